@@ -1,0 +1,209 @@
+//! Who acts: a person, a registered program, or one of the server's own workers; and what is
+//! known of the people a rule asks about. Roles are names: a few are built in, the rest belong
+//! to the tenant and are only ever compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, SessionId, UserId};
+
+/// A role as policies and the directory spell it, for example `admin` or `dba`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Role(String);
+
+impl Role {
+    pub const AUTHOR: &'static str = "author";
+    pub const REVIEWER: &'static str = "reviewer";
+    pub const ADMIN: &'static str = "admin";
+    pub const OPERATOR: &'static str = "operator";
+    pub const AUDITOR: &'static str = "auditor";
+
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::borrow::Borrow<str> for Role {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The one who does something now. An agent always acts for a person, who answers for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Actor {
+    User {
+        id: UserId,
+        session: Option<SessionId>,
+    },
+    Agent {
+        id: AgentId,
+        on_behalf_of: UserId,
+    },
+    System {
+        worker: String,
+    },
+}
+
+impl Actor {
+    pub fn user(id: UserId) -> Self {
+        Self::User { id, session: None }
+    }
+
+    pub fn system(worker: &str) -> Self {
+        Self::System {
+            worker: worker.to_owned(),
+        }
+    }
+
+    /// The human who answers for what this actor does; nobody for the server's own workers.
+    pub fn human(&self) -> Option<UserId> {
+        match self {
+            Self::User { id, .. } => Some(*id),
+            Self::Agent { on_behalf_of, .. } => Some(*on_behalf_of),
+            Self::System { .. } => None,
+        }
+    }
+}
+
+/// A person as the directory knows them at the moment of the decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    pub id: UserId,
+    pub roles: BTreeSet<Role>,
+    pub active: bool,
+    pub manager: Option<UserId>,
+    /// Other accounts of the same human. Symmetric and transitive once in a [`Directory`].
+    pub aliases: BTreeSet<UserId>,
+}
+
+impl Person {
+    pub fn has_role(&self, role: &str) -> bool {
+        self.roles.contains(role)
+    }
+}
+
+/// The people of a tenant, with every alias resolved to one human.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Directory {
+    people: BTreeMap<UserId, Person>,
+    /// Account → the smallest account id of the same human.
+    humans: BTreeMap<UserId, UserId>,
+}
+
+impl Directory {
+    pub fn new(people: impl IntoIterator<Item = Person>) -> Self {
+        let people: BTreeMap<_, _> = people.into_iter().map(|p| (p.id, p)).collect();
+        let mut humans: BTreeMap<UserId, UserId> = BTreeMap::new();
+        let mut neighbours: BTreeMap<UserId, BTreeSet<UserId>> = BTreeMap::new();
+        for person in people.values() {
+            for alias in &person.aliases {
+                neighbours.entry(person.id).or_default().insert(*alias);
+                neighbours.entry(*alias).or_default().insert(person.id);
+            }
+        }
+        let accounts: BTreeSet<UserId> = people.keys().chain(neighbours.keys()).copied().collect();
+        for smallest in accounts {
+            // In order, so the first account met of a human is that human's smallest.
+            let mut open = vec![smallest];
+            while let Some(account) = open.pop() {
+                if humans.contains_key(&account) {
+                    continue;
+                }
+                humans.insert(account, smallest);
+                open.extend(neighbours.get(&account).into_iter().flatten());
+            }
+        }
+        Self { people, humans }
+    }
+
+    pub fn person(&self, id: UserId) -> Option<&Person> {
+        self.people.get(&id)
+    }
+
+    pub fn people(&self) -> impl Iterator<Item = &Person> {
+        self.people.values()
+    }
+
+    /// The one account that stands for this account's human; itself if nothing is known of it.
+    pub fn human(&self, account: UserId) -> UserId {
+        self.humans.get(&account).copied().unwrap_or(account)
+    }
+
+    pub fn same_human(&self, a: UserId, b: UserId) -> bool {
+        self.human(a) == self.human(b)
+    }
+
+    pub fn is_active(&self, id: UserId) -> bool {
+        self.person(id).is_some_and(|person| person.active)
+    }
+
+    pub fn has_role(&self, id: UserId, role: &str) -> bool {
+        self.person(id).is_some_and(|person| person.has_role(role))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(number: u128, aliases: &[u128]) -> Person {
+        Person {
+            id: UserId::from_u128(number),
+            roles: BTreeSet::new(),
+            active: true,
+            manager: None,
+            aliases: aliases
+                .iter()
+                .map(|alias| UserId::from_u128(*alias))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn aliases_reach_both_ways_and_through_others() {
+        let directory = Directory::new([account(5, &[3]), account(4, &[3]), account(9, &[])]);
+        let [three, four, five, nine] = [3, 4, 5, 9].map(UserId::from_u128);
+        assert!(
+            directory.same_human(five, three),
+            "an alias that is no account of its own"
+        );
+        assert!(directory.same_human(four, five), "through the shared alias");
+        assert!(!directory.same_human(nine, five));
+        assert_eq!(directory.human(five), three);
+    }
+
+    #[test]
+    fn an_unknown_account_is_its_own_human_and_inactive() {
+        let directory = Directory::default();
+        let stranger = UserId::from_u128(1);
+        assert_eq!(directory.human(stranger), stranger);
+        assert!(!directory.is_active(stranger));
+        assert!(!directory.has_role(stranger, Role::ADMIN));
+    }
+
+    #[test]
+    fn an_agent_answers_through_its_person() {
+        let person = UserId::from_u128(1);
+        let agent = Actor::Agent {
+            id: AgentId::from_u128(2),
+            on_behalf_of: person,
+        };
+        assert_eq!(agent.human(), Some(person));
+        assert_eq!(Actor::system("review_opener").human(), None);
+    }
+}

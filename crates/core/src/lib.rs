@@ -1,0 +1,11 @@
+//! The rules of Community ADE as pure functions: no I/O, no async, no clock, no randomness.
+//! The shell loads facts, asks here, and commits what it is told. Time and identifiers come
+//! in as parameters; collections are ordered, so the same question has the same answer.
+
+pub mod actor;
+pub mod change;
+pub mod ids;
+pub mod limits;
+pub mod resource;
+pub mod risk;
+pub mod time;

@@ -1,0 +1,47 @@
+//! Every bound of the product, once, with the reason for its value. A bound that is not here
+//! does not exist; a rule that needs one takes it from here.
+
+use std::time::Duration;
+
+// Sizes of what a caller sends.
+pub const RESOURCE_TYPE_MAX_BYTES: usize = 64;
+pub const RESOURCE_ID_MAX_BYTES: usize = 256;
+/// More resources than this in one task is a campaign, not a change; split it.
+pub const TASK_RESOURCES_MAX: usize = 64;
+pub const TASK_TAGS_MAX: usize = 32;
+pub const NAME_MAX_BYTES: usize = 128;
+pub const REASON_MAX_BYTES: usize = 4 * 1024;
+pub const JSON_DEPTH_MAX: usize = 32;
+pub const PAYLOAD_MAX_BYTES: usize = 256 * 1024;
+
+// People and rules.
+pub const DELEGATION_DEPTH_MAX: usize = 8;
+pub const BATCH_ITEMS_MAX: usize = 200;
+pub const POLICY_GROUPS_MAX: usize = 16;
+pub const POLICY_GROUP_MIN_MAX: u32 = 50;
+pub const POLICY_PATTERNS_MAX: usize = 64;
+pub const POLICY_ESCALATION_STEPS_MAX: usize = 8;
+/// A policy that asks nobody for a year has been forgotten, not written.
+pub const POLICY_PERIOD_MAX: Duration = Duration::from_hours(365 * 24);
+pub const RESPOND_WITHIN_DEFAULT: Duration = Duration::from_hours(48);
+pub const APPROVAL_VALID_FOR_DEFAULT: Duration = Duration::from_hours(7 * 24);
+pub const OVERRIDE_CONFIRM_WITHIN: Duration = Duration::from_hours(1);
+pub const OVERRIDE_VALID_FOR: Duration = Duration::from_hours(1);
+pub const AFTER_REVIEW_WITHIN: Duration = Duration::from_hours(24);
+/// Small tasks of one author on one resource inside this window are judged as one change.
+pub const CHANGE_SPLITTING_WINDOW: Duration = Duration::from_hours(1);
+pub const APPLY_ATTEMPTS_MAX: u32 = 5;
+
+// Locks.
+pub const LEASE_TTL_DEFAULT: Duration = Duration::from_secs(30);
+pub const LEASE_TTL_MAX: Duration = Duration::from_mins(5);
+/// A promoted waiter must show life within this, or the next one is tried.
+pub const LEASE_CLAIM_TTL: Duration = Duration::from_secs(3);
+/// Terminal records stay this long, so that a late duplicate cannot resurrect a lease.
+pub const LEASE_TOMBSTONE_TTL: Duration = Duration::from_secs(10);
+pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(55);
+pub const LOCK_SET_MAX: usize = 66;
+pub const LOCK_QUEUE_DEPTH_MAX: usize = 1_000;
+/// A boost of k overtakes at most k arrivals.
+pub const LOCK_BOOST_MAX: u32 = 100;
+pub const LOCK_COUNTING_CAPACITY_MAX: u32 = 10_000;

@@ -1,0 +1,129 @@
+//! Points in time as the database keeps them: whole microseconds since 1970, UTC.
+//! The core never asks what time it is; `now` is a parameter of every rule that needs it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{given}` is not a point in time: write it as 2026-03-18T15:30:00Z")]
+pub struct TimestampError {
+    given: String,
+}
+
+impl Timestamp {
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// Saturates: a deadline past the end of time is a deadline that never comes.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(micros_of(duration)))
+    }
+
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(micros_of(duration)))
+    }
+
+    /// How long ago `earlier` was; zero if it is still to come.
+    pub fn since(self, earlier: Self) -> Duration {
+        let micros = self.0.saturating_sub(earlier.0).max(0);
+        Duration::from_micros(u64::try_from(micros).unwrap_or_default())
+    }
+
+    /// For calendar questions (hours windows); `None` outside the years a calendar covers.
+    pub fn calendar(self) -> Option<jiff::Timestamp> {
+        jiff::Timestamp::from_microsecond(self.0).ok()
+    }
+}
+
+fn micros_of(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.calendar() {
+            Some(calendar) => write!(f, "{calendar:.6}"),
+            None => write!(f, "{}µs", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        text.parse::<jiff::Timestamp>()
+            .map(|calendar| Self(calendar.as_microsecond()))
+            .map_err(|_| TimestampError {
+                given: text.to_owned(),
+            })
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn text_has_six_digits_and_utc() {
+        let moment = Timestamp::from_micros(1_773_847_800_000_001);
+        assert_eq!(moment.to_string(), "2026-03-18T15:30:00.000001Z");
+    }
+
+    #[test]
+    fn since_never_goes_below_zero() {
+        let (early, late) = (Timestamp::from_micros(5), Timestamp::from_micros(9));
+        assert_eq!(late.since(early), Duration::from_micros(4));
+        assert_eq!(early.since(late), Duration::ZERO);
+    }
+
+    #[test]
+    fn arithmetic_stops_at_the_ends_of_time() {
+        let last = Timestamp::from_micros(i64::MAX);
+        assert_eq!(last.plus(Duration::from_secs(1)), last);
+        let first = Timestamp::from_micros(i64::MIN);
+        assert_eq!(first.minus(Duration::MAX), first);
+    }
+
+    proptest! {
+        #[test]
+        fn every_moment_of_a_calendar_survives_its_text(micros in 0..253_402_207_200_000_000_i64) {
+            let moment = Timestamp::from_micros(micros);
+            prop_assert_eq!(moment.to_string().parse::<Timestamp>(), Ok(moment));
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The one entry for developers: `cargo xtask <command>`.
+
+fn main() {}
