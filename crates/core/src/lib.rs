@@ -2,6 +2,7 @@
 //! The shell loads facts, asks here, and commits what it is told. Time and identifiers come
 //! in as parameters; collections are ordered, so the same question has the same answer.
 
+pub mod access;
 pub mod actor;
 pub mod change;
 pub mod ids;

@@ -1,0 +1,131 @@
+//! Everything that can be asked for, once: its name in Cedar, in the audit and on the wire,
+//! and its class. The class is what a route carries and what closes a whole kind of action to
+//! agents; who may do what within a class is in `cedar/base.cedar`, not here.
+
+use std::fmt;
+
+/// What an action is by nature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    Read,
+    Propose,
+    Execute,
+    Decide,
+    Operate,
+    Administer,
+}
+
+impl Class {
+    pub const ALL: [Self; 6] = [
+        Self::Read,
+        Self::Propose,
+        Self::Execute,
+        Self::Decide,
+        Self::Operate,
+        Self::Administer,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Propose => "propose",
+            Self::Execute => "execute",
+            Self::Decide => "decide",
+            Self::Operate => "operate",
+            Self::Administer => "administer",
+        }
+    }
+
+    /// Whether an agent's token opens this class at all.
+    pub const fn is_open_to_agents(self) -> bool {
+        match self {
+            Self::Read | Self::Propose | Self::Execute => true,
+            Self::Decide | Self::Operate | Self::Administer => false,
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+macro_rules! actions {
+    ($($variant:ident = $name:literal, $class:ident;)+) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Action {
+            $($variant,)+
+        }
+
+        impl Action {
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            pub const fn class(self) -> Class {
+                match self {
+                    $(Self::$variant => Class::$class,)+
+                }
+            }
+        }
+    };
+}
+
+actions! {
+    // One for each command of a task.
+    Create = "task.create", Propose;
+    Delete = "task.delete", Propose;
+    Comment = "task.comment", Propose;
+    Amend = "task.amend", Propose;
+    Submit = "task.submit", Propose;
+    OpenReview = "task.open_review", Operate;
+    AutoApprove = "task.auto_approve", Operate;
+    Approve = "task.approve", Decide;
+    Reject = "task.reject", Decide;
+    RequestChanges = "task.request_changes", Decide;
+    WithdrawVote = "task.withdraw_vote", Decide;
+    Delegate = "task.delegate", Decide;
+    Escalate = "task.escalate", Operate;
+    Cancel = "task.cancel", Propose;
+    Expire = "task.expire", Operate;
+    ReopenReview = "task.reopen_review", Operate;
+    StartApply = "task.start_apply", Execute;
+    BeginApply = "task.begin_apply", Execute;
+    DriftApply = "task.drift_apply", Execute;
+    RequeueApply = "task.requeue_apply", Operate;
+    FinishApply = "task.finish_apply", Execute;
+    FailApply = "task.fail_apply", Execute;
+    LoseApply = "task.lose_apply", Operate;
+    Reconcile = "task.reconcile", Operate;
+    Retry = "task.retry", Propose;
+    Resubmit = "task.resubmit", Propose;
+    Override = "task.override", Decide;
+    ConfirmOverride = "task.confirm_override", Decide;
+    LapseOverride = "task.lapse_override", Operate;
+    ReadTask = "task.read", Read;
+
+    Claim = "execution.claim", Execute;
+    Heartbeat = "execution.heartbeat", Execute;
+    AcquireLock = "lock.acquire", Execute;
+    BreakLock = "lock.break", Operate;
+    SetFreeze = "freeze.set", Operate;
+    LiftFreeze = "freeze.lift", Operate;
+    EditDelegation = "delegation.edit", Decide;
+    DraftPolicy = "policy.draft", Administer;
+    PublishPolicy = "policy.publish", Administer;
+    AdministerUser = "user.administer", Administer;
+    AdministerAgent = "agent.administer", Administer;
+    EditResource = "resource.edit", Administer;
+    ReadAudit = "audit.read", Read;
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
