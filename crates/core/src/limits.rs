@@ -13,6 +13,16 @@ pub const NAME_MAX_BYTES: usize = 128;
 pub const REASON_MAX_BYTES: usize = 4 * 1024;
 pub const JSON_DEPTH_MAX: usize = 32;
 pub const PAYLOAD_MAX_BYTES: usize = 256 * 1024;
+/// Beyond 2^53 two integers share one double, and so one canonical form.
+pub const JSON_INTEGER_MAX: u64 = 1 << 53;
+/// As much of a key as an error repeats; a key may be as long as the payload.
+pub const JSON_KEY_SHOWN_CHARS: usize = 64;
+/// Nobody reads more changes than this before saying yes.
+pub const EFFECT_CHANGES_MAX: usize = 1_000;
+pub const EFFECT_NOTES_MAX: usize = 100;
+pub const EFFECT_NOTE_MAX_BYTES: usize = 1024;
+/// A line or three; the values themselves are in `before` and `after`.
+pub const CHANGE_SUMMARY_MAX_BYTES: usize = 512;
 
 // People and rules.
 pub const DELEGATION_DEPTH_MAX: usize = 8;
@@ -31,6 +41,23 @@ pub const AFTER_REVIEW_WITHIN: Duration = Duration::from_hours(24);
 /// Small tasks of one author on one resource inside this window are judged as one change.
 pub const CHANGE_SPLITTING_WINDOW: Duration = Duration::from_hours(1);
 pub const APPLY_ATTEMPTS_MAX: u32 = 5;
+
+// Risk.
+/// The weights of the factors make one whole, in basis points.
+pub const RISK_WEIGHTS_SUM_BP: u32 = 10_000;
+/// Points of a resource that neither the registry nor a pattern rates.
+pub const RISK_CRITICALITY_DEFAULT: u8 = 50;
+pub const RISK_PATTERN_DEFAULTS_MAX: usize = 256;
+/// What cannot be undone weighs as much as four changes more.
+pub const RISK_IRREVERSIBLE_UNITS: u64 = 4;
+/// 2^10 − 1 changes are as large as it gets, a little above what one effect may hold.
+pub const RISK_MAGNITUDE_DOUBLINGS: u32 = 10;
+/// 2^8 − 1 resources and dependents are as wide as it gets.
+pub const RISK_BLAST_RADIUS_DOUBLINGS: u32 = 8;
+/// As many outcomes of like tasks as weigh the same as the tenant's mean.
+pub const RISK_FAILURE_PRIOR_TASKS: u64 = 10;
+/// Even odds, for a tenant of which nothing is known yet.
+pub const RISK_FAILURE_RATE_DEFAULT_BP: u64 = 5_000;
 
 // Locks.
 pub const LEASE_TTL_DEFAULT: Duration = Duration::from_secs(30);
