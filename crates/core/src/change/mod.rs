@@ -2,13 +2,21 @@
 //! form, one digest: two contents have the same digest only if they are the same content.
 
 mod canonical;
+mod content;
+mod difference;
 mod digest;
+mod effect;
 mod strict_json;
 mod strict_reader;
+mod versions;
 
 pub use canonical::CanonicalError;
+pub use content::{ContentError, content_digest};
+pub use difference::{Altered, Difference, Notes, difference};
 pub use digest::{Digest, DigestError};
+pub use effect::{Change, ChangeKind, Counts, Effect, EffectError, Report};
 pub use strict_json::{Fault, Position, StrictError, StrictValue, read};
+pub use versions::{Drift, PreviewVersions};
 
 use serde::{Deserialize, Serialize};
 
