@@ -1,6 +1,24 @@
-//! How dangerous a change is: a score of 0–100 and the level a person reads.
+//! How dangerous a change is: a score of 0–100 from four weighted factors, the level a person
+//! reads, and the sentence behind each factor. Only the server's own facts and an observed effect
+//! count, and what is not known counts as the most: taking information away from a task never
+//! lowers its score ([`assess`] says exactly what that means).
+
+mod assessment;
+mod factor;
+mod facts;
+mod priority;
+mod scale;
+mod settings;
+mod splitting;
+
+pub use assessment::{Assessment, Factor, FactorName, assess};
+pub use facts::{Facts, History, Outcomes, RecentTask, ResourceFacts};
+pub use priority::{Priority, PriorityBand, PriorityError, queue_score};
+pub use settings::{Settings, SettingsError, Thresholds, Weights};
 
 use serde::{Deserialize, Serialize};
+
+use crate::limits::RISK_CRITICALITY_DEFAULT;
 
 /// 0 (nothing to lose) to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -44,3 +62,14 @@ pub enum Level {
     High,
     Critical,
 }
+
+/// The registry's word, else the tenant's for such names, else the middle.
+fn criticality(facts: &ResourceFacts) -> Score {
+    facts
+        .criticality
+        .or(facts.pattern_default)
+        .unwrap_or(Score::new(RISK_CRITICALITY_DEFAULT))
+}
+
+#[cfg(test)]
+mod samples;
