@@ -301,6 +301,21 @@ fn a_value_inside_another_readers_document_is_strict_too() {
     assert_eq!(refused, "key must be a string at line 1 column 3");
 }
 
+/// Formats that have more than JSON has.
+#[test]
+fn what_json_cannot_say_is_refused_from_any_format() {
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{BytesDeserializer, Error};
+    for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let number: serde::de::value::F64Deserializer<Error> = number.into_deserializer();
+        let refused = StrictValue::deserialize(number).unwrap_err().to_string();
+        assert!(refused.contains("is beyond"), "{refused}");
+    }
+    let bytes = BytesDeserializer::<Error>::new(b"x");
+    let refused = StrictValue::deserialize(bytes).unwrap_err().to_string();
+    assert_eq!(refused, "invalid type: byte array, expected a JSON value");
+}
+
 #[test]
 fn a_value_prints_as_plain_json() {
     let value = parse(r#"{"n":null,"b":true,"i":5.0,"f":1.5,"t":"é\"","l":[1,{}]}"#).unwrap();

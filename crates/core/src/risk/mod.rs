@@ -73,3 +73,27 @@ fn criticality(facts: &ResourceFacts) -> Score {
 
 #[cfg(test)]
 mod samples;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_stops_at_a_hundred() {
+        assert_eq!(Score::new(100).points(), 100);
+        assert_eq!(Score::new(101), Score::MAX);
+        assert_eq!(serde_json::from_str::<Score>("100").unwrap(), Score::MAX);
+        let refused = serde_json::from_str::<Score>("101")
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("101 is not a score"), "{refused}");
+    }
+
+    #[test]
+    fn levels_rise_and_are_written_in_capitals() {
+        let levels = [Level::Low, Level::Medium, Level::High, Level::Critical];
+        assert!(levels.is_sorted());
+        let text = serde_json::to_string(&levels).unwrap();
+        assert_eq!(text, r#"["LOW","MEDIUM","HIGH","CRITICAL"]"#);
+    }
+}
