@@ -7,6 +7,7 @@ pub mod actor;
 pub mod change;
 pub mod ids;
 pub mod limits;
+pub mod policy;
 pub mod resource;
 pub mod risk;
 pub mod time;

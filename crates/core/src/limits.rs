@@ -31,6 +31,21 @@ pub const POLICY_GROUPS_MAX: usize = 16;
 pub const POLICY_GROUP_MIN_MAX: u32 = 50;
 pub const POLICY_PATTERNS_MAX: usize = 64;
 pub const POLICY_ESCALATION_STEPS_MAX: usize = 8;
+/// Roles or people of one group; a longer list is a role that nobody has named yet.
+pub const POLICY_AUDIENCE_MAX: usize = 64;
+/// A thousand lines; whoever needs more is writing several policies.
+pub const POLICY_DOCUMENT_MAX_BYTES: usize = 64 * 1024;
+/// The deepest field of a document is five levels down; the rest is room, not need.
+pub const POLICY_DOCUMENT_DEPTH_MAX: usize = 16;
+pub const POLICY_DOCUMENT_VALUES_MAX: usize = 8 * 1024;
+/// Enough to mend a document in one go; past this the answer is longer than the question.
+pub const POLICY_ERRORS_MAX: usize = 32;
+/// Longer than any message of our own; only what a message quotes can reach it.
+pub const POLICY_ERROR_MAX_CHARS: usize = 512;
+/// Steps of all the policies that match one task.
+pub const REQUIREMENT_ESCALATION_STEPS_MAX: usize = 64;
+/// As long as the longest resource id, so that every resource can be named exactly.
+pub const PATTERN_MAX_BYTES: usize = RESOURCE_TYPE_MAX_BYTES + 1 + RESOURCE_ID_MAX_BYTES;
 /// A policy that asks nobody for a year has been forgotten, not written.
 pub const POLICY_PERIOD_MAX: Duration = Duration::from_hours(365 * 24);
 pub const RESPOND_WITHIN_DEFAULT: Duration = Duration::from_hours(48);

@@ -1,0 +1,184 @@
+//! Each constraint of a match on its own, at its boundary, and all of them together.
+
+use super::*;
+use crate::policy::samples::{asking, noon, policy, subject};
+use crate::policy::{AuthorKind, Document, Hours, Pattern, Weekday};
+use crate::risk::Score;
+use std::collections::BTreeSet;
+
+fn patterns(texts: &[&str]) -> Vec<Pattern> {
+    texts
+        .iter()
+        .map(|text| Pattern::new(text).unwrap())
+        .collect()
+}
+
+fn tags(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// The subject is an agent's `schema.migrate` of `database:prod-db-01` and `cache:eu/x`, tagged
+/// `production`, at risk 40.
+fn holds(matching: &Match) -> bool {
+    matching.holds(&subject(), noon())
+}
+
+#[test]
+fn what_is_left_empty_constrains_nothing() {
+    assert!(holds(&Match::default()));
+}
+
+#[test]
+fn any_pattern_on_the_type_is_enough() {
+    for (globs, expected) in [
+        (&["schema.*"][..], true),
+        (&["deploy", "schema.migrate"], true),
+        (&["deploy"], false),
+        (&["schema"], false),
+    ] {
+        let matching = Match {
+            task_types: patterns(globs),
+            ..Match::default()
+        };
+        assert_eq!(holds(&matching), expected, "{globs:?}");
+    }
+}
+
+#[test]
+fn one_resource_that_meets_one_pattern_is_enough() {
+    for (globs, expected) in [
+        (&["database:prod-*"][..], true),
+        (&["database:staging-*", "cache:**"], true),
+        (&["eu/*"], true),
+        (&["queue:**"], false),
+    ] {
+        let matching = Match {
+            resource_patterns: patterns(globs),
+            ..Match::default()
+        };
+        assert_eq!(holds(&matching), expected, "{globs:?}");
+    }
+    let matching = Match {
+        resource_patterns: patterns(&["**"]),
+        ..Match::default()
+    };
+    let mut nothing = subject();
+    nothing.resources.clear();
+    assert!(
+        !matching.holds(&nothing, noon()),
+        "no resource meets no pattern"
+    );
+}
+
+#[test]
+fn one_tag_in_common_is_enough() {
+    for (names, expected) in [
+        (&["production"][..], true),
+        (&["other", "production"], true),
+        (&["other"], false),
+    ] {
+        let matching = Match {
+            tags: tags(names),
+            ..Match::default()
+        };
+        assert_eq!(holds(&matching), expected, "{names:?}");
+    }
+}
+
+#[test]
+fn risk_begins_at_its_bound() {
+    for (least, expected) in [(39, true), (40, true), (41, false)] {
+        let matching = Match {
+            risk_at_least: Some(Score::new(least)),
+            ..Match::default()
+        };
+        assert_eq!(holds(&matching), expected, "{least}");
+    }
+}
+
+#[test]
+fn the_kind_of_author_and_the_hour_are_asked() {
+    for (kind, expected) in [(AuthorKind::Agent, true), (AuthorKind::User, false)] {
+        let matching = Match {
+            author_kind: Some(kind),
+            ..Match::default()
+        };
+        assert_eq!(holds(&matching), expected, "{kind:?}");
+    }
+    for (day, expected) in [(Weekday::Wednesday, true), (Weekday::Thursday, false)] {
+        let matching = Match {
+            hours: Some(Hours::new("UTC", [day], "12:00", "12:01").unwrap()),
+            ..Match::default()
+        };
+        assert_eq!(holds(&matching), expected, "{day:?}");
+    }
+}
+
+/// One constraint that fails is enough, whichever it is.
+#[test]
+fn all_that_is_given_must_hold() {
+    let all = || Match {
+        task_types: patterns(&["schema.*"]),
+        resource_patterns: patterns(&["database:prod-*"]),
+        tags: tags(&["production"]),
+        risk_at_least: Some(Score::new(40)),
+        author_kind: Some(AuthorKind::Agent),
+        hours: Some(Hours::new("UTC", [], "11:00", "13:00").unwrap()),
+    };
+    assert!(holds(&all()));
+    let failing = [
+        Match {
+            task_types: patterns(&["x"]),
+            ..all()
+        },
+        Match {
+            resource_patterns: patterns(&["x"]),
+            ..all()
+        },
+        Match {
+            tags: tags(&["x"]),
+            ..all()
+        },
+        Match {
+            risk_at_least: Some(Score::new(41)),
+            ..all()
+        },
+        Match {
+            author_kind: Some(AuthorKind::User),
+            ..all()
+        },
+        Match {
+            hours: Some(Hours::new("UTC", [], "13:00", "14:00").unwrap()),
+            ..all()
+        },
+    ];
+    for matching in failing {
+        assert!(!holds(&matching), "{matching:?}");
+    }
+}
+
+#[test]
+fn disabled_policies_and_those_that_do_not_match_are_left_out() {
+    let off = Document {
+        enabled: false,
+        ..asking("off")
+    };
+    let elsewhere = Document {
+        matching: Match {
+            task_types: patterns(&["deploy"]),
+            ..Match::default()
+        },
+        ..asking("elsewhere")
+    };
+    let policies = [
+        policy(1, off),
+        policy(2, asking("two")),
+        policy(3, elsewhere),
+        policy(4, asking("four")),
+    ];
+    let found: Vec<&str> = matching(&policies, &subject(), noon())
+        .iter()
+        .map(|policy| policy.document.name.as_str())
+        .collect();
+    assert_eq!(found, ["two", "four"]);
+}

@@ -1,0 +1,191 @@
+//! What all matching policies ask together: the strictest word of each wins, so one more
+//! matching policy can only add. Fails closed: if none matches, the default reviewers are
+//! asked. Who fills a group, and whether it is met, is not here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::clause::{self, AutoApproval};
+use super::document::{DelegationRule, Document, EscalationAction, EscalationStep};
+use super::{Policy, PolicyRef, Subject, matching, period};
+use crate::actor::Role;
+use crate::ids::UserId;
+use crate::limits::{
+    APPROVAL_VALID_FOR_DEFAULT, REQUIREMENT_ESCALATION_STEPS_MAX, RESPOND_WITHIN_DEFAULT,
+};
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Requirement {
+    /// All of them must be met; never empty.
+    pub groups: Vec<GroupNeed>,
+    /// The lowest: fewer rejections are needed to stop the task.
+    pub reject_threshold: u32,
+    #[serde(serialize_with = "period::serialize")]
+    pub respond_within: Duration,
+    #[serde(serialize_with = "period::serialize")]
+    pub approval_valid_for: Duration,
+    /// The steps of all policies by `after`; the same step of two policies is one. If there are
+    /// more than the bound, the earliest stay: the review then ends sooner, not later.
+    pub escalation: Vec<EscalationStep>,
+    /// Which policies ask for each step of `escalation`, in its order.
+    pub escalation_asked_by: Vec<BTreeSet<PolicyRef>>,
+    pub delegation: DelegationRule,
+    pub exempt_people: BTreeSet<UserId>,
+    pub exempt_roles: BTreeSet<Role>,
+    pub auto_approve: AutoApproval,
+    pub policies: Vec<PolicyRef>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GroupNeed {
+    pub roles: BTreeSet<Role>,
+    pub people: BTreeSet<UserId>,
+    pub min: u32,
+    /// Empty for the default group of a task that no policy matches.
+    pub asked_by: BTreeSet<PolicyRef>,
+}
+
+/// Those who may answer: whoever has one of the roles or is one of the people.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Audience {
+    pub roles: BTreeSet<Role>,
+    pub people: BTreeSet<UserId>,
+}
+
+impl Audience {
+    pub fn is_empty(&self) -> bool {
+        self.roles.is_empty() && self.people.is_empty()
+    }
+}
+
+pub fn requirement(policies: &[Policy], subject: &Subject, now: Timestamp) -> Requirement {
+    let mut matched = matching(policies, subject, now);
+    // One order and no repetition, whatever the caller handed in.
+    matched.sort_by_key(|policy| policy.reference());
+    matched.dedup();
+    let documents = || matched.iter().map(|policy| &policy.document);
+    let (escalation, escalation_asked_by) = escalation(&matched).into_iter().unzip();
+    let forbids = |document: &Document| match document.delegation {
+        DelegationRule::Allowed => false,
+        DelegationRule::Forbidden => true,
+    };
+    Requirement {
+        groups: groups(&matched),
+        reject_threshold: documents()
+            .map(|document| document.reject_threshold)
+            .min()
+            .unwrap_or(1),
+        respond_within: documents()
+            .map(|document| document.respond_within)
+            .min()
+            .unwrap_or(RESPOND_WITHIN_DEFAULT),
+        approval_valid_for: documents()
+            .map(|document| document.approval_valid_for)
+            .min()
+            .unwrap_or(APPROVAL_VALID_FOR_DEFAULT),
+        escalation,
+        escalation_asked_by,
+        delegation: if documents().any(forbids) {
+            DelegationRule::Forbidden
+        } else {
+            DelegationRule::Allowed
+        },
+        exempt_people: documents()
+            .flat_map(|document| document.exempt.people.iter().copied())
+            .collect(),
+        exempt_roles: documents()
+            .flat_map(|document| document.exempt.roles.iter().cloned())
+            .collect(),
+        auto_approve: clause::judge(&matched, subject),
+        policies: matched.iter().map(|policy| policy.reference()).collect(),
+    }
+}
+
+impl Requirement {
+    /// Who may fill `group` when the review has been open for `waited`. A step widens only what
+    /// its own policies ask: a group that another policy asks for as well stays as it is, or a
+    /// lax policy could open a strict one.
+    pub fn audience_after(&self, group: &GroupNeed, waited: Duration) -> Audience {
+        let mut audience = Audience {
+            roles: group.roles.clone(),
+            people: group.people.clone(),
+        };
+        for (step, asked_by) in self.escalation.iter().zip(&self.escalation_asked_by) {
+            if step.after > waited || !group.asked_by.is_subset(asked_by) {
+                continue;
+            }
+            match &step.action {
+                EscalationAction::Widen { roles, people } => {
+                    audience.roles.extend(roles.iter().cloned());
+                    audience.people.extend(people);
+                }
+                EscalationAction::Notify { .. } | EscalationAction::Reassign(_) => {}
+            }
+        }
+        audience
+    }
+}
+
+fn default_audience() -> Audience {
+    Audience {
+        roles: BTreeSet::from([Role::new(Role::REVIEWER), Role::new(Role::ADMIN)]),
+        people: BTreeSet::new(),
+    }
+}
+
+/// Groups of one audience are one need with the higher `min`.
+fn groups(matched: &[&Policy]) -> Vec<GroupNeed> {
+    let mut needs: BTreeMap<Audience, (u32, BTreeSet<PolicyRef>)> = BTreeMap::new();
+    let mut ask = |audience: Audience, min: u32, asked_by: Option<PolicyRef>| {
+        let need = needs.entry(audience).or_default();
+        // Nobody is never enough, whatever a document that was not read here says.
+        need.0 = need.0.max(min).max(1);
+        need.1.extend(asked_by);
+    };
+    for policy in matched {
+        for group in &policy.document.require {
+            let audience = Audience {
+                roles: group.roles.clone(),
+                people: group.people.clone(),
+            };
+            ask(audience, group.min, Some(policy.reference()));
+        }
+        // Asking nobody must not mean that nobody needs to agree.
+        if policy.document.require.is_empty() {
+            ask(default_audience(), 1, Some(policy.reference()));
+        }
+    }
+    if matched.is_empty() {
+        ask(default_audience(), 1, None);
+    }
+    needs
+        .into_iter()
+        .map(|(audience, (min, asked_by))| GroupNeed {
+            roles: audience.roles,
+            people: audience.people,
+            min,
+            asked_by,
+        })
+        .collect()
+}
+
+fn escalation(matched: &[&Policy]) -> Vec<(EscalationStep, BTreeSet<PolicyRef>)> {
+    let mut steps: BTreeMap<&EscalationStep, BTreeSet<PolicyRef>> = BTreeMap::new();
+    for policy in matched {
+        for step in &policy.document.escalation {
+            steps.entry(step).or_default().insert(policy.reference());
+        }
+    }
+    steps
+        .into_iter()
+        .take(REQUIREMENT_ESCALATION_STEPS_MAX)
+        .map(|(step, asked_by)| (step.clone(), asked_by))
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "requirement_tests.rs"]
+mod tests;
