@@ -162,7 +162,7 @@ fn a_policy_survives_storage_and_storage_is_checked_too() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn every_document_survives_its_yaml(document in documents()) {

@@ -71,6 +71,7 @@ pub(super) fn from_yaml(text: &str) -> Result<Node, DocumentErrors> {
         .map_err(|error| refused_yaml(&error))
 }
 
+/// Depth is bounded by the JSON parser itself, and the number of values by the size.
 pub(super) fn from_json(text: &str) -> Result<Node, DocumentErrors> {
     refuse_size(text)?;
     let refused = |error: serde_json::Error| {
@@ -223,10 +224,6 @@ impl<'de, K: Deserialize<'de>, C: Deserialize<'de>> Visitor<'de> for ShapeVisito
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Shape::Nothing)
-    }
-
-    fn visit_none<E>(self) -> Result<Self::Value, E> {
         Ok(Shape::Nothing)
     }
 

@@ -53,7 +53,10 @@ fn yaml_values_know_their_places() {
 
 #[test]
 fn json_values_know_their_places() {
-    let text = "{\"a\": [1, \"x\\\"]é\", {\n \"b\":null}],\r\n\t\"c\" : -1.5e+3,\"d\":true,\n\"e\":{}, \"f\":[]}";
+    let text = concat!(
+        "{\"a\": [1, \"x\\\"]é\", {\n \"b\":null}],\r\n",
+        "\t\"c\" : -1.5e+3,\"d\":true,\n\"e\":{}, \"f\":[]}",
+    );
     assert_eq!(
         outline(&from_json(text).unwrap()),
         [

@@ -184,7 +184,7 @@ fn means(glob: &[char], text: &[char], at_segment: bool) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1024))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
     fn a_glob_means_what_trying_every_reading_says(

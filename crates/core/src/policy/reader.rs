@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use serde::Serialize;
 use thiserror::Error;
 
 use super::node::{GIVEN_TWICE, Key, Node, Position, Value};
@@ -20,7 +21,7 @@ use crate::limits::{
 };
 
 /// One thing that is wrong, and where. Line and column count from one; zero is "not known".
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Error)]
 pub struct DocumentError {
     pub line: u64,
     pub column: u64,

@@ -11,6 +11,10 @@ fn an_error_says_as_much_as_is_known() {
         message: "no".to_owned(),
     };
     assert_eq!(error.to_string(), "line 3, column 9: require[0].min: no");
+    assert_eq!(
+        serde_json::to_string(&error).unwrap(),
+        r#"{"line":3,"column":9,"path":"require[0].min","message":"no"}"#
+    );
     error.path = String::new();
     assert_eq!(error.to_string(), "line 3, column 9: no");
     error.line = 0;

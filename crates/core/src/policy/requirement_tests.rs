@@ -305,7 +305,7 @@ fn clause_holds(document: &Document, subject: &Subject) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     /// The merged groups are met by exactly those crowds that meet every policy on its own.
     #[test]
