@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod actor;
+pub mod audit;
 pub mod change;
 pub mod ids;
 pub mod limits;

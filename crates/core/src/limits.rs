@@ -87,3 +87,15 @@ pub const LOCK_QUEUE_DEPTH_MAX: usize = 1_000;
 /// A boost of k overtakes at most k arrivals.
 pub const LOCK_BOOST_MAX: u32 = 100;
 pub const LOCK_COUNTING_CAPACITY_MAX: u32 = 10_000;
+
+// Audit.
+/// Ids, names, states, user agents and tickets in a leaf; a resource's name is the longest.
+pub const AUDIT_TEXT_MAX_BYTES: usize = 512;
+/// Above the largest leaf the other bounds allow, with every character escaped.
+pub const AUDIT_LEAF_MAX_BYTES: usize = 64 * 1024;
+/// What a signed 64-bit column counts.
+pub const AUDIT_LEAVES_MAX: u64 = (1 << 63) - 1;
+/// The log, its next key, and witnesses; the format asks readers to take at least 16.
+pub const NOTE_SIGNATURES_MAX: usize = 32;
+/// Room for that many post-quantum signatures of 5 kB, in base64.
+pub const NOTE_MAX_BYTES: usize = 256 * 1024;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::actor::{Actor, Role};
 use crate::ids::{AgentId, UserId};
 
 /// `Y` may, `-` may not. The object column says what the action is about:

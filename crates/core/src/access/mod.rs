@@ -6,28 +6,29 @@
 mod action;
 mod question;
 mod rules;
+mod world;
 
 #[cfg(test)]
 mod matrix_tests;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
-use cedar_policy::{
-    Authorizer, Context, Decision, Entities, Entity, EntityUid, Request, RestrictedExpression,
-    Schema,
-};
+use cedar_policy::{Authorizer, Context, Decision, Request, Schema};
 use thiserror::Error;
 
 pub use self::action::{Action, Class};
 pub use self::question::{Object, Question, Standing};
 pub use self::rules::AccessError;
-use self::rules::{Rules, uid};
-use crate::actor::{Actor, Role};
+use self::rules::Rules;
+use self::world::{Kind, World};
 
 const SCHEMA: &str = include_str!("../../cedar/schema.cedarschema");
 const BASE: &str = include_str!("../../cedar/base.cedar");
+
+/// Cannot be: every actor, action and object there is was made at start. Refused all the same.
+const UNKNOWN: &str = "the rules do not know this actor, action or object";
 
 /// A refusal, in words for the one who was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -45,20 +46,7 @@ pub struct Access {
     authorizer: Authorizer,
     schema: Schema,
     rules: BTreeMap<Action, Rules>,
-    roles: BTreeMap<&'static str, EntityUid>,
-    names: Names,
-}
-
-/// Entity names carry no identity: every fact about the actor and the object is an attribute,
-/// so one name for each type will do and none is built while checking.
-#[derive(Debug)]
-struct Names {
-    user: EntityUid,
-    agent: EntityUid,
-    system: EntityUid,
-    tenant: EntityUid,
-    own: EntityUid,
-    task: EntityUid,
+    world: World,
 }
 
 impl Access {
@@ -69,28 +57,10 @@ impl Access {
     fn load(schema: &str, policies: &str) -> Result<Self, AccessError> {
         let schema = rules::parse_schema(schema)?;
         let policies = rules::parse_policies(policies, &schema)?;
-        let known = [
-            Role::AUTHOR,
-            Role::REVIEWER,
-            Role::ADMIN,
-            Role::OPERATOR,
-            Role::AUDITOR,
-        ];
         Ok(Self {
             authorizer: Authorizer::new(),
             rules: rules::by_action(&policies, &schema)?,
-            roles: known
-                .into_iter()
-                .map(|role| Ok((role, uid("Role", role)?)))
-                .collect::<Result<_, AccessError>>()?,
-            names: Names {
-                user: uid("User", "actor")?,
-                agent: uid("Agent", "actor")?,
-                system: uid("System", "actor")?,
-                tenant: uid("Tenant", "object")?,
-                own: uid("Own", "object")?,
-                task: uid("Task", "object")?,
-            },
+            world: World::new(&schema)?,
             schema,
         })
     }
@@ -106,11 +76,12 @@ impl Access {
         let rules = self
             .rules
             .get(&action)
-            .ok_or_else(|| unfit("no rule knows the action".to_owned()))?;
-        let (request, entities) = self.ask(question, rules).map_err(unfit)?;
+            .ok_or_else(|| unfit(UNKNOWN.to_owned()))?;
+        let request = self.request(question, rules).map_err(unfit)?;
+        let policies = rules.policies(Kind::of(question.actor));
         let answer = self
             .authorizer
-            .is_authorized(&request, rules.policies(), &entities);
+            .is_authorized(&request, policies, self.world.entities());
 
         // Cedar skips a rule that fails; skipping a forbid would open what it closes.
         if let Some(error) = answer.diagnostics().errors().next() {
@@ -125,58 +96,18 @@ impl Access {
         }
     }
 
-    fn ask(&self, question: &Question<'_>, rules: &Rules) -> Result<(Request, Entities), String> {
-        let principal = self.principal(question)?;
-        let object = self.object(question.object)?;
-        let request = Request::new(
-            principal.uid(),
-            rules.action().uid(),
-            object.uid(),
+    /// The schema checks that the action is about this kind of object: a rule would otherwise
+    /// look for a fact the object does not have.
+    fn request(&self, question: &Question<'_>, rules: &Rules) -> Result<Request, String> {
+        let principal = self.world.principal(question).ok_or(UNKNOWN)?;
+        let object = self.world.object(question.object).ok_or(UNKNOWN)?;
+        Request::new(
+            principal.clone(),
+            rules.action().clone(),
+            object.clone(),
             Context::empty(),
             Some(&self.schema),
         )
-        .map_err(|error| error.to_string())?;
-        let entities = Entities::from_entities([principal, rules.action().clone(), object], None)
-            .map_err(|error| error.to_string())?;
-        Ok((request, entities))
+        .map_err(|error| error.to_string())
     }
-
-    fn principal(&self, question: &Question<'_>) -> Result<Entity, String> {
-        let name = match question.actor {
-            Actor::User { .. } => &self.names.user,
-            Actor::Agent { .. } => &self.names.agent,
-            Actor::System { .. } => &self.names.system,
-        };
-        // The tenant's own roles mean nothing to these rules, and a worker has none at all.
-        let roles = match question.actor {
-            Actor::User { .. } | Actor::Agent { .. } => question
-                .roles
-                .iter()
-                .filter_map(|role| self.roles.get(role.as_str()))
-                .cloned()
-                .collect(),
-            Actor::System { .. } => HashSet::new(),
-        };
-        entity(name, [("active", question.active)], roles)
-    }
-
-    fn object(&self, object: Object) -> Result<Entity, String> {
-        match object {
-            Object::Tenant => entity(&self.names.tenant, [], HashSet::new()),
-            Object::Own { is_own } => entity(&self.names.own, [("is_own", is_own)], HashSet::new()),
-            Object::Task(standing) => entity(&self.names.task, standing.facts(), HashSet::new()),
-        }
-    }
-}
-
-fn entity<const N: usize>(
-    name: &EntityUid,
-    facts: [(&'static str, bool); N],
-    parents: HashSet<EntityUid>,
-) -> Result<Entity, String> {
-    let attributes: HashMap<_, _> = facts
-        .into_iter()
-        .map(|(fact, holds)| (fact.to_owned(), RestrictedExpression::new_bool(holds)))
-        .collect();
-    Entity::new(name.clone(), attributes, parents).map_err(|error| error.to_string())
 }

@@ -19,7 +19,7 @@ pub struct Question<'a> {
 }
 
 /// What the action is about, as far as a rule needs to know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Object {
     Tenant,
     /// A thing with one owner: the actor's own delegation, lease, queue or policy draft.
@@ -34,7 +34,7 @@ pub enum Object {
     clippy::struct_excessive_bools,
     reason = "independent facts, each named by the rules; no combination is impossible"
 )]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Standing {
     /// The person who is the task's author, by any of their accounts.
     pub is_author: bool,
@@ -53,9 +53,12 @@ pub struct Standing {
     pub is_first_override_admin: bool,
 }
 
+/// How many facts make a [`Standing`].
+const FACTS: usize = 9;
+
 impl Standing {
     /// Each fact under the name the rules know it by.
-    pub(super) const fn facts(self) -> [(&'static str, bool); 9] {
+    pub(super) const fn facts(self) -> [(&'static str, bool); FACTS] {
         [
             ("is_author", self.is_author),
             ("is_own_agent", self.is_own_agent),
@@ -67,5 +70,30 @@ impl Standing {
             ("is_resource_owner", self.is_resource_owner),
             ("is_first_override_admin", self.is_first_override_admin),
         ]
+    }
+
+    pub(super) const fn from_facts(facts: [bool; FACTS]) -> Self {
+        let [
+            is_author,
+            is_own_agent,
+            is_assigned,
+            is_voter,
+            is_separated,
+            is_executor,
+            holds_permit,
+            is_resource_owner,
+            is_first_override_admin,
+        ] = facts;
+        Self {
+            is_author,
+            is_own_agent,
+            is_assigned,
+            is_voter,
+            is_separated,
+            is_executor,
+            holds_permit,
+            is_resource_owner,
+            is_first_override_admin,
+        }
     }
 }

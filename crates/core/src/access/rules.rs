@@ -1,16 +1,17 @@
 //! The policies as loaded: validated strictly, named by their `@id`, and cut down for each
-//! action to those whose scope can match it. Leaving out a policy whose action scope excludes
-//! the action never changes an answer; a test asks both ways.
+//! action and kind of actor to those whose scope can match. Leaving out a policy whose scope
+//! excludes the question never changes an answer; a test asks both ways.
 
 use std::collections::{BTreeMap, HashSet};
 
 use cedar_policy::{
-    ActionConstraint, Effect, Entities, Entity, EntityId, EntityTypeName, EntityUid, Policy,
-    PolicyId, PolicySet, Schema, ValidationMode, Validator,
+    ActionConstraint, Effect, Entities, EntityId, EntityTypeName, EntityUid, Policy, PolicyId,
+    PolicySet, PrincipalConstraint, Schema, ValidationMode, Validator,
 };
 use thiserror::Error;
 
 use super::Action;
+use super::world::Kind;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AccessError {
@@ -30,8 +31,10 @@ pub enum AccessError {
 /// What is asked for one action.
 #[derive(Debug)]
 pub(super) struct Rules {
-    action: Entity,
-    policies: PolicySet,
+    action: EntityUid,
+    user: PolicySet,
+    agent: PolicySet,
+    system: PolicySet,
     /// Why each forbid refuses, by its name.
     says: BTreeMap<String, String>,
     /// Whom the permits let through, in words.
@@ -103,29 +106,39 @@ pub(super) fn by_action(
         .collect()
 }
 
+/// Whether the policy's scope leaves this action to it.
+fn is_about(policy: &Policy, action: &EntityUid, groups: &HashSet<&EntityUid>) -> bool {
+    match policy.action_constraint() {
+        ActionConstraint::Any => true,
+        ActionConstraint::Eq(one) => one == *action,
+        ActionConstraint::In(some) => some.iter().any(|one| one == action || groups.contains(one)),
+    }
+}
+
+/// Whether the policy's scope leaves this kind of actor to it.
+fn is_for(policy: &Policy, kind: Kind) -> bool {
+    match policy.principal_constraint() {
+        PrincipalConstraint::Is(one) | PrincipalConstraint::IsIn(one, _) => {
+            one.basename() == kind.as_str()
+        }
+        PrincipalConstraint::Any | PrincipalConstraint::In(_) | PrincipalConstraint::Eq(_) => true,
+    }
+}
+
 impl Rules {
     fn new(action: Action, policies: &[Policy], known: &Entities) -> Result<Self, AccessError> {
         let name = uid("Action", action.as_str())?;
         if known.get(&name).is_none() {
             return Err(AccessError::UnknownAction(action));
         }
-        let groups: HashSet<EntityUid> = known
-            .ancestors(&name)
-            .into_iter()
-            .flatten()
-            .cloned()
+        let groups: HashSet<_> = known.ancestors(&name).into_iter().flatten().collect();
+        let policies: Vec<&Policy> = policies
+            .iter()
+            .filter(|policy| is_about(policy, &name, &groups))
             .collect();
-        let may_match = |policy: &&Policy| match policy.action_constraint() {
-            ActionConstraint::Any => true,
-            ActionConstraint::Eq(one) => one == name,
-            ActionConstraint::In(some) => {
-                some.iter().any(|one| *one == name || groups.contains(one))
-            }
-        };
         let mut says = BTreeMap::new();
         let mut who = Vec::new();
-        let mut kept = Vec::new();
-        for policy in policies.iter().filter(may_match) {
+        for policy in &policies {
             match policy.effect() {
                 Effect::Forbid => {
                     let why = annotation(policy, "says")?.to_owned();
@@ -138,23 +151,32 @@ impl Rules {
                     }
                 }
             }
-            kept.push(policy.clone());
         }
+        let cut = |kind| {
+            let kept = policies.iter().filter(|policy| is_for(policy, kind));
+            PolicySet::from_policies(kept.copied().cloned())
+                .map_err(|error| AccessError::Policies(error.to_string()))
+        };
         Ok(Self {
-            action: Entity::new_no_attrs(name, groups),
+            user: cut(Kind::User)?,
+            agent: cut(Kind::Agent)?,
+            system: cut(Kind::System)?,
             who: who.join("; or "),
             says,
-            policies: PolicySet::from_policies(kept)
-                .map_err(|error| AccessError::Policies(error.to_string()))?,
+            action: name,
         })
     }
 
-    pub(super) fn action(&self) -> &Entity {
+    pub(super) fn action(&self) -> &EntityUid {
         &self.action
     }
 
-    pub(super) fn policies(&self) -> &PolicySet {
-        &self.policies
+    pub(super) fn policies(&self, kind: Kind) -> &PolicySet {
+        match kind {
+            Kind::User => &self.user,
+            Kind::Agent => &self.agent,
+            Kind::System => &self.system,
+        }
     }
 
     /// The forbid that refused and why, or who could do it instead. If several forbids refused,
