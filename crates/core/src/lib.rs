@@ -8,6 +8,7 @@ pub mod audit;
 pub mod change;
 pub mod ids;
 pub mod limits;
+pub mod lock;
 pub mod policy;
 pub mod resource;
 pub mod risk;

@@ -87,6 +87,15 @@ pub const LOCK_QUEUE_DEPTH_MAX: usize = 1_000;
 /// A boost of k overtakes at most k arrivals.
 pub const LOCK_BOOST_MAX: u32 = 100;
 pub const LOCK_COUNTING_CAPACITY_MAX: u32 = 10_000;
+/// Longer would keep a resource hostage to one dead process: make the step fenceable instead.
+pub const LOCK_DELAY_MAX: Duration = Duration::from_mins(15);
+/// Every call tidies up this many due records, so a space in use never piles them up, and no
+/// single caller pays for all of them.
+pub const LOCK_SWEEP_PER_CALL: usize = 4;
+/// Tokens and places are `epoch · 2³³ + counter` and stay below 2⁵³, the last number that a
+/// script's floating point keeps exact.
+pub const LOCK_COUNTER_BITS: u32 = 33;
+pub const LOCK_EPOCH_MAX: u64 = (1 << 20) - 1;
 
 // Audit.
 /// Ids, names, states, user agents and tickets in a leaf; a resource's name is the longest.

@@ -1,0 +1,241 @@
+//! One regression test for every trap that a lock like this has fallen into before. Each sets
+//! up the smallest case in which the mistake shows.
+
+use super::sample::*;
+use super::wait_for::WaitFor;
+use super::*;
+use crate::limits::LOCK_QUEUE_DEPTH_MAX;
+
+#[test]
+fn trap_follower_of_a_dead_waiter_is_promoted_on_its_other_queue() {
+    let mut desk = Desk::open();
+    desk.hold(ask(1, 1, &[("a", X)]), 0);
+    let dying = RequestDraft {
+        wait: ms(10),
+        ..draft(2, 2, &[("a", X), ("b", X)])
+    };
+    desk.queue(build(dying), 0);
+    // Behind the dying one on b only; nobody holds b.
+    desk.queue(ask(3, 3, &[("b", X)]), 0);
+    // Enough due records ahead that the sweep of this call does not reach the dead waiter.
+    for number in 100..104 {
+        let short = RequestDraft {
+            ttl: ms(1),
+            ..draft(number, number, &[(&format!("x{number}"), X)])
+        };
+        desk.hold(build(short), 0);
+    }
+    desk.release(1, 10);
+    assert_eq!(desk.state(2), Some(State::TimedOut));
+    assert_eq!(desk.state(3), Some(State::Granted));
+}
+
+#[test]
+fn trap_equal_places_from_boosts_are_still_ordered() {
+    let mut desk = Desk::open();
+    desk.hold(ask(1, 1, &[("a", X)]), 0);
+    let boosted = |number, boost| {
+        build(RequestDraft {
+            boost,
+            ..draft(number, number, &[("a", X)])
+        })
+    };
+    desk.queue(boosted(2, 1), 0);
+    desk.queue(boosted(3, 2), 0);
+    desk.queue(boosted(4, 3), 0);
+    let places: Vec<_> = [2, 3, 4]
+        .map(|number| desk.space.lease(lease(number)).unwrap().order.unwrap())
+        .into();
+    assert_eq!(places[0].place(), places[1].place(), "the case is met");
+    assert!(places[0] < places[1] && places[1] < places[2]);
+    assert_eq!(desk.line("a"), [lease(2), lease(3), lease(4)]);
+}
+
+#[test]
+fn trap_boosted_newcomer_that_may_go_is_not_queued() {
+    let mut desk = Desk::open();
+    desk.hold(ask(1, 1, &[("a", S)]), 0);
+    desk.queue(ask(2, 2, &[("a", X)]), 0);
+    let plain = build(RequestDraft {
+        wait: ms(0),
+        ..draft(3, 3, &[("a", S)])
+    });
+    let refused = desk.try_acquire(plain, 0);
+    let resource = resource("a");
+    assert_eq!(refused, Err(Refusal::Busy { resource }));
+    let boosted = RequestDraft {
+        boost: 1,
+        ..draft(4, 4, &[("a", S)])
+    };
+    assert_eq!(desk.acquire(build(boosted), 0), granted(2, 30_000));
+}
+
+#[test]
+fn trap_cycle_closed_by_a_newcomer_that_holds_nothing() {
+    let mut desk = Desk::open();
+    // Owner 1 holds b and waits for a; owner 2 holds a and waits for nothing.
+    desk.hold(ask(1, 1, &[("b", X)]), 0);
+    desk.hold(ask(2, 2, &[("a", S)]), 0);
+    desk.queue(ask(3, 1, &[("a", X)]), 0);
+    // Owner 3 holds nothing, steps ahead of owner 1 on a, and needs b as well.
+    let newcomer = RequestDraft {
+        boost: 1,
+        birth: at(5),
+        ..draft(4, 3, &[("a", X), ("b", X)])
+    };
+    let standing = desk.acquire(build(newcomer), 5);
+    let state = State::Victim;
+    assert_eq!(standing, Standing::Over { state });
+    let cycle = vec![lease(4), lease(3)];
+    let victim = lease(4);
+    assert!(desk.events.contains(&Event::Deadlock { victim, cycle }));
+    assert_eq!(desk.state(3), Some(State::Waiting));
+}
+
+#[test]
+fn trap_second_cycle_is_broken_after_the_first_victim() {
+    let mut desk = Desk::open();
+    desk.hold(ask(1, 1, &[("a", X)]), 0);
+    for (number, name) in [(2, "b"), (3, "c")] {
+        desk.hold(ask(number, number, &[(name, X)]), 0);
+    }
+    let young = |number, owner, birth, wanted: &[(&str, Mode)]| {
+        build(RequestDraft {
+            birth: at(birth),
+            ..draft(number, owner, wanted)
+        })
+    };
+    // Owners 2 and 3 wait for a as readers, so neither waits for the other.
+    desk.queue(young(12, 2, 20, &[("a", S)]), 0);
+    desk.queue(young(13, 3, 30, &[("a", S)]), 0);
+    // Owner 1, the oldest, closes a cycle with each of them at once.
+    desk.queue(young(11, 1, 10, &[("b", X), ("c", X)]), 0);
+    assert_eq!(desk.state(12), Some(State::Victim));
+    assert_eq!(desk.state(13), Some(State::Victim));
+    assert_eq!(desk.state(11), Some(State::Waiting));
+    let victims: Vec<_> = desk
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Deadlock { victim, .. } => Some(*victim),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(victims, [lease(13), lease(12)], "youngest first");
+}
+
+#[test]
+fn trap_owner_that_waits_is_granted_nothing_else() {
+    let mut desk = Desk::open();
+    desk.hold(ask(1, 1, &[("a", X)]), 0);
+    desk.queue(ask(2, 2, &[("a", X)]), 0);
+    let refused = desk.try_acquire(ask(3, 2, &[("free", X)]), 0);
+    let lease = lease(2);
+    assert_eq!(refused, Err(Refusal::AlreadyWaiting { lease }));
+    assert_eq!(desk.state(3), None);
+}
+
+#[test]
+fn trap_owner_does_not_wait_for_itself() {
+    let mut desk = Desk::open();
+    desk.hold(ask(1, 1, &[("a", S), ("slots", counting(1))]), 0);
+    for (number, name, mode) in [(2, "a", X), (3, "slots", counting(1))] {
+        let refused = desk.try_acquire(ask(number, 1, &[(name, mode)]), 0);
+        let resource = resource(name);
+        assert_eq!(refused, Err(Refusal::SelfConflict { resource }));
+    }
+    assert!(WaitFor::of(&desk.space, at(0)).edges().next().is_none());
+}
+
+#[test]
+fn trap_microseconds_and_milliseconds_lose_no_digit() {
+    // Far beyond what six significant digits or a 32-bit number could carry.
+    let mut desk = Desk::open();
+    let now = 123_456_789;
+    assert_eq!(
+        desk.acquire(ask(1, 1, &[("a", X)]), now),
+        granted(1, now + 30_000)
+    );
+    assert_eq!(desk.renew(1, now + 29_999), granted(1, now + 59_999));
+    let state = State::Expired;
+    assert_eq!(desk.renew(1, now + 59_999), Standing::Over { state });
+}
+
+#[test]
+fn trap_cached_epoch_is_refused_by_every_command() {
+    let two = Epoch::new(2).unwrap();
+    let three = Epoch::new(3).unwrap();
+    let mut space = Space::default();
+    space.rebuild(two, [], None).answer.unwrap();
+    let untouched = space.clone();
+    let stale = Refusal::StaleEpoch { stored: two };
+    let rebuild = Refusal::Rebuild { stored: Some(two) };
+    let hold = LiveHold {
+        request: ask(2, 2, &[("b", X)]),
+        token: token(1),
+        deadline: at(9),
+    };
+    for (epoch, refusal) in [(Epoch::FIRST, stale), (three, rebuild)] {
+        let (id, now) = (lease(1), at(0));
+        let acquire = space.acquire(epoch, ask(1, 1, &[("a", X)]), Arrival::New, now);
+        let refused = [
+            acquire.answer.err(),
+            space.renew(epoch, &[id], now).answer.err(),
+            space.release(epoch, id, now).answer.err(),
+            space.cancel(epoch, id, now).answer.err(),
+            space.break_lease(epoch, id, now).answer.err(),
+            space.refence(epoch, id, token(1), now).answer.err(),
+            space.register(epoch, id, now).answer.err(),
+            space.adopt(epoch, hold.clone(), now).answer.err(),
+            space.sweep(epoch, 9, now).answer.err(),
+        ];
+        assert_eq!(refused.to_vec(), vec![Some(refusal); 9]);
+        assert_eq!(space, untouched);
+    }
+    let empty = Space::default().sweep(three, 9, at(0)).answer;
+    assert_eq!(empty, Err(Refusal::Rebuild { stored: None }));
+}
+
+/// The walk stops at the first writer that cannot go, and goes on through readers. (That the
+/// real script reads such a line in pages is a property of the script.)
+#[test]
+fn trap_long_queue_is_walked_no_further_than_needed() {
+    let mut desk = Desk::open();
+    desk.hold(ask(1, 1, &[("a", X)]), 0);
+    desk.hold(ask(2, 2, &[("b", X)]), 0);
+    let half = u128::try_from(LOCK_QUEUE_DEPTH_MAX / 2).unwrap();
+    for number in 0..half {
+        desk.queue(ask(1_000 + number, 1_000 + number, &[("a", S)]), 0);
+    }
+    desk.queue(ask(3, 3, &[("a", X), ("b", X)]), 0);
+    let late = RequestDraft {
+        wait: ms(5),
+        ..draft(4, 4, &[("a", X)])
+    };
+    desk.queue(build(late), 0);
+    for number in 2..half {
+        desk.queue(ask(2_000 + number, 2_000 + number, &[("a", S)]), 0);
+    }
+    let refused = desk.try_acquire(ask(5, 5, &[("a", S)]), 0);
+    let resource = resource("a");
+    assert_eq!(refused, Err(Refusal::QueueFull { resource }));
+    desk.release(1, 4);
+    let promoted = desk.events.iter();
+    let promoted = promoted.filter(|event| matches!(event, Event::Promoted { .. }));
+    assert_eq!(promoted.count(), LOCK_QUEUE_DEPTH_MAX / 2);
+    assert_eq!(desk.line("a").len(), LOCK_QUEUE_DEPTH_MAX / 2);
+    assert_eq!(desk.line("a")[0], lease(3));
+}
+
+/// No command waits for another process: each is one call with one answer, so there is nothing
+/// in the protocol that a script could not do (a script must not call WAIT).
+#[test]
+fn trap_wait_for_replicas_is_no_part_of_a_command() {
+    let mut desk = Desk::open();
+    desk.hold(ask(1, 1, &[("a", X)]), 0);
+    // The caller that could not confirm its grant elsewhere gives it back by id, twice even.
+    let state = State::Released;
+    assert_eq!(desk.release(1, 1), Standing::Over { state });
+    assert_eq!(desk.release(1, 1), Standing::Over { state });
+    desk.hold(ask(2, 2, &[("a", X)]), 1);
+}
