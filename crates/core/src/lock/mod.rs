@@ -4,6 +4,7 @@
 
 mod admit;
 mod expire;
+pub mod fence;
 mod lease;
 mod promote;
 mod queue;
