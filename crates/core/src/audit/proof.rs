@@ -24,9 +24,10 @@ pub enum ProofError {
     WrongRoot { expected: Digest, found: Digest },
 }
 
-/// Where RFC 6962 cuts a tree in two: the largest power of two below its size.
-fn split(size: u64) -> u64 {
-    1 << (size - 1).ilog2()
+/// Sizes at which a tree can be cut in two, the largest first. A tree is cut at the largest power
+/// of two below its size, so each part is next cut at a smaller one, and none comes twice.
+fn cuts() -> impl Iterator<Item = u64> {
+    (0..u64::BITS).rev().map(|level| 1 << level)
 }
 
 /// The subtrees that an inclusion proof consists of, from the leaf upwards.
@@ -36,8 +37,11 @@ pub fn inclusion_ranges(index: u64, size: u64) -> Result<Vec<Range<u64>>, ProofE
     }
     let mut path = Vec::new();
     let (mut start, mut end) = (0, size);
-    while end - start > 1 {
-        let middle = start + split(end - start);
+    for cut in cuts() {
+        let middle = start + cut;
+        if middle >= end {
+            continue;
+        }
         if index < middle {
             path.push(middle..end);
             end = middle;
@@ -63,8 +67,14 @@ pub fn consistency_ranges(old: u64, new: u64) -> Result<Vec<Range<u64>>, ProofEr
         return Ok(path);
     }
     let (mut start, mut end) = (0, new);
-    while end != old {
-        let middle = start + split(end - start);
+    for cut in cuts() {
+        if end == old {
+            break;
+        }
+        let middle = start + cut;
+        if middle >= end {
+            continue;
+        }
         if old <= middle {
             path.push(middle..end);
             end = middle;
