@@ -253,6 +253,12 @@ fn a_fenced_part_takes_the_whole_set_with_it() {
     let unknown = fences.extend(lease(9), at(9_999));
     let (open, expected) = (0, 0);
     assert_eq!(unknown, Err(NotHeld { open, expected }));
+    let live: Vec<_> = fences.live_leases().into_keys().collect();
+    assert_eq!(
+        live,
+        [lease(2)],
+        "what is left of a fenced lease is not live"
+    );
     // The rest of the lost set keeps nobody out.
     let rest = registration(3, 7, &[("b", X)]);
     assert_eq!(fences.register(&rest, at(150)), Ok(()));

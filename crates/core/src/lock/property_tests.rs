@@ -81,7 +81,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (pick(), 0_u64..9).prop_map(|(lease, floor)| Step::Refence(lease, floor)),
         3 => pick().prop_map(Step::Register),
         1 => (0_usize..4).prop_map(Step::Sweep),
-        4 => prop_oneof![Just(1_i64), Just(399), Just(1_000), Just(3_500)].prop_map(Step::Pass),
+        4 => prop::sample::select(vec![1, 399, 1_000, 3_500, 12_000]).prop_map(Step::Pass),
         1 => pick().prop_map(Step::Rebuild),
         2 => pick().prop_map(Step::ComeBack),
         1 => Just(Step::Adopt),
@@ -341,15 +341,16 @@ fn clash(one: Mode, other: Mode) -> bool {
     one == X || other == X
 }
 
-/// Floyd–Warshall over owners, on edges read from the records; true if any reaches itself.
-fn has_cycle(space: &Space, now: Timestamp) -> bool {
+fn owner_number(lease: &Lease) -> usize {
+    (0..OWNERS)
+        .position(|number| owner(number) == lease.request.owner())
+        .unwrap()
+}
+
+/// Who waits for whom, as a matrix over owners, read from the records.
+fn edges(space: &Space, now: Timestamp) -> Vec<Vec<bool>> {
     let count = usize::try_from(OWNERS).unwrap();
-    let number = |lease: &Lease| {
-        (0..OWNERS)
-            .position(|number| owner(number) == lease.request.owner())
-            .unwrap()
-    };
-    let mut reach = vec![vec![false; count]; count];
+    let mut direct = vec![vec![false; count]; count];
     let live: Vec<&Lease> = space.leases().filter(|l| l.deadline > now).collect();
     for waiter in live.iter().filter(|l| l.state == State::Waiting) {
         for other in &live {
@@ -361,10 +362,17 @@ fn has_cycle(space: &Space, now: Timestamp) -> bool {
                 held.is_some_and(|held| !counted(held) && !counted(mode) && clash(mode, held))
             });
             if ahead && clashes {
-                reach[number(waiter)][number(other)] = true;
+                direct[owner_number(waiter)][owner_number(other)] = true;
             }
         }
     }
+    direct
+}
+
+/// Floyd–Warshall: who is reached from whom by one edge or more.
+fn closure(space: &Space, now: Timestamp) -> Vec<Vec<bool>> {
+    let mut reach = edges(space, now);
+    let count = reach.len();
     for middle in 0..count {
         for from in 0..count {
             for to in 0..count {
@@ -372,7 +380,12 @@ fn has_cycle(space: &Space, now: Timestamp) -> bool {
             }
         }
     }
-    (0..count).any(|node| reach[node][node])
+    reach
+}
+
+fn has_cycle(space: &Space, now: Timestamp) -> bool {
+    let reach = closure(space, now);
+    (0..reach.len()).any(|node| reach[node][node])
 }
 
 fn play(steps: &[Step], mut judge: impl FnMut(&Scene<'_>)) {
@@ -491,7 +504,8 @@ proptest! {
                     continue;
                 };
                 if still.state == State::Waiting {
-                    let (now, then) = (blocked_on(scene.after, still), blocked_on(scene.before, waiter));
+                    let now = blocked_on(scene.after, still);
+                    let then = blocked_on(scene.before, waiter);
                     assert!(now.is_subset(&then), "{now:?} from {then:?}");
                 }
             }
@@ -580,34 +594,46 @@ proptest! {
         play(&steps, |scene| assert!(!has_cycle(scene.after, scene.now)));
     }
 
-    /// No victim without need: with its wait back in place, a cycle is there.
+    /// No victim without need: with the newcomer in line and nobody punished there is a cycle,
+    /// the first victim is the youngest of those on one, and the cycle named is one.
     #[test]
-    fn deadlocks_are_real(steps in any_steps()) {
-        play(&steps, |scene| {
-            let Step::Acquire(_) = scene.step else { return };
-            let victims: Vec<_> = scene.events.iter().filter_map(|event| match event {
-                Event::Deadlock { victim, .. } => Some(*victim),
-                Event::Acquired { .. } | Event::Queued { .. } | Event::Promoted { .. }
-                | Event::Released { .. } | Event::Expired { .. } | Event::TimedOut { .. }
-                | Event::Broken { .. } | Event::Displaced { .. } => None,
-            }).collect();
-            if victims.is_empty() {
-                return;
-            }
-            // The space as it was before the search: the newcomer in line, nobody punished.
-            let mut unsearched = scene.after.clone();
-            for lease in scene.before.leases().chain(scene.after.leases()) {
-                let id = lease.request.lease();
-                if lease.state == State::Waiting || victims.contains(&id) {
-                    unsearched.take(id);
-                    let mut back = lease.clone();
-                    back.state = State::Waiting;
-                    back.deadline = scene.now.plus(ms(1));
-                    unsearched.put(back);
-                }
-            }
-            assert!(has_cycle(&unsearched, scene.now));
-        });
+    fn acyclic_victims_are_needed_and_the_youngest(steps in any_steps()) {
+        let mut world = World::new();
+        for step in &steps {
+            // Swept before the step, so that the space before the search is the one before the
+            // step plus the newcomer.
+            let (epoch, now) = (world.epoch, at(world.now_ms));
+            while world.space.sweep(epoch, 100, now).answer.unwrap() > 0 {}
+            world.play(step, &mut |scene| {
+                let Step::Acquire(_) = scene.step else { return };
+                let named = scene.events.iter().find_map(|event| match event {
+                    Event::Deadlock { victim, cycle } => Some((*victim, cycle)),
+                    Event::Acquired { .. } | Event::Queued { .. } | Event::Promoted { .. }
+                    | Event::Released { .. } | Event::Expired { .. } | Event::TimedOut { .. }
+                    | Event::Broken { .. } | Event::Displaced { .. } => None,
+                });
+                let Some((victim, cycle)) = named else { return };
+                let (newcomer, _) = scene.told[0];
+                let mut unsearched = scene.before.clone();
+                let mut lease = scene.after.lease(newcomer).unwrap().clone();
+                lease.state = State::Waiting;
+                lease.deadline = now.plus(ms(1));
+                unsearched.put(lease);
+                let reach = closure(&unsearched, now);
+                let on_a_cycle = unsearched.leases()
+                    .filter(|l| l.state == State::Waiting)
+                    .filter(|l| reach[owner_number(l)][owner_number(l)]);
+                let youngest = on_a_cycle.max_by_key(|l| (l.request.birth(), l.request.lease()));
+                assert_eq!(youngest.map(|l| l.request.lease()), Some(victim));
+                assert_eq!(cycle.first(), Some(&victim));
+                let direct = edges(&unsearched, now);
+                let owners: Vec<_> = cycle.iter()
+                    .map(|id| owner_number(unsearched.lease(*id).unwrap()))
+                    .collect();
+                let next = owners.iter().cycle().skip(1);
+                assert!(owners.iter().zip(next).all(|(from, to)| direct[*from][*to]));
+            });
+        }
     }
 
     #[test]
