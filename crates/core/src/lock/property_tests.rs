@@ -446,7 +446,7 @@ fn tokens_told(events: &[Event]) -> impl Iterator<Item = (LeaseId, Token)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn exclusivity_holds_after_every_step(steps in any_steps()) {
