@@ -11,13 +11,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 fn check(criterion: &mut Criterion) {
     let Ok(access) = Access::new() else { return };
     let user = Actor::user(UserId::from_u128(1));
-    let agent = Actor::Agent {
-        id: AgentId::from_u128(2),
-        on_behalf_of: UserId::from_u128(1),
-    };
-    let roles: BTreeSet<Role> = [Role::AUTHOR, Role::REVIEWER, Role::ADMIN, "dba"]
-        .map(Role::new)
-        .into();
+    let agent = Actor::Agent { id: AgentId::from_u128(2), on_behalf_of: UserId::from_u128(1) };
+    let roles: BTreeSet<Role> =
+        [Role::AUTHOR, Role::REVIEWER, Role::ADMIN, "dba"].map(Role::new).into();
     let task = Object::Task(Standing {
         is_own_agent: true,
         is_assigned: true,
@@ -25,13 +21,7 @@ fn check(criterion: &mut Criterion) {
         ..Standing::default()
     });
     let mut run = |name: &str, actor: &Actor, action: Action, object: Object| {
-        let question = Question {
-            actor,
-            roles: &roles,
-            active: true,
-            action,
-            object,
-        };
+        let question = Question { actor, roles: &roles, active: true, action, object };
         criterion.bench_function(name, |bencher| {
             bencher.iter(|| access.check(black_box(&question)).is_ok());
         });

@@ -46,17 +46,9 @@ impl std::borrow::Borrow<str> for Role {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Actor {
-    User {
-        id: UserId,
-        session: Option<SessionId>,
-    },
-    Agent {
-        id: AgentId,
-        on_behalf_of: UserId,
-    },
-    System {
-        worker: String,
-    },
+    User { id: UserId, session: Option<SessionId> },
+    Agent { id: AgentId, on_behalf_of: UserId },
+    System { worker: String },
 }
 
 impl Actor {
@@ -65,9 +57,7 @@ impl Actor {
     }
 
     pub fn system(worker: &str) -> Self {
-        Self::System {
-            worker: worker.to_owned(),
-        }
+        Self::System { worker: worker.to_owned() }
     }
 
     /// The human who answers for what this actor does; nobody for the server's own workers.
@@ -167,10 +157,7 @@ mod tests {
             roles: BTreeSet::new(),
             active: true,
             manager: None,
-            aliases: aliases
-                .iter()
-                .map(|alias| UserId::from_u128(*alias))
-                .collect(),
+            aliases: aliases.iter().map(|alias| UserId::from_u128(*alias)).collect(),
         }
     }
 
@@ -178,10 +165,7 @@ mod tests {
     fn aliases_reach_both_ways_and_through_others() {
         let directory = Directory::new([account(5, &[3]), account(4, &[3]), account(9, &[])]);
         let [three, four, five, nine] = [3, 4, 5, 9].map(UserId::from_u128);
-        assert!(
-            directory.same_human(five, three),
-            "an alias that is no account of its own"
-        );
+        assert!(directory.same_human(five, three), "an alias that is no account of its own");
         assert!(directory.same_human(four, five), "through the shared alias");
         assert!(!directory.same_human(nine, five));
         assert_eq!(directory.human(five), three);
@@ -199,10 +183,7 @@ mod tests {
     #[test]
     fn an_agent_answers_through_its_person() {
         let person = UserId::from_u128(1);
-        let agent = Actor::Agent {
-            id: AgentId::from_u128(2),
-            on_behalf_of: person,
-        };
+        let agent = Actor::Agent { id: AgentId::from_u128(2), on_behalf_of: person };
         assert_eq!(agent.human(), Some(person));
         assert_eq!(Actor::system("review_opener").human(), None);
     }

@@ -157,27 +157,13 @@ mod tests {
     fn another_kind_of_id_is_refused_by_name() {
         let text = UserId::from_u128(7).to_string();
         let refused = text.parse::<TaskId>().unwrap_err();
-        assert_eq!(
-            refused,
-            IdError::WrongPrefix {
-                given: text,
-                prefix: "task"
-            }
-        );
+        assert_eq!(refused, IdError::WrongPrefix { given: text, prefix: "task" });
     }
 
     #[test]
     fn overlong_numbers_and_foreign_letters_are_refused() {
-        for encoded in [
-            "8zzzzzzzzzzzzzzzzzzzzzzzzz",
-            "0000000000000000000000000u",
-            "0",
-            "",
-        ] {
-            assert!(
-                format!("task_{encoded}").parse::<TaskId>().is_err(),
-                "{encoded}"
-            );
+        for encoded in ["8zzzzzzzzzzzzzzzzzzzzzzzzz", "0000000000000000000000000u", "0", ""] {
+            assert!(format!("task_{encoded}").parse::<TaskId>().is_err(), "{encoded}");
         }
         assert!("task_7zzzzzzzzzzzzzzzzzzzzzzzzz".parse::<TaskId>().is_ok());
     }

@@ -32,9 +32,7 @@ impl ResourceRef {
         let given = || format!("{kind}:{id}");
         let kind_holds = !kind.is_empty()
             && kind.len() <= RESOURCE_TYPE_MAX_BYTES
-            && kind
-                .bytes()
-                .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'));
+            && kind.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'));
         if !kind_holds {
             return Err(ResourceError::BadType { given: given() });
         }
@@ -46,10 +44,7 @@ impl ResourceRef {
         if !id_holds {
             return Err(ResourceError::BadId { given: given() });
         }
-        Ok(Self {
-            kind: kind.to_owned(),
-            id: id.to_owned(),
-        })
+        Ok(Self { kind: kind.to_owned(), id: id.to_owned() })
     }
 
     pub fn kind(&self) -> &str {
@@ -77,9 +72,8 @@ impl FromStr for ResourceRef {
     type Err = ResourceError;
 
     fn from_str(text: &str) -> Result<Self, ResourceError> {
-        let (kind, id) = text.split_once(':').ok_or_else(|| ResourceError::NoType {
-            given: text.to_owned(),
-        })?;
+        let (kind, id) =
+            text.split_once(':').ok_or_else(|| ResourceError::NoType { given: text.to_owned() })?;
         Self::new(kind, id)
     }
 }
@@ -110,16 +104,7 @@ mod tests {
 
     #[test]
     fn what_a_script_or_an_eye_could_mistake_is_refused() {
-        for text in [
-            "",
-            "database",
-            ":x",
-            "db:",
-            "DB:x",
-            "db:a b",
-            "db:a\u{1f}b",
-            "db:é",
-        ] {
+        for text in ["", "database", ":x", "db:", "DB:x", "db:a b", "db:a\u{1f}b", "db:é"] {
             assert!(text.parse::<ResourceRef>().is_err(), "{text:?}");
         }
     }

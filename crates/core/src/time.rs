@@ -74,9 +74,7 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         text.parse::<jiff::Timestamp>()
             .map(|calendar| Self(calendar.as_microsecond()))
-            .map_err(|_| TimestampError {
-                given: text.to_owned(),
-            })
+            .map_err(|_| TimestampError { given: text.to_owned() })
     }
 }
 

@@ -99,9 +99,7 @@ fn resources() -> Vec<ResourceRef> {
 }
 
 fn set(wanted: &[(&str, Mode)]) -> LockSet {
-    let pairs = wanted
-        .iter()
-        .map(|(name, mode)| (name.parse().unwrap(), *mode));
+    let pairs = wanted.iter().map(|(name, mode)| (name.parse().unwrap(), *mode));
     LockSet::new(pairs).unwrap()
 }
 
@@ -252,9 +250,7 @@ impl Locks {
                 let asserted = world.fences.assert_holds(request.lease(), token, count);
                 asserted.is_ok()
             }
-            Rule::TokenAtWrite => places
-                .iter()
-                .all(|place| Some(token) >= world.floors[*place]),
+            Rule::TokenAtWrite => places.iter().all(|place| Some(token) >= world.floors[*place]),
         };
         world.processes[index].phase = Phase::Done;
         if !may_commit {
@@ -271,9 +267,7 @@ impl Locks {
         }
         world.fences.release(request.lease());
         // It may fail, and then the lease runs out by itself.
-        let _ = world
-            .space
-            .release(world.epoch(), request.lease(), world.now());
+        let _ = world.space.release(world.epoch(), request.lease(), world.now());
     }
 
     fn rebuild(&self, world: &mut World) -> Option<()> {
@@ -297,10 +291,7 @@ impl Model for Locks {
         space.rebuild(Epoch::FIRST, [], None).answer.unwrap();
         let mut fences = Fences::new(Epoch::FIRST);
         fences.keep_session(session(), Timestamp::from_micros(i64::MAX));
-        let process = Process {
-            phase: Phase::Idle,
-            attempt: 0,
-        };
+        let process = Process { phase: Phase::Idle, attempt: 0 };
         vec![World {
             space,
             replica: None,
@@ -413,12 +404,9 @@ impl Model for Locks {
             Property::sometimes("everybody commits", |model: &Self, world: &World| {
                 usize::from(world.commits) == model.wanted.len()
             }),
-            Property::sometimes(
-                "everybody commits after a loss",
-                |model: &Self, world: &World| {
-                    usize::from(world.commits) == model.wanted.len() && world.losses > 0
-                },
-            ),
+            Property::sometimes("everybody commits after a loss", |model: &Self, world: &World| {
+                usize::from(world.commits) == model.wanted.len() && world.losses > 0
+            }),
             Property::sometimes("a stale holder is fenced", |_, world: &World| {
                 world.facts.contains(&Fact::FencedAtCommit) && world.commits > 0
             }),
@@ -432,10 +420,7 @@ impl Model for Locks {
                 world.facts.contains(&Fact::StaleEpoch)
             }),
             Property::sometimes("a registered hold rests", |_, world: &World| {
-                world
-                    .space
-                    .leases()
-                    .any(|lease| lease.state == State::Delayed)
+                world.space.leases().any(|lease| lease.state == State::Delayed)
             }),
             Property::sometimes("a rebuilt space grants", |_, world: &World| {
                 let granted = |lease: &ade_core::lock::Lease| {
@@ -462,11 +447,7 @@ fn locks(rule: Rule) -> Locks {
 
 #[test]
 fn exclusivity_register_first_loses_no_update_whatever_the_queue_loses() {
-    let checker = locks(Rule::RegisterFirst)
-        .checker()
-        .threads(2)
-        .spawn_bfs()
-        .join();
+    let checker = locks(Rule::RegisterFirst).checker().threads(2).spawn_bfs().join();
     println!(
         "register first: {} states, {} unique, depth {}",
         checker.state_count(),
@@ -479,14 +460,7 @@ fn exclusivity_register_first_loses_no_update_whatever_the_queue_loses() {
 #[test]
 fn the_usual_token_check_at_the_write_is_caught_losing_an_update() {
     let checker = locks(Rule::TokenAtWrite).checker().spawn_bfs().join();
-    println!(
-        "token at write: {} unique states",
-        checker.unique_state_count()
-    );
+    println!("token at write: {} unique states", checker.unique_state_count());
     let path = checker.assert_any_discovery("no update is lost");
-    println!(
-        "{} steps: {:?}",
-        path.clone().into_actions().len(),
-        path.into_actions()
-    );
+    println!("{} steps: {:?}", path.clone().into_actions().len(), path.into_actions());
 }

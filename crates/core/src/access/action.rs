@@ -16,14 +16,8 @@ pub enum Class {
 }
 
 impl Class {
-    pub const ALL: [Self; 6] = [
-        Self::Read,
-        Self::Propose,
-        Self::Execute,
-        Self::Decide,
-        Self::Operate,
-        Self::Administer,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Propose, Self::Execute, Self::Decide, Self::Operate, Self::Administer];
 
     pub const fn as_str(self) -> &'static str {
         match self {

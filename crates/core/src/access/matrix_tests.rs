@@ -101,25 +101,11 @@ impl Case {
 
 fn actor_of(column: &str) -> (Actor, &'static str, Standing) {
     let user = Actor::user(UserId::from_u128(1));
-    let agent = Actor::Agent {
-        id: AgentId::from_u128(2),
-        on_behalf_of: UserId::from_u128(1),
-    };
+    let agent = Actor::Agent { id: AgentId::from_u128(2), on_behalf_of: UserId::from_u128(1) };
     let stranger = Standing::default();
-    let author = Standing {
-        is_author: true,
-        is_separated: true,
-        ..stranger
-    };
-    let assigned = Standing {
-        is_assigned: true,
-        ..stranger
-    };
-    let own_agent = Standing {
-        is_own_agent: true,
-        is_separated: true,
-        ..stranger
-    };
+    let author = Standing { is_author: true, is_separated: true, ..stranger };
+    let assigned = Standing { is_assigned: true, ..stranger };
+    let own_agent = Standing { is_own_agent: true, is_separated: true, ..stranger };
     match column {
         "aut" => (user, "author", author),
         "re+" => (user, "reviewer", assigned),
@@ -128,25 +114,11 @@ fn actor_of(column: &str) -> (Actor, &'static str, Standing) {
         "ad+" => (user, "admin", assigned),
         "ada" => {
             let is_assigned = true;
-            (
-                user,
-                "admin",
-                Standing {
-                    is_assigned,
-                    ..author
-                },
-            )
+            (user, "admin", Standing { is_assigned, ..author })
         }
         "edi" => {
             let is_separated = true;
-            (
-                user,
-                "reviewer",
-                Standing {
-                    is_separated,
-                    ..assigned
-                },
-            )
+            (user, "reviewer", Standing { is_separated, ..assigned })
         }
         "ope" => (user, "operator", stranger),
         "aud" => (user, "auditor", stranger),
@@ -188,11 +160,7 @@ pub(super) fn cases() -> Vec<Case> {
                 object: object_of(cells[1], standing),
                 column,
                 actor,
-                roles: Some(role)
-                    .filter(|r| !r.is_empty())
-                    .map(Role::new)
-                    .into_iter()
-                    .collect(),
+                roles: Some(role).filter(|r| !r.is_empty()).map(Role::new).into_iter().collect(),
                 may: match *cell {
                     "Y" => true,
                     "-" => false,
@@ -212,10 +180,7 @@ fn every_cell_of_the_matrix_is_as_written() {
         .filter(|case| access.check(&case.question(true)).is_ok() != case.may)
         .map(|case| {
             let verdict = access.check(&case.question(true));
-            format!(
-                "{} by {} on {:?}: {verdict:?}",
-                case.action, case.column, case.object
-            )
+            format!("{} by {} on {:?}: {verdict:?}", case.action, case.column, case.object)
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

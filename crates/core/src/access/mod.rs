@@ -67,21 +67,12 @@ impl Access {
 
     pub fn check(&self, question: &Question<'_>) -> Result<(), Denied> {
         let action = question.action;
-        let denied = |rule, detail| Denied {
-            action,
-            rule,
-            detail,
-        };
+        let denied = |rule, detail| Denied { action, rule, detail };
         let unfit = |error: String| denied(None, format!("the question does not fit: {error}"));
-        let rules = self
-            .rules
-            .get(&action)
-            .ok_or_else(|| unfit(UNKNOWN.to_owned()))?;
+        let rules = self.rules.get(&action).ok_or_else(|| unfit(UNKNOWN.to_owned()))?;
         let request = self.request(question, rules).map_err(unfit)?;
         let policies = rules.policies(Kind::of(question.actor));
-        let answer = self
-            .authorizer
-            .is_authorized(&request, policies, self.world.entities());
+        let answer = self.authorizer.is_authorized(&request, policies, self.world.entities());
 
         // Cedar skips a rule that fails; skipping a forbid would open what it closes.
         if let Some(error) = answer.diagnostics().errors().next() {

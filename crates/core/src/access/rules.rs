@@ -20,10 +20,7 @@ pub enum AccessError {
     #[error("the access policies do not hold: {0}")]
     Policies(String),
     #[error("a policy has no @{annotation}: {policy}")]
-    Unannotated {
-        annotation: &'static str,
-        policy: String,
-    },
+    Unannotated { annotation: &'static str, policy: String },
     #[error("the schema does not know the action {0}; add it in cedar/schema.cedarschema")]
     UnknownAction(Action),
 }
@@ -42,9 +39,8 @@ pub(super) struct Rules {
 }
 
 pub(super) fn uid(kind: &str, id: &str) -> Result<EntityUid, AccessError> {
-    let kind: EntityTypeName = kind
-        .parse()
-        .map_err(|error| AccessError::Schema(format!("{error}")))?;
+    let kind: EntityTypeName =
+        kind.parse().map_err(|error| AccessError::Schema(format!("{error}")))?;
     Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(id)))
 }
 
@@ -52,11 +48,7 @@ pub(super) fn parse_schema(text: &str) -> Result<Schema, AccessError> {
     let (schema, warnings) = Schema::from_cedarschema_str(text)
         .map_err(|error| AccessError::Schema(error.to_string()))?;
     let warnings: Vec<_> = warnings.map(|warning| warning.to_string()).collect();
-    if warnings.is_empty() {
-        Ok(schema)
-    } else {
-        Err(AccessError::Schema(warnings.join("; ")))
-    }
+    if warnings.is_empty() { Ok(schema) } else { Err(AccessError::Schema(warnings.join("; "))) }
 }
 
 pub(super) fn parse_policies(text: &str, schema: &Schema) -> Result<Vec<Policy>, AccessError> {
@@ -72,11 +64,7 @@ pub(super) fn parse_policies(text: &str, schema: &Schema) -> Result<Vec<Policy>,
         .map(ToString::to_string)
         .chain(validation.validation_warnings().map(ToString::to_string))
         .collect();
-    if findings.is_empty() {
-        Ok(policies)
-    } else {
-        Err(refused(findings.join("; ")))
-    }
+    if findings.is_empty() { Ok(policies) } else { Err(refused(findings.join("; "))) }
 }
 
 fn named(policy: &Policy) -> Result<Policy, AccessError> {
@@ -87,23 +75,15 @@ fn annotation<'a>(policy: &'a Policy, name: &'static str) -> Result<&'a str, Acc
     policy
         .annotation(name)
         .filter(|text| !text.is_empty())
-        .ok_or_else(|| AccessError::Unannotated {
-            annotation: name,
-            policy: policy.to_string(),
-        })
+        .ok_or_else(|| AccessError::Unannotated { annotation: name, policy: policy.to_string() })
 }
 
 pub(super) fn by_action(
     policies: &[Policy],
     schema: &Schema,
 ) -> Result<BTreeMap<Action, Rules>, AccessError> {
-    let known = schema
-        .action_entities()
-        .map_err(|error| AccessError::Schema(error.to_string()))?;
-    Action::ALL
-        .iter()
-        .map(|action| Ok((*action, Rules::new(*action, policies, &known)?)))
-        .collect()
+    let known = schema.action_entities().map_err(|error| AccessError::Schema(error.to_string()))?;
+    Action::ALL.iter().map(|action| Ok((*action, Rules::new(*action, policies, &known)?))).collect()
 }
 
 /// Whether the policy's scope leaves this action to it.
@@ -132,10 +112,8 @@ impl Rules {
             return Err(AccessError::UnknownAction(action));
         }
         let groups: HashSet<_> = known.ancestors(&name).into_iter().flatten().collect();
-        let policies: Vec<&Policy> = policies
-            .iter()
-            .filter(|policy| is_about(policy, &name, &groups))
-            .collect();
+        let policies: Vec<&Policy> =
+            policies.iter().filter(|policy| is_about(policy, &name, &groups)).collect();
         let mut says = BTreeMap::new();
         let mut who = Vec::new();
         for policy in &policies {

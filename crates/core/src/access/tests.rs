@@ -18,10 +18,7 @@ fn user() -> Actor {
 }
 
 fn agent() -> Actor {
-    Actor::Agent {
-        id: AgentId::from_u128(2),
-        on_behalf_of: UserId::from_u128(1),
-    }
+    Actor::Agent { id: AgentId::from_u128(2), on_behalf_of: UserId::from_u128(1) }
 }
 
 fn roles(names: &[&str]) -> BTreeSet<Role> {
@@ -59,13 +56,7 @@ fn check(
     action: Action,
     object: Object,
 ) -> Result<(), Denied> {
-    access.check(&Question {
-        actor,
-        roles: &roles(names),
-        active: true,
-        action,
-        object,
-    })
+    access.check(&Question { actor, roles: &roles(names), active: true, action, object })
 }
 
 #[test]
@@ -104,19 +95,10 @@ fn a_worker_never_decides_whatever_it_is_given() {
     let worker = Actor::system("expirer");
     for action in Action::ALL.iter().filter(|a| a.class() == Class::Decide) {
         for object in objects() {
-            assert!(
-                check(&access, &worker, &ROLES, *action, object).is_err(),
-                "{action}"
-            );
+            assert!(check(&access, &worker, &ROLES, *action, object).is_err(), "{action}");
         }
     }
-    let denied = check(
-        &access,
-        &worker,
-        &ROLES,
-        Action::Approve,
-        Object::Task(everything()),
-    );
+    let denied = check(&access, &worker, &ROLES, Action::Approve, Object::Task(everything()));
     assert_eq!(denied.unwrap_err().rule.as_deref(), Some("worker_vote"));
 }
 
@@ -141,10 +123,7 @@ fn an_agent_may_propose_only_what_its_person_may() {
     assert!(create(&["admin"]));
     assert!(!create(&["reviewer", "operator", "auditor"]));
 
-    let own = Object::Task(Standing {
-        is_own_agent: true,
-        ..Standing::default()
-    });
+    let own = Object::Task(Standing { is_own_agent: true, ..Standing::default() });
     for action in [Action::Amend, Action::Submit] {
         assert!(check(&access, &agent(), &["author"], action, own).is_ok());
         assert!(check(&access, &agent(), &["admin"], action, own).is_ok());
@@ -158,19 +137,10 @@ fn an_agent_may_propose_only_what_its_person_may() {
 #[test]
 fn an_author_without_the_role_may_clean_up_but_not_propose() {
     let access = Access::new().unwrap();
-    let own = Object::Task(Standing {
-        is_author: true,
-        is_separated: true,
-        ..Standing::default()
-    });
+    let own = Object::Task(Standing { is_author: true, is_separated: true, ..Standing::default() });
     let may = |action| check(&access, &user(), &[], action, own).is_ok();
     assert!(may(Action::Cancel) && may(Action::Delete));
-    for action in [
-        Action::Amend,
-        Action::Submit,
-        Action::Retry,
-        Action::Resubmit,
-    ] {
+    for action in [Action::Amend, Action::Submit, Action::Retry, Action::Resubmit] {
         assert!(!may(action), "{action}");
     }
 }
@@ -178,30 +148,15 @@ fn an_author_without_the_role_may_clean_up_but_not_propose() {
 #[test]
 fn a_tenant_role_is_enough_to_review_when_assigned_and_means_nothing_else() {
     let access = Access::new().unwrap();
-    let assigned = Object::Task(Standing {
-        is_assigned: true,
-        ..Standing::default()
-    });
+    let assigned = Object::Task(Standing { is_assigned: true, ..Standing::default() });
     assert!(check(&access, &user(), &["dba"], Action::Approve, assigned).is_ok());
-    assert!(
-        check(
-            &access,
-            &user(),
-            &["dba"],
-            Action::DraftPolicy,
-            Object::Tenant
-        )
-        .is_err()
-    );
+    assert!(check(&access, &user(), &["dba"], Action::DraftPolicy, Object::Tenant).is_err());
 }
 
 #[test]
 fn two_admins_are_two_people() {
     let access = Access::new().unwrap();
-    let asked = Object::Task(Standing {
-        is_first_override_admin: true,
-        ..Standing::default()
-    });
+    let asked = Object::Task(Standing { is_first_override_admin: true, ..Standing::default() });
     let denied = check(&access, &user(), &["admin"], Action::ConfirmOverride, asked).unwrap_err();
     assert_eq!(denied.rule.as_deref(), Some("second_admin"));
 
@@ -213,11 +168,8 @@ fn two_admins_are_two_people() {
 #[test]
 fn an_author_is_kept_out_even_if_separation_was_not_worked_out() {
     let access = Access::new().unwrap();
-    let careless = Object::Task(Standing {
-        is_author: true,
-        is_assigned: true,
-        ..Standing::default()
-    });
+    let careless =
+        Object::Task(Standing { is_author: true, is_assigned: true, ..Standing::default() });
     for action in [Action::Approve, Action::Reject, Action::ConfirmOverride] {
         let denied = check(&access, &user(), &["admin"], action, careless).unwrap_err();
         assert_eq!(denied.rule.as_deref(), Some("separation"), "{action}");
@@ -274,16 +226,11 @@ fn every_action_is_in_the_schema_under_its_class_and_no_other_is() {
             (attributes.len(), groups)
         };
         assert_eq!(attributes, 0);
-        let groups: Vec<String> = groups
-            .iter()
-            .map(|g| g.id().unescaped().to_owned())
-            .collect();
+        let groups: Vec<String> = groups.iter().map(|g| g.id().unescaped().to_owned()).collect();
         found.insert(action.uid().id().unescaped().to_owned(), groups);
     }
-    let mut expected: BTreeMap<String, Vec<String>> = Class::ALL
-        .map(|class| (class.to_string(), vec![]))
-        .into_iter()
-        .collect();
+    let mut expected: BTreeMap<String, Vec<String>> =
+        Class::ALL.map(|class| (class.to_string(), vec![])).into_iter().collect();
     for action in Action::ALL {
         expected.insert(action.to_string(), vec![action.class().to_string()]);
     }
@@ -302,29 +249,17 @@ fn rules_that_do_not_hold_are_refused_at_start() {
     let twice = load(&format!("{permit}; {permit};"));
     assert!(matches!(twice, Err(AccessError::Policies(_))), "{twice:?}");
     let unknown = load(&format!("{permit} when {{ principal.age == 1 }};"));
-    assert!(
-        matches!(unknown, Err(AccessError::Policies(_))),
-        "{unknown:?}"
-    );
+    assert!(matches!(unknown, Err(AccessError::Policies(_))), "{unknown:?}");
     let never = load(&format!("{permit} when {{ false }};"));
     assert!(matches!(never, Err(AccessError::Policies(_))), "{never:?}");
     let garbage = load("permit");
-    assert!(
-        matches!(garbage, Err(AccessError::Policies(_))),
-        "{garbage:?}"
-    );
+    assert!(matches!(garbage, Err(AccessError::Policies(_))), "{garbage:?}");
     let schema = Access::load("entity", "");
     assert!(matches!(schema, Err(AccessError::Schema(_))), "{schema:?}");
     let shadowing = Access::load(&format!("type Bool = {{}}; {SCHEMA}"), "");
-    assert!(
-        matches!(shadowing, Err(AccessError::Schema(_))),
-        "{shadowing:?}"
-    );
+    assert!(matches!(shadowing, Err(AccessError::Schema(_))), "{shadowing:?}");
     let missing = Access::load("entity Task;", "");
-    assert_eq!(
-        missing.unwrap_err(),
-        AccessError::UnknownAction(Action::Create)
-    );
+    assert_eq!(missing.unwrap_err(), AccessError::UnknownAction(Action::Create));
 }
 
 #[test]
@@ -334,18 +269,9 @@ fn every_rule_has_a_name_and_a_sentence() {
         other => panic!("{text}: {other:?}"),
     };
     assert_eq!(annotation("permit (principal, action, resource);"), "id");
-    assert_eq!(
-        annotation("@id(\"\") permit (principal, action, resource);"),
-        "id"
-    );
-    assert_eq!(
-        annotation("@id(\"a\") permit (principal, action, resource);"),
-        "who"
-    );
-    assert_eq!(
-        annotation("@id(\"a\") @who(\"b\") forbid (principal, action, resource);"),
-        "says"
-    );
+    assert_eq!(annotation("@id(\"\") permit (principal, action, resource);"), "id");
+    assert_eq!(annotation("@id(\"a\") permit (principal, action, resource);"), "who");
+    assert_eq!(annotation("@id(\"a\") @who(\"b\") forbid (principal, action, resource);"), "says");
 }
 
 /// A rule that fails at run time must close, not be skipped: the sum overflows.
@@ -374,19 +300,13 @@ fn leaving_out_what_cannot_match_changes_no_answer() {
             let request = access.request(&question, rules).unwrap();
             let ask = |policies| {
                 let entities = access.world.entities();
-                access
-                    .authorizer
-                    .is_authorized(&request, policies, entities)
+                access.authorizer.is_authorized(&request, policies, entities)
             };
             let cut = ask(rules.policies(Kind::of(&case.actor)));
             let all = ask(&whole);
             assert_eq!(cut.decision(), all.decision());
             let reasons = |answer: &cedar_policy::Response| -> BTreeSet<String> {
-                answer
-                    .diagnostics()
-                    .reason()
-                    .map(ToString::to_string)
-                    .collect()
+                answer.diagnostics().reason().map(ToString::to_string).collect()
             };
             assert_eq!(reasons(&cut), reasons(&all));
         }
@@ -397,26 +317,10 @@ fn leaving_out_what_cannot_match_changes_no_answer() {
 fn each_action_asks_fewer_than_all_rules() {
     let access = Access::new().unwrap();
     let asked = |action, kind| access.rules[&action].policies(kind).num_of_policies();
-    assert_eq!(
-        asked(Action::Approve, Kind::User),
-        3,
-        "inactive, separation, reviewer_decides"
-    );
-    assert_eq!(
-        asked(Action::Approve, Kind::Agent),
-        3,
-        "inactive, agent_class, separation"
-    );
-    assert_eq!(
-        asked(Action::Approve, Kind::System),
-        3,
-        "inactive, worker_vote, separation"
-    );
-    assert_eq!(
-        asked(Action::DraftPolicy, Kind::User),
-        2,
-        "inactive, admin_administers"
-    );
+    assert_eq!(asked(Action::Approve, Kind::User), 3, "inactive, separation, reviewer_decides");
+    assert_eq!(asked(Action::Approve, Kind::Agent), 3, "inactive, agent_class, separation");
+    assert_eq!(asked(Action::Approve, Kind::System), 3, "inactive, worker_vote, separation");
+    assert_eq!(asked(Action::DraftPolicy, Kind::User), 2, "inactive, admin_administers");
 }
 
 fn standings() -> impl Strategy<Value = Standing> {

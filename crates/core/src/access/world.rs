@@ -11,13 +11,7 @@ use super::{AccessError, Object, Question, Standing};
 use crate::actor::{Actor, Role};
 
 /// The roles the rules speak of; a tenant's own roles mean nothing to them.
-const ROLES: [&str; 5] = [
-    Role::AUTHOR,
-    Role::REVIEWER,
-    Role::ADMIN,
-    Role::OPERATOR,
-    Role::AUDITOR,
-];
+const ROLES: [&str; 5] = [Role::AUTHOR, Role::REVIEWER, Role::ADMIN, Role::OPERATOR, Role::AUDITOR];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
@@ -67,11 +61,8 @@ impl Principal {
     }
 
     fn all() -> impl Iterator<Item = Self> {
-        let one = |kind, [active, roles @ ..]: [bool; ROLES.len() + 1]| Self {
-            kind,
-            active,
-            roles,
-        };
+        let one =
+            |kind, [active, roles @ ..]: [bool; ROLES.len() + 1]| Self { kind, active, roles };
         Kind::ALL
             .into_iter()
             .flat_map(move |kind| combinations().map(move |facts| one(kind, facts)))
@@ -117,17 +108,12 @@ impl World {
             objects.insert(object, name);
         }
         // With the schema, so that a fact it does not know, or knows and misses, is found here.
-        let actions = schema
-            .action_entities()
-            .map_err(|error| AccessError::Schema(error.to_string()))?;
+        let actions =
+            schema.action_entities().map_err(|error| AccessError::Schema(error.to_string()))?;
         let entities = actions
             .add_entities(entities, Some(schema))
             .map_err(|error| AccessError::Schema(error.to_string()))?;
-        Ok(Self {
-            entities,
-            principals,
-            objects,
-        })
+        Ok(Self { entities, principals, objects })
     }
 
     pub(super) fn entities(&self) -> &Entities {

@@ -94,9 +94,7 @@ impl fmt::Display for Checkpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let root = STANDARD.encode(self.root.bytes());
         writeln!(f, "{}\n{}\n{root}", self.origin, self.size)?;
-        self.extensions
-            .iter()
-            .try_for_each(|extension| writeln!(f, "{extension}"))
+        self.extensions.iter().try_for_each(|extension| writeln!(f, "{extension}"))
     }
 }
 
@@ -124,9 +122,7 @@ fn parse_root(text: &str) -> Result<Digest, CheckpointError> {
         .ok()
         .and_then(|bytes| bytes.try_into().ok())
         .map(Digest::from_bytes)
-        .ok_or_else(|| CheckpointError::BadRoot {
-            given: text.to_owned(),
-        })
+        .ok_or_else(|| CheckpointError::BadRoot { given: text.to_owned() })
 }
 
 #[cfg(test)]

@@ -39,35 +39,18 @@ fn a_signed_checkpoint_is_a_note_over_its_text() {
 
 #[test]
 fn a_size_is_plain_digits() {
-    for wrong in [
-        "",
-        "-1",
-        "+1",
-        "01",
-        "00",
-        "1 ",
-        " 1",
-        "1_0",
-        "0x1",
-        "1.0",
-        "٣",
-        "99999999999999999999",
-    ] {
+    for wrong in
+        ["", "-1", "+1", "01", "00", "1 ", " 1", "1_0", "0x1", "1.0", "٣", "99999999999999999999"]
+    {
         let text = TEXT.replace("20852163", wrong);
         let given = wrong.to_owned();
-        assert_eq!(
-            Checkpoint::parse(&text),
-            Err(CheckpointError::BadSize { given })
-        );
+        assert_eq!(Checkpoint::parse(&text), Err(CheckpointError::BadSize { given }));
     }
     let root = leaf_hash(b"hello");
     assert!(Checkpoint::new("o", AUDIT_LEAVES_MAX, root, &[]).is_ok());
     let given = "9223372036854775808".to_owned();
     let too_large = Err(CheckpointError::BadSize { given });
-    assert_eq!(
-        Checkpoint::new("o", AUDIT_LEAVES_MAX + 1, root, &[]),
-        too_large
-    );
+    assert_eq!(Checkpoint::new("o", AUDIT_LEAVES_MAX + 1, root, &[]), too_large);
     let text = TEXT.replace("20852163", "9223372036854775808");
     assert_eq!(Checkpoint::parse(&text), too_large);
 }
@@ -95,10 +78,7 @@ fn a_root_is_32_bytes_in_strict_base64() {
     ] {
         let given = wrong.to_owned();
         let text = TEXT.replace(root, wrong);
-        assert_eq!(
-            Checkpoint::parse(&text),
-            Err(CheckpointError::BadRoot { given })
-        );
+        assert_eq!(Checkpoint::parse(&text), Err(CheckpointError::BadRoot { given }));
     }
 }
 
@@ -111,20 +91,12 @@ fn lines_are_filled_ended_and_without_control_bytes() {
         assert_eq!(Checkpoint::new(wrong, 1, root, &[]), refused);
         assert_eq!(Checkpoint::new("o", 1, root, &["fine", wrong]), refused);
     }
-    let bad_line = |text: &str| {
-        matches!(
-            Checkpoint::parse(text),
-            Err(CheckpointError::BadLine { .. })
-        )
-    };
+    let bad_line =
+        |text: &str| matches!(Checkpoint::parse(text), Err(CheckpointError::BadLine { .. }));
     assert!(bad_line(&format!("{TEXT}\n")));
     assert!(bad_line(&format!("{TEXT}\nafter a blank line\n")));
     for short in ["", "\n", "o\n", "o\n1\n", TEXT.trim_end()] {
-        assert_eq!(
-            Checkpoint::parse(short),
-            Err(CheckpointError::TooShort),
-            "{short:?}"
-        );
+        assert_eq!(Checkpoint::parse(short), Err(CheckpointError::TooShort), "{short:?}");
     }
 }
 

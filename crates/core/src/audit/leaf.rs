@@ -49,18 +49,9 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Who {
-    User {
-        user: UserId,
-        session: Option<SessionId>,
-    },
-    Agent {
-        agent: AgentId,
-        on_behalf_of: UserId,
-        session: Option<AgentSessionId>,
-    },
-    System {
-        worker: String,
-    },
+    User { user: UserId, session: Option<SessionId> },
+    Agent { agent: AgentId, on_behalf_of: UserId, session: Option<AgentSessionId> },
+    System { worker: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,11 +88,7 @@ pub enum LeafError {
     #[error("`{field}` is empty: leave it out instead")]
     Empty { field: &'static str },
     #[error("`{field}` has {bytes} bytes, at most {max} are kept; shorten it")]
-    TooLong {
-        field: &'static str,
-        bytes: usize,
-        max: usize,
-    },
+    TooLong { field: &'static str, bytes: usize, max: usize },
     #[error("{micros} µs is no moment of the calendar")]
     NoSuchMoment { micros: i64 },
     #[error("a leaf has at most {AUDIT_LEAF_MAX_BYTES} bytes, not {bytes}")]
@@ -122,16 +109,7 @@ impl Leaf {
         place: Where,
         why: Why,
     ) -> Self {
-        Self {
-            format: Format,
-            tenant,
-            kind,
-            who,
-            what,
-            when,
-            place,
-            why,
-        }
+        Self { format: Format, tenant, kind, who, what, when, place, why }
     }
 
     /// The bytes that are stored and hashed.
@@ -149,11 +127,7 @@ impl Leaf {
             .map_err(|error| LeafError::Malformed(error.to_string()))?;
         // Writing it again finds every other spelling at once: order, blanks, a key given
         // twice or left out, escapes, forms of numbers, addresses and times.
-        if leaf.to_bytes()? == bytes {
-            Ok(leaf)
-        } else {
-            Err(LeafError::NotCanonical)
-        }
+        if leaf.to_bytes()? == bytes { Ok(leaf) } else { Err(LeafError::NotCanonical) }
     }
 
     fn validate(&self) -> Result<(), LeafError> {
@@ -161,9 +135,7 @@ impl Leaf {
             let micros = self.when.micros();
             return Err(LeafError::NoSuchMoment { micros });
         }
-        let Self {
-            what, place, why, ..
-        } = self;
+        let Self { what, place, why, .. } = self;
         let worker = match &self.who {
             Who::User { .. } | Who::Agent { .. } => None,
             Who::System { worker } => Some(worker),
@@ -198,18 +170,11 @@ impl Leaf {
 impl From<&Actor> for Who {
     fn from(actor: &Actor) -> Self {
         match actor {
-            Actor::User { id, session } => Self::User {
-                user: *id,
-                session: *session,
-            },
-            Actor::Agent { id, on_behalf_of } => Self::Agent {
-                agent: *id,
-                on_behalf_of: *on_behalf_of,
-                session: None,
-            },
-            Actor::System { worker } => Self::System {
-                worker: worker.clone(),
-            },
+            Actor::User { id, session } => Self::User { user: *id, session: *session },
+            Actor::Agent { id, on_behalf_of } => {
+                Self::Agent { agent: *id, on_behalf_of: *on_behalf_of, session: None }
+            }
+            Actor::System { worker } => Self::System { worker: worker.clone() },
         }
     }
 }

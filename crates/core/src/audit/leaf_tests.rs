@@ -28,10 +28,7 @@ fn example() -> Leaf {
             user_agent: Some("ade/0.1 \"é\"\n".to_owned()),
             service: "api".to_owned(),
         },
-        Why {
-            reason: None,
-            ticket: Some("INC-42".to_owned()),
-        },
+        Why { reason: None, ticket: Some("INC-42".to_owned()) },
     )
 }
 
@@ -65,25 +62,16 @@ fn each_kind_of_actor_has_its_own_form() {
     let session = Some(SessionId::from_u128(9));
     let forms = [
         (
-            Actor::User {
-                id: UserId::from_u128(1),
-                session,
-            },
+            Actor::User { id: UserId::from_u128(1), session },
             r#"{"kind":"user","session":"ses_00000000000000000000000009","#.to_owned()
                 + r#""user":"usr_00000000000000000000000001"}"#,
         ),
         (
-            Actor::Agent {
-                id: AgentId::from_u128(2),
-                on_behalf_of: UserId::from_u128(1),
-            },
+            Actor::Agent { id: AgentId::from_u128(2), on_behalf_of: UserId::from_u128(1) },
             r#"{"agent":"agt_00000000000000000000000002","kind":"agent","#.to_owned()
                 + r#""on_behalf_of":"usr_00000000000000000000000001","session":null}"#,
         ),
-        (
-            Actor::system("expirer"),
-            r#"{"kind":"system","worker":"expirer"}"#.to_owned(),
-        ),
+        (Actor::system("expirer"), r#"{"kind":"system","worker":"expirer"}"#.to_owned()),
     ];
     for (actor, form) in forms {
         let mut leaf = example();
@@ -96,17 +84,12 @@ fn each_kind_of_actor_has_its_own_form() {
 
 #[test]
 fn each_kind_of_leaf_has_its_word() {
-    for (kind, word) in [
-        (Kind::Change, "change"),
-        (Kind::Refusal, "refusal"),
-        (Kind::Disclosure, "disclosure"),
-    ] {
+    for (kind, word) in
+        [(Kind::Change, "change"), (Kind::Refusal, "refusal"), (Kind::Disclosure, "disclosure")]
+    {
         let leaf = Leaf { kind, ..example() };
         let text = String::from_utf8(leaf.to_bytes().unwrap()).unwrap();
-        assert!(
-            text.contains(&format!(r#""kind":"{word}","tenant""#)),
-            "{text}"
-        );
+        assert!(text.contains(&format!(r#""kind":"{word}","tenant""#)), "{text}");
     }
 }
 
@@ -128,10 +111,7 @@ fn any_other_spelling_is_refused() {
         ("15:30:00.000001Z", "16:30:00.000001+01:00"),
         (r#""revision":7"#, r#""revision":7.0"#),
         (r#""revision":7"#, r#""revision":7e0"#),
-        (
-            r#""format":1,"kind":"change""#,
-            r#""kind":"change","format":1"#,
-        ),
+        (r#""format":1,"kind":"change""#, r#""kind":"change","format":1"#),
         (r#""ticket":"INC-42""#, r#""ticket":"INC-42","note":"x""#),
         (r#""to":"SUBMITTED""#, r#""to":"REJECTED","to":"SUBMITTED""#),
         (r#""when":"#, r#""until":null,"when":"#),
@@ -141,10 +121,7 @@ fn any_other_spelling_is_refused() {
     }
     assert_eq!(same(r#""reason":null,"#, ""), Err(LeafError::NotCanonical));
     let newer = same(r#""format":1"#, r#""format":2"#).unwrap_err();
-    assert!(
-        newer.to_string().contains("format 2 is not known"),
-        "{newer}"
-    );
+    assert!(newer.to_string().contains("format 2 is not known"), "{newer}");
     let trailing = Leaf::parse(format!("{EXAMPLE}\n").as_bytes());
     assert_eq!(trailing, Err(LeafError::NotCanonical));
 }
@@ -212,14 +189,8 @@ fn what_is_larger_than_any_leaf_is_not_read() {
 
 #[test]
 fn a_moment_outside_the_calendar_is_refused() {
-    let leaf = Leaf {
-        when: Timestamp::from_micros(i64::MAX),
-        ..example()
-    };
-    assert_eq!(
-        leaf.to_bytes(),
-        Err(LeafError::NoSuchMoment { micros: i64::MAX })
-    );
+    let leaf = Leaf { when: Timestamp::from_micros(i64::MAX), ..example() };
+    assert_eq!(leaf.to_bytes(), Err(LeafError::NoSuchMoment { micros: i64::MAX }));
 }
 
 fn text() -> impl Strategy<Value = String> {

@@ -105,21 +105,15 @@ impl Signature {
         let (name, encoded) = line
             .strip_prefix(OPENING)
             .and_then(|rest| rest.split_once(' '))
-            .ok_or(NoteError::Malformed(
-                "a signature is a dash, a name and base64",
-            ))?;
+            .ok_or(NoteError::Malformed("a signature is a dash, a name and base64"))?;
         let name = KeyName::new(name)?;
         let decoded = STANDARD
             .decode(encoded)
             .map_err(|_| NoteError::Malformed("a signature is not base64"))?;
-        let (key_id, bytes) = decoded.split_first_chunk().ok_or(NoteError::Malformed(
-            "a signature is too short for a key id",
-        ))?;
-        Ok(Self {
-            name,
-            key_id: KeyId(*key_id),
-            bytes: bytes.to_vec(),
-        })
+        let (key_id, bytes) = decoded
+            .split_first_chunk()
+            .ok_or(NoteError::Malformed("a signature is too short for a key id"))?;
+        Ok(Self { name, key_id: KeyId(*key_id), bytes: bytes.to_vec() })
     }
 }
 
@@ -176,16 +170,12 @@ impl Note {
         let whole =
             std::str::from_utf8(bytes).map_err(|_| NoteError::Malformed("it is not UTF-8"))?;
         // The last blank line: the text itself may have some.
-        let (text, signatures) = whole
-            .rsplit_once("\n\n")
-            .ok_or(NoteError::Malformed("there is no blank line"))?;
+        let (text, signatures) =
+            whole.rsplit_once("\n\n").ok_or(NoteError::Malformed("there is no blank line"))?;
         let signatures = signatures
             .strip_suffix('\n')
             .ok_or(NoteError::Malformed("the last line does not end"))?;
-        let signatures = signatures
-            .split('\n')
-            .map(Signature::parse)
-            .collect::<Result<_, _>>()?;
+        let signatures = signatures.split('\n').map(Signature::parse).collect::<Result<_, _>>()?;
         Self::new(format!("{text}\n"), signatures)
     }
 
@@ -202,9 +192,7 @@ impl Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.text)?;
-        self.signatures
-            .iter()
-            .try_for_each(|signature| writeln!(f, "{signature}"))
+        self.signatures.iter().try_for_each(|signature| writeln!(f, "{signature}"))
     }
 }
 

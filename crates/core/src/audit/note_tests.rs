@@ -46,9 +46,7 @@ fn a_note_is_written_and_read_as_the_format_has_it() {
 
 #[test]
 fn key_names_have_no_blanks_and_no_plus() {
-    for name in [
-        "", "a b", "a\u{a0}b", "a+b", "a\nb", "a\u{1}b", "a\u{7f}b", "\u{2003}",
-    ] {
+    for name in ["", "a b", "a\u{a0}b", "a+b", "a\nb", "a\u{1}b", "a\u{7f}b", "\u{2003}"] {
         let refused = KeyName::new(name).unwrap_err();
         let given = name.to_owned();
         assert_eq!(refused, NoteError::BadName { given });
@@ -70,19 +68,10 @@ fn what_is_not_a_note_is_refused_by_name() {
     let many = |count: usize| (0..u8::try_from(count).unwrap()).map(signature).collect();
     assert!(new("a\n", many(NOTE_SIGNATURES_MAX)).is_ok());
     let given = NOTE_SIGNATURES_MAX + 1;
-    assert_eq!(
-        new("a\n", many(given)),
-        Err(NoteError::Signatures { given })
-    );
-    let empty = Signature {
-        bytes: vec![],
-        ..signature(1)
-    };
+    assert_eq!(new("a\n", many(given)), Err(NoteError::Signatures { given }));
+    let empty = Signature { bytes: vec![], ..signature(1) };
     let name = key_name();
-    assert_eq!(
-        new("a\n", vec![empty]),
-        Err(NoteError::EmptySignature { name })
-    );
+    assert_eq!(new("a\n", vec![empty]), Err(NoteError::EmptySignature { name }));
 }
 
 #[test]
@@ -90,15 +79,9 @@ fn one_key_signs_once() {
     let twice = vec![signature(1), signature(2), signature(1)];
     assert_eq!(
         Note::new("a\n".to_owned(), twice),
-        Err(NoteError::SignedTwice {
-            name: key_name(),
-            key_id: KeyId::from_bytes([1, 2, 3, 1]),
-        })
+        Err(NoteError::SignedTwice { name: key_name(), key_id: KeyId::from_bytes([1, 2, 3, 1]) })
     );
-    let other = Signature {
-        name: KeyName::new("witness.example.com").unwrap(),
-        ..signature(1)
-    };
+    let other = Signature { name: KeyName::new("witness.example.com").unwrap(), ..signature(1) };
     assert!(Note::new("a\n".to_owned(), vec![signature(1), other]).is_ok());
 }
 
@@ -120,16 +103,10 @@ fn size_is_bounded_both_ways() {
 #[test]
 fn any_other_spelling_is_refused() {
     let cases = [
-        (
-            NOTE.trim_end().to_owned(),
-            "the end of the last line is missing",
-        ),
+        (NOTE.trim_end().to_owned(), "the end of the last line is missing"),
         (format!("{NOTE}\n"), "a blank line at the end"),
         (NOTE.replace('\u{2014}', "-"), "a hyphen for the dash"),
-        (
-            NOTE.replace("\u{2014} ", "\u{2014}"),
-            "no blank after the dash",
-        ),
+        (NOTE.replace("\u{2014} ", "\u{2014}"), "no blank after the dash"),
         (NOTE.replace("acme ", "acme  "), "two blanks"),
         (NOTE.replace("Bwc=\n", "Bwc\n"), "no padding"),
         (NOTE.replace("Bwc=\n", "Bwd=\n"), "stray bits"),
@@ -147,10 +124,7 @@ fn any_other_spelling_is_refused() {
         assert!(Note::parse(text.as_bytes()).is_err(), "{what}");
     }
     let broken = [NOTE.as_bytes(), b"\xff"].concat();
-    assert_eq!(
-        Note::parse(&broken),
-        Err(NoteError::Malformed("it is not UTF-8"))
-    );
+    assert_eq!(Note::parse(&broken), Err(NoteError::Malformed("it is not UTF-8")));
     assert!(Note::parse("a\n\n\u{2014} n rfDrAgE=\n".as_bytes()).is_ok());
 }
 
@@ -167,9 +141,8 @@ fn signatures() -> impl Strategy<Value = Signature> {
 fn notes() -> impl Strategy<Value = Note> {
     let text = "([^\\x00-\\x1f]{0,10}\n){1,6}";
     let signatures = prop::collection::vec(signatures(), 1..5);
-    (text, signatures).prop_filter_map("a key signs once", |(text, signatures)| {
-        Note::new(text, signatures).ok()
-    })
+    (text, signatures)
+        .prop_filter_map("a key signs once", |(text, signatures)| Note::new(text, signatures).ok())
 }
 
 proptest! {

@@ -105,10 +105,7 @@ pub fn consistency_proof(leaves: &[Digest], old: u64, new: u64) -> Result<Vec<Di
 }
 
 fn roots(leaves: &[Digest], size: u64, ranges: Vec<Range<u64>>) -> Result<Vec<Digest>, ProofError> {
-    let too_few = || ProofError::TooFewLeaves {
-        size,
-        known: leaves.len(),
-    };
+    let too_few = || ProofError::TooFewLeaves { size, known: leaves.len() };
     let place = |number: u64| usize::try_from(number).map_err(|_| too_few());
     let known = leaves.get(..place(size)?).ok_or_else(too_few)?;
     ranges
@@ -121,19 +118,11 @@ fn roots(leaves: &[Digest], size: u64, ranges: Vec<Range<u64>>) -> Result<Vec<Di
 }
 
 fn expect_length(needed: usize, given: usize) -> Result<(), ProofError> {
-    if needed == given {
-        Ok(())
-    } else {
-        Err(ProofError::WrongLength { needed, given })
-    }
+    if needed == given { Ok(()) } else { Err(ProofError::WrongLength { needed, given }) }
 }
 
 fn expect_root(expected: Digest, found: Digest) -> Result<(), ProofError> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(ProofError::WrongRoot { expected, found })
-    }
+    if expected == found { Ok(()) } else { Err(ProofError::WrongRoot { expected, found }) }
 }
 
 /// Holds if the tree of `size` leaves with this root has `leaf` at `index`.
@@ -148,11 +137,7 @@ pub fn verify_inclusion(
     expect_length(ranges.len(), proof.len())?;
     let steps = ranges.iter().zip(proof);
     let found = steps.fold(leaf, |node, (range, sibling)| {
-        if index < range.start {
-            node_hash(&node, sibling)
-        } else {
-            node_hash(sibling, &node)
-        }
+        if index < range.start { node_hash(&node, sibling) } else { node_hash(sibling, &node) }
     });
     expect_root(root, found)
 }
@@ -169,17 +154,11 @@ pub fn verify_consistency(
     expect_length(ranges.len(), proof.len())?;
     if old == 0 {
         expect_root(empty_root(), old_root)?;
-        return if new == 0 {
-            expect_root(empty_root(), new_root)
-        } else {
-            Ok(())
-        };
+        return if new == 0 { expect_root(empty_root(), new_root) } else { Ok(()) };
     }
     let mut steps = ranges.iter().zip(proof).peekable();
     // The edge both trees share: given, or the whole old tree.
-    let edge = steps
-        .next_if(|(range, _)| range.end == old)
-        .map_or(old_root, |(_, edge)| *edge);
+    let edge = steps.next_if(|(range, _)| range.end == old).map_or(old_root, |(_, edge)| *edge);
     let (mut old_found, mut new_found) = (edge, edge);
     for (range, sibling) in steps {
         if range.start < old {

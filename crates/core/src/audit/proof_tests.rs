@@ -56,11 +56,7 @@ fn defined_path(index: usize, leaves: &[Digest]) -> Vec<Digest> {
 /// SUBPROOF; PROOF is this with `is_whole`.
 fn defined_subproof(old: usize, leaves: &[Digest], is_whole: bool) -> Vec<Digest> {
     if old == leaves.len() {
-        return if is_whole {
-            vec![]
-        } else {
-            vec![defined_root(leaves)]
-        };
+        return if is_whole { vec![] } else { vec![defined_root(leaves)] };
     }
     let k = largest_power_of_two_below(leaves.len());
     let (left, right) = leaves.split_at(k);
@@ -125,11 +121,7 @@ fn a_frontier_that_cannot_be_is_not_restored() {
     assert!(Frontier::restore(7, peaks.clone()).is_ok());
     assert_eq!(
         Frontier::restore(8, peaks.clone()),
-        Err(FrontierError::WrongPeaks {
-            size: 8,
-            needed: 1,
-            given: 3
-        })
+        Err(FrontierError::WrongPeaks { size: 8, needed: 1, given: 3 })
     );
     assert!(Frontier::restore(15, peaks.clone()).is_err());
     let most = leaves(u64::from(AUDIT_LEAVES_MAX.count_ones()));
@@ -157,19 +149,13 @@ fn inclusion_proofs_are_as_defined_and_hold() {
 #[test]
 fn consistency_proofs_are_as_defined_and_hold() {
     let all = leaves(SIZES);
-    let tops: Vec<Digest> = (0..=all.len())
-        .map(|size| defined_root(&all[..size]))
-        .collect();
+    let tops: Vec<Digest> = (0..=all.len()).map(|size| defined_root(&all[..size])).collect();
     for new in 0..=SIZES {
         let tree = &all[..place(new)];
         for old in 0..=new {
             let proof = consistency_proof(&all, old, new).unwrap();
             if old > 0 {
-                assert_eq!(
-                    proof,
-                    defined_subproof(place(old), tree, true),
-                    "{old} to {new}"
-                );
+                assert_eq!(proof, defined_subproof(place(old), tree, true), "{old} to {new}");
             } else {
                 assert!(proof.is_empty());
             }
@@ -189,10 +175,7 @@ fn a_proof_holds_for_its_own_place_only() {
             let leaf = all[place(index)];
             let holds = |leaf, at, of| verify_inclusion(leaf, at, of, &proof, top).is_ok();
             for other in (0..size + 3).filter(|other| *other != index) {
-                assert!(
-                    !holds(leaf, other, size),
-                    "{index} taken for {other} of {size}"
-                );
+                assert!(!holds(leaf, other, size), "{index} taken for {other} of {size}");
                 let foreign = all[place(other % 20)];
                 assert!(foreign == leaf || !holds(foreign, index, size));
             }
@@ -214,10 +197,7 @@ fn a_proof_of_growth_holds_for_its_own_trees_only() {
             }
             for wrong in (0..=20_u64).filter(|size| *size != new) {
                 let verdict = verify_consistency(old, new, top(old), top(wrong), &proof);
-                assert!(
-                    verdict.is_err(),
-                    "root of {wrong} taken for {new} from {old}"
-                );
+                assert!(verdict.is_err(), "root of {wrong} taken for {new} from {old}");
             }
         }
     }
@@ -236,17 +216,11 @@ fn a_wrong_size_is_refused_whenever_it_changes_the_shape() {
             let proof = inclusion_proof(&all, index, size).unwrap();
             let shape = |of| {
                 let ranges = inclusion_ranges(index, of).unwrap();
-                ranges
-                    .iter()
-                    .map(|range| range.start < index)
-                    .collect::<Vec<_>>()
+                ranges.iter().map(|range| range.start < index).collect::<Vec<_>>()
             };
             for other in (index + 1..=20).filter(|other| shape(*other) != shape(size)) {
                 let verdict = verify_inclusion(all[place(index)], index, other, &proof, top);
-                assert!(
-                    verdict.is_err(),
-                    "leaf {index}: size {size} taken for {other}"
-                );
+                assert!(verdict.is_err(), "leaf {index}: size {size} taken for {other}");
                 refused += 1;
             }
         }
@@ -258,10 +232,7 @@ fn a_wrong_size_is_refused_whenever_it_changes_the_shape() {
 fn nonsense_is_named() {
     let all = leaves(5);
     let (a, b) = (all[0], all[1]);
-    assert_eq!(
-        inclusion_proof(&all, 5, 5),
-        Err(ProofError::NoSuchLeaf { index: 5, size: 5 })
-    );
+    assert_eq!(inclusion_proof(&all, 5, 5), Err(ProofError::NoSuchLeaf { index: 5, size: 5 }));
     assert_eq!(
         verify_inclusion(a, 0, 0, &[], empty_root()),
         Err(ProofError::NoSuchLeaf { index: 0, size: 0 })
@@ -275,17 +246,11 @@ fn nonsense_is_named() {
     assert_eq!(verify_consistency(4, 3, a, b, &[]), Err(backwards));
     assert_eq!(
         verify_inclusion(a, 0, 2, &[], b),
-        Err(ProofError::WrongLength {
-            needed: 1,
-            given: 0
-        })
+        Err(ProofError::WrongLength { needed: 1, given: 0 })
     );
     assert_eq!(
         verify_inclusion(a, 0, 1, &[], b),
-        Err(ProofError::WrongRoot {
-            expected: b,
-            found: a
-        })
+        Err(ProofError::WrongRoot { expected: b, found: a })
     );
     // Nothing is a prefix of everything, but only nothing is.
     assert!(verify_consistency(0, 3, empty_root(), a, &[]).is_ok());

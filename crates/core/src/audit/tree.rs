@@ -44,11 +44,7 @@ pub fn root(leaves: &[Digest]) -> Digest {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrontierError {
     #[error("a tree of {size} leaves has {needed} peaks, {given} were given; seal it again")]
-    WrongPeaks {
-        size: u64,
-        needed: u32,
-        given: usize,
-    },
+    WrongPeaks { size: u64, needed: u32, given: usize },
     #[error("a tree has at most {AUDIT_LEAVES_MAX} leaves, not {size}")]
     TooLarge { size: u64 },
 }
@@ -70,11 +66,7 @@ impl Frontier {
         }
         let needed = size.count_ones();
         if u32::try_from(peaks.len()) != Ok(needed) {
-            return Err(FrontierError::WrongPeaks {
-                size,
-                needed,
-                given: peaks.len(),
-            });
+            return Err(FrontierError::WrongPeaks { size, needed, given: peaks.len() });
         }
         Ok(Self { size, peaks })
     }

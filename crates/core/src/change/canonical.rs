@@ -13,9 +13,8 @@ pub struct CanonicalError {
 
 /// Numbers are written as doubles: integers beyond ±2^53 must be strings in the type given here.
 pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, CanonicalError> {
-    serde_json_canonicalizer::to_vec(value).map_err(|error| CanonicalError {
-        reason: error.to_string(),
-    })
+    serde_json_canonicalizer::to_vec(value)
+        .map_err(|error| CanonicalError { reason: error.to_string() })
 }
 
 #[cfg(test)]

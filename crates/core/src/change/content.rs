@@ -73,10 +73,7 @@ pub fn content_digest<'a>(
         format: FORMAT,
         r#type: task_type,
         parameters,
-        resources: listed
-            .into_iter()
-            .map(|(resource, mode)| Touched { resource, mode })
-            .collect(),
+        resources: listed.into_iter().map(|(resource, mode)| Touched { resource, mode }).collect(),
         effect,
     };
     Ok(Digest::of(&canonical::to_bytes(&content)?))

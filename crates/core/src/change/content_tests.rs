@@ -29,10 +29,7 @@ fn report() -> Report {
 type Listed = Vec<(ResourceRef, Option<&'static str>)>;
 
 fn listed() -> Listed {
-    vec![
-        (resource("database:prod-db-01"), Some("exclusive")),
-        (resource("service:api"), None),
-    ]
+    vec![(resource("database:prod-db-01"), Some("exclusive")), (resource("service:api"), None)]
 }
 
 fn digest_of(
@@ -90,12 +87,7 @@ fn every_part_of_the_content_moves_the_digest() {
     };
     check(digest_of("db.configurE", PARAMETERS, &listed(), &effect));
     check(digest_of("db.configure", "{}", &listed(), &effect));
-    check(digest_of(
-        "db.configure",
-        PARAMETERS,
-        &listed()[..1].to_vec(),
-        &effect,
-    ));
+    check(digest_of("db.configure", PARAMETERS, &listed()[..1].to_vec(), &effect));
     let mut shared = listed();
     shared[0].1 = Some("shared");
     check(digest_of("db.configure", PARAMETERS, &shared, &effect));
@@ -134,10 +126,7 @@ fn every_part_of_the_content_moves_the_digest() {
 fn an_effect_on_a_resource_the_task_does_not_name_has_no_digest() {
     let mut report = report();
     report.changes[0].resource = resource("database:prod-db-02");
-    for effect in [
-        Effect::observed(report.clone()).unwrap(),
-        Effect::declared(report).unwrap(),
-    ] {
+    for effect in [Effect::observed(report.clone()).unwrap(), Effect::declared(report).unwrap()] {
         let refused = digest_of("db.configure", PARAMETERS, &listed(), &effect).unwrap_err();
         assert_eq!(
             refused.to_string(),
@@ -154,9 +143,7 @@ fn a_resource_named_twice_is_refused_whatever_its_modes() {
     twice.push((resource("service:api"), Some("shared")));
     assert_eq!(
         digest_of("db.configure", PARAMETERS, &twice, &effect),
-        Err(ContentError::RepeatedResource {
-            resource: resource("service:api")
-        })
+        Err(ContentError::RepeatedResource { resource: resource("service:api") })
     );
 }
 
@@ -164,9 +151,7 @@ fn a_resource_named_twice_is_refused_whatever_its_modes() {
 fn resources_are_bounded_inclusively() {
     let effect = Effect::observed(Report::default()).unwrap();
     let many = |count: usize| -> Listed {
-        (0..count)
-            .map(|number| (resource(&format!("db:{number}")), None))
-            .collect()
+        (0..count).map(|number| (resource(&format!("db:{number}")), None)).collect()
     };
     assert!(digest_of("t", "{}", &many(TASK_RESOURCES_MAX), &effect).is_ok());
     let count = TASK_RESOURCES_MAX + 1;

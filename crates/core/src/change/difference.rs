@@ -39,12 +39,9 @@ impl Difference {
 
 pub fn difference(old: &Effect, new: &Effect) -> Difference {
     let (mut removed, mut added) = unmatched(old.changes(), new.changes());
-    let mut altered = pair(&mut removed, &mut added, |a, b| {
-        a.resource == b.resource && a.action == b.action
-    });
-    altered.extend(pair(&mut removed, &mut added, |a, b| {
-        a.resource == b.resource
-    }));
+    let mut altered =
+        pair(&mut removed, &mut added, |a, b| a.resource == b.resource && a.action == b.action);
+    altered.extend(pair(&mut removed, &mut added, |a, b| a.resource == b.resource));
     let mut difference = Difference {
         origin: (old.origin() != new.origin()).then(|| (old.origin(), new.origin())),
         added,
@@ -85,10 +82,7 @@ fn pair(
     let mut altered = Vec::new();
     for old in std::mem::take(removed) {
         match added.iter().position(|new| belong(&old, new)) {
-            Some(index) => altered.push(Altered {
-                old,
-                new: added.remove(index),
-            }),
+            Some(index) => altered.push(Altered { old, new: added.remove(index) }),
             None => removed.push(old),
         }
     }

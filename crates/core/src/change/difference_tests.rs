@@ -17,11 +17,7 @@ fn change(resource: &str, action: ChangeKind, summary: &str) -> Change {
 }
 
 fn observed(changes: Vec<Change>) -> Effect {
-    Effect::observed(Report {
-        changes,
-        ..Report::default()
-    })
-    .unwrap()
+    Effect::observed(Report { changes, ..Report::default() }).unwrap()
 }
 
 #[test]
@@ -82,44 +78,20 @@ fn another_origin_and_other_notes_are_differences() {
 
 #[test]
 fn another_order_alone_is_told_as_such() {
-    let (a, b) = (
-        change("db:a", ChangeKind::Add, ""),
-        change("db:b", ChangeKind::Add, ""),
-    );
+    let (a, b) = (change("db:a", ChangeKind::Add, ""), change("db:b", ChangeKind::Add, ""));
     let found = difference(&observed(vec![a.clone(), b.clone()]), &observed(vec![b, a]));
-    assert_eq!(
-        found,
-        Difference {
-            is_reordered: true,
-            ..Difference::default()
-        }
-    );
+    assert_eq!(found, Difference { is_reordered: true, ..Difference::default() });
 }
 
 fn effects() -> impl Strategy<Value = Effect> {
-    let kind = prop_oneof![
-        Just(ChangeKind::Add),
-        Just(ChangeKind::Change),
-        Just(ChangeKind::Remove)
-    ];
+    let kind =
+        prop_oneof![Just(ChangeKind::Add), Just(ChangeKind::Change), Just(ChangeKind::Remove)];
     let change = ("db:[ab]", kind, "[xy]")
         .prop_map(|(resource, kind, summary)| change(&resource, kind, &summary));
-    (
-        prop::collection::vec(change, 0..5),
-        prop::collection::vec("[xy]", 0..3),
-        any::<bool>(),
-    )
+    (prop::collection::vec(change, 0..5), prop::collection::vec("[xy]", 0..3), any::<bool>())
         .prop_map(|(changes, warnings, seen)| {
-            let report = Report {
-                changes,
-                warnings,
-                errors: vec![],
-            };
-            if seen {
-                Effect::observed(report).unwrap()
-            } else {
-                Effect::declared(report).unwrap()
-            }
+            let report = Report { changes, warnings, errors: vec![] };
+            if seen { Effect::observed(report).unwrap() } else { Effect::declared(report).unwrap() }
         })
 }
 

@@ -49,9 +49,7 @@ impl FromStr for Digest {
     type Err = DigestError;
 
     fn from_str(text: &str) -> Result<Self, DigestError> {
-        let refused = || DigestError {
-            given: text.to_owned(),
-        };
+        let refused = || DigestError { given: text.to_owned() };
         let hex = text.strip_prefix(Self::PREFIX).ok_or_else(refused)?;
         // One spelling only: two texts of one digest would be two keys.
         if hex.len() != 64 || !hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
@@ -94,11 +92,7 @@ mod tests {
     #[test]
     fn a_digest_has_one_spelling() {
         let text = Digest::of(b"x").to_string();
-        for wrong in [
-            text.to_uppercase(),
-            text.replacen("sha256:", "", 1),
-            format!("{text}0"),
-        ] {
+        for wrong in [text.to_uppercase(), text.replacen("sha256:", "", 1), format!("{text}0")] {
             assert!(wrong.parse::<Digest>().is_err(), "{wrong}");
         }
     }

@@ -227,11 +227,8 @@ impl TryFrom<Stored> for Effect {
     type Error = EffectError;
 
     fn try_from(stored: Stored) -> Result<Self, EffectError> {
-        let report = Report {
-            changes: stored.changes,
-            warnings: stored.warnings,
-            errors: stored.errors,
-        };
+        let report =
+            Report { changes: stored.changes, warnings: stored.warnings, errors: stored.errors };
         Self::new(stored.origin, report)
     }
 }

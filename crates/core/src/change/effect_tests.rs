@@ -20,10 +20,7 @@ fn change(action: ChangeKind, irreversible: bool) -> Change {
 }
 
 fn report(changes: Vec<Change>) -> Report {
-    Report {
-        changes,
-        ..Report::default()
-    }
+    Report { changes, ..Report::default() }
 }
 
 #[test]
@@ -39,12 +36,7 @@ fn counts_are_of_each_kind_and_irreversible_ones_count_twice() {
     ];
     let changes = changes.map(|(kind, irreversible)| change(kind, irreversible));
     let effect = Effect::observed(report(changes.to_vec())).unwrap();
-    let expected = Counts {
-        adds: 1,
-        changes: 2,
-        removes: 3,
-        irreversible: 3,
-    };
+    let expected = Counts { adds: 1, changes: 2, removes: 3, irreversible: 3 };
     assert_eq!(effect.counts(), expected);
     assert_eq!(effect.measured(), Some(expected));
     let nothing = Effect::observed(Report::default()).unwrap();
@@ -85,10 +77,7 @@ fn a_report_cannot_say_where_it_comes_from() {
 fn a_change_must_say_whether_it_can_be_undone() {
     let text = br#"{"changes":[{"resource":"db:a","action":"remove","summary":"s"}]}"#;
     let refused = read::<Report>(text).unwrap_err().to_string();
-    assert!(
-        refused.contains("missing field `irreversible`"),
-        "{refused}"
-    );
+    assert!(refused.contains("missing field `irreversible`"), "{refused}");
     let text = br#"{"changes":[{"resource":"db:a","action":"add","irreversible":false,
         "summary":"s","size":1}]}"#;
     let refused = read::<Report>(text).unwrap_err().to_string();
@@ -100,15 +89,9 @@ fn bounds_are_inclusive() {
     let many = |count| vec![change(ChangeKind::Add, false); count];
     assert!(Effect::observed(report(many(EFFECT_CHANGES_MAX))).is_ok());
     let count = EFFECT_CHANGES_MAX + 1;
-    assert_eq!(
-        Effect::observed(report(many(count))),
-        Err(EffectError::TooManyChanges { count })
-    );
+    assert_eq!(Effect::observed(report(many(count))), Err(EffectError::TooManyChanges { count }));
 
-    let summary = |bytes| Change {
-        summary: "x".repeat(bytes),
-        ..change(ChangeKind::Add, false)
-    };
+    let summary = |bytes| Change { summary: "x".repeat(bytes), ..change(ChangeKind::Add, false) };
     assert!(Effect::observed(report(vec![summary(CHANGE_SUMMARY_MAX_BYTES)])).is_ok());
     let bytes = CHANGE_SUMMARY_MAX_BYTES + 1;
     assert_eq!(
@@ -120,34 +103,18 @@ fn bounds_are_inclusive() {
 #[test]
 fn notes_are_bounded_by_number_and_length() {
     let notes = |count, bytes| vec!["x".repeat(bytes); count];
-    let warned = |warnings| {
-        Effect::observed(Report {
-            warnings,
-            ..Report::default()
-        })
-    };
-    let failed = |errors| {
-        Effect::observed(Report {
-            errors,
-            ..Report::default()
-        })
-    };
+    let warned = |warnings| Effect::observed(Report { warnings, ..Report::default() });
+    let failed = |errors| Effect::observed(Report { errors, ..Report::default() });
     assert!(warned(notes(EFFECT_NOTES_MAX, EFFECT_NOTE_MAX_BYTES)).is_ok());
     assert!(failed(notes(EFFECT_NOTES_MAX, EFFECT_NOTE_MAX_BYTES)).is_ok());
     let count = EFFECT_NOTES_MAX + 1;
     let list = "warnings";
-    assert_eq!(
-        warned(notes(count, 1)),
-        Err(EffectError::TooManyNotes { list, count })
-    );
+    assert_eq!(warned(notes(count, 1)), Err(EffectError::TooManyNotes { list, count }));
     let bytes = EFFECT_NOTE_MAX_BYTES + 1;
     let list = "errors";
     let mut errors = notes(2, 1);
     errors.insert(1, "x".repeat(bytes));
-    assert_eq!(
-        failed(errors),
-        Err(EffectError::NoteTooLong { list, bytes })
-    );
+    assert_eq!(failed(errors), Err(EffectError::NoteTooLong { list, bytes }));
 }
 
 #[test]
@@ -162,9 +129,7 @@ fn the_whole_is_bounded_where_its_parts_are_not() {
     assert!(with(PAYLOAD_MAX_BYTES - frame).is_ok());
     assert_eq!(
         with(PAYLOAD_MAX_BYTES - frame + 1),
-        Err(EffectError::TooLarge {
-            bytes: PAYLOAD_MAX_BYTES + 1
-        })
+        Err(EffectError::TooLarge { bytes: PAYLOAD_MAX_BYTES + 1 })
     );
 }
 
@@ -183,10 +148,7 @@ fn an_add_has_no_before_and_a_removal_no_after() {
     assert!(with(ChangeKind::Remove, Some("1"), None).is_ok());
     assert_eq!(
         with(ChangeKind::Add, Some("null"), Some("1")),
-        Err(EffectError::AddWithBefore {
-            index: 0,
-            resource: resource.clone()
-        })
+        Err(EffectError::AddWithBefore { index: 0, resource: resource.clone() })
     );
     assert_eq!(
         with(ChangeKind::Remove, Some("1"), Some("1")),
@@ -227,23 +189,13 @@ fn what_comes_from_storage_is_checked_again() {
     let note = "x".repeat(EFFECT_NOTE_MAX_BYTES + 1);
     let text = format!(r#"{{"origin":"observed","changes":[],"warnings":["{note}"],"errors":[]}}"#);
     let refused = serde_json::from_str::<Effect>(&text).unwrap_err();
-    assert!(
-        refused
-            .to_string()
-            .contains("one of the warnings has 1025 bytes")
-    );
-    let deep = format!(
-        "{}1{}",
-        "[".repeat(JSON_DEPTH_MAX + 1),
-        "]".repeat(JSON_DEPTH_MAX + 1)
-    );
+    assert!(refused.to_string().contains("one of the warnings has 1025 bytes"));
+    let deep = format!("{}1{}", "[".repeat(JSON_DEPTH_MAX + 1), "]".repeat(JSON_DEPTH_MAX + 1));
     let text = format!(
         r#"{{"origin":"observed","changes":[{{"resource":"db:a","action":"add",
         "irreversible":false,"summary":"s","after":{deep}}}],"warnings":[],"errors":[]}}"#
     );
-    let refused = serde_json::from_str::<Effect>(&text)
-        .unwrap_err()
-        .to_string();
+    let refused = serde_json::from_str::<Effect>(&text).unwrap_err().to_string();
     assert!(refused.contains("nested deeper"), "{refused}");
     let text = r#"{"origin":"seen","changes":[],"warnings":[],"errors":[]}"#;
     assert!(serde_json::from_str::<Effect>(text).is_err());

@@ -113,10 +113,7 @@ impl StrictValue {
     pub fn from_json(value: &serde_json::Value) -> Result<Self, StrictError> {
         let mut place = Place::default();
         let read = Reader { place: &mut place }.deserialize(value);
-        let node = read.map_err(|error| StrictError {
-            position: None,
-            ..place.located(&error)
-        })?;
+        let node = read.map_err(|error| StrictError { position: None, ..place.located(&error) })?;
         let bytes = value.to_string().len();
         if bytes > PAYLOAD_MAX_BYTES {
             return Err(StrictError::at_top(Fault::TooLarge { bytes }));
@@ -134,9 +131,7 @@ impl StrictValue {
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StrictError> {
     StrictValue::parse(bytes)?;
     serde_json::from_slice(bytes).map_err(|error| StrictError {
-        fault: Fault::Shape {
-            reason: reason_of(&error),
-        },
+        fault: Fault::Shape { reason: reason_of(&error) },
         path: String::new(),
         position: Some(position_of(&error)),
     })
@@ -144,11 +139,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StrictError> {
 
 impl StrictError {
     fn at_top(fault: Fault) -> Self {
-        Self {
-            fault,
-            path: String::new(),
-            position: None,
-        }
+        Self { fault, path: String::new(), position: None }
     }
 }
 
@@ -168,10 +159,7 @@ fn checked_text(bytes: &[u8]) -> Result<&str, StrictError> {
 }
 
 pub(super) fn position_of(error: &serde_json::Error) -> Position {
-    Position {
-        line: error.line(),
-        column: error.column(),
-    }
+    Position { line: error.line(), column: error.column() }
 }
 
 /// The parser's words without its own way of giving the place.

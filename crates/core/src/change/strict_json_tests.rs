@@ -141,10 +141,7 @@ fn fractions_that_may_hide_a_large_integer_are_refused() {
         "1e16",
         "-1e300",
     ] {
-        assert!(
-            matches!(fault(text), Fault::NumberTooLarge { .. }),
-            "{text}"
-        );
+        assert!(matches!(fault(text), Fault::NumberTooLarge { .. }), "{text}");
     }
     assert_eq!(canonical("9007199254740991.0"), "9007199254740991");
     assert_eq!(canonical("-9007199254740991.0"), "-9007199254740991");
@@ -199,10 +196,7 @@ fn size_is_bounded_inclusively() {
 
 #[test]
 fn keys_another_reader_takes_for_something_else_are_refused() {
-    for key in [
-        "$serde_json::private::Number",
-        "$serde_json::private::RawValue",
-    ] {
+    for key in ["$serde_json::private::Number", "$serde_json::private::RawValue"] {
         let text = format!(r#"{{"a":{{"{key}":"1"}}}}"#);
         assert_eq!(fault(&text), Fault::ReservedKey);
     }
@@ -281,9 +275,7 @@ fn a_typed_document_is_read_strictly() {
     assert_eq!(refused.path, "value.b");
 
     let refused = read::<Document>(b"{\n\"nam\":1}").unwrap_err();
-    let Fault::Shape { reason } = &refused.fault else {
-        panic!("{refused}")
-    };
+    let Fault::Shape { reason } = &refused.fault else { panic!("{refused}") };
     assert_eq!(reason, "unknown field `nam`, expected `name` or `value`");
     assert_eq!(refused.position, Some(Position { line: 2, column: 5 }));
 }
@@ -293,10 +285,7 @@ fn a_value_inside_another_readers_document_is_strict_too() {
     let inside = |text: &str| serde_json::from_str::<Vec<StrictValue>>(text);
     assert_eq!(inside("[1.0]").unwrap(), [parse("1").unwrap()]);
     let refused = inside(r#"[{"a":{"b":1,"b":2}}]"#).unwrap_err().to_string();
-    assert!(
-        refused.starts_with("a.b: the key stands twice"),
-        "{refused}"
-    );
+    assert!(refused.starts_with("a.b: the key stands twice"), "{refused}");
     let refused = inside("[{]").unwrap_err().to_string();
     assert_eq!(refused, "key must be a string at line 1 column 3");
 }

@@ -32,23 +32,13 @@ impl Place {
     }
 
     fn enter<E: Error>(&mut self) -> Result<(), E> {
-        if self.path.len() < JSON_DEPTH_MAX {
-            Ok(())
-        } else {
-            Err(self.refuse(Fault::TooDeep))
-        }
+        if self.path.len() < JSON_DEPTH_MAX { Ok(()) } else { Err(self.refuse(Fault::TooDeep)) }
     }
 
     pub fn located(self, error: &serde_json::Error) -> StrictError {
         let path = self.to_string();
-        let fault = self.fault.unwrap_or_else(|| Fault::Syntax {
-            reason: reason_of(error),
-        });
-        StrictError {
-            fault,
-            path,
-            position: Some(position_of(error)),
-        }
+        let fault = self.fault.unwrap_or_else(|| Fault::Syntax { reason: reason_of(error) });
+        StrictError { fault, path, position: Some(position_of(error)) }
     }
 }
 
@@ -75,9 +65,7 @@ impl fmt::Display for Place {
 
 fn is_plain(key: &str) -> bool {
     (1..=JSON_KEY_SHOWN_CHARS).contains(&key.len())
-        && key
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// Reads one value at `place`; the length of the path is the depth.

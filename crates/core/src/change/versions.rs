@@ -81,9 +81,6 @@ mod tests {
         let seen = versions(&[("db:b", "2"), ("db:a", "1")]);
         let text = serde_json::to_string(&seen).unwrap();
         assert_eq!(text, r#"{"db:a":"1","db:b":"2"}"#);
-        assert_eq!(
-            serde_json::from_str::<PreviewVersions>(&text).unwrap(),
-            seen
-        );
+        assert_eq!(serde_json::from_str::<PreviewVersions>(&text).unwrap(), seen);
     }
 }

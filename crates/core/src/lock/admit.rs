@@ -166,10 +166,7 @@ impl Space {
             registered: false,
         });
         let position = self.position(id);
-        events.push(Event::Queued {
-            lease: id,
-            position,
-        });
+        events.push(Event::Queued { lease: id, position });
     }
 
     /// Own live holds alone leave no room: only the owner could end such a wait, and it waits.
@@ -194,8 +191,6 @@ impl Space {
     fn full_queue(&self, request: &Request) -> Option<ResourceRef> {
         let mut resources = request.set().resources();
         let depth = |resource: &ResourceRef| self.queues.get(resource).map_or(0, BTreeMap::len);
-        resources
-            .find(|resource| depth(resource) >= LOCK_QUEUE_DEPTH_MAX)
-            .cloned()
+        resources.find(|resource| depth(resource) >= LOCK_QUEUE_DEPTH_MAX).cloned()
     }
 }

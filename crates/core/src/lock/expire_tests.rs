@@ -7,9 +7,7 @@ use crate::lock::{Class, RequestDraft, Standing};
 
 fn delayed(number: u128, delay_ms: u64) -> RequestDraft {
     RequestDraft {
-        class: Class::Fenced {
-            lock_delay: ms(delay_ms),
-        },
+        class: Class::Fenced { lock_delay: ms(delay_ms) },
         ..draft(number, number, &[("a", X)])
     }
 }
@@ -130,24 +128,15 @@ fn expiry_promotes_and_a_dead_waiter_costs_one_claim() {
 fn a_dead_waiter_is_never_handed_the_lock() {
     let mut desk = Desk::open();
     desk.hold(ask(1, 1, &[("a", X)]), 0);
-    let dying = RequestDraft {
-        wait: ms(10),
-        ..draft(2, 2, &[("a", X)])
-    };
+    let dying = RequestDraft { wait: ms(10), ..draft(2, 2, &[("a", X)]) };
     desk.queue(build(dying), 0);
     desk.queue(ask(3, 3, &[("a", X)]), 0);
-    desk.space
-        .release(crate::lock::Epoch::FIRST, lease(1), at(9))
-        .answer
-        .unwrap();
+    desk.space.release(crate::lock::Epoch::FIRST, lease(1), at(9)).answer.unwrap();
     assert_eq!(desk.state(2), Some(State::Granted), "alive at nine");
 
     let mut desk = Desk::open();
     desk.hold(ask(1, 1, &[("a", X)]), 0);
-    let dying = RequestDraft {
-        wait: ms(10),
-        ..draft(2, 2, &[("a", X)])
-    };
+    let dying = RequestDraft { wait: ms(10), ..draft(2, 2, &[("a", X)]) };
     desk.queue(build(dying), 0);
     desk.queue(ask(3, 3, &[("a", X)]), 0);
     desk.release(1, 10);

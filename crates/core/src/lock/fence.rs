@@ -58,10 +58,7 @@ pub enum RegisterRefusal {
     #[error("`{resource}` has seen token {floor}: mint a higher one for the same grant")]
     TokenLow { resource: ResourceRef, floor: Token },
     #[error("`{resource}` is held by a live holder: go back to the queue")]
-    Held {
-        resource: ResourceRef,
-        by: Vec<LeaseId>,
-    },
+    Held { resource: ResourceRef, by: Vec<LeaseId> },
     #[error("this lease was registered before, and otherwise: acquire a new lease")]
     LeaseSpent,
 }
@@ -85,12 +82,7 @@ pub struct Fences {
 
 impl Fences {
     pub const fn new(epoch: Epoch) -> Self {
-        Self {
-            epoch,
-            sessions: BTreeMap::new(),
-            floors: BTreeMap::new(),
-            holds: BTreeMap::new(),
-        }
+        Self { epoch, sessions: BTreeMap::new(), floors: BTreeMap::new(), holds: BTreeMap::new() }
     }
 
     pub const fn epoch(&self) -> Epoch {
@@ -98,9 +90,7 @@ impl Fences {
     }
 
     pub fn holds(&self) -> impl Iterator<Item = (&ResourceRef, LeaseId, &Hold)> {
-        self.holds
-            .iter()
-            .map(|((resource, lease), hold)| (resource, *lease, hold))
+        self.holds.iter().map(|((resource, lease), hold)| (resource, *lease, hold))
     }
 
     /// Epochs only rise; a bump to a lower one is none.
@@ -123,14 +113,7 @@ impl Fences {
         registration: &Registration,
         now: Timestamp,
     ) -> Result<(), RegisterRefusal> {
-        let Registration {
-            lease,
-            session,
-            token,
-            set,
-            deadline,
-            lock_delay,
-        } = registration;
+        let Registration { lease, session, token, set, deadline, lock_delay } = registration;
         if self.sessions.get(session).is_none_or(|until| *until <= now) {
             return Err(RegisterRefusal::SessionDead);
         }
@@ -181,9 +164,7 @@ impl Fences {
         expected: usize,
     ) -> Result<(), NotHeld> {
         let own = self.rows_of(lease);
-        let open = own
-            .filter(|(_, hold)| hold.is_open() && hold.token == token)
-            .count();
+        let open = own.filter(|(_, hold)| hold.is_open() && hold.token == token).count();
         if open == expected && expected > 0 {
             return Ok(());
         }
@@ -194,10 +175,7 @@ impl Fences {
     /// it can no longer commit, and must not keep the rest of its set from others.
     pub fn extend(&mut self, lease: LeaseId, deadline: Timestamp) -> Result<(), NotHeld> {
         let expected = self.rows_of(lease).count();
-        let open = self
-            .rows_of(lease)
-            .filter(|(_, hold)| hold.is_open())
-            .count();
+        let open = self.rows_of(lease).filter(|(_, hold)| hold.is_open()).count();
         if open != expected || open == 0 {
             return Err(NotHeld { open, expected });
         }
@@ -244,12 +222,9 @@ impl Fences {
     /// The same registration again has already happened: its first answer was lost. Anything
     /// else under a used lease id would let a fenced holder back in.
     fn repeat(&self, registration: &Registration) -> Result<(), RegisterRefusal> {
-        let Registration {
-            lease, token, set, ..
-        } = registration;
-        let is_same = self
-            .rows_of(*lease)
-            .all(|(resource, hold)| set.mode_of(resource) == Some(hold.mode));
+        let Registration { lease, token, set, .. } = registration;
+        let is_same =
+            self.rows_of(*lease).all(|(resource, hold)| set.mode_of(resource) == Some(hold.mode));
         if is_same && self.assert_holds(*lease, *token, set.len()).is_ok() {
             return Ok(());
         }
@@ -270,20 +245,15 @@ impl Fences {
         if mode.fits_beside(modes) {
             return Ok(Vec::new());
         }
-        let (alive, dead): (Vec<_>, Vec<_>) = self
-            .holds()
-            .filter(open)
-            .partition(|(_, _, hold)| hold.is_protected(now));
+        let (alive, dead): (Vec<_>, Vec<_>) =
+            self.holds().filter(open).partition(|(_, _, hold)| hold.is_protected(now));
         if !mode.fits_beside(alive.iter().map(|(_, _, hold)| hold.mode)) {
             return Err(RegisterRefusal::Held {
                 resource: resource.clone(),
                 by: alive.iter().map(|(_, lease, _)| *lease).collect(),
             });
         }
-        Ok(dead
-            .iter()
-            .map(|(resource, lease, _)| ((*resource).clone(), *lease))
-            .collect())
+        Ok(dead.iter().map(|(resource, lease, _)| ((*resource).clone(), *lease)).collect())
     }
 }
 

@@ -34,9 +34,7 @@ fn held(name: &str, by: &[u128]) -> Result<(), RegisterRefusal> {
 }
 
 fn asserts(fences: &Fences, number: u128, counter: u64, count: usize) -> bool {
-    fences
-        .assert_holds(lease(number), token(counter), count)
-        .is_ok()
+    fences.assert_holds(lease(number), token(counter), count).is_ok()
 }
 
 #[test]
@@ -53,22 +51,15 @@ fn a_registered_hold_is_asserted_by_lease_token_and_count() {
     let (open, expected) = (2, 3);
     let refused = fences.assert_holds(lease(1), token(5), 3);
     assert_eq!(refused, Err(NotHeld { open, expected }));
-    assert!(
-        !asserts(&fences, 2, 5, 0),
-        "nothing held is nothing asserted"
-    );
+    assert!(!asserts(&fences, 2, 5, 0), "nothing held is nothing asserted");
 }
 
 #[test]
 fn a_hold_past_its_deadline_stands_until_somebody_fences_it() {
     let mut fences = fences();
-    fences
-        .register(&registration(1, 5, &[("a", X)]), at(0))
-        .unwrap();
+    fences.register(&registration(1, 5, &[("a", X)]), at(0)).unwrap();
     assert!(asserts(&fences, 1, 5, 1));
-    fences
-        .register(&registration(2, 6, &[("a", X)]), at(150))
-        .unwrap();
+    fences.register(&registration(2, 6, &[("a", X)]), at(150)).unwrap();
     assert!(!asserts(&fences, 1, 5, 1));
     assert!(asserts(&fences, 2, 6, 1));
     let row = fences.holds().find(|(_, id, _)| *id == lease(1)).unwrap();
@@ -78,9 +69,7 @@ fn a_hold_past_its_deadline_stands_until_somebody_fences_it() {
 #[test]
 fn a_live_holder_is_never_stolen_from_before_deadline_and_delay_are_over() {
     let mut fences = fences();
-    fences
-        .register(&registration(1, 5, &[("a", X)]), at(0))
-        .unwrap();
+    fences.register(&registration(1, 5, &[("a", X)]), at(0)).unwrap();
     let other = registration(2, 6, &[("a", X)]);
     assert_eq!(fences.register(&other, at(149)), held("a", &[1]));
     fences.extend(lease(1), at(200)).unwrap();
@@ -111,19 +100,14 @@ fn a_token_of_another_epoch_is_refused() {
     fences.bump_epoch(Epoch::FIRST);
     assert_eq!(fences.epoch(), two, "epochs only rise");
     let ahead = Token::new(Epoch::new(3).unwrap(), 1).unwrap();
-    let ahead = Registration {
-        token: ahead,
-        ..one
-    };
+    let ahead = Registration { token: ahead, ..one };
     assert_eq!(fences.register(&ahead, at(0)), stale);
 }
 
 #[test]
 fn a_token_must_be_above_the_highest_seen() {
     let mut fences = fences();
-    fences
-        .register(&registration(1, 5, &[("b", X)]), at(0))
-        .unwrap();
+    fences.register(&registration(1, 5, &[("b", X)]), at(0)).unwrap();
     fences.release(lease(1));
     let (resource, floor) = (resource("b"), token(5));
     let low = Err(RegisterRefusal::TokenLow { resource, floor });
@@ -136,12 +120,8 @@ fn a_token_must_be_above_the_highest_seen() {
 #[test]
 fn a_refused_registration_changes_nothing() {
     let mut fences = fences();
-    fences
-        .register(&registration(1, 5, &[("a", X)]), at(0))
-        .unwrap();
-    fences
-        .register(&registration(2, 6, &[("b", X)]), at(0))
-        .unwrap();
+    fences.register(&registration(1, 5, &[("a", X)]), at(0)).unwrap();
+    fences.register(&registration(2, 6, &[("b", X)]), at(0)).unwrap();
     fences.extend(lease(2), at(500)).unwrap();
     let before = fences.clone();
     // a could be fenced by now, b cannot.
@@ -153,15 +133,9 @@ fn a_refused_registration_changes_nothing() {
 #[test]
 fn readers_share_and_a_writer_fences_all_dead_ones() {
     let mut fences = fences();
-    fences
-        .register(&registration(1, 5, &[("a", S)]), at(0))
-        .unwrap();
-    fences
-        .register(&registration(2, 6, &[("a", S)]), at(0))
-        .unwrap();
-    fences
-        .register(&registration(4, 6, &[("b", X)]), at(0))
-        .unwrap();
+    fences.register(&registration(1, 5, &[("a", S)]), at(0)).unwrap();
+    fences.register(&registration(2, 6, &[("a", S)]), at(0)).unwrap();
+    fences.register(&registration(4, 6, &[("b", X)]), at(0)).unwrap();
     let writer = registration(3, 7, &[("a", X)]);
     assert_eq!(fences.register(&writer, at(0)), held("a", &[1, 2]));
     fences.extend(lease(2), at(500)).unwrap();
@@ -214,22 +188,12 @@ fn a_repeated_registration_is_answered_as_the_first_was() {
 #[test]
 fn a_fenced_or_released_lease_never_registers_again() {
     let mut fences = fences();
-    fences
-        .register(&registration(1, 5, &[("a", X)]), at(0))
-        .unwrap();
-    fences
-        .register(&registration(2, 6, &[("a", X)]), at(150))
-        .unwrap();
+    fences.register(&registration(1, 5, &[("a", X)]), at(0)).unwrap();
+    fences.register(&registration(2, 6, &[("a", X)]), at(150)).unwrap();
     let spent = Err(RegisterRefusal::LeaseSpent);
-    assert_eq!(
-        fences.register(&registration(1, 7, &[("a", X)]), at(999)),
-        spent
-    );
+    assert_eq!(fences.register(&registration(1, 7, &[("a", X)]), at(999)), spent);
     fences.release(lease(2));
-    assert_eq!(
-        fences.register(&registration(2, 6, &[("a", X)]), at(999)),
-        spent
-    );
+    assert_eq!(fences.register(&registration(2, 6, &[("a", X)]), at(999)), spent);
     let (open, expected) = (0, 1);
     let refused = fences.extend(lease(2), at(9_999));
     assert_eq!(refused, Err(NotHeld { open, expected }));
@@ -240,12 +204,8 @@ fn a_fenced_or_released_lease_never_registers_again() {
 #[test]
 fn a_fenced_part_takes_the_whole_set_with_it() {
     let mut fences = fences();
-    fences
-        .register(&registration(1, 5, &[("a", X), ("b", X)]), at(0))
-        .unwrap();
-    fences
-        .register(&registration(2, 6, &[("a", X)]), at(150))
-        .unwrap();
+    fences.register(&registration(1, 5, &[("a", X), ("b", X)]), at(0)).unwrap();
+    fences.register(&registration(2, 6, &[("a", X)]), at(150)).unwrap();
     assert!(!asserts(&fences, 1, 5, 2));
     let (open, expected) = (1, 2);
     let refused = fences.extend(lease(1), at(9_999));
@@ -254,11 +214,7 @@ fn a_fenced_part_takes_the_whole_set_with_it() {
     let (open, expected) = (0, 0);
     assert_eq!(unknown, Err(NotHeld { open, expected }));
     let live: Vec<_> = fences.live_leases().into_keys().collect();
-    assert_eq!(
-        live,
-        [lease(2)],
-        "what is left of a fenced lease is not live"
-    );
+    assert_eq!(live, [lease(2)], "what is left of a fenced lease is not live");
     // The rest of the lost set keeps nobody out.
     let rest = registration(3, 7, &[("b", X)]);
     assert_eq!(fences.register(&rest, at(150)), Ok(()));

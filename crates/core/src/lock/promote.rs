@@ -29,12 +29,8 @@ impl Space {
     fn modes_ahead(&self, resource: &ResourceRef, place: Place) -> impl Iterator<Item = Mode> {
         let holders = self.holders.get(resource).into_iter().flatten();
         let queue = self.queues.get(resource);
-        let earlier = queue
-            .into_iter()
-            .flat_map(move |queue| queue.range(..place));
-        holders
-            .map(|(_, mode)| *mode)
-            .chain(earlier.map(|(_, mode)| *mode))
+        let earlier = queue.into_iter().flat_map(move |queue| queue.range(..place));
+        holders.map(|(_, mode)| *mode).chain(earlier.map(|(_, mode)| *mode))
     }
 
     /// Ends a lease: out of every table, a tombstone against late duplicates, and on with
@@ -84,10 +80,8 @@ impl Space {
                 };
                 if lease.is_due(now) {
                     events.push(Event::TimedOut { lease: id });
-                    for left in self
-                        .bury(id, State::TimedOut, now)
-                        .iter()
-                        .flat_map(LockSet::resources)
+                    for left in
+                        self.bury(id, State::TimedOut, now).iter().flat_map(LockSet::resources)
                     {
                         if *left != resource && !open.contains(left) {
                             open.push_back(left.clone());

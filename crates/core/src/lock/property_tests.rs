@@ -50,12 +50,8 @@ fn any_ask() -> impl Strategy<Value = Ask> {
     let boost = prop_oneof![3 => Just(0_u32), 1 => 1_u32..4];
     let wait_ms = prop_oneof![1 => Just(0_u64), 2 => Just(500), 4 => Just(5_000)];
     let ttl_ms = prop_oneof![Just(400_u64), Just(4_000), Just(20_000)];
-    let delay_ms = prop_oneof![
-        Just(None),
-        Just(Some(0_u64)),
-        Just(Some(700_u64)),
-        Just(Some(6_000_u64))
-    ];
+    let delay_ms =
+        prop_oneof![Just(None), Just(Some(0_u64)), Just(Some(700_u64)), Just(Some(6_000_u64))];
     (0..OWNERS, wanted, boost, wait_ms, ttl_ms, delay_ms).prop_map(
         |(owner, wanted, boost, wait_ms, ttl_ms, delay_ms)| Ask {
             owner,
@@ -139,18 +135,17 @@ impl World {
             _ => None,
         };
         let pairs = NAMES.iter().zip(ask.wanted);
-        let wanted: Vec<_> = pairs
-            .filter_map(|(name, code)| Some((resource(name), mode(code)?)))
-            .collect();
+        let wanted: Vec<_> =
+            pairs.filter_map(|(name, code)| Some((resource(name), mode(code)?))).collect();
         let request = Request::new(RequestDraft {
             // Scattered, so that ids do not sort like arrivals.
             lease: LeaseId::from_u128(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) << 40 | number),
             owner: owner(ask.owner),
             node: "node-1".to_owned(),
             birth: at(i64::try_from(ask.owner % 3).unwrap()),
-            class: ask.delay_ms.map_or(Class::Advisory, |delay| Class::Fenced {
-                lock_delay: ms(delay),
-            }),
+            class: ask
+                .delay_ms
+                .map_or(Class::Advisory, |delay| Class::Fenced { lock_delay: ms(delay) }),
             set: LockSet::new(wanted).ok()?,
             ttl: ms(ask.ttl_ms),
             wait: ms(ask.wait_ms),
@@ -169,9 +164,7 @@ impl World {
 
     fn acquire(&mut self, request: &Request, arrival: Arrival) -> Outcome {
         let now = at(self.now_ms);
-        let reply = self
-            .space
-            .acquire(self.epoch, request.clone(), arrival, now);
+        let reply = self.space.acquire(self.epoch, request.clone(), arrival, now);
         (vec![(request.lease(), reply.answer)], reply.events)
     }
 
@@ -185,14 +178,7 @@ impl World {
         let Some((told, events)) = self.run(step, epoch, now) else {
             return;
         };
-        judge(&Scene {
-            before: &before,
-            after: &self.space,
-            step,
-            now,
-            events: &events,
-            told,
-        });
+        judge(&Scene { before: &before, after: &self.space, step, now, events: &events, told });
     }
 
     fn run(&mut self, step: &Step, epoch: Epoch, now: Timestamp) -> Option<Outcome> {
@@ -289,10 +275,7 @@ impl World {
         self.forgotten = left_out.map(|index| holds.remove(index));
         self.epoch = self.epoch.next().unwrap();
         let until = now.plus(ms(300));
-        self.space
-            .rebuild(self.epoch, holds, Some(until))
-            .answer
-            .unwrap();
+        self.space.rebuild(self.epoch, holds, Some(until)).answer.unwrap();
     }
 }
 
@@ -328,9 +311,8 @@ fn blocked_on(space: &Space, waiter: &Lease) -> BTreeSet<ResourceRef> {
             let ahead = space.leases().filter(|lease| {
                 holds(lease) || lease.state == State::Waiting && lease.order < waiter.order
             });
-            let modes: Vec<_> = ahead
-                .filter_map(|lease| lease.request.set().mode_of(name))
-                .collect();
+            let modes: Vec<_> =
+                ahead.filter_map(|lease| lease.request.set().mode_of(name)).collect();
             !fits(*mode, &modes)
         })
         .map(|(name, _)| name.clone())
@@ -342,9 +324,7 @@ fn clash(one: Mode, other: Mode) -> bool {
 }
 
 fn owner_number(lease: &Lease) -> usize {
-    (0..OWNERS)
-        .position(|number| owner(number) == lease.request.owner())
-        .unwrap()
+    (0..OWNERS).position(|number| owner(number) == lease.request.owner()).unwrap()
 }
 
 /// Who waits for whom, as a matrix over owners, read from the records.
@@ -407,26 +387,15 @@ fn random_sequences_reach_every_event_and_refusal() {
         let steps = any_steps().new_tree(&mut runner).unwrap().current();
         play(&steps, |scene| {
             met.extend(scene.events.iter().map(|e| first_word(format!("{e:?}"))));
-            let refusals = scene
-                .told
-                .iter()
-                .filter_map(|(_, told)| told.as_ref().err());
+            let refusals = scene.told.iter().filter_map(|(_, told)| told.as_ref().err());
             met.extend(refusals.map(|refusal| first_word(format!("{refusal:?}"))));
-            met.extend(
-                scene
-                    .after
-                    .leases()
-                    .map(|lease| format!("{:?}", lease.state)),
-            );
+            met.extend(scene.after.leases().map(|lease| format!("{:?}", lease.state)));
         });
     }
     let expected = "Acquired Queued Promoted Released Expired TimedOut Broken Displaced Deadlock \
         Unsure Busy SelfConflict AlreadyWaiting AlreadyRegistered NotFenced \
         Waiting Granted Delayed Victim";
-    let missing: Vec<_> = expected
-        .split(' ')
-        .filter(|name| !met.contains(*name))
-        .collect();
+    let missing: Vec<_> = expected.split(' ').filter(|name| !met.contains(*name)).collect();
     assert!(missing.is_empty(), "never met: {missing:?}");
 }
 

@@ -52,9 +52,7 @@ impl Space {
         arrival: Arrival,
         now: Timestamp,
     ) -> Reply<Standing> {
-        self.enter(epoch, now, |space, events| {
-            space.admit(epoch, request, arrival, now, events)
-        })
+        self.enter(epoch, now, |space, events| space.admit(epoch, request, arrival, now, events))
     }
 
     /// Extends grants and waits alike; for a waiter it is heartbeat and poll in one.
@@ -74,17 +72,13 @@ impl Space {
     /// that it has stopped, so nothing is left to wait for.
     pub fn release(&mut self, epoch: Epoch, lease: LeaseId, now: Timestamp) -> Reply<Standing> {
         let told = Event::Released { lease };
-        self.end(epoch, lease, State::Released, told, now, |state| {
-            !state.is_over()
-        })
+        self.end(epoch, lease, State::Released, told, now, |state| !state.is_over())
     }
 
     /// Takes back a wait, never a grant that came first: its owner is told that it holds.
     pub fn cancel(&mut self, epoch: Epoch, lease: LeaseId, now: Timestamp) -> Reply<Standing> {
         let told = Event::Released { lease };
-        self.end(epoch, lease, State::Released, told, now, |state| {
-            state == State::Waiting
-        })
+        self.end(epoch, lease, State::Released, told, now, |state| state == State::Waiting)
     }
 
     /// An operator frees what a holder has. The holder is not asked, so for a fenced lease this
@@ -116,9 +110,7 @@ impl Space {
             if known.registered {
                 return Err(Refusal::AlreadyRegistered);
             }
-            let needs_rebuild = Refusal::Rebuild {
-                stored: space.epoch,
-            };
+            let needs_rebuild = Refusal::Rebuild { stored: space.epoch };
             if floor.epoch() > epoch {
                 return Err(needs_rebuild);
             }
@@ -150,9 +142,7 @@ impl Space {
     /// Any process may call this at any time. Answers how many records it moved.
     pub fn sweep(&mut self, epoch: Epoch, limit: usize, now: Timestamp) -> Reply<usize> {
         let mut events = Vec::new();
-        let answer = self
-            .gate(epoch)
-            .map(|()| self.lapse_due(limit, now, &mut events));
+        let answer = self.gate(epoch).map(|()| self.lapse_due(limit, now, &mut events));
         Reply { answer, events }
     }
 }
@@ -222,11 +212,7 @@ impl Space {
     ) -> Reply<Standing> {
         self.enter(epoch, now, |space, events| {
             space.settle(id, now, events);
-            if space
-                .leases
-                .get(&id)
-                .is_some_and(|lease| may_end(lease.state))
-            {
+            if space.leases.get(&id).is_some_and(|lease| may_end(lease.state)) {
                 events.push(told);
                 space.finish(id, state, now, events);
             }

@@ -6,9 +6,7 @@ use crate::limits::LEASE_CLAIM_TTL;
 use crate::lock::RequestDraft;
 use crate::lock::sample::*;
 
-const OVER_RELEASED: Standing = Standing::Over {
-    state: State::Released,
-};
+const OVER_RELEASED: Standing = Standing::Over { state: State::Released };
 
 fn waiting(position: usize, counter: u64, deadline_ms: i64) -> Standing {
     Standing::Waiting {
@@ -80,20 +78,15 @@ fn a_tombstone_answers_a_late_duplicate() {
     desk.hold(ask(1, 1, &[("a", X)]), 0);
     assert_eq!(desk.release(1, 5), OVER_RELEASED);
     assert_eq!(desk.acquire(ask(1, 1, &[("a", X)]), 10_004), OVER_RELEASED);
-    assert_eq!(
-        desk.acquire(ask(1, 1, &[("a", X)]), 10_005),
-        granted(2, 40_005)
-    );
+    assert_eq!(desk.acquire(ask(1, 1, &[("a", X)]), 10_005), granted(2, 40_005));
 }
 
 #[test]
 fn busy_names_the_first_resource_in_the_way() {
     let mut desk = Desk::open();
     desk.hold(ask(1, 1, &[("b", X), ("c", X)]), 0);
-    let request = build(RequestDraft {
-        wait: ms(0),
-        ..draft(2, 2, &[("c", X), ("b", S), ("a", X)])
-    });
+    let request =
+        build(RequestDraft { wait: ms(0), ..draft(2, 2, &[("c", X), ("b", S), ("a", X)]) });
     let refused = desk.try_acquire(request, 0);
     let resource = resource("b");
     assert_eq!(refused, Err(Refusal::Busy { resource }));
@@ -104,20 +97,10 @@ fn busy_names_the_first_resource_in_the_way() {
 fn a_refusal_spends_no_place() {
     let mut desk = Desk::open();
     desk.hold(ask(1, 1, &[("a", X)]), 0);
-    let request = build(RequestDraft {
-        wait: ms(0),
-        boost: 5,
-        ..draft(2, 2, &[("a", X)])
-    });
+    let request = build(RequestDraft { wait: ms(0), boost: 5, ..draft(2, 2, &[("a", X)]) });
     desk.try_acquire(request, 0).unwrap_err();
-    assert_eq!(
-        desk.acquire(ask(3, 3, &[("a", X)]), 0),
-        waiting(1, 1, 20_000)
-    );
-    assert_eq!(
-        desk.acquire(ask(4, 4, &[("a", X)]), 0),
-        waiting(2, 2, 20_000)
-    );
+    assert_eq!(desk.acquire(ask(3, 3, &[("a", X)]), 0), waiting(1, 1, 20_000));
+    assert_eq!(desk.acquire(ask(4, 4, &[("a", X)]), 0), waiting(2, 2, 20_000));
 }
 
 #[test]
@@ -125,16 +108,11 @@ fn an_expired_wait_does_not_bar_its_owner() {
     let mut desk = Desk::open();
     desk.hold(ask(1, 1, &[("a", X)]), 0);
     for number in 100..104 {
-        let short = RequestDraft {
-            ttl: ms(1),
-            ..draft(number, number, &[(&format!("x{number}"), X)])
-        };
+        let short =
+            RequestDraft { ttl: ms(1), ..draft(number, number, &[(&format!("x{number}"), X)]) };
         desk.hold(build(short), 0);
     }
-    let short = RequestDraft {
-        wait: ms(10),
-        ..draft(2, 2, &[("a", X)])
-    };
+    let short = RequestDraft { wait: ms(10), ..draft(2, 2, &[("a", X)]) };
     desk.queue(build(short), 0);
     let refused = desk.clone().try_acquire(ask(3, 2, &[("b", X)]), 9);
     let lease = lease(2);
@@ -159,10 +137,8 @@ fn own_holds_bar_only_what_they_alone_block() {
 fn an_own_hold_in_its_lock_delay_is_waited_for() {
     let mut desk = Desk::open();
     let lock_delay = ms(5_000);
-    let registered = RequestDraft {
-        class: Class::Fenced { lock_delay },
-        ..draft(1, 1, &[("a", X)])
-    };
+    let registered =
+        RequestDraft { class: Class::Fenced { lock_delay }, ..draft(1, 1, &[("a", X)]) };
     desk.hold(build(registered), 0);
     desk.register(1, 0).unwrap();
     assert_eq!(desk.queue(ask(2, 1, &[("a", X)]), 30_000), 1);
@@ -174,16 +150,11 @@ fn an_own_hold_in_its_lock_delay_is_waited_for() {
 fn an_own_hold_that_is_due_is_waited_for_too() {
     let mut desk = Desk::open();
     for number in 100..104 {
-        let shorter = RequestDraft {
-            ttl: ms(1),
-            ..draft(number, number, &[(&format!("x{number}"), X)])
-        };
+        let shorter =
+            RequestDraft { ttl: ms(1), ..draft(number, number, &[(&format!("x{number}"), X)]) };
         desk.hold(build(shorter), 0);
     }
-    let short = RequestDraft {
-        ttl: ms(2),
-        ..draft(1, 1, &[("a", X)])
-    };
+    let short = RequestDraft { ttl: ms(2), ..draft(1, 1, &[("a", X)]) };
     desk.hold(build(short), 0);
     // The little sweep of this call is spent on the four others.
     let mut late = desk.clone();
@@ -200,32 +171,19 @@ fn a_promoted_waiter_has_a_claim_that_its_first_renewal_makes_full() {
     let mut desk = Desk::open();
     desk.hold(ask(1, 1, &[("a", X)]), 0);
     desk.queue(ask(2, 2, &[("a", X)]), 0);
-    let brief = RequestDraft {
-        ttl: ms(100),
-        ..draft(3, 3, &[("a", X)])
-    };
+    let brief = RequestDraft { ttl: ms(100), ..draft(3, 3, &[("a", X)]) };
     desk.queue(build(brief), 0);
     desk.release(1, 50);
     let (promoted, second) = (lease(2), token(2));
     assert_eq!(
         desk.events,
-        [
-            Event::Released { lease: lease(1) },
-            Event::Promoted {
-                lease: promoted,
-                token: second
-            }
-        ]
+        [Event::Released { lease: lease(1) }, Event::Promoted { lease: promoted, token: second }]
     );
     let claim = i64::try_from(LEASE_CLAIM_TTL.as_millis()).unwrap();
     assert_eq!(desk.space.standing(promoted), granted(2, 50 + claim));
     assert_eq!(desk.renew(2, 60), granted(2, 30_060));
     desk.release(2, 70);
-    assert_eq!(
-        desk.space.standing(lease(3)),
-        granted(3, 170),
-        "never longer than asked"
-    );
+    assert_eq!(desk.space.standing(lease(3)), granted(3, 170), "never longer than asked");
 }
 
 #[test]
@@ -334,10 +292,7 @@ fn refence_needs_a_live_unregistered_grant_of_this_epoch() {
     assert_eq!(refused, Err(Refusal::AlreadyRegistered));
     assert_eq!(desk.space.standing(lease(1)), granted(1, 30_000));
     let state = State::Expired;
-    assert_eq!(
-        desk.refence(1, token(4), 30_000),
-        Ok(Standing::Over { state })
-    );
+    assert_eq!(desk.refence(1, token(4), 30_000), Ok(Standing::Over { state }));
 }
 
 #[test]
@@ -346,10 +301,7 @@ fn a_floor_of_an_older_epoch_raises_nothing() {
     let mut space = Space::default();
     space.rebuild(two, [], None).answer.unwrap();
     let request = ask(1, 1, &[("a", X)]);
-    space
-        .acquire(two, request, Arrival::New, at(0))
-        .answer
-        .unwrap();
+    space.acquire(two, request, Arrival::New, at(0)).answer.unwrap();
     let answer = space.refence(two, lease(1), token(40), at(0)).answer;
     let token = Token::new(two, 2).unwrap();
     let deadline = at(30_000);
@@ -384,10 +336,7 @@ fn used_up_places_ask_for_a_new_epoch() {
 #[test]
 fn only_a_live_fenced_grant_can_be_marked_registered() {
     let mut desk = Desk::open();
-    let advisory = RequestDraft {
-        class: Class::Advisory,
-        ..draft(1, 1, &[("a", X)])
-    };
+    let advisory = RequestDraft { class: Class::Advisory, ..draft(1, 1, &[("a", X)]) };
     desk.hold(build(advisory), 0);
     assert_eq!(desk.register(1, 0), Err(Refusal::NotFenced));
     desk.queue(ask(2, 2, &[("a", X)]), 0);

@@ -46,11 +46,7 @@ impl Space {
             let answer = Err(Refusal::StaleEpoch { stored });
             return Reply { answer, events };
         }
-        *self = Self {
-            epoch: Some(epoch),
-            unsure_until,
-            ..Self::default()
-        };
+        *self = Self { epoch: Some(epoch), unsure_until, ..Self::default() };
         for hold in holds {
             self.put(hold.into_lease());
         }
@@ -113,9 +109,7 @@ impl Space {
                     .filter_map(|(id, _)| self.leases.get(&id))
                     .filter(|lease| !lease.registered);
                 let youngest = unregistered.max_by_key(|lease| lease.token);
-                let Some(lease) = youngest
-                    .map(|l| l.request.lease())
-                    .and_then(|id| self.take(id))
+                let Some(lease) = youngest.map(|l| l.request.lease()).and_then(|id| self.take(id))
                 else {
                     break;
                 };

@@ -9,11 +9,7 @@ fn two() -> Epoch {
 }
 
 fn live(request: Request, counter: u64, deadline_ms: i64) -> LiveHold {
-    LiveHold {
-        request,
-        token: token(counter),
-        deadline: at(deadline_ms),
-    }
+    LiveHold { request, token: token(counter), deadline: at(deadline_ms) }
 }
 
 #[test]
@@ -40,17 +36,12 @@ fn a_rebuild_keeps_registered_holds_and_nothing_else() {
     assert_eq!(desk.space.rebuild(two(), [hold], None).answer, Ok(1));
     let deadline = at(30_000);
     let token = token(1);
-    assert_eq!(
-        desk.space.standing(lease(1)),
-        Standing::Granted { token, deadline }
-    );
+    assert_eq!(desk.space.standing(lease(1)), Standing::Granted { token, deadline });
     assert!(desk.space.lease(lease(1)).unwrap().registered);
     assert_eq!(desk.state(2), None);
     assert_eq!(desk.line("a"), []);
     assert_eq!(desk.space.epoch(), Some(two()));
-    let fresh = desk
-        .space
-        .acquire(two(), ask(4, 4, &[("b", X)]), Arrival::New, at(0));
+    let fresh = desk.space.acquire(two(), ask(4, 4, &[("b", X)]), Arrival::New, at(0));
     let first = Token::new(two(), 1).unwrap();
     assert!(matches!(fresh.answer, Ok(Standing::Granted { token, .. }) if token == first));
 }
@@ -62,17 +53,13 @@ fn waiters_come_back_to_their_old_places() {
     for number in 2..=4 {
         desk.queue(ask(number, number, &[("a", X)]), 0);
     }
-    let old: Vec<Order> = (2..=4)
-        .map(|number| desk.space.lease(lease(number)).unwrap().order.unwrap())
-        .collect();
+    let old: Vec<Order> =
+        (2..=4).map(|number| desk.space.lease(lease(number)).unwrap().order.unwrap()).collect();
     let hold = live(ask(1, 1, &[("a", X)]), 1, 30_000);
     desk.space.rebuild(two(), [hold], None).answer.unwrap();
     let mut come = |number, arrival| {
         let request = ask(number, number, &[("a", X)]);
-        desk.space
-            .acquire(two(), request, arrival, at(1))
-            .answer
-            .unwrap()
+        desk.space.acquire(two(), request, arrival, at(1)).answer.unwrap()
     };
     come(9, Arrival::New);
     come(4, Arrival::Waited(old[2]));
@@ -94,22 +81,14 @@ fn a_place_of_this_very_epoch_is_not_honoured() {
     desk.release(2, 0);
     desk.sweep(9, 10_000);
     desk.space
-        .acquire(
-            Epoch::FIRST,
-            ask(2, 2, &[("a", X)]),
-            Arrival::Waited(old),
-            at(10_000),
-        )
+        .acquire(Epoch::FIRST, ask(2, 2, &[("a", X)]), Arrival::Waited(old), at(10_000))
         .answer
         .unwrap();
     assert_eq!(desk.line("a"), [lease(3), lease(2)]);
 }
 
 fn advisory(number: u128, wanted: &[(&str, Mode)]) -> Request {
-    build(RequestDraft {
-        class: Class::Advisory,
-        ..draft(number, number, wanted)
-    })
+    build(RequestDraft { class: Class::Advisory, ..draft(number, number, wanted) })
 }
 
 #[test]
@@ -119,24 +98,16 @@ fn while_unsure_only_old_holders_get_advisory_leases() {
     space.rebuild(two(), [], Some(until)).answer.unwrap();
     let mut ask_for = |request: Request, arrival, now| {
         let reply = space.acquire(two(), request, arrival, at(now));
-        reply
-            .answer
-            .map(|standing| matches!(standing, Standing::Granted { .. }))
+        reply.answer.map(|standing| matches!(standing, Standing::Granted { .. }))
     };
     let refused = Err(Refusal::Unsure { until });
-    assert_eq!(
-        ask_for(advisory(1, &[("a", X)]), Arrival::New, 999),
-        refused
-    );
+    assert_eq!(ask_for(advisory(1, &[("a", X)]), Arrival::New, 999), refused);
     let current = Arrival::Held(Token::new(two(), 1).unwrap());
     assert_eq!(ask_for(advisory(1, &[("a", X)]), current, 999), refused);
     let before = Arrival::Held(token(5));
     assert_eq!(ask_for(advisory(1, &[("a", X)]), before, 999), Ok(true));
     assert_eq!(ask_for(ask(2, 2, &[("b", X)]), Arrival::New, 0), Ok(true));
-    assert_eq!(
-        ask_for(advisory(3, &[("c", X)]), Arrival::New, 1_000),
-        Ok(true)
-    );
+    assert_eq!(ask_for(advisory(3, &[("c", X)]), Arrival::New, 1_000), Ok(true));
 }
 
 #[test]
@@ -156,18 +127,12 @@ fn an_old_advisory_holder_is_judged_by_holders_alone_and_else_queues_as_new() {
     let second = Order::new(two(), 2, 0).unwrap();
     assert!(matches!(writer, Standing::Waiting { order, position: 2, .. } if order == second));
     let fenced = come(ask(5, 5, &[("a", S)]), again);
-    assert!(
-        matches!(fenced, Standing::Waiting { position: 3, .. }),
-        "not advisory"
-    );
+    assert!(matches!(fenced, Standing::Waiting { position: 3, .. }), "not advisory");
     let reply = space.acquire(two(), advisory(6, &[("a", S)]), again, at(999));
     assert!(matches!(reply.answer, Ok(Standing::Granted { .. })));
     let reply = space.acquire(two(), advisory(7, &[("a", S)]), again, at(1_000));
     let late = reply.answer.unwrap();
-    assert!(
-        matches!(late, Standing::Waiting { position: 4, .. }),
-        "too late to claim"
-    );
+    assert!(matches!(late, Standing::Waiting { position: 4, .. }), "too late to claim");
 }
 
 #[test]
@@ -208,10 +173,7 @@ fn a_forgotten_holder_is_taken_over_and_the_caller_goes_back_to_its_place() {
 fn displaced_grants_that_cannot_wait_are_broken_and_free_their_other_resources() {
     let mut desk = Desk::open();
     desk.hold(advisory(1, &[("a", S), ("b", X)]), 0);
-    let hasty = RequestDraft {
-        wait: ms(0),
-        ..draft(2, 2, &[("a", S)])
-    };
+    let hasty = RequestDraft { wait: ms(0), ..draft(2, 2, &[("a", S)]) };
     desk.hold(build(hasty), 0);
     desk.hold(ask(3, 3, &[("a", S)]), 0);
     desk.hold(ask(4, 4, &[("a", S)]), 0);
@@ -219,16 +181,8 @@ fn displaced_grants_that_cannot_wait_are_broken_and_free_their_other_resources()
     desk.queue(ask(6, 3, &[("b", X)]), 0);
     desk.adopt(live(ask(9, 9, &[("a", X)]), 50, 5_000), 10);
     assert_eq!(desk.state(1), Some(State::Broken), "advisory");
-    assert_eq!(
-        desk.state(2),
-        Some(State::Broken),
-        "came to try, not to wait"
-    );
-    assert_eq!(
-        desk.state(3),
-        Some(State::Broken),
-        "its owner waits already"
-    );
+    assert_eq!(desk.state(2), Some(State::Broken), "came to try, not to wait");
+    assert_eq!(desk.state(3), Some(State::Broken), "its owner waits already");
     assert_eq!(desk.state(4), Some(State::Waiting));
     let fresh = desk.space.lease(lease(4)).unwrap().order.unwrap();
     assert_eq!(fresh, Order::new(Epoch::FIRST, 3, 0).unwrap());
@@ -244,16 +198,11 @@ fn displaced_grants_that_cannot_wait_are_broken_and_free_their_other_resources()
 fn a_displaced_grant_that_is_due_expires() {
     let mut desk = Desk::open();
     for number in 100..104 {
-        let short = RequestDraft {
-            ttl: ms(1),
-            ..draft(number, number, &[(&format!("x{number}"), X)])
-        };
+        let short =
+            RequestDraft { ttl: ms(1), ..draft(number, number, &[(&format!("x{number}"), X)]) };
         desk.hold(build(short), 0);
     }
-    let short = RequestDraft {
-        ttl: ms(2),
-        ..draft(1, 1, &[("a", X)])
-    };
+    let short = RequestDraft { ttl: ms(2), ..draft(1, 1, &[("a", X)]) };
     desk.hold(build(short), 0);
     desk.adopt(live(ask(9, 9, &[("a", X)]), 50, 5_000), 2);
     assert_eq!(desk.state(1), Some(State::Expired));
@@ -283,11 +232,7 @@ fn a_holder_that_is_known_is_only_marked() {
     let hold = live(ask(1, 1, &[("a", X)]), 50, 5_000);
     assert_eq!(desk.adopt(hold.clone(), 0), granted(50, 30_000));
     assert!(desk.space.lease(lease(1)).unwrap().registered);
-    assert_eq!(
-        desk.hold(ask(2, 2, &[("b", X)]), 0),
-        token(51),
-        "not minted again"
-    );
+    assert_eq!(desk.hold(ask(2, 2, &[("b", X)]), 0), token(51), "not minted again");
     let older = live(ask(2, 2, &[("b", X)]), 7, 5_000);
     assert_eq!(desk.adopt(older, 0), granted(7, 30_000));
     assert_eq!(desk.hold(ask(3, 3, &[("c", X)]), 0), token(52));
@@ -317,10 +262,7 @@ fn a_cycle_closed_by_a_takeover_is_broken() {
     desk.hold(ask(2, 2, &[("b", X)]), 0);
     desk.queue(ask(3, 1, &[("b", X)]), 0);
     // Owner 9 holds nothing here and waits for a; PostgreSQL knows that it holds b.
-    let young = RequestDraft {
-        birth: at(5),
-        ..draft(4, 9, &[("a", X)])
-    };
+    let young = RequestDraft { birth: at(5), ..draft(4, 9, &[("a", X)]) };
     desk.queue(build(young), 0);
     desk.adopt(live(ask(9, 9, &[("b", X)]), 50, 5_000), 0);
     assert_eq!(desk.state(4), Some(State::Victim));
@@ -333,10 +275,6 @@ fn a_takeover_by_a_waiting_owner_of_what_it_waits_for_ends_that_wait() {
     desk.hold(ask(1, 1, &[("a", X)]), 0);
     desk.queue(ask(2, 2, &[("a", X)]), 0);
     desk.adopt(live(ask(9, 2, &[("a", X)]), 50, 5_000), 0);
-    assert_eq!(
-        desk.state(2),
-        Some(State::Victim),
-        "it would wait for itself"
-    );
+    assert_eq!(desk.state(2), Some(State::Victim), "it would wait for itself");
     assert_eq!(desk.state(1), Some(State::Waiting));
 }

@@ -178,10 +178,7 @@ pub enum RequestError {
     #[error("`{resource}` is named twice: name it once, in the strongest mode needed")]
     Duplicate { resource: ResourceRef },
     #[error("`{resource}` has capacity {capacity}: it must be 1 to {LOCK_COUNTING_CAPACITY_MAX}")]
-    BadCapacity {
-        resource: ResourceRef,
-        capacity: u32,
-    },
+    BadCapacity { resource: ResourceRef, capacity: u32 },
     #[error("a ttl of {given:?} is out of range: more than zero, at most {LEASE_TTL_MAX:?}")]
     BadTtl { given: Duration },
     #[error("a wait of {given:?} is too long: at most {LOCK_WAIT_MAX:?}, then ask again")]
@@ -211,17 +208,7 @@ pub struct Request {
 
 impl Request {
     pub fn new(draft: RequestDraft) -> Result<Self, RequestError> {
-        let RequestDraft {
-            lease,
-            owner,
-            node,
-            birth,
-            class,
-            set,
-            ttl,
-            wait,
-            boost,
-        } = draft;
+        let RequestDraft { lease, owner, node, birth, class, set, ttl, wait, boost } = draft;
         if ttl.is_zero() || ttl > LEASE_TTL_MAX {
             return Err(RequestError::BadTtl { given: ttl });
         }
@@ -245,17 +232,7 @@ impl Request {
         if !node_holds {
             return Err(RequestError::BadNode { given: node });
         }
-        Ok(Self {
-            lease,
-            owner,
-            node,
-            birth,
-            class,
-            set,
-            ttl,
-            wait,
-            boost,
-        })
+        Ok(Self { lease, owner, node, birth, class, set, ttl, wait, boost })
     }
 
     pub const fn lease(&self) -> LeaseId {

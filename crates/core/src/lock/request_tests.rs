@@ -61,10 +61,7 @@ fn a_capacity_is_between_one_and_its_bound() {
     }
     for capacity in [0, LOCK_COUNTING_CAPACITY_MAX + 1] {
         let resource = resource("a");
-        assert_eq!(
-            with(capacity),
-            Err(RequestError::BadCapacity { resource, capacity })
-        );
+        assert_eq!(with(capacity), Err(RequestError::BadCapacity { resource, capacity }));
     }
 }
 
@@ -123,12 +120,9 @@ fn a_boost_is_bounded() {
 #[test]
 fn a_node_is_a_short_printable_name() {
     assert!(changed(|d| d.node = "n".repeat(NAME_MAX_BYTES)).is_ok());
-    for given in [
-        String::new(),
-        "n".repeat(NAME_MAX_BYTES + 1),
-        "a b".to_owned(),
-        "a\u{1f}".to_owned(),
-    ] {
+    for given in
+        [String::new(), "n".repeat(NAME_MAX_BYTES + 1), "a b".to_owned(), "a\u{1f}".to_owned()]
+    {
         let refused = changed(|d| d.node.clone_from(&given));
         assert_eq!(refused, Err(RequestError::BadNode { given }));
     }
@@ -160,11 +154,7 @@ fn a_request_keeps_what_it_was_given() {
 #[test]
 fn patience_may_differ_between_sends_but_not_who_asks_for_what() {
     let first = ask(1, 1, &[("a", X)]);
-    let patient = build(RequestDraft {
-        wait: ms(1),
-        boost: 1,
-        ..draft(1, 1, &[("a", X)])
-    });
+    let patient = build(RequestDraft { wait: ms(1), boost: 1, ..draft(1, 1, &[("a", X)]) });
     assert!(first.asks_the_same_as(&patient));
     for other in [
         ask(2, 1, &[("a", X)]),
@@ -178,11 +168,8 @@ fn patience_may_differ_between_sends_but_not_who_asks_for_what() {
 
 #[test]
 fn an_owner_is_written_as_its_id() {
-    let (task, agent, user) = (
-        TaskId::from_u128(1),
-        AgentSessionId::from_u128(1),
-        SessionId::from_u128(1),
-    );
+    let (task, agent, user) =
+        (TaskId::from_u128(1), AgentSessionId::from_u128(1), SessionId::from_u128(1));
     assert_eq!(Owner::Task(task).to_string(), task.to_string());
     assert_eq!(Owner::Agent(agent).to_string(), agent.to_string());
     assert_eq!(Owner::User(user).to_string(), user.to_string());

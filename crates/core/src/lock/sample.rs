@@ -45,9 +45,7 @@ pub fn draft(lease_number: u128, owner_number: u128, wanted: &[(&str, Mode)]) ->
         owner: owner(owner_number),
         node: "node-1".to_owned(),
         birth: at(0),
-        class: Class::Fenced {
-            lock_delay: Duration::ZERO,
-        },
+        class: Class::Fenced { lock_delay: Duration::ZERO },
         set: set(wanted),
         ttl: ms(30_000),
         wait: ms(20_000),
@@ -68,10 +66,7 @@ pub fn token(counter: u64) -> Token {
 }
 
 pub fn granted(counter: u64, deadline_ms: i64) -> Standing {
-    Standing::Granted {
-        token: token(counter),
-        deadline: at(deadline_ms),
-    }
+    Standing::Granted { token: token(counter), deadline: at(deadline_ms) }
 }
 
 /// A space in its first epoch, with every command at that epoch; answers must not be refused
@@ -86,10 +81,7 @@ impl Desk {
     pub fn open() -> Self {
         let mut space = Space::default();
         space.rebuild(Epoch::FIRST, [], None).answer.unwrap();
-        Self {
-            space,
-            events: Vec::new(),
-        }
+        Self { space, events: Vec::new() }
     }
 
     fn keep<T>(&mut self, reply: Reply<T>) -> Result<T, Refusal> {
@@ -98,9 +90,7 @@ impl Desk {
     }
 
     pub fn try_acquire(&mut self, request: Request, now: i64) -> Result<Standing, Refusal> {
-        let reply = self
-            .space
-            .acquire(Epoch::FIRST, request, Arrival::New, at(now));
+        let reply = self.space.acquire(Epoch::FIRST, request, Arrival::New, at(now));
         self.keep(reply)
     }
 
@@ -150,9 +140,7 @@ impl Desk {
     }
 
     pub fn refence(&mut self, number: u128, floor: Token, now: i64) -> Result<Standing, Refusal> {
-        let reply = self
-            .space
-            .refence(Epoch::FIRST, lease(number), floor, at(now));
+        let reply = self.space.refence(Epoch::FIRST, lease(number), floor, at(now));
         self.keep(reply)
     }
 
@@ -171,9 +159,6 @@ impl Desk {
     }
 
     pub fn line(&self, name: &str) -> Vec<LeaseId> {
-        self.space
-            .queue(&resource(name))
-            .map(|(id, _)| id)
-            .collect()
+        self.space.queue(&resource(name)).map(|(id, _)| id).collect()
     }
 }

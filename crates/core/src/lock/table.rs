@@ -44,11 +44,9 @@ impl Space {
         let deadline = lease.deadline;
         match (lease.state, lease.token, lease.order) {
             (State::Granted, Some(token), _) => Standing::Granted { token, deadline },
-            (State::Waiting, _, Some(order)) => Standing::Waiting {
-                position: self.position(id),
-                order,
-                deadline,
-            },
+            (State::Waiting, _, Some(order)) => {
+                Standing::Waiting { position: self.position(id), order, deadline }
+            }
             (State::Delayed, ..) => Standing::Delayed { until: deadline },
             (
                 state @ (State::Released

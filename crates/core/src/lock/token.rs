@@ -14,9 +14,7 @@ impl Epoch {
     pub const FIRST: Self = Self(1);
 
     pub fn new(number: u64) -> Option<Self> {
-        (1..=LOCK_EPOCH_MAX)
-            .contains(&number)
-            .then_some(Self(number))
+        (1..=LOCK_EPOCH_MAX).contains(&number).then_some(Self(number))
     }
 
     pub const fn number(self) -> u64 {
@@ -80,20 +78,14 @@ pub struct Order {
 
 impl Order {
     /// Before everybody who ever stood in line.
-    pub(super) const FRONT: Self = Self {
-        place: 0,
-        arrival: 0,
-    };
+    pub(super) const FRONT: Self = Self { place: 0, arrival: 0 };
 
     /// The place of the `counter`th arrival of an epoch. A boost of k steps past the last k
     /// arrivals and no further: the arrival just before those keeps its place by the tie rule.
     pub(super) fn new(epoch: Epoch, counter: u64, boost: u32) -> Option<Self> {
         let arrival = Token::new(epoch, counter)?.number();
         let steps = if boost == 0 { 0 } else { u64::from(boost) + 1 };
-        Some(Self {
-            place: arrival.saturating_sub(steps),
-            arrival,
-        })
+        Some(Self { place: arrival.saturating_sub(steps), arrival })
     }
 
     /// A place that was handed out before and comes back with its waiter; `None` if no space

@@ -10,19 +10,14 @@ use crate::limits::LOCK_QUEUE_DEPTH_MAX;
 fn trap_follower_of_a_dead_waiter_is_promoted_on_its_other_queue() {
     let mut desk = Desk::open();
     desk.hold(ask(1, 1, &[("a", X)]), 0);
-    let dying = RequestDraft {
-        wait: ms(10),
-        ..draft(2, 2, &[("a", X), ("b", X)])
-    };
+    let dying = RequestDraft { wait: ms(10), ..draft(2, 2, &[("a", X), ("b", X)]) };
     desk.queue(build(dying), 0);
     // Behind the dying one on b only; nobody holds b.
     desk.queue(ask(3, 3, &[("b", X)]), 0);
     // Enough due records ahead that the sweep of this call does not reach the dead waiter.
     for number in 100..104 {
-        let short = RequestDraft {
-            ttl: ms(1),
-            ..draft(number, number, &[(&format!("x{number}"), X)])
-        };
+        let short =
+            RequestDraft { ttl: ms(1), ..draft(number, number, &[(&format!("x{number}"), X)]) };
         desk.hold(build(short), 0);
     }
     desk.release(1, 10);
@@ -34,18 +29,13 @@ fn trap_follower_of_a_dead_waiter_is_promoted_on_its_other_queue() {
 fn trap_equal_places_from_boosts_are_still_ordered() {
     let mut desk = Desk::open();
     desk.hold(ask(1, 1, &[("a", X)]), 0);
-    let boosted = |number, boost| {
-        build(RequestDraft {
-            boost,
-            ..draft(number, number, &[("a", X)])
-        })
-    };
+    let boosted =
+        |number, boost| build(RequestDraft { boost, ..draft(number, number, &[("a", X)]) });
     desk.queue(boosted(2, 1), 0);
     desk.queue(boosted(3, 2), 0);
     desk.queue(boosted(4, 3), 0);
-    let places: Vec<_> = [2, 3, 4]
-        .map(|number| desk.space.lease(lease(number)).unwrap().order.unwrap())
-        .into();
+    let places: Vec<_> =
+        [2, 3, 4].map(|number| desk.space.lease(lease(number)).unwrap().order.unwrap()).into();
     assert_eq!(places[0].place(), places[1].place(), "the case is met");
     assert!(places[0] < places[1] && places[1] < places[2]);
     assert_eq!(desk.line("a"), [lease(2), lease(3), lease(4)]);
@@ -56,17 +46,11 @@ fn trap_boosted_newcomer_that_may_go_is_not_queued() {
     let mut desk = Desk::open();
     desk.hold(ask(1, 1, &[("a", S)]), 0);
     desk.queue(ask(2, 2, &[("a", X)]), 0);
-    let plain = build(RequestDraft {
-        wait: ms(0),
-        ..draft(3, 3, &[("a", S)])
-    });
+    let plain = build(RequestDraft { wait: ms(0), ..draft(3, 3, &[("a", S)]) });
     let refused = desk.try_acquire(plain, 0);
     let resource = resource("a");
     assert_eq!(refused, Err(Refusal::Busy { resource }));
-    let boosted = RequestDraft {
-        boost: 1,
-        ..draft(4, 4, &[("a", S)])
-    };
+    let boosted = RequestDraft { boost: 1, ..draft(4, 4, &[("a", S)]) };
     assert_eq!(desk.acquire(build(boosted), 0), granted(2, 30_000));
 }
 
@@ -78,11 +62,7 @@ fn trap_cycle_closed_by_a_newcomer_that_holds_nothing() {
     desk.hold(ask(2, 2, &[("a", S)]), 0);
     desk.queue(ask(3, 1, &[("a", X)]), 0);
     // Owner 3 holds nothing, steps ahead of owner 1 on a, and needs b as well.
-    let newcomer = RequestDraft {
-        boost: 1,
-        birth: at(5),
-        ..draft(4, 3, &[("a", X), ("b", X)])
-    };
+    let newcomer = RequestDraft { boost: 1, birth: at(5), ..draft(4, 3, &[("a", X), ("b", X)]) };
     let standing = desk.acquire(build(newcomer), 5);
     let state = State::Victim;
     assert_eq!(standing, Standing::Over { state });
@@ -100,10 +80,7 @@ fn trap_second_cycle_is_broken_after_the_first_victim() {
         desk.hold(ask(number, number, &[(name, X)]), 0);
     }
     let young = |number, owner, birth, wanted: &[(&str, Mode)]| {
-        build(RequestDraft {
-            birth: at(birth),
-            ..draft(number, owner, wanted)
-        })
+        build(RequestDraft { birth: at(birth), ..draft(number, owner, wanted) })
     };
     // Owners 2 and 3 wait for a as readers, so neither waits for the other.
     desk.queue(young(12, 2, 20, &[("a", S)]), 0);
@@ -152,10 +129,7 @@ fn trap_microseconds_and_milliseconds_lose_no_digit() {
     // Far beyond what six significant digits or a 32-bit number could carry.
     let mut desk = Desk::open();
     let now = 123_456_789;
-    assert_eq!(
-        desk.acquire(ask(1, 1, &[("a", X)]), now),
-        granted(1, now + 30_000)
-    );
+    assert_eq!(desk.acquire(ask(1, 1, &[("a", X)]), now), granted(1, now + 30_000));
     assert_eq!(desk.renew(1, now + 29_999), granted(1, now + 59_999));
     let state = State::Expired;
     assert_eq!(desk.renew(1, now + 59_999), Standing::Over { state });
@@ -170,11 +144,7 @@ fn trap_cached_epoch_is_refused_by_every_command() {
     let untouched = space.clone();
     let stale = Refusal::StaleEpoch { stored: two };
     let rebuild = Refusal::Rebuild { stored: Some(two) };
-    let hold = LiveHold {
-        request: ask(2, 2, &[("b", X)]),
-        token: token(1),
-        deadline: at(9),
-    };
+    let hold = LiveHold { request: ask(2, 2, &[("b", X)]), token: token(1), deadline: at(9) };
     for (epoch, refusal) in [(Epoch::FIRST, stale), (three, rebuild)] {
         let (id, now) = (lease(1), at(0));
         let acquire = space.acquire(epoch, ask(1, 1, &[("a", X)]), Arrival::New, now);
@@ -208,10 +178,7 @@ fn trap_long_queue_is_walked_no_further_than_needed() {
         desk.queue(ask(1_000 + number, 1_000 + number, &[("a", S)]), 0);
     }
     desk.queue(ask(3, 3, &[("a", X), ("b", X)]), 0);
-    let late = RequestDraft {
-        wait: ms(5),
-        ..draft(4, 4, &[("a", X)])
-    };
+    let late = RequestDraft { wait: ms(5), ..draft(4, 4, &[("a", X)]) };
     desk.queue(build(late), 0);
     for number in 2..half {
         desk.queue(ask(2_000 + number, 2_000 + number, &[("a", S)]), 0);

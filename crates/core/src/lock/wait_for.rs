@@ -67,37 +67,27 @@ impl WaitFor {
         for lease in space.waiting.values().filter_map(live) {
             let owner = lease.request.owner();
             let birth = lease.request.birth();
-            let wait = Wait {
-                birth,
-                lease: lease.request.lease(),
-            };
+            let wait = Wait { birth, lease: lease.request.lease() };
             waits.insert(owner, wait);
             let ahead = lease
                 .request
                 .set()
                 .iter()
                 .flat_map(|(resource, mode)| conflicting_ahead(space, lease, resource, mode));
-            let owners = ahead
-                .filter_map(|id| live(&id))
-                .map(|ahead| ahead.request.owner());
+            let owners = ahead.filter_map(|id| live(&id)).map(|ahead| ahead.request.owner());
             edges.insert(owner, owners.collect());
         }
         Self { edges, waits }
     }
 
     pub fn edges(&self) -> impl Iterator<Item = (Owner, Owner)> {
-        self.edges
-            .iter()
-            .flat_map(|(from, to)| to.iter().map(|to| (*from, *to)))
+        self.edges.iter().flat_map(|(from, to)| to.iter().map(|to| (*from, *to)))
     }
 
     /// Of all owners on any cycle, the youngest one's wait: latest birth, then highest lease id.
     /// That does not depend on the way the graph is searched.
     pub fn deadlock(&self) -> Option<Deadlock> {
-        let stuck = self
-            .waits
-            .iter()
-            .filter(|(owner, _)| self.reachable(**owner).contains(*owner));
+        let stuck = self.waits.iter().filter(|(owner, _)| self.reachable(**owner).contains(*owner));
         let (owner, victim) = stuck.max_by_key(|(_, wait)| **wait)?;
         let cycle = self.shortest_cycle(*owner);
         Some(Deadlock {
@@ -120,10 +110,8 @@ impl WaitFor {
                 }
             }
         }
-        let mut roots: Vec<RootBlocker> = blocked
-            .into_iter()
-            .map(|(owner, blocked)| RootBlocker { owner, blocked })
-            .collect();
+        let mut roots: Vec<RootBlocker> =
+            blocked.into_iter().map(|(owner, blocked)| RootBlocker { owner, blocked }).collect();
         roots.sort_by_key(|root| std::cmp::Reverse(root.blocked));
         roots
     }
@@ -182,9 +170,7 @@ fn conflicting_ahead<'a>(
     resource: &'a ResourceRef,
     mode: Mode,
 ) -> impl Iterator<Item = LeaseId> + 'a {
-    let earlier = space
-        .queue(resource)
-        .take_while(|(id, _)| *id != lease.request.lease());
+    let earlier = space.queue(resource).take_while(|(id, _)| *id != lease.request.lease());
     space
         .holders(resource)
         .chain(earlier)

@@ -35,9 +35,7 @@ fn counting_resources_make_no_edges() {
 fn what_time_alone_ends_makes_no_edge() {
     let mut desk = Desk::open();
     let resting = RequestDraft {
-        class: Class::Fenced {
-            lock_delay: ms(60_000),
-        },
+        class: Class::Fenced { lock_delay: ms(60_000) },
         ..draft(1, 1, &[("a", X)])
     };
     desk.hold(build(resting), 0);
@@ -50,20 +48,14 @@ fn what_time_alone_ends_makes_no_edge() {
     assert_eq!(edges(&desk, 30_000), []);
     desk.queue(ask(3, 3, &[("a", X)]), 30_000);
     assert_eq!(edges(&desk, 30_000), [(owner(3), owner(2))]);
-    assert_eq!(
-        edges(&desk, 49_000),
-        [],
-        "a dead waiter blocks nobody for long"
-    );
+    assert_eq!(edges(&desk, 49_000), [], "a dead waiter blocks nobody for long");
 }
 
 #[test]
 fn an_expired_hold_closes_no_cycle() {
     let mut desk = Desk::open();
     let resting = RequestDraft {
-        class: Class::Fenced {
-            lock_delay: ms(60_000),
-        },
+        class: Class::Fenced { lock_delay: ms(60_000) },
         ..draft(1, 1, &[("a", X)])
     };
     desk.hold(build(resting), 0);
@@ -95,10 +87,7 @@ fn the_youngest_of_a_cycle_loses_its_wait_and_keeps_its_hold() {
         desk.hold(ask(number, number, &[(name, X)]), 0);
     }
     let wait = |number, who, birth, name| {
-        build(RequestDraft {
-            birth: at(birth),
-            ..draft(number, who, &[(name, X)])
-        })
+        build(RequestDraft { birth: at(birth), ..draft(number, who, &[(name, X)]) })
     };
     desk.queue(wait(11, 1, 10, "b"), 0);
     desk.queue(wait(12, 2, 30, "c"), 0);
@@ -130,15 +119,10 @@ fn the_cycle_named_is_the_shortest_through_the_victim() {
         for (from, to) in pairs {
             edges.entry(owner(*from)).or_default().insert(owner(*to));
         }
-        let wait = |number: u128| Wait {
-            birth: at(i64::try_from(number).unwrap()),
-            lease: lease(number),
-        };
+        let wait =
+            |number: u128| Wait { birth: at(i64::try_from(number).unwrap()), lease: lease(number) };
         let waits = (1..=4).map(|number| (owner(number), wait(number)));
-        WaitFor {
-            edges,
-            waits: waits.collect(),
-        }
+        WaitFor { edges, waits: waits.collect() }
     };
     let found = graph(&[(4, 1), (1, 2), (2, 4), (4, 3), (3, 4)]).deadlock();
     let found = found.unwrap();
@@ -161,9 +145,7 @@ fn root_blockers_are_those_at_whom_waiting_ends_most_blocking_first() {
     desk.queue(ask(14, 4, &[("b", X)]), 0);
     desk.queue(ask(15, 5, &[("a", X)]), 0);
     let roots = WaitFor::of(&desk.space, at(0)).root_blockers();
-    let expected = [(3, 2), (1, 1)].map(|(number, blocked)| RootBlocker {
-        owner: owner(number),
-        blocked,
-    });
+    let expected =
+        [(3, 2), (1, 1)].map(|(number, blocked)| RootBlocker { owner: owner(number), blocked });
     assert_eq!(roots, expected);
 }

@@ -86,16 +86,11 @@ impl AutoApprove {
         if let Some(below) = self.risk_below
             && subject.risk >= below
         {
-            failed.push(FailedCondition::RiskNotBelow {
-                risk: subject.risk,
-                below,
-            });
+            failed.push(FailedCondition::RiskNotBelow { risk: subject.risk, below });
         }
         let wanted = &self.author_has_role;
         if !wanted.is_empty() && wanted.is_disjoint(&subject.author_roles) {
-            failed.push(FailedCondition::AuthorLacksRole {
-                wanted: wanted.clone(),
-            });
+            failed.push(FailedCondition::AuthorLacksRole { wanted: wanted.clone() });
         }
         if !self.resources_in_scope.is_empty() {
             failed.extend(self.scope_failure(subject));
@@ -111,11 +106,7 @@ impl AutoApprove {
         let outside: BTreeSet<ResourceRef> = subject
             .resources
             .iter()
-            .filter(|resource| {
-                !scope
-                    .iter()
-                    .any(|pattern| pattern.matches_resource(resource))
-            })
+            .filter(|resource| !scope.iter().any(|pattern| pattern.matches_resource(resource)))
             .cloned()
             .collect();
         (!outside.is_empty()).then_some(FailedCondition::OutOfScope { resources: outside })
@@ -124,10 +115,7 @@ impl AutoApprove {
 
 /// Over the policies that match, in the order of their references.
 pub(super) fn judge(matched: &[&Policy], subject: &Subject) -> AutoApproval {
-    if matched
-        .iter()
-        .all(|policy| policy.document.auto_approve_if.is_none())
-    {
+    if matched.iter().all(|policy| policy.document.auto_approve_if.is_none()) {
         return AutoApproval::Never;
     }
     let mut reasons: Vec<AutoRefusal> = Vec::new();
@@ -136,15 +124,14 @@ pub(super) fn judge(matched: &[&Policy], subject: &Subject) -> AutoApproval {
             None => vec![FailedCondition::NoClause],
             Some(clause) => clause.failures(subject),
         };
-        reasons.extend(failures.into_iter().map(|condition| AutoRefusal {
-            policy: policy.reference(),
-            condition,
-        }));
+        reasons.extend(
+            failures
+                .into_iter()
+                .map(|condition| AutoRefusal { policy: policy.reference(), condition }),
+        );
     }
     if reasons.is_empty() {
-        AutoApproval::Allowed {
-            clauses: matched.iter().map(|policy| policy.reference()).collect(),
-        }
+        AutoApproval::Allowed { clauses: matched.iter().map(|policy| policy.reference()).collect() }
     } else {
         AutoApproval::Refused { reasons }
     }

@@ -5,17 +5,11 @@ use crate::policy::samples::{asking, policy, roles, subject};
 use crate::policy::{Document, Pattern};
 
 fn patterns(texts: &[&str]) -> Vec<Pattern> {
-    texts
-        .iter()
-        .map(|text| Pattern::new(text).unwrap())
-        .collect()
+    texts.iter().map(|text| Pattern::new(text).unwrap()).collect()
 }
 
 fn below(points: u8) -> AutoApprove {
-    AutoApprove {
-        risk_below: Some(Score::new(points)),
-        ..AutoApprove::default()
-    }
+    AutoApprove { risk_below: Some(Score::new(points)), ..AutoApprove::default() }
 }
 
 fn resource(text: &str) -> ResourceRef {
@@ -26,32 +20,20 @@ fn resource(text: &str) -> ResourceRef {
 fn risk_must_be_below_the_bound_not_at_it() {
     assert_eq!(below(41).failures(&subject()), []);
     for bound in [40, 39] {
-        let failed = FailedCondition::RiskNotBelow {
-            risk: Score::new(40),
-            below: Score::new(bound),
-        };
+        let failed =
+            FailedCondition::RiskNotBelow { risk: Score::new(40), below: Score::new(bound) };
         assert_eq!(below(bound).failures(&subject()), [failed]);
     }
 }
 
 #[test]
 fn one_of_the_roles_is_enough() {
-    let clause = |names: &[&str]| AutoApprove {
-        author_has_role: roles(names),
-        ..AutoApprove::default()
-    };
+    let clause =
+        |names: &[&str]| AutoApprove { author_has_role: roles(names), ..AutoApprove::default() };
     assert_eq!(clause(&["dba", "sre"]).failures(&subject()), []);
     let failed = clause(&["ops", "sre"]).failures(&subject());
-    assert_eq!(
-        failed,
-        [FailedCondition::AuthorLacksRole {
-            wanted: roles(&["ops", "sre"])
-        }]
-    );
-    assert_eq!(
-        failed[0].to_string(),
-        "the author has none of the roles ops, sre"
-    );
+    assert_eq!(failed, [FailedCondition::AuthorLacksRole { wanted: roles(&["ops", "sre"]) }]);
+    assert_eq!(failed[0].to_string(), "the author has none of the roles ops, sre");
 }
 
 #[test]
@@ -60,51 +42,31 @@ fn every_resource_must_be_in_scope_and_there_must_be_one() {
         resources_in_scope: patterns(globs),
         ..AutoApprove::default()
     };
-    assert_eq!(
-        clause(&["database:prod-*", "cache:**"]).failures(&subject()),
-        []
-    );
+    assert_eq!(clause(&["database:prod-*", "cache:**"]).failures(&subject()), []);
     let failed = clause(&["database:prod-*"]).failures(&subject());
-    let outside = FailedCondition::OutOfScope {
-        resources: BTreeSet::from([resource("cache:eu/x")]),
-    };
+    let outside =
+        FailedCondition::OutOfScope { resources: BTreeSet::from([resource("cache:eu/x")]) };
     assert_eq!(failed, [outside]);
     assert_eq!(failed[0].to_string(), "cache:eu/x not in its scope");
     let mut nothing = subject();
     nothing.resources.clear();
-    assert_eq!(
-        clause(&["**"]).failures(&nothing),
-        [FailedCondition::NoResource]
-    );
-    assert_eq!(
-        below(41).failures(&nothing),
-        [],
-        "without a scope nothing is asked of resources"
-    );
+    assert_eq!(clause(&["**"]).failures(&nothing), [FailedCondition::NoResource]);
+    assert_eq!(below(41).failures(&nothing), [], "without a scope nothing is asked of resources");
 }
 
 #[test]
 fn a_declared_effect_qualifies_only_where_it_is_accepted() {
     let mut declared = subject();
     declared.origin = Origin::Declared;
-    assert_eq!(
-        below(41).failures(&declared),
-        [FailedCondition::EffectDeclared]
-    );
-    let accepting = AutoApprove {
-        accept_declared_effect: true,
-        ..below(41)
-    };
+    assert_eq!(below(41).failures(&declared), [FailedCondition::EffectDeclared]);
+    let accepting = AutoApprove { accept_declared_effect: true, ..below(41) };
     assert_eq!(accepting.failures(&declared), []);
     assert_eq!(accepting.failures(&subject()), []);
 }
 
 #[test]
 fn accepting_declared_effects_alone_is_no_condition() {
-    let clause = AutoApprove {
-        accept_declared_effect: true,
-        ..AutoApprove::default()
-    };
+    let clause = AutoApprove { accept_declared_effect: true, ..AutoApprove::default() };
     assert_eq!(clause.failures(&subject()), [FailedCondition::NoCondition]);
 }
 
@@ -125,10 +87,7 @@ fn judged(clauses: &[Option<AutoApprove>]) -> AutoApproval {
     let policies: Vec<Policy> = (1..)
         .zip(clauses)
         .map(|(number, clause)| {
-            let document = Document {
-                auto_approve_if: clause.clone(),
-                ..asking("one")
-            };
+            let document = Document { auto_approve_if: clause.clone(), ..asking("one") };
             policy(number, document)
         })
         .collect();
@@ -145,31 +104,15 @@ fn every_matching_policy_must_have_a_clause_that_holds() {
     assert_eq!(judged(&[None, None]), AutoApproval::Never);
     assert_eq!(
         judged(&[Some(below(41)), Some(below(50))]),
-        AutoApproval::Allowed {
-            clauses: vec![reference(1), reference(2)]
-        }
+        AutoApproval::Allowed { clauses: vec![reference(1), reference(2)] }
     );
-    let risk = FailedCondition::RiskNotBelow {
-        risk: Score::new(40),
-        below: Score::new(30),
-    };
+    let risk = FailedCondition::RiskNotBelow { risk: Score::new(40), below: Score::new(30) };
     let refused = judged(&[Some(below(30)), None, Some(below(41))]);
     let reasons = vec![
-        AutoRefusal {
-            policy: reference(1),
-            condition: risk,
-        },
-        AutoRefusal {
-            policy: reference(2),
-            condition: FailedCondition::NoClause,
-        },
+        AutoRefusal { policy: reference(1), condition: risk },
+        AutoRefusal { policy: reference(2), condition: FailedCondition::NoClause },
     ];
-    assert_eq!(
-        refused,
-        AutoApproval::Refused {
-            reasons: reasons.clone()
-        }
-    );
+    assert_eq!(refused, AutoApproval::Refused { reasons: reasons.clone() });
     assert_eq!(
         reasons[0].to_string(),
         "pol_00000000000000000000000001 version 1: the risk is 40, not below 30"

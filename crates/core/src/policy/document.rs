@@ -179,10 +179,7 @@ impl Document {
     }
 
     fn unwritable(&self, error: &dyn std::error::Error) -> WriteError {
-        WriteError {
-            name: self.name.clone(),
-            why: error.to_string(),
-        }
+        WriteError { name: self.name.clone(), why: error.to_string() }
     }
 }
 

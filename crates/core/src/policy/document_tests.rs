@@ -11,24 +11,13 @@ const SMALL: &str = include_str!("../../tests/policies/small-changes.yaml");
 const EVERYTHING: &str = include_str!("../../tests/policies/everything.yaml");
 
 fn patterns(texts: &[&str]) -> Vec<Pattern> {
-    texts
-        .iter()
-        .map(|text| Pattern::new(text).unwrap())
-        .collect()
+    texts.iter().map(|text| Pattern::new(text).unwrap()).collect()
 }
 
 fn production() -> Document {
-    let step = |after, action| EscalationStep {
-        after: hours(after),
-        action,
-    };
-    let week = [
-        Weekday::Monday,
-        Weekday::Tuesday,
-        Weekday::Wednesday,
-        Weekday::Thursday,
-        Weekday::Friday,
-    ];
+    let step = |after, action| EscalationStep { after: hours(after), action };
+    let week =
+        [Weekday::Monday, Weekday::Tuesday, Weekday::Wednesday, Weekday::Thursday, Weekday::Friday];
     Document {
         name: "production-databases".to_owned(),
         enabled: true,
@@ -50,29 +39,17 @@ fn production() -> Document {
         }),
         respond_within: hours(24),
         escalation: vec![
-            step(
-                4,
-                EscalationAction::Notify {
-                    roles: roles(&["on-call"]),
-                    people: people(&[]),
-                },
-            ),
+            step(4, EscalationAction::Notify { roles: roles(&["on-call"]), people: people(&[]) }),
             step(8, EscalationAction::Reassign(ReassignTo::Delegate)),
             step(12, EscalationAction::Reassign(ReassignTo::Manager)),
             step(
                 16,
-                EscalationAction::Widen {
-                    roles: roles(&["senior-dba"]),
-                    people: people(&[9]),
-                },
+                EscalationAction::Widen { roles: roles(&["senior-dba"]), people: people(&[9]) },
             ),
         ],
         approval_valid_for: hours(72),
         delegation: DelegationRule::Forbidden,
-        exempt: Exempt {
-            roles: roles(&["trainee"]),
-            people: people(&[8]),
-        },
+        exempt: Exempt { roles: roles(&["trainee"]), people: people(&[8]) },
     }
 }
 
@@ -139,26 +116,14 @@ fn canonical_json_has_one_spelling() {
 fn a_policy_survives_storage_and_storage_is_checked_too() {
     let policy = crate::policy::samples::policy(3, production());
     let stored = serde_json::to_string(&policy).unwrap();
-    assert_eq!(
-        serde_json::from_str::<crate::policy::Policy>(&stored).unwrap(),
-        policy
-    );
+    assert_eq!(serde_json::from_str::<crate::policy::Policy>(&stored).unwrap(), policy);
     let tampered = stored.replace("\"min\":2", "\"min\":0");
     assert_ne!(tampered, stored);
     let refused = serde_json::from_str::<crate::policy::Policy>(&tampered).unwrap_err();
-    assert!(
-        refused.to_string().starts_with("require[0].min: expected"),
-        "{refused}"
-    );
-    let reference = PolicyRef {
-        id: crate::ids::PolicyId::from_u128(3),
-        version: 1,
-    };
+    assert!(refused.to_string().starts_with("require[0].min: expected"), "{refused}");
+    let reference = PolicyRef { id: crate::ids::PolicyId::from_u128(3), version: 1 };
     assert_eq!(policy.reference(), reference);
-    assert_eq!(
-        reference.to_string(),
-        "pol_00000000000000000000000003 version 1"
-    );
+    assert_eq!(reference.to_string(), "pol_00000000000000000000000003 version 1");
 }
 
 proptest! {

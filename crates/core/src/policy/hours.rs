@@ -68,20 +68,12 @@ impl Hours {
         let (zone, rules) = rules(zone)?;
         let (from, to) = (Minute::parse(from)?, Minute::parse(to)?);
         if from == to {
-            return Err(HoursError::Empty {
-                at: from.to_string(),
-            });
+            return Err(HoursError::Empty { at: from.to_string() });
         }
         if from.0 == MINUTES_OF_DAY {
             return Err(HoursError::BeginsAtEnd);
         }
-        Ok(Self {
-            zone,
-            days: days.into_iter().collect(),
-            from,
-            to,
-            rules,
-        })
+        Ok(Self { zone, days: days.into_iter().collect(), from, to, rules })
     }
 
     /// Outside the years of any calendar the window holds: applying a policy adds to what is
@@ -120,9 +112,7 @@ fn rules(zone: &str) -> Result<(String, TimeZone), HoursError> {
         .ok()
         .filter(|rules| !rules.is_unknown())
         .and_then(|rules| Some((rules.iana_name()?.to_owned(), rules)))
-        .ok_or_else(|| HoursError::UnknownZone {
-            given: zone.to_owned(),
-        })
+        .ok_or_else(|| HoursError::UnknownZone { given: zone.to_owned() })
 }
 
 impl Weekday {
@@ -155,9 +145,7 @@ struct Minute(u16);
 
 impl Minute {
     fn parse(text: &str) -> Result<Self, HoursError> {
-        let bad = || HoursError::BadTime {
-            given: text.to_owned(),
-        };
+        let bad = || HoursError::BadTime { given: text.to_owned() };
         let (hour, minute) = text.split_once(':').ok_or_else(bad)?;
         let number = |digits: &str| -> Option<u16> {
             let two = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());

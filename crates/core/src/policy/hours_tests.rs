@@ -14,11 +14,7 @@ fn hours(zone: &str, days: &[Weekday], from: &str, to: &str) -> Hours {
 
 fn check(window: &Hours, cases: &[(&str, bool)]) {
     for (moment, expected) in cases {
-        assert_eq!(
-            window.holds(at(moment)),
-            *expected,
-            "{window:?} at {moment}"
-        );
+        assert_eq!(window.holds(at(moment)), *expected, "{window:?} at {moment}");
     }
 }
 
@@ -47,10 +43,7 @@ fn days_are_those_of_the_zone() {
         ("Europe/Vienna", Weekday::Wednesday, false),
         ("America/New_York", Weekday::Wednesday, true),
     ] {
-        check(
-            &hours(zone, &[day], "00:00", "24:00"),
-            &[(moment, expected)],
-        );
+        check(&hours(zone, &[day], "00:00", "24:00"), &[(moment, expected)]);
     }
 }
 
@@ -82,13 +75,7 @@ fn a_window_over_midnight_belongs_to_the_day_it_began() {
         ],
     );
     let to_midnight = hours("UTC", &[Weekday::Friday], "22:00", "00:00");
-    check(
-        &to_midnight,
-        &[
-            ("2026-03-20T23:59:59Z", true),
-            ("2026-03-21T00:00:00Z", false),
-        ],
-    );
+    check(&to_midnight, &[("2026-03-20T23:59:59Z", true), ("2026-03-21T00:00:00Z", false)]);
 }
 
 #[test]
@@ -152,13 +139,7 @@ fn working_hours_follow_the_clock_through_the_year() {
     // Far past any explicit table the rule goes on.
     check(&office, &[("2090-07-12T07:00:00Z", true)]);
     let kathmandu = hours("Asia/Kathmandu", &[], "09:00", "17:00");
-    check(
-        &kathmandu,
-        &[
-            ("2026-03-18T03:15:00Z", true),
-            ("2026-03-18T03:14:59Z", false),
-        ],
-    );
+    check(&kathmandu, &[("2026-03-18T03:15:00Z", true), ("2026-03-18T03:14:59Z", false)]);
 }
 
 #[test]
@@ -173,18 +154,14 @@ fn a_window_is_refused_with_what_is_wrong() {
     for zone in ["", "Vienna", "+02:00", "Etc/Unknown", "EST5EDT4,M3"] {
         assert_eq!(
             refused(zone, "09:00", "17:00"),
-            HoursError::UnknownZone {
-                given: zone.to_owned()
-            },
+            HoursError::UnknownZone { given: zone.to_owned() },
         );
     }
     for time in [
         "", "9:00", "09:0", "0900", "09:60", "24:01", "25:00", "-1:00", "+9:00", "09:00:00",
         "a9:00",
     ] {
-        let bad = HoursError::BadTime {
-            given: time.to_owned(),
-        };
+        let bad = HoursError::BadTime { given: time.to_owned() };
         assert_eq!(refused("UTC", time, "17:00"), bad);
         assert_eq!(refused("UTC", "08:00", time), bad);
     }
@@ -197,20 +174,12 @@ fn a_window_is_refused_with_what_is_wrong() {
 
 #[test]
 fn the_zone_is_spelled_as_the_table_spells_it() {
-    let window = hours(
-        "europe/VIENNA",
-        &[Weekday::Sunday, Weekday::Monday],
-        "09:05",
-        "24:00",
-    );
+    let window = hours("europe/VIENNA", &[Weekday::Sunday, Weekday::Monday], "09:05", "24:00");
     assert_eq!(
         serde_json::to_string(&window).unwrap(),
         r#"{"zone":"Europe/Vienna","days":["mon","sun"],"from":"09:05","to":"24:00"}"#
     );
-    assert_eq!(
-        format!("{window:?}"),
-        "09:05–24:00 Europe/Vienna {Monday, Sunday}"
-    );
+    assert_eq!(format!("{window:?}"), "09:05–24:00 Europe/Vienna {Monday, Sunday}");
 }
 
 proptest! {

@@ -7,10 +7,7 @@ use crate::risk::Score;
 use std::collections::BTreeSet;
 
 fn patterns(texts: &[&str]) -> Vec<Pattern> {
-    texts
-        .iter()
-        .map(|text| Pattern::new(text).unwrap())
-        .collect()
+    texts.iter().map(|text| Pattern::new(text).unwrap()).collect()
 }
 
 fn tags(names: &[&str]) -> BTreeSet<String> {
@@ -36,10 +33,7 @@ fn any_pattern_on_the_type_is_enough() {
         (&["deploy"], false),
         (&["schema"], false),
     ] {
-        let matching = Match {
-            task_types: patterns(globs),
-            ..Match::default()
-        };
+        let matching = Match { task_types: patterns(globs), ..Match::default() };
         assert_eq!(holds(&matching), expected, "{globs:?}");
     }
 }
@@ -52,35 +46,21 @@ fn one_resource_that_meets_one_pattern_is_enough() {
         (&["eu/*"], true),
         (&["queue:**"], false),
     ] {
-        let matching = Match {
-            resource_patterns: patterns(globs),
-            ..Match::default()
-        };
+        let matching = Match { resource_patterns: patterns(globs), ..Match::default() };
         assert_eq!(holds(&matching), expected, "{globs:?}");
     }
-    let matching = Match {
-        resource_patterns: patterns(&["**"]),
-        ..Match::default()
-    };
+    let matching = Match { resource_patterns: patterns(&["**"]), ..Match::default() };
     let mut nothing = subject();
     nothing.resources.clear();
-    assert!(
-        !matching.holds(&nothing, noon()),
-        "no resource meets no pattern"
-    );
+    assert!(!matching.holds(&nothing, noon()), "no resource meets no pattern");
 }
 
 #[test]
 fn one_tag_in_common_is_enough() {
-    for (names, expected) in [
-        (&["production"][..], true),
-        (&["other", "production"], true),
-        (&["other"], false),
-    ] {
-        let matching = Match {
-            tags: tags(names),
-            ..Match::default()
-        };
+    for (names, expected) in
+        [(&["production"][..], true), (&["other", "production"], true), (&["other"], false)]
+    {
+        let matching = Match { tags: tags(names), ..Match::default() };
         assert_eq!(holds(&matching), expected, "{names:?}");
     }
 }
@@ -88,10 +68,7 @@ fn one_tag_in_common_is_enough() {
 #[test]
 fn risk_begins_at_its_bound() {
     for (least, expected) in [(39, true), (40, true), (41, false)] {
-        let matching = Match {
-            risk_at_least: Some(Score::new(least)),
-            ..Match::default()
-        };
+        let matching = Match { risk_at_least: Some(Score::new(least)), ..Match::default() };
         assert_eq!(holds(&matching), expected, "{least}");
     }
 }
@@ -99,10 +76,7 @@ fn risk_begins_at_its_bound() {
 #[test]
 fn the_kind_of_author_and_the_hour_are_asked() {
     for (kind, expected) in [(AuthorKind::Agent, true), (AuthorKind::User, false)] {
-        let matching = Match {
-            author_kind: Some(kind),
-            ..Match::default()
-        };
+        let matching = Match { author_kind: Some(kind), ..Match::default() };
         assert_eq!(holds(&matching), expected, "{kind:?}");
     }
     for (day, expected) in [(Weekday::Wednesday, true), (Weekday::Thursday, false)] {
@@ -127,30 +101,12 @@ fn all_that_is_given_must_hold() {
     };
     assert!(holds(&all()));
     let failing = [
-        Match {
-            task_types: patterns(&["x"]),
-            ..all()
-        },
-        Match {
-            resource_patterns: patterns(&["x"]),
-            ..all()
-        },
-        Match {
-            tags: tags(&["x"]),
-            ..all()
-        },
-        Match {
-            risk_at_least: Some(Score::new(41)),
-            ..all()
-        },
-        Match {
-            author_kind: Some(AuthorKind::User),
-            ..all()
-        },
-        Match {
-            hours: Some(Hours::new("UTC", [], "13:00", "14:00").unwrap()),
-            ..all()
-        },
+        Match { task_types: patterns(&["x"]), ..all() },
+        Match { resource_patterns: patterns(&["x"]), ..all() },
+        Match { tags: tags(&["x"]), ..all() },
+        Match { risk_at_least: Some(Score::new(41)), ..all() },
+        Match { author_kind: Some(AuthorKind::User), ..all() },
+        Match { hours: Some(Hours::new("UTC", [], "13:00", "14:00").unwrap()), ..all() },
     ];
     for matching in failing {
         assert!(!holds(&matching), "{matching:?}");
@@ -159,23 +115,13 @@ fn all_that_is_given_must_hold() {
 
 #[test]
 fn disabled_policies_and_those_that_do_not_match_are_left_out() {
-    let off = Document {
-        enabled: false,
-        ..asking("off")
-    };
+    let off = Document { enabled: false, ..asking("off") };
     let elsewhere = Document {
-        matching: Match {
-            task_types: patterns(&["deploy"]),
-            ..Match::default()
-        },
+        matching: Match { task_types: patterns(&["deploy"]), ..Match::default() },
         ..asking("elsewhere")
     };
-    let policies = [
-        policy(1, off),
-        policy(2, asking("two")),
-        policy(3, elsewhere),
-        policy(4, asking("four")),
-    ];
+    let policies =
+        [policy(1, off), policy(2, asking("two")), policy(3, elsewhere), policy(4, asking("four"))];
     let found: Vec<&str> = matching(&policies, &subject(), noon())
         .iter()
         .map(|policy| policy.document.name.as_str())

@@ -27,7 +27,7 @@ pub use matching::matching;
 pub use pattern::{Pattern, PatternError};
 pub use period::PeriodError;
 pub use reader::{DocumentError, DocumentErrors};
-pub use requirement::{Audience, GroupNeed, Requirement, requirement};
+pub use requirement::{Audience, GroupNeed, Requirement, merge, requirement};
 pub use strictness::{Strictness, compare};
 
 use std::collections::BTreeSet;
@@ -70,10 +70,7 @@ pub struct Policy {
 
 impl Policy {
     pub fn reference(&self) -> PolicyRef {
-        PolicyRef {
-            id: self.id,
-            version: self.version,
-        }
+        PolicyRef { id: self.id, version: self.version }
     }
 }
 

@@ -75,14 +75,9 @@ pub(super) fn from_yaml(text: &str) -> Result<Node, DocumentErrors> {
 pub(super) fn from_json(text: &str) -> Result<Node, DocumentErrors> {
     refuse_size(text)?;
     let refused = |error: serde_json::Error| {
-        let at = Position {
-            line: error.line() as u64,
-            column: error.column().max(1) as u64,
-        };
+        let at = Position { line: error.line() as u64, column: error.column().max(1) as u64 };
         let full = error.to_string();
-        let message = full
-            .rsplit_once(" at line ")
-            .map_or(&*full, |(message, _)| message);
+        let message = full.rsplit_once(" at line ").map_or(&*full, |(message, _)| message);
         DocumentErrors::one(DocumentError::at(at, "", message))
     };
     let mut root: Node = serde_json::from_str(text).map_err(refused)?;
@@ -98,11 +93,7 @@ fn refuse_size(text: &str) -> Result<(), DocumentErrors> {
         "the document has {} bytes; at most {POLICY_DOCUMENT_MAX_BYTES} are read",
         text.len()
     );
-    Err(DocumentErrors::one(DocumentError::at(
-        Position::default(),
-        "",
-        &message,
-    )))
+    Err(DocumentErrors::one(DocumentError::at(Position::default(), "", &message)))
 }
 
 fn yaml_options() -> Options {
@@ -153,10 +144,7 @@ fn refused_yaml(error: &serde_saphyr::Error) -> DocumentErrors {
 
 impl Position {
     fn of(location: Location) -> Self {
-        Self {
-            line: location.line(),
-            column: location.column(),
-        }
+        Self { line: location.line(), column: location.column() }
     }
 }
 
@@ -179,10 +167,7 @@ impl<K, C> Shape<K, C> {
             Self::Text(text) => Value::Text(text),
             Self::List(items) => Value::List(items.into_iter().map(child).collect()),
             Self::Fields(fields) => Value::Fields(
-                fields
-                    .into_iter()
-                    .map(|(name, field)| (key(name), child(field)))
-                    .collect(),
+                fields.into_iter().map(|(name, field)| (key(name), child(field))).collect(),
             ),
         }
     }
@@ -249,14 +234,8 @@ struct Marked(Spanned<Shape<Spanned<String>, Self>>);
 
 impl Marked {
     fn node(self) -> Node {
-        let key = |key: Spanned<String>| Key {
-            at: Position::of(key.referenced),
-            name: key.value,
-        };
-        Node {
-            at: Position::of(self.0.referenced),
-            value: self.0.value.value(key, Self::node),
-        }
+        let key = |key: Spanned<String>| Key { at: Position::of(key.referenced), name: key.value };
+        Node { at: Position::of(self.0.referenced), value: self.0.value.value(key, Self::node) }
     }
 }
 
@@ -269,15 +248,9 @@ impl<'de> Deserialize<'de> for Marked {
 /// Any other format: the places are not known.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let key = |name: String| Key {
-            at: Position::default(),
-            name,
-        };
+        let key = |name: String| Key { at: Position::default(), name };
         let shape = Shape::deserialize(deserializer)?;
-        Ok(Self {
-            at: Position::default(),
-            value: shape.value(key, |child: Self| child),
-        })
+        Ok(Self { at: Position::default(), value: shape.value(key, |child: Self| child) })
     }
 }
 
@@ -306,10 +279,7 @@ struct JsonPlaces<'a> {
 
 impl<'a> JsonPlaces<'a> {
     fn of(text: &'a str) -> Self {
-        Self {
-            rest: text.chars().peekable(),
-            here: Position { line: 1, column: 1 },
-        }
+        Self { rest: text.chars().peekable(), here: Position { line: 1, column: 1 } }
     }
 
     fn step(&mut self) -> Option<char> {

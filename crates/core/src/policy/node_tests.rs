@@ -79,14 +79,8 @@ fn broken_text_is_refused_at_its_place() {
     for (text, expected) in [
         ("a: [1", "line 1, column 4: unclosed bracket '['"),
         ("a: \"x", "line 1, column 4: unclosed quote"),
-        (
-            "a: 1\na: 2",
-            "line 2, column 1: the field is given twice: keep one",
-        ),
-        (
-            "a: 1\n---\nb: 2",
-            "line 2, column 1: a second document begins here: send one",
-        ),
+        ("a: 1\na: 2", "line 2, column 1: the field is given twice: keep one"),
+        ("a: 1\n---\nb: 2", "line 2, column 1: a second document begins here: send one"),
         ("a: !foo 1", "line 1, column 9: unsupported tag `!foo`"),
         (
             "a: {x: 1}\nb:\n  <<: {y: 2}",
@@ -125,13 +119,7 @@ fn size_depth_and_number_are_bounded_exactly() {
         refusal(from_yaml(&padded(POLICY_DOCUMENT_MAX_BYTES + 1))),
         "the document has 65537 bytes; at most 65536 are read"
     );
-    assert!(
-        from_json(&format!(
-            "{{}}{}",
-            " ".repeat(POLICY_DOCUMENT_MAX_BYTES - 1)
-        ))
-        .is_err()
-    );
+    assert!(from_json(&format!("{{}}{}", " ".repeat(POLICY_DOCUMENT_MAX_BYTES - 1))).is_err());
 
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     assert!(from_yaml(&nested(POLICY_DOCUMENT_DEPTH_MAX)).is_ok());
@@ -139,9 +127,7 @@ fn size_depth_and_number_are_bounded_exactly() {
         refusal(from_yaml(&nested(POLICY_DOCUMENT_DEPTH_MAX + 1))),
         "line 1, column 17: nested deeper than 16 levels"
     );
-    let blocks: Vec<String> = (0..40)
-        .map(|level| format!("{}a:", " ".repeat(level)))
-        .collect();
+    let blocks: Vec<String> = (0..40).map(|level| format!("{}a:", " ".repeat(level))).collect();
     assert!(refusal(from_yaml(&blocks.join("\n"))).ends_with("nested deeper than 16 levels"));
 
     let values = |count: usize| "- 1\n".repeat(count - 1);
@@ -173,10 +159,7 @@ fn hostile_text_is_refused_at_once() {
         let begin = Instant::now();
         for refused in [Document::parse_yaml(&text), Document::parse_json(&text)] {
             for error in refused.unwrap_err().errors {
-                assert!(
-                    !error.to_string().chars().any(char::is_control),
-                    "{error:?}"
-                );
+                assert!(!error.to_string().chars().any(char::is_control), "{error:?}");
             }
         }
         let took = begin.elapsed();

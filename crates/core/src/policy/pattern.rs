@@ -42,9 +42,7 @@ impl Pattern {
             return Err(PatternError::TooLong { bytes: text.len() });
         }
         if text.chars().any(char::is_control) {
-            return Err(PatternError::Unprintable {
-                given: text.escape_debug().to_string(),
-            });
+            return Err(PatternError::Unprintable { given: text.escape_debug().to_string() });
         }
         let malformed = |error: globset::Error| PatternError::Malformed {
             given: text.to_owned(),
@@ -58,10 +56,7 @@ impl Pattern {
         // A set of one: unlike a lone matcher it answers a glob it cannot compile (too many
         // nested braces) with an error instead of a panic.
         let compiled = GlobSet::builder().add(glob).build().map_err(malformed)?;
-        Ok(Self {
-            text: text.to_owned(),
-            compiled,
-        })
+        Ok(Self { text: text.to_owned(), compiled })
     }
 
     pub fn as_str(&self) -> &str {

@@ -30,11 +30,7 @@ fn a_slash_is_crossed_only_by_two_stars() {
         (r"a\*", "ab", false),
         ("Prod", "prod", false),
     ] {
-        assert_eq!(
-            pattern(glob).matches_text(text),
-            expected,
-            "{glob} on {text}"
-        );
+        assert_eq!(pattern(glob).matches_text(text), expected, "{glob} on {text}");
     }
 }
 
@@ -66,11 +62,7 @@ fn two_stars_cross_wherever_they_stand() {
         ("[!]**]x", "*x", false),
         ("[^]**]x", "ax", true),
     ] {
-        assert_eq!(
-            pattern(glob).matches_text(text),
-            expected,
-            "{glob} on {text}"
-        );
+        assert_eq!(pattern(glob).matches_text(text), expected, "{glob} on {text}");
     }
 }
 
@@ -85,11 +77,7 @@ fn a_pattern_without_a_colon_also_means_the_id() {
         ("staging-*", false),
         ("cache:prod-*", false),
     ] {
-        assert_eq!(
-            pattern(glob).matches_resource(&database),
-            expected,
-            "{glob}"
-        );
+        assert_eq!(pattern(glob).matches_resource(&database), expected, "{glob}");
     }
     // With a colon the pattern says the type, even if an id happens to hold that text.
     let nested = resource("service:database:prod-db-01");
@@ -104,9 +92,7 @@ fn bounds_are_inclusive_and_refusals_say_what_is_wrong() {
     assert!(Pattern::new(&longest).is_ok());
     assert_eq!(
         Pattern::new(&format!("{longest}x")),
-        Err(PatternError::TooLong {
-            bytes: PATTERN_MAX_BYTES + 1
-        })
+        Err(PatternError::TooLong { bytes: PATTERN_MAX_BYTES + 1 })
     );
     assert_eq!(
         Pattern::new("a\u{7}").unwrap_err().to_string(),
@@ -114,10 +100,7 @@ fn bounds_are_inclusive_and_refusals_say_what_is_wrong() {
     );
     for glob in ["[", "{a", "a}", "[z-a]", r"a\"] {
         let refused = Pattern::new(glob).unwrap_err();
-        assert!(
-            matches!(refused, PatternError::Malformed { .. }),
-            "{glob}: {refused}"
-        );
+        assert!(matches!(refused, PatternError::Malformed { .. }), "{glob}: {refused}");
         assert!(refused.to_string().contains(glob));
     }
 }

@@ -89,11 +89,7 @@ mod tests {
             ("1s", 1),
             ("365d", 31_536_000),
         ] {
-            assert_eq!(
-                parse(written),
-                Ok(Duration::from_secs(seconds)),
-                "{written}"
-            );
+            assert_eq!(parse(written), Ok(Duration::from_secs(seconds)), "{written}");
         }
     }
 
@@ -101,27 +97,12 @@ mod tests {
     fn each_refusal_has_its_reason() {
         let given = |text: &str| text.to_owned();
         for written in ["", "soon", "48", "h", "1mo", "1y", "P1M", "99999999999999d"] {
-            assert_eq!(
-                parse(written),
-                Err(PeriodError::Malformed {
-                    given: given(written)
-                })
-            );
+            assert_eq!(parse(written), Err(PeriodError::Malformed { given: given(written) }));
         }
         for written in ["0s", "0h", "-1h", "1h ago"] {
-            assert_eq!(
-                parse(written),
-                Err(PeriodError::NotPositive {
-                    given: given(written)
-                })
-            );
+            assert_eq!(parse(written), Err(PeriodError::NotPositive { given: given(written) }));
         }
-        assert_eq!(
-            parse("1500ms"),
-            Err(PeriodError::NotWhole {
-                given: given("1500ms")
-            })
-        );
+        assert_eq!(parse("1500ms"), Err(PeriodError::NotWhole { given: given("1500ms") }));
         let refused = parse("365d1s").unwrap_err();
         assert_eq!(refused.to_string(), "`365d1s` is too long: at most 365d");
     }

@@ -31,31 +31,17 @@ const DOCUMENT_FIELDS: [&str; 11] = [
     "delegation",
     "exempt",
 ];
-const MATCH_FIELDS: [&str; 6] = [
-    "task_types",
-    "resource_patterns",
-    "tags",
-    "risk_at_least",
-    "author_kind",
-    "hours",
-];
-const AUTO_FIELDS: [&str; 4] = [
-    "risk_below",
-    "author_has_role",
-    "resources_in_scope",
-    "accept_declared_effect",
-];
+const MATCH_FIELDS: [&str; 6] =
+    ["task_types", "resource_patterns", "tags", "risk_at_least", "author_kind", "hours"];
+const AUTO_FIELDS: [&str; 4] =
+    ["risk_below", "author_has_role", "resources_in_scope", "accept_declared_effect"];
 const AUDIENCE_FIELDS: [&str; 2] = ["roles", "people"];
-const DELEGATION_RULES: [(&str, DelegationRule); 2] = [
-    ("allowed", DelegationRule::Allowed),
-    ("forbidden", DelegationRule::Forbidden),
-];
+const DELEGATION_RULES: [(&str, DelegationRule); 2] =
+    [("allowed", DelegationRule::Allowed), ("forbidden", DelegationRule::Forbidden)];
 const AUTHOR_KINDS: [(&str, AuthorKind); 2] =
     [("user", AuthorKind::User), ("agent", AuthorKind::Agent)];
-const REASSIGN_TARGETS: [(&str, ReassignTo); 2] = [
-    ("delegate", ReassignTo::Delegate),
-    ("manager", ReassignTo::Manager),
-];
+const REASSIGN_TARGETS: [(&str, ReassignTo); 2] =
+    [("delegate", ReassignTo::Delegate), ("manager", ReassignTo::Manager)];
 
 pub(super) fn document(root: Node) -> Result<Document, DocumentErrors> {
     let mut reader = Reader::default();
@@ -127,9 +113,7 @@ fn name(reader: &mut Reader, fields: &mut Fields) -> String {
     let parse = |text: &str| {
         let lettered = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
         let begins = text.bytes().next().is_some_and(lettered);
-        let goes_on = text
-            .bytes()
-            .all(|byte| lettered(byte) || matches!(byte, b'-' | b'_' | b'.'));
+        let goes_on = text.bytes().all(|byte| lettered(byte) || matches!(byte, b'-' | b'_' | b'.'));
         if begins && goes_on && text.len() <= NAME_MAX_BYTES {
             Ok(text.to_owned())
         } else {
@@ -227,10 +211,7 @@ fn groups(reader: &mut Reader, spot: Spot, exempt: &Exempt) -> Vec<Group> {
         groups.push(group);
     }
     if groups.is_empty() && reader.count() == before {
-        reader.refuse(
-            &mark,
-            "the list is empty: ask somebody, or leave `require` out",
-        );
+        reader.refuse(&mark, "the list is empty: ask somebody, or leave `require` out");
     }
     groups
 }
@@ -243,11 +224,7 @@ fn group(reader: &mut Reader, spot: Spot, exempt: &Exempt) -> Option<Group> {
         Some(spot) => reader.number(&spot, 1..=POLICY_GROUP_MIN_MAX),
         None => Some(1),
     };
-    let group = Group {
-        roles,
-        people,
-        min: min?,
-    };
+    let group = Group { roles, people, min: min? };
     // Of a group that was misread, what follows would only be guesses.
     if reader.count() == before {
         check_reachable(reader, &fields.mark, &group, exempt);
@@ -335,11 +312,7 @@ fn step(reader: &mut Reader, spot: Spot) -> Option<EscalationStep> {
         reader.refuse(&fields.mark, "`after` is missing");
     }
     let after = after.and_then(|spot| reader.period(spot));
-    let action = match (
-        fields.take("notify"),
-        fields.take("reassign"),
-        fields.take("widen"),
-    ) {
+    let action = match (fields.take("notify"), fields.take("reassign"), fields.take("widen")) {
         (Some(spot), None, None) => {
             let Audience { roles, people } = audience(reader, spot)?;
             EscalationAction::Notify { roles, people }
@@ -359,10 +332,7 @@ fn step(reader: &mut Reader, spot: Spot) -> Option<EscalationStep> {
             return None;
         }
     };
-    Some(EscalationStep {
-        after: after?,
-        action,
-    })
+    Some(EscalationStep { after: after?, action })
 }
 
 fn audience(reader: &mut Reader, spot: Spot) -> Option<Audience> {

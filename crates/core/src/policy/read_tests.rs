@@ -18,18 +18,9 @@ fn with(lines: &str) -> String {
 #[test]
 fn each_mistake_is_told_with_its_place() {
     for (text, expected) in [
-        (
-            "",
-            "line 1, column 1: expected a group of fields, found nothing",
-        ),
-        (
-            "[1]",
-            "line 1, column 1: expected a group of fields, found a list",
-        ),
-        (
-            "require: [{roles: [dba]}]",
-            "line 1, column 1: `name` is missing",
-        ),
+        ("", "line 1, column 1: expected a group of fields, found nothing"),
+        ("[1]", "line 1, column 1: expected a group of fields, found a list"),
+        ("require: [{roles: [dba]}]", "line 1, column 1: `name` is missing"),
         (
             "name: x\nenabled: true",
             "line 1, column 1: the policy asks nobody: give `require`, `auto_approve_if`, or both",
@@ -119,10 +110,7 @@ fn each_mistake_in_an_optional_field_is_told_with_its_place() {
             "line 3, column 17: respond_within: expected text, found the \
           number 48: quote it",
         ),
-        (
-            "respond_within:",
-            "line 3, column 15: respond_within: expected text, found nothing",
-        ),
+        ("respond_within:", "line 3, column 15: respond_within: expected text, found nothing"),
         (
             "approval_valid_for: 0s",
             "line 3, column 21: approval_valid_for: `0s` must be longer \
@@ -256,10 +244,7 @@ fn each_mistake_in_the_hours_is_told_with_its_place() {
 #[test]
 fn each_mistake_in_the_escalation_is_told_with_its_place() {
     for (steps, expected) in [
-        (
-            "[{notify: {roles: [a]}}]",
-            "line 3, column 14: escalation[0]: `after` is missing",
-        ),
+        ("[{notify: {roles: [a]}}]", "line 3, column 14: escalation[0]: `after` is missing"),
         (
             "[{after: 1h}]",
             "line 3, column 14: escalation[0]: a step does exactly one of `notify`, \
@@ -345,17 +330,7 @@ fn a_name_is_a_word_for_machines() {
         assert_eq!(Document::parse_yaml(&text).unwrap().name, good);
     }
     let too_long = format!("{longest}x");
-    for bad in [
-        "",
-        "-a",
-        ".a",
-        "_a",
-        "A",
-        "a b",
-        "é",
-        "a/b",
-        too_long.as_str(),
-    ] {
+    for bad in ["", "-a", ".a", "_a", "A", "a b", "é", "a/b", too_long.as_str()] {
         let text = format!("name: \"{bad}\"\nrequire: [{{roles: [dba]}}]\n");
         assert!(complaints(&text)[0].contains("a name is a-z"), "{bad}");
     }
@@ -427,47 +402,19 @@ fn a_group_that_exemption_empties_is_refused() {
     let [seven, eight] = [7, 8].map(|number| format!("usr_{number:026}"));
     for (group, exempt, expected) in [
         ("{roles: [a]}".to_owned(), "{roles: [a]}".to_owned(), false),
-        (
-            "{roles: [a, b]}".to_owned(),
-            "{roles: [a]}".to_owned(),
-            true,
-        ),
-        (
-            format!("{{people: [{seven}]}}"),
-            format!("{{people: [{seven}]}}"),
-            false,
-        ),
-        (
-            format!("{{people: [{seven}, {eight}]}}"),
-            format!("{{people: [{seven}]}}"),
-            true,
-        ),
-        (
-            format!("{{people: [{seven}, {eight}], min: 2}}"),
-            "{roles: [a]}".to_owned(),
-            true,
-        ),
+        ("{roles: [a, b]}".to_owned(), "{roles: [a]}".to_owned(), true),
+        (format!("{{people: [{seven}]}}"), format!("{{people: [{seven}]}}"), false),
+        (format!("{{people: [{seven}, {eight}]}}"), format!("{{people: [{seven}]}}"), true),
+        (format!("{{people: [{seven}, {eight}], min: 2}}"), "{roles: [a]}".to_owned(), true),
         (
             format!("{{people: [{seven}, {eight}], min: 2}}"),
             format!("{{people: [{seven}]}}"),
             false,
         ),
-        (
-            format!("{{roles: [a], people: [{seven}]}}"),
-            "{roles: [a]}".to_owned(),
-            true,
-        ),
-        (
-            format!("{{roles: [a], people: [{seven}], min: 2}}"),
-            "{roles: [b]}".to_owned(),
-            true,
-        ),
+        (format!("{{roles: [a], people: [{seven}]}}"), "{roles: [a]}".to_owned(), true),
+        (format!("{{roles: [a], people: [{seven}], min: 2}}"), "{roles: [b]}".to_owned(), true),
     ] {
-        assert_eq!(
-            document(&group, &exempt).is_ok(),
-            expected,
-            "{group} without {exempt}"
-        );
+        assert_eq!(document(&group, &exempt).is_ok(), expected, "{group} without {exempt}");
     }
 }
 

@@ -78,9 +78,7 @@ impl fmt::Display for DocumentError {
 
 impl DocumentErrors {
     pub(super) fn one(error: DocumentError) -> Self {
-        Self {
-            errors: vec![error],
-        }
+        Self { errors: vec![error] }
     }
 }
 
@@ -109,11 +107,7 @@ impl Spot {
     }
 
     fn new(path: String, node: Node) -> Self {
-        Self {
-            path,
-            at: node.at,
-            value: node.value,
-        }
+        Self { path, at: node.at, value: node.value }
     }
 
     pub fn is_empty_list(&self) -> bool {
@@ -122,10 +116,7 @@ impl Spot {
 
     /// To point at it after its value was read.
     pub fn mark(&self) -> Mark {
-        Mark {
-            path: self.path.clone(),
-            at: self.at,
-        }
+        Mark { path: self.path.clone(), at: self.at }
     }
 }
 
@@ -149,11 +140,7 @@ impl Fields {
 }
 
 fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    }
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 #[derive(Default)]
@@ -163,13 +150,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub fn finish<T>(self, read: T) -> Result<T, DocumentErrors> {
-        if self.errors.is_empty() {
-            Ok(read)
-        } else {
-            Err(DocumentErrors {
-                errors: self.errors,
-            })
-        }
+        if self.errors.is_empty() { Ok(read) } else { Err(DocumentErrors { errors: self.errors }) }
     }
 
     pub fn refuse(&mut self, mark: &Mark, message: impl fmt::Display) {
@@ -184,10 +165,7 @@ impl Reader {
     }
 
     fn expected(&mut self, mark: &Mark, wanted: &str, found: &Value) {
-        self.refuse(
-            mark,
-            format!("expected {wanted}, found {}", found.describe()),
-        );
+        self.refuse(mark, format!("expected {wanted}, found {}", found.describe()));
     }
 
     /// The fields of a mapping; what is unknown or given twice is noted and left out.
@@ -202,10 +180,7 @@ impl Reader {
         };
         let mut entries: Vec<(Key, Node)> = Vec::new();
         for (key, node) in found {
-            let here = Mark {
-                path: join(&mark.path, &key.name),
-                at: key.at,
-            };
+            let here = Mark { path: join(&mark.path, &key.name), at: key.at };
             if !known.contains(&key.name.as_str()) {
                 let known = known.join(", ");
                 self.refuse(&here, format!("there is no such field: use one of {known}"));
@@ -243,10 +218,7 @@ impl Reader {
         match spot.value {
             Value::Text(text) => Some(text),
             Value::Number(text) => {
-                self.refuse(
-                    &mark,
-                    format!("expected text, found the number {text}: quote it"),
-                );
+                self.refuse(&mark, format!("expected text, found the number {text}: quote it"));
                 None
             }
             other => {
@@ -312,10 +284,7 @@ impl Reader {
 
     pub fn patterns(&mut self, spot: Spot) -> Vec<Pattern> {
         let items = self.list(spot, POLICY_PATTERNS_MAX);
-        items
-            .into_iter()
-            .filter_map(|item| self.parsed(item, Pattern::new))
-            .collect()
+        items.into_iter().filter_map(|item| self.parsed(item, Pattern::new)).collect()
     }
 
     /// A list in which order and repetition mean nothing, so a repetition is a mistake.
@@ -348,10 +317,7 @@ impl Reader {
         let people = fields
             .take("people")
             .map(|spot| self.set(spot, POLICY_AUDIENCE_MAX, str::parse::<UserId>));
-        Audience {
-            roles: roles.unwrap_or_default(),
-            people: people.unwrap_or_default(),
-        }
+        Audience { roles: roles.unwrap_or_default(), people: people.unwrap_or_default() }
     }
 }
 
@@ -361,9 +327,7 @@ pub(super) fn word(text: &str) -> Result<String, String> {
         return Err(format!("`{text}` must have 1 to {NAME_MAX_BYTES} bytes"));
     }
     if text.trim() != text || text.chars().any(char::is_control) {
-        return Err(format!(
-            "`{text}` must not have control characters or blanks around it"
-        ));
+        return Err(format!("`{text}` must not have control characters or blanks around it"));
     }
     Ok(text.to_owned())
 }

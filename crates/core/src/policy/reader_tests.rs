@@ -19,9 +19,7 @@ fn an_error_says_as_much_as_is_known() {
     assert_eq!(error.to_string(), "line 3, column 9: no");
     error.line = 0;
     assert_eq!(error.to_string(), "no");
-    let both = DocumentErrors {
-        errors: vec![error.clone(), error],
-    };
+    let both = DocumentErrors { errors: vec![error.clone(), error] };
     assert_eq!(both.to_string(), "no\nno");
 }
 

@@ -62,7 +62,13 @@ impl Audience {
 }
 
 pub fn requirement(policies: &[Policy], subject: &Subject, now: Timestamp) -> Requirement {
-    let mut matched = matching(policies, subject, now);
+    merge(&matching(policies, subject, now), subject)
+}
+
+/// What these policies ask together, whether or not they would match now: for the versions a
+/// task was submitted under.
+pub fn merge(policies: &[&Policy], subject: &Subject) -> Requirement {
+    let mut matched = policies.to_vec();
     // One order and no repetition, whatever the caller handed in.
     matched.sort_by_key(|policy| policy.reference());
     matched.dedup();
@@ -74,10 +80,7 @@ pub fn requirement(policies: &[Policy], subject: &Subject, now: Timestamp) -> Re
     };
     Requirement {
         groups: groups(&matched),
-        reject_threshold: documents()
-            .map(|document| document.reject_threshold)
-            .min()
-            .unwrap_or(1),
+        reject_threshold: documents().map(|document| document.reject_threshold).min().unwrap_or(1),
         respond_within: documents()
             .map(|document| document.respond_within)
             .min()
@@ -109,10 +112,7 @@ impl Requirement {
     /// its own policies ask: a group that another policy asks for as well stays as it is, or a
     /// lax policy could open a strict one.
     pub fn audience_after(&self, group: &GroupNeed, waited: Duration) -> Audience {
-        let mut audience = Audience {
-            roles: group.roles.clone(),
-            people: group.people.clone(),
-        };
+        let mut audience = Audience { roles: group.roles.clone(), people: group.people.clone() };
         for (step, asked_by) in self.escalation.iter().zip(&self.escalation_asked_by) {
             if step.after > waited || !group.asked_by.is_subset(asked_by) {
                 continue;
@@ -147,10 +147,7 @@ fn groups(matched: &[&Policy]) -> Vec<GroupNeed> {
     };
     for policy in matched {
         for group in &policy.document.require {
-            let audience = Audience {
-                roles: group.roles.clone(),
-                people: group.people.clone(),
-            };
+            let audience = Audience { roles: group.roles.clone(), people: group.people.clone() };
             ask(audience, group.min, Some(policy.reference()));
         }
         // Asking nobody must not mean that nobody needs to agree.

@@ -30,10 +30,7 @@ fn need(names: &[&str], numbers: &[u128], min: u32, asked_by: &[u128]) -> GroupN
 fn widen(after: u64, names: &[&str], numbers: &[u128]) -> EscalationStep {
     EscalationStep {
         after: hours(after),
-        action: EscalationAction::Widen {
-            roles: roles(names),
-            people: people(numbers),
-        },
+        action: EscalationAction::Widen { roles: roles(names), people: people(numbers) },
     }
 }
 
@@ -53,11 +50,7 @@ fn without_a_matching_policy_the_default_reviewers_are_asked() {
         policies: Vec::new(),
     };
     assert_eq!(merged(Vec::new()), expected);
-    let off = Document {
-        enabled: false,
-        reject_threshold: 9,
-        ..asking("off")
-    };
+    let off = Document { enabled: false, reject_threshold: 9, ..asking("off") };
     assert_eq!(merged(vec![off]), expected);
 }
 
@@ -74,37 +67,23 @@ fn a_policy_that_asks_nobody_asks_the_default_reviewers() {
         ..Document::named("clause")
     };
     let beside = merged(vec![clause, asking("dba")]);
-    let both = [
-        need(&["admin", "reviewer"], &[], 1, &[0]),
-        need(&["dba"], &[], 1, &[1]),
-    ];
+    let both = [need(&["admin", "reviewer"], &[], 1, &[0]), need(&["dba"], &[], 1, &[1])];
     assert_eq!(beside.groups, both);
 }
 
 #[test]
 fn a_group_of_zero_still_asks_one() {
-    let careless = Document {
-        require: vec![group(&["dba"], &[], 0)],
-        ..Document::named("careless")
-    };
-    assert_eq!(
-        merged(vec![careless]).groups,
-        [need(&["dba"], &[], 1, &[0])]
-    );
+    let careless =
+        Document { require: vec![group(&["dba"], &[], 0)], ..Document::named("careless") };
+    assert_eq!(merged(vec![careless]).groups, [need(&["dba"], &[], 1, &[0])]);
 }
 
 #[test]
 fn equal_audiences_become_one_need_with_the_higher_min() {
-    let asks = |groups: Vec<Group>| Document {
-        require: groups,
-        ..Document::named("asks")
-    };
+    let asks = |groups: Vec<Group>| Document { require: groups, ..Document::named("asks") };
     let both = merged(vec![
         asks(vec![group(&["dba"], &[], 3), group(&["dba"], &[7], 1)]),
-        asks(vec![
-            group(&["dba"], &[], 2),
-            group(&["dba", "sre"], &[], 1),
-        ]),
+        asks(vec![group(&["dba"], &[], 2), group(&["dba", "sre"], &[], 1)]),
     ]);
     let expected = [
         need(&["dba"], &[], 3, &[0, 1]),
@@ -122,10 +101,7 @@ fn the_strictest_word_of_each_policy_wins() {
         respond_within: hours(4),
         approval_valid_for: hours(90),
         delegation: DelegationRule::Forbidden,
-        exempt: Exempt {
-            roles: roles(&["trainee"]),
-            people: people(&[1]),
-        },
+        exempt: Exempt { roles: roles(&["trainee"]), people: people(&[1]) },
         ..asking("first")
     };
     let second = Document {
@@ -133,10 +109,7 @@ fn the_strictest_word_of_each_policy_wins() {
         respond_within: hours(5),
         approval_valid_for: hours(80),
         delegation: DelegationRule::Allowed,
-        exempt: Exempt {
-            roles: roles(&["guest"]),
-            people: people(&[2]),
-        },
+        exempt: Exempt { roles: roles(&["guest"]), people: people(&[2]) },
         ..asking("second")
     };
     let both = merged(vec![first, second]);
@@ -152,23 +125,15 @@ fn the_strictest_word_of_each_policy_wins() {
 
 #[test]
 fn steps_come_by_time_once_each_with_those_who_ask() {
-    let manager = EscalationStep {
-        after: hours(6),
-        action: EscalationAction::Reassign(ReassignTo::Manager),
-    };
-    let with = |steps: Vec<EscalationStep>| Document {
-        escalation: steps,
-        ..asking("steps")
-    };
+    let manager =
+        EscalationStep { after: hours(6), action: EscalationAction::Reassign(ReassignTo::Manager) };
+    let with = |steps: Vec<EscalationStep>| Document { escalation: steps, ..asking("steps") };
     let both = merged(vec![
         with(vec![widen(8, &["sre"], &[])]),
         with(vec![manager.clone(), widen(8, &["sre"], &[])]),
         with(vec![widen(2, &["ops"], &[])]),
     ]);
-    assert_eq!(
-        both.escalation,
-        [widen(2, &["ops"], &[]), manager, widen(8, &["sre"], &[])]
-    );
+    assert_eq!(both.escalation, [widen(2, &["ops"], &[]), manager, widen(8, &["sre"], &[])]);
     let asked_by = [
         BTreeSet::from([reference(2)]),
         BTreeSet::from([reference(1)]),
@@ -181,18 +146,13 @@ fn steps_come_by_time_once_each_with_those_who_ask() {
 fn of_too_many_steps_the_earliest_stay() {
     let documents = (0..20_u64)
         .map(|number| Document {
-            escalation: (1..=4)
-                .map(|step| widen(100 * step - number, &["sre"], &[]))
-                .collect(),
+            escalation: (1..=4).map(|step| widen(100 * step - number, &["sre"], &[])).collect(),
             ..asking("many")
         })
         .collect();
     let many = merged(documents);
     assert_eq!(many.escalation.len(), REQUIREMENT_ESCALATION_STEPS_MAX);
-    assert_eq!(
-        many.escalation_asked_by.len(),
-        REQUIREMENT_ESCALATION_STEPS_MAX
-    );
+    assert_eq!(many.escalation_asked_by.len(), REQUIREMENT_ESCALATION_STEPS_MAX);
     assert_eq!(many.escalation[0].after, hours(81));
     // 20 of each hundred; the bound of 64 falls after four of the last.
     assert_eq!(many.escalation[63].after, hours(384));
@@ -214,30 +174,12 @@ fn a_step_widens_only_what_its_own_policies_ask() {
         let group = both.groups.iter().find(|group| group.roles == roles(names));
         both.audience_after(group.unwrap(), hours(waited))
     };
-    let as_asked = |names: &[&str]| Audience {
-        roles: roles(names),
-        people: people(&[]),
-    };
-    let widened = Audience {
-        roles: roles(&["anyone", "reviewer"]),
-        people: people(&[5]),
-    };
+    let as_asked = |names: &[&str]| Audience { roles: roles(names), people: people(&[]) };
+    let widened = Audience { roles: roles(&["anyone", "reviewer"]), people: people(&[5]) };
     assert_eq!(after(&["reviewer"], 3), as_asked(&["reviewer"]));
-    assert_eq!(
-        after(&["reviewer"], 4),
-        widened,
-        "its own group, at the minute"
-    );
-    assert_eq!(
-        after(&["owner"], 99),
-        as_asked(&["owner"]),
-        "a group of another policy"
-    );
-    assert_eq!(
-        after(&["dba"], 99),
-        as_asked(&["dba"]),
-        "a group both ask for"
-    );
+    assert_eq!(after(&["reviewer"], 4), widened, "its own group, at the minute");
+    assert_eq!(after(&["owner"], 99), as_asked(&["owner"]), "a group of another policy");
+    assert_eq!(after(&["dba"], 99), as_asked(&["dba"]), "a group both ask for");
 }
 
 #[test]
@@ -260,10 +202,7 @@ fn only_widening_lets_others_answer() {
     };
     let only = merged(vec![others]);
     let audience = only.audience_after(&only.groups[0], hours(9));
-    assert_eq!(
-        (audience.roles, audience.people),
-        (roles(&["dba"]), people(&[]))
-    );
+    assert_eq!((audience.roles, audience.people), (roles(&["dba"]), people(&[])));
 }
 
 /// Votes per group as (roles, people) → how many of a crowd fit, counted the plain way.
@@ -288,18 +227,12 @@ fn clause_holds(document: &Document, subject: &Subject) -> bool {
         (subject.origin == Origin::Observed || clause.accept_declared_effect)
             && clause.risk_below.is_none_or(|below| subject.risk < below)
             && (clause.author_has_role.is_empty()
-                || clause
-                    .author_has_role
-                    .intersection(&subject.author_roles)
-                    .count()
-                    > 0)
+                || clause.author_has_role.intersection(&subject.author_roles).count() > 0)
             && (clause.resources_in_scope.is_empty()
                 || (!subject.resources.is_empty()
                     && subject.resources.iter().all(|resource| {
                         let scope = &clause.resources_in_scope;
-                        scope
-                            .iter()
-                            .any(|pattern| pattern.matches_resource(resource))
+                        scope.iter().any(|pattern| pattern.matches_resource(resource))
                     })))
     })
 }

@@ -17,64 +17,30 @@ use crate::time::Timestamp;
 
 /// Few enough that audiences of two policies often coincide.
 const ROLES: [&str; 4] = ["dba", "sre", "on", "Domain Admins"];
-const WORDS: [&str; 12] = [
-    "null",
-    "~",
-    "1e3",
-    "0x10",
-    "true",
-    "*",
-    "&a",
-    "# x",
-    "a: b",
-    "- é",
-    "2026-03-18",
-    "'\"",
-];
-const PATTERNS: [&str; 8] = [
-    "*",
-    "**",
-    "prod-*",
-    "database:prod-*",
-    "{a,b}:[!x]?",
-    "!x",
-    "@a",
-    "cache:**/x",
-];
+const WORDS: [&str; 12] =
+    ["null", "~", "1e3", "0x10", "true", "*", "&a", "# x", "a: b", "- é", "2026-03-18", "'\""];
+const PATTERNS: [&str; 8] =
+    ["*", "**", "prod-*", "database:prod-*", "{a,b}:[!x]?", "!x", "@a", "cache:**/x"];
 
 pub fn roles(names: &[&str]) -> BTreeSet<Role> {
     names.iter().map(|name| Role::new(*name)).collect()
 }
 
 pub fn people(numbers: &[u128]) -> BTreeSet<UserId> {
-    numbers
-        .iter()
-        .map(|number| UserId::from_u128(*number))
-        .collect()
+    numbers.iter().map(|number| UserId::from_u128(*number)).collect()
 }
 
 pub fn group(names: &[&str], numbers: &[u128], min: u32) -> Group {
-    Group {
-        roles: roles(names),
-        people: people(numbers),
-        min,
-    }
+    Group { roles: roles(names), people: people(numbers), min }
 }
 
 pub fn policy(number: u128, document: Document) -> Policy {
-    Policy {
-        id: PolicyId::from_u128(number),
-        version: 1,
-        document,
-    }
+    Policy { id: PolicyId::from_u128(number), version: 1, document }
 }
 
 /// Asks one `dba`.
 pub fn asking(name: &str) -> Document {
-    Document {
-        require: vec![group(&["dba"], &[], 1)],
-        ..Document::named(name)
-    }
+    Document { require: vec![group(&["dba"], &[], 1)], ..Document::named(name) }
 }
 
 pub fn subject() -> Subject {
@@ -109,12 +75,8 @@ fn some_people() -> impl Strategy<Value = BTreeSet<UserId>> {
 }
 
 /// Compiled once: a test that makes thousands of documents would do little else.
-static COMPILED: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
-    PATTERNS
-        .iter()
-        .map(|text| Pattern::new(text).unwrap())
-        .collect()
-});
+static COMPILED: LazyLock<Vec<Pattern>> =
+    LazyLock::new(|| PATTERNS.iter().map(|text| Pattern::new(text).unwrap()).collect());
 
 fn some_patterns() -> impl Strategy<Value = Vec<Pattern>> {
     vec(select(COMPILED.clone()), 0..=3)
@@ -162,20 +124,13 @@ fn a_match() -> impl Strategy<Value = Match> {
 
 fn a_clause() -> impl Strategy<Value = AutoApprove> {
     let role_sets = prop_oneof![Just(BTreeSet::new()), some_roles()];
-    (
-        option::of((1..=100_u8).prop_map(Score::new)),
-        role_sets,
-        some_patterns(),
-        any::<bool>(),
-    )
-        .prop_map(
-            |(risk_below, author_has_role, resources_in_scope, accepts)| AutoApprove {
-                risk_below,
-                author_has_role,
-                resources_in_scope,
-                accept_declared_effect: accepts,
-            },
-        )
+    (option::of((1..=100_u8).prop_map(Score::new)), role_sets, some_patterns(), any::<bool>())
+        .prop_map(|(risk_below, author_has_role, resources_in_scope, accepts)| AutoApprove {
+            risk_below,
+            author_has_role,
+            resources_in_scope,
+            accept_declared_effect: accepts,
+        })
         .prop_filter("a clause needs a condition", AutoApprove::has_condition)
 }
 
@@ -196,27 +151,17 @@ fn some_steps() -> impl Strategy<Value = Vec<EscalationStep>> {
         let mut out = Vec::new();
         for (wait, action) in steps {
             hour += wait;
-            out.push(EscalationStep {
-                after: Duration::from_hours(hour),
-                action,
-            });
+            out.push(EscalationStep { after: Duration::from_hours(hour), action });
         }
         out
     })
 }
 
 fn some_groups() -> impl Strategy<Value = Vec<Group>> {
-    vec(
-        (some_roles(), some_people(), 1..=POLICY_GROUP_MIN_MAX),
-        0..=3,
-    )
-    .prop_map(|groups| {
+    vec((some_roles(), some_people(), 1..=POLICY_GROUP_MIN_MAX), 0..=3).prop_map(|groups| {
         let mut out: Vec<Group> = Vec::new();
         for (roles, people, min) in groups {
-            if !out
-                .iter()
-                .any(|group| group.roles == roles && group.people == people)
-            {
+            if !out.iter().any(|group| group.roles == roles && group.people == people) {
                 out.push(Group { roles, people, min });
             }
         }
@@ -291,10 +236,7 @@ fn documents_of(
 }
 
 pub fn numbered(documents: Vec<Document>) -> Vec<Policy> {
-    (0..)
-        .zip(documents)
-        .map(|(number, document)| policy(number, document))
-        .collect()
+    (0..).zip(documents).map(|(number, document)| policy(number, document)).collect()
 }
 
 pub fn subjects() -> impl Strategy<Value = Subject> {

@@ -81,31 +81,15 @@ fn groups(old: &Requirement, new: &Requirement) -> Strictness {
         let min = Strictness::of(after.min.cmp(&before.min));
         Some(min.and(widening(old, before, new, after)))
     });
-    let dropped = old
-        .groups
-        .iter()
-        .any(|group| same_audience(&new.groups, group).is_none());
-    let added = new
-        .groups
-        .iter()
-        .any(|group| same_audience(&old.groups, group).is_none());
+    let dropped = old.groups.iter().any(|group| same_audience(&new.groups, group).is_none());
+    let added = new.groups.iter().any(|group| same_audience(&old.groups, group).is_none());
     kept.fold(Strictness::Same, Strictness::and)
-        .and(if dropped {
-            Strictness::Looser
-        } else {
-            Strictness::Same
-        })
-        .and(if added {
-            Strictness::Stricter
-        } else {
-            Strictness::Same
-        })
+        .and(if dropped { Strictness::Looser } else { Strictness::Same })
+        .and(if added { Strictness::Stricter } else { Strictness::Same })
 }
 
 fn same_audience<'a>(groups: &'a [GroupNeed], wanted: &GroupNeed) -> Option<&'a GroupNeed> {
-    groups
-        .iter()
-        .find(|group| group.roles == wanted.roles && group.people == wanted.people)
+    groups.iter().find(|group| group.roles == wanted.roles && group.people == wanted.people)
 }
 
 /// At every moment at which either of them changes: whom more people may answer is looser.

@@ -16,19 +16,13 @@ fn of(document: Document) -> Requirement {
 }
 
 fn clause(below: u8) -> AutoApprove {
-    AutoApprove {
-        risk_below: Some(Score::new(below)),
-        ..AutoApprove::default()
-    }
+    AutoApprove { risk_below: Some(Score::new(below)), ..AutoApprove::default() }
 }
 
 fn widening(after: u64, names: &[&str], numbers: &[u128]) -> Vec<EscalationStep> {
     vec![EscalationStep {
         after: hours(after),
-        action: EscalationAction::Widen {
-            roles: roles(names),
-            people: people(numbers),
-        },
+        action: EscalationAction::Widen { roles: roles(names), people: people(numbers) },
     }]
 }
 
@@ -38,10 +32,7 @@ fn base() -> Document {
         reject_threshold: 2,
         auto_approve_if: Some(clause(41)),
         escalation: widening(4, &["sre"], &[1]),
-        exempt: Exempt {
-            roles: roles(&["guest"]),
-            people: people(&[3]),
-        },
+        exempt: Exempt { roles: roles(&["guest"]), people: people(&[3]) },
         ..asking("base")
     }
 }
@@ -49,68 +40,23 @@ fn base() -> Document {
 /// Each differs from the base in one respect, in which it is stricter.
 fn stricter() -> Vec<Document> {
     vec![
+        Document { require: vec![group(&["dba"], &[], 3)], ..base() },
+        Document { require: vec![group(&["dba"], &[], 2), group(&["sre"], &[], 1)], ..base() },
+        Document { reject_threshold: 1, ..base() },
+        Document { auto_approve_if: Some(clause(40)), ..base() },
+        Document { auto_approve_if: None, ..base() },
+        Document { respond_within: hours(47), ..base() },
+        Document { approval_valid_for: hours(167), ..base() },
+        Document { delegation: DelegationRule::Forbidden, ..base() },
+        Document { escalation: Vec::new(), ..base() },
+        Document { escalation: widening(5, &["sre"], &[1]), ..base() },
+        Document { escalation: widening(4, &["sre"], &[]), ..base() },
+        Document { escalation: widening(4, &["dba"], &[1]), ..base() },
         Document {
-            require: vec![group(&["dba"], &[], 3)],
+            exempt: Exempt { roles: roles(&["guest", "trainee"]), people: people(&[3]) },
             ..base()
         },
-        Document {
-            require: vec![group(&["dba"], &[], 2), group(&["sre"], &[], 1)],
-            ..base()
-        },
-        Document {
-            reject_threshold: 1,
-            ..base()
-        },
-        Document {
-            auto_approve_if: Some(clause(40)),
-            ..base()
-        },
-        Document {
-            auto_approve_if: None,
-            ..base()
-        },
-        Document {
-            respond_within: hours(47),
-            ..base()
-        },
-        Document {
-            approval_valid_for: hours(167),
-            ..base()
-        },
-        Document {
-            delegation: DelegationRule::Forbidden,
-            ..base()
-        },
-        Document {
-            escalation: Vec::new(),
-            ..base()
-        },
-        Document {
-            escalation: widening(5, &["sre"], &[1]),
-            ..base()
-        },
-        Document {
-            escalation: widening(4, &["sre"], &[]),
-            ..base()
-        },
-        Document {
-            escalation: widening(4, &["dba"], &[1]),
-            ..base()
-        },
-        Document {
-            exempt: Exempt {
-                roles: roles(&["guest", "trainee"]),
-                people: people(&[3]),
-            },
-            ..base()
-        },
-        Document {
-            exempt: Exempt {
-                roles: roles(&["guest"]),
-                people: people(&[3, 4]),
-            },
-            ..base()
-        },
+        Document { exempt: Exempt { roles: roles(&["guest"]), people: people(&[3, 4]) }, ..base() },
     ]
 }
 
@@ -126,20 +72,14 @@ fn every_respect_counts_both_ways() {
 
 #[test]
 fn stricter_here_and_looser_there_is_mixed() {
-    let lax = Document {
-        approval_valid_for: hours(169),
-        ..base()
-    };
+    let lax = Document { approval_valid_for: hours(169), ..base() };
     for document in stricter() {
         if document.approval_valid_for != base().approval_valid_for {
             continue;
         }
         let (old, new) = (of(lax.clone()), of(base()));
         assert_eq!(compare(&old, &new), Strictness::Stricter);
-        let both = Document {
-            approval_valid_for: hours(169),
-            ..document
-        };
+        let both = Document { approval_valid_for: hours(169), ..document };
         assert_eq!(compare(&of(base()), &of(both)), Strictness::Mixed);
     }
     let two = |first: &[&str], second: u32| Document {
@@ -152,16 +92,10 @@ fn stricter_here_and_looser_there_is_mixed() {
         "another audience"
     );
     let exempt = |names: &[&str]| Document {
-        exempt: Exempt {
-            roles: roles(names),
-            people: people(&[]),
-        },
+        exempt: Exempt { roles: roles(names), people: people(&[]) },
         ..base()
     };
-    assert_eq!(
-        compare(&of(exempt(&["a"])), &of(exempt(&["b"]))),
-        Strictness::Mixed
-    );
+    assert_eq!(compare(&of(exempt(&["a"])), &of(exempt(&["b"]))), Strictness::Mixed);
 }
 
 #[test]
@@ -170,10 +104,7 @@ fn who_is_told_changes_nothing() {
         name: "another".to_owned(),
         escalation: vec![EscalationStep {
             after: hours(1),
-            action: EscalationAction::Notify {
-                roles: roles(&["on-call"]),
-                people: people(&[]),
-            },
+            action: EscalationAction::Notify { roles: roles(&["on-call"]), people: people(&[]) },
         }],
         ..asking("base")
     };

@@ -68,11 +68,7 @@ pub fn assess(facts: &Facts<'_>, settings: &Settings, now: Timestamp) -> Assessm
             factor::change_magnitude(facts, &joint),
             magnitude_bp,
         ),
-        Factor::new(
-            FactorName::BlastRadius,
-            factor::blast_radius(facts, &joint),
-            radius_bp,
-        ),
+        Factor::new(FactorName::BlastRadius, factor::blast_radius(facts, &joint), radius_bp),
         Factor::new(
             FactorName::HistoricalFailureRate,
             factor::historical_failure_rate(facts.history),

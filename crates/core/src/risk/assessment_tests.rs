@@ -10,25 +10,11 @@ use crate::change::ChangeKind;
 /// Criticality 95, seven changes (30), three things reached (25), a fifth failing (20).
 fn example() -> Sample {
     Sample {
-        resources: vec![known(
-            "database:prod-db-01",
-            95,
-            &["service:a", "service:b"],
-        )],
-        effect: Some(observed(vec![
-            change(
-                "database:prod-db-01",
-                ChangeKind::Change,
-                false
-            );
-            7
-        ])),
+        resources: vec![known("database:prod-db-01", 95, &["service:a", "service:b"])],
+        effect: Some(observed(vec![change("database:prod-db-01", ChangeKind::Change, false); 7])),
         history: Some(History {
             like: Outcomes::default(),
-            tenant: Outcomes {
-                failed: 20,
-                total: 100,
-            },
+            tenant: Outcomes { failed: 20, total: 100 },
         }),
         recent: vec![],
     }
@@ -53,10 +39,7 @@ fn the_score_is_the_weighted_sum_of_the_factors() {
     );
     assert_eq!(rated.score.points(), 54);
     assert_eq!(rated.level, Level::Medium);
-    assert_eq!(
-        (rated.assessed_at, rated.assessed_by.as_str()),
-        (NOW, "risk/1")
-    );
+    assert_eq!((rated.assessed_at, rated.assessed_by.as_str()), (NOW, "risk/1"));
 }
 
 #[test]
@@ -86,14 +69,8 @@ fn half_a_point_rounds_up_and_less_rounds_down() {
     let score = |criticality_bp: u16, magnitude_bp: u16| {
         let weights = Weights::new(criticality_bp, magnitude_bp, 0, 0).unwrap();
         // A point for the first, nothing for the second.
-        let sample = Sample {
-            resources: vec![known("db:0", 1, &[])],
-            ..Sample::harmless()
-        };
-        let settings = Settings {
-            weights,
-            ..Settings::default()
-        };
+        let sample = Sample { resources: vec![known("db:0", 1, &[])], ..Sample::harmless() };
+        let settings = Settings { weights, ..Settings::default() };
         sample.score(&settings).points()
     };
     assert_eq!(score(4_999, 5_001), 0);

@@ -23,9 +23,7 @@ const WHOLE_BP: u64 = 10_000;
 fn stranger<'a>(facts: &Facts<'a>) -> Option<&'a ResourceRef> {
     let listed: BTreeSet<_> = facts.resources.iter().map(|r| &r.resource).collect();
     let touched = facts.effect.map(Effect::resources).unwrap_or_default();
-    touched
-        .into_iter()
-        .find(|resource| !listed.contains(resource))
+    touched.into_iter().find(|resource| !listed.contains(resource))
 }
 
 fn worst(why: impl Into<String>) -> Rated {
@@ -110,12 +108,7 @@ fn units(counts: Counts) -> u64 {
 }
 
 fn size(counts: Counts) -> String {
-    let Counts {
-        adds,
-        changes,
-        removes,
-        irreversible,
-    } = counts;
+    let Counts { adds, changes, removes, irreversible } = counts;
     format!(
         "the preview saw {adds} added, {changes} changed and {removes} removed, {irreversible} of \
          them irreversible"
@@ -189,10 +182,7 @@ pub(super) fn historical_failure_rate(history: Option<History>) -> Rated {
     };
     let sentence = match like.total {
         0 => format!("no similar task has ended yet; {of_tenant}"),
-        total => format!(
-            "{} of {total} similar tasks failed; {of_tenant}",
-            like.failed
-        ),
+        total => format!("{} of {total} similar tasks failed; {of_tenant}", like.failed),
     };
     (score, sentence)
 }

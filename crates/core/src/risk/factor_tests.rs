@@ -8,16 +8,11 @@ use crate::change::{ChangeKind, Report};
 
 #[test]
 fn criticality_is_the_highest_and_says_whose() {
-    let one = Sample {
-        resources: vec![known("database:prod-db-01", 95, &[])],
-        ..Sample::harmless()
-    };
+    let one =
+        Sample { resources: vec![known("database:prod-db-01", 95, &[])], ..Sample::harmless() };
     assert_eq!(
         one.factor(0),
-        (
-            95,
-            "database:prod-db-01 is rated 95 of 100 in the registry".to_owned()
-        )
+        (95, "database:prod-db-01 is rated 95 of 100 in the registry".to_owned())
     );
     let mut several = one;
     several.resources.insert(0, known("service:api", 20, &[]));
@@ -63,23 +58,14 @@ fn a_fallback_says_that_it_is_one() {
 
 #[test]
 fn no_resources_is_the_most_critical_and_the_widest() {
-    let sample = Sample {
-        resources: vec![],
-        ..Sample::harmless()
-    };
+    let sample = Sample { resources: vec![], ..Sample::harmless() };
     assert_eq!(
         sample.factor(0),
-        (
-            100,
-            "the task names no resource, so it counts as touching the most critical".to_owned()
-        )
+        (100, "the task names no resource, so it counts as touching the most critical".to_owned())
     );
     assert_eq!(
         sample.factor(2),
-        (
-            100,
-            "the task names no resource, so its reach counts as the widest".to_owned()
-        )
+        (100, "the task names no resource, so its reach counts as the widest".to_owned())
     );
 }
 
@@ -93,10 +79,7 @@ fn sized(adds: usize, changes: usize, removes: usize, irreversible: usize) -> (u
     for change in all.iter_mut().rev().take(irreversible) {
         change.irreversible = true;
     }
-    let sample = Sample {
-        effect: Some(observed(all)),
-        ..Sample::harmless()
-    };
+    let sample = Sample { effect: Some(observed(all)), ..Sample::harmless() };
     sample.factor(1)
 }
 
@@ -121,51 +104,30 @@ fn magnitude_weighs_every_kind_alike_and_what_cannot_be_undone_four_more() {
 #[test]
 fn what_nobody_measured_is_the_largest() {
     let with = |effect: Option<Effect>| {
-        let sample = Sample {
-            effect,
-            ..Sample::harmless()
-        };
+        let sample = Sample { effect, ..Sample::harmless() };
         sample.factor(1)
     };
     assert_eq!(
         with(None),
-        (
-            100,
-            "nobody previewed this change, so its size counts as the largest".to_owned()
-        )
+        (100, "nobody previewed this change, so its size counts as the largest".to_owned())
     );
     let failed = |count: usize| {
-        let report = Report {
-            errors: vec!["timeout".to_owned(); count],
-            ..Report::default()
-        };
+        let report = Report { errors: vec!["timeout".to_owned(); count], ..Report::default() };
         with(Some(Effect::observed(report).unwrap()))
     };
     assert_eq!(
         failed(1),
-        (
-            100,
-            "the preview ended with 1 error, so its size counts as the largest".to_owned()
-        )
+        (100, "the preview ended with 1 error, so its size counts as the largest".to_owned())
     );
-    assert_eq!(
-        failed(2).1,
-        "the preview ended with 2 errors, so its size counts as the largest"
-    );
-    let warned = Report {
-        warnings: vec!["slow".to_owned()],
-        ..Report::default()
-    };
+    assert_eq!(failed(2).1, "the preview ended with 2 errors, so its size counts as the largest");
+    let warned = Report { warnings: vec!["slow".to_owned()], ..Report::default() };
     assert_eq!(with(Some(Effect::observed(warned).unwrap())).0, 0);
 }
 
 #[test]
 fn reach_counts_everything_once() {
     let reach = |resources: Vec<ResourceFacts>| {
-        let sample = Sample {
-            resources,
-            ..Sample::harmless()
-        };
+        let sample = Sample { resources, ..Sample::harmless() };
         sample.factor(2)
     };
     assert_eq!(
@@ -174,17 +136,11 @@ fn reach_counts_everything_once() {
     );
     // b is named and hangs on a; c hangs on both: three things.
     assert_eq!(
-        reach(vec![
-            known("db:a", 0, &["db:b", "db:c"]),
-            known("db:b", 0, &["db:c"]),
-        ]),
+        reach(vec![known("db:a", 0, &["db:b", "db:c"]), known("db:b", 0, &["db:c"]),]),
         (25, "it reaches 2 resources and 1 dependent".to_owned())
     );
     // A resource named twice is one.
-    assert_eq!(
-        reach(vec![known("db:a", 0, &[]), known("db:a", 0, &[])]).0,
-        13
-    );
+    assert_eq!(reach(vec![known("db:a", 0, &[]), known("db:a", 0, &[])]).0, 13);
     let crowd: Vec<String> = (0..254).map(|number| format!("svc:{number}")).collect();
     let crowd: Vec<&str> = crowd.iter().map(String::as_str).collect();
     assert_eq!(reach(vec![known("db:a", 0, &crowd)]).0, 100);
@@ -193,20 +149,11 @@ fn reach_counts_everything_once() {
 
 #[test]
 fn unknown_dependents_are_the_widest_and_named() {
-    let unknown = ResourceFacts {
-        dependents: None,
-        ..known("db:b", 0, &[])
-    };
-    let sample = Sample {
-        resources: vec![known("db:a", 0, &[]), unknown],
-        ..Sample::harmless()
-    };
+    let unknown = ResourceFacts { dependents: None, ..known("db:b", 0, &[]) };
+    let sample = Sample { resources: vec![known("db:a", 0, &[]), unknown], ..Sample::harmless() };
     assert_eq!(
         sample.factor(2),
-        (
-            100,
-            "what depends on db:b is not known, so its reach counts as the widest".to_owned()
-        )
+        (100, "what depends on db:b is not known, so its reach counts as the widest".to_owned())
     );
 }
 
@@ -224,27 +171,18 @@ fn few_outcomes_lean_on_the_tenant_and_many_speak_for_themselves() {
     let tenant = outcomes_of(20, 100);
     assert_eq!(
         rate(outcomes_of(0, 0), tenant),
-        (
-            20,
-            "no similar task has ended yet; of all tasks 20 of 100 failed".to_owned()
-        )
+        (20, "no similar task has ended yet; of all tasks 20 of 100 failed".to_owned())
     );
     // (1 + 10 · 0.2) / 11 = 27.3 %, rounded up.
     assert_eq!(
         rate(outcomes_of(1, 1), tenant),
-        (
-            28,
-            "1 of 1 similar tasks failed; of all tasks 20 of 100 failed".to_owned()
-        )
+        (28, "1 of 1 similar tasks failed; of all tasks 20 of 100 failed".to_owned())
     );
     assert_eq!(rate(outcomes_of(5, 10), tenant).0, 35);
     assert_eq!(rate(outcomes_of(990, 990), tenant).0, 100);
     assert_eq!(rate(outcomes_of(0, 990), tenant).0, 1);
     assert_eq!(rate(outcomes_of(0, 10), outcomes_of(0, 10)).0, 0);
-    assert_eq!(
-        rate(outcomes_of(u32::MAX, u32::MAX), outcomes_of(1, 1)).0,
-        100
-    );
+    assert_eq!(rate(outcomes_of(u32::MAX, u32::MAX), outcomes_of(1, 1)).0, 100);
 }
 
 #[test]
@@ -263,10 +201,7 @@ fn a_tenant_without_a_past_has_even_odds() {
 fn unknown_outcomes_count_as_failed() {
     assert_eq!(
         historical_failure_rate(None),
-        (
-            Score::MAX,
-            "how similar tasks ended is not known, so they count as failed".to_owned()
-        )
+        (Score::MAX, "how similar tasks ended is not known, so they count as failed".to_owned())
     );
 }
 

@@ -30,11 +30,7 @@ impl Score {
 
     /// Above 100 is 100: more danger than the scale has is still the most danger.
     pub const fn new(points: u8) -> Self {
-        if points > 100 {
-            Self::MAX
-        } else {
-            Self(points)
-        }
+        if points > 100 { Self::MAX } else { Self(points) }
     }
 
     pub const fn points(self) -> u8 {
@@ -46,9 +42,7 @@ impl<'de> Deserialize<'de> for Score {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let points = u8::deserialize(deserializer)?;
         if points > 100 {
-            return Err(serde::de::Error::custom(format!(
-                "{points} is not a score of 0 to 100"
-            )));
+            return Err(serde::de::Error::custom(format!("{points} is not a score of 0 to 100")));
         }
         Ok(Self(points))
     }
@@ -65,10 +59,7 @@ pub enum Level {
 
 /// The registry's word, else the tenant's for such names, else the middle.
 fn criticality(facts: &ResourceFacts) -> Score {
-    facts
-        .criticality
-        .or(facts.pattern_default)
-        .unwrap_or(Score::new(RISK_CRITICALITY_DEFAULT))
+    facts.criticality.or(facts.pattern_default).unwrap_or(Score::new(RISK_CRITICALITY_DEFAULT))
 }
 
 #[cfg(test)]
@@ -83,9 +74,7 @@ mod tests {
         assert_eq!(Score::new(100).points(), 100);
         assert_eq!(Score::new(101), Score::MAX);
         assert_eq!(serde_json::from_str::<Score>("100").unwrap(), Score::MAX);
-        let refused = serde_json::from_str::<Score>("101")
-            .unwrap_err()
-            .to_string();
+        let refused = serde_json::from_str::<Score>("101").unwrap_err().to_string();
         assert!(refused.contains("101 is not a score"), "{refused}");
     }
 

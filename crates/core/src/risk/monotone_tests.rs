@@ -185,12 +185,7 @@ proptest! {
 
 #[test]
 fn knowing_nothing_is_the_highest_score_there_is() {
-    let nothing = Sample {
-        resources: vec![],
-        effect: None,
-        history: None,
-        recent: vec![],
-    };
+    let nothing = Sample { resources: vec![], effect: None, history: None, recent: vec![] };
     let rated = nothing.rated(&Settings::default());
     assert_eq!((rated.score, rated.level), (Score::MAX, Level::Critical));
 }
@@ -201,17 +196,11 @@ fn samples_reach_low_and_high_scores() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
-    let drawn: Vec<Sample> = (0..200)
-        .map(|_| sample().new_tree(&mut runner).unwrap().current())
-        .collect();
+    let drawn: Vec<Sample> =
+        (0..200).map(|_| sample().new_tree(&mut runner).unwrap().current()).collect();
     let scores = drawn.iter().map(|s| s.score(&Settings::default()).points());
     let (low, high): (Vec<_>, Vec<_>) = scores.partition(|points| *points < 50);
-    assert!(
-        low.len() > 10 && high.len() > 10,
-        "{} {}",
-        low.len(),
-        high.len()
-    );
+    assert!(low.len() > 10 && high.len() > 10, "{} {}", low.len(), high.len());
     let joined = |sample: &&Sample| sample.factor(1).1.contains("together");
     assert!(drawn.iter().filter(joined).count() > 10);
 }
@@ -233,10 +222,7 @@ fn the_registry_speaks_before_the_pattern_and_the_pattern_before_the_middle() {
         (entry(None, Some(90)), 90),
         (entry(None, None), 50),
     ] {
-        let sample = Sample {
-            resources: vec![facts],
-            ..Sample::harmless()
-        };
+        let sample = Sample { resources: vec![facts], ..Sample::harmless() };
         assert_eq!(sample.factor(0).0, points);
     }
 }
@@ -244,35 +230,21 @@ fn the_registry_speaks_before_the_pattern_and_the_pattern_before_the_middle() {
 #[test]
 fn declared_effect_counts_as_largest() {
     let changes = vec![change("db:0", ChangeKind::Add, false)];
-    let small = Sample {
-        effect: Some(observed(changes.clone())),
-        ..Sample::harmless()
-    };
+    let small = Sample { effect: Some(observed(changes.clone())), ..Sample::harmless() };
     assert_eq!(small.factor(1).0, 10);
-    let declared = Sample {
-        effect: Some(Effect::declared(report(changes)).unwrap()),
-        ..small
-    };
+    let declared = Sample { effect: Some(Effect::declared(report(changes)).unwrap()), ..small };
     assert_eq!(
         declared.factor(1),
-        (
-            100,
-            "the effect is declared, not observed, so its size counts as the largest".to_owned()
-        )
+        (100, "the effect is declared, not observed, so its size counts as the largest".to_owned())
     );
 }
 
 #[test]
 fn a_stranger_or_another_resource_does_not_join() {
-    let other_author = RecentTask {
-        author: STRANGER,
-        ..recent(1, vec![known("db:0", 99, &[])], 50)
-    };
+    let other_author =
+        RecentTask { author: STRANGER, ..recent(1, vec![known("db:0", 99, &[])], 50) };
     let other_resource = recent(2, vec![known("db:9", 99, &[])], 50);
-    let sample = Sample {
-        recent: vec![other_author, other_resource],
-        ..Sample::harmless()
-    };
+    let sample = Sample { recent: vec![other_author, other_resource], ..Sample::harmless() };
     let settings = Settings::default();
     assert_eq!(sample.rated(&settings), Sample::harmless().rated(&settings));
 }

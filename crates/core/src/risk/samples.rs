@@ -37,10 +37,7 @@ impl Sample {
             effect: Some(Effect::observed(Report::default()).unwrap()),
             history: Some(History {
                 like: Outcomes::default(),
-                tenant: Outcomes {
-                    failed: 0,
-                    total: 1,
-                },
+                tenant: Outcomes { failed: 0, total: 1 },
             }),
             recent: vec![],
         }
@@ -101,10 +98,7 @@ pub(super) fn observed(changes: Vec<Change>) -> Effect {
 }
 
 pub(super) fn report(changes: Vec<Change>) -> Report {
-    Report {
-        changes,
-        ..Report::default()
-    }
+    Report { changes, ..Report::default() }
 }
 
 pub(super) fn recent(number: u128, resources: Vec<ResourceFacts>, adds: u32) -> RecentTask {
@@ -113,10 +107,7 @@ pub(super) fn recent(number: u128, resources: Vec<ResourceFacts>, adds: u32) -> 
         author: AUTHOR,
         at: NOW,
         resources,
-        counts: Some(Counts {
-            adds,
-            ..Counts::default()
-        }),
+        counts: Some(Counts { adds, ..Counts::default() }),
     }
 }
 
@@ -125,16 +116,8 @@ const NAMES: [&str; 5] = ["db:0", "db:1", "db:2", "svc:3", "svc:4"];
 pub(super) fn weights() -> impl Strategy<Value = Settings> {
     prop::collection::vec(0..=10_000_u16, 3).prop_map(|mut cuts| {
         cuts.sort_unstable();
-        let weights = Weights::new(
-            cuts[0],
-            cuts[1] - cuts[0],
-            cuts[2] - cuts[1],
-            10_000 - cuts[2],
-        );
-        Settings {
-            weights: weights.unwrap(),
-            ..Settings::default()
-        }
+        let weights = Weights::new(cuts[0], cuts[1] - cuts[0], cuts[2] - cuts[1], 10_000 - cuts[2]);
+        Settings { weights: weights.unwrap(), ..Settings::default() }
     })
 }
 
@@ -154,12 +137,7 @@ pub(super) fn registry() -> impl Strategy<Value = Vec<ResourceFacts>> {
                     let names = numbers.iter().map(|number| format!("svc:{number}"));
                     names.map(|name| resource(&name)).collect()
                 });
-                ResourceFacts {
-                    resource: resource(name),
-                    criticality,
-                    pattern_default,
-                    dependents,
-                }
+                ResourceFacts { resource: resource(name), criticality, pattern_default, dependents }
             })
             .collect()
     })
@@ -171,19 +149,13 @@ pub(super) fn named() -> impl Strategy<Value = BTreeSet<usize>> {
 }
 
 pub(super) fn changes() -> impl Strategy<Value = Vec<(ChangeKind, bool)>> {
-    let kind = prop_oneof![
-        Just(ChangeKind::Add),
-        Just(ChangeKind::Change),
-        Just(ChangeKind::Remove)
-    ];
+    let kind =
+        prop_oneof![Just(ChangeKind::Add), Just(ChangeKind::Change), Just(ChangeKind::Remove)];
     prop::collection::vec((kind, prop::bool::weighted(0.2)), 0..40)
 }
 
 pub(super) fn outcomes() -> impl Strategy<Value = Outcomes> {
-    (0..50_u32, 0..50_u32).prop_map(|(failed, more)| Outcomes {
-        failed,
-        total: failed + more,
-    })
+    (0..50_u32, 0..50_u32).prop_map(|(failed, more)| Outcomes { failed, total: failed + more })
 }
 
 fn history() -> impl Strategy<Value = History> {
@@ -198,9 +170,7 @@ pub(super) fn pick(registry: &[ResourceFacts], named: &BTreeSet<usize>) -> Vec<R
 pub(super) fn dealt(resources: &[ResourceFacts], kinds: &[(ChangeKind, bool)]) -> Vec<Change> {
     let names = resources.iter().map(|facts| facts.resource.to_string());
     let names = names.cycle().zip(kinds);
-    names
-        .map(|(name, (kind, irreversible))| change(&name, *kind, *irreversible))
-        .collect()
+    names.map(|(name, (kind, irreversible))| change(&name, *kind, *irreversible)).collect()
 }
 
 /// A task of anybody, some time around the window.
@@ -222,10 +192,7 @@ pub(super) fn sample() -> impl Strategy<Value = Sample> {
                 RecentTask {
                     author: if is_own { AUTHOR } else { STRANGER },
                     at: NOW.minus(Duration::from_secs(seconds)),
-                    counts: adds.map(|adds| Counts {
-                        adds,
-                        ..Counts::default()
-                    }),
+                    counts: adds.map(|adds| Counts { adds, ..Counts::default() }),
                     ..task
                 }
             });

@@ -25,15 +25,8 @@ mod tests {
 
     #[test]
     fn each_doubling_adds_the_same() {
-        for (units, points) in [
-            (0, 0),
-            (1, 10),
-            (3, 20),
-            (7, 30),
-            (15, 40),
-            (511, 90),
-            (1023, 100),
-        ] {
+        for (units, points) in [(0, 0), (1, 10), (3, 20), (7, 30), (15, 40), (511, 90), (1023, 100)]
+        {
             assert_eq!(log_scaled(units, 10).points(), points, "{units}");
         }
         for (units, points) in [(1, 13), (3, 25), (15, 50), (255, 100)] {

@@ -141,17 +141,9 @@ struct RawThresholds {
 impl Thresholds {
     pub fn new(medium: u8, high: u8, critical: u8) -> Result<Self, SettingsError> {
         if medium < high && high < critical && critical <= Score::MAX.points() {
-            Ok(Self {
-                medium,
-                high,
-                critical,
-            })
+            Ok(Self { medium, high, critical })
         } else {
-            Err(SettingsError::ThresholdsDoNotRise {
-                medium,
-                high,
-                critical,
-            })
+            Err(SettingsError::ThresholdsDoNotRise { medium, high, critical })
         }
     }
 
@@ -171,11 +163,7 @@ impl Thresholds {
 
 impl Default for Thresholds {
     fn default() -> Self {
-        Self {
-            medium: 30,
-            high: 60,
-            critical: 85,
-        }
+        Self { medium: 30, high: 60, critical: 85 }
     }
 }
 

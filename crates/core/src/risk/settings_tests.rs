@@ -16,32 +16,19 @@ fn the_defaults_are_those_of_the_product() {
         (85, Level::Critical),
         (100, Level::Critical),
     ] {
-        assert_eq!(
-            settings.thresholds.level(Score::new(points)),
-            level,
-            "{points}"
-        );
+        assert_eq!(settings.thresholds.level(Score::new(points)), level, "{points}");
     }
     // The defaults pass their own validation.
-    assert_eq!(
-        Weights::new(4_000, 3_000, 2_000, 1_000),
-        Ok(settings.weights)
-    );
+    assert_eq!(Weights::new(4_000, 3_000, 2_000, 1_000), Ok(settings.weights));
     assert_eq!(Thresholds::new(30, 60, 85), Ok(settings.thresholds));
 }
 
 #[test]
 fn weights_make_one_whole() {
     assert!(Weights::new(10_000, 0, 0, 0).is_ok());
-    assert_eq!(
-        Weights::new(1, 2, 3, 9_994).unwrap().in_order(),
-        [1, 2, 3, 9_994]
-    );
+    assert_eq!(Weights::new(1, 2, 3, 9_994).unwrap().in_order(), [1, 2, 3, 9_994]);
     for (last, sum_bp) in [(9_993, 9_999), (9_995, 10_001), (u16::MAX, 65_541)] {
-        assert_eq!(
-            Weights::new(1, 2, 3, last),
-            Err(SettingsError::WeightsDoNotAddUp { sum_bp })
-        );
+        assert_eq!(Weights::new(1, 2, 3, last), Err(SettingsError::WeightsDoNotAddUp { sum_bp }));
     }
     let sum_bp = 4 * 65_535;
     assert_eq!(
@@ -58,11 +45,7 @@ fn thresholds_rise_and_stay_on_the_scale() {
     for (medium, high, critical) in [(30, 30, 85), (30, 85, 85), (60, 30, 85), (30, 60, 101)] {
         assert_eq!(
             Thresholds::new(medium, high, critical),
-            Err(SettingsError::ThresholdsDoNotRise {
-                medium,
-                high,
-                critical
-            })
+            Err(SettingsError::ThresholdsDoNotRise { medium, high, critical })
         );
     }
 }
@@ -100,10 +83,7 @@ fn storage_gives_back_the_same_settings_and_checks_them() {
 
 #[test]
 fn what_a_tenant_leaves_out_is_the_default() {
-    assert_eq!(
-        serde_json::from_str::<Settings>("{}").unwrap(),
-        Settings::default()
-    );
+    assert_eq!(serde_json::from_str::<Settings>("{}").unwrap(), Settings::default());
 }
 
 #[test]
@@ -115,8 +95,5 @@ fn pattern_defaults_are_bounded_inclusively() {
     let read = |count| serde_json::from_str::<Settings>(&text(count));
     assert!(read(RISK_PATTERN_DEFAULTS_MAX).is_ok());
     let refused = read(RISK_PATTERN_DEFAULTS_MAX + 1).unwrap_err().to_string();
-    assert!(
-        refused.contains("257 pattern defaults are too many"),
-        "{refused}"
-    );
+    assert!(refused.contains("257 pattern defaults are too many"), "{refused}");
 }

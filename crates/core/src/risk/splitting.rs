@@ -80,11 +80,7 @@ fn worse<'a>(one: Known<'a>, other: Known<'a>) -> Known<'a> {
     } else {
         (one.facts, one.criticality)
     };
-    Known {
-        facts: higher.0,
-        criticality: higher.1,
-        dependents,
-    }
+    Known { facts: higher.0, criticality: higher.1, dependents }
 }
 
 /// The author's tasks within the window that share a resource with this one, or with another
@@ -111,12 +107,7 @@ fn related<'a>(facts: &Facts<'a>, now: Timestamp) -> Vec<&'a RecentTask> {
         if found.is_empty() {
             return related;
         }
-        touched.extend(
-            found
-                .iter()
-                .flat_map(|task| &task.resources)
-                .map(|r| &r.resource),
-        );
+        touched.extend(found.iter().flat_map(|task| &task.resources).map(|r| &r.resource));
         related.extend(found);
         open = rest;
     }

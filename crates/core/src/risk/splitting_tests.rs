@@ -69,11 +69,7 @@ fn change_splitting_adds_up_sizes_reach_and_criticality() {
     let alone = with_recent(vec![]);
     let points = |sample: &Sample| [0, 1, 2].map(|index| sample.factor(index).0);
     assert_eq!(points(&alone), [0, 10, 13]);
-    let earlier = recent(
-        1,
-        vec![known("db:0", 0, &[]), known("db:1", 70, &["svc:1"])],
-        2,
-    );
+    let earlier = recent(1, vec![known("db:0", 0, &[]), known("db:1", 70, &["svc:1"])], 2);
     // Three changes, and three things reached.
     let joined = with_recent(vec![earlier]);
     assert_eq!(points(&joined), [70, 20, 25]);
@@ -87,19 +83,9 @@ fn change_splitting_adds_up_sizes_reach_and_criticality() {
 #[test]
 fn change_splitting_counts_every_kind() {
     let mut earlier = recent(1, vec![known("db:0", 0, &[])], 1);
-    earlier.counts = Some(Counts {
-        adds: 1,
-        changes: 2,
-        removes: 4,
-        irreversible: 3,
-    });
-    let mut sample = with_recent(vec![
-        earlier.clone(),
-        RecentTask {
-            task: TaskId::from_u128(2),
-            ..earlier
-        },
-    ]);
+    earlier.counts = Some(Counts { adds: 1, changes: 2, removes: 4, irreversible: 3 });
+    let mut sample =
+        with_recent(vec![earlier.clone(), RecentTask { task: TaskId::from_u128(2), ..earlier }]);
     sample.effect = Some(observed(vec![
         change("db:0", ChangeKind::Add, true),
         change("db:0", ChangeKind::Change, false),
@@ -130,10 +116,7 @@ fn change_splitting_follows_a_chain_of_overlapping_tasks() {
     let far = recent(2, vec![known("db:1", 0, &[]), known("db:2", 0, &[])], 4);
     let apart = recent(3, vec![known("db:3", 0, &[])], 100);
     // Whichever is met first.
-    for recent in [
-        vec![near.clone(), far.clone(), apart.clone()],
-        vec![apart, far, near],
-    ] {
+    for recent in [vec![near.clone(), far.clone(), apart.clone()], vec![apart, far, near]] {
         assert_eq!(with_recent(recent).factor(1).0, 30);
     }
 }
@@ -142,11 +125,8 @@ fn change_splitting_follows_a_chain_of_overlapping_tasks() {
 #[test]
 fn change_splitting_is_not_evaded_by_naming_no_resource() {
     let earlier = recent(1, vec![known("db:0", 0, &[]), known("db:1", 0, &[])], 6);
-    let sample = Sample {
-        resources: vec![],
-        effect: Some(observed(vec![])),
-        ..with_recent(vec![earlier])
-    };
+    let sample =
+        Sample { resources: vec![], effect: Some(observed(vec![])), ..with_recent(vec![earlier]) };
     let points = [0, 1, 2].map(|index| sample.factor(index).0);
     assert_eq!(points, [100, 28, 100]);
     let unnamed = recent(1, vec![], 6);
@@ -157,10 +137,7 @@ fn change_splitting_is_not_evaded_by_naming_no_resource() {
 fn a_task_does_not_join_itself() {
     let own = recent(0, vec![known("db:0", 90, &[])], 100);
     let settings = Settings::default();
-    assert_eq!(
-        with_recent(vec![own]).rated(&settings),
-        with_recent(vec![]).rated(&settings)
-    );
+    assert_eq!(with_recent(vec![own]).rated(&settings), with_recent(vec![]).rated(&settings));
 }
 
 #[test]
@@ -183,10 +160,8 @@ fn two_accounts_of_one_resource_keep_the_worse() {
             resources: vec![one.clone()],
             ..with_recent(vec![recent(1, vec![other.clone()], 0)])
         };
-        let swapped = Sample {
-            resources: vec![other],
-            ..with_recent(vec![recent(1, vec![one], 0)])
-        };
+        let swapped =
+            Sample { resources: vec![other], ..with_recent(vec![recent(1, vec![one], 0)]) };
         let points = [0, 2].map(|index| sample.factor(index).0);
         assert_eq!(points, [0, 2].map(|index| swapped.factor(index).0));
         points
@@ -194,10 +169,7 @@ fn two_accounts_of_one_resource_keep_the_worse() {
     let low = known("db:0", 10, &["svc:1"]);
     let high = known("db:0", 80, &["svc:2"]);
     assert_eq!(rated(low.clone(), high), [80, 25]);
-    let unknown = ResourceFacts {
-        dependents: None,
-        ..known("db:0", 5, &[])
-    };
+    let unknown = ResourceFacts { dependents: None, ..known("db:0", 5, &[]) };
     assert_eq!(rated(low, unknown), [10, 100]);
 }
 
@@ -205,8 +177,5 @@ fn two_accounts_of_one_resource_keep_the_worse() {
 fn assessing_twice_gives_the_same_answer() {
     let sample = with_recent(vec![recent(1, vec![known("db:0", 3, &["svc:1"])], 4)]);
     let settings = Settings::default();
-    assert_eq!(
-        assess(&sample.facts(), &settings, NOW),
-        assess(&sample.facts(), &settings, NOW)
-    );
+    assert_eq!(assess(&sample.facts(), &settings, NOW), assess(&sample.facts(), &settings, NOW));
 }
