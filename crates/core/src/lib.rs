@@ -4,12 +4,18 @@
 
 pub mod access;
 pub mod actor;
+pub mod approval;
 pub mod audit;
 pub mod change;
+pub mod event;
+pub mod freeze;
 pub mod ids;
 pub mod limits;
 pub mod lock;
 pub mod policy;
 pub mod resource;
 pub mod risk;
+#[cfg(any(test, feature = "bench"))]
+pub mod samples;
+pub mod task;
 pub mod time;

@@ -26,6 +26,8 @@ pub const CHANGE_SUMMARY_MAX_BYTES: usize = 512;
 
 // People and rules.
 pub const DELEGATION_DEPTH_MAX: usize = 8;
+/// Edges one search for a delegate may walk before it gives the request back to its owner.
+pub const DELEGATION_STEPS_MAX: usize = 256;
 pub const BATCH_ITEMS_MAX: usize = 200;
 pub const POLICY_GROUPS_MAX: usize = 16;
 pub const POLICY_GROUP_MIN_MAX: u32 = 50;
@@ -56,6 +58,8 @@ pub const AFTER_REVIEW_WITHIN: Duration = Duration::from_hours(24);
 /// Small tasks of one author on one resource inside this window are judged as one change.
 pub const CHANGE_SPLITTING_WINDOW: Duration = Duration::from_hours(1);
 pub const APPLY_ATTEMPTS_MAX: u32 = 5;
+pub const APPLY_BACKOFF_BASE: Duration = Duration::from_secs(5);
+pub const APPLY_BACKOFF_MAX: Duration = Duration::from_mins(5);
 
 // Risk.
 /// The weights of the factors make one whole, in basis points.

@@ -1,0 +1,144 @@
+//! Batches: all or nothing, and nothing smuggled in.
+
+use super::*;
+use crate::change::Digest;
+use crate::policy::Document;
+use crate::samples::{ALICE, BOB, World, at, group, seen, two_dbas, user};
+use crate::task::State;
+
+fn world() -> World {
+    World::new([Document { require: vec![group(&["dba"], &[], 1)], ..two_dbas() }])
+}
+
+fn tasks(world: &World, count: u128) -> Vec<Task> {
+    (1..=count).map(|id| Task { id: TaskId::from_u128(id), ..world.reviewing(at(0)) }).collect()
+}
+
+fn order(answer: Answer) -> Order {
+    Order {
+        answer,
+        reason: Some("looked".to_owned()),
+        apply_immediately: false,
+        skip_validation: false,
+    }
+}
+
+fn run(world: &World, tasks: &[Task], order: &Order) -> Result<Preflight, BatchRefusal> {
+    let actor = user(ALICE);
+    let facts = world.facts(&actor);
+    let items: Vec<Item<'_>> =
+        tasks.iter().map(|task| Item { task, facts: &facts, seen: seen(task) }).collect();
+    preflight(&items, order, at(1))
+}
+
+#[test]
+fn a_clean_batch_is_decided_whole() {
+    let world = world();
+    let tasks = tasks(&world, 3);
+    let preflight = run(&world, &tasks, &order(Answer::Approve)).unwrap();
+    let decisions = preflight.all().unwrap();
+    assert_eq!(decisions.len(), 3);
+    assert_eq!(decisions[2].0, TaskId::from_u128(3));
+    assert!(decisions.iter().all(|(_, decision)| decision.to == To::State(State::Approved)));
+    let preflight = run(&world, &tasks, &order(Answer::Reject)).unwrap();
+    let rejected = preflight.all().unwrap();
+    assert!(rejected.iter().all(|(_, decision)| decision.to == To::State(State::Rejected)));
+}
+
+#[test]
+fn batch_swap_after_the_look_refuses_the_whole_batch() {
+    let world = world();
+    let tasks = tasks(&world, 3);
+    let actor = user(ALICE);
+    let facts = world.facts(&actor);
+    for swapped in 0..3 {
+        let items: Vec<Item<'_>> = tasks
+            .iter()
+            .enumerate()
+            .map(|(index, task)| {
+                let mut seen = seen(task);
+                if index == swapped {
+                    seen.digest = Digest::of(b"what was on screen");
+                }
+                Item { task, facts: &facts, seen }
+            })
+            .collect();
+        let preflight = preflight(&items, &order(Answer::Approve), at(1)).unwrap();
+        assert_eq!(preflight.all(), None);
+        for (index, (_, verdict)) in preflight.verdicts.iter().enumerate() {
+            let is_stale =
+                matches!(verdict, Err(ItemRefusal::Refused(Refusal::StaleRevision { .. })));
+            assert_eq!(is_stale, index == swapped);
+        }
+    }
+}
+
+#[test]
+fn critical_items_are_decided_alone() {
+    let world = world();
+    let mut tasks = tasks(&world, 2);
+    tasks[1].content.level = Level::Critical;
+    let preflight = run(&world, &tasks, &order(Answer::Approve)).unwrap();
+    assert!(preflight.verdicts[0].1.is_ok());
+    assert_eq!(preflight.verdicts[1].1, Err(ItemRefusal::Critical));
+    assert_eq!(preflight.all(), None);
+}
+
+#[test]
+fn high_items_need_a_batch_of_identical_changes() {
+    let world = world();
+    let mut tasks = tasks(&world, 3);
+    tasks[0].content.level = Level::High;
+    let preflight = run(&world, &tasks, &order(Answer::Approve)).unwrap();
+    assert!(preflight.all().is_some(), "all of one shape");
+    tasks[2].content.shape = Digest::of(b"another shape");
+    let preflight = run(&world, &tasks, &order(Answer::Approve)).unwrap();
+    assert_eq!(preflight.verdicts[0].1, Err(ItemRefusal::HighAmongOthers));
+    assert!(preflight.verdicts[2].1.is_ok(), "it is not the risky one");
+}
+
+#[test]
+fn sizes_are_bounded_and_twins_are_found() {
+    let world = world();
+    let one = tasks(&world, 1);
+    assert_eq!(run(&world, &[], &order(Answer::Approve)), Err(BatchRefusal::Size { items: 0 }));
+    let same = vec![one[0].clone(); 2];
+    let preflight = run(&world, &same, &order(Answer::Approve)).unwrap();
+    assert!(preflight.verdicts[0].1.is_ok());
+    assert_eq!(preflight.verdicts[1].1, Err(ItemRefusal::Twice));
+    let many = vec![one[0].clone(); BATCH_ITEMS_MAX + 1];
+    let items = BATCH_ITEMS_MAX + 1;
+    assert_eq!(run(&world, &many, &order(Answer::Approve)), Err(BatchRefusal::Size { items }));
+    let most = vec![one[0].clone(); BATCH_ITEMS_MAX];
+    assert!(run(&world, &most, &order(Answer::Approve)).is_ok());
+}
+
+#[test]
+fn checks_cannot_be_skipped_and_changes_are_not_requested_in_bulk() {
+    let world = world();
+    let tasks = tasks(&world, 1);
+    let skipping = Order { skip_validation: true, ..order(Answer::Approve) };
+    assert_eq!(run(&world, &tasks, &skipping), Err(BatchRefusal::SkipValidation));
+    let changes = order(Answer::RequestChanges);
+    assert_eq!(run(&world, &tasks, &changes), Err(BatchRefusal::Answer));
+}
+
+#[test]
+fn apply_immediately_moves_to_the_front_what_the_batch_approved() {
+    let world = world();
+    let mut tasks = tasks(&world, 2);
+    // Somebody else approved the second meanwhile: the answer comes late and moves nothing.
+    let late = world.step(&tasks[1], &user(BOB), &crate::samples::yes(&tasks[1]), at(1));
+    tasks[1] = late;
+    let now = Order { apply_immediately: true, ..order(Answer::Approve) };
+    let preflight = run(&world, &tasks, &now).unwrap();
+    let fronts: Vec<bool> = preflight
+        .all()
+        .unwrap()
+        .iter()
+        .map(|(_, decision)| decision.writes.contains(&Write::FrontOfQueue))
+        .collect();
+    assert_eq!(fronts, [true, false]);
+    let later = run(&world, &tasks, &order(Answer::Approve)).unwrap();
+    assert!(later.all().unwrap().iter().all(|(_, d)| !d.writes.contains(&Write::FrontOfQueue)));
+}

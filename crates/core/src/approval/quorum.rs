@@ -1,0 +1,141 @@
+//! Counting agreement: distinct humans are matched to the seats of every group at once, so one
+//! human counts once per task whatever chains and groups lead to them. The matching is a
+//! maximum flow, human → seat → group; it is exact, not greedy.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::ids::UserId;
+
+/// One place in a group and the humans who may fill it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seat {
+    pub owner: UserId,
+    pub fillers: BTreeSet<UserId>,
+}
+
+/// A group that needs `min` of its seats filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    pub min: u32,
+    pub seats: Vec<Seat>,
+}
+
+/// A seat that counts: whose it is and which human fills it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Filled {
+    pub owner: UserId,
+    pub by: UserId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GroupTally {
+    pub needed: u32,
+    pub filled: Vec<Filled>,
+}
+
+impl GroupTally {
+    pub fn is_met(&self) -> bool {
+        self.missing() == 0
+    }
+
+    pub fn missing(&self) -> u32 {
+        let filled = u32::try_from(self.filled.len()).unwrap_or(u32::MAX);
+        self.needed.saturating_sub(filled)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    pub groups: Vec<GroupTally>,
+}
+
+impl Tally {
+    /// An empty list of groups is never agreement: somebody has to be asked.
+    pub fn is_met(&self) -> bool {
+        !self.groups.is_empty() && self.groups.iter().all(GroupTally::is_met)
+    }
+
+    pub fn missing(&self) -> u32 {
+        self.groups.iter().map(GroupTally::missing).sum()
+    }
+}
+
+/// A seat by group and position, as the matching names it.
+type SeatIndex = (usize, usize);
+
+/// The largest number of needs that these humans can meet together, each human used once.
+pub fn tally(needs: &[Need], humans: &BTreeSet<UserId>) -> Tally {
+    let mut matching = Matching { needs, taken: BTreeMap::new() };
+    for human in humans {
+        matching.place(*human, &mut BTreeSet::new());
+    }
+    let mut groups: Vec<GroupTally> =
+        needs.iter().map(|need| GroupTally { needed: need.min, filled: Vec::new() }).collect();
+    for ((group, seat), human) in &matching.taken {
+        let owner = needs.get(*group).and_then(|need| need.seats.get(*seat));
+        if let (Some(tally), Some(seat)) = (groups.get_mut(*group), owner) {
+            tally.filled.push(Filled { owner: seat.owner, by: *human });
+        }
+    }
+    Tally { groups }
+}
+
+struct Matching<'a> {
+    needs: &'a [Need],
+    taken: BTreeMap<SeatIndex, UserId>,
+}
+
+impl Matching<'_> {
+    fn has_room(&self, group: usize, min: u32) -> bool {
+        let filled = self.taken.range((group, 0)..=(group, usize::MAX)).count();
+        u32::try_from(filled).is_ok_and(|filled| filled < min)
+    }
+
+    /// Finds the human a seat, moving others along if that makes room. `tried` keeps a search
+    /// from visiting a seat twice; a full group is entered only through one of its taken seats.
+    fn place(&mut self, human: UserId, tried: &mut BTreeSet<SeatIndex>) -> bool {
+        for (group, need) in self.needs.iter().enumerate() {
+            for (position, seat) in need.seats.iter().enumerate() {
+                let index = (group, position);
+                if !seat.fillers.contains(&human) || !tried.insert(index) {
+                    continue;
+                }
+                if let Some(sitting) = self.taken.get(&index).copied() {
+                    if self.place(sitting, tried) {
+                        self.taken.insert(index, human);
+                        return true;
+                    }
+                } else if self.has_room(group, need.min) || self.make_room(group, tried) {
+                    self.taken.insert(index, human);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The group has all it needs: this seat counts only if another of its sitters can leave.
+    fn make_room(&mut self, group: usize, tried: &mut BTreeSet<SeatIndex>) -> bool {
+        let sitters: Vec<(SeatIndex, UserId)> = self
+            .taken
+            .range((group, 0)..=(group, usize::MAX))
+            .map(|(index, human)| (*index, *human))
+            .collect();
+        for (index, sitter) in sitters {
+            if !tried.insert(index) {
+                continue;
+            }
+            if self.place(sitter, tried) {
+                self.taken.remove(&index);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+#[path = "quorum_tests.rs"]
+mod tests;

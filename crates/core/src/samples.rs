@@ -1,0 +1,287 @@
+//! A small tenant for tests and benches: a handful of people, one policy, one task, and short
+//! ways to walk it through its life. Not part of the product.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use crate::access::Access;
+use crate::actor::{Actor, Directory, Person, Role};
+use crate::approval::delegation::Delegation;
+use crate::approval::separation::Involvement;
+use crate::approval::{Answer, Seen};
+use crate::change::{Digest, Origin};
+use crate::freeze::Freeze;
+use crate::ids::{AgentId, LeaseId, PolicyId, TaskId, UserId};
+use crate::policy::{AuthorKind, AutoApprove, Document, Group, Policy, PolicyRef, Subject};
+use crate::risk::{Level, Score};
+use crate::task::{
+    AgentFacts, ApplyFacts, Blocked, Command, Content, Decision, Facts, Hold, Refusal, State, Task,
+    decide,
+};
+use crate::time::Timestamp;
+
+pub const AUTHOR: UserId = UserId::from_u128(1);
+pub const ALICE: UserId = UserId::from_u128(2);
+pub const BOB: UserId = UserId::from_u128(3);
+pub const CAROL: UserId = UserId::from_u128(4);
+pub const ADMIN: UserId = UserId::from_u128(5);
+pub const SECOND_ADMIN: UserId = UserId::from_u128(6);
+pub const STRANGER: UserId = UserId::from_u128(7);
+pub const AGENT: AgentId = AgentId::from_u128(1);
+pub const HOLD: Hold = Hold { lease: LeaseId::from_u128(1), token: 7 };
+pub const OTHER_HOLD: Hold = Hold { lease: LeaseId::from_u128(2), token: 8 };
+
+static ACCESS: LazyLock<Access> = LazyLock::new(|| match Access::new() {
+    Ok(access) => access,
+    Err(error) => unreachable!("the base policies hold: {error}"),
+});
+
+pub fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(seconds * 1_000_000)
+}
+
+pub fn hours(count: u64) -> Duration {
+    Duration::from_hours(count)
+}
+
+pub fn roles(names: &[&str]) -> BTreeSet<Role> {
+    names.iter().map(|name| Role::new(*name)).collect()
+}
+
+pub fn person(id: UserId, names: &[&str]) -> Person {
+    Person { id, roles: roles(names), active: true, manager: None, aliases: BTreeSet::new() }
+}
+
+pub fn user(id: UserId) -> Actor {
+    Actor::user(id)
+}
+
+pub fn agent() -> Actor {
+    Actor::Agent { id: AGENT, on_behalf_of: AUTHOR }
+}
+
+pub fn worker() -> Actor {
+    Actor::system("worker")
+}
+
+pub fn group(names: &[&str], people: &[UserId], min: u32) -> Group {
+    Group { roles: roles(names), people: people.iter().copied().collect(), min }
+}
+
+pub fn policy(number: u128, version: u32, document: Document) -> Policy {
+    Policy { id: PolicyId::from_u128(number), version, document }
+}
+
+/// Two of the database administrators must agree.
+pub fn two_dbas() -> Document {
+    Document { require: vec![group(&["dba"], &[], 2)], ..Document::named("two-dbas") }
+}
+
+/// Passes alone below a risk of 30; otherwise one database administrator.
+pub fn passes_below(points: u8) -> Document {
+    let clause = AutoApprove { risk_below: Some(Score::new(points)), ..AutoApprove::default() };
+    Document {
+        require: vec![group(&["dba"], &[], 1)],
+        auto_approve_if: Some(clause),
+        ..Document::named("passes-below")
+    }
+}
+
+pub fn content(seed: &str) -> Content {
+    Content {
+        digest: Digest::of(seed.as_bytes()),
+        shape: Digest::of(b"shape"),
+        subject: Subject {
+            task_type: "database.migrate".to_owned(),
+            resources: BTreeSet::from_iter("database:prod-db-01".parse()),
+            tags: BTreeSet::new(),
+            risk: Score::new(45),
+            author_kind: AuthorKind::User,
+            author_roles: roles(&["author"]),
+            origin: Origin::Observed,
+        },
+        level: Level::Medium,
+    }
+}
+
+pub fn draft() -> Task {
+    Task {
+        id: TaskId::from_u128(1),
+        state: State::Draft,
+        since: at(0),
+        version: 1,
+        revision: 1,
+        content: content("first"),
+        involvement: Involvement {
+            author: AUTHOR,
+            agent: None,
+            submitter: None,
+            editors: BTreeSet::new(),
+        },
+        pins: Vec::new(),
+        approvals: Vec::new(),
+        votes: Vec::new(),
+        round: 0,
+        review_opened_at: None,
+        escalated_to: Duration::ZERO,
+        basis: None,
+        break_glass: None,
+        execution: None,
+        attempts: 0,
+    }
+}
+
+/// What the tables of a tenant would say.
+#[expect(clippy::struct_excessive_bools, reason = "switches for tests, one per fact of a decision")]
+#[derive(Debug, Clone)]
+pub struct World {
+    pub people: Vec<Person>,
+    pub directory: Directory,
+    pub pinned: Vec<Policy>,
+    pub current: Vec<Policy>,
+    pub delegations: Vec<Delegation>,
+    pub freezes: Vec<Freeze>,
+    pub environments: BTreeSet<String>,
+    pub resource_owners: BTreeSet<UserId>,
+    pub blocked: Vec<Blocked>,
+    pub has_capacity: bool,
+    pub hold_is_over: bool,
+    pub hold_is_fenced: bool,
+    pub lock_delay_is_over: bool,
+    pub agent: AgentFacts,
+}
+
+impl World {
+    pub fn new(documents: impl IntoIterator<Item = Document>) -> Self {
+        let policies: Vec<Policy> =
+            (1..).zip(documents).map(|(number, document)| policy(number, 1, document)).collect();
+        let people = vec![
+            person(AUTHOR, &["author"]),
+            person(ALICE, &["reviewer", "dba"]),
+            person(BOB, &["reviewer", "dba"]),
+            person(CAROL, &["reviewer", "security"]),
+            person(ADMIN, &["admin"]),
+            person(SECOND_ADMIN, &["admin"]),
+            person(STRANGER, &[]),
+        ];
+        Self {
+            directory: Directory::new(people.clone()),
+            people,
+            pinned: policies.clone(),
+            current: policies,
+            delegations: Vec::new(),
+            freezes: Vec::new(),
+            environments: BTreeSet::new(),
+            resource_owners: BTreeSet::new(),
+            blocked: Vec::new(),
+            has_capacity: true,
+            hold_is_over: true,
+            hold_is_fenced: true,
+            lock_delay_is_over: true,
+            agent: AgentFacts { is_active: true, is_capable: true },
+        }
+    }
+
+    /// Changes one person and everything the directory derives from them.
+    pub fn edit(&mut self, id: UserId, change: impl FnOnce(&mut Person)) {
+        if let Some(person) = self.people.iter_mut().find(|person| person.id == id) {
+            change(person);
+        }
+        self.directory = Directory::new(self.people.clone());
+    }
+
+    pub fn facts<'a>(&'a self, actor: &'a Actor) -> Facts<'a> {
+        Facts {
+            actor,
+            agent: self.agent,
+            access: &ACCESS,
+            directory: &self.directory,
+            pinned: &self.pinned,
+            current: &self.current,
+            delegations: &self.delegations,
+            freezes: &self.freezes,
+            environments: &self.environments,
+            resource_owners: &self.resource_owners,
+            apply: ApplyFacts {
+                blocked: &self.blocked,
+                has_capacity: self.has_capacity,
+                hold_is_over: self.hold_is_over,
+                hold_is_fenced: self.hold_is_fenced,
+                lock_delay_is_over: self.lock_delay_is_over,
+            },
+        }
+    }
+
+    pub fn pins(&self) -> Vec<PolicyRef> {
+        self.pinned.iter().map(Policy::reference).collect()
+    }
+
+    pub fn decide(
+        &self,
+        task: &Task,
+        actor: &Actor,
+        command: &Command,
+        now: Timestamp,
+    ) -> Result<Decision, Refusal> {
+        decide(task, command, &self.facts(actor), now)
+    }
+
+    /// The task after a command that is known to work.
+    pub fn step(&self, task: &Task, actor: &Actor, command: &Command, now: Timestamp) -> Task {
+        match self.decide(task, actor, command, now) {
+            Ok(decision) => match task.after(&decision, now) {
+                Some(task) => task,
+                None => unreachable!("{command:?} deleted the task"),
+            },
+            Err(refusal) => unreachable!("{command:?} refused: {refusal}"),
+        }
+    }
+
+    pub fn submitted(&self, now: Timestamp) -> Task {
+        let draft = draft();
+        let submit = Command::Submit { content: draft.content.clone(), pins: self.pins() };
+        self.step(&draft, &user(AUTHOR), &submit, now)
+    }
+
+    pub fn reviewing(&self, now: Timestamp) -> Task {
+        self.step(&self.submitted(now), &worker(), &Command::OpenReview, now)
+    }
+
+    /// Approved by Alice and Bob.
+    pub fn approved(&self, now: Timestamp) -> Task {
+        let mut task = self.reviewing(now);
+        for voter in [ALICE, BOB] {
+            task = self.step(&task, &user(voter), &yes(&task), now);
+        }
+        task
+    }
+
+    pub fn applying(&self, now: Timestamp) -> Task {
+        self.step(&self.approved(now), &agent(), &Command::StartApply { hold: HOLD }, now)
+    }
+
+    pub fn begun(&self, now: Timestamp) -> Task {
+        self.step(&self.applying(now), &agent(), &Command::BeginApply { hold: HOLD }, now)
+    }
+
+    pub fn unknown(&self, now: Timestamp) -> Task {
+        self.step(&self.begun(now), &worker(), &Command::LoseApply, now)
+    }
+}
+
+pub fn seen(task: &Task) -> Seen {
+    Seen { revision: task.revision, digest: task.content.digest }
+}
+
+pub fn vote(task: &Task, answer: Answer) -> Command {
+    Command::Vote { answer, seen: seen(task), reason: Some("looked at it".to_owned()) }
+}
+
+pub fn yes(task: &Task) -> Command {
+    vote(task, Answer::Approve)
+}
+
+pub fn no(task: &Task) -> Command {
+    vote(task, Answer::Reject)
+}

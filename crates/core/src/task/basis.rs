@@ -1,0 +1,88 @@
+//! Why a task is APPROVED, and whether that reason still stands. The permit asks this again on
+//! the current digest, people and policies: an approval is a claim about now, not a memory.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{Agreement, Facts, Rules, Task};
+use crate::actor::Role;
+use crate::approval::escalation;
+use crate::policy::{AutoApproval, PolicyRef};
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "basis", rename_all = "snake_case")]
+pub enum Basis {
+    /// Enough distinct humans said yes to this effect.
+    Quorum,
+    /// Every policy that matches has a clause that lets it pass.
+    AutoClause { clauses: Vec<PolicyRef>, approved_at: Timestamp },
+    /// Two admins broke the glass.
+    Override,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BasisLost {
+    #[error("nothing says why it was approved")]
+    NoBasis,
+    #[error("{missing} more approval(s) are needed under the rules and roles of now")]
+    QuorumShort { missing: u32 },
+    #[error("a policy no longer lets it pass without a person")]
+    ClauseGone,
+    #[error("the approval was good until {until}")]
+    RunOut { until: Timestamp },
+    #[error("the override covers another revision or was never confirmed")]
+    NotOverridden,
+    #[error("the override no longer has two different active admins behind it")]
+    OverrideAdminGone,
+}
+
+/// Until when the approval holds, or what is gone.
+pub fn check(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, BasisLost> {
+    match &task.basis {
+        None => Err(BasisLost::NoBasis),
+        Some(Basis::Quorum) => quorum(task, facts, now),
+        Some(Basis::AutoClause { approved_at, .. }) => auto_clause(task, facts, *approved_at, now),
+        Some(Basis::Override) => overridden(task, facts, now),
+    }
+}
+
+fn quorum(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, BasisLost> {
+    let rules = Rules::of(task, facts, now);
+    let agreement = Agreement::of(task, facts, &rules, now);
+    agreement.valid_until.ok_or_else(|| BasisLost::QuorumShort { missing: agreement.missing() })
+}
+
+fn auto_clause(
+    task: &Task,
+    facts: &Facts<'_>,
+    approved_at: Timestamp,
+    now: Timestamp,
+) -> Result<Timestamp, BasisLost> {
+    let rules = Rules::of(task, facts, now);
+    let requirements = rules.all();
+    let is_allowed = |approval: &AutoApproval| match approval {
+        AutoApproval::Allowed { .. } => true,
+        AutoApproval::Never | AutoApproval::Refused { .. } => false,
+    };
+    if !requirements.iter().all(|requirement| is_allowed(&requirement.auto_approve)) {
+        return Err(BasisLost::ClauseGone);
+    }
+    let until = approved_at.plus(escalation::approval_valid_for(&requirements));
+    if now < until { Ok(until) } else { Err(BasisLost::RunOut { until }) }
+}
+
+fn overridden(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, BasisLost> {
+    let glass = task.break_glass.as_ref().ok_or(BasisLost::NotOverridden)?;
+    let confirmed = glass.confirmed.ok_or(BasisLost::NotOverridden)?;
+    if !glass.covers(task) {
+        return Err(BasisLost::NotOverridden);
+    }
+    let is_admin = |id| facts.directory.is_active(id) && facts.directory.has_role(id, Role::ADMIN);
+    let is_one_human = facts.directory.same_human(glass.asked_by, confirmed.by);
+    if !is_admin(glass.asked_by) || !is_admin(confirmed.by) || is_one_human {
+        return Err(BasisLost::OverrideAdminGone);
+    }
+    let until = confirmed.until;
+    if now < until { Ok(until) } else { Err(BasisLost::RunOut { until }) }
+}

@@ -1,0 +1,114 @@
+//! Override: two admins, a ticket and a reason let one exact effect pass without its quorum.
+//! Asking changes nothing; the second admin's confirmation does, for one hour.
+
+use super::decide::{Decision, Write};
+use super::{Basis, Facts, Refusal, State, Task, content};
+use crate::approval::{Seen, Status};
+use crate::change::Digest;
+use crate::event::EventKind;
+use crate::ids::UserId;
+use crate::limits::{AFTER_REVIEW_WITHIN, OVERRIDE_CONFIRM_WITHIN, OVERRIDE_VALID_FOR};
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakGlass {
+    pub asked_by: UserId,
+    pub ticket: String,
+    pub reason: String,
+    pub revision: u32,
+    pub digest: Digest,
+    pub confirm_before: Timestamp,
+    pub confirmed: Option<Confirmation>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Confirmation {
+    pub by: UserId,
+    pub until: Timestamp,
+}
+
+impl BreakGlass {
+    pub fn covers(&self, task: &Task) -> bool {
+        self.revision == task.revision && self.digest == task.content.digest
+    }
+
+    fn is_open(&self, task: &Task, now: Timestamp) -> bool {
+        self.confirmed.is_none() && self.covers(task) && now < self.confirm_before
+    }
+}
+
+pub fn ask(
+    task: &Task,
+    ticket: &str,
+    reason: &str,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let asked_by = facts.person()?;
+    if ticket.trim().is_empty() {
+        return Err(Refusal::TicketRequired);
+    }
+    content::require_reason(Some(reason))?;
+    if let Some(open) = task.break_glass.as_ref().filter(|glass| glass.is_open(task, now)) {
+        return Err(Refusal::OverrideOpen {
+            asked_by: open.asked_by,
+            confirm_before: open.confirm_before,
+        });
+    }
+    let glass = BreakGlass {
+        asked_by,
+        ticket: ticket.to_owned(),
+        reason: reason.to_owned(),
+        revision: task.revision,
+        digest: task.content.digest,
+        confirm_before: now.plus(OVERRIDE_CONFIRM_WITHIN),
+        confirmed: None,
+    };
+    Ok(Decision::stay(task).write(Write::AskOverride(glass)).tell(EventKind::OverrideAsked))
+}
+
+pub fn confirm(
+    task: &Task,
+    seen: Seen,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let by = facts.person()?;
+    content::require_current(task, seen)?;
+    let glass = task
+        .break_glass
+        .as_ref()
+        .filter(|glass| glass.confirmed.is_none() && glass.covers(task))
+        .ok_or(Refusal::OverrideNotAsked)?;
+    if now >= glass.confirm_before {
+        return Err(Refusal::OverrideLapsed { at: glass.confirm_before });
+    }
+    if facts.directory.same_human(by, glass.asked_by) {
+        return Err(Refusal::SameAdmin { asked_by: glass.asked_by });
+    }
+    // The asking admin may be the author; the second pair of eyes must be somebody else's.
+    if let Some(conflict) = facts.conflict(task, by) {
+        return Err(Refusal::SelfApproval(conflict));
+    }
+    let until = now.plus(OVERRIDE_VALID_FOR);
+    let due_at = now.plus(AFTER_REVIEW_WITHIN);
+    Ok(Decision::to(task, State::Approved)
+        .write(Write::ConfirmOverride(Confirmation { by, until }))
+        .write(Write::SetBasis(Basis::Override))
+        .write(Write::CloseApprovals { status: Status::Superseded })
+        .write(Write::OpenAfterReview { due_at })
+        .tell(EventKind::OverrideConfirmed)
+        .tell(EventKind::TaskApproved))
+}
+
+pub fn lapse(task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
+    let glass = task
+        .break_glass
+        .as_ref()
+        .filter(|glass| glass.confirmed.is_none())
+        .ok_or(Refusal::OverrideNotAsked)?;
+    if glass.is_open(task, now) {
+        return Err(Refusal::NotDue { at: glass.confirm_before });
+    }
+    Ok(Decision::stay(task).write(Write::DropOverride).tell(EventKind::OverrideLapsed))
+}

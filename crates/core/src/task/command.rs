@@ -1,0 +1,229 @@
+//! What can be asked of a task. Each command has one name that runs through routes, audit,
+//! events and tests.
+
+use std::fmt;
+
+use crate::access::Action;
+use crate::approval::{Answer, Seen};
+use crate::change::Digest;
+use crate::ids::{LeaseId, UserId};
+use crate::policy::{PolicyRef, Subject};
+use crate::risk::Level;
+
+macro_rules! commands {
+    ($($kind:ident = $name:literal;)+) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum CommandKind {
+            $($kind,)+
+        }
+
+        impl CommandKind {
+            pub const ALL: &[Self] = &[$(Self::$kind,)+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$kind => $name,)+ }
+            }
+
+            /// The permission this command asks for.
+            pub const fn action(self) -> Action {
+                match self { $(Self::$kind => Action::$kind,)+ }
+            }
+        }
+
+        impl fmt::Display for CommandKind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+commands! {
+    Create = "create";
+    Delete = "delete";
+    Comment = "comment";
+    Amend = "amend";
+    Submit = "submit";
+    OpenReview = "open_review";
+    AutoApprove = "auto_approve";
+    Approve = "approve";
+    Reject = "reject";
+    RequestChanges = "request_changes";
+    WithdrawVote = "withdraw_vote";
+    Delegate = "delegate";
+    Escalate = "escalate";
+    Cancel = "cancel";
+    Expire = "expire";
+    ReopenReview = "reopen_review";
+    StartApply = "start_apply";
+    BeginApply = "begin_apply";
+    DriftApply = "drift_apply";
+    RequeueApply = "requeue_apply";
+    FinishApply = "finish_apply";
+    FailApply = "fail_apply";
+    LoseApply = "lose_apply";
+    Reconcile = "reconcile";
+    Retry = "retry";
+    Resubmit = "resubmit";
+    Override = "override";
+    ConfirmOverride = "confirm_override";
+    LapseOverride = "lapse_override";
+}
+
+/// The content of a revision, as the rules see it: previewed, hashed and assessed outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    pub digest: Digest,
+    /// The change without the names of its resources: equal for the same change made to many.
+    pub shape: Digest,
+    pub subject: Subject,
+    pub level: Level,
+}
+
+/// What an apply that went wrong left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Remains {
+    /// Nothing had been changed yet.
+    Nothing,
+    /// Changes were made and taken back.
+    RolledBack,
+    /// Something is changed, or nobody can say that it is not.
+    Changed,
+}
+
+/// What somebody found after an apply whose end was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Found {
+    Completed,
+    Failed,
+    /// The effect did not happen; it may be tried again.
+    NotApplied,
+}
+
+/// Why a review is opened again after the approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reopen {
+    BasisLost,
+    EffectDrifted { content: Content },
+}
+
+/// Why more people are asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Escalation {
+    /// The next step of the policies is due.
+    Step,
+    /// A reviewer who had not answered was deactivated.
+    Deactivated { reviewer: UserId },
+}
+
+/// The grant an apply runs under; everything later in that attempt must name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hold {
+    pub lease: LeaseId,
+    pub token: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Only ever asked of a task that does not exist yet, through [`super::create`].
+    Create,
+    Delete,
+    Comment {
+        text: String,
+    },
+    Amend {
+        content: Content,
+    },
+    /// The content as previewed just before, which may differ from the draft's.
+    Submit {
+        content: Content,
+        pins: Vec<PolicyRef>,
+    },
+    OpenReview,
+    AutoApprove,
+    Vote {
+        answer: Answer,
+        seen: Seen,
+        reason: Option<String>,
+    },
+    WithdrawVote,
+    Delegate {
+        to: UserId,
+        reason: Option<String>,
+    },
+    Escalate(Escalation),
+    Cancel {
+        reason: Option<String>,
+    },
+    Expire,
+    ReopenReview(Reopen),
+    StartApply {
+        hold: Hold,
+    },
+    BeginApply {
+        hold: Hold,
+    },
+    DriftApply {
+        hold: Hold,
+        content: Content,
+    },
+    RequeueApply,
+    FinishApply {
+        hold: Hold,
+    },
+    FailApply {
+        hold: Hold,
+        remains: Remains,
+    },
+    LoseApply,
+    Reconcile {
+        found: Found,
+        reason: String,
+    },
+    Retry,
+    Resubmit,
+    Override {
+        ticket: String,
+        reason: String,
+    },
+    ConfirmOverride {
+        seen: Seen,
+    },
+    LapseOverride,
+}
+
+impl Command {
+    pub const fn kind(&self) -> CommandKind {
+        match self {
+            Self::Create => CommandKind::Create,
+            Self::Delete => CommandKind::Delete,
+            Self::Comment { .. } => CommandKind::Comment,
+            Self::Amend { .. } => CommandKind::Amend,
+            Self::Submit { .. } => CommandKind::Submit,
+            Self::OpenReview => CommandKind::OpenReview,
+            Self::AutoApprove => CommandKind::AutoApprove,
+            Self::Vote { answer: Answer::Approve, .. } => CommandKind::Approve,
+            Self::Vote { answer: Answer::Reject, .. } => CommandKind::Reject,
+            Self::Vote { answer: Answer::RequestChanges, .. } => CommandKind::RequestChanges,
+            Self::WithdrawVote => CommandKind::WithdrawVote,
+            Self::Delegate { .. } => CommandKind::Delegate,
+            Self::Escalate(_) => CommandKind::Escalate,
+            Self::Cancel { .. } => CommandKind::Cancel,
+            Self::Expire => CommandKind::Expire,
+            Self::ReopenReview(_) => CommandKind::ReopenReview,
+            Self::StartApply { .. } => CommandKind::StartApply,
+            Self::BeginApply { .. } => CommandKind::BeginApply,
+            Self::DriftApply { .. } => CommandKind::DriftApply,
+            Self::RequeueApply => CommandKind::RequeueApply,
+            Self::FinishApply { .. } => CommandKind::FinishApply,
+            Self::FailApply { .. } => CommandKind::FailApply,
+            Self::LoseApply => CommandKind::LoseApply,
+            Self::Reconcile { .. } => CommandKind::Reconcile,
+            Self::Retry => CommandKind::Retry,
+            Self::Resubmit => CommandKind::Resubmit,
+            Self::Override { .. } => CommandKind::Override,
+            Self::ConfirmOverride { .. } => CommandKind::ConfirmOverride,
+            Self::LapseOverride => CommandKind::LapseOverride,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The life of a task. `decide` is the only place a state changes: it takes the task as loaded,
+//! a command and the facts, and answers with everything that must be written, or refuses.
+
+mod agreement;
+mod apply;
+mod basis;
+mod break_glass;
+mod command;
+mod content;
+mod decide;
+mod evolve;
+mod explain;
+mod facts;
+mod moves;
+mod refusal;
+mod review;
+mod state;
+mod voting;
+
+pub use agreement::Agreement;
+pub use basis::{Basis, BasisLost};
+pub use break_glass::BreakGlass;
+pub use command::{Command, CommandKind, Content, Escalation, Found, Hold, Remains, Reopen};
+#[cfg(feature = "bench")]
+pub use decide::transition;
+pub use decide::{Decision, Write, create, decide};
+pub use explain::{Explanation, Gate, GateName, explain};
+pub use facts::{AgentFacts, ApplyFacts, Blocked, Facts, Rules};
+pub use moves::{MOVES, Move, To, Weight, acts_from, find_move};
+pub use refusal::Refusal;
+pub use state::State;
+
+use std::time::Duration;
+
+use crate::actor::Actor;
+use crate::approval::separation::Involvement;
+use crate::approval::{Approval, Vote};
+use crate::ids::TaskId;
+use crate::policy::PolicyRef;
+use crate::time::Timestamp;
+
+/// A task as loaded for a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    pub id: TaskId,
+    pub state: State,
+    /// When it entered this state.
+    pub since: Timestamp,
+    pub version: u64,
+    pub revision: u32,
+    pub content: Content,
+    pub involvement: Involvement,
+    /// The policy versions it was submitted under.
+    pub pins: Vec<PolicyRef>,
+    /// Requests on the current revision.
+    pub approvals: Vec<Approval>,
+    pub votes: Vec<Vote>,
+    /// Grows when changes are requested: answers of an earlier round never count again.
+    pub round: u32,
+    pub review_opened_at: Option<Timestamp>,
+    /// How far the escalation has come: steps up to here have run and never run again.
+    pub escalated_to: Duration,
+    pub basis: Option<Basis>,
+    pub break_glass: Option<BreakGlass>,
+    pub execution: Option<Execution>,
+    /// Applies started so far.
+    pub attempts: u32,
+}
+
+/// One attempt to apply, while it runs or until it is reconciled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Execution {
+    pub holder: Actor,
+    pub hold: Hold,
+    pub started_at: Timestamp,
+    /// Set before the first side effect: the line between "safe to requeue" and "unknown".
+    pub begun_at: Option<Timestamp>,
+    pub abort_requested: bool,
+}
+
+#[cfg(test)]
+mod tests;

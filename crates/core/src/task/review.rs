@@ -1,0 +1,243 @@
+//! What the server does with a review: open it, let a clause pass it, ask more people as time
+//! goes by, end it unanswered, open it again when its basis is gone. None of these agrees for
+//! anybody: only votes, clauses and overrides lead to APPROVED.
+
+use std::collections::BTreeSet;
+
+use super::basis;
+use super::command::{Escalation, Reopen};
+use super::decide::{Decision, Write};
+use super::{Agreement, Basis, BasisLost, Facts, Refusal, Rules, State, Task, voting};
+use crate::approval::assignment::{Request, Situation, assign};
+use crate::approval::delegation::Walk;
+use crate::approval::{Approval, Place, Route, Status, escalation};
+use crate::event::EventKind;
+use crate::ids::UserId;
+use crate::policy::{
+    AutoApproval, EscalationAction, EscalationStep, PolicyRef, ReassignTo, Requirement,
+};
+use crate::time::Timestamp;
+
+pub fn open(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
+    facts.require_pins(task)?;
+    let rules = Rules::of(task, facts, now);
+    if Agreement::of(task, facts, &rules, now).is_met() {
+        return Ok(Decision::to(task, State::Approved)
+            .write(Write::SetBasis(Basis::Quorum))
+            .tell(EventKind::TaskApproved));
+    }
+    let assignment = assign(&rules.all(), &facts.situation(task, now));
+    let due_at = facts.due_at(&rules, now);
+    let mut decision = Decision::to(task, State::Reviewing)
+        .write(Write::OpenReview)
+        .write(Write::Ask { requests: assignment.requests, due_at })
+        .tell(EventKind::TaskReviewing)
+        .tell(EventKind::ApprovalRequested);
+    if !assignment.shortages.is_empty() {
+        decision = decision
+            .write(Write::TellShortages(assignment.shortages))
+            .tell(EventKind::ApprovalEscalated);
+    }
+    Ok(decision)
+}
+
+pub fn auto_approve(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
+    facts.require_pins(task)?;
+    let rules = Rules::of(task, facts, now);
+    let mut clauses: BTreeSet<PolicyRef> = BTreeSet::new();
+    for requirement in rules.all() {
+        match &requirement.auto_approve {
+            AutoApproval::Allowed { clauses: allowed } => clauses.extend(allowed.iter().copied()),
+            AutoApproval::Never => {
+                return Err(Refusal::AutoApprovalRefused { reasons: Vec::new() });
+            }
+            AutoApproval::Refused { reasons } => {
+                return Err(Refusal::AutoApprovalRefused { reasons: reasons.clone() });
+            }
+        }
+    }
+    let clauses = clauses.into_iter().collect();
+    Ok(Decision::to(task, State::Approved)
+        .write(Write::SetBasis(Basis::AutoClause { clauses, approved_at: now }))
+        .tell(EventKind::TaskApproved))
+}
+
+pub fn expire(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
+    let rules = Rules::of(task, facts, now);
+    let at = match task.state {
+        State::Approved => match basis::check(task, facts, now) {
+            Ok(until) | Err(BasisLost::RunOut { until }) => until,
+            // Something else is missing: that is a reason to review again, not to expire.
+            Err(lost) => match approval_ran_out(task, facts, now) {
+                Some(until) => until,
+                None => return Err(Refusal::BasisLost(lost)),
+            },
+        },
+        State::Draft
+        | State::Submitted
+        | State::Reviewing
+        | State::Applying
+        | State::Completed
+        | State::Rejected
+        | State::Cancelled
+        | State::Failed
+        | State::Unknown
+        | State::Expired => {
+            escalation::review_ends_at(&rules.all(), task.review_opened_at.unwrap_or(task.since))
+        }
+    };
+    if now < at {
+        return Err(Refusal::NotDue { at });
+    }
+    Ok(Decision::to(task, State::Expired)
+        .write(Write::CloseApprovals { status: Status::Expired })
+        .write(Write::ClearBasis)
+        .tell(EventKind::TaskExpired))
+}
+
+/// When the agreement ran out, if the votes would still suffice but for their age.
+fn approval_ran_out(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option<Timestamp> {
+    let newest = task.votes.iter().map(|vote| vote.at).max()?;
+    let rules = Rules::of(task, facts, now);
+    Agreement::of(task, facts, &rules, newest).valid_until.filter(|until| *until <= now)
+}
+
+pub fn reopen(
+    task: &Task,
+    reopen: &Reopen,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let decision = Decision::to(task, State::Submitted)
+        .write(Write::ClearBasis)
+        .tell(EventKind::TaskReviewReopened);
+    match reopen {
+        Reopen::BasisLost => match basis::check(task, facts, now) {
+            Ok(until) => Err(Refusal::BasisStands { until }),
+            Err(_) => Ok(decision),
+        },
+        Reopen::EffectDrifted { content } if content.digest == task.content.digest => {
+            Err(Refusal::NotDrifted)
+        }
+        Reopen::EffectDrifted { content } => {
+            Ok(decision.write(Write::Revise { content: content.clone(), editor: None }))
+        }
+    }
+}
+
+pub fn escalate(
+    task: &Task,
+    cause: &Escalation,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let rules = Rules::of(task, facts, now);
+    let decision = Decision::stay(task).tell(EventKind::ApprovalEscalated);
+    match cause {
+        Escalation::Deactivated { reviewer } => {
+            let open = voting::open_request(task, *reviewer)
+                .filter(|_| !facts.directory.is_active(*reviewer))
+                .ok_or(Refusal::NothingToReassign { reviewer: *reviewer })?;
+            let requests = reassign(task, open, None, &rules.all(), facts, now);
+            let close = Write::CloseApproval { reviewer: *reviewer, status: Status::Superseded };
+            Ok(ask(decision.write(close), requests, facts.due_at(&rules, now)))
+        }
+        Escalation::Step => {
+            let opened_at = task.review_opened_at.unwrap_or(task.since);
+            let steps = escalation::next_steps(&rules.all(), task.escalated_to);
+            let after = steps.first().map(|step| step.after).ok_or(Refusal::NoStepLeft)?;
+            let due_at = opened_at.plus(after);
+            if now < due_at {
+                return Err(Refusal::NotDue { at: due_at });
+            }
+            let decision = decision.write(Write::EscalatedTo(after));
+            Ok(steps.iter().fold(decision, |decision, step| {
+                run_step(task, step, decision, &rules, facts, now)
+            }))
+        }
+    }
+}
+
+fn run_step(
+    task: &Task,
+    step: &EscalationStep,
+    decision: Decision,
+    rules: &Rules,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Decision {
+    let due_at = facts.due_at(rules, now);
+    match &step.action {
+        EscalationAction::Notify { roles, people } => {
+            decision.write(Write::Notify { roles: roles.clone(), people: people.clone() })
+        }
+        EscalationAction::Reassign(to) => {
+            let pending = task.approvals.iter().filter(|approval| {
+                approval.status == Status::Pending && approval.revision == task.revision
+            });
+            let requests = pending
+                .flat_map(|open| reassign(task, open, Some(*to), &rules.all(), facts, now))
+                .collect();
+            ask(decision, requests, due_at)
+        }
+        EscalationAction::Widen { .. } => {
+            let situation = Situation { escalated_to: step.after, ..facts.situation(task, now) };
+            let requests = assign(&rules.all(), &situation)
+                .requests
+                .into_iter()
+                .filter(|request| !voting::was_asked(task, request.reviewer))
+                .collect();
+            ask(decision, requests, due_at)
+        }
+    }
+}
+
+fn ask(decision: Decision, requests: Vec<Request>, due_at: Timestamp) -> Decision {
+    if requests.is_empty() {
+        return decision;
+    }
+    decision.write(Write::Ask { requests, due_at }).tell(EventKind::ApprovalRequested)
+}
+
+/// Who is asked in place of a reviewer: their delegate, or their manager. Without a choice, the
+/// delegate first. Nobody, if neither may approve.
+fn reassign(
+    task: &Task,
+    open: &Approval,
+    to: Option<ReassignTo>,
+    requirements: &[&Requirement],
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Vec<Request> {
+    let situation = facts.situation(task, now);
+    let may_approve = |person: UserId| {
+        requirements.iter().all(|rule| situation.may_approve(&situation.seat(rule), person))
+    };
+    let delegate = || {
+        let walk = Walk::new(facts.delegations, &task.content.subject, now, may_approve);
+        let chain = walk.transfer(open.reviewer).chain;
+        chain.last().copied().filter(|person| *person != open.reviewer)
+    };
+    let manager = || facts.directory.person(open.reviewer).and_then(|person| person.manager);
+    let next = match to {
+        Some(ReassignTo::Delegate) => delegate(),
+        Some(ReassignTo::Manager) => manager(),
+        None => delegate().or_else(manager),
+    };
+    let Some(next) = next.filter(|person| may_approve(*person)) else {
+        return Vec::new();
+    };
+    let places = open
+        .places
+        .iter()
+        .map(|place| {
+            let mut chain = place.route.chain().to_vec();
+            if chain.is_empty() {
+                chain.push(open.reviewer);
+            }
+            chain.push(next);
+            Place { owner: place.owner, route: Route::Reassigned { chain } }
+        })
+        .collect();
+    vec![Request { reviewer: next, places }]
+}

@@ -1,0 +1,321 @@
+//! The apply: one grant, every report by that grant, and doubt that stays doubt.
+
+use std::collections::BTreeSet;
+
+use crate::actor::Actor;
+use crate::event::EventKind;
+use crate::freeze::{Freeze, Scope};
+use crate::ids::{AgentId, FreezeId, TaskId};
+use crate::limits::APPLY_ATTEMPTS_MAX;
+use crate::policy::Pattern;
+use crate::samples::*;
+use crate::task::*;
+
+fn world() -> World {
+    World::new([two_dbas()])
+}
+
+fn start() -> Command {
+    Command::StartApply { hold: HOLD }
+}
+
+fn fail(remains: Remains) -> Command {
+    Command::FailApply { hold: HOLD, remains }
+}
+
+fn aborted(world: &World, task: &Task) -> Task {
+    let task = world.step(task, &user(AUTHOR), &Command::Cancel { reason: None }, at(1));
+    assert_eq!(task.state, State::Applying);
+    task
+}
+
+#[test]
+fn the_permit_takes_a_freeze_capacity_locks_and_attempts_into_account() {
+    let base = world();
+    let task = base.approved(at(0));
+    let refused = |world: &World, task: &Task| world.decide(task, &agent(), &start(), at(1)).err();
+    assert_eq!(refused(&base, &task), None);
+
+    let mut frozen = base.clone();
+    frozen.freezes = vec![Freeze {
+        id: FreezeId::from_u128(1),
+        scope: Scope::Resources(Pattern::new("database:prod-*").unwrap()),
+        reason: "incident".to_owned(),
+        set_by: ADMIN,
+        ends_at: Some(at(9)),
+    }];
+    let told = Refusal::Frozen {
+        id: FreezeId::from_u128(1),
+        reason: "incident".to_owned(),
+        ends_at: Some(at(9)),
+    };
+    assert_eq!(refused(&frozen, &task), Some(told));
+
+    let mut full = base.clone();
+    full.has_capacity = false;
+    assert_eq!(refused(&full, &task), Some(Refusal::NoCapacity));
+
+    let mut blocked = base.clone();
+    let resource = "database:prod-db-01".parse().unwrap();
+    blocked.blocked = vec![Blocked { resource, by: TaskId::from_u128(9) }];
+    let told = Refusal::ResourcesBlocked(blocked.blocked.clone());
+    assert_eq!(refused(&blocked, &task), Some(told));
+
+    let tired = Task { attempts: APPLY_ATTEMPTS_MAX, ..task.clone() };
+    assert_eq!(refused(&base, &tired), Some(Refusal::AttemptsExhausted));
+    let nearly = Task { attempts: APPLY_ATTEMPTS_MAX - 1, ..task };
+    assert_eq!(refused(&base, &nearly), None);
+}
+
+#[test]
+fn a_freeze_of_an_environment_looks_at_the_registry() {
+    let mut world = world();
+    let task = world.approved(at(0));
+    world.freezes = vec![Freeze {
+        id: FreezeId::from_u128(1),
+        scope: Scope::Environment("prod".to_owned()),
+        reason: "incident".to_owned(),
+        set_by: ADMIN,
+        ends_at: None,
+    }];
+    assert!(world.decide(&task, &agent(), &start(), at(1)).is_ok());
+    world.environments = BTreeSet::from(["prod".to_owned()]);
+    let refused = world.decide(&task, &agent(), &start(), at(1));
+    assert!(matches!(refused, Err(Refusal::Frozen { .. })));
+}
+
+#[test]
+fn starting_records_the_holder_and_counts_the_attempt() {
+    let world = world();
+    let task = world.applying(at(3));
+    let execution = task.execution.clone().unwrap();
+    assert_eq!((execution.holder, execution.hold), (agent(), HOLD));
+    assert_eq!((execution.started_at, execution.begun_at), (at(3), None));
+    assert_eq!(task.attempts, 1);
+}
+
+#[test]
+fn every_report_names_the_grant() {
+    let world = world();
+    let applying = world.applying(at(0));
+    let begun = world.begun(at(0));
+    let lost = world.unknown(at(0));
+    let hold = OTHER_HOLD;
+    let content = content("drifted");
+    for (task, command) in [
+        (&applying, Command::BeginApply { hold }),
+        (&applying, Command::DriftApply { hold, content }),
+        (&begun, Command::FinishApply { hold }),
+        (&begun, Command::FailApply { hold, remains: Remains::Nothing }),
+        (&lost, Command::FinishApply { hold }),
+        (&lost, Command::FailApply { hold, remains: Remains::Nothing }),
+    ] {
+        let refused = world.decide(task, &agent(), &command, at(1));
+        assert_eq!(refused, Err(Refusal::NotTheHold), "{command:?}");
+    }
+}
+
+#[test]
+fn begin_happens_once_and_not_after_an_abort() {
+    let world = world();
+    let task = world.begun(at(5));
+    assert_eq!(task.execution.as_ref().unwrap().begun_at, Some(at(5)));
+    let begin = Command::BeginApply { hold: HOLD };
+    let again = world.decide(&task, &agent(), &begin, at(6));
+    assert_eq!(again, Err(Refusal::AlreadyBegun { at: at(5) }));
+    let task = aborted(&world, &world.applying(at(0)));
+    assert_eq!(world.decide(&task, &agent(), &begin, at(6)), Err(Refusal::AbortAsked));
+}
+
+#[test]
+fn drift_before_begin_goes_back_to_the_reviewers_with_what_was_seen() {
+    let world = world();
+    let drift = |content| Command::DriftApply { hold: HOLD, content };
+    let applying = world.applying(at(0));
+    let same = world.decide(&applying, &agent(), &drift(content("first")), at(1));
+    assert_eq!(same, Err(Refusal::NotDrifted));
+    let begun = world.begun(at(0));
+    let late = world.decide(&begun, &agent(), &drift(content("drifted")), at(1));
+    assert_eq!(late, Err(Refusal::AlreadyBegun { at: at(0) }));
+    let task = world.step(&applying, &agent(), &drift(content("drifted")), at(1));
+    assert_eq!((task.state, task.revision), (State::Submitted, 2));
+    assert_eq!((task.execution.clone(), task.basis.clone()), (None, None));
+    assert_eq!(task.content.digest, content("drifted").digest);
+    let task = world.step(&task, &worker(), &Command::OpenReview, at(2));
+    assert_eq!(task.state, State::Reviewing, "the old votes were about another effect");
+}
+
+#[test]
+fn finish_needs_a_begin() {
+    let world = world();
+    let finish = Command::FinishApply { hold: HOLD };
+    let early = world.decide(&world.applying(at(0)), &agent(), &finish, at(1));
+    assert_eq!(early, Err(Refusal::NotBegun));
+    let task = world.step(&world.begun(at(0)), &agent(), &finish, at(1));
+    assert_eq!((task.state, task.execution), (State::Completed, None));
+    let raced = aborted(&world, &world.begun(at(0)));
+    let task = world.step(&raced, &agent(), &finish, at(2));
+    assert_eq!(task.state, State::Completed, "what happened has happened");
+}
+
+#[test]
+fn a_clean_failure_goes_back_with_growing_patience_until_attempts_run_out() {
+    let world = world();
+    for remains in [Remains::Nothing, Remains::RolledBack] {
+        let mut waits = Vec::new();
+        for attempts in 1..=APPLY_ATTEMPTS_MAX {
+            let task = Task { attempts, ..world.begun(at(0)) };
+            let decision = world.decide(&task, &agent(), &fail(remains), at(100)).unwrap();
+            let wait = decision.writes.iter().find_map(|write| match write {
+                Write::NotBefore(until) => Some(until.since(at(100)).as_secs()),
+                _ => None,
+            });
+            let is_last = attempts == APPLY_ATTEMPTS_MAX;
+            let to = if is_last { State::Failed } else { State::Approved };
+            assert_eq!(decision.to, To::State(to), "{attempts}");
+            let event = if is_last { EventKind::TaskFailed } else { EventKind::TaskRequeued };
+            assert_eq!(decision.events, [event]);
+            waits.extend(wait);
+        }
+        assert_eq!(waits, [5, 10, 20, 40]);
+    }
+}
+
+#[test]
+fn a_failure_that_left_something_changed_is_final() {
+    let world = world();
+    let task = world.step(&world.begun(at(0)), &agent(), &fail(Remains::Changed), at(1));
+    assert_eq!((task.state, task.execution), (State::Failed, None));
+}
+
+#[test]
+fn an_abort_ends_in_cancelled_if_nothing_had_begun_and_in_failed_if_it_had() {
+    let world = world();
+    let unbegun = aborted(&world, &world.applying(at(0)));
+    for remains in [Remains::Nothing, Remains::RolledBack, Remains::Changed] {
+        let task = world.step(&unbegun, &agent(), &fail(remains), at(2));
+        assert_eq!((task.state, task.basis), (State::Cancelled, None));
+    }
+    let task = world.step(&unbegun, &worker(), &Command::RequeueApply, at(2));
+    assert_eq!(
+        (task.state, task.execution),
+        (State::Cancelled, None),
+        "an abort forbids a requeue"
+    );
+    let begun = aborted(&world, &world.begun(at(0)));
+    for remains in [Remains::Nothing, Remains::RolledBack, Remains::Changed] {
+        let task = world.step(&begun, &agent(), &fail(remains), at(2));
+        assert_eq!(task.state, State::Failed);
+    }
+}
+
+#[test]
+fn requeue_is_for_a_fenced_holder_that_never_began() {
+    let mut world = world();
+    let applying = world.applying(at(0));
+    let task = world.step(&applying, &worker(), &Command::RequeueApply, at(1));
+    assert_eq!((task.state, task.execution.clone()), (State::Approved, None));
+    assert_eq!(task.basis, Some(Basis::Quorum));
+    let begun = world.begun(at(0));
+    let refused = world.decide(&begun, &worker(), &Command::RequeueApply, at(1));
+    assert_eq!(refused, Err(Refusal::AlreadyBegun { at: at(0) }));
+    world.hold_is_fenced = false;
+    let refused = world.decide(&applying, &worker(), &Command::RequeueApply, at(1));
+    assert_eq!(refused, Err(Refusal::HolderMayLive));
+}
+
+#[test]
+fn a_holder_lost_after_begin_leaves_an_unknown() {
+    let mut world = world();
+    let begun = world.begun(at(0));
+    let lose = Command::LoseApply;
+    let early = world.decide(&world.applying(at(0)), &worker(), &lose, at(1));
+    assert_eq!(early, Err(Refusal::NotBegun));
+    let task = world.step(&begun, &worker(), &lose, at(1));
+    assert_eq!(task.state, State::Unknown);
+    assert!(task.execution.is_some(), "kept for whoever reconciles");
+    world.hold_is_over = false;
+    let alive = world.decide(&begun, &worker(), &lose, at(1));
+    assert_eq!(alive, Err(Refusal::HolderMayLive));
+}
+
+#[test]
+fn a_late_report_is_evidence_and_changes_nothing() {
+    let world = world();
+    let task = world.unknown(at(0));
+    for (command, remains) in [
+        (Command::FinishApply { hold: HOLD }, None),
+        (fail(Remains::RolledBack), Some(Remains::RolledBack)),
+    ] {
+        let decision = world.decide(&task, &agent(), &command, at(1)).unwrap();
+        assert_eq!(decision.to, To::State(State::Unknown));
+        assert_eq!(decision.writes, [Write::LateReport { remains }]);
+    }
+}
+
+#[test]
+fn reconcile_says_what_was_found_and_why() {
+    let mut world = world();
+    world.resource_owners = [CAROL].into();
+    let task = world.unknown(at(0));
+    let reconcile = |found, reason: &str| Command::Reconcile { found, reason: reason.to_owned() };
+    for (found, state) in [
+        (Found::Completed, State::Completed),
+        (Found::Failed, State::Failed),
+        (Found::NotApplied, State::Approved),
+    ] {
+        for by in [ADMIN, CAROL] {
+            let task = world.step(&task, &user(by), &reconcile(found, "looked"), at(1));
+            assert_eq!((task.state, task.execution), (state, None));
+        }
+    }
+    let silent = world.decide(&task, &user(ADMIN), &reconcile(Found::Failed, ""), at(1));
+    assert_eq!(silent, Err(Refusal::ReasonRequired));
+    let outsider = world.decide(&task, &user(ALICE), &reconcile(Found::Failed, "x"), at(1));
+    assert!(matches!(outsider, Err(Refusal::Denied(_))));
+    for (fenced, delay_over) in [(false, true), (true, false)] {
+        world.hold_is_fenced = fenced;
+        world.lock_delay_is_over = delay_over;
+        let again = world.decide(&task, &user(ADMIN), &reconcile(Found::NotApplied, "x"), at(1));
+        assert_eq!(again, Err(Refusal::HolderMayLive));
+        let done = world.decide(&task, &user(ADMIN), &reconcile(Found::Completed, "x"), at(1));
+        assert!(done.is_ok());
+    }
+}
+
+#[test]
+fn retry_goes_as_far_as_the_approval_still_reaches() {
+    let mut world = world();
+    let failed = world.step(&world.begun(at(0)), &agent(), &fail(Remains::Changed), at(1));
+    let task = world.step(&failed, &user(AUTHOR), &Command::Retry, at(2));
+    assert_eq!((task.state, task.attempts), (State::Approved, 0));
+    assert_eq!(task.basis, Some(Basis::Quorum));
+    world.edit(ALICE, |person| person.active = false);
+    let task = world.step(&failed, &user(AUTHOR), &Command::Retry, at(2));
+    assert_eq!((task.state, task.attempts, task.basis), (State::Submitted, 0, None));
+}
+
+#[test]
+fn only_the_holder_reports() {
+    let world = world();
+    let begun = world.begun(at(0));
+    let other = Actor::Agent { id: AgentId::from_u128(2), on_behalf_of: AUTHOR };
+    for actor in [other, worker(), user(ADMIN)] {
+        let refused = world.decide(&begun, &actor, &Command::FinishApply { hold: HOLD }, at(1));
+        assert!(matches!(refused, Err(Refusal::Denied(_))), "{actor:?}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_revoked_or_whose_person_left_does_nothing() {
+    let base = world();
+    let task = base.approved(at(0));
+    let mut revoked = base.clone();
+    revoked.agent.is_active = false;
+    let mut left = base.clone();
+    left.edit(AUTHOR, |person| person.active = false);
+    for world in [revoked, left] {
+        let refused = world.decide(&task, &agent(), &start(), at(1));
+        assert!(matches!(refused, Err(Refusal::Denied(_))), "{refused:?}");
+    }
+}

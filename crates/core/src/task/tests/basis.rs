@@ -1,0 +1,235 @@
+//! The basis is asked again at the permit: rules, roles and effects of now, not of then.
+
+use crate::approval::Answer;
+use crate::change::Origin;
+use crate::policy::{AutoApproval, AutoApprove, Document};
+use crate::risk::Score;
+use crate::samples::*;
+use crate::task::*;
+
+fn start() -> Command {
+    Command::StartApply { hold: HOLD }
+}
+
+fn lost(world: &World, task: &Task, seconds: i64) -> Option<BasisLost> {
+    match world.decide(task, &agent(), &start(), at(seconds)) {
+        Err(Refusal::BasisLost(lost)) => Some(lost),
+        Err(refusal) => panic!("{refusal}"),
+        Ok(_) => None,
+    }
+}
+
+fn reopens(world: &World, task: &Task, seconds: i64) -> bool {
+    let command = Command::ReopenReview(Reopen::BasisLost);
+    match world.decide(task, &worker(), &command, at(seconds)) {
+        Ok(decision) => {
+            let next = task.after(&decision, at(seconds)).unwrap();
+            assert_eq!((next.state, next.basis), (State::Submitted, None));
+            true
+        }
+        Err(Refusal::BasisStands { .. }) => false,
+        Err(refusal) => panic!("{refusal}"),
+    }
+}
+
+#[test]
+fn policy_weakened_mid_review_does_not_help() {
+    let mut world = World::new([two_dbas()]);
+    let task = world.reviewing(at(0));
+    let weak = Document { require: vec![group(&["dba"], &[], 1)], ..two_dbas() };
+    world.current = vec![policy(1, 2, weak)];
+    let task = world.step(&task, &user(ALICE), &yes(&task), at(1));
+    assert_eq!(task.state, State::Reviewing, "the pinned version still asks for two");
+    let task = world.step(&task, &user(BOB), &yes(&task), at(2));
+    assert_eq!(task.state, State::Approved);
+    assert_eq!(lost(&world, &task, 3), None);
+}
+
+#[test]
+fn policy_tightened_after_approval_sends_it_back() {
+    let mut world = World::new([two_dbas()]);
+    let task = world.approved(at(0));
+    assert!(!reopens(&world, &task, 1));
+    let both = vec![group(&["dba"], &[], 2), group(&["security"], &[], 1)];
+    world.current = vec![policy(1, 2, Document { require: both, ..two_dbas() })];
+    assert_eq!(lost(&world, &task, 1), Some(BasisLost::QuorumShort { missing: 1 }));
+    assert!(reopens(&world, &task, 1));
+    let command = Command::ReopenReview(Reopen::BasisLost);
+    let task = world.step(&task, &worker(), &command, at(1));
+    let task = world.step(&task, &worker(), &Command::OpenReview, at(1));
+    assert_eq!(task.state, State::Reviewing);
+    let task = world.step(&task, &user(CAROL), &yes(&task), at(2));
+    assert_eq!(task.state, State::Approved, "the votes on this effect still count");
+}
+
+#[test]
+fn each_version_of_a_policy_is_met_on_its_own() {
+    // Met together, the two versions would ask for three humans.
+    let mut world = World::new([two_dbas()]);
+    world.current =
+        vec![policy(1, 2, Document { require: vec![group(&["reviewer"], &[], 1)], ..two_dbas() })];
+    let task = world.approved(at(0));
+    assert_eq!(lost(&world, &task, 1), None);
+}
+
+#[test]
+fn missing_pins_are_never_read_as_no_rules() {
+    let mut world = World::new([two_dbas()]);
+    let submitted = world.submitted(at(0));
+    let approved = world.approved(at(0));
+    world.pinned.clear();
+    for (task, actor, command) in [
+        (&submitted, worker(), Command::OpenReview),
+        (&submitted, worker(), Command::AutoApprove),
+        (&approved, agent(), start()),
+    ] {
+        assert_eq!(world.decide(task, &actor, &command, at(1)), Err(Refusal::PinsMissing));
+    }
+}
+
+#[test]
+fn a_role_lost_between_vote_and_apply_takes_the_basis_away() {
+    let mut world = World::new([two_dbas()]);
+    let task = world.approved(at(0));
+    world.edit(ALICE, |person| person.roles = roles(&["reviewer"]));
+    assert_eq!(lost(&world, &task, 1), Some(BasisLost::QuorumShort { missing: 1 }));
+}
+
+#[test]
+fn an_alias_found_later_makes_two_votes_one() {
+    let mut world = World::new([two_dbas()]);
+    let task = world.approved(at(0));
+    world.edit(ALICE, |person| person.aliases = [BOB].into());
+    assert_eq!(lost(&world, &task, 1), Some(BasisLost::QuorumShort { missing: 1 }));
+}
+
+#[test]
+fn an_approval_is_good_until_the_vote_that_completes_it_runs_out() {
+    let document = Document { approval_valid_for: hours(1), ..two_dbas() };
+    let mut world = World::new([document]);
+    world.edit(CAROL, |person| person.roles = roles(&["dba"]));
+    let task = world.reviewing(at(0));
+    let task = world.step(&task, &user(ALICE), &yes(&task), at(0));
+    let task = world.step(&task, &user(BOB), &yes(&task), at(100));
+    let last = 3600;
+    assert_eq!(lost(&world, &task, last - 1), None);
+    assert_eq!(lost(&world, &task, last), Some(BasisLost::QuorumShort { missing: 1 }));
+    let facts_of = worker();
+    let facts = world.facts(&facts_of);
+    let rules = Rules::of(&task, &facts, at(200));
+    let until = |task: &Task| Agreement::of(task, &facts, &rules, at(200)).valid_until;
+    assert_eq!(until(&task), Some(at(last)));
+    // A third, later yes makes the oldest one unnecessary.
+    let mut task = task;
+    let mut third = task.votes[1].clone();
+    (third.voter, third.at, third.places) = (CAROL, at(150), [CAROL].into());
+    task.votes.push(third);
+    assert_eq!(until(&task), Some(at(100 + last)));
+}
+
+#[test]
+fn expire_waits_for_the_end_of_the_approval() {
+    let document = Document { approval_valid_for: hours(1), ..two_dbas() };
+    let world = World::new([document]);
+    let task = world.approved(at(0));
+    let expire = |seconds| world.decide(&task, &worker(), &Command::Expire, at(seconds));
+    assert_eq!(expire(3599), Err(Refusal::NotDue { at: at(3600) }));
+    assert_eq!(expire(3600).unwrap().to, To::State(State::Expired));
+}
+
+#[test]
+fn expire_is_no_answer_to_a_basis_that_was_lost_otherwise() {
+    let mut world = World::new([two_dbas()]);
+    let task = world.approved(at(0));
+    world.edit(ALICE, |person| person.active = false);
+    let refused = world.decide(&task, &worker(), &Command::Expire, at(1));
+    assert_eq!(refused, Err(Refusal::BasisLost(BasisLost::QuorumShort { missing: 1 })));
+}
+
+fn risky(points: u8) -> Content {
+    let mut content = content("first");
+    content.subject.risk = Score::new(points);
+    content
+}
+
+#[test]
+fn an_auto_clause_is_a_basis_while_it_is_true() {
+    let mut world = World::new([passes_below(50)]);
+    let submitted = world.submitted(at(0));
+    let task = world.step(&submitted, &worker(), &Command::AutoApprove, at(10));
+    let Some(Basis::AutoClause { clauses, approved_at }) = task.basis.clone() else {
+        panic!("{:?}", task.basis)
+    };
+    assert_eq!((clauses, approved_at), (world.pins(), at(10)));
+    assert_eq!(lost(&world, &task, 20), None);
+    let riskier = Task { content: risky(50), ..task.clone() };
+    assert_eq!(lost(&world, &riskier, 20), Some(BasisLost::ClauseGone));
+    world.current = vec![policy(1, 2, two_dbas())];
+    assert_eq!(lost(&world, &task, 20), Some(BasisLost::ClauseGone), "the current one forbids");
+    world.current = world.pinned.clone();
+    let week = 7 * 24 * 3600 + 10;
+    assert_eq!(lost(&world, &task, week - 1), None);
+    assert_eq!(lost(&world, &task, week), Some(BasisLost::RunOut { until: at(week) }));
+}
+
+#[test]
+fn auto_approval_needs_a_clause_in_every_policy() {
+    let world = World::new([passes_below(50), two_dbas()]);
+    let task = world.submitted(at(0));
+    let refused = world.decide(&task, &worker(), &Command::AutoApprove, at(0));
+    assert!(matches!(refused, Err(Refusal::AutoApprovalRefused { .. })), "{refused:?}");
+    let world = World::new([]);
+    let task = world.submitted(at(0));
+    let refused = world.decide(&task, &worker(), &Command::AutoApprove, at(0));
+    assert!(matches!(refused, Err(Refusal::AutoApprovalRefused { .. })), "no policy, no clause");
+}
+
+#[test]
+fn declared_effect_is_never_auto_approved_unless_a_policy_accepts_it() {
+    for accepts in [false, true] {
+        let mut document = passes_below(50);
+        document.auto_approve_if = document
+            .auto_approve_if
+            .map(|clause| AutoApprove { accept_declared_effect: accepts, ..clause });
+        let world = World::new([document]);
+        let mut task = world.submitted(at(0));
+        task.content.subject.origin = Origin::Declared;
+        let answer = world.decide(&task, &worker(), &Command::AutoApprove, at(0));
+        assert_eq!(answer.is_ok(), accepts, "{answer:?}");
+        let facts_of = worker();
+        let rules = Rules::of(&task, &world.facts(&facts_of), at(0));
+        let is_allowed = matches!(rules.all()[0].auto_approve, AutoApproval::Allowed { .. });
+        assert_eq!(is_allowed, accepts);
+    }
+}
+
+#[test]
+fn a_task_without_a_basis_is_never_applied() {
+    let world = World::new([two_dbas()]);
+    let task = Task { basis: None, ..world.approved(at(0)) };
+    assert_eq!(lost(&world, &task, 1), Some(BasisLost::NoBasis));
+}
+
+#[test]
+fn a_drifted_effect_reopens_the_review_with_the_new_content() {
+    let world = World::new([two_dbas()]);
+    let task = world.approved(at(0));
+    let reopen = |content| Command::ReopenReview(Reopen::EffectDrifted { content });
+    let same = world.decide(&task, &worker(), &reopen(content("first")), at(1));
+    assert_eq!(same, Err(Refusal::NotDrifted));
+    let task = world.step(&task, &worker(), &reopen(content("drifted")), at(1));
+    assert_eq!((task.state, task.revision), (State::Submitted, 2));
+    assert_eq!(task.content.digest, content("drifted").digest);
+    let task = world.step(&task, &worker(), &Command::OpenReview, at(2));
+    assert_eq!(task.state, State::Reviewing, "nobody has agreed to this effect");
+}
+
+#[test]
+fn a_rejection_among_the_votes_does_not_count_as_a_yes() {
+    let mut document = two_dbas();
+    document.reject_threshold = 2;
+    let world = World::new([document]);
+    let mut task = world.approved(at(0));
+    task.votes[0].answer = Answer::Reject;
+    assert_eq!(lost(&world, &task, 1), Some(BasisLost::QuorumShort { missing: 1 }));
+}

@@ -1,0 +1,179 @@
+//! Override: two admins, one effect, one hour, and a review afterwards.
+
+use crate::approval::Seen;
+use crate::change::Digest;
+use crate::event::EventKind;
+use crate::ids::UserId;
+use crate::samples::*;
+use crate::task::*;
+
+fn ask(ticket: &str, reason: &str) -> Command {
+    Command::Override { ticket: ticket.to_owned(), reason: reason.to_owned() }
+}
+
+fn asked(world: &World, task: &Task) -> Task {
+    world.step(task, &user(ADMIN), &ask("INC-7", "the site is down"), at(0))
+}
+
+fn confirm(task: &Task) -> Command {
+    Command::ConfirmOverride { seen: seen(task) }
+}
+
+const HOUR: i64 = 3600;
+
+#[test]
+fn two_admins_let_one_effect_pass_for_an_hour_and_owe_a_review() {
+    let world = World::new([two_dbas()]);
+    for task in [world.submitted(at(0)), world.reviewing(at(0))] {
+        let state = task.state;
+        let task = asked(&world, &task);
+        assert_eq!(task.state, state, "asking changes nothing");
+        let decision =
+            world.decide(&task, &user(SECOND_ADMIN), &confirm(&task), at(HOUR - 1)).unwrap();
+        let due_at = at(HOUR - 1).plus(hours(24));
+        assert!(decision.writes.contains(&Write::OpenAfterReview { due_at }));
+        assert_eq!(decision.events, [EventKind::OverrideConfirmed, EventKind::TaskApproved]);
+        let task = task.after(&decision, at(HOUR - 1)).unwrap();
+        assert_eq!((task.state, task.basis.clone()), (State::Approved, Some(Basis::Override)));
+        let start = Command::StartApply { hold: HOLD };
+        assert!(world.decide(&task, &agent(), &start, at(2 * HOUR - 2)).is_ok());
+        let over = world.decide(&task, &agent(), &start, at(2 * HOUR - 1));
+        let until = at(2 * HOUR - 1);
+        assert_eq!(over, Err(Refusal::BasisLost(BasisLost::RunOut { until })));
+        let expire = |seconds| world.decide(&task, &worker(), &Command::Expire, at(seconds));
+        assert_eq!(expire(2 * HOUR - 2), Err(Refusal::NotDue { at: until }));
+        assert_eq!(expire(2 * HOUR - 1).unwrap().to, To::State(State::Expired));
+    }
+}
+
+#[test]
+fn the_asking_admin_cannot_confirm_under_any_account() {
+    let mut world = World::new([two_dbas()]);
+    let task = asked(&world, &world.reviewing(at(0)));
+    let same = world.decide(&task, &user(ADMIN), &confirm(&task), at(1));
+    assert!(matches!(same, Err(Refusal::Denied(_))), "{same:?}");
+    world.edit(SECOND_ADMIN, |person| person.aliases = [ADMIN].into());
+    let alias = world.decide(&task, &user(SECOND_ADMIN), &confirm(&task), at(1));
+    assert!(matches!(alias, Err(Refusal::Denied(_))), "{alias:?}");
+    let second = user(SECOND_ADMIN);
+    let rule = break_glass::confirm(&task, seen(&task), &world.facts(&second), at(1));
+    assert_eq!(rule, Err(Refusal::SameAdmin { asked_by: ADMIN }), "the rule says so as well");
+}
+
+#[test]
+fn nobody_with_a_part_in_the_change_confirms_it() {
+    let world = World::new([two_dbas()]);
+    let mut task = asked(&world, &world.reviewing(at(0)));
+    task.involvement.editors.insert(SECOND_ADMIN);
+    let refused = world.decide(&task, &user(SECOND_ADMIN), &confirm(&task), at(1));
+    assert!(matches!(refused, Err(Refusal::SelfApproval(_))), "{refused:?}");
+}
+
+#[test]
+fn only_admins_override() {
+    let world = World::new([two_dbas()]);
+    let task = world.reviewing(at(0));
+    for actor in [user(ALICE), user(AUTHOR), agent(), worker()] {
+        let refused = world.decide(&task, &actor, &ask("INC-7", "now"), at(1));
+        assert!(matches!(refused, Err(Refusal::Denied(_))), "{actor:?}");
+        let open = asked(&world, &task);
+        let refused = world.decide(&open, &actor, &confirm(&open), at(1));
+        let is_refused = matches!(refused, Err(Refusal::Denied(_) | Refusal::SelfApproval(_)));
+        assert!(is_refused, "{actor:?}");
+    }
+}
+
+#[test]
+fn a_ticket_and_a_reason_are_required() {
+    let world = World::new([two_dbas()]);
+    let task = world.reviewing(at(0));
+    let refused = |ticket, reason| {
+        world.decide(&task, &user(ADMIN), &ask(ticket, reason), at(1)).unwrap_err()
+    };
+    assert_eq!(refused(" ", "why"), Refusal::TicketRequired);
+    assert_eq!(refused("INC-7", " "), Refusal::ReasonRequired);
+}
+
+#[test]
+fn an_override_lapses_unconfirmed_after_an_hour() {
+    let world = World::new([two_dbas()]);
+    let task = asked(&world, &world.reviewing(at(0)));
+    let late = world.decide(&task, &user(SECOND_ADMIN), &confirm(&task), at(HOUR));
+    assert_eq!(late, Err(Refusal::OverrideLapsed { at: at(HOUR) }));
+    let lapse = |seconds| world.decide(&task, &worker(), &Command::LapseOverride, at(seconds));
+    assert_eq!(lapse(HOUR - 1), Err(Refusal::NotDue { at: at(HOUR) }));
+    let lapsed = task.after(&lapse(HOUR).unwrap(), at(HOUR)).unwrap();
+    assert_eq!((lapsed.state, lapsed.break_glass.clone()), (State::Reviewing, None));
+    let gone = world.decide(&lapsed, &worker(), &Command::LapseOverride, at(HOUR));
+    assert_eq!(gone, Err(Refusal::OverrideNotAsked));
+}
+
+#[test]
+fn one_override_is_open_at_a_time() {
+    let world = World::new([two_dbas()]);
+    let task = asked(&world, &world.reviewing(at(0)));
+    let again = |seconds| world.decide(&task, &user(SECOND_ADMIN), &ask("B", "b"), at(seconds));
+    let open = Refusal::OverrideOpen { asked_by: ADMIN, confirm_before: at(HOUR) };
+    assert_eq!(again(HOUR - 1), Err(open));
+    assert!(again(HOUR).is_ok(), "the first has lapsed");
+}
+
+#[test]
+fn an_override_covers_the_effect_that_was_asked_about_and_no_other() {
+    let world = World::new([two_dbas()]);
+    let task = asked(&world, &world.reviewing(at(0)));
+    let other = Seen { digest: Digest::of(b"x"), ..seen(&task) };
+    let command = Command::ConfirmOverride { seen: other };
+    let refused = world.decide(&task, &user(SECOND_ADMIN), &command, at(1));
+    assert!(matches!(refused, Err(Refusal::StaleRevision { .. })));
+    let amend = Command::Amend { content: content("other") };
+    let amended = world.step(&task, &user(AUTHOR), &amend, at(1));
+    let refused = world.decide(&amended, &user(SECOND_ADMIN), &confirm(&amended), at(2));
+    assert_eq!(refused, Err(Refusal::OverrideNotAsked));
+    let lapse = world.decide(&amended, &worker(), &Command::LapseOverride, at(2));
+    assert!(lapse.is_ok(), "what was asked about is gone");
+}
+
+#[test]
+fn an_override_stands_only_while_both_admins_do() {
+    let base = World::new([two_dbas()]);
+    let task = asked(&base, &base.reviewing(at(0)));
+    let task = base.step(&task, &user(SECOND_ADMIN), &confirm(&task), at(1));
+    let start = |world: &World, task: &Task| {
+        world.decide(task, &agent(), &Command::StartApply { hold: HOLD }, at(2)).err()
+    };
+    let gone = Some(Refusal::BasisLost(BasisLost::OverrideAdminGone));
+    for admin in [ADMIN, SECOND_ADMIN] {
+        let mut world = base.clone();
+        world.edit(admin, |person| person.active = false);
+        assert_eq!(start(&world, &task), gone);
+        let mut world = base.clone();
+        world.edit(admin, |person| person.roles = roles(&["reviewer"]));
+        assert_eq!(start(&world, &task), gone);
+    }
+    let mut linked = base.clone();
+    linked.edit(ADMIN, |person| person.aliases = [SECOND_ADMIN].into());
+    assert_eq!(start(&linked, &task), gone);
+    let unconfirmed = |change: fn(&mut Task)| {
+        let mut task = task.clone();
+        change(&mut task);
+        start(&base, &task)
+    };
+    let lost = Some(Refusal::BasisLost(BasisLost::NotOverridden));
+    assert_eq!(unconfirmed(|task| task.break_glass = None), lost);
+    assert_eq!(unconfirmed(|task| task.revision = 9), lost);
+    assert_eq!(unconfirmed(|task| task.content = content("other")), lost);
+    assert_eq!(unconfirmed(|task| task.break_glass.as_mut().unwrap().confirmed = None), lost);
+    assert_eq!(unconfirmed(|_| {}), None);
+}
+
+#[test]
+fn an_admin_who_wrote_it_may_ask_but_then_another_confirms() {
+    let mut world = World::new([two_dbas()]);
+    world.edit(AUTHOR, |person| person.roles = roles(&["author", "admin"]));
+    let task = world.reviewing(at(0));
+    let open = world.step(&task, &user(AUTHOR), &ask("INC-1", "urgent"), at(0));
+    let asked_by: UserId = open.break_glass.as_ref().unwrap().asked_by;
+    assert_eq!(asked_by, AUTHOR);
+    assert!(world.decide(&open, &user(ADMIN), &confirm(&open), at(1)).is_ok());
+}

@@ -1,0 +1,120 @@
+//! Explain: which gates are closed, with evidence and the way to open each.
+
+use crate::freeze::{Freeze, Scope};
+use crate::ids::{FreezeId, TaskId};
+use crate::policy::Document;
+use crate::samples::*;
+use crate::task::*;
+
+fn closed(world: &World, task: &Task, seconds: i64) -> Vec<GateName> {
+    let actor = worker();
+    let explanation = explain(task, &world.facts(&actor), at(seconds));
+    assert!(explanation.gates.iter().all(|gate| !gate.evidence.is_empty()));
+    for gate in &explanation.gates {
+        assert_eq!(gate.opens_with.is_some(), !gate.is_open, "{gate:?}");
+    }
+    explanation.closed().map(|gate| gate.name).collect()
+}
+
+fn evidence(world: &World, task: &Task, seconds: i64, name: GateName) -> String {
+    let actor = worker();
+    let explanation = explain(task, &world.facts(&actor), at(seconds));
+    explanation.gates.into_iter().find(|gate| gate.name == name).unwrap().evidence
+}
+
+#[test]
+fn gates_open_one_after_the_other() {
+    let world = World::new([two_dbas()]);
+    let draft = draft();
+    assert_eq!(closed(&world, &draft, 1), [GateName::Submitted, GateName::Approval]);
+    let task = world.reviewing(at(0));
+    assert_eq!(closed(&world, &task, 1), [GateName::Approval]);
+    let text = evidence(&world, &task, 1, GateName::Approval);
+    assert_eq!(text, "2 more approval(s) are needed; 0 rejection(s) stand");
+    assert_eq!(closed(&world, &world.approved(at(0)), 1), []);
+}
+
+#[test]
+fn explain_agrees_with_the_permit() {
+    let base = World::new([two_dbas()]);
+    let mut frozen = base.clone();
+    frozen.freezes = vec![Freeze {
+        id: FreezeId::from_u128(1),
+        scope: Scope::Tenant,
+        reason: "incident 9".to_owned(),
+        set_by: ADMIN,
+        ends_at: Some(at(99)),
+    }];
+    let mut full = base.clone();
+    full.has_capacity = false;
+    let mut blocked = base.clone();
+    let resource = "database:prod-db-01".parse().unwrap();
+    blocked.blocked = vec![Blocked { resource, by: TaskId::from_u128(9) }];
+    let mut weaker = base.clone();
+    weaker.edit(ALICE, |person| person.active = false);
+    let task = base.approved(at(0));
+    for (world, gate) in [
+        (&frozen, GateName::Freeze),
+        (&full, GateName::Capacity),
+        (&blocked, GateName::Locks),
+        (&weaker, GateName::Approval),
+    ] {
+        assert!(closed(world, &task, 1).contains(&gate), "{gate:?}");
+        let start = Command::StartApply { hold: HOLD };
+        assert!(world.decide(&task, &agent(), &start, at(1)).is_err());
+    }
+    let text = evidence(&frozen, &task, 1, GateName::Freeze);
+    assert!(text.contains("incident 9") && text.contains("until 1970"), "{text}");
+    let text = evidence(&blocked, &task, 1, GateName::Locks);
+    assert!(text.starts_with("database:prod-db-01 is held by task_"), "{text}");
+}
+
+#[test]
+fn an_override_that_ran_out_closes_the_window() {
+    let world = World::new([two_dbas()]);
+    let mut task = world.reviewing(at(0));
+    let ask = Command::Override { ticket: "INC".to_owned(), reason: "down".to_owned() };
+    task = world.step(&task, &user(ADMIN), &ask, at(0));
+    let confirm = Command::ConfirmOverride { seen: seen(&task) };
+    task = world.step(&task, &user(SECOND_ADMIN), &confirm, at(0));
+    assert_eq!(closed(&world, &task, 3599), []);
+    assert_eq!(closed(&world, &task, 3600), [GateName::Window]);
+}
+
+#[test]
+fn a_group_nobody_can_meet_is_named() {
+    let world = World::new([Document { require: vec![group(&["dba"], &[], 3)], ..two_dbas() }]);
+    let task = world.reviewing(at(0));
+    assert!(closed(&world, &task, 1).contains(&GateName::Policy));
+    let text = evidence(&world, &task, 1, GateName::Policy);
+    assert_eq!(text, "a group of dba needs 3, and only 2 eligible reviewer(s) exist");
+}
+
+#[test]
+fn the_rules_are_told_in_words() {
+    let world = World::new([]);
+    let text = evidence(&world, &world.reviewing(at(0)), 1, GateName::Policy);
+    assert_eq!(text, "no policy matches, so the default asks for 1 of admin or reviewer");
+    let named = Document { require: vec![group(&[], &[CAROL], 1)], ..two_dbas() };
+    let world = World::new([two_dbas(), named]);
+    let text = evidence(&world, &world.reviewing(at(0)), 1, GateName::Policy);
+    assert!(text.starts_with("2 policies ask for"), "{text}");
+    assert!(text.contains("2 of dba") && text.contains(&format!("1 of {CAROL}")), "{text}");
+    let world = World::new([two_dbas()]);
+    let text = evidence(&world, &world.reviewing(at(0)), 1, GateName::Policy);
+    assert_eq!(text, "1 policy asks for 2 of dba");
+}
+
+#[test]
+fn explain_says_who_may_answer_and_who_may_not() {
+    let mut world = World::new([two_dbas()]);
+    world.edit(AUTHOR, |person| person.roles = roles(&["author", "dba"]));
+    let task = world.reviewing(at(0));
+    let actor = worker();
+    let explanation = explain(&task, &world.facts(&actor), at(1));
+    let may: Vec<_> =
+        explanation.assignment.requests.iter().map(|request| request.reviewer).collect();
+    assert_eq!(may, [ALICE, BOB]);
+    let groups = &explanation.assignment.groups[0];
+    assert!(groups[0].excluded.contains_key(&AUTHOR));
+}

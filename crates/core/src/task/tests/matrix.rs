@@ -1,0 +1,293 @@
+//! Every state × every command, against a table written by hand and not made from `MOVES`.
+
+use crate::actor::Actor;
+use crate::approval::Answer;
+use crate::ids::AgentId;
+use crate::policy::{Document, EscalationAction, EscalationStep};
+use crate::samples::*;
+use crate::task::*;
+use crate::time::Timestamp;
+
+/// Columns: DRAFT, SUBMITTED, REVIEWING, APPROVED, APPLYING, COMPLETED, REJECTED, CANCELLED,
+/// FAILED, UNKNOWN, EXPIRED. A cell names every state the command may lead to (by its column
+/// letter), `*` for a note that changes nothing, `x` for deletion, `n` for a new draft, `.` for
+/// a refusal.
+const EXPECTED: &str = "
+    |                 D   S   R   A   P   C   J   L   F   U   E
+    | create          .   .   .   .   .   .   .   .   .   .   .
+    | delete          x   .   .   .   .   .   .   .   .   .   .
+    | comment         .   .   R   A   P   C   J   L   F   U   E
+    | amend           D   S   S   S   .   .   .   .   .   .   .
+    | submit          S   .   .   .   .   .   .   .   .   .   .
+    | open_review     .   RA  .   .   .   .   .   .   .   .   .
+    | auto_approve    .   A   .   .   .   .   .   .   .   .   .
+    | approve         *   .   RA  *   *   *   *   *   *   *   *
+    | reject          *   .   RJ  *   *   *   *   *   *   *   *
+    | request_changes *   .   D   *   *   *   *   *   *   *   *
+    | withdraw_vote   .   .   R   .   .   .   .   .   .   .   .
+    | delegate        .   .   R   .   .   .   .   .   .   .   .
+    | escalate        .   .   R   .   .   .   .   .   .   .   .
+    | cancel          L   L   L   L   P   .   .   .   .   .   .
+    | expire          .   E   E   E   .   .   .   .   .   .   .
+    | reopen_review   .   .   .   S   .   .   .   .   .   .   .
+    | start_apply     .   .   .   P   .   .   .   .   .   .   .
+    | begin_apply     .   .   .   .   P   .   .   .   .   .   .
+    | drift_apply     .   .   .   .   S   .   .   .   .   .   .
+    | requeue_apply   .   .   .   .   AL  .   .   .   .   .   .
+    | finish_apply    .   .   .   .   C   .   .   .   .   *   .
+    | fail_apply      .   .   .   .   FAL .   .   .   .   *   .
+    | lose_apply      .   .   .   .   U   .   .   .   .   .   .
+    | reconcile       .   .   .   .   .   .   .   .   .   CFA .
+    | retry           .   .   .   .   .   .   .   .   AS  .   .
+    | resubmit        .   .   .   .   .   .   n   n   n   .   n
+    | override        .   S   R   .   .   .   .   .   .   .   .
+    | confirm_override .  A   A   .   .   .   .   .   .   .   .
+    | lapse_override  .   S   R   .   .   .   .   .   .   .   .
+";
+
+fn letter(state: State) -> char {
+    match state {
+        State::Draft => 'D',
+        State::Submitted => 'S',
+        State::Reviewing => 'R',
+        State::Approved => 'A',
+        State::Applying => 'P',
+        State::Completed => 'C',
+        State::Rejected => 'J',
+        State::Cancelled => 'L',
+        State::Failed => 'F',
+        State::Unknown => 'U',
+        State::Expired => 'E',
+    }
+}
+
+fn expected(command: CommandKind, state: State) -> String {
+    let column = State::ALL.iter().position(|known| *known == state).unwrap();
+    let row = EXPECTED
+        .lines()
+        .map(|line| line.trim().trim_start_matches('|').split_whitespace().collect::<Vec<_>>())
+        .find(|cells| cells.first() == Some(&command.as_str()))
+        .unwrap_or_else(|| panic!("{command} is missing in the table"));
+    row[column + 1].to_owned()
+}
+
+fn cell(command: CommandKind, state: State) -> String {
+    let Some(row) = find_move(command, state) else {
+        return ".".to_owned();
+    };
+    if row.weight == Weight::Evidence {
+        return "*".to_owned();
+    }
+    if row.to.is_empty() {
+        return letter(state).to_string();
+    }
+    row.to
+        .iter()
+        .map(|to| match to {
+            To::State(state) => letter(*state),
+            To::Gone => 'x',
+            To::NewDraft => 'n',
+        })
+        .collect()
+}
+
+#[test]
+fn every_state_and_command_of_moves_is_as_written_by_hand() {
+    for command in CommandKind::ALL {
+        for state in State::ALL {
+            let found = cell(*command, state);
+            assert_eq!(found, expected(*command, state), "{command} from {state}");
+        }
+    }
+}
+
+/// A task in the state, reached by commands wherever a command leads there.
+fn task_in(state: State, world: &World) -> Task {
+    let now = at(0);
+    match state {
+        State::Draft => {
+            // A draft that came back from a review, so that late answers have something to be.
+            let task = world.reviewing(now);
+            world.step(&task, &user(ALICE), &vote(&task, Answer::RequestChanges), now)
+        }
+        State::Submitted => world.submitted(now),
+        State::Reviewing => {
+            let task = world.reviewing(now);
+            world.step(&task, &user(ALICE), &yes(&task), now)
+        }
+        State::Approved => world.approved(now),
+        State::Applying => world.applying(now),
+        State::Completed => {
+            let finish = Command::FinishApply { hold: HOLD };
+            world.step(&world.begun(now), &agent(), &finish, now)
+        }
+        State::Rejected => {
+            let task = world.reviewing(now);
+            world.step(&task, &user(ALICE), &no(&task), now)
+        }
+        State::Cancelled => {
+            let task = world.reviewing(now);
+            world.step(&task, &user(AUTHOR), &Command::Cancel { reason: None }, now)
+        }
+        State::Failed => {
+            let fail = Command::FailApply { hold: HOLD, remains: Remains::Changed };
+            world.step(&world.begun(now), &agent(), &fail, now)
+        }
+        State::Unknown => world.unknown(now),
+        State::Expired => {
+            let late = now.plus(hours(50));
+            world.step(&world.reviewing(now), &worker(), &Command::Expire, late)
+        }
+    }
+}
+
+/// The command as somebody entitled would give it, and a moment at which its rule lets it pass.
+fn order(kind: CommandKind, task: &Task, world: &World) -> (Actor, Command, Timestamp) {
+    let later = at(0).plus(hours(24 * 30));
+    let reason = "because".to_owned();
+    let (actor, command) = match kind {
+        CommandKind::Create => (user(AUTHOR), Command::Create),
+        CommandKind::Delete => (user(AUTHOR), Command::Delete),
+        CommandKind::Comment => (user(STRANGER), Command::Comment { text: reason }),
+        CommandKind::Amend => (user(AUTHOR), Command::Amend { content: content("next") }),
+        CommandKind::Submit => {
+            let content = task.content.clone();
+            (user(AUTHOR), Command::Submit { content, pins: world.pins() })
+        }
+        CommandKind::OpenReview => (worker(), Command::OpenReview),
+        CommandKind::AutoApprove => (worker(), Command::AutoApprove),
+        CommandKind::Approve => (user(BOB), yes(task)),
+        CommandKind::Reject => (user(BOB), no(task)),
+        CommandKind::RequestChanges => (user(BOB), vote(task, Answer::RequestChanges)),
+        CommandKind::WithdrawVote => (user(ALICE), Command::WithdrawVote),
+        CommandKind::Delegate => (user(BOB), Command::Delegate { to: CAROL, reason: None }),
+        CommandKind::Escalate => return (worker(), Command::Escalate(Escalation::Step), later),
+        CommandKind::Cancel => (user(AUTHOR), Command::Cancel { reason: None }),
+        CommandKind::Expire => return (worker(), Command::Expire, later),
+        CommandKind::ReopenReview => {
+            let reopen = Reopen::EffectDrifted { content: content("drifted") };
+            (worker(), Command::ReopenReview(reopen))
+        }
+        CommandKind::StartApply => (agent(), Command::StartApply { hold: HOLD }),
+        CommandKind::BeginApply => (agent(), Command::BeginApply { hold: HOLD }),
+        CommandKind::DriftApply => {
+            (agent(), Command::DriftApply { hold: HOLD, content: content("drifted") })
+        }
+        CommandKind::RequeueApply => (worker(), Command::RequeueApply),
+        CommandKind::FinishApply => (agent(), Command::FinishApply { hold: HOLD }),
+        CommandKind::FailApply => {
+            (agent(), Command::FailApply { hold: HOLD, remains: Remains::Changed })
+        }
+        CommandKind::LoseApply => (worker(), Command::LoseApply),
+        CommandKind::Reconcile => {
+            (user(ADMIN), Command::Reconcile { found: Found::Completed, reason })
+        }
+        CommandKind::Retry => (user(AUTHOR), Command::Retry),
+        CommandKind::Resubmit => (user(AUTHOR), Command::Resubmit),
+        CommandKind::Override => {
+            (user(ADMIN), Command::Override { ticket: "INC-1".to_owned(), reason })
+        }
+        CommandKind::ConfirmOverride => {
+            (user(SECOND_ADMIN), Command::ConfirmOverride { seen: seen(task) })
+        }
+        CommandKind::LapseOverride => return (worker(), Command::LapseOverride, later),
+    };
+    (actor, command, at(0))
+}
+
+/// What a command needs to have happened before, besides the state.
+fn prepare(kind: CommandKind, task: Task, world: &World) -> Task {
+    let needs_override = matches!(kind, CommandKind::ConfirmOverride | CommandKind::LapseOverride);
+    let needs_begin = matches!(kind, CommandKind::FinishApply | CommandKind::LoseApply);
+    if needs_override && matches!(task.state, State::Submitted | State::Reviewing) {
+        let (actor, ask, now) = order(CommandKind::Override, &task, world);
+        return world.step(&task, &actor, &ask, now);
+    }
+    if needs_begin && task.state == State::Applying {
+        return world.begun(at(0));
+    }
+    task
+}
+
+/// One policy under which every command can have its turn.
+fn world() -> World {
+    let notify = EscalationAction::Notify { roles: roles(&["operator"]), people: [].into() };
+    World::new([Document {
+        auto_approve_if: passes_below(50).auto_approve_if,
+        escalation: vec![EscalationStep { after: hours(1), action: notify }],
+        ..two_dbas()
+    }])
+}
+
+#[test]
+fn every_state_and_command_is_decided_as_the_table_says() {
+    let world = world();
+    for kind in CommandKind::ALL {
+        for state in State::ALL {
+            let task = prepare(*kind, task_in(state, &world), &world);
+            assert_eq!(task.state, state, "the walk leads where it should");
+            let (actor, command, now) = order(*kind, &task, &world);
+            assert_eq!(command.kind(), *kind);
+            let answer = world.decide(&task, &actor, &command, now);
+            check(*kind, state, &expected(*kind, state), &task, answer);
+        }
+    }
+}
+
+/// Nobody in particular: a person with no role, somebody else's agent, a worker for what people
+/// do. Comments are open to every person of the tenant.
+#[test]
+fn every_state_and_command_is_closed_to_those_who_have_no_part_in_it() {
+    let world = World { agent: AgentFacts { is_active: true, is_capable: false }, ..world() };
+    let foreign = Actor::Agent { id: AgentId::from_u128(9), on_behalf_of: STRANGER };
+    for kind in CommandKind::ALL {
+        for state in State::ALL {
+            let task = prepare(*kind, task_in(state, &self::world()), &world);
+            if expected(*kind, state) == "." || *kind == CommandKind::Comment {
+                continue;
+            }
+            let (_, command, now) = order(*kind, &task, &world);
+            for actor in [user(STRANGER), foreign.clone()] {
+                let answer = world.decide(&task, &actor, &command, now);
+                assert!(
+                    matches!(answer, Err(Refusal::Denied(_))),
+                    "{kind} from {state} by {actor:?}: {answer:?}"
+                );
+            }
+        }
+    }
+}
+
+fn check(
+    kind: CommandKind,
+    state: State,
+    wanted: &str,
+    task: &Task,
+    answer: Result<Decision, Refusal>,
+) {
+    match (wanted, answer) {
+        (".", Err(Refusal::AlreadyExists)) => assert_eq!(kind, CommandKind::Create),
+        (".", Err(Refusal::WrongState { command, state: told, .. })) => {
+            assert_eq!((command, told), (kind, state));
+        }
+        (".", answer) => panic!("{kind} from {state} must be refused by state: {answer:?}"),
+        ("*", Ok(decision)) => {
+            assert_eq!(decision.to, To::State(state), "{kind} from {state} is a note only");
+            let before = Task { votes: Vec::new(), version: 0, ..task.clone() };
+            let after = task.after(&decision, task.since).unwrap();
+            assert!(after.votes.iter().skip(task.votes.len()).all(|vote| !vote.effectual));
+            assert_eq!(Task { votes: Vec::new(), version: 0, ..after }, before);
+        }
+        (letters, Ok(decision)) => {
+            let to = match decision.to {
+                To::State(state) => letter(state),
+                To::Gone => 'x',
+                To::NewDraft => 'n',
+            };
+            assert!(letters.contains(to), "{kind} from {state} led to {to}");
+            assert_eq!(decision.from, Some(state));
+            assert!(!decision.events.is_empty(), "{kind} from {state} tells nobody");
+        }
+        (_, Err(refusal)) => panic!("{kind} from {state} was refused: {refusal}"),
+    }
+}

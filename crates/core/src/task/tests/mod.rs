@@ -1,0 +1,11 @@
+//! The life of a task, rule by rule.
+
+mod apply;
+mod basis;
+mod break_glass;
+mod content;
+mod explain;
+mod matrix;
+mod model;
+mod review;
+mod voting;

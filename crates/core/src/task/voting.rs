@@ -1,0 +1,220 @@
+//! What reviewers do: answer, take an answer back, hand a request on. An answer names the
+//! revision and digest its author saw; one that comes too late is kept and never counted.
+
+use std::collections::BTreeSet;
+
+use super::decide::{Decision, Write};
+use super::{Agreement, Basis, Facts, Refusal, Rules, State, Task, content};
+use crate::approval::assignment::{Assignment, Request, assign};
+use crate::approval::delegation::Fault;
+use crate::approval::{Answer, Approval, Place, Route, Seen, Status, Vote};
+use crate::event::EventKind;
+use crate::ids::UserId;
+use crate::limits::DELEGATION_DEPTH_MAX;
+use crate::policy::DelegationRule;
+use crate::time::Timestamp;
+
+pub fn vote(
+    task: &Task,
+    answer: Answer,
+    seen: Seen,
+    reason: Option<&str>,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let voter = reviewer(task, answer, seen, reason, facts)?;
+    let rules = Rules::of(task, facts, now);
+    let assignment = assign(&rules.all(), &facts.situation(task, now));
+    let places = places_of(&assignment, voter)
+        .ok_or_else(|| Refusal::NotAsked { may_answer: may_answer(&assignment) })?;
+    let vote = Vote { places, ..ballot(task, voter, answer, reason, now) };
+    let agreement = Agreement::with(task, facts, &rules, Some(&vote), now);
+    let decision = match answer {
+        Answer::Approve => agree(task, voter, &agreement),
+        Answer::Reject => refuse(task, voter, agreement.rejections >= rules.reject_threshold()),
+        Answer::RequestChanges => send_back(task),
+    };
+    let mut decision = decision.tell(EventKind::ApprovalVoted);
+    decision.writes.insert(0, Write::Record(vote));
+    Ok(decision)
+}
+
+fn agree(task: &Task, voter: UserId, agreement: &Agreement) -> Decision {
+    let close = Write::CloseApproval { reviewer: voter, status: Status::Approved };
+    if !agreement.is_met() {
+        return Decision::stay(task).write(close);
+    }
+    Decision::to(task, State::Approved)
+        .write(close)
+        .write(Write::CloseApprovals { status: Status::Superseded })
+        .write(Write::SetBasis(Basis::Quorum))
+        .tell(EventKind::TaskApproved)
+}
+
+fn refuse(task: &Task, voter: UserId, is_enough: bool) -> Decision {
+    let close = Write::CloseApproval { reviewer: voter, status: Status::Rejected };
+    if !is_enough {
+        return Decision::stay(task).write(close);
+    }
+    Decision::to(task, State::Rejected)
+        .write(close)
+        .write(Write::CloseApprovals { status: Status::Superseded })
+        .tell(EventKind::TaskRejected)
+}
+
+fn send_back(task: &Task) -> Decision {
+    Decision::to(task, State::Draft)
+        .write(Write::CloseApprovals { status: Status::Superseded })
+        .write(Write::NextRound)
+        .tell(EventKind::TaskChangesRequested)
+}
+
+pub fn record_late(
+    task: &Task,
+    answer: Answer,
+    seen: Seen,
+    reason: Option<&str>,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let voter = reviewer(task, answer, seen, reason, facts)?;
+    if !was_asked(task, voter) {
+        return Err(Refusal::NotAsked { may_answer: Vec::new() });
+    }
+    let vote = Vote { effectual: false, ..ballot(task, voter, answer, reason, now) };
+    Ok(Decision::stay(task).write(Write::Record(vote)).tell(EventKind::ApprovalVoted))
+}
+
+/// What every answer must be, early or late: by a person who had no part in the change, about
+/// what is there, and with a reason if it is not a yes.
+fn reviewer(
+    task: &Task,
+    answer: Answer,
+    seen: Seen,
+    reason: Option<&str>,
+    facts: &Facts<'_>,
+) -> Result<UserId, Refusal> {
+    let voter = facts.person()?;
+    match answer {
+        Answer::Approve => content::bound_reason(reason)?,
+        Answer::Reject | Answer::RequestChanges => content::require_reason(reason)?,
+    }
+    content::require_current(task, seen)?;
+    match facts.conflict(task, voter) {
+        Some(conflict) => Err(Refusal::SelfApproval(conflict)),
+        None => Ok(voter),
+    }
+}
+
+fn ballot(task: &Task, voter: UserId, answer: Answer, reason: Option<&str>, at: Timestamp) -> Vote {
+    Vote {
+        voter,
+        answer,
+        revision: task.revision,
+        digest: task.content.digest,
+        round: task.round,
+        places: BTreeSet::new(),
+        reason: reason.map(ToOwned::to_owned),
+        at,
+        effectual: true,
+        withdrawn: false,
+        carried_from: None,
+    }
+}
+
+pub(super) fn was_asked(task: &Task, person: UserId) -> bool {
+    task.approvals
+        .iter()
+        .any(|approval| approval.reviewer == person && approval.revision == task.revision)
+}
+
+pub(super) fn places_of(assignment: &Assignment, person: UserId) -> Option<BTreeSet<UserId>> {
+    let request = assignment.requests.iter().find(|request| request.reviewer == person)?;
+    Some(request.places.iter().map(|place| place.owner).collect())
+}
+
+fn may_answer(assignment: &Assignment) -> Vec<UserId> {
+    assignment.requests.iter().map(|request| request.reviewer).collect()
+}
+
+pub fn withdraw(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
+    let voter = facts.person()?;
+    let counts = task.votes.iter().rfind(|vote| {
+        vote.voter == voter
+            && vote.effectual
+            && vote.round == task.round
+            && vote.revision == task.revision
+    });
+    if counts.is_none_or(|vote| vote.withdrawn) {
+        return Err(Refusal::NothingToWithdraw);
+    }
+    let rules = Rules::of(task, facts, now);
+    let assignment = assign(&rules.all(), &facts.situation(task, now));
+    let mut decision = Decision::stay(task).write(Write::WithdrawVote { voter });
+    // Whoever takes an answer back is asked again, if they still may answer.
+    let request = assignment.requests.into_iter().find(|request| request.reviewer == voter);
+    if let Some(request) = request {
+        let due_at = facts.due_at(&rules, now);
+        decision = decision.write(Write::Ask { requests: vec![request], due_at });
+    }
+    Ok(decision.tell(EventKind::ApprovalWithdrawn))
+}
+
+/// Hands one's own open request to somebody who may approve in their own right.
+pub fn delegate(
+    task: &Task,
+    to: UserId,
+    reason: Option<&str>,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    content::bound_reason(reason)?;
+    let from = facts.person()?;
+    let open = open_request(task, from).ok_or(Refusal::NoOpenRequest)?;
+    let rules = Rules::of(task, facts, now);
+    let requirements = rules.all();
+    if requirements.iter().any(|rule| rule.delegation == DelegationRule::Forbidden) {
+        return Err(Refusal::DelegationForbidden);
+    }
+    let situation = facts.situation(task, now);
+    let is_allowed =
+        requirements.iter().all(|rule| situation.may_approve(&situation.seat(rule), to));
+    if !is_allowed {
+        return Err(Refusal::DelegateNotAllowed { to });
+    }
+    let places = open
+        .places
+        .iter()
+        .map(|place| hand_over(place, from, to))
+        .collect::<Result<Vec<Place>, Refusal>>()?;
+    let requests = vec![Request { reviewer: to, places }];
+    Ok(Decision::stay(task)
+        .write(Write::CloseApproval { reviewer: from, status: Status::Delegated })
+        .write(Write::Ask { requests, due_at: open.due_at })
+        .tell(EventKind::ApprovalDelegated))
+}
+
+pub(super) fn open_request(task: &Task, reviewer: UserId) -> Option<&Approval> {
+    task.approvals.iter().find(|approval| {
+        approval.reviewer == reviewer
+            && approval.revision == task.revision
+            && approval.status == Status::Pending
+    })
+}
+
+/// The chain of a place, one person longer.
+fn hand_over(place: &Place, from: UserId, to: UserId) -> Result<Place, Refusal> {
+    let mut chain = place.route.chain().to_vec();
+    if chain.is_empty() {
+        chain.push(from);
+    }
+    let is_cycle = chain.contains(&to);
+    chain.push(to);
+    if is_cycle {
+        return Err(Refusal::Delegation(Fault::Cycle { path: chain }));
+    }
+    if chain.len() > DELEGATION_DEPTH_MAX + 1 {
+        return Err(Refusal::Delegation(Fault::TooLong { path: chain }));
+    }
+    Ok(Place { owner: place.owner, route: Route::HandedOver { chain } })
+}
