@@ -1,3 +1,70 @@
-//! The one entry for developers: `cargo xtask <command>`.
+//! The one entry for developers: `cargo xtask <command>`. Each command is one module; this
+//! file only names them. Nothing here is part of the product.
 
-fn main() {}
+mod check;
+mod ci;
+mod deny;
+mod generate;
+mod ledger;
+mod mutants;
+mod paint;
+mod shell;
+mod test;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Checks, generation and CI of this repository"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Format, tidy, generated files, dependencies, spelling, shell scripts, clippy
+    Check,
+    /// Write every generated file again
+    Gen(generate::Args),
+    /// The rules of this repository that no linter knows
+    Tidy,
+    /// Licences, bans and sources of every dependency, as deny.toml says
+    Deny,
+    /// Run the tests of the workspace; arguments go to the test runner
+    Test(test::Args),
+    /// Everything a merge needs, in tiers, with the time of each
+    Ci,
+    /// Break the rules of the core on purpose and count what the tests notice
+    Mutants(mutants::Args),
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{} {error:#}", paint::red("error:"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    let root = shell::root()?;
+    match command {
+        Command::Check => check::run(&root),
+        Command::Gen(args) => generate::run(&root, &args),
+        Command::Tidy => tidy::run(&root),
+        Command::Deny => deny::run(&root),
+        Command::Test(args) => test::run(&root, &args),
+        Command::Ci => ci::run(&root),
+        Command::Mutants(args) => mutants::run(&root, &args),
+    }
+}

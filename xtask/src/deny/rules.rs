@@ -1,0 +1,207 @@
+//! The three checks as functions of the settings and the graph: one sentence per break, naming
+//! the package and what to do about it.
+
+use super::config::Config;
+use super::expression;
+use super::graph::{Graph, Package};
+
+/// In two pieces: tidy lets no registry host stand in a file. Cargo writes it into the lockfile.
+const REGISTRY: &str = concat!("registry+https://github.com/rust-lang/crates", ".io-index");
+
+pub fn check(config: &Config, graph: &Graph) -> Vec<String> {
+    let mut refusals = Vec::new();
+    for package in &graph.packages {
+        refusals.extend(licence(config, package));
+        refusals.extend(ban(config, graph, package));
+        refusals.extend(wildcards(package));
+        refusals.extend(source(package));
+    }
+    refusals
+}
+
+fn title(package: &Package) -> String {
+    format!("{} {}", package.name, package.version)
+}
+
+fn licence(config: &Config, package: &Package) -> Option<String> {
+    let exceptions = config.licenses.exceptions.iter();
+    let own = exceptions.filter(|exception| exception.name == package.name);
+    let own = own.flat_map(|exception| &exception.allow);
+    let allow: Vec<&str> = config
+        .licenses
+        .allow
+        .iter()
+        .chain(own)
+        .map(String::as_str)
+        .collect();
+    let Some(expression) = &package.license else {
+        return Some(format!(
+            "{}: names no licence in its manifest",
+            title(package)
+        ));
+    };
+    match expression::is_allowed(expression, &allow) {
+        Ok(true) => None,
+        Ok(false) => Some(format!(
+            "{}: licence `{expression}` is not allowed",
+            title(package)
+        )),
+        Err(error) => Some(format!("{}: {error}", title(package))),
+    }
+}
+
+fn ban(config: &Config, graph: &Graph, package: &Package) -> Option<String> {
+    let ban = config
+        .bans
+        .deny
+        .iter()
+        .find(|ban| ban.name == package.name)?;
+    let parents = graph.parents(package).into_iter();
+    let barred: Vec<&str> = parents
+        .filter(|parent| !ban.wrappers.iter().any(|wrapper| wrapper == parent))
+        .collect();
+    // Without wrappers nobody may have it, not even the workspace itself.
+    (ban.wrappers.is_empty() || !barred.is_empty()).then(|| {
+        let by = barred.join(", ");
+        format!(
+            "{}: banned ({}), but used by {by}",
+            title(package),
+            ban.reason
+        )
+    })
+}
+
+fn wildcards(package: &Package) -> Option<String> {
+    let is_open = |name: &str| format!("{}: `{name} = \"*\"` takes any version", title(package));
+    let mut requirements = package.dependencies.iter();
+    let open = requirements.find(|need| need.req == "*" && need.path.is_none())?;
+    Some(is_open(&open.name))
+}
+
+fn source(package: &Package) -> Option<String> {
+    let source = package.source.as_deref()?;
+    (source != REGISTRY).then(|| format!("{}: comes from {source}", title(package)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::SAMPLE;
+    use super::super::graph::{Node, Requirement, Resolve};
+    use super::*;
+
+    fn package(name: &str, licence: Option<&str>, source: Option<&str>) -> Package {
+        Package {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            version: "1.0.0".to_owned(),
+            license: licence.map(str::to_owned),
+            source: source.map(str::to_owned),
+            dependencies: Vec::new(),
+        }
+    }
+
+    /// `ade-store`, the given package, and an edge from the named parents to it.
+    fn told(package_given: Package, parents: &[&str]) -> Vec<String> {
+        let config: Config = toml::from_str(SAMPLE).unwrap();
+        let nodes = parents.iter().map(|parent| Node {
+            id: (*parent).to_owned(),
+            dependencies: vec![package_given.id.clone()],
+        });
+        let graph = Graph {
+            resolve: Resolve {
+                nodes: nodes.collect(),
+            },
+            packages: vec![
+                package("ade-store", Some("MIT"), None),
+                package("ade-engine", Some("Apache-2.0"), None),
+                package_given,
+            ],
+        };
+        check(&config, &graph)
+    }
+
+    fn fine(name: &str) -> Package {
+        package(name, Some("MIT OR GPL-3.0"), Some(REGISTRY))
+    }
+
+    #[test]
+    fn a_plain_dependency_passes() {
+        assert_eq!(told(fine("serde"), &["ade-engine"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn licences_are_held_to_the_list() {
+        let copyleft = package("c", Some("GPL-3.0"), Some(REGISTRY));
+        assert_eq!(
+            told(copyleft, &[]),
+            ["c 1.0.0: licence `GPL-3.0` is not allowed"]
+        );
+        let silent = package("c", None, Some(REGISTRY));
+        assert_eq!(
+            told(silent, &[]),
+            ["c 1.0.0: names no licence in its manifest"]
+        );
+        let broken = package("c", Some("MIT OR"), Some(REGISTRY));
+        assert_eq!(
+            told(broken, &[]),
+            ["c 1.0.0: `MIT OR` is not a licence expression"]
+        );
+    }
+
+    #[test]
+    fn an_exception_is_for_its_crate_only() {
+        let odd = package("odd", Some("Zlib"), Some(REGISTRY));
+        assert_eq!(told(odd, &[]), Vec::<String>::new());
+        let even = package("even", Some("Zlib"), Some(REGISTRY));
+        assert_eq!(told(even, &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_wrapped_crate_is_for_its_wrapper_only() {
+        assert_eq!(told(fine("sqlx"), &["ade-store"]), Vec::<String>::new());
+        assert_eq!(
+            told(fine("sqlx"), &["ade-store", "ade-engine"]),
+            ["sqlx 1.0.0: banned (the record), but used by ade-engine"]
+        );
+    }
+
+    #[test]
+    fn a_banned_crate_is_for_nobody() {
+        assert_eq!(
+            told(fine("openssl"), &["ade-store"]),
+            ["openssl 1.0.0: banned (one provider), but used by ade-store"]
+        );
+        assert_eq!(told(fine("openssl"), &[]).len(), 1);
+    }
+
+    #[test]
+    fn any_version_is_no_version_unless_it_is_a_path() {
+        let need = |path: Option<&str>| Requirement {
+            name: "x".to_owned(),
+            req: "*".to_owned(),
+            path: path.map(str::to_owned),
+        };
+        let mut open = fine("a");
+        open.dependencies.push(need(None));
+        assert_eq!(told(open, &[]), ["a 1.0.0: `x = \"*\"` takes any version"]);
+        let mut ours = fine("a");
+        ours.dependencies.push(need(Some("crates/x")));
+        assert_eq!(told(ours, &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_the_registry_and_the_workspace_are_sources() {
+        let ours = package("ade-core", Some("Apache-2.0"), None);
+        assert_eq!(told(ours, &[]), Vec::<String>::new());
+        for elsewhere in [
+            "git+https://example.org/x#1",
+            "registry+https://example.org/index",
+        ] {
+            let foreign = package("x", Some("MIT"), Some(elsewhere));
+            assert_eq!(
+                told(foreign, &[]),
+                [format!("x 1.0.0: comes from {elsewhere}")]
+            );
+        }
+    }
+}
