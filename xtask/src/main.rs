@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
 
 #[derive(Debug, Parser)]
 #[command(
-    name = "cargo xtask",
+    bin_name = "cargo xtask",
     about = "Checks, generation and CI of this repository"
 )]
 struct Cli {

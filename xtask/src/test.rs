@@ -2,6 +2,7 @@
 //! runner, so that a bare machine can still answer.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -15,15 +16,21 @@ pub struct Args {
 }
 
 pub fn run(root: &Path, args: &Args) -> Result<()> {
-    let runner: &[&str] = if shell::find("cargo-nextest").is_some() {
-        &["nextest", "run", "--workspace", "--locked"]
-    } else {
-        println!("cargo-nextest is not installed: running `cargo test` instead");
-        &["test", "--workspace", "--locked"]
-    };
-    shell::succeed(shell::cargo(root, runner).args(&args.rest))
+    shell::succeed(runner(root, &[]).args(&args.rest))
 }
 
+/// Everything; a log tells of what failed or dawdled, not of each test that passed.
 pub fn all(root: &Path) -> Result<()> {
-    run(root, &Args { rest: Vec::new() })
+    shell::succeed(&mut runner(root, &["--status-level", "slow"]))
+}
+
+fn runner(root: &Path, for_nextest: &[&str]) -> Command {
+    if shell::find("cargo-nextest").is_some() {
+        let mut command = shell::cargo(root, &["nextest", "run", "--workspace", "--locked"]);
+        command.args(for_nextest);
+        command
+    } else {
+        println!("cargo-nextest is not installed: running `cargo test` instead");
+        shell::cargo(root, &["test", "--workspace", "--locked"])
+    }
 }

@@ -24,7 +24,8 @@ pub fn lines(tree: &Tree) -> Vec<Violation> {
 }
 
 pub fn is_test_file(path: &str) -> bool {
-    path.ends_with("_tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
+    let is_named_so = path.ends_with("_tests.rs") || path.ends_with("/tests.rs");
+    is_named_so || path.starts_with("tests/") || path.contains("/tests/")
 }
 
 fn file(path: &str, text: &str) -> Option<Violation> {
@@ -74,7 +75,12 @@ mod tests {
         let more = format!("{}{tests}", "fn g() {}\n".repeat(6));
         assert_one(files, &[("a.rs", &more)], "a.rs:401", "401 lines");
         let long = "fn f() {}\n".repeat(900);
-        for path in ["src/a_tests.rs", "crates/x/tests/it/a.rs", "tests/a.rs"] {
+        for path in [
+            "src/a_tests.rs",
+            "src/a/tests.rs",
+            "crates/x/tests/it/a.rs",
+            "tests/a.rs",
+        ] {
             assert_eq!(told(files, &[(path, &long)]), Vec::<String>::new());
         }
     }
