@@ -21,7 +21,8 @@ use anyhow::{Result, bail};
 
 use crate::tree::Tree;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Sorted as a reader goes through them: by file, then by line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     path: String,
     line: usize,
@@ -77,7 +78,9 @@ pub fn run(root: &Path) -> Result<()> {
 }
 
 fn check(tree: &Tree) -> Vec<Violation> {
-    RULES.iter().flat_map(|rule| rule(tree)).collect()
+    let mut violations: Vec<Violation> = RULES.iter().flat_map(|rule| rule(tree)).collect();
+    violations.sort();
+    violations
 }
 
 /// What a rule says about these files, one `path:line: message` each.
@@ -114,17 +117,33 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_is_asked() {
-        let tree = Tree::of(&[("a.rs", "fn f() {}\n"), ("b.md", "# b\n")]);
+    fn every_rule_is_asked_and_places_come_in_order() {
+        let long = format!(
+            "use std::fs; // {}\n{}",
+            concat!("TO", "DO"),
+            "fn f() {}\n".repeat(401)
+        );
+        let literal = format!(
+            "\nconst K: &str = \"{}x{}\";\n",
+            concat!("ade", ":"),
+            "y".repeat(100)
+        );
+        let manifest = "[workspace.dependencies]\nx = \"1\"\n[dependencies]\nredis = \"1\"\n";
+        let tree = Tree::of(&[
+            ("crates/core/src/a.rs", &long),
+            ("crates/core/src/b.rs", &literal),
+            ("crates/core/src/c.rs", "//! c\nuse ade_store::x;\n"),
+            ("crates/core/Cargo.toml", manifest),
+            ("crates/coord/lua/a.lua", "return 1\n"),
+            ("crates/store/migrations/1.sql", "SELECT 1;\n"),
+            ("docs/a.md", concat!("[x](y.md) /", "work/\n")),
+        ]);
+        for (at, rule) in RULES.iter().enumerate() {
+            assert!(!rule(&tree).is_empty(), "rule {at} finds nothing");
+        }
         let told = check(&tree);
-        assert!(
-            told.iter()
-                .any(|violation| violation.message.contains("//!")),
-            "{told:?}"
-        );
-        assert!(
-            told.iter().any(|violation| violation.path == "b.md"),
-            "{told:?}"
-        );
+        let found = RULES.iter().map(|rule| rule(&tree).len());
+        assert_eq!(told.len(), found.sum::<usize>());
+        assert!(told.is_sorted_by_key(|violation| (&violation.path, violation.line)));
     }
 }

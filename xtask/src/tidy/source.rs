@@ -103,7 +103,7 @@ impl Scanner<'_> {
         } else if is_word(next) {
             self.word();
         } else if next == '"' {
-            self.literal(0, 1);
+            self.literal(0);
         } else if next == '\'' {
             self.quote();
         } else if self.rest.starts_with("::") {
@@ -150,7 +150,7 @@ impl Scanner<'_> {
             .is_some_and(|text| text.starts_with('"'));
         match word {
             "r" | "br" | "cr" if is_quoted => self.raw(length + hashes + 1, hashes),
-            "b" | "c" if hashes == 0 && is_quoted => self.literal(length, 1),
+            "b" | "c" if hashes == 0 && is_quoted => self.literal(length),
             "b" if after.starts_with('\'') => {
                 self.advance(length);
                 self.quote();
@@ -168,11 +168,11 @@ impl Scanner<'_> {
     }
 
     /// A string with escapes; `prefix` bytes come before its quote.
-    fn literal(&mut self, prefix: usize, quote: usize) {
-        self.advance(prefix + quote);
+    fn literal(&mut self, prefix: usize) {
+        self.advance(prefix + 1);
         let length = end_of_escaped(self.rest, '"');
         self.token(Kind::Literal, length);
-        self.advance(quote);
+        self.advance(1);
     }
 
     /// `'x'` and `'\n'` are literals, `'a` is a lifetime.
