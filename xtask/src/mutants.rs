@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::shell;
+use crate::{generate, shell};
 
 const PACKAGE: &str = "ade-core";
 /// Where a wrong answer lets a change through.
@@ -72,10 +72,9 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     let path = format!("docs/reports/mutants-{}.md", day.trim());
     fs::create_dir_all(root.join("docs/reports"))?;
     fs::write(root.join(&path), report).with_context(|| format!("cannot write {path}"))?;
-    println!(
-        "{}\nreport: {path} (`cargo xtask gen` lists it)",
-        figures.line()
-    );
+    println!("{}\nreport: {path}", figures.line());
+    // The index of reports is made from what lies beside it.
+    generate::refresh(root)?;
     ensure!(
         figures.percent() >= args.at_least,
         "{} % caught, at least {} % wanted",
