@@ -9,6 +9,7 @@ mod ledger;
 mod mutants;
 mod paint;
 mod shell;
+mod stack;
 mod test;
 mod tidy;
 mod tree;
@@ -40,6 +41,9 @@ enum Command {
     Deny,
     /// Run the tests of the workspace; arguments go to the test runner
     Test(test::Args),
+    /// A PostgreSQL and a Redis Cluster for development, under `.stack/`
+    #[command(subcommand)]
+    Stack(stack::Stack),
     /// Everything a merge needs, in tiers, with the time of each
     Ci,
     /// Break the rules of the core on purpose and count what the tests notice
@@ -48,7 +52,7 @@ enum Command {
 
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("{} {error:#}", paint::red("error:"));
             ExitCode::FAILURE
@@ -56,15 +60,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<()> {
+fn run(command: Command) -> Result<ExitCode> {
     let root = shell::root()?;
     match command {
-        Command::Check => check::run(&root),
-        Command::Gen(args) => generate::run(&root, &args),
-        Command::Tidy => tidy::run(&root),
-        Command::Deny => deny::run(&root),
-        Command::Test(args) => test::run(&root, &args),
-        Command::Ci => ci::run(&root),
-        Command::Mutants(args) => mutants::run(&root, &args),
+        Command::Check => check::run(&root)?,
+        Command::Gen(args) => generate::run(&root, &args)?,
+        Command::Tidy => tidy::run(&root)?,
+        Command::Deny => deny::run(&root)?,
+        Command::Test(args) => test::run(&root, &args)?,
+        Command::Ci => ci::run(&root)?,
+        Command::Mutants(args) => mutants::run(&root, &args)?,
+        // Has told everything itself: something that does not run is an answer, not an error.
+        Command::Stack(command) => return Ok(stack::run(command, &root)),
     }
+    Ok(ExitCode::SUCCESS)
 }

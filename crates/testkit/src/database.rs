@@ -1,0 +1,218 @@
+//! A database per test, cloned from a template that is migrated once per run: LISTEN and NOTIFY
+//! reach all of a database and only it, so tests may not share one. Dropped with its handle.
+
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use crate::failure::{Failure, or_fail};
+use crate::port::random_u128;
+use crate::postgres::Postgres;
+
+/// A drop waits for a checkpoint; past this the server is in trouble and takes all with it.
+const DROP_DEADLINE: Duration = Duration::from_secs(20);
+/// Leaves room in PostgreSQL's 63 bytes for what is put around it.
+const TEMPLATE_NAME_MAX_BYTES: usize = 30;
+
+#[derive(Debug)]
+pub struct Database {
+    server: Postgres,
+    name: String,
+    clone_time: Duration,
+}
+
+impl Database {
+    /// A clone of `template` on the run's shared server. `migrate` is given the url of an empty
+    /// database; it runs once per template and run, whichever test comes first.
+    pub async fn fresh<E: Display>(
+        template: &str,
+        migrate: impl AsyncFnOnce(String) -> Result<(), E>,
+    ) -> Self {
+        let server = Postgres::shared().await;
+        or_fail(Self::clone_on(server, template, migrate).await)
+    }
+
+    pub async fn clone_on<E: Display>(
+        server: Postgres,
+        template: &str,
+        migrate: impl AsyncFnOnce(String) -> Result<(), E>,
+    ) -> Result<Self, Failure> {
+        check_name(template)?;
+        let mut admin = connect(&server.url("postgres")).await?;
+        let source = format!("template_{template}");
+        if !exists(&mut admin, &source).await? {
+            build(&server, &mut admin, &source, migrate).await?;
+        }
+        let name = format!("{template}_{:016x}", random_u128()? >> 64);
+        let began = Instant::now();
+        execute(
+            &mut admin,
+            format!("CREATE DATABASE {name} TEMPLATE {source}"),
+        )
+        .await?;
+        let clone_time = began.elapsed();
+        println!("ade-testkit: {name} cloned from {source} in {clone_time:.1?}");
+        Ok(Self {
+            server,
+            name,
+            clone_time,
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn server(&self) -> &Postgres {
+        &self.server
+    }
+
+    pub fn clone_time(&self) -> Duration {
+        self.clone_time
+    }
+
+    pub fn url(&self) -> String {
+        self.server.url(&self.name)
+    }
+
+    /// This database by another port: a proxy's.
+    pub fn url_through(&self, port: u16) -> String {
+        self.server.url_through(port, &self.name)
+    }
+
+    pub async fn connect(&self) -> PgConnection {
+        or_fail(connect(&self.url()).await)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let (url, name) = (self.server.url("postgres"), self.name.clone());
+        // A drop cannot await, and the test's runtime may be the one that is going away.
+        let thread = std::thread::spawn(move || drop_database(&url, &name));
+        let _ = thread.join();
+    }
+}
+
+/// Best effort: what stays goes with the server.
+fn drop_database(url: &str, name: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let Ok(runtime) = runtime else { return };
+    let work = async {
+        let mut admin = connect(url).await?;
+        execute(&mut admin, format!("DROP DATABASE {name} WITH (FORCE)")).await
+    };
+    let _ = runtime.block_on(async { tokio::time::timeout(DROP_DEADLINE, work).await });
+}
+
+/// Under a lock that all tests of the run share. The template gets its name only when it is
+/// whole: one whose migration failed or was killed is made anew by the next test.
+async fn build<E: Display>(
+    server: &Postgres,
+    admin: &mut PgConnection,
+    source: &str,
+    migrate: impl AsyncFnOnce(String) -> Result<(), E>,
+) -> Result<(), Failure> {
+    sqlx::query("SELECT pg_advisory_lock(hashtextextended($1, 0))")
+        .bind(source)
+        .execute(&mut *admin)
+        .await
+        .map_err(|error| Failure::new(format!("lock {source}"), error))?;
+    if !exists(admin, source).await? {
+        let draft = format!("draft_{source}");
+        execute(
+            admin,
+            format!("DROP DATABASE IF EXISTS {draft} WITH (FORCE)"),
+        )
+        .await?;
+        execute(admin, format!("CREATE DATABASE {draft}")).await?;
+        migrate(server.url(&draft))
+            .await
+            .map_err(|error| Failure::new(format!("migrate {source}"), error))?;
+        seal(admin, &draft).await?;
+        execute(admin, format!("ALTER DATABASE {draft} RENAME TO {source}")).await?;
+    }
+    execute(admin, "SELECT pg_advisory_unlock_all()".to_owned()).await
+}
+
+/// A template may have no connections while it is cloned; a migration may have left some.
+async fn seal(admin: &mut PgConnection, name: &str) -> Result<(), Failure> {
+    execute(
+        admin,
+        format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"),
+    )
+    .await?;
+    sqlx::query("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1")
+        .bind(name)
+        .execute(admin)
+        .await
+        .map(|_| ())
+        .map_err(|error| Failure::new(format!("seal {name}"), error))
+}
+
+async fn connect(url: &str) -> Result<PgConnection, Failure> {
+    PgConnection::connect(url)
+        .await
+        .map_err(|error| Failure::new("connect to PostgreSQL", error))
+}
+
+async fn exists(admin: &mut PgConnection, name: &str) -> Result<bool, Failure> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
+        .bind(name)
+        .fetch_one(admin)
+        .await
+        .map_err(|error| Failure::new(format!("look for {name}"), error))
+}
+
+/// Names of databases cannot be parameters; `check_name` has seen to what they may hold.
+async fn execute(admin: &mut PgConnection, sql: String) -> Result<(), Failure> {
+    let what = sql.clone();
+    sqlx::raw_sql(AssertSqlSafe(sql))
+        .execute(admin)
+        .await
+        .map(|_| ())
+        .map_err(|error| Failure::new(what, error))
+}
+
+fn check_name(template: &str) -> Result<(), Failure> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let starts_well = template
+        .bytes()
+        .next()
+        .is_some_and(|byte| byte.is_ascii_lowercase());
+    if starts_well && template.len() <= TEMPLATE_NAME_MAX_BYTES && template.bytes().all(is_plain) {
+        return Ok(());
+    }
+    let why = format!(
+        "a letter, then letters, digits or _ in lower case, at most {TEMPLATE_NAME_MAX_BYTES}"
+    );
+    Err(Failure::new(format!("template name `{template}`"), why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_name_is_plain_and_short() {
+        for good in ["store", "a", "store_2", &"x".repeat(30)] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "2x",
+            "_x",
+            "Store",
+            "a-b",
+            "a\"b",
+            "a b",
+            "é",
+            &"x".repeat(31),
+        ] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Real PostgreSQL and Redis Cluster for tests and development, and the means to break them:
+//! nothing is mocked. Servers are private to a test run, start with the first test that asks and
+//! end with the run, however it ends. Linux only. No rule of the product lives here.
+
+pub mod builders;
+pub mod database;
+mod failure;
+mod install;
+pub mod ledger;
+pub mod port;
+pub mod postgres;
+pub mod process;
+pub mod proxy;
+pub mod redis_cluster;
+pub mod redis_node;
+pub mod run;
+pub mod signal;
+pub mod topology;
+
+pub use database::Database;
+pub use failure::Failure;
+pub use install::{POSTGRES_BIN_VARIABLE, REDIS_SERVER_VARIABLE};
+pub use postgres::{OwnedPostgres, Postgres};
+pub use proxy::{Direction, Flow, Proxy, Trap};
+pub use redis_cluster::{Cluster, Namespace, OwnedCluster};
+pub use signal::{Signals, eventually};

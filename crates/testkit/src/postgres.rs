@@ -1,0 +1,340 @@
+//! A private PostgreSQL from the installed binaries, on loopback, with a password of its own.
+//! Durability is as in production (`fsync` and `synchronous_commit` stay on): tests are fast
+//! because their data directory lies in memory. Databases are made in `database.rs`.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{OpenOptionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use sqlx::{Connection, PgConnection};
+
+use crate::failure::{Failure, or_fail};
+use crate::install;
+use crate::ledger::{Ledger, make_dir, remove_tree, write_whole};
+use crate::port::{free_postgres_port, is_free, random_u128};
+use crate::process::{Process, Stop};
+use crate::run::Run;
+use crate::signal::poll_until;
+
+/// The role that made the server; tests connect as it and make their own roles.
+pub const SUPERUSER: &str = "ade";
+const START_TRIES: usize = 5;
+/// Recovery after a kill is part of a start.
+const START_DEADLINE: Duration = Duration::from_mins(1);
+static OWNED: AtomicUsize = AtomicUsize::new(0);
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub stop: Stop,
+    /// Given as `-c name=value`.
+    pub options: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// Many connections, little memory, and no more log kept than a small memory disk has.
+    pub fn test() -> Self {
+        let options = [
+            ("max_connections", "400"),
+            ("shared_buffers", "64MB"),
+            ("max_wal_size", "256MB"),
+            ("min_wal_size", "32MB"),
+            // In the data directory, and so removed with it even after a kill.
+            ("dynamic_shared_memory_type", "mmap"),
+        ];
+        Self {
+            stop: Stop::Quit,
+            options: owned_pairs(&options),
+        }
+    }
+
+    pub fn development() -> Self {
+        Self {
+            stop: Stop::Interrupt,
+            options: owned_pairs(&[("shared_buffers", "128MB")]),
+        }
+    }
+}
+
+fn owned_pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    pairs.iter().map(own).collect()
+}
+
+#[derive(Debug, Clone)]
+pub struct Postgres {
+    ledger: Ledger,
+    label: String,
+    port: u16,
+    password: String,
+}
+
+impl Postgres {
+    /// The one server of this test run; the first test to ask starts it.
+    pub async fn shared() -> Self {
+        let start = async {
+            let run = Run::shared()?;
+            let _guard = run.ledger().lock("postgres").await?;
+            Self::ensure(run.ledger(), "postgres", &Settings::test()).await
+        };
+        or_fail(start.await)
+    }
+
+    /// Runs already, or is started: with its old data if there is any, on its old port.
+    pub async fn ensure(
+        ledger: &Ledger,
+        label: &str,
+        settings: &Settings,
+    ) -> Result<Self, Failure> {
+        match Self::load(ledger, label) {
+            Some(server) => {
+                if server.process().is_none() {
+                    server.start(settings).await?;
+                }
+                Ok(server)
+            }
+            None => Self::create(ledger, label, settings).await,
+        }
+    }
+
+    /// What an earlier `ensure` left; it may be down.
+    pub fn load(ledger: &Ledger, label: &str) -> Option<Self> {
+        let text = fs::read_to_string(ledger.folder(label).join("access")).ok()?;
+        let (port, password) = text.trim_end().split_once(' ')?;
+        Some(Self {
+            ledger: ledger.clone(),
+            label: label.to_owned(),
+            port: port.parse().ok()?,
+            password: password.to_owned(),
+        })
+    }
+
+    async fn create(ledger: &Ledger, label: &str, settings: &Settings) -> Result<Self, Failure> {
+        let folder = ledger.folder(label);
+        ledger.stop(label)?;
+        remove_tree(&folder)?;
+        make_dir(&folder)?;
+        let mut server = Self {
+            ledger: ledger.clone(),
+            label: label.to_owned(),
+            port: 0,
+            password: format!("{:032x}", random_u128()?),
+        };
+        server.initialize().await?;
+        let mut outcome = Ok(());
+        for _ in 0..START_TRIES {
+            server.port = free_postgres_port()?;
+            outcome = server.start(settings).await;
+            if outcome.is_ok() || is_free(server.port) {
+                break;
+            }
+        }
+        outcome?;
+        // Last: whoever finds it finds a server that has been ready.
+        let access = format!("{} {}\n", server.port, server.password);
+        write_whole(&folder.join("access"), &access)?;
+        Ok(server)
+    }
+
+    async fn initialize(&self) -> Result<(), Failure> {
+        let what = format!("initialize {}", self.data_dir().display());
+        let failed = |error: std::io::Error| Failure::new(&what, error);
+        let password_file = self.folder().join("password");
+        write_whole(&password_file, &self.password)?;
+        make_dir(&self.data_dir())?;
+        let mut command = Command::new(install::postgres_bin()?.join("initdb"));
+        if let Some((user, group)) = install::unprivileged()? {
+            chown(self.data_dir(), Some(user), Some(group)).map_err(failed)?;
+            chown(&password_file, Some(user), Some(group)).map_err(failed)?;
+            command.uid(user).gid(group);
+        }
+        command
+            .arg("--pgdata")
+            .arg(self.data_dir())
+            .arg("--pwfile")
+            .arg(&password_file)
+            .args(["--username", SUPERUSER, "--encoding", "UTF8", "--locale", "C"])
+            // The password travels over loopback only; hashing it for each of a test's many
+            // connections would cost more than the test.
+            .args(["--auth", "password", "--no-sync"])
+            .current_dir("/")
+            .stdin(Stdio::null());
+        let output = tokio::task::spawn_blocking(move || command.output())
+            .await
+            .map_err(|error| Failure::new(&what, error))?
+            .map_err(failed)?;
+        let _ = fs::remove_file(&password_file);
+        if output.status.success() {
+            return Ok(());
+        }
+        let hint = install::reach_hint(&self.data_dir());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        Err(Failure::new(&what, format!("{}{hint}", errors.trim_end())))
+    }
+
+    async fn start(&self, settings: &Settings) -> Result<(), Failure> {
+        let what = format!("start PostgreSQL in {}", self.data_dir().display());
+        let log = log_file(&self.log_path()).map_err(|error| Failure::new(&what, error))?;
+        let errors = log
+            .try_clone()
+            .map_err(|error| Failure::new(&what, error))?;
+        let mut command = Command::new(install::postgres_bin()?.join("postgres"));
+        command
+            .arg("-D")
+            .arg(self.data_dir())
+            .args(["-p", &self.port.to_string(), "-h", "127.0.0.1", "-k", ""])
+            .current_dir("/")
+            .stdout(log)
+            .stderr(errors);
+        for (name, value) in &settings.options {
+            command.args(["-c", &format!("{name}={value}")]);
+        }
+        if let Some((user, group)) = install::unprivileged()? {
+            command.uid(user).gid(group);
+        }
+        let process = Process::spawn(&mut command)?;
+        self.ledger.record(&self.label, process, settings.stop)?;
+        let ready = poll_until("PostgreSQL is ready", START_DEADLINE, async || {
+            if !process.is_alive() {
+                return Ok(false);
+            }
+            match self.ping().await {
+                Ok(_) => Ok(true),
+                Err(failure) => Err(failure),
+            }
+        });
+        match ready.await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Failure::new(what, self.last_words())),
+            Err(failure) => Err(Failure::new(what, failure)),
+        }
+    }
+
+    /// The version, from a connection made for the question.
+    pub async fn ping(&self) -> Result<String, Failure> {
+        let what = format!("ask PostgreSQL on port {}", self.port);
+        let ask = async {
+            let mut connection = PgConnection::connect(&self.url("postgres")).await?;
+            let version = sqlx::query_scalar("SHOW server_version")
+                .fetch_one(&mut connection)
+                .await?;
+            connection.close().await?;
+            Ok::<String, sqlx::Error>(version)
+        };
+        tokio::time::timeout(Duration::from_secs(5), ask)
+            .await
+            .map_err(|_| Failure::new(&what, "no answer within 5 s"))?
+            .map_err(|error| Failure::new(&what, error))
+    }
+
+    pub fn process(&self) -> Option<Process> {
+        self.ledger.running(&self.label)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn url(&self, database: &str) -> String {
+        self.url_through(self.port, database)
+    }
+
+    /// The same server and role by another port: a proxy's.
+    pub fn url_through(&self, port: u16, database: &str) -> String {
+        let password = &self.password;
+        format!("postgres://{SUPERUSER}:{password}@127.0.0.1:{port}/{database}?sslmode=disable")
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.ledger.folder(&self.label)
+    }
+
+    pub fn data_dir(&self) -> PathBuf {
+        self.folder().join("data")
+    }
+
+    pub fn log_path(&self) -> PathBuf {
+        self.folder().join("log")
+    }
+
+    /// A killed postmaster leaves a small System V segment that only its next start would free;
+    /// the system has few of them. The seventh line of its pid file says `key id`.
+    fn free_segment(&self) {
+        let text = fs::read_to_string(self.data_dir().join("postmaster.pid")).unwrap_or_default();
+        let id = text
+            .lines()
+            .nth(6)
+            .and_then(|line| line.split_whitespace().nth(1));
+        if let Some(id) = id {
+            let _ = Command::new("ipcrm").args(["-m", id]).output();
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let log = fs::read_to_string(self.log_path()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().rev().take(5).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn log_file(path: &Path) -> std::io::Result<File> {
+    fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// A server of one test's own, to be broken; gone with its data when dropped.
+#[derive(Debug)]
+pub struct OwnedPostgres {
+    server: Postgres,
+    settings: Settings,
+}
+
+impl OwnedPostgres {
+    pub async fn start(settings: Settings) -> Self {
+        let label = format!("postgres-{}", OWNED.fetch_add(1, Ordering::Relaxed));
+        let start = async {
+            let run = Run::own()?;
+            let server = Postgres::ensure(run.ledger(), &label, &settings).await?;
+            Ok(Self { server, settings })
+        };
+        or_fail(start.await)
+    }
+
+    /// As the machine's death would: no goodbye to clients, recovery at the next start.
+    pub fn kill(&self) {
+        if let Some(process) = self.server.process() {
+            process.stop(Stop::Kill, Duration::ZERO);
+        }
+    }
+
+    /// Same data, same port.
+    pub async fn restart(&self) {
+        self.kill();
+        or_fail(self.server.start(&self.settings).await);
+    }
+}
+
+impl std::ops::Deref for OwnedPostgres {
+    type Target = Postgres;
+
+    fn deref(&self) -> &Postgres {
+        &self.server
+    }
+}
+
+impl Drop for OwnedPostgres {
+    fn drop(&mut self) {
+        let server = &self.server;
+        if server.process().is_none() {
+            server.free_segment();
+        }
+        let _ = server.ledger.stop(&server.label);
+        let _ = remove_tree(&server.folder());
+    }
+}

@@ -1,0 +1,226 @@
+//! One direction of one connection: what happens to its bytes, decided chunk by chunk from the
+//! proxy's settings of that moment. Order is kept whatever the jitter, as TCP would.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::trap::Watcher;
+use super::{Direction, Shared};
+
+const CHUNK_BYTES: usize = 16 * 1024;
+/// Chunks under way at once; a full line makes the sender wait, as a full network would.
+const CHUNKS_UNDER_WAY: usize = 256;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Flow {
+    #[default]
+    Pass,
+    /// Each chunk comes `fixed` later, plus at most `jitter`.
+    Delay { fixed: Duration, jitter: Duration },
+    /// Nothing comes through until another flow is set; then all of it does.
+    Hold,
+    /// Bytes are taken and lost, closing too: the sender learns nothing.
+    Swallow,
+    /// In so many of a hundred chunks one bit is flipped.
+    Corrupt { percent: u8 },
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Flows {
+    to_server: Flow,
+    to_client: Flow,
+}
+
+impl Flows {
+    pub(super) fn set(&mut self, direction: Direction, flow: Flow) {
+        match direction {
+            Direction::ToServer => self.to_server = flow,
+            Direction::ToClient => self.to_client = flow,
+        }
+    }
+
+    fn get(&self, direction: Direction) -> Flow {
+        match direction {
+            Direction::ToServer => self.to_server,
+            Direction::ToClient => self.to_client,
+        }
+    }
+}
+
+/// `SplitMix64`: the same numbers for the same seed, in every version of everything.
+#[derive(Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Zero for a bound of zero.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next().checked_rem(bound).unwrap_or_default()
+    }
+}
+
+enum Step {
+    Bytes(Vec<u8>),
+    Close,
+    Reset,
+}
+
+/// The connection is to be reset: by a trap, or because one side was.
+pub(super) struct Broken;
+
+pub(super) async fn pump(
+    reader: ReadHalf<'_>,
+    writer: WriteHalf<'_>,
+    direction: Direction,
+    shared: &Shared,
+) -> Result<(), Broken> {
+    let (sender, receiver) = mpsc::channel(CHUNKS_UNDER_WAY);
+    // Should the writing fail, the reading need not be waited for.
+    tokio::try_join!(
+        async {
+            take(reader, sender, direction, shared).await;
+            Ok(())
+        },
+        give(writer, receiver),
+    )
+    .map(|_| ())
+}
+
+async fn give(
+    mut writer: WriteHalf<'_>,
+    mut receiver: mpsc::Receiver<(Instant, Step)>,
+) -> Result<(), Broken> {
+    while let Some((due, step)) = receiver.recv().await {
+        sleep_until(due).await;
+        match step {
+            Step::Bytes(bytes) => writer.write_all(&bytes).await.map_err(|_| Broken)?,
+            Step::Close => return writer.shutdown().await.map_err(|_| Broken),
+            Step::Reset => return Err(Broken),
+        }
+    }
+    Err(Broken)
+}
+
+async fn take(
+    mut reader: ReadHalf<'_>,
+    sender: mpsc::Sender<(Instant, Step)>,
+    direction: Direction,
+    shared: &Shared,
+) {
+    let mut watchers: Vec<Watcher> = Vec::new();
+    let mut last_due = Instant::now();
+    loop {
+        let mut bytes = Vec::with_capacity(CHUNK_BYTES);
+        let read = reader.read_buf(&mut bytes).await;
+        let mut step = match read {
+            Ok(0) => Step::Close,
+            Ok(_) => Step::Bytes(bytes),
+            Err(_) => Step::Reset,
+        };
+        let ends = !matches!(step, Step::Bytes(_));
+        let flow = settle(direction, shared, ends).await;
+        if flow == Flow::Swallow {
+            continue;
+        }
+        let mut fatal = None;
+        if let Step::Bytes(bytes) = &mut step {
+            fatal = feed(&mut watchers, bytes, direction, shared);
+            bytes.truncate(fatal.unwrap_or(bytes.len()));
+            corrupt(bytes, flow, shared);
+        }
+        last_due = due(flow, shared).max(last_due);
+        if sender.send((last_due, step)).await.is_err() || ends {
+            return;
+        }
+        if fatal.is_some() {
+            let _ = sender.send((last_due, Step::Reset)).await;
+            return;
+        }
+    }
+}
+
+/// The flow that decides this step, once it may be decided: held bytes wait for another flow,
+/// and so does an end that would be swallowed, since a dead line cannot tell of it either.
+async fn settle(direction: Direction, shared: &Shared, ends: bool) -> Flow {
+    let mut flows = shared.flows.subscribe();
+    let decides = |flow| match flow {
+        Flow::Hold => false,
+        Flow::Swallow => !ends,
+        Flow::Pass | Flow::Delay { .. } | Flow::Corrupt { .. } => true,
+    };
+    let settled = flows.wait_for(|flows| decides(flows.get(direction))).await;
+    settled
+        .map(|flows| flows.get(direction))
+        .unwrap_or_default()
+}
+
+fn feed(
+    watchers: &mut Vec<Watcher>,
+    bytes: &[u8],
+    direction: Direction,
+    shared: &Shared,
+) -> Option<usize> {
+    for trap in shared.traps.borrow().iter() {
+        let is_known = watchers.iter().any(|watcher| watcher.trap.is(trap));
+        if trap.direction() == direction && !is_known {
+            watchers.push(Watcher::new(trap.clone()));
+        }
+    }
+    watchers
+        .iter_mut()
+        .filter_map(|watcher| watcher.feed(bytes))
+        .min()
+}
+
+fn corrupt(bytes: &mut [u8], flow: Flow, shared: &Shared) {
+    let Flow::Corrupt { percent } = flow else {
+        return;
+    };
+    let len = u64::try_from(bytes.len()).unwrap_or_default();
+    let (lot, place, bit) =
+        shared.random(|random| (random.below(100), random.below(len), random.below(8)));
+    let place = usize::try_from(place).unwrap_or_default();
+    if lot < u64::from(percent)
+        && let Some(byte) = bytes.get_mut(place)
+    {
+        *byte ^= 1 << bit;
+    }
+}
+
+fn due(flow: Flow, shared: &Shared) -> Instant {
+    let Flow::Delay { fixed, jitter } = flow else {
+        return Instant::now();
+    };
+    let most = u64::try_from(jitter.as_micros()).unwrap_or(u64::MAX);
+    let extra = shared.random(|random| random.below(most.saturating_add(1)));
+    Instant::now() + fixed + Duration::from_micros(extra)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_draws_the_same_numbers() {
+        // The generator's published sequence for this seed.
+        let mut random = Random::new(1_234_567);
+        assert_eq!(random.next(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+        assert_eq!(random.below(0), 0);
+        assert!((0..1_000).all(|_| random.below(7) < 7));
+    }
+}

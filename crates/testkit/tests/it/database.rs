@@ -1,0 +1,210 @@
+//! One server for a run, one database for a test.
+
+use std::cell::Cell;
+
+use ade_testkit::run::OWNER_VARIABLE;
+use ade_testkit::{Database, OwnedPostgres, Postgres, postgres};
+use sqlx::postgres::PgListener;
+use sqlx::{Connection, PgConnection};
+use tokio::time::timeout;
+
+use crate::child::{Other, SOON};
+
+async fn migrate(url: String) -> Result<(), sqlx::Error> {
+    let mut connection = PgConnection::connect(&url).await?;
+    sqlx::raw_sql("CREATE TABLE thing (id int PRIMARY KEY)")
+        .execute(&mut connection)
+        .await?;
+    // Left open on purpose: the template must be usable all the same.
+    std::mem::forget(connection);
+    Ok(())
+}
+
+async fn count(connection: &mut PgConnection) -> i64 {
+    sqlx::query_scalar("SELECT count(*) FROM thing")
+        .fetch_one(connection)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn two_processes_of_a_run_share_one_server() {
+    let server = Postgres::shared().await;
+    let owner = ade_testkit::run::Run::shared()
+        .unwrap()
+        .owner()
+        .pid()
+        .to_string();
+    let others = [0, 1].map(|_| Other::start("shares_postgres", &[(OWNER_VARIABLE, &owner)]));
+    let pid = server.process().unwrap().pid().to_string();
+    for other in others {
+        assert_eq!(other.words(), [pid.as_str(), &server.url("postgres")]);
+        other.finish();
+    }
+    assert!(server.ping().await.is_ok(), "it outlives each of them");
+}
+
+#[tokio::test]
+async fn nextest_is_found_above_a_process_that_a_test_has_started() {
+    let Ok(run) = std::env::var("NEXTEST_RUN_ID") else {
+        return;
+    };
+    let server = Postgres::shared().await;
+    let other = Other::start("shares_postgres", &[("NEXTEST_RUN_ID", &run)]);
+    let pid = server.process().unwrap().pid().to_string();
+    assert_eq!(other.words()[0], pid);
+    other.finish();
+}
+
+#[tokio::test]
+async fn a_process_of_another_run_has_a_server_of_its_own() {
+    let server = Postgres::shared().await;
+    let own_pid = std::process::id().to_string();
+    let is_nextest = std::env::var("NEXTEST_RUN_ID").is_ok();
+    let other = Other::start("owns_postgres", &[]);
+    assert_ne!(
+        other.words()[0],
+        server.process().unwrap().pid().to_string()
+    );
+    assert_ne!(other.pid().to_string(), own_pid);
+    assert_ne!(
+        is_nextest,
+        server.data_dir().display().to_string().contains(&own_pid)
+    );
+    other.finish();
+}
+
+#[tokio::test]
+async fn databases_of_one_template_see_nothing_of_each_other() {
+    let one = Database::fresh("thing", migrate).await;
+    let two = Database::fresh("thing", migrate).await;
+    assert_ne!(one.name(), two.name());
+    let mut first = one.connect().await;
+    sqlx::raw_sql("INSERT INTO thing VALUES (1), (2)")
+        .execute(&mut first)
+        .await
+        .unwrap();
+    assert_eq!(count(&mut first).await, 2);
+    assert_eq!(count(&mut two.connect().await).await, 0);
+}
+
+#[tokio::test]
+async fn a_notification_stays_in_its_database() {
+    let one = Database::fresh("thing", migrate).await;
+    let two = Database::fresh("thing", migrate).await;
+    let mut listeners = Vec::new();
+    for database in [&one, &two] {
+        let mut listener = PgListener::connect(&database.url()).await.unwrap();
+        listener.listen("news").await.unwrap();
+        listeners.push(listener);
+    }
+    for (database, word) in [(&one, "from one"), (&two, "from two")] {
+        sqlx::query("SELECT pg_notify('news', $1)")
+            .bind(word)
+            .execute(&mut database.connect().await)
+            .await
+            .unwrap();
+    }
+    for (listener, word) in listeners.iter_mut().zip(["from one", "from two"]) {
+        // The first thing each hears is its own: the other's, sent earlier, never came.
+        let heard = timeout(SOON, listener.recv()).await.unwrap().unwrap();
+        assert_eq!(heard.payload(), word);
+    }
+}
+
+#[tokio::test]
+async fn a_template_is_migrated_once_even_if_many_ask_at_once() {
+    let made = Cell::new(0);
+    let migrate_counted = async |url: String| {
+        made.set(made.get() + 1);
+        migrate(url).await
+    };
+    let (one, two, three) = tokio::join!(
+        Database::fresh("counted", migrate_counted),
+        Database::fresh("counted", migrate_counted),
+        Database::fresh("counted", migrate_counted),
+    );
+    assert_eq!(made.get(), 1);
+    for database in [one, two, three] {
+        assert_eq!(count(&mut database.connect().await).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_failed_migration_leaves_no_template_behind() {
+    let server = Postgres::shared().await;
+    let broken = async |_: String| Err::<(), _>("syntax error near the end");
+    let failure = Database::clone_on(server.clone(), "broken", broken)
+        .await
+        .unwrap_err();
+    let text = failure.to_string();
+    assert_eq!(text, "migrate template_broken: syntax error near the end");
+    let mended = Database::clone_on(server, "broken", migrate).await.unwrap();
+    assert_eq!(count(&mut mended.connect().await).await, 0);
+}
+
+#[tokio::test]
+async fn a_dropped_database_is_gone_even_with_connections_open() {
+    let database = Database::fresh("thing", migrate).await;
+    let (name, server) = (database.name().to_owned(), database.server().clone());
+    let _open = database.connect().await;
+    drop(database);
+    let mut admin = PgConnection::connect(&server.url("postgres"))
+        .await
+        .unwrap();
+    let found: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
+            .bind(&name)
+            .fetch_one(&mut admin)
+            .await
+            .unwrap();
+    assert!(!found);
+}
+
+#[tokio::test]
+async fn the_server_is_as_durable_as_production_and_private() {
+    let server = Postgres::shared().await;
+    let mut admin = PgConnection::connect(&server.url("postgres"))
+        .await
+        .unwrap();
+    for (setting, expected) in [
+        ("fsync", "on"),
+        ("synchronous_commit", "on"),
+        ("full_page_writes", "on"),
+        ("listen_addresses", "127.0.0.1"),
+        ("unix_socket_directories", ""),
+    ] {
+        let value: String = sqlx::query_scalar("SELECT current_setting($1)")
+            .bind(setting)
+            .fetch_one(&mut admin)
+            .await
+            .unwrap();
+        assert_eq!(value, expected, "{setting}");
+    }
+    let stranger = format!("postgres://ade:guess@127.0.0.1:{}/postgres", server.port());
+    assert!(PgConnection::connect(&stranger).await.is_err());
+}
+
+#[tokio::test]
+async fn an_owned_server_keeps_what_was_committed_through_a_kill() {
+    let server = OwnedPostgres::start(postgres::Settings::test()).await;
+    let database = Database::clone_on((*server).clone(), "thing", migrate)
+        .await
+        .unwrap();
+    let before = server.process().unwrap();
+    sqlx::raw_sql("INSERT INTO thing VALUES (1)")
+        .execute(&mut database.connect().await)
+        .await
+        .unwrap();
+    server.kill();
+    assert!(server.process().is_none());
+    assert!(server.ping().await.is_err());
+    server.restart().await;
+    assert_ne!(server.process(), Some(before));
+    assert_eq!(count(&mut database.connect().await).await, 1);
+    let (process, dir) = (server.process().unwrap(), server.data_dir());
+    drop(database);
+    drop(server);
+    assert!(!process.is_alive());
+    assert!(!dir.exists());
+}
