@@ -17,7 +17,7 @@ use clap::Subcommand;
 
 const POSTGRES: &str = "postgres";
 const REDIS: &str = "redis";
-const DATABASE: &str = "postgres";
+const DATABASE: &str = "ade";
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub enum Stack {
@@ -55,6 +55,8 @@ pub fn run(command: Stack, root: &Path) -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(failure) => {
             eprintln!("error: {failure}");
+            eprintln!("  logs are under {}", shown(&dir));
+            eprintln!("  cargo xtask stack down        removes it all for a fresh start");
             ExitCode::FAILURE
         }
     }
@@ -64,7 +66,9 @@ async fn up(dir: &Path) -> Result<bool, Failure> {
     let began = Instant::now();
     let ledger = Ledger::open(dir)?;
     let _guard = ledger.lock("stack").await?;
+    let count_before = running(&ledger);
     let postgres = Postgres::ensure(&ledger, POSTGRES, &Settings::development()).await?;
+    ade_testkit::database::ensure(&postgres, DATABASE).await?;
     let cluster = Cluster::ensure(&ledger, REDIS, NODE_TIMEOUT_MS_DEFAULT).await?;
     let env = dir.join("env");
     let text = format!(
@@ -76,7 +80,11 @@ async fn up(dir: &Path) -> Result<bool, Failure> {
     let all_ok = show(&ledger).await;
     println!();
     if all_ok {
-        println!("Up after {:.1} s. Next:", began.elapsed().as_secs_f64());
+        if running(&ledger) == count_before {
+            println!("It was up already. Next:");
+        } else {
+            println!("Up after {:.1} s. Next:", began.elapsed().as_secs_f64());
+        }
         println!("  . {}", shown(&env));
         println!("  psql \"$ADE_DATABASE_URL\"");
         println!("  cargo xtask stack down        stops it and removes its data");
@@ -133,6 +141,14 @@ async fn status(dir: &Path) -> Result<bool, Failure> {
     Ok(all_ok)
 }
 
+fn running(ledger: &Ledger) -> usize {
+    let labels = ledger.labels();
+    labels
+        .iter()
+        .filter(|label| ledger.running(label).is_some())
+        .count()
+}
+
 struct Row {
     name: String,
     pid: Option<i32>,
@@ -172,7 +188,8 @@ impl Row {
 /// Prints the table; true if every row is ok.
 async fn show(ledger: &Ledger) -> bool {
     let mut rows = vec![postgres_row(ledger).await];
-    if let Some(cluster) = Cluster::load(ledger, REDIS) {
+    let cluster = Cluster::load(ledger, REDIS);
+    if let Some(cluster) = &cluster {
         for node in cluster.nodes() {
             rows.push(node_row(node).await);
         }
@@ -190,7 +207,16 @@ async fn show(ledger: &Ledger) -> bool {
             println!("{} runs as {pid} but does not answer: {failure}", row.name);
         }
     }
-    rows.iter().all(|row| row.health.is_ok())
+    let mut all_ok = rows.iter().all(|row| row.health.is_ok());
+    // Six nodes that answer are not yet a cluster that serves.
+    if all_ok
+        && let Some(cluster) = cluster
+        && let Err(failure) = cluster.check().await
+    {
+        println!("The cluster is not whole: {failure}");
+        all_ok = false;
+    }
+    all_ok
 }
 
 async fn postgres_row(ledger: &Ledger) -> Row {

@@ -153,6 +153,16 @@ async fn seal(admin: &mut PgConnection, name: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("seal {name}"), error))
 }
 
+/// Makes an empty database that is to stay, unless it is there.
+pub async fn ensure(server: &Postgres, name: &str) -> Result<(), Failure> {
+    check_name(name)?;
+    let mut admin = connect(&server.url("postgres")).await?;
+    if exists(&mut admin, name).await? {
+        return Ok(());
+    }
+    execute(&mut admin, format!("CREATE DATABASE {name}")).await
+}
+
 async fn connect(url: &str) -> Result<PgConnection, Failure> {
     PgConnection::connect(url)
         .await
