@@ -2,7 +2,7 @@
 //! below. Each says its line and then stays until it is killed or its input ends.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use ade_testkit::run::{OWNER_VARIABLE, ROOT_VARIABLE, Run};
@@ -10,6 +10,8 @@ use ade_testkit::{OwnedPostgres, Postgres, postgres};
 
 pub struct Other {
     child: Child,
+    /// Kept open: it goes on writing after its line.
+    _output: BufReader<ChildStdout>,
     pub line: String,
 }
 
@@ -32,12 +34,17 @@ impl Other {
             command.env(name, value);
         }
         let mut child = command.spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let lines = output.by_ref().lines();
         let line = lines
             .map_while(Result::ok)
             .find_map(|line| Some(line.split_once("child says: ")?.1.to_owned()))
             .expect("the other process said nothing");
-        Self { child, line }
+        Self {
+            child,
+            _output: output,
+            line,
+        }
     }
 
     pub fn words(&self) -> Vec<&str> {
