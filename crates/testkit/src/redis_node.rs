@@ -77,6 +77,8 @@ impl Node {
             .args(["--repl-diskless-sync-delay", "0"])
             // `DEBUG SLEEP` is one of the faults.
             .args(["--enable-debug-command", "local"])
+            // Otherwise its command line would not tell whose it is.
+            .args(["--set-proc-title", "no"])
             .args(["--logfile", "log", "--dir"])
             .arg(&dir)
             .current_dir(&dir)

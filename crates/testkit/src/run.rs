@@ -11,7 +11,8 @@ use crate::failure::Failure;
 use crate::ledger::{Ledger, Record, make_dir, write_whole};
 use crate::process::{Process, Stop};
 
-/// Names the owner outright: servers are then shared by everything it starts.
+/// Names the owner's pid outright: servers are then shared by everything it starts. So are the
+/// template databases: after a changed migration, name another owner.
 pub const OWNER_VARIABLE: &str = "ADE_TESTKIT_OWNER";
 /// Names the directory that holds the runs.
 pub const ROOT_VARIABLE: &str = "ADE_TESTKIT_DIR";
