@@ -32,15 +32,7 @@ pub fn steps(root: &Path, ledger: &mut Ledger) -> Result<()> {
         tool(root, "shellcheck", &shell_scripts(&tree))
     })?;
     ledger.step(TIER, "clippy", || {
-        cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--locked",
-            "--",
-            "-D",
-            "warnings",
-        ])
+        cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     })
 }
 
@@ -64,10 +56,7 @@ fn shell_scripts(tree: &Tree) -> Vec<&str> {
         let first = text.lines().next().unwrap_or_default();
         first.starts_with("#!") && (first.ends_with("bash") || first.ends_with("/sh"))
     };
-    tree.texts()
-        .filter(|(_, text)| is_script(text))
-        .map(|(path, _)| path)
-        .collect()
+    tree.texts().filter(|(_, text)| is_script(text)).map(|(path, _)| path).collect()
 }
 
 #[cfg(test)]

@@ -18,21 +18,17 @@ pub fn run(root: &Path) -> Result<()> {
 
 fn tiers(root: &Path, ledger: &mut Ledger) -> Result<()> {
     check::steps(root, ledger)?;
-    ledger.step("test", "workspace", || {
-        test::all(root).map(|()| Outcome::Passed)
-    })?;
+    ledger.step("test", "workspace", || test::all(root).map(|()| Outcome::Passed))?;
     let benches = benches(root)?;
     if !benches.is_empty() {
-        ledger.step("bench", "smoke", || {
-            smoke(root, &benches).map(|()| Outcome::Passed)
-        })?;
+        ledger.step("bench", "smoke", || smoke(root, &benches).map(|()| Outcome::Passed))?;
     }
     Ok(())
 }
 
 /// Each bench once and unmeasured: it must still run; its figures are taken elsewhere.
 fn smoke(root: &Path, benches: &[String]) -> Result<()> {
-    let mut command = shell::cargo(root, &["test", "--workspace", "--locked"]);
+    let mut command = shell::cargo(root, &["test", "--workspace", "--all-features", "--locked"]);
     for bench in benches {
         command.args(["--bench", bench]);
     }
@@ -63,10 +59,7 @@ fn benches(root: &Path) -> Result<Vec<String>> {
 fn names_of_benches(metadata: &str) -> Result<Vec<String>> {
     let metadata: Metadata =
         serde_json::from_str(metadata).context("cannot read what cargo metadata says")?;
-    let targets = metadata
-        .packages
-        .into_iter()
-        .flat_map(|package| package.targets);
+    let targets = metadata.packages.into_iter().flat_map(|package| package.targets);
     Ok(targets
         .filter(|target| target.kind.iter().any(|kind| kind == "bench"))
         .map(|target| target.name)

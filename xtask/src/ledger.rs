@@ -45,9 +45,7 @@ impl Ledger {
             took: begun.elapsed(),
             outcome: result.as_ref().ok().cloned(),
         });
-        result
-            .map(drop)
-            .with_context(|| format!("{tier}: {step} failed"))
+        result.map(drop).with_context(|| format!("{tier}: {step} failed"))
     }
 
     /// One line per step, then one per tier if there are several.
@@ -130,9 +128,7 @@ total                  62.0 s";
     #[test]
     fn a_failed_step_is_named_and_kept() {
         let mut ledger = Ledger::default();
-        let error = ledger
-            .step("check", "fmt", || anyhow::bail!("crooked"))
-            .unwrap_err();
+        let error = ledger.step("check", "fmt", || anyhow::bail!("crooked")).unwrap_err();
         assert_eq!(format!("{error:#}"), "check: fmt failed: crooked");
         assert!(ledger.table().contains("FAILED"));
     }

@@ -20,10 +20,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 #[derive(Debug, Parser)]
-#[command(
-    bin_name = "cargo xtask",
-    about = "Checks, generation and CI of this repository"
-)]
+#[command(bin_name = "cargo xtask", about = "Checks, generation and CI of this repository")]
 struct Cli {
     #[command(subcommand)]
     command: Command,

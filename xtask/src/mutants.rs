@@ -40,19 +40,11 @@ struct Mutant {
 }
 
 pub fn run(root: &Path, args: &Args) -> Result<()> {
-    ensure!(
-        shell::find("cargo-mutants").is_some(),
-        "cargo-mutants is not installed"
-    );
+    ensure!(shell::find("cargo-mutants").is_some(), "cargo-mutants is not installed");
     let all = list(root, &args.modules)?;
     ensure!(!all.is_empty(), "no mutants in {}", args.modules.join(", "));
     let drawn = draw(all.clone(), args.seed, args.count);
-    println!(
-        "{} of {} mutants, seed {}",
-        drawn.len(),
-        all.len(),
-        args.seed
-    );
+    println!("{} of {} mutants, seed {}", drawn.len(), all.len(), args.seed);
     let scratch = scratch(root);
     let figures = test(root, &scratch, &drawn, &args.modules)?;
     // A filter that matches too little would pass for a perfect score.
@@ -64,9 +56,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     );
     let day = shell::output(Command::new("date").args(["-u", "+%F"]))?;
     let commit = shell::output(
-        Command::new("git")
-            .args(["rev-parse", "--short=12", "HEAD"])
-            .current_dir(root),
+        Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).current_dir(root),
     )?;
     let report = report(day.trim(), commit.trim(), all.len(), args, &figures);
     let path = format!("docs/reports/mutants-{}.md", day.trim());
@@ -86,19 +76,14 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
 
 fn scratch(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target
-        .unwrap_or_else(|| root.join("target"))
-        .join("mutants")
+    target.unwrap_or_else(|| root.join("target")).join("mutants")
 }
 
 fn select(modules: &[String]) -> Vec<String> {
     let mut args = vec!["--package".to_owned(), PACKAGE.to_owned()];
     for module in modules {
         for shape in ["/**", ".rs"] {
-            args.extend([
-                "--file".to_owned(),
-                format!("crates/core/src/{module}{shape}"),
-            ]);
+            args.extend(["--file".to_owned(), format!("crates/core/src/{module}{shape}")]);
         }
     }
     args
@@ -199,9 +184,7 @@ impl Figures {
 
     /// Rounded down, so that a goal is never met by rounding. Nothing to catch is all caught.
     fn percent(&self) -> usize {
-        (self.caught * 100)
-            .checked_div(self.viable())
-            .unwrap_or(100)
+        (self.caught * 100).checked_div(self.viable()).unwrap_or(100)
     }
 
     fn line(&self) -> String {
@@ -237,11 +220,7 @@ fn report(day: &str, commit: &str, all: usize, args: &Args, figures: &Figures) -
     for (name, figure) in rows {
         let _ = writeln!(out, "| {name} | {figure} |");
     }
-    let _ = writeln!(
-        out,
-        "| **caught of viable** | **{} %** |",
-        figures.percent()
-    );
+    let _ = writeln!(out, "| **caught of viable** | **{} %** |", figures.percent());
     for (title, survivors) in [("Missed", &figures.missed), ("Timed out", &figures.timeout)] {
         let _ = write!(out, "\n## {title}\n\n");
         if survivors.is_empty() {
@@ -290,30 +269,15 @@ mod tests {
 
     #[test]
     fn the_share_is_of_viable_mutants_and_rounded_down() {
-        let figures = Figures {
-            caught: 899,
-            unviable: 50,
-            missed: names(100),
-            timeout: names(1),
-        };
+        let figures = Figures { caught: 899, unviable: 50, missed: names(100), timeout: names(1) };
         assert_eq!(figures.percent(), 89);
-        let none = Figures {
-            caught: 0,
-            unviable: 3,
-            missed: names(0),
-            timeout: names(0),
-        };
+        let none = Figures { caught: 0, unviable: 3, missed: names(0), timeout: names(0) };
         assert_eq!(none.percent(), 100);
     }
 
     #[test]
     fn the_report_can_be_repeated_and_names_survivors() {
-        let args = Args {
-            seed: 42,
-            count: 9,
-            at_least: 90,
-            modules: vec!["lock".to_owned()],
-        };
+        let args = Args { seed: 42, count: 9, at_least: 90, modules: vec!["lock".to_owned()] };
         let figures = Figures {
             caught: 7,
             unviable: 1,

@@ -22,9 +22,5 @@ pub fn bold(text: &str) -> String {
 fn wrap(text: &str, code: &str) -> String {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let watched = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
-    if watched && !refused {
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
-    } else {
-        text.to_owned()
-    }
+    if watched && !refused { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }

@@ -10,9 +10,7 @@ use anyhow::{Context as _, Result, bail};
 /// Asked at run time: a binary in a shared target directory may come from another checkout.
 pub fn root() -> Result<PathBuf> {
     let package = env::var_os("CARGO_MANIFEST_DIR").context("run it as `cargo xtask …`")?;
-    let root = Path::new(&package)
-        .parent()
-        .context("xtask has no parent directory")?;
+    let root = Path::new(&package).parent().context("xtask has no parent directory")?;
     Ok(root.to_owned())
 }
 
@@ -24,9 +22,7 @@ pub fn cargo(root: &Path, args: &[&str]) -> Command {
 }
 
 pub fn succeed(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", spell(command)))?;
+    let status = command.status().with_context(|| format!("cannot start {}", spell(command)))?;
     if !status.success() {
         bail!("`{}` ended with {status}", spell(command));
     }
@@ -34,17 +30,10 @@ pub fn succeed(command: &mut Command) -> Result<()> {
 }
 
 pub fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start {}", spell(command)))?;
+    let output = command.output().with_context(|| format!("cannot start {}", spell(command)))?;
     if !output.status.success() {
         let told = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "`{}` ended with {}\n{}",
-            spell(command),
-            output.status,
-            told.trim()
-        );
+        bail!("`{}` ended with {}\n{}", spell(command), output.status, told.trim());
     }
     String::from_utf8(output.stdout).with_context(|| format!("{} wrote no text", spell(command)))
 }
@@ -68,12 +57,7 @@ fn spell(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(command.get_program());
     let mut words = vec![name.to_string_lossy().into_owned()];
-    words.extend(
-        command
-            .get_args()
-            .take(8)
-            .map(|arg| arg.to_string_lossy().into_owned()),
-    );
+    words.extend(command.get_args().take(8).map(|arg| arg.to_string_lossy().into_owned()));
     if command.get_args().len() > 8 {
         words.push("…".to_owned());
     }
@@ -95,10 +79,7 @@ mod tests {
 
     #[test]
     fn success_gives_what_was_written() {
-        assert_eq!(
-            output(Command::new("/bin/echo").arg("yes")).unwrap(),
-            "yes\n"
-        );
+        assert_eq!(output(Command::new("/bin/echo").arg("yes")).unwrap(), "yes\n");
         assert!(succeed(&mut Command::new("/bin/true")).is_ok());
     }
 

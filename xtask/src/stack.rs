@@ -35,13 +35,10 @@ pub enum Stack {
 
 /// `root` is the directory of the workspace.
 pub fn run(command: Stack, root: &Path) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let dir = root.join(".stack");
-    let outcome = runtime
-        .map_err(|error| Failure::new("start the runtime", error))
-        .and_then(|runtime| {
+    let outcome =
+        runtime.map_err(|error| Failure::new("start the runtime", error)).and_then(|runtime| {
             runtime.block_on(async {
                 match command {
                     Stack::Up => up(&dir).await,
@@ -102,16 +99,11 @@ async fn down(dir: &Path, keep: bool) -> Result<bool, Failure> {
     let ledger = Ledger::open(dir)?;
     let guard = ledger.lock("stack").await?;
     let labels = ledger.labels();
-    let running = labels
-        .iter()
-        .filter(|label| ledger.running(label).is_some());
+    let running = labels.iter().filter(|label| ledger.running(label).is_some());
     let count = running.count();
     ledger.stop_all()?;
     if keep {
-        println!(
-            "Stopped {count} processes. The data stays in {}.",
-            shown(dir)
-        );
+        println!("Stopped {count} processes. The data stays in {}.", shown(dir));
         println!("  cargo xtask stack up          starts it again as it was");
     } else {
         ledger.remove()?;
@@ -130,10 +122,7 @@ async fn status(dir: &Path) -> Result<bool, Failure> {
     let all_ok = show(&Ledger::at(dir)).await;
     println!();
     if all_ok {
-        println!(
-            "All of it answers. Its addresses are in {}.",
-            shown(&dir.join("env"))
-        );
+        println!("All of it answers. Its addresses are in {}.", shown(&dir.join("env")));
     } else {
         println!("Not all of it answers.");
         println!("  cargo xtask stack up          starts what is down");
@@ -143,10 +132,7 @@ async fn status(dir: &Path) -> Result<bool, Failure> {
 
 fn running(ledger: &Ledger) -> usize {
     let labels = ledger.labels();
-    labels
-        .iter()
-        .filter(|label| ledger.running(label).is_some())
-        .count()
+    labels.iter().filter(|label| ledger.running(label).is_some()).count()
 }
 
 struct Row {
@@ -176,8 +162,7 @@ impl Row {
         [
             self.name.clone(),
             word.to_owned(),
-            self.pid
-                .map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
+            self.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
             detail,
             self.address.clone(),
             shown(&self.dir),
@@ -198,9 +183,8 @@ async fn show(ledger: &Ledger) -> bool {
         rows.extend(names.map(|name| Row::missing(ledger.folder(&name), name)));
     }
     let titles = ["NAME", "STATE", "PID", "WHAT", "ADDRESS", "DIRECTORY"].map(str::to_owned);
-    let lines: Vec<[String; 6]> = std::iter::once(titles)
-        .chain(rows.iter().map(Row::cells))
-        .collect();
+    let lines: Vec<[String; 6]> =
+        std::iter::once(titles).chain(rows.iter().map(Row::cells)).collect();
     print!("{}", table(&lines));
     for row in &rows {
         if let (Err(failure), Some(pid)) = (&row.health, row.pid) {
@@ -228,10 +212,7 @@ async fn postgres_row(ledger: &Ledger) -> Row {
         name: POSTGRES.to_owned(),
         pid: process.map(Process::pid),
         health: match process {
-            Some(_) => server
-                .ping()
-                .await
-                .map(|version| format!("PostgreSQL {}", first(&version))),
+            Some(_) => server.ping().await.map(|version| format!("PostgreSQL {}", first(&version))),
             None => Err(Failure::new("look", "no process")),
         },
         address: format!("127.0.0.1:{}", server.port()),
@@ -263,11 +244,8 @@ fn table(lines: &[[String; 6]]) -> String {
     }
     let mut text = String::new();
     for line in lines {
-        let padded: Vec<String> = line
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
+        let padded: Vec<String> =
+            line.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         text.push_str(padded.join("  ").trim_end());
         text.push('\n');
     }
@@ -282,10 +260,7 @@ fn first(version: &str) -> &str {
 /// Short if it lies where the command was called.
 fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(here)
-        .unwrap_or(path)
-        .display()
-        .to_string()
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
 }
 
 fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
@@ -294,12 +269,7 @@ fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
     let write = || {
         let mut options = fs::OpenOptions::new();
         // It holds a password.
-        let mut file = options
-            .create(true)
-            .write(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)?;
+        let mut file = options.create(true).write(true).truncate(true).mode(0o600).open(path)?;
         file.write_all(text.as_bytes())
     };
     write()
@@ -317,10 +287,7 @@ mod tests {
             line(["NAME", "STATE", "P", "W", "A", "D"]),
             line(["é", "down", "12345", "-", "-", "x"]),
         ]);
-        assert_eq!(
-            text,
-            "NAME  STATE  P      W  A  D\né     down   12345  -  -  x\n"
-        );
+        assert_eq!(text, "NAME  STATE  P      W  A  D\né     down   12345  -  -  x\n");
     }
 
     #[test]

@@ -55,9 +55,7 @@ impl Tree {
     }
 
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.texts
-            .iter()
-            .map(|(path, text)| (path.as_str(), text.as_str()))
+        self.texts.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
     pub fn ending(&self, ending: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -88,10 +86,7 @@ impl Tree {
 
 /// `a/b/../c` is `a/c`; `None` when the path leaves the repository.
 pub fn join(directory: &str, relative: &str) -> Option<String> {
-    let mut parts: Vec<&str> = directory
-        .split('/')
-        .filter(|part| !part.is_empty())
-        .collect();
+    let mut parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {
         match part {
             "" | "." => {}
@@ -115,16 +110,10 @@ mod tests {
 
     #[test]
     fn paths_are_joined_and_never_leave_the_repository() {
-        assert_eq!(
-            join("docs/adr", "../README.md").as_deref(),
-            Some("docs/README.md")
-        );
+        assert_eq!(join("docs/adr", "../README.md").as_deref(), Some("docs/README.md"));
         assert_eq!(join("", "./a//b").as_deref(), Some("a/b"));
         assert_eq!(join("docs", "../../x"), None);
-        assert_eq!(
-            (directory_of("a/b/c.rs"), directory_of("c.rs")),
-            ("a/b", "")
-        );
+        assert_eq!((directory_of("a/b/c.rs"), directory_of("c.rs")), ("a/b", ""));
     }
 
     #[test]

@@ -1,10 +1,7 @@
 //! The commands as a developer meets them: a small repository on disk, the real binary, its
 //! exit status and what it prints.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test rig that cannot write has nothing to test"
-)]
+#![expect(clippy::unwrap_used, reason = "a test rig that cannot write has nothing to test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,10 +70,7 @@ fn tidy_passes_a_tidy_tree_and_fails_with_the_place() {
     write(&root, "crates/core/src/limits.rs", "use std::fs;\n");
     let (passed, told) = xtask(&root, &["tidy"]);
     assert!(!passed);
-    assert!(
-        told.contains("crates/core/src/limits.rs:1: no `//!`"),
-        "{told}"
-    );
+    assert!(told.contains("crates/core/src/limits.rs:1: no `//!`"), "{told}");
     assert!(told.contains("tidy found 2 places"), "{told}");
 }
 
@@ -84,43 +78,24 @@ fn tidy_passes_a_tidy_tree_and_fails_with_the_place() {
 fn gen_writes_what_its_check_then_accepts() {
     let root = repository("gen");
     let (passed, told) = xtask(&root, &["gen", "--check"]);
-    assert!(
-        !passed && told.contains("+| `NAME_MAX_BYTES` | 128 bytes |"),
-        "{told}"
-    );
+    assert!(!passed && told.contains("+| `NAME_MAX_BYTES` | 128 bytes |"), "{told}");
     assert!(!root.join("docs").exists(), "a check writes nothing");
     let (passed, told) = xtask(&root, &["gen"]);
-    assert!(
-        passed && told.contains("written  docs/reference/limits.md"),
-        "{told}"
-    );
+    assert!(passed && told.contains("written  docs/reference/limits.md"), "{told}");
     assert!(xtask(&root, &["gen", "--check"]).0);
     let (passed, told) = xtask(&root, &["gen"]);
-    assert!(
-        passed && told.contains("current  docs/reference/limits.md"),
-        "{told}"
-    );
+    assert!(passed && told.contains("current  docs/reference/limits.md"), "{told}");
 }
 
 #[test]
 fn deny_holds_the_workspace_to_its_own_file() {
     let root = repository("deny");
     let (passed, told) = xtask(&root, &["deny"]);
-    assert!(
-        passed && told.contains("1 packages hold to deny.toml"),
-        "{told}"
-    );
+    assert!(passed && told.contains("1 packages hold to deny.toml"), "{told}");
     write(&root, "deny.toml", &DENY.replace("MIT", "ISC"));
     let (passed, told) = xtask(&root, &["deny"]);
-    assert!(
-        !passed && told.contains("licence `MIT` is not allowed"),
-        "{told}"
-    );
-    write(
-        &root,
-        "deny.toml",
-        &DENY.replace("wildcards = \"deny\"", "wildcards = \"warn\""),
-    );
+    assert!(!passed && told.contains("licence `MIT` is not allowed"), "{told}");
+    write(&root, "deny.toml", &DENY.replace("wildcards = \"deny\"", "wildcards = \"warn\""));
     let (passed, told) = xtask(&root, &["deny"]);
     assert!(!passed && told.contains("cannot use deny.toml"), "{told}");
 }

@@ -52,13 +52,7 @@ pub fn moment(text: &str) -> Timestamp {
 /// An active person without roles, manager or second account.
 pub fn person(id: UserId) -> PersonBuilder {
     PersonBuilder {
-        person: Person {
-            id,
-            roles: [].into(),
-            active: true,
-            manager: None,
-            aliases: [].into(),
-        },
+        person: Person { id, roles: [].into(), active: true, manager: None, aliases: [].into() },
     }
 }
 
@@ -121,25 +115,17 @@ mod tests {
     fn a_person_has_what_was_said_and_nothing_else() {
         let ids = Ids::new();
         let [ada, bob, second] = [ids.user(), ids.user(), ids.user()];
-        let people = directory([
-            person(ada).role("dba").manager(bob).alias(second),
-            person(bob).inactive(),
-        ]);
+        let people =
+            directory([person(ada).role("dba").manager(bob).alias(second), person(bob).inactive()]);
         assert!(people.has_role(ada, "dba") && !people.has_role(ada, "admin"));
         assert!(people.is_active(ada) && !people.is_active(bob));
-        assert_eq!(
-            people.person(ada).and_then(|person| person.manager),
-            Some(bob)
-        );
+        assert_eq!(people.person(ada).and_then(|person| person.manager), Some(bob));
         assert_eq!(people.person(bob).and_then(|person| person.manager), None);
         assert!(people.same_human(ada, second) && !people.same_human(ada, bob));
     }
 
     #[test]
     fn a_moment_is_the_text_it_was_made_from() {
-        assert_eq!(
-            moment("2026-03-18T15:30:00Z").micros(),
-            1_773_847_800_000_000
-        );
+        assert_eq!(moment("2026-03-18T15:30:00Z").micros(), 1_773_847_800_000_000);
     }
 }

@@ -46,18 +46,10 @@ impl Database {
         }
         let name = format!("{template}_{:016x}", random_u128()? >> 64);
         let began = Instant::now();
-        execute(
-            &mut admin,
-            format!("CREATE DATABASE {name} TEMPLATE {source}"),
-        )
-        .await?;
+        execute(&mut admin, format!("CREATE DATABASE {name} TEMPLATE {source}")).await?;
         let clone_time = began.elapsed();
         println!("ade-testkit: {name} cloned from {source} in {clone_time:.1?}");
-        Ok(Self {
-            server,
-            name,
-            clone_time,
-        })
+        Ok(Self { server, name, clone_time })
     }
 
     pub fn name(&self) -> &str {
@@ -97,9 +89,7 @@ impl Drop for Database {
 
 /// Best effort: what stays goes with the server.
 fn drop_database(url: &str, name: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return };
     let work = async {
         let mut admin = connect(url).await?;
@@ -123,11 +113,7 @@ async fn build<E: Display>(
         .map_err(|error| Failure::new(format!("lock {source}"), error))?;
     if !exists(admin, source).await? {
         let draft = format!("draft_{source}");
-        execute(
-            admin,
-            format!("DROP DATABASE IF EXISTS {draft} WITH (FORCE)"),
-        )
-        .await?;
+        execute(admin, format!("DROP DATABASE IF EXISTS {draft} WITH (FORCE)")).await?;
         execute(admin, format!("CREATE DATABASE {draft}")).await?;
         migrate(server.url(&draft))
             .await
@@ -140,11 +126,7 @@ async fn build<E: Display>(
 
 /// A template may have no connections while it is cloned; a migration may have left some.
 async fn seal(admin: &mut PgConnection, name: &str) -> Result<(), Failure> {
-    execute(
-        admin,
-        format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"),
-    )
-    .await?;
+    execute(admin, format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false")).await?;
     sqlx::query("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1")
         .bind(name)
         .execute(admin)
@@ -164,9 +146,7 @@ pub async fn ensure(server: &Postgres, name: &str) -> Result<(), Failure> {
 }
 
 async fn connect(url: &str) -> Result<PgConnection, Failure> {
-    PgConnection::connect(url)
-        .await
-        .map_err(|error| Failure::new("connect to PostgreSQL", error))
+    PgConnection::connect(url).await.map_err(|error| Failure::new("connect to PostgreSQL", error))
 }
 
 async fn exists(admin: &mut PgConnection, name: &str) -> Result<bool, Failure> {
@@ -189,10 +169,7 @@ async fn execute(admin: &mut PgConnection, sql: String) -> Result<(), Failure> {
 
 fn check_name(template: &str) -> Result<(), Failure> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    let starts_well = template
-        .bytes()
-        .next()
-        .is_some_and(|byte| byte.is_ascii_lowercase());
+    let starts_well = template.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
     if starts_well && template.len() <= TEMPLATE_NAME_MAX_BYTES && template.bytes().all(is_plain) {
         return Ok(());
     }
@@ -211,17 +188,7 @@ mod tests {
         for good in ["store", "a", "store_2", &"x".repeat(30)] {
             assert!(check_name(good).is_ok(), "{good}");
         }
-        for bad in [
-            "",
-            "2x",
-            "_x",
-            "Store",
-            "a-b",
-            "a\"b",
-            "a b",
-            "é",
-            &"x".repeat(31),
-        ] {
+        for bad in ["", "2x", "_x", "Store", "a-b", "a\"b", "a b", "é", &"x".repeat(31)] {
             assert!(check_name(bad).is_err(), "{bad}");
         }
     }

@@ -14,10 +14,7 @@ pub struct Failure {
 
 impl Failure {
     pub fn new(what: impl Display, why: impl Display) -> Self {
-        Self {
-            what: what.to_string(),
-            why: why.to_string(),
-        }
+        Self { what: what.to_string(), why: why.to_string() }
     }
 }
 

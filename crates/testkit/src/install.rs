@@ -34,13 +34,12 @@ pub(crate) fn redis_server() -> Result<PathBuf, Failure> {
     if let Some(named) = std::env::var_os(REDIS_SERVER_VARIABLE) {
         return Ok(PathBuf::from(named));
     }
-    path_dirs()
-        .map(|dir| dir.join("redis-server"))
-        .find(|program| program.is_file())
-        .ok_or_else(|| {
+    path_dirs().map(|dir| dir.join("redis-server")).find(|program| program.is_file()).ok_or_else(
+        || {
             let why = format!("install it, or name it in {REDIS_SERVER_VARIABLE}");
             Failure::new("find redis-server", why)
-        })
+        },
+    )
 }
 
 /// Newest first.
@@ -74,10 +73,9 @@ pub(crate) fn unprivileged() -> Result<Option<(u32, u32)>, Failure> {
     let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
     match accounts.lines().find_map(nobody) {
         Some(found) => Ok(Some(found)),
-        None => Err(Failure::new(
-            "find an unprivileged user for PostgreSQL",
-            "there is no `nobody`",
-        )),
+        None => {
+            Err(Failure::new("find an unprivileged user for PostgreSQL", "there is no `nobody`"))
+        }
     }
 }
 

@@ -48,16 +48,12 @@ impl Record {
 impl Ledger {
     pub fn open(dir: &Path) -> Result<Self, Failure> {
         make_dir(&dir.join("processes"))?;
-        Ok(Self {
-            dir: dir.to_owned(),
-        })
+        Ok(Self { dir: dir.to_owned() })
     }
 
     /// Without making it: for looking at what may not be there.
     pub fn at(dir: &Path) -> Self {
-        Self {
-            dir: dir.to_owned(),
-        }
+        Self { dir: dir.to_owned() }
     }
 
     pub fn dir(&self) -> &Path {
@@ -140,12 +136,7 @@ impl Ledger {
 
 fn lock_file(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
-    let file = options
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(path)?;
+    let file = options.create(true).truncate(false).write(true).mode(0o600).open(path)?;
     file.lock()?;
     Ok(file)
 }
@@ -163,12 +154,7 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     let aside = path.with_extension(ASIDE.trim_start_matches('.'));
     let write = || {
         let mut options = OpenOptions::new();
-        let mut file = options
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(&aside)?;
+        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&aside)?;
         file.write_all(text.as_bytes())?;
         fs::rename(&aside, path)
     };
@@ -199,14 +185,7 @@ mod tests {
             let record = Record { process, stop };
             assert_eq!(Record::parse(&record.line()), Some(record));
         }
-        for line in [
-            "",
-            "42",
-            "42 7777",
-            "42 7777 SOON",
-            "x 7777 KILL",
-            "42 x KILL",
-        ] {
+        for line in ["", "42", "42 7777", "42 7777 SOON", "x 7777 KILL", "42 x KILL"] {
             assert_eq!(Record::parse(line), None, "{line}");
         }
     }

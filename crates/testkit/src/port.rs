@@ -21,9 +21,7 @@ const _: () = assert!(POSTGRES_PORTS.end <= REDIS_PORTS.start + BUS_OFFSET);
 const _: () = assert!(REDIS_PORTS.end + BUS_OFFSET <= 32_768);
 
 pub fn free_redis_port() -> Result<u16, Failure> {
-    free_port(&REDIS_PORTS, |port| {
-        is_free(port) && is_free(port + BUS_OFFSET)
-    })
+    free_port(&REDIS_PORTS, |port| is_free(port) && is_free(port + BUS_OFFSET))
 }
 
 pub fn free_postgres_port() -> Result<u16, Failure> {

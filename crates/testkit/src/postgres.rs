@@ -45,17 +45,11 @@ impl Settings {
             // In the data directory, and so removed with it even after a kill.
             ("dynamic_shared_memory_type", "mmap"),
         ];
-        Self {
-            stop: Stop::Quit,
-            options: owned_pairs(&options),
-        }
+        Self { stop: Stop::Quit, options: owned_pairs(&options) }
     }
 
     pub fn development() -> Self {
-        Self {
-            stop: Stop::Interrupt,
-            options: owned_pairs(&[("shared_buffers", "128MB")]),
-        }
+        Self { stop: Stop::Interrupt, options: owned_pairs(&[("shared_buffers", "128MB")]) }
     }
 }
 
@@ -178,9 +172,7 @@ impl Postgres {
     async fn start(&self, settings: &Settings) -> Result<(), Failure> {
         let what = format!("start PostgreSQL in {}", self.data_dir().display());
         let log = log_file(&self.log_path()).map_err(|error| Failure::new(&what, error))?;
-        let errors = log
-            .try_clone()
-            .map_err(|error| Failure::new(&what, error))?;
+        let errors = log.try_clone().map_err(|error| Failure::new(&what, error))?;
         let mut command = Command::new(install::postgres_bin()?.join("postgres"));
         command
             .arg("-D")
@@ -218,9 +210,8 @@ impl Postgres {
         let what = format!("ask PostgreSQL on port {}", self.port);
         let ask = async {
             let mut connection = PgConnection::connect(&self.url("postgres")).await?;
-            let version = sqlx::query_scalar("SHOW server_version")
-                .fetch_one(&mut connection)
-                .await?;
+            let version =
+                sqlx::query_scalar("SHOW server_version").fetch_one(&mut connection).await?;
             connection.close().await?;
             Ok::<String, sqlx::Error>(version)
         };
@@ -264,10 +255,7 @@ impl Postgres {
     /// the system has few of them. The seventh line of its pid file says `key id`.
     fn free_segment(&self) {
         let text = fs::read_to_string(self.data_dir().join("postmaster.pid")).unwrap_or_default();
-        let id = text
-            .lines()
-            .nth(6)
-            .and_then(|line| line.split_whitespace().nth(1));
+        let id = text.lines().nth(6).and_then(|line| line.split_whitespace().nth(1));
         if let Some(id) = id {
             let _ = Command::new("ipcrm").args(["-m", id]).output();
         }
@@ -281,11 +269,7 @@ impl Postgres {
 }
 
 fn log_file(path: &Path) -> std::io::Result<File> {
-    fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)
+    fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
 /// A server of one test's own, to be broken; gone with its data when dropped.

@@ -155,8 +155,7 @@ impl Process {
 
     /// False if the process is gone; another one that has its pid by now is left alone.
     pub fn signal(self, signal: Signal) -> bool {
-        self.descriptor()
-            .is_some_and(|descriptor| pidfd_send_signal(descriptor, signal).is_ok())
+        self.descriptor().is_some_and(|descriptor| pidfd_send_signal(descriptor, signal).is_ok())
     }
 
     /// Returns when it stands still: the signal alone is only a request.

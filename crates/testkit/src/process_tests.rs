@@ -5,10 +5,7 @@ use super::*;
 fn sleeper() -> Process {
     // Ends by itself should the test fail, and holds none of its pipes open.
     let mut command = Command::new("sleep");
-    command
-        .arg("30")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.arg("30").stdout(Stdio::null()).stderr(Stdio::null());
     Process::spawn(&mut command).unwrap()
 }
 
@@ -40,10 +37,7 @@ fn a_stranger_with_the_same_pid_is_left_alone() {
     assert!(!mistaken.is_alive());
     assert!(!mistaken.is_paused());
     assert!(!mistaken.signal(Signal::KILL));
-    assert!(
-        mistaken.stop(Stop::Kill, Duration::ZERO),
-        "what it meant is gone"
-    );
+    assert!(mistaken.stop(Stop::Kill, Duration::ZERO), "what it meant is gone");
     assert!(process.is_alive());
     assert!(process.stop(Stop::Kill, Duration::from_secs(5)));
 }
@@ -53,10 +47,7 @@ fn a_process_that_ended_unreaped_is_not_alive() {
     let process = sleeper();
     assert!(process.signal(Signal::KILL));
     let descriptor = pidfd_open(Pid::from_raw(process.pid()).unwrap(), PidfdFlags::empty());
-    assert!(has_ended_within(
-        &descriptor.unwrap(),
-        Duration::from_secs(5)
-    ));
+    assert!(has_ended_within(&descriptor.unwrap(), Duration::from_secs(5)));
     assert!(Stat::read(process.pid()).unwrap().has_ended());
     assert!(!process.is_alive());
     process.reap();
@@ -66,12 +57,8 @@ fn a_process_that_ended_unreaped_is_not_alive() {
 fn what_ignores_the_question_is_killed_after_the_grace() {
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' QUIT INT; echo ready; exec sleep 30"]);
-    let mut child = command
-        .process_group(0)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child =
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut ready = [0; 6];
     io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
     let process = Process::of(i32::try_from(child.id()).unwrap()).unwrap();
@@ -100,10 +87,7 @@ fn a_paused_process_is_seen_as_such_and_can_still_be_stopped() {
 #[test]
 fn a_program_that_does_not_exist_is_named() {
     let failure = Process::spawn(&mut Command::new("no-such-program")).unwrap_err();
-    assert!(
-        failure.to_string().contains("start no-such-program"),
-        "{failure}"
-    );
+    assert!(failure.to_string().contains("start no-such-program"), "{failure}");
 }
 
 #[test]

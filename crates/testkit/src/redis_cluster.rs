@@ -58,11 +58,7 @@ impl Cluster {
     pub async fn ensure(ledger: &Ledger, prefix: &str, timeout_ms: u32) -> Result<Self, Failure> {
         if let Some(mut cluster) = Self::load(ledger, prefix) {
             cluster.timeout_ms = timeout_ms;
-            let down: Vec<&Node> = cluster
-                .nodes
-                .iter()
-                .filter(|node| !node.is_running())
-                .collect();
+            let down: Vec<&Node> = cluster.nodes.iter().filter(|node| !node.is_running()).collect();
             if !down.is_empty() {
                 for node in down {
                     node.kill();
@@ -89,10 +85,7 @@ impl Cluster {
         }
         let load = |index| Node::load(ledger, &format!("{prefix}-{index}"));
         let nodes = (0..NODES).map(load).collect::<Option<_>>()?;
-        Some(Self {
-            nodes,
-            timeout_ms: NODE_TIMEOUT_MS_DEFAULT,
-        })
+        Some(Self { nodes, timeout_ms: NODE_TIMEOUT_MS_DEFAULT })
     }
 
     async fn form(&self) -> Result<(), Failure> {
@@ -102,26 +95,16 @@ impl Cluster {
         for node in &self.nodes {
             epoch += 1;
             let mut command = redis::cmd("CLUSTER");
-            node.ask::<()>(command.arg("SET-CONFIG-EPOCH").arg(epoch))
-                .await?;
+            node.ask::<()>(command.arg("SET-CONFIG-EPOCH").arg(epoch)).await?;
         }
         for (share, node) in (0..MASTERS).zip(masters) {
             let first = SLOTS / MASTERS * share;
-            let last = if share + 1 == MASTERS {
-                SLOTS
-            } else {
-                SLOTS / MASTERS * (share + 1)
-            } - 1;
+            let last = if share + 1 == MASTERS { SLOTS } else { SLOTS / MASTERS * (share + 1) } - 1;
             let mut command = redis::cmd("CLUSTER");
-            node.ask::<()>(command.arg("ADDSLOTSRANGE").arg(first).arg(last))
-                .await?;
+            node.ask::<()>(command.arg("ADDSLOTSRANGE").arg(first).arg(last)).await?;
         }
         for node in &self.nodes {
-            for other in self
-                .nodes
-                .iter()
-                .filter(|other| other.port() != node.port())
-            {
+            for other in self.nodes.iter().filter(|other| other.port() != node.port()) {
                 let mut command = redis::cmd("CLUSTER");
                 command.arg("MEET").arg("127.0.0.1").arg(other.port());
                 node.ask::<()>(&command).await?;
@@ -165,9 +148,7 @@ impl Cluster {
         let mut views = BTreeSet::new();
         for node in self.nodes.iter().filter(|node| node.is_running()) {
             let what = format!("{} on port {}", node.label(), node.port());
-            let state = node
-                .fact(redis::cmd("CLUSTER").arg("INFO"), "cluster_state")
-                .await?;
+            let state = node.fact(redis::cmd("CLUSTER").arg("INFO"), "cluster_state").await?;
             if state != "ok" {
                 return Err(Failure::new(what, format!("cluster_state is {state}")));
             }
@@ -176,9 +157,7 @@ impl Cluster {
                 let why = format!("{} slots are served", topology.covered_slots());
                 return Err(Failure::new(what, why));
             }
-            let follows = topology
-                .member_at(node.port())
-                .is_some_and(|me| me.master.is_some());
+            let follows = topology.member_at(node.port()).is_some_and(|me| me.master.is_some());
             let replication = redis::cmd("INFO").arg("replication").to_owned();
             if follows && node.fact(&replication, "master_link_status").await? != "up" {
                 return Err(Failure::new(what, "is not in step with its master"));
@@ -188,10 +167,7 @@ impl Cluster {
         match views.len() {
             1 => Ok(()),
             0 => Err(Failure::new("check the cluster", "no node runs")),
-            _ => Err(Failure::new(
-                "check the cluster",
-                "nodes disagree on who owns which slots",
-            )),
+            _ => Err(Failure::new("check the cluster", "nodes disagree on who owns which slots")),
         }
     }
 
@@ -215,9 +191,7 @@ impl Cluster {
     pub async fn slot_of(&self, key: &str) -> u16 {
         let mut outcome = Err(Failure::new("hash a key", "no node runs"));
         for node in self.nodes.iter().filter(|node| node.is_running()) {
-            outcome = node
-                .ask(redis::cmd("CLUSTER").arg("KEYSLOT").arg(key))
-                .await;
+            outcome = node.ask(redis::cmd("CLUSTER").arg("KEYSLOT").arg(key)).await;
             if outcome.is_ok() {
                 break;
             }
@@ -240,10 +214,7 @@ impl Cluster {
         let find = async {
             let topology = self.topology().await?;
             let replicas = topology.replicas_of(slot);
-            replicas
-                .iter()
-                .map(|member| self.node_at(member.port))
-                .collect()
+            replicas.iter().map(|member| self.node_at(member.port)).collect()
         };
         or_fail(find.await)
     }
@@ -259,10 +230,7 @@ fn require_met(topology: &Topology, node: &Node) -> Result<(), Failure> {
     if count == usize::from(NODES) && topology.members.len() == count {
         return Ok(());
     }
-    Err(Failure::new(
-        node.label(),
-        format!("knows {count} of {NODES} nodes"),
-    ))
+    Err(Failure::new(node.label(), format!("knows {count} of {NODES} nodes")))
 }
 
 /// A cluster to be broken; killed and removed when dropped.

@@ -36,11 +36,7 @@ impl Node {
         timeout_ms: u32,
     ) -> Result<Self, Failure> {
         ledger.stop(label)?;
-        let mut node = Self {
-            ledger: ledger.clone(),
-            label: label.to_owned(),
-            port: 0,
-        };
+        let mut node = Self { ledger: ledger.clone(), label: label.to_owned(), port: 0 };
         let mut outcome = Ok(());
         for _ in 0..START_TRIES {
             remove_tree(&node.dir())?;
@@ -108,13 +104,11 @@ impl Node {
             .set_response_timeout(Some(ANSWER_TIMEOUT));
         let ask = async {
             let client = redis::Client::open(self.url())?;
-            let mut connection = client
-                .get_multiplexed_async_connection_with_config(&config)
-                .await?;
+            let mut connection =
+                client.get_multiplexed_async_connection_with_config(&config).await?;
             command.query_async(&mut connection).await
         };
-        ask.await
-            .map_err(|error: redis::RedisError| Failure::new(what, error))
+        ask.await.map_err(|error: redis::RedisError| Failure::new(what, error))
     }
 
     pub async fn topology(&self) -> Result<Topology, Failure> {
@@ -127,11 +121,8 @@ impl Node {
         let topology = self.topology().await?;
         let unknown = || Failure::new(&self.label, "does not know itself");
         let me = topology.member_at(self.port).ok_or_else(unknown)?;
-        let slots: Vec<String> = me
-            .slots
-            .iter()
-            .map(|range| format!("{}-{}", range.start(), range.end()))
-            .collect();
+        let slots: Vec<String> =
+            me.slots.iter().map(|range| format!("{}-{}", range.start(), range.end())).collect();
         let master = me.master.as_ref();
         let master = master.and_then(|id| topology.members.iter().find(|other| other.id == *id));
         Ok(match master {

@@ -42,10 +42,7 @@ impl Run {
     pub fn open(root: &Path, owner: Process) -> Result<Self, Failure> {
         if !owner.is_alive() {
             let what = format!("open the run of pid {}", owner.pid());
-            return Err(Failure::new(
-                what,
-                "its owner is gone, and so is all it had",
-            ));
+            return Err(Failure::new(what, "its owner is gone, and so is all it had"));
         }
         make_dir(root)?;
         check_ours(root)?;
@@ -127,9 +124,7 @@ fn owner_of(dir: &Path) -> Option<Process> {
 fn owner() -> Result<Process, Failure> {
     if let Ok(named) = std::env::var(OWNER_VARIABLE) {
         let what = format!("{OWNER_VARIABLE}={named}");
-        let pid = named
-            .parse()
-            .map_err(|_| Failure::new(&what, "a pid is expected"))?;
+        let pid = named.parse().map_err(|_| Failure::new(&what, "a pid is expected"))?;
         return Process::of(pid).ok_or_else(|| Failure::new(&what, "no such process"));
     }
     let this = Process::current()?;
@@ -146,9 +141,8 @@ fn nextest_above(this: Process, run: &str) -> Process {
     let mut process = this;
     while let Some(parent) = process.parent() {
         let environment = fs::read(format!("/proc/{}/environ", parent.pid())).unwrap_or_default();
-        let is_inside = environment
-            .split(|byte| *byte == 0)
-            .any(|variable| variable == marker.as_bytes());
+        let is_inside =
+            environment.split(|byte| *byte == 0).any(|variable| variable == marker.as_bytes());
         process = parent;
         if !is_inside {
             break;
@@ -164,18 +158,11 @@ pub fn root() -> PathBuf {
     }
     let has_room = rustix::fs::statvfs(SHARED_MEMORY)
         .is_ok_and(|stat| stat.f_blocks.saturating_mul(stat.f_frsize) >= SHARED_MEMORY_MIN_BYTES);
-    let parent = if has_room {
-        PathBuf::from(SHARED_MEMORY)
-    } else {
-        std::env::temp_dir()
-    };
+    let parent = if has_room { PathBuf::from(SHARED_MEMORY) } else { std::env::temp_dir() };
     // Another pid namespace may see the same directory, but not the same processes.
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let namespace: String = namespace
-        .to_string_lossy()
-        .chars()
-        .filter(char::is_ascii_digit)
-        .collect();
+    let namespace: String =
+        namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
     let user = rustix::process::geteuid().as_raw();
     parent.join(format!("ade-testkit-{user}-{namespace}"))
 }

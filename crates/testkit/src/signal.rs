@@ -22,9 +22,7 @@ pub struct Signals {
 
 impl Default for Signals {
     fn default() -> Self {
-        Self {
-            counts: Arc::new(watch::Sender::new(BTreeMap::new())),
-        }
+        Self { counts: Arc::new(watch::Sender::new(BTreeMap::new())) }
     }
 }
 
@@ -148,10 +146,7 @@ mod tests {
     async fn a_missed_signal_tells_what_came_instead() {
         let signals = Signals::new();
         let alone = signals.try_wait("swept", 1, BRIEF).await.unwrap_err();
-        assert!(
-            alone.to_string().ends_with("raised so far: nothing"),
-            "{alone}"
-        );
+        assert!(alone.to_string().ends_with("raised so far: nothing"), "{alone}");
         signals.raise("swept");
         signals.raise("relayed");
         let failure = signals.try_wait("swept", 2, BRIEF).await.unwrap_err();
@@ -166,11 +161,7 @@ mod tests {
         let mut asked = 0;
         let answer = eventually("the third try is good", SOON, async || {
             asked += 1;
-            if asked == 3 {
-                Ok(asked)
-            } else {
-                Err("not yet")
-            }
+            if asked == 3 { Ok(asked) } else { Err("not yet") }
         });
         assert_eq!(answer.await, 3);
     }
@@ -187,9 +178,6 @@ mod tests {
             std::future::pending::<Result<(), String>>().await
         });
         let failure = hung.await.unwrap_err();
-        assert!(
-            failure.to_string().contains("no answer at all"),
-            "{failure}"
-        );
+        assert!(failure.to_string().contains("no answer at all"), "{failure}");
     }
 }

@@ -56,11 +56,7 @@ impl Topology {
     pub(crate) fn owners(&self) -> BTreeMap<u16, u16> {
         let of = |member: &Member| {
             let port = member.port;
-            let starts: Vec<_> = member
-                .slots
-                .iter()
-                .map(|range| (*range.start(), port))
-                .collect();
+            let starts: Vec<_> = member.slots.iter().map(|range| (*range.start(), port)).collect();
             starts
         };
         self.members.iter().flat_map(of).collect()
@@ -68,9 +64,7 @@ impl Topology {
 
     pub(crate) fn covered_slots(&self) -> usize {
         let sure = self.members.iter().filter(|member| !member.is_unsure);
-        sure.flat_map(|member| &member.slots)
-            .map(ExactSizeIterator::len)
-            .sum()
+        sure.flat_map(|member| &member.slots).map(ExactSizeIterator::len).sum()
     }
 }
 
@@ -132,31 +126,13 @@ ee :0@0 handshake - 0 0 0 connected
         assert_eq!(replicas(1), [7002]);
         assert_eq!(replicas(6000), [7003]);
         assert!(replicas(9001).is_empty());
-        let unsure: Vec<_> = topology
-            .members
-            .iter()
-            .map(|member| member.is_unsure)
-            .collect();
+        let unsure: Vec<_> = topology.members.iter().map(|member| member.is_unsure).collect();
         assert_eq!(unsure, [false, true, false, true, true]);
-        let linked: Vec<_> = topology
-            .members
-            .iter()
-            .map(|member| member.is_linked)
-            .collect();
+        let linked: Vec<_> = topology.members.iter().map(|member| member.is_linked).collect();
         assert_eq!(linked, [true, false, true, true, true]);
-        assert_eq!(
-            topology.covered_slots(),
-            5462,
-            "a failed master covers nothing"
-        );
-        assert_eq!(
-            topology.owners(),
-            [(0, 7000), (9000, 7000), (5461, 7001)].into()
-        );
-        assert_eq!(
-            topology.member_at(7003).map(|member| member.id.as_str()),
-            Some("dd")
-        );
+        assert_eq!(topology.covered_slots(), 5462, "a failed master covers nothing");
+        assert_eq!(topology.owners(), [(0, 7000), (9000, 7000), (5461, 7001)].into());
+        assert_eq!(topology.member_at(7003).map(|member| member.id.as_str()), Some("dd"));
     }
 
     #[test]

@@ -133,22 +133,13 @@ mod tests {
         for (from, to) in [
             ("include-dev = true", "include-dev = false"),
             ("wildcards = \"deny\"", "wildcards = \"warn\""),
-            (
-                "multiple-versions = \"allow\"",
-                "multiple-versions = \"deny\"",
-            ),
+            ("multiple-versions = \"allow\"", "multiple-versions = \"deny\""),
             ("unknown-git = \"deny\"", "unknown-git = \"warn\""),
-            (
-                "unknown-git = \"deny\"",
-                "unknown-git = \"deny\"\nallow-git = []",
-            ),
+            ("unknown-git = \"deny\"", "unknown-git = \"deny\"\nallow-git = []"),
             ("targets =", "all-features = true\ntargets ="),
         ] {
             assert!(SAMPLE.contains(from));
-            assert!(
-                toml::from_str::<Config>(&SAMPLE.replace(from, to)).is_err(),
-                "{to}"
-            );
+            assert!(toml::from_str::<Config>(&SAMPLE.replace(from, to)).is_err(), "{to}");
         }
     }
 }

@@ -4,15 +4,9 @@
 use anyhow::{Result, bail};
 
 pub fn is_allowed(expression: &str, allow: &[&str]) -> Result<bool> {
-    let spaced = expression
-        .replace('/', " OR ")
-        .replace('(', " ( ")
-        .replace(')', " ) ");
+    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
-    let mut reader = Reader {
-        words: &words,
-        allow,
-    };
+    let mut reader = Reader { words: &words, allow };
     let Some(verdict) = reader.either().filter(|_| reader.words.is_empty()) else {
         bail!("`{expression}` is not a licence expression");
     };
@@ -60,16 +54,11 @@ impl<'a> Reader<'a> {
             let verdict = self.either()?;
             return self.take(")").then_some(verdict);
         }
-        let licence = self
-            .next()
-            .filter(|word| !matches!(*word, "OR" | "AND" | "WITH" | ")"))?;
+        let licence = self.next().filter(|word| !matches!(*word, "OR" | "AND" | "WITH" | ")"))?;
         if self.take("WITH") {
             let exception = self.next()?;
             // An exception makes another licence: it is allowed by its whole name.
-            return Some(
-                self.allow
-                    .contains(&format!("{licence} WITH {exception}").as_str()),
-            );
+            return Some(self.allow.contains(&format!("{licence} WITH {exception}").as_str()));
         }
         Some(self.allow.contains(&licence))
     }
@@ -112,16 +101,8 @@ mod tests {
 
     #[test]
     fn what_is_no_expression_is_an_error() {
-        for broken in [
-            "",
-            "MIT OR",
-            "MIT Apache-2.0",
-            "(MIT",
-            "MIT)",
-            "AND",
-            "MIT WITH",
-            "OR MIT",
-        ] {
+        for broken in ["", "MIT OR", "MIT Apache-2.0", "(MIT", "MIT)", "AND", "MIT WITH", "OR MIT"]
+        {
             assert!(is_allowed(broken, &["MIT"]).is_err(), "{broken:?}");
         }
     }

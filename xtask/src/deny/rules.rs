@@ -27,47 +27,26 @@ fn licence(config: &Config, package: &Package) -> Option<String> {
     let exceptions = config.licenses.exceptions.iter();
     let own = exceptions.filter(|exception| exception.name == package.name);
     let own = own.flat_map(|exception| &exception.allow);
-    let allow: Vec<&str> = config
-        .licenses
-        .allow
-        .iter()
-        .chain(own)
-        .map(String::as_str)
-        .collect();
+    let allow: Vec<&str> = config.licenses.allow.iter().chain(own).map(String::as_str).collect();
     let Some(expression) = &package.license else {
-        return Some(format!(
-            "{}: names no licence in its manifest",
-            title(package)
-        ));
+        return Some(format!("{}: names no licence in its manifest", title(package)));
     };
     match expression::is_allowed(expression, &allow) {
         Ok(true) => None,
-        Ok(false) => Some(format!(
-            "{}: licence `{expression}` is not allowed",
-            title(package)
-        )),
+        Ok(false) => Some(format!("{}: licence `{expression}` is not allowed", title(package))),
         Err(error) => Some(format!("{}: {error}", title(package))),
     }
 }
 
 fn ban(config: &Config, graph: &Graph, package: &Package) -> Option<String> {
-    let ban = config
-        .bans
-        .deny
-        .iter()
-        .find(|ban| ban.name == package.name)?;
+    let ban = config.bans.deny.iter().find(|ban| ban.name == package.name)?;
     let parents = graph.parents(package).into_iter();
-    let barred: Vec<&str> = parents
-        .filter(|parent| !ban.wrappers.iter().any(|wrapper| wrapper == parent))
-        .collect();
+    let barred: Vec<&str> =
+        parents.filter(|parent| !ban.wrappers.iter().any(|wrapper| wrapper == parent)).collect();
     // Without wrappers nobody may have it, not even the workspace itself.
     (ban.wrappers.is_empty() || !barred.is_empty()).then(|| {
         let by = barred.join(", ");
-        format!(
-            "{}: banned ({}), but used by {by}",
-            title(package),
-            ban.reason
-        )
+        format!("{}: banned ({}), but used by {by}", title(package), ban.reason)
     })
 }
 
@@ -108,9 +87,7 @@ mod tests {
             dependencies: vec![package_given.id.clone()],
         });
         let graph = Graph {
-            resolve: Resolve {
-                nodes: nodes.collect(),
-            },
+            resolve: Resolve { nodes: nodes.collect() },
             packages: vec![
                 package("ade-store", Some("MIT"), None),
                 package("ade-engine", Some("Apache-2.0"), None),
@@ -132,20 +109,11 @@ mod tests {
     #[test]
     fn licences_are_held_to_the_list() {
         let copyleft = package("c", Some("GPL-3.0"), Some(REGISTRY));
-        assert_eq!(
-            told(copyleft, &[]),
-            ["c 1.0.0: licence `GPL-3.0` is not allowed"]
-        );
+        assert_eq!(told(copyleft, &[]), ["c 1.0.0: licence `GPL-3.0` is not allowed"]);
         let silent = package("c", None, Some(REGISTRY));
-        assert_eq!(
-            told(silent, &[]),
-            ["c 1.0.0: names no licence in its manifest"]
-        );
+        assert_eq!(told(silent, &[]), ["c 1.0.0: names no licence in its manifest"]);
         let broken = package("c", Some("MIT OR"), Some(REGISTRY));
-        assert_eq!(
-            told(broken, &[]),
-            ["c 1.0.0: `MIT OR` is not a licence expression"]
-        );
+        assert_eq!(told(broken, &[]), ["c 1.0.0: `MIT OR` is not a licence expression"]);
     }
 
     #[test]
@@ -193,15 +161,9 @@ mod tests {
     fn only_the_registry_and_the_workspace_are_sources() {
         let ours = package("ade-core", Some("Apache-2.0"), None);
         assert_eq!(told(ours, &[]), Vec::<String>::new());
-        for elsewhere in [
-            "git+https://example.org/x#1",
-            "registry+https://example.org/index",
-        ] {
+        for elsewhere in ["git+https://example.org/x#1", "registry+https://example.org/index"] {
             let foreign = package("x", Some("MIT"), Some(elsewhere));
-            assert_eq!(
-                told(foreign, &[]),
-                [format!("x 1.0.0: comes from {elsewhere}")]
-            );
+            assert_eq!(told(foreign, &[]), [format!("x 1.0.0: comes from {elsewhere}")]);
         }
     }
 }

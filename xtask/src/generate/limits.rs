@@ -12,13 +12,8 @@ const SOURCE: &str = "crates/core/src/limits.rs";
 const DOCUMENT: &str = "docs/reference/limits.md";
 
 pub fn generate(tree: &Tree) -> Result<Vec<Generated>> {
-    let source = tree
-        .text(SOURCE)
-        .with_context(|| format!("{SOURCE} is missing"))?;
-    Ok(vec![Generated {
-        path: DOCUMENT.to_owned(),
-        text: document(source)?,
-    }])
+    let source = tree.text(SOURCE).with_context(|| format!("{SOURCE} is missing"))?;
+    Ok(vec![Generated { path: DOCUMENT.to_owned(), text: document(source)? }])
 }
 
 fn document(source: &str) -> Result<String> {
@@ -42,11 +37,7 @@ fn document(source: &str) -> Result<String> {
                 out.push_str("\n| limit | value | why |\n|---|---|---|\n");
                 is_in_table = true;
             }
-            let _ = writeln!(
-                out,
-                "| `{name}` | {value} | {} |",
-                reason.replace('|', "\\|")
-            );
+            let _ = writeln!(out, "| `{name}` | {value} | {} |", reason.replace('|', "\\|"));
             reason.clear();
         }
     }
@@ -102,9 +93,7 @@ fn told(name: &str, kind: &str, value: &str) -> String {
 }
 
 fn inside(value: &str) -> &str {
-    let inner = value
-        .split_once('(')
-        .and_then(|(_, rest)| rest.strip_suffix(')'));
+    let inner = value.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
     inner.unwrap_or(value)
 }
 
@@ -140,12 +129,7 @@ mod tests {
             ("A", "Duration", "Duration::from_mins(5)", "5 min"),
             ("A", "Duration", "Duration::from_secs(30)", "30 s"),
             ("A", "Duration", "Duration::from_millis(250)", "250 ms"),
-            (
-                "A",
-                "Duration",
-                "Duration::from_nanos(1)",
-                "`Duration::from_nanos(1)`",
-            ),
+            ("A", "Duration", "Duration::from_nanos(1)", "`Duration::from_nanos(1)`"),
             ("A", "Duration", "B", "`B`"),
             ("A", "usize", "B + 1", "`B + 1`"),
         ] {

@@ -14,10 +14,7 @@ pub fn generate(tree: &Tree) -> Result<Vec<Generated>> {
     let index = format!("{DIRECTORY}/README.md");
     let mut reports = Vec::new();
     for (path, text) in tree.ending(".md").filter(|(path, _)| *path != index) {
-        if let Some(file) = path
-            .strip_prefix(DIRECTORY)
-            .and_then(|rest| rest.strip_prefix('/'))
-        {
+        if let Some(file) = path.strip_prefix(DIRECTORY).and_then(|rest| rest.strip_prefix('/')) {
             let title = text.lines().next().and_then(|line| line.strip_prefix("# "));
             let title = title.with_context(|| format!("{path} does not begin with its title"))?;
             reports.push((file, title));

@@ -19,11 +19,7 @@ pub fn check(tree: &Tree) -> Vec<Violation> {
     tree.ending(".rs")
         .filter(|(path, _)| !reached.contains(*path))
         .map(|(path, _)| {
-            Violation::new(
-                path,
-                1,
-                "no target reaches this file: name it in a `mod`, or delete it",
-            )
+            Violation::new(path, 1, "no target reaches this file: name it in a `mod`, or delete it")
         })
         .collect()
 }
@@ -38,26 +34,18 @@ fn targets(tree: &Tree, package: &str, manifest: &str) -> Vec<String> {
             Some(entry) => vec![entry],
             None => Vec::new(),
         };
-        let paths = entries
-            .into_iter()
-            .filter_map(|entry| entry.get("path")?.as_str());
+        let paths = entries.into_iter().filter_map(|entry| entry.get("path")?.as_str());
         named.extend(paths.filter_map(|path| join(package, path)));
     }
     let found = tree.ending(".rs").map(|(path, _)| path);
-    named.extend(
-        found
-            .filter(|path| is_found_by_cargo(package, path))
-            .map(str::to_owned),
-    );
+    named.extend(found.filter(|path| is_found_by_cargo(package, path)).map(str::to_owned));
     named
 }
 
 fn is_found_by_cargo(package: &str, path: &str) -> bool {
     let inside = match package {
         "" => Some(path),
-        _ => path
-            .strip_prefix(package)
-            .and_then(|rest| rest.strip_prefix('/')),
+        _ => path.strip_prefix(package).and_then(|rest| rest.strip_prefix('/')),
     };
     let parts: Vec<&str> = inside.unwrap_or_default().split('/').collect();
     matches!(
@@ -122,10 +110,7 @@ fn modules(tokens: &[Token]) -> Vec<Module> {
                 let outer = around.iter().flatten().copied();
                 let parts: Vec<&str> = outer.chain([name.text.as_str()]).collect();
                 let name = parts.join("/");
-                found.push(Module {
-                    name,
-                    path: path.take(),
-                });
+                found.push(Module { name, path: path.take() });
             } else if end.is("{") {
                 opening = Some(name.text.as_str());
             }
@@ -169,10 +154,7 @@ mod tests {
     fn a_name_in_a_comment_or_a_text_revives_nothing() {
         let files = [
             MANIFEST,
-            (
-                "crates/x/src/lib.rs",
-                "// mod b;\nconst X: &str = \"mod b;\";\n",
-            ),
+            ("crates/x/src/lib.rs", "// mod b;\nconst X: &str = \"mod b;\";\n"),
             ("crates/x/src/b.rs", ""),
         ];
         assert_one(check, &files, "crates/x/src/b.rs:1", "no target");

@@ -21,15 +21,9 @@ pub fn check(tree: &Tree) -> Vec<Violation> {
 fn reasons(path: &str, text: &str) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut above = "";
-    let section = text
-        .lines()
-        .enumerate()
-        .skip_while(|(_, line)| line.trim() != SECTION)
-        .skip(1);
+    let section = text.lines().enumerate().skip_while(|(_, line)| line.trim() != SECTION).skip(1);
     for (at, line) in section.take_while(|(_, line)| !line.starts_with('[')) {
-        let entry = line
-            .split_once('=')
-            .filter(|_| !line.starts_with(['#', ' ', '\t']));
+        let entry = line.split_once('=').filter(|_| !line.starts_with(['#', ' ', '\t']));
         if let Some((name, value)) = entry {
             let is_ours = value.contains("path =");
             if !is_ours && !above.starts_with('#') {
@@ -67,25 +61,17 @@ pub struct Dependency<'a> {
 /// What a package depends on, those of one platform included.
 pub fn dependencies(manifest: &Table) -> Vec<Dependency<'_>> {
     let platforms = manifest.get("target").and_then(Value::as_table);
-    let platforms = platforms
-        .into_iter()
-        .flat_map(Table::values)
-        .filter_map(Value::as_table);
+    let platforms = platforms.into_iter().flat_map(Table::values).filter_map(Value::as_table);
     let tables = std::iter::once(manifest).chain(platforms);
     let mut found = Vec::new();
     for table in tables {
         for kind in KINDS {
             let entries = table.get(*kind).and_then(Value::as_table);
-            found.extend(
-                entries
-                    .into_iter()
-                    .flatten()
-                    .map(|(name, value)| Dependency {
-                        name,
-                        value,
-                        is_for_tests: *kind == "dev-dependencies",
-                    }),
-            );
+            found.extend(entries.into_iter().flatten().map(|(name, value)| Dependency {
+                name,
+                value,
+                is_for_tests: *kind == "dev-dependencies",
+            }));
         }
     }
     found
@@ -127,19 +113,11 @@ mod tests {
     #[test]
     fn members_take_the_version_of_the_workspace() {
         let good = "[dependencies]\nserde.workspace = true\nclap = { workspace = true }\n";
-        assert_eq!(
-            told(check, &[("crates/x/Cargo.toml", good)]),
-            Vec::<String>::new()
-        );
+        assert_eq!(told(check, &[("crates/x/Cargo.toml", good)]), Vec::<String>::new());
         for kind in KINDS {
             let bad = format!("[package]\n[{kind}]\nserde = \"1\"\n");
             let place = "crates/x/Cargo.toml:3";
-            assert_one(
-                check,
-                &[("crates/x/Cargo.toml", &bad)],
-                place,
-                "workspace = true",
-            );
+            assert_one(check, &[("crates/x/Cargo.toml", &bad)], place, "workspace = true");
         }
         let platform = "[target.'cfg(unix)'.dependencies]\nlibc = \"1\"\n";
         assert_one(check, &[("Cargo.toml", platform)], "Cargo.toml:2", "`libc`");

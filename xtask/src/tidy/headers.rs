@@ -11,16 +11,11 @@ const LUA_FIRST_LINE: &str = "#!lua";
 const MIGRATION_PREFIX: &str = "-- why: ";
 
 pub fn rust(tree: &Tree) -> Vec<Violation> {
-    tree.ending(".rs")
-        .filter_map(|(path, text)| rust_file(path, text))
-        .collect()
+    tree.ending(".rs").filter_map(|(path, text)| rust_file(path, text)).collect()
 }
 
 fn rust_file(path: &str, text: &str) -> Option<Violation> {
-    let header = text
-        .lines()
-        .take_while(|line| line.starts_with("//!"))
-        .count();
+    let header = text.lines().take_while(|line| line.starts_with("//!")).count();
     match header {
         0 => Some(Violation::new(
             path,
@@ -36,9 +31,7 @@ fn rust_file(path: &str, text: &str) -> Option<Violation> {
 }
 
 pub fn lua(tree: &Tree) -> Vec<Violation> {
-    tree.ending(".lua")
-        .flat_map(|(path, text)| lua_file(path, text))
-        .collect()
+    tree.ending(".lua").flat_map(|(path, text)| lua_file(path, text)).collect()
 }
 
 fn lua_file(path: &str, text: &str) -> Vec<Violation> {
@@ -47,11 +40,8 @@ fn lua_file(path: &str, text: &str) -> Vec<Violation> {
             format!("the first line is not `{LUA_FIRST_LINE}`: without it any key may be touched");
         return vec![Violation::new(path, 1, message)];
     }
-    let header: Vec<&str> = text
-        .lines()
-        .skip(1)
-        .take_while(|line| line.starts_with("--"))
-        .collect();
+    let header: Vec<&str> =
+        text.lines().skip(1).take_while(|line| line.starts_with("--")).collect();
     let names = |word: &str| {
         let told = |line: &&str| line.trim_start_matches('-').trim_start().starts_with(word);
         header.iter().any(told)
@@ -59,13 +49,7 @@ fn lua_file(path: &str, text: &str) -> Vec<Violation> {
     LUA_CONTRACT
         .iter()
         .filter(|word| !names(word))
-        .map(|word| {
-            Violation::new(
-                path,
-                2,
-                format!("the contract header has no `-- {word}` line"),
-            )
-        })
+        .map(|word| Violation::new(path, 2, format!("the contract header has no `-- {word}` line")))
         .collect()
 }
 
@@ -82,9 +66,7 @@ pub fn migrations(tree: &Tree) -> Vec<Violation> {
 
 fn opens_with_reason(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
-    first
-        .strip_prefix(MIGRATION_PREFIX)
-        .is_some_and(|why| !why.trim().is_empty())
+    first.strip_prefix(MIGRATION_PREFIX).is_some_and(|why| !why.trim().is_empty())
 }
 
 #[cfg(test)]
@@ -118,30 +100,15 @@ mod tests {
         }
         let late = "#!lua\nlocal x = 1\n-- KEYS\n-- ARGV\n-- Reply\n-- Time\n";
         assert_eq!(told(lua, &[(SCRIPT, late)]).len(), 4);
-        assert_one(
-            lua,
-            &[(SCRIPT, "-- KEYS\n")],
-            &format!("{SCRIPT}:1"),
-            "#!lua",
-        );
+        assert_one(lua, &[(SCRIPT, "-- KEYS\n")], &format!("{SCRIPT}:1"), "#!lua");
     }
 
     #[test]
     fn a_migration_gives_its_reason() {
         let good = "-- why: tasks are the record\nCREATE TABLE task ();\n";
         assert_eq!(told(migrations, &[(MIGRATION, good)]), Vec::<String>::new());
-        for bad in [
-            "CREATE TABLE task ();\n",
-            "-- why: \n",
-            "",
-            "\n-- why: late\n",
-        ] {
-            assert_one(
-                migrations,
-                &[(MIGRATION, bad)],
-                &format!("{MIGRATION}:1"),
-                "why",
-            );
+        for bad in ["CREATE TABLE task ();\n", "-- why: \n", "", "\n-- why: late\n"] {
+            assert_one(migrations, &[(MIGRATION, bad)], &format!("{MIGRATION}:1"), "why");
         }
         let elsewhere = [("crates/store/schema.sql", "CREATE TABLE task ();\n")];
         assert_eq!(told(migrations, &elsewhere), Vec::<String>::new());

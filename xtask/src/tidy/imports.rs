@@ -21,12 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("client", &["core", "api"]),
     ("cli", &["core", "api", "client"]),
     ("testkit", &["core", "store", "coord"]),
-    (
-        "xtask",
-        &[
-            "core", "api", "store", "coord", "engine", "server", "client", "cli", "testkit",
-        ],
-    ),
+    ("xtask", &["core", "api", "store", "coord", "engine", "server", "client", "cli", "testkit"]),
 ];
 
 /// Outside crates that have a home: the only crates of ours that may use them.
@@ -38,15 +33,11 @@ const HOMES: &[(&str, &[&str])] = &[
 
 pub fn manifests(tree: &Tree) -> Vec<Violation> {
     let members = tree.ending("/Cargo.toml");
-    members
-        .flat_map(|(path, text)| manifest(path, text))
-        .collect()
+    members.flat_map(|(path, text)| manifest(path, text)).collect()
 }
 
 pub fn sources(tree: &Tree) -> Vec<Violation> {
-    tree.ending(".rs")
-        .flat_map(|(path, text)| source(path, text))
-        .collect()
+    tree.ending(".rs").flat_map(|(path, text)| source(path, text)).collect()
 }
 
 /// The crate a file belongs to, by its directory.
@@ -73,11 +64,7 @@ fn manifest(path: &str, text: &str) -> Vec<Violation> {
         .iter()
         .filter_map(|dependency| {
             let refusal = refusal(layer, dependency.name, dependency.is_for_tests)?;
-            Some(Violation::new(
-                path,
-                line_of(text, dependency.name),
-                refusal,
-            ))
+            Some(Violation::new(path, line_of(text, dependency.name), refusal))
         })
         .collect()
 }
@@ -96,9 +83,7 @@ fn source(path: &str, text: &str) -> Vec<Violation> {
     let is_test = |line: usize| {
         is_test_file(path)
             || path.contains("/benches/")
-            || tests
-                .iter()
-                .any(|(first, last)| (*first..=*last).contains(&line))
+            || tests.iter().any(|(first, last)| (*first..=*last).contains(&line))
     };
     let mut violations = Vec::new();
     for named in paths::of(&source) {
@@ -115,12 +100,8 @@ fn source(path: &str, text: &str) -> Vec<Violation> {
 
 fn refusal(layer: &str, dependency: &str, is_for_tests: bool) -> Option<String> {
     if let Some((_, homes)) = HOMES.iter().find(|(name, _)| *name == dependency) {
-        return (!homes.contains(&layer)).then(|| {
-            format!(
-                "`{dependency}` is for {} only, not for {layer}",
-                homes.join(", ")
-            )
-        });
+        return (!homes.contains(&layer))
+            .then(|| format!("`{dependency}` is for {} only, not for {layer}", homes.join(", ")));
     }
     let ours = dependency.strip_prefix("ade-")?;
     if ours == layer || !LAYERS.iter().any(|(name, _)| *name == ours) {
@@ -166,11 +147,8 @@ mod tests {
             let text = manifest_of("dependencies", dependency);
             assert_one(manifests, &[(&path, &text)], &format!("{path}:5"), says);
         }
-        for (layer, dependency) in [
-            ("engine", "ade-store"),
-            ("api", "ade-core"),
-            ("api", "serde"),
-        ] {
+        for (layer, dependency) in [("engine", "ade-store"), ("api", "ade-core"), ("api", "serde")]
+        {
             let path = format!("crates/{layer}/Cargo.toml");
             let text = manifest_of("dependencies", dependency);
             assert_eq!(told(manifests, &[(&path, &text)]), Vec::<String>::new());
@@ -183,19 +161,9 @@ mod tests {
         let in_tests = manifest_of("dev-dependencies", "ade-testkit");
         assert_eq!(told(manifests, &[(store, &in_tests)]), Vec::<String>::new());
         let in_code = manifest_of("dependencies", "ade-testkit");
-        assert_one(
-            manifests,
-            &[(store, &in_code)],
-            &format!("{store}:5"),
-            "not testkit",
-        );
+        assert_one(manifests, &[(store, &in_code)], &format!("{store}:5"), "not testkit");
         let core = "crates/core/Cargo.toml";
-        assert_one(
-            manifests,
-            &[(core, &in_tests)],
-            &format!("{core}:5"),
-            "testkit",
-        );
+        assert_one(manifests, &[(core, &in_tests)], &format!("{core}:5"), "testkit");
     }
 
     #[test]
@@ -218,10 +186,7 @@ mod tests {
             "crates/util/Cargo.toml:1",
             "table",
         );
-        assert_eq!(
-            told(manifests, &[("xtask/Cargo.toml", text)]),
-            Vec::<String>::new()
-        );
+        assert_eq!(told(manifests, &[("xtask/Cargo.toml", text)]), Vec::<String>::new());
     }
 
     #[test]

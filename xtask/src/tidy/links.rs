@@ -29,9 +29,7 @@ pub fn reach(tree: &Tree) -> Vec<Violation> {
             continue;
         };
         if reached.insert(path.clone()) {
-            let targets = links(text)
-                .into_iter()
-                .filter(|link| is_relative(&link.target));
+            let targets = links(text).into_iter().filter(|link| is_relative(&link.target));
             open.extend(targets.filter_map(|link| {
                 let file = link.target.split('#').next().unwrap_or_default().to_owned();
                 join(directory_of(&path), &file)
@@ -109,9 +107,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings
         .map(|(_, line)| {
             let title = line.trim_start_matches('#').trim().to_lowercase();
-            let kept = title
-                .chars()
-                .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+            let kept =
+                title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
             kept.map(|c| if c == ' ' { '-' } else { c }).collect()
         })
         .collect()
@@ -134,11 +131,7 @@ mod tests {
     fn files_directories_headings_and_the_net_are_fine() {
         let text = "# Top of it\n[b](docs/b.md) [d](docs) [h](docs/b.md#why-not-now) \
                     [here](#top-of-it) [net](https://example.org/x) [png](p.png \"t\") [r](./)\n";
-        let files = [
-            ("README.md", text),
-            ("docs/b.md", "## Why, not `now`?\n"),
-            ("p.png", ""),
-        ];
+        let files = [("README.md", text), ("docs/b.md", "## Why, not `now`?\n"), ("p.png", "")];
         assert_eq!(told(targets, &files), Vec::<String>::new());
     }
 
@@ -146,12 +139,7 @@ mod tests {
     fn a_heading_that_is_gone_is_told() {
         let files = [("README.md", "[b](b.md#new)\n"), ("b.md", "# old\n")];
         assert_one(targets, &files, "README.md:1", "#new");
-        assert_one(
-            targets,
-            &[("README.md", "[b](#new)\n")],
-            "README.md:1",
-            "#new",
-        );
+        assert_one(targets, &[("README.md", "[b](#new)\n")], "README.md:1", "#new");
     }
 
     #[test]

@@ -12,10 +12,7 @@ const KEY_PREFIX: &str = concat!("ade", ":");
 pub fn check(tree: &Tree) -> Vec<Violation> {
     let rust = tree.ending(".rs").filter(|(path, _)| *path != CATALOGUE);
     let mut violations: Vec<Violation> = rust.flat_map(|(path, text)| source(path, text)).collect();
-    violations.extend(
-        tree.ending(".lua")
-            .flat_map(|(path, text)| script(path, text)),
-    );
+    violations.extend(tree.ending(".lua").flat_map(|(path, text)| script(path, text)));
     violations
 }
 
@@ -37,11 +34,7 @@ fn script(path: &str, text: &str) -> Vec<Violation> {
 }
 
 fn refuse(path: &str, line: usize) -> Violation {
-    Violation::new(
-        path,
-        line,
-        format!("a key literal: declare it in {CATALOGUE}"),
-    )
+    Violation::new(path, line, format!("a key literal: declare it in {CATALOGUE}"))
 }
 
 #[cfg(test)]
@@ -77,9 +70,6 @@ mod tests {
             let text = format!("#!lua\nlocal k = {quote}{KEY_PREFIX}x\n");
             assert_one(check, &[("a.lua", &text)], "a.lua:2", "keys.rs");
         }
-        assert_eq!(
-            told(check, &[("a.lua", "#!lua\nlocal k = KEYS[1]\n")]),
-            Vec::<String>::new()
-        );
+        assert_eq!(told(check, &[("a.lua", "#!lua\nlocal k = KEYS[1]\n")]), Vec::<String>::new());
     }
 }

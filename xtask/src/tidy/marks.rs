@@ -6,11 +6,7 @@ use super::Violation;
 use super::source::Source;
 use crate::tree::Tree;
 
-const MARKS: &[&str] = &[
-    concat!("TO", "DO"),
-    concat!("FIX", "ME"),
-    concat!("XX", "X"),
-];
+const MARKS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
 /// In two pieces each: this file is read by its own rule.
 const FOREIGN: &[(&str, &str)] = &[
@@ -19,10 +15,7 @@ const FOREIGN: &[(&str, &str)] = &[
     (concat!("/", "root/"), "a path of one machine"),
     (concat!("crates", ".io"), "the host of a package registry"),
     (concat!("pypi", ".org"), "the host of a package registry"),
-    (
-        concat!("python", "hosted.org"),
-        "the host of a package registry",
-    ),
+    (concat!("python", "hosted.org"), "the host of a package registry"),
     (concat!("npm", "js.org"), "the host of a package registry"),
 ];
 
@@ -60,19 +53,14 @@ fn is_bare(line: &str, mark: &str) -> bool {
         let (before, rest) = line.split_at_checked(at).unwrap_or(("", line));
         let after = rest.strip_prefix(mark).unwrap_or_default();
         let is_word = !before.ends_with(is_part) && !after.starts_with(is_part);
-        let reason = after
-            .strip_prefix('(')
-            .and_then(|text| text.split_once(')'));
+        let reason = after.strip_prefix('(').and_then(|text| text.split_once(')'));
         is_word && reason.is_none_or(|(why, _)| why.trim().is_empty())
     })
 }
 
 pub fn foreign(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
-    for (path, text) in tree
-        .texts()
-        .filter(|(path, _)| !WRITTEN_BY_TOOLS.contains(path))
-    {
+    for (path, text) in tree.texts().filter(|(path, _)| !WRITTEN_BY_TOOLS.contains(path)) {
         for (at, line) in text.lines().enumerate() {
             for (word, what) in FOREIGN.iter().filter(|(word, _)| line.contains(word)) {
                 violations.push(Violation::new(path, at + 1, format!("`{word}` is {what}")));
@@ -113,10 +101,7 @@ mod tests {
         for (word, what) in FOREIGN {
             let text = format!("a\nsee {word}x\n");
             assert_one(foreign, &[("docs/a.md", &text)], "docs/a.md:2", what);
-            assert_eq!(
-                told(foreign, &[("Cargo.lock", &text)]),
-                Vec::<String>::new()
-            );
+            assert_eq!(told(foreign, &[("Cargo.lock", &text)]), Vec::<String>::new());
         }
         assert_eq!(
             told(foreign, &[("a.md", "a network/x in crates/core\n")]),

@@ -31,11 +31,7 @@ pub struct Violation {
 
 impl Violation {
     fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            message: message.into(),
-        }
+        Self { path: path.to_owned(), line, message: message.into() }
     }
 }
 
@@ -86,10 +82,7 @@ fn check(tree: &Tree) -> Vec<Violation> {
 /// What a rule says about these files, one `path:line: message` each.
 #[cfg(test)]
 fn told(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
-    rule(&Tree::of(files))
-        .iter()
-        .map(Violation::to_string)
-        .collect()
+    rule(&Tree::of(files)).iter().map(Violation::to_string).collect()
 }
 
 /// True if the rule finds exactly one place, there, and the message holds this.
@@ -98,10 +91,7 @@ fn told(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
 fn assert_one(rule: Rule, files: &[(&str, &str)], place: &str, says: &str) {
     let told = told(rule, files);
     assert_eq!(told.len(), 1, "{told:#?}");
-    assert!(
-        told[0].starts_with(&format!("{place}: ")),
-        "{told:?} is not at {place}"
-    );
+    assert!(told[0].starts_with(&format!("{place}: ")), "{told:?} is not at {place}");
     assert!(told[0].contains(says), "{told:?} does not say {says:?}");
 }
 
@@ -118,16 +108,10 @@ mod tests {
 
     #[test]
     fn every_rule_is_asked_and_places_come_in_order() {
-        let long = format!(
-            "use std::fs; // {}\n{}",
-            concat!("TO", "DO"),
-            "fn f() {}\n".repeat(401)
-        );
-        let literal = format!(
-            "\nconst K: &str = \"{}x{}\";\n",
-            concat!("ade", ":"),
-            "y".repeat(100)
-        );
+        let long =
+            format!("use std::fs; // {}\n{}", concat!("TO", "DO"), "fn f() {}\n".repeat(401));
+        let literal =
+            format!("\nconst K: &str = \"{}x{}\";\n", concat!("ade", ":"), "y".repeat(100));
         let manifest = "[workspace.dependencies]\nx = \"1\"\n[dependencies]\nredis = \"1\"\n";
         let tree = Tree::of(&[
             ("crates/core/src/a.rs", &long),

@@ -34,21 +34,14 @@ pub fn of(source: &Source) -> Vec<Named> {
         }
     }
     let imported = reader.imported;
-    reader
-        .named
-        .into_iter()
-        .map(|named| written_out(named, &imported))
-        .collect()
+    reader.named.into_iter().map(|named| written_out(named, &imported)).collect()
 }
 
 /// `time::Instant` after `use std::time` is `std::time::Instant`.
 fn written_out(named: Named, imported: &BTreeMap<String, String>) -> Named {
     let (first, rest) = named.path.split_once("::").unwrap_or((&named.path, ""));
     match imported.get(first) {
-        Some(full) if !rest.is_empty() => Named {
-            path: format!("{full}::{rest}"),
-            ..named
-        },
+        Some(full) if !rest.is_empty() => Named { path: format!("{full}::{rest}"), ..named },
         _ => named,
     }
 }
@@ -93,10 +86,7 @@ impl Reader<'_> {
     }
 
     fn leaf(&mut self, path: String, line: usize) {
-        let path = path
-            .strip_suffix("::self")
-            .map(str::to_owned)
-            .unwrap_or(path);
+        let path = path.strip_suffix("::self").map(str::to_owned).unwrap_or(path);
         if self.is_import {
             let own = path.rsplit("::").next().unwrap_or_default().to_owned();
             let renamed = self.tokens.next_if(|token| token.is("as"));
@@ -109,11 +99,7 @@ impl Reader<'_> {
 }
 
 fn extend(prefix: &str, segment: &str) -> String {
-    if prefix.is_empty() {
-        segment.to_owned()
-    } else {
-        format!("{prefix}::{segment}")
-    }
+    if prefix.is_empty() { segment.to_owned() } else { format!("{prefix}::{segment}") }
 }
 
 #[cfg(test)]
@@ -135,13 +121,7 @@ mod tests {
     #[test]
     fn groups_are_opened() {
         let text = "use std::{fs, io::{self, Write as _}, time::*};\nuse ::serde::de;";
-        let expected = [
-            "std::fs",
-            "std::io",
-            "std::io::Write",
-            "std::time::*",
-            "serde::de",
-        ];
+        let expected = ["std::fs", "std::io", "std::io::Write", "std::time::*", "serde::de"];
         assert_eq!(paths(text), expected);
     }
 
@@ -149,20 +129,14 @@ mod tests {
     fn each_path_has_its_own_line() {
         let text = "use std::{\n    fs,\n    io::Write,\n};\nlet x = a::b();\n";
         let expected = [(2, "std::fs"), (3, "std::io::Write"), (5, "a::b")];
-        assert_eq!(
-            named(text),
-            expected.map(|(line, path)| (line, path.to_owned()))
-        );
+        assert_eq!(named(text), expected.map(|(line, path)| (line, path.to_owned())));
     }
 
     #[test]
     fn imported_and_renamed_modules_are_followed() {
         let text =
             "use std::time;\nuse std::fs as disk;\nlet a = time::Instant::now(); disk::read(x);";
-        assert_eq!(
-            paths(text)[2..],
-            ["std::time::Instant::now", "std::fs::read"]
-        );
+        assert_eq!(paths(text)[2..], ["std::time::Instant::now", "std::fs::read"]);
     }
 
     #[test]

@@ -51,22 +51,14 @@ pub fn check(tree: &Tree) -> Vec<Violation> {
 fn file(path: &str, text: &str) -> Vec<Violation> {
     let source = Source::scan(text);
     let tests = source.test_modules();
-    let in_test = |line: usize| {
-        tests
-            .iter()
-            .any(|(first, last)| (*first..=*last).contains(&line))
-    };
+    let in_test = |line: usize| tests.iter().any(|(first, last)| (*first..=*last).contains(&line));
     let mut violations = Vec::new();
     for named in paths::of(&source) {
         let impure = IMPURE
             .iter()
             .find(|(banned, _)| reaches(&named.path, banned) && !is_handed_over(path, banned));
         if let Some((banned, why)) = impure.filter(|_| !in_test(named.line)) {
-            violations.push(Violation::new(
-                path,
-                named.line,
-                format!("`{banned}`: {why}"),
-            ));
+            violations.push(Violation::new(path, named.line, format!("`{banned}`: {why}")));
         }
     }
     violations
@@ -80,14 +72,10 @@ fn is_handed_over(path: &str, banned: &str) -> bool {
 /// A path reaches what it names, what lies below it, and what its glob would bring in.
 fn reaches(path: &str, banned: &str) -> bool {
     let below = |outer: &str, inner: &str| {
-        inner
-            .strip_prefix(outer)
-            .is_some_and(|rest| rest.starts_with("::"))
+        inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
     };
     let is_named = path == banned && banned.contains("::");
-    let is_globbed = path
-        .strip_suffix("::*")
-        .is_some_and(|module| below(module, banned));
+    let is_globbed = path.strip_suffix("::*").is_some_and(|module| below(module, banned));
     is_named || below(banned, path) || is_globbed
 }
 
@@ -138,11 +126,9 @@ mod tests {
         let tests = "//! x\n#[cfg(test)]\nmod tests {\n    use std::collections::HashSet;\n}\n";
         assert_eq!(told(check, &[(PATH, tests)]), Vec::<String>::new());
         let impure = "//! x\nuse std::fs;\n";
-        for path in [
-            "crates/store/src/a.rs",
-            "crates/core/tests/a.rs",
-            "crates/core/src/a_tests.rs",
-        ] {
+        for path in
+            ["crates/store/src/a.rs", "crates/core/tests/a.rs", "crates/core/src/a_tests.rs"]
+        {
             assert_eq!(told(check, &[(path, impure)]), Vec::<String>::new());
         }
     }

@@ -29,11 +29,8 @@ pub fn is_test_file(path: &str) -> bool {
 }
 
 fn file(path: &str, text: &str) -> Option<Violation> {
-    let tests: usize = Source::scan(text)
-        .test_modules()
-        .iter()
-        .map(|(first, last)| last - first + 1)
-        .sum();
+    let tests: usize =
+        Source::scan(text).test_modules().iter().map(|(first, last)| last - first + 1).sum();
     let length = text.lines().count() - tests;
     (length > FILE_MAX_LINES).then(|| {
         let message = format!(
@@ -75,12 +72,7 @@ mod tests {
         let more = format!("{}{tests}", "fn g() {}\n".repeat(6));
         assert_one(files, &[("a.rs", &more)], "a.rs:401", "401 lines");
         let long = "fn f() {}\n".repeat(900);
-        for path in [
-            "src/a_tests.rs",
-            "src/a/tests.rs",
-            "crates/x/tests/it/a.rs",
-            "tests/a.rs",
-        ] {
+        for path in ["src/a_tests.rs", "src/a/tests.rs", "crates/x/tests/it/a.rs", "tests/a.rs"] {
             assert_eq!(told(files, &[(path, &long)]), Vec::<String>::new());
         }
     }

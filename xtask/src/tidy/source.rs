@@ -30,11 +30,7 @@ pub struct Source {
 
 impl Source {
     pub fn scan(text: &str) -> Self {
-        let mut scanner = Scanner {
-            rest: text,
-            line: 1,
-            found: Self::default(),
-        };
+        let mut scanner = Scanner { rest: text, line: 1, found: Self::default() };
         while scanner.step() {}
         scanner.found
     }
@@ -44,11 +40,7 @@ impl Source {
         let opening = ["#", "[", "cfg", "(", "test", ")", "]"];
         let mut modules = Vec::new();
         for (start, window) in self.tokens.windows(opening.len()).enumerate() {
-            if !window
-                .iter()
-                .zip(opening)
-                .all(|(token, text)| token.is(text))
-            {
+            if !window.iter().zip(opening).all(|(token, text)| token.is(text)) {
                 continue;
             }
             let after = self.tokens.get(start + opening.len()..).unwrap_or_default();
@@ -117,10 +109,7 @@ impl Scanner<'_> {
     }
 
     fn advance(&mut self, length: usize) -> String {
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(length)
-            .unwrap_or((self.rest, ""));
+        let (taken, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
         self.line += taken.matches('\n').count();
         self.rest = rest;
         taken.to_owned()
@@ -140,14 +129,9 @@ impl Scanner<'_> {
 
     fn word(&mut self) {
         let length = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
-        let (word, after) = self
-            .rest
-            .split_at_checked(length)
-            .unwrap_or((self.rest, ""));
+        let (word, after) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
         let hashes = after.len() - after.trim_start_matches('#').len();
-        let is_quoted = after
-            .get(hashes..)
-            .is_some_and(|text| text.starts_with('"'));
+        let is_quoted = after.get(hashes..).is_some_and(|text| text.starts_with('"'));
         match word {
             "r" | "br" | "cr" if is_quoted => self.raw(length + hashes + 1, hashes),
             "b" | "c" if hashes == 0 && is_quoted => self.literal(length),
@@ -239,9 +223,7 @@ mod tests {
 
     fn literals(text: &str) -> Vec<(usize, String)> {
         let tokens = Source::scan(text).tokens;
-        let literals = tokens
-            .into_iter()
-            .filter(|token| token.kind == Kind::Literal);
+        let literals = tokens.into_iter().filter(|token| token.kind == Kind::Literal);
         literals.map(|token| (token.line, token.text)).collect()
     }
 

@@ -48,7 +48,7 @@ pub enum ItemRefusal {
     #[error("its risk is CRITICAL: decide it alone")]
     Critical,
     #[error(
-        "its risk is HIGH and the batch holds other changes: group identical ones, or decide it alone"
+        "its risk is HIGH and the batch holds other changes: decide it alone, or with its like"
     )]
     HighAmongOthers,
     #[error(transparent)]

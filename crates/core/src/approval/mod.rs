@@ -110,7 +110,8 @@ pub struct Vote {
     pub digest: Digest,
     /// The round of review it belongs to; see `Task::round`.
     pub round: u32,
-    /// Owners of the seats the voter could fill when voting, their own included.
+    /// Owners of the seats the voter could fill when voting; their own only if it was theirs to
+    /// fill.
     pub places: BTreeSet<UserId>,
     pub reason: Option<String>,
     pub at: Timestamp,

@@ -127,7 +127,7 @@ impl<'a> Count<'a> {
             }
             let human = directory.human(vote.voter);
             humans.insert(human);
-            fillers.entry(vote.voter).or_default().insert(human);
+            // Only the seats held when voting: whoever transferred their own has it no more.
             for owner in &vote.places {
                 fillers.entry(*owner).or_default().insert(human);
             }

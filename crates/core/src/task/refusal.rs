@@ -18,7 +18,10 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
-    #[error("{command} is not possible: {}", where_it_is(*state, *since, holder.as_deref(), works_from))]
+    #[error(
+        "{command} is not possible: {}",
+        where_it_is(*state, *since, holder.as_ref(), works_from)
+    )]
     WrongState {
         command: CommandKind,
         state: State,
@@ -38,7 +41,7 @@ pub enum Refusal {
     #[error("only a person can do this")]
     PersonRequired,
     #[error(
-        "you saw revision {} ({}); it is now revision {} ({}): look at what changed and decide again",
+        "you saw revision {} ({}); it is now revision {} ({}): see what changed, decide again",
         seen.revision, seen.digest, current.revision, current.digest
     )]
     StaleRevision { seen: Seen, current: Seen },
@@ -109,7 +112,7 @@ pub enum Refusal {
 fn where_it_is(
     state: State,
     since: Timestamp,
-    holder: Option<&str>,
+    holder: Option<&String>,
     works_from: &[State],
 ) -> String {
     let by = holder.map(|name| format!(" by {name}")).unwrap_or_default();

@@ -163,9 +163,7 @@ async fn settle(direction: Direction, shared: &Shared, ends: bool) -> Flow {
         Flow::Pass | Flow::Delay { .. } | Flow::Corrupt { .. } => true,
     };
     let settled = flows.wait_for(|flows| decides(flows.get(direction))).await;
-    settled
-        .map(|flows| flows.get(direction))
-        .unwrap_or_default()
+    settled.map(|flows| flows.get(direction)).unwrap_or_default()
 }
 
 fn feed(
@@ -180,10 +178,7 @@ fn feed(
             watchers.push(Watcher::new(trap.clone()));
         }
     }
-    watchers
-        .iter_mut()
-        .filter_map(|watcher| watcher.feed(bytes))
-        .min()
+    watchers.iter_mut().filter_map(|watcher| watcher.feed(bytes)).min()
 }
 
 fn corrupt(bytes: &mut [u8], flow: Flow, shared: &Shared) {

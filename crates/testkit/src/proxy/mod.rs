@@ -107,9 +107,7 @@ impl Proxy {
 
     /// For open connections too, from the next byte on.
     pub fn set(&self, direction: Direction, flow: Flow) {
-        self.shared
-            .flows
-            .send_modify(|flows| flows.set(direction, flow));
+        self.shared.flows.send_modify(|flows| flows.set(direction, flow));
     }
 
     pub fn set_both(&self, flow: Flow) {
@@ -119,11 +117,7 @@ impl Proxy {
 
     /// New connections go there; open ones stay where they are.
     pub fn repoint(&self, upstream: SocketAddr) {
-        *self
-            .shared
-            .upstream
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = upstream;
+        *self.shared.upstream.lock().unwrap_or_else(PoisonError::into_inner) = upstream;
     }
 
     /// Resets every open connection on both sides; new ones are accepted.
@@ -162,9 +156,7 @@ impl Proxy {
     /// what arrived in an earlier read, so the other side never sees it whole.
     pub fn cut_after(&self, direction: Direction, pattern: &[u8], nth: usize) -> Trap {
         let trap = Trap::new(direction, pattern, nth);
-        self.shared
-            .traps
-            .send_modify(|traps| traps.push(trap.clone()));
+        self.shared.traps.send_modify(|traps| traps.push(trap.clone()));
         trap
     }
 

@@ -45,12 +45,7 @@ impl Trap {
         let sprung = hits.wait_for(|hits| *hits >= self.inner.nth);
         let waited = tokio::time::timeout(deadline, sprung).await;
         or_fail(waited.map(drop).map_err(|_| {
-            let Inner {
-                direction,
-                pattern,
-                nth,
-                ..
-            } = &*self.inner;
+            let Inner { direction, pattern, nth, .. } = &*self.inner;
             let pattern = pattern.escape_ascii();
             let what = format!("waited {deadline:?} for `{pattern}` ×{nth} {direction:?}");
             Failure::new(what, format!("it was seen {} times", self.hits()))
@@ -89,10 +84,7 @@ pub(super) struct Watcher {
 
 impl Watcher {
     pub(super) fn new(trap: Trap) -> Self {
-        Self {
-            trap,
-            tail: Vec::new(),
-        }
+        Self { trap, tail: Vec::new() }
     }
 
     /// Where in `chunk` the fatal occurrence begins; zero if it began in an earlier one.

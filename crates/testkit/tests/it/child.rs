@@ -20,12 +20,7 @@ impl Other {
     pub fn start(test: &str, settings: &[(&str, &str)]) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args([
-                "--ignored",
-                "--exact",
-                "--nocapture",
-                &format!("child::{test}"),
-            ])
+            .args(["--ignored", "--exact", "--nocapture", &format!("child::{test}")])
             .env_remove("NEXTEST_RUN_ID")
             .env_remove(OWNER_VARIABLE)
             .stdin(Stdio::piped())
@@ -40,11 +35,7 @@ impl Other {
             .map_while(Result::ok)
             .find_map(|line| Some(line.split_once("child says: ")?.1.to_owned()))
             .expect("the other process said nothing");
-        Self {
-            child,
-            _output: output,
-            line,
-        }
+        Self { child, _output: output, line }
     }
 
     pub fn words(&self) -> Vec<&str> {

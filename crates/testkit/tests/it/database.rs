@@ -12,29 +12,20 @@ use crate::child::{Other, SOON};
 
 async fn migrate(url: String) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect(&url).await?;
-    sqlx::raw_sql("CREATE TABLE thing (id int PRIMARY KEY)")
-        .execute(&mut connection)
-        .await?;
+    sqlx::raw_sql("CREATE TABLE thing (id int PRIMARY KEY)").execute(&mut connection).await?;
     // Left open on purpose: the template must be usable all the same.
     std::mem::forget(connection);
     Ok(())
 }
 
 async fn count(connection: &mut PgConnection) -> i64 {
-    sqlx::query_scalar("SELECT count(*) FROM thing")
-        .fetch_one(connection)
-        .await
-        .unwrap()
+    sqlx::query_scalar("SELECT count(*) FROM thing").fetch_one(connection).await.unwrap()
 }
 
 #[tokio::test]
 async fn two_processes_of_a_run_share_one_server() {
     let server = Postgres::shared().await;
-    let owner = ade_testkit::run::Run::shared()
-        .unwrap()
-        .owner()
-        .pid()
-        .to_string();
+    let owner = ade_testkit::run::Run::shared().unwrap().owner().pid().to_string();
     let others = [0, 1].map(|_| Other::start("shares_postgres", &[(OWNER_VARIABLE, &owner)]));
     let pid = server.process().unwrap().pid().to_string();
     for other in others {
@@ -62,15 +53,9 @@ async fn a_process_of_another_run_has_a_server_of_its_own() {
     let own_pid = std::process::id().to_string();
     let is_nextest = std::env::var("NEXTEST_RUN_ID").is_ok();
     let other = Other::start("owns_postgres", &[]);
-    assert_ne!(
-        other.words()[0],
-        server.process().unwrap().pid().to_string()
-    );
+    assert_ne!(other.words()[0], server.process().unwrap().pid().to_string());
     assert_ne!(other.pid().to_string(), own_pid);
-    assert_ne!(
-        is_nextest,
-        server.data_dir().display().to_string().contains(&own_pid)
-    );
+    assert_ne!(is_nextest, server.data_dir().display().to_string().contains(&own_pid));
     other.finish();
 }
 
@@ -80,10 +65,7 @@ async fn databases_of_one_template_see_nothing_of_each_other() {
     let two = Database::fresh("thing", migrate).await;
     assert_ne!(one.name(), two.name());
     let mut first = one.connect().await;
-    sqlx::raw_sql("INSERT INTO thing VALUES (1), (2)")
-        .execute(&mut first)
-        .await
-        .unwrap();
+    sqlx::raw_sql("INSERT INTO thing VALUES (1), (2)").execute(&mut first).await.unwrap();
     assert_eq!(count(&mut first).await, 2);
     assert_eq!(count(&mut two.connect().await).await, 0);
 }
@@ -134,9 +116,7 @@ async fn a_template_is_migrated_once_even_if_many_ask_at_once() {
 async fn a_failed_migration_leaves_no_template_behind() {
     let server = Postgres::shared().await;
     let broken = async |_: String| Err::<(), _>("syntax error near the end");
-    let failure = Database::clone_on(server.clone(), "broken", broken)
-        .await
-        .unwrap_err();
+    let failure = Database::clone_on(server.clone(), "broken", broken).await.unwrap_err();
     let text = failure.to_string();
     assert_eq!(text, "migrate template_broken: syntax error near the end");
     let mended = Database::clone_on(server, "broken", migrate).await.unwrap();
@@ -149,9 +129,7 @@ async fn a_dropped_database_is_gone_even_with_connections_open() {
     let (name, server) = (database.name().to_owned(), database.server().clone());
     let _open = database.connect().await;
     drop(database);
-    let mut admin = PgConnection::connect(&server.url("postgres"))
-        .await
-        .unwrap();
+    let mut admin = PgConnection::connect(&server.url("postgres")).await.unwrap();
     let found: bool =
         sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
             .bind(&name)
@@ -164,9 +142,7 @@ async fn a_dropped_database_is_gone_even_with_connections_open() {
 #[tokio::test]
 async fn the_server_is_as_durable_as_production_and_private() {
     let server = Postgres::shared().await;
-    let mut admin = PgConnection::connect(&server.url("postgres"))
-        .await
-        .unwrap();
+    let mut admin = PgConnection::connect(&server.url("postgres")).await.unwrap();
     for (setting, expected) in [
         ("fsync", "on"),
         ("synchronous_commit", "on"),
@@ -188,9 +164,7 @@ async fn the_server_is_as_durable_as_production_and_private() {
 #[tokio::test]
 async fn an_owned_server_keeps_what_was_committed_through_a_kill() {
     let server = OwnedPostgres::start(postgres::Settings::test()).await;
-    let database = Database::clone_on((*server).clone(), "thing", migrate)
-        .await
-        .unwrap();
+    let database = Database::clone_on((*server).clone(), "thing", migrate).await.unwrap();
     let before = server.process().unwrap();
     sqlx::raw_sql("INSERT INTO thing VALUES (1)")
         .execute(&mut database.connect().await)

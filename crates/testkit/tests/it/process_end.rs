@@ -20,20 +20,13 @@ fn left_by(other: &Other) -> Left {
     let words = other.words();
     let process =
         |at: usize| Process::new(words[at].parse().unwrap(), words[at + 1].parse().unwrap());
-    Left {
-        server: process(0),
-        watchdog: process(2),
-        dir: words[4].into(),
-    }
+    Left { server: process(0), watchdog: process(2), dir: words[4].into() }
 }
 
 fn sleeper() -> Process {
     // Ends by itself should the test fail, and holds none of its pipes open.
     let mut command = Command::new("sleep");
-    command
-        .arg("30")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.arg("30").stdout(Stdio::null()).stderr(Stdio::null());
     Process::spawn(&mut command).unwrap()
 }
 
@@ -113,11 +106,7 @@ async fn a_foreign_process_with_a_recorded_pid_survives_sweep_and_watchdog() {
     run.ledger().record("own", own, Stop::Quit).unwrap();
     let watchdog = run.watchdog().unwrap();
     assert!(owner.stop(Stop::Kill, SOON));
-    let left = Left {
-        server: own,
-        watchdog,
-        dir: run.ledger().dir().to_owned(),
-    };
+    let left = Left { server: own, watchdog, dir: run.ledger().dir().to_owned() };
     until_gone(&left).await;
     assert!(stranger.is_alive(), "after the watchdog");
     assert!(stranger.stop(Stop::Kill, SOON));
@@ -137,11 +126,7 @@ async fn one_watchdog_serves_a_run_however_often_it_is_opened() {
     // It ends by itself when its directory is gone.
     std::fs::remove_dir_all(root).unwrap();
     eventually("the watchdog has ended", SOON, async || {
-        if third.is_alive() {
-            Err("it lives")
-        } else {
-            Ok(())
-        }
+        if third.is_alive() { Err("it lives") } else { Ok(()) }
     })
     .await;
 }

@@ -38,10 +38,7 @@ async fn connected() -> (Proxy, TcpStream) {
 
 async fn hear(stream: &mut TcpStream, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
-    timeout(SOON, stream.read_exact(&mut bytes))
-        .await
-        .unwrap()
-        .unwrap();
+    timeout(SOON, stream.read_exact(&mut bytes)).await.unwrap().unwrap();
     bytes
 }
 
@@ -93,10 +90,7 @@ async fn a_delay_holds_each_direction_back_and_keeps_the_order() {
     assert_eq!(hear(&mut stream, 20).await, expected);
     let took = began.elapsed();
     assert!(took >= 2 * fixed, "{took:?}");
-    assert!(
-        took < 10 * fixed,
-        "{took:?}: chunks wait together, not one after the other"
-    );
+    assert!(took < 10 * fixed, "{took:?}: chunks wait together, not one after the other");
     proxy.set_both(Flow::Pass);
     let began = Instant::now();
     say_and_hear(&mut stream, b"now").await;
@@ -122,16 +116,10 @@ async fn a_half_open_line_does_not_tell_that_the_other_side_has_closed() {
     say_and_hear(&mut stream, b"x").await;
     proxy.set(Direction::ToClient, Flow::Swallow);
     stream.shutdown().await.unwrap();
-    assert!(
-        is_quiet(&mut stream).await,
-        "the echo has closed, but who would know"
-    );
+    assert!(is_quiet(&mut stream).await, "the echo has closed, but who would know");
     assert_eq!(proxy.connections(), 1);
     proxy.set_both(Flow::Pass);
-    let end = timeout(SOON, stream.read(&mut [0; 1]))
-        .await
-        .unwrap()
-        .unwrap();
+    let end = timeout(SOON, stream.read(&mut [0; 1])).await.unwrap().unwrap();
     assert_eq!(end, 0);
 }
 

@@ -15,9 +15,7 @@ const COMMIT_ASKED: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 
 async fn migrate(url: String) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect(&url).await?;
-    sqlx::raw_sql("CREATE TABLE row (id int)")
-        .execute(&mut connection)
-        .await?;
+    sqlx::raw_sql("CREATE TABLE row (id int)").execute(&mut connection).await?;
     connection.close().await
 }
 
@@ -37,9 +35,7 @@ async fn commit_through(
     let mut connection = PgConnection::connect(&database.url_through(proxy.port())).await?;
     let trap = proxy.cut_after(direction, pattern, 1);
     let mut tx = connection.begin().await?;
-    sqlx::query("INSERT INTO row VALUES (1)")
-        .execute(&mut *tx)
-        .await?;
+    sqlx::query("INSERT INTO row VALUES (1)").execute(&mut *tx).await?;
     let outcome = timeout(SOON, tx.commit()).await.unwrap();
     trap.wait(SOON).await;
     outcome

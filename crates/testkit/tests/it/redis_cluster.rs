@@ -38,17 +38,10 @@ async fn a_cluster_client_reads_what_it_wrote_under_its_own_tenant() {
         let key = format!("test:{{{tenant}}}:who");
         let _: () = connection.set(&key, tenant.to_string()).await.unwrap();
         let slot = cluster.slot_of(&key).await;
-        assert_eq!(
-            slot,
-            cluster.slot_of(&format!("{{{tenant}}}")).await,
-            "by its tag"
-        );
+        assert_eq!(slot, cluster.slot_of(&format!("{{{tenant}}}")).await, "by its tag");
     }
     for tenant in tenants {
-        let read: String = connection
-            .get(format!("test:{{{tenant}}}:who"))
-            .await
-            .unwrap();
+        let read: String = connection.get(format!("test:{{{tenant}}}:who")).await.unwrap();
         assert_eq!(read, tenant.to_string());
     }
 }
@@ -60,10 +53,7 @@ async fn a_killed_master_is_replaced_and_comes_back_as_a_replica() {
     let old = cluster.master_of(slot).await.clone();
     cluster.kill(&old);
     assert!(old.process().is_none());
-    assert!(
-        cluster.check().await.is_err(),
-        "not ok while nobody serves the slot"
-    );
+    assert!(cluster.check().await.is_err(), "not ok while nobody serves the slot");
     let began = std::time::Instant::now();
     let new = cluster.wait_for_new_master(slot, &old, SOON).await;
     println!("failover after {:?}", began.elapsed());
@@ -72,10 +62,7 @@ async fn a_killed_master_is_replaced_and_comes_back_as_a_replica() {
     cluster.wait_until_ok(SOON).await;
     assert_eq!(cluster.master_of(slot).await.port(), new.port());
     let replicas = cluster.replicas_of(slot).await;
-    assert_eq!(
-        replicas.iter().map(|node| node.port()).collect::<Vec<_>>(),
-        [old.port()]
-    );
+    assert_eq!(replicas.iter().map(|node| node.port()).collect::<Vec<_>>(), [old.port()]);
 }
 
 #[tokio::test]
@@ -114,11 +101,8 @@ async fn a_cluster_restarted_empty_is_whole_and_has_forgotten_everything() {
 #[tokio::test]
 async fn a_dropped_cluster_leaves_no_process_and_no_directory() {
     let cluster = Cluster::owned().await;
-    let left: Vec<_> = cluster
-        .nodes()
-        .iter()
-        .map(|node| (node.process().unwrap(), node.dir()))
-        .collect();
+    let left: Vec<_> =
+        cluster.nodes().iter().map(|node| (node.process().unwrap(), node.dir())).collect();
     assert_eq!(left.len(), 6);
     drop(cluster);
     for (process, dir) in left {

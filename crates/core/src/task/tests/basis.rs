@@ -1,7 +1,9 @@
 //! The basis is asked again at the permit: rules, roles and effects of now, not of then.
 
 use crate::approval::Answer;
+use crate::approval::delegation::{Conditions, Delegation, Kind};
 use crate::change::Origin;
+use crate::ids::DelegationId;
 use crate::policy::{AutoApproval, AutoApprove, Document};
 use crate::risk::Score;
 use crate::samples::*;
@@ -222,6 +224,43 @@ fn a_drifted_effect_reopens_the_review_with_the_new_content() {
     assert_eq!(task.content.digest, content("drifted").digest);
     let task = world.step(&task, &worker(), &Command::OpenReview, at(2));
     assert_eq!(task.state, State::Reviewing, "nobody has agreed to this effect");
+}
+
+#[test]
+fn a_vote_on_another_digest_does_not_count_even_on_the_same_revision() {
+    let world = World::new([two_dbas()]);
+    let task = Task { content: content("other"), ..world.approved(at(0)) };
+    assert_eq!(lost(&world, &task, 1), Some(BasisLost::QuorumShort { missing: 2 }));
+}
+
+#[test]
+fn whoever_transferred_their_seat_cannot_fill_it_as_well() {
+    // Alice gave her requests to Bob, and Bob lets Alice or an admin speak for him: two people
+    // with one seat between them.
+    let delegation = |id, owner, delegate_to, kind| Delegation {
+        id: DelegationId::from_u128(id),
+        owner,
+        delegate_to,
+        kind,
+        conditions: Conditions::default(),
+        cascade: true,
+        starts_at: at(0),
+        expires_at: at(1_000),
+        active: true,
+    };
+    let mut world = World::new([two_dbas()]);
+    world.delegations = vec![
+        delegation(1, ALICE, BOB, Kind::Transfer),
+        delegation(2, BOB, ALICE, Kind::Follow),
+        delegation(3, BOB, ADMIN, Kind::Follow),
+    ];
+    let mut task = world.reviewing(at(0));
+    for voter in [ALICE, ADMIN] {
+        task = world.step(&task, &user(voter), &yes(&task), at(1));
+    }
+    assert_eq!(task.state, State::Reviewing);
+    let task = world.step(&task, &user(BOB), &yes(&task), at(2));
+    assert_eq!(task.state, State::Approved, "Bob sits for Alice, one of the two for Bob");
 }
 
 #[test]
