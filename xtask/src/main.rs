@@ -8,7 +8,9 @@ mod generate;
 mod ledger;
 mod mutants;
 mod paint;
+mod report;
 mod shell;
+mod soak;
 mod stack;
 mod test;
 mod tidy;
@@ -45,6 +47,8 @@ enum Command {
     Ci,
     /// Break the rules of the core on purpose and count what the tests notice
     Mutants(mutants::Args),
+    /// Tests too long for CI, bounded in minutes, with a report
+    Soak(soak::Args),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +71,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(args) => test::run(&root, &args)?,
         Command::Ci => ci::run(&root)?,
         Command::Mutants(args) => mutants::run(&root, &args)?,
+        Command::Soak(args) => soak::run(&root, &args)?,
         // Has told everything itself: something that does not run is an answer, not an error.
         Command::Stack(command) => return Ok(stack::run(command, &root)),
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::{generate, shell};
+use crate::report::{self, Stamp};
+use crate::shell;
 
 const PACKAGE: &str = "ade-core";
 /// Where a wrong answer lets a change through.
@@ -55,17 +55,9 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
         drawn.len(),
         figures.tested()
     );
-    let day = shell::output(Command::new("date").args(["-u", "+%F"]))?;
-    let commit = shell::output(
-        Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).current_dir(root),
-    )?;
-    let report = report(day.trim(), commit.trim(), all.len(), args, &figures);
-    let path = format!("docs/reports/mutants-{}.md", day.trim());
-    fs::create_dir_all(root.join("docs/reports"))?;
-    fs::write(root.join(&path), report).with_context(|| format!("cannot write {path}"))?;
-    println!("{}\nreport: {path}", figures.line());
-    // The index of reports is made from what lies beside it.
-    generate::refresh(root)?;
+    println!("{}", figures.line());
+    let stamp = Stamp::take(root)?;
+    report::keep(root, "mutants", &stamp, &report(&stamp, all.len(), args, &figures))?;
     ensure!(
         figures.percent() >= args.at_least,
         "{} % caught, at least {} % wanted",
@@ -200,7 +192,8 @@ impl Figures {
     }
 }
 
-fn report(day: &str, commit: &str, all: usize, args: &Args, figures: &Figures) -> String {
+fn report(stamp: &Stamp, all: usize, args: &Args, figures: &Figures) -> String {
+    let Stamp { day, commit } = stamp;
     let mut out = format!("# Mutants of the core, {day}\n\n");
     let modules = args.modules.join(",");
     let _ = writeln!(
@@ -285,7 +278,8 @@ mod tests {
             missed: vec!["x.rs:1:2: replace a".to_owned()],
             timeout: Vec::new(),
         };
-        let text = report("2026-01-02", "abc", 500, &args, &figures);
+        let stamp = Stamp { day: "2026-01-02".to_owned(), commit: "abc".to_owned() };
+        let text = report(&stamp, 500, &args, &figures);
         for part in [
             "# Mutants of the core, 2026-01-02\n",
             "`abc`",

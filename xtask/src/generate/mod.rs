@@ -5,6 +5,8 @@ mod limits;
 mod reports;
 mod state_machine;
 
+pub use reports::DIRECTORY as REPORTS;
+
 use std::fs;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The one JSON reader for everything that is hashed: what two readers could understand in two
 //! ways is refused, with the place. A [`StrictValue`] therefore has exactly one meaning and one
 //! canonical form; its equality is equality of canonical bytes. Typed documents come through
-//! [`read`]. Not here: the canonical bytes (`canonical`), look-alikes (a matter of display).
+//! [`read`]. Not here: the canonical bytes (`canonical`), texts that look alike (for display).
 
 use std::collections::BTreeMap;
 use std::fmt;
