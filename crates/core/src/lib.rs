@@ -18,4 +18,5 @@ pub mod risk;
 #[cfg(any(test, feature = "bench"))]
 pub mod samples;
 pub mod task;
+mod text;
 pub mod time;

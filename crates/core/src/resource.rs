@@ -4,10 +4,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::limits::{RESOURCE_ID_MAX_BYTES, RESOURCE_TYPE_MAX_BYTES};
+use crate::text::written_as_text;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceRef {
@@ -62,12 +62,6 @@ impl fmt::Display for ResourceRef {
     }
 }
 
-impl fmt::Debug for ResourceRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 impl FromStr for ResourceRef {
     type Err = ResourceError;
 
@@ -78,18 +72,7 @@ impl FromStr for ResourceRef {
     }
 }
 
-impl Serialize for ResourceRef {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ResourceRef {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+written_as_text!(ResourceRef);
 
 #[cfg(test)]
 mod tests {

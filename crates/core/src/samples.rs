@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::access::Access;
 use crate::actor::{Actor, Directory, Person, Role};
-use crate::approval::delegation::Delegation;
+use crate::approval::delegation::{Conditions, Delegation, Kind};
 use crate::approval::separation::Involvement;
 use crate::approval::{Answer, Seen};
 use crate::change::{Digest, Origin};
 use crate::freeze::Freeze;
-use crate::ids::{AgentId, LeaseId, PolicyId, TaskId, UserId};
+use crate::ids::{AgentId, DelegationId, LeaseId, PolicyId, TaskId, UserId};
 use crate::policy::{AuthorKind, AutoApprove, Document, Group, Policy, PolicyRef, Subject};
 use crate::risk::{Level, Score};
 use crate::task::{
@@ -85,6 +85,21 @@ pub fn passes_below(points: u8) -> Document {
         require: vec![group(&["dba"], &[], 1)],
         auto_approve_if: Some(clause),
         ..Document::named("passes-below")
+    }
+}
+
+/// Cascading, without conditions, for about eleven days.
+pub fn delegation(id: u128, owner: UserId, delegate_to: UserId, kind: Kind) -> Delegation {
+    Delegation {
+        id: DelegationId::from_u128(id),
+        owner,
+        delegate_to,
+        kind,
+        conditions: Conditions::default(),
+        cascade: true,
+        starts_at: at(0),
+        expires_at: at(1_000_000),
+        active: true,
     }
 }
 

@@ -1,12 +1,11 @@
 //! Who is asked and why; and that no delegation makes two humans of one.
 
 use super::*;
-use crate::approval::delegation::{Conditions, Kind};
-use crate::ids::DelegationId;
+use crate::approval::delegation::Kind;
 use crate::policy::{self, Document, Exempt};
 use crate::samples::{
-    ADMIN, ALICE, AUTHOR, BOB, CAROL, STRANGER, World, at, group, person, roles, two_dbas, user,
-    worker, yes,
+    ADMIN, ALICE, AUTHOR, BOB, CAROL, STRANGER, World, at, delegation, group, person, roles,
+    two_dbas, user, worker, yes,
 };
 use crate::task::State;
 use proptest::prelude::*;
@@ -25,20 +24,6 @@ fn asked(world: &World) -> Vec<UserId> {
 
 fn requiring(groups: Vec<policy::Group>) -> World {
     World::new([Document { require: groups, ..two_dbas() }])
-}
-
-fn delegation(id: u128, owner: UserId, delegate_to: UserId, kind: Kind) -> Delegation {
-    Delegation {
-        id: DelegationId::from_u128(id),
-        owner,
-        delegate_to,
-        kind,
-        conditions: Conditions::default(),
-        cascade: true,
-        starts_at: at(0),
-        expires_at: at(1_000_000),
-        active: true,
-    }
 }
 
 #[test]

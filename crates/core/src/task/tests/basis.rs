@@ -1,9 +1,8 @@
 //! The basis is asked again at the permit: rules, roles and effects of now, not of then.
 
 use crate::approval::Answer;
-use crate::approval::delegation::{Conditions, Delegation, Kind};
+use crate::approval::delegation::Kind;
 use crate::change::Origin;
-use crate::ids::DelegationId;
 use crate::policy::{AutoApproval, AutoApprove, Document};
 use crate::risk::Score;
 use crate::samples::*;
@@ -237,17 +236,6 @@ fn a_vote_on_another_digest_does_not_count_even_on_the_same_revision() {
 fn whoever_transferred_their_seat_cannot_fill_it_as_well() {
     // Alice gave her requests to Bob, and Bob lets Alice or an admin speak for him: two people
     // with one seat between them.
-    let delegation = |id, owner, delegate_to, kind| Delegation {
-        id: DelegationId::from_u128(id),
-        owner,
-        delegate_to,
-        kind,
-        conditions: Conditions::default(),
-        cascade: true,
-        starts_at: at(0),
-        expires_at: at(1_000),
-        active: true,
-    };
     let mut world = World::new([two_dbas()]);
     world.delegations = vec![
         delegation(1, ALICE, BOB, Kind::Transfer),

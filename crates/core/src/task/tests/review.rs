@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::approval::delegation::{Conditions, Delegation, Kind};
+use crate::approval::delegation::Kind;
 use crate::approval::{Route, Status};
 use crate::event::EventKind;
-use crate::ids::{DelegationId, UserId};
+use crate::ids::UserId;
 use crate::policy::{Document, EscalationAction, EscalationStep, ReassignTo};
 use crate::samples::*;
 use crate::task::*;
@@ -34,20 +34,6 @@ fn escalate(world: &World, task: &Task, seconds: i64) -> Result<Decision, Refusa
 
 fn reviewers(task: &Task) -> Vec<UserId> {
     task.approvals.iter().map(|open| open.reviewer).collect()
-}
-
-fn delegation(owner: UserId, delegate_to: UserId) -> Delegation {
-    Delegation {
-        id: DelegationId::from_u128(1),
-        owner,
-        delegate_to,
-        kind: Kind::Transfer,
-        conditions: Conditions::default(),
-        cascade: false,
-        starts_at: at(0),
-        expires_at: at(1_000_000_000),
-        active: true,
-    }
 }
 
 #[test]
@@ -125,7 +111,9 @@ fn reassigning_asks_the_manager_or_the_delegate_for_the_same_seat() {
                 world.edit(ALICE, |person| person.manager = Some(CAROL));
                 world.edit(BOB, |person| person.manager = Some(STRANGER));
             }
-            ReassignTo::Delegate => world.delegations = vec![delegation(ALICE, CAROL)],
+            ReassignTo::Delegate => {
+                world.delegations = vec![delegation(1, ALICE, CAROL, Kind::Transfer)];
+            }
         }
         let task = task.after(&escalate(&world, &task, 2 * HOUR).unwrap(), at(2 * HOUR)).unwrap();
         assert_eq!(reviewers(&task), [ALICE, BOB, CAROL], "{to:?}; a stranger is never asked");
@@ -168,7 +156,7 @@ fn a_deactivated_reviewer_is_replaced_at_once_by_delegate_then_manager() {
     assert_eq!(reviewers(&after), [ALICE, BOB, ADMIN]);
     assert_eq!(after.approvals[0].status, Status::Superseded);
     assert_eq!(replace(&world, &after, ALICE), refused, "once");
-    world.delegations = vec![delegation(ALICE, CAROL)];
+    world.delegations = vec![delegation(1, ALICE, CAROL, Kind::Transfer)];
     let after = task.after(&replace(&world, &task, ALICE).unwrap(), at(1)).unwrap();
     assert_eq!(reviewers(&after), [ALICE, BOB, CAROL], "a delegate comes before the manager");
 }
