@@ -123,7 +123,9 @@ fn test(root: &Path, scratch: &Path, drawn: &[String], modules: &[String]) -> Re
         .arg("--output")
         .arg(scratch)
         // The copy must not share artefacts with the checkout it is a broken version of.
-        .env_remove("CARGO_TARGET_DIR");
+        .env_remove("CARGO_TARGET_DIR")
+        // A case that one mutant failed on must not help to catch the next.
+        .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
     for mutant in drawn {
         command.arg("--re").arg(format!("^{}$", escape(mutant)));
     }
