@@ -112,3 +112,16 @@ pub const AUDIT_LEAVES_MAX: u64 = (1 << 63) - 1;
 pub const NOTE_SIGNATURES_MAX: usize = 32;
 /// Room for that many post-quantum signatures of 5 kB, in base64.
 pub const NOTE_MAX_BYTES: usize = 256 * 1024;
+
+// The database.
+/// Whoever waits longer for a row is told to come back; a queue of them would starve the pool.
+pub const DATABASE_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+pub const DATABASE_STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A transaction nobody speaks to holds locks for nothing.
+pub const DATABASE_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Shorter than a client's patience, so that it hears "busy" rather than nothing.
+pub const DATABASE_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+/// A migration that waits in front of a table stops everybody behind it.
+pub const DATABASE_MIGRATION_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Weeks without a worker pass before a row finds no partition.
+pub const DATABASE_PARTITIONS_AHEAD: Duration = Duration::from_hours(60 * 24);

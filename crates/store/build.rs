@@ -1,0 +1,5 @@
+//! Migrations are compiled in; a new file among them must compile the crate again.
+
+fn main() {
+    println!("cargo:rerun-if-changed=migrations");
+}

@@ -1,0 +1,1279 @@
+-- Generated: what the migrations add up to, as pg_dump 15 writes it. See
+-- tests/it/schema.rs.
+
+COMMENT ON SCHEMA public IS 'standard public schema';
+
+CREATE FUNCTION public.current_tenant() RETURNS uuid
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (NULLIF(current_setting('ade.tenant'::text, true), ''::text))::uuid;
+
+CREATE FUNCTION public.keep_to_tenant(target regclass) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', target);
+    EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', target);
+    EXECUTE format('CREATE POLICY own_tenant ON %s USING (tenant_id = public.current_tenant()) '
+                   'WITH CHECK (tenant_id = public.current_tenant())', target);
+END
+$$;
+
+CREATE FUNCTION public.make_partitions(ahead interval, since timestamp with time zone DEFAULT now())
+        RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    AS $$
+DECLARE
+    parent record;
+    starts timestamptz;
+    partition text;
+    made integer := 0;
+BEGIN
+    IF ahead < interval '0' OR ahead > interval '400 days' THEN
+        RAISE EXCEPTION 'partitions are made at most 400 days ahead, not %', ahead
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtextextended('make_partitions', 0));
+    FOR parent IN
+        SELECT * FROM (VALUES ('audit_leaf', 'month', 'YYYY_MM'), ('outbox', 'day', 'YYYY_MM_DD'))
+            AS listed (name, unit, suffix)
+    LOOP
+        starts := date_trunc(parent.unit, since);
+        WHILE starts <= since + ahead LOOP
+            partition := parent.name || '_' || to_char(starts, parent.suffix);
+            IF to_regclass('public.' || partition) IS NULL THEN
+                EXECUTE format('CREATE TABLE public.%I (LIKE public.%I INCLUDING DEFAULTS '
+                               'INCLUDING CONSTRAINTS)', partition, parent.name);
+                -- Reached through the parent only, whose rules hold; by itself it shows nothing.
+                EXECUTE format('ALTER TABLE public.%I ENABLE ROW LEVEL SECURITY', partition);
+                EXECUTE format('ALTER TABLE public.%I FORCE ROW LEVEL SECURITY', partition);
+                EXECUTE format('ALTER TABLE public.%I ATTACH PARTITION public.%I '
+                               'FOR VALUES FROM (%L) TO (%L)', parent.name, partition, starts,
+                               starts + ('1 ' || parent.unit)::interval);
+                made := made + 1;
+            END IF;
+            starts := starts + ('1 ' || parent.unit)::interval;
+        END LOOP;
+    END LOOP;
+    RETURN made;
+END
+$$;
+
+CREATE FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind text, OUT
+        principal_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT expires_at timestamp with
+        time zone, OUT revoked_at timestamp with time zone) RETURNS SETOF record
+    LANGUAGE sql STABLE SECURITY DEFINER ROWS 1
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT t.tenant_id,
+           CASE WHEN t.agent_id IS NULL THEN 'user' ELSE 'agent' END,
+           coalesce(t.agent_id, t.user_id),
+           t.secret_hash, t.scopes, t.expires_at, t.revoked_at
+      FROM public.token t
+     WHERE t.key_id = wanted
+$$;
+
+CREATE FUNCTION public.uuid_v7() RETURNS uuid
+    LANGUAGE sql PARALLEL SAFE
+    RETURN (encode(set_bit(set_bit(OVERLAY(uuid_send(gen_random_uuid()) PLACING
+        SUBSTRING(int8send(((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint) FROM
+        3) FROM 1 FOR 6), (52)::bigint, 1), (53)::bigint, 1), 'hex'::text))::uuid;
+
+CREATE FUNCTION public.vote_is_not_of_the_involved() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF NEW.carried_from IS NULL AND EXISTS (
+        SELECT FROM public.task t
+         WHERE t.tenant_id = NEW.tenant_id AND t.id = NEW.task_id
+           AND (NEW.voter_id IN (t.author_id, t.submitter_id) OR NEW.voter_id = ANY (t.editors)))
+    THEN
+        RAISE EXCEPTION '% had a part in task % and cannot answer it', NEW.voter_id, NEW.task_id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'vote_is_not_of_the_involved',
+                  TABLE = 'vote';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE TABLE public.after_review (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    id uuid DEFAULT public.uuid_v7() NOT NULL,
+    opened_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    done_by uuid,
+    done_at timestamp with time zone,
+    finding text,
+    CONSTRAINT after_review_is_done_by_somebody CHECK ((num_nonnulls(done_by, done_at, finding) =
+        ANY (ARRAY[0, 3])))
+);
+
+ALTER TABLE ONLY public.after_review FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.agent (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    name text NOT NULL,
+    owner_id uuid NOT NULL,
+    status text DEFAULT 'offline'::text NOT NULL,
+    capabilities jsonb DEFAULT '[]'::jsonb NOT NULL,
+    registered_at timestamp with time zone DEFAULT now() NOT NULL,
+    revoked_at timestamp with time zone,
+    CONSTRAINT agent_status_is_known CHECK ((status = ANY (ARRAY['active'::text, 'late'::text,
+        'offline'::text, 'draining'::text, 'paused'::text])))
+);
+
+ALTER TABLE ONLY public.agent FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.app_user (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    issuer text NOT NULL,
+    subject text NOT NULL,
+    name text NOT NULL,
+    email text,
+    manager_id uuid,
+    active boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT app_user_is_not_own_manager CHECK ((manager_id <> id))
+);
+
+ALTER TABLE ONLY public.app_user FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.approval (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    revision integer NOT NULL,
+    reviewer_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    id uuid DEFAULT public.uuid_v7() NOT NULL,
+    status text NOT NULL,
+    places json NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    CONSTRAINT approval_status_is_known CHECK ((status = ANY (ARRAY['PENDING'::text,
+        'APPROVED'::text, 'REJECTED'::text, 'DELEGATED'::text, 'SUPERSEDED'::text,
+        'EXPIRED'::text])))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY public.approval FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE public.approval ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.approval_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.audit_leaf (
+    tenant_id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    id uuid DEFAULT public.uuid_v7() NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    format smallint NOT NULL,
+    kind text NOT NULL,
+    user_id uuid,
+    session_id uuid,
+    agent_id uuid,
+    on_behalf_of uuid,
+    agent_session_id uuid,
+    worker text,
+    object text NOT NULL,
+    action text NOT NULL,
+    from_state text,
+    to_state text,
+    revision integer,
+    digest bytea,
+    address inet,
+    user_agent text,
+    service text NOT NULL,
+    reason text,
+    ticket text,
+    canonical bytea NOT NULL,
+    hash bytea NOT NULL,
+    CONSTRAINT audit_leaf_agent_acts_for_somebody CHECK (((agent_id IS NULL) = (on_behalf_of IS
+        NULL))),
+    CONSTRAINT audit_leaf_hash_is_sha256 CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT audit_leaf_is_bounded CHECK (((octet_length(canonical) >= 1) AND
+        (octet_length(canonical) <= 65536))),
+    CONSTRAINT audit_leaf_kind_is_known CHECK ((kind = ANY (ARRAY['change'::text, 'refusal'::text,
+        'disclosure'::text]))),
+    CONSTRAINT audit_leaf_names_one_actor CHECK ((num_nonnulls(user_id, agent_id, worker) = 1))
+)
+PARTITION BY RANGE (at);
+
+ALTER TABLE ONLY public.audit_leaf FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.comment (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    actor json NOT NULL,
+    body text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT comment_body_is_bounded CHECK (((octet_length(body) >= 1) AND (octet_length(body) <=
+        4096)))
+);
+
+ALTER TABLE ONLY public.comment FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE public.comment ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.comment_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.delegation (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    delegate_to uuid NOT NULL,
+    kind text NOT NULL,
+    conditions json NOT NULL,
+    cascades boolean NOT NULL,
+    starts_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    CONSTRAINT delegation_ends_after_it_starts CHECK ((expires_at > starts_at)),
+    CONSTRAINT delegation_is_to_another CHECK ((delegate_to <> owner_id)),
+    CONSTRAINT delegation_kind_is_known CHECK ((kind = ANY (ARRAY['transfer'::text,
+        'follow'::text])))
+);
+
+ALTER TABLE ONLY public.delegation FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.due (
+    tenant_id uuid NOT NULL,
+    kind text NOT NULL,
+    object uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT due_kind_is_short CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 64)))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY public.due FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.execution (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    id uuid DEFAULT public.uuid_v7() NOT NULL,
+    revision integer NOT NULL,
+    holder json NOT NULL,
+    lease_id uuid NOT NULL,
+    token bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    begun_at timestamp with time zone,
+    abort_requested boolean DEFAULT false NOT NULL,
+    ended_at timestamp with time zone,
+    late_report text,
+    CONSTRAINT execution_late_report_is_known CHECK ((late_report = ANY (ARRAY['finished'::text,
+        'nothing'::text, 'rolled_back'::text, 'changed'::text]))),
+    CONSTRAINT execution_token_is_natural CHECK ((token >= 0))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY public.execution FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public."freeze" (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    scope text NOT NULL,
+    target text,
+    reason text NOT NULL,
+    set_by uuid NOT NULL,
+    set_at timestamp with time zone NOT NULL,
+    ends_at timestamp with time zone,
+    lifted_by uuid,
+    lifted_at timestamp with time zone,
+    CONSTRAINT freeze_is_lifted_by_somebody CHECK (((lifted_at IS NULL) = (lifted_by IS NULL))),
+    CONSTRAINT freeze_reason_is_given CHECK (((octet_length(reason) >= 1) AND (octet_length(reason)
+        <= 4096))),
+    CONSTRAINT freeze_scope_has_its_target CHECK (((scope = 'tenant'::text) = (target IS NULL))),
+    CONSTRAINT freeze_scope_is_known CHECK ((scope = ANY (ARRAY['tenant'::text, 'environment'::text,
+        'resources'::text])))
+);
+
+ALTER TABLE ONLY public."freeze" FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.idempotency (
+    tenant_id uuid NOT NULL,
+    principal text NOT NULL,
+    route text NOT NULL,
+    key text NOT NULL,
+    body_hash bytea NOT NULL,
+    status smallint NOT NULL,
+    answer text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT idempotency_body_hash_is_sha256 CHECK ((octet_length(body_hash) = 32)),
+    CONSTRAINT idempotency_key_is_short CHECK (((octet_length(key) >= 1) AND (octet_length(key) <=
+        256)))
+);
+
+ALTER TABLE ONLY public.idempotency FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.outbox (
+    tenant_id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    seq bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    kind text NOT NULL,
+    object text NOT NULL,
+    version bigint,
+    payload json NOT NULL,
+    tenant_seq bigint
+)
+PARTITION BY RANGE (at);
+
+ALTER TABLE ONLY public.outbox FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE public.outbox ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.outbox_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.override (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    id uuid DEFAULT public.uuid_v7() NOT NULL,
+    revision integer NOT NULL,
+    digest bytea NOT NULL,
+    asked_by uuid NOT NULL,
+    ticket text NOT NULL,
+    reason text NOT NULL,
+    asked_at timestamp with time zone NOT NULL,
+    confirm_before timestamp with time zone NOT NULL,
+    confirmed_by uuid,
+    valid_until timestamp with time zone,
+    dropped_at timestamp with time zone,
+    CONSTRAINT override_confirmed_ends CHECK (((confirmed_by IS NULL) = (valid_until IS NULL))),
+    CONSTRAINT override_digest_is_sha256 CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT override_has_two_admins CHECK ((confirmed_by <> asked_by)),
+    CONSTRAINT override_says_why CHECK ((((octet_length(reason) >= 1) AND (octet_length(reason) <=
+        4096)) AND (btrim(ticket) <> ''::text)))
+);
+
+ALTER TABLE ONLY public.override FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.policy (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    name text NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    current_version integer
+);
+
+ALTER TABLE ONLY public.policy FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.policy_version (
+    tenant_id uuid NOT NULL,
+    policy_id uuid NOT NULL,
+    version integer NOT NULL,
+    document json NOT NULL,
+    proposed_by uuid NOT NULL,
+    confirmed_by uuid NOT NULL,
+    published_at timestamp with time zone NOT NULL,
+    CONSTRAINT policy_version_counts_from_one CHECK ((version >= 1)),
+    CONSTRAINT policy_version_has_two_admins CHECK ((confirmed_by <> proposed_by))
+);
+
+ALTER TABLE ONLY public.policy_version FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.resource (
+    tenant_id uuid NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    criticality smallint,
+    environment text,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    owner_id uuid,
+    block_on_unknown boolean DEFAULT true NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT resource_criticality_is_a_score CHECK (((criticality >= 0) AND (criticality <=
+        100))),
+    CONSTRAINT resource_name_is_type_and_id CHECK ((name ~ '^[a-z0-9_-]{1,64}:[!-~]{1,256}$'::text))
+);
+
+ALTER TABLE ONLY public.resource FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.resource_dependency (
+    tenant_id uuid NOT NULL,
+    resource text NOT NULL COLLATE pg_catalog."C",
+    dependent text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT resource_dependency_is_of_another CHECK ((dependent <> resource))
+);
+
+ALTER TABLE ONLY public.resource_dependency FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.risk_assessment (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    revision integer NOT NULL,
+    score smallint NOT NULL,
+    level text NOT NULL,
+    factors json NOT NULL,
+    assessed_at timestamp with time zone NOT NULL,
+    assessed_by text NOT NULL,
+    CONSTRAINT risk_assessment_level_is_known CHECK ((level = ANY (ARRAY['LOW'::text,
+        'MEDIUM'::text, 'HIGH'::text, 'CRITICAL'::text]))),
+    CONSTRAINT risk_assessment_score_is_a_score CHECK (((score >= 0) AND (score <= 100)))
+);
+
+ALTER TABLE ONLY public.risk_assessment FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.task (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    number bigint NOT NULL,
+    state text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    version bigint NOT NULL,
+    revision integer NOT NULL,
+    title text NOT NULL,
+    task_type text NOT NULL,
+    priority smallint NOT NULL,
+    risk smallint NOT NULL,
+    level text NOT NULL,
+    digest bytea NOT NULL,
+    author_id uuid NOT NULL,
+    agent_id uuid,
+    submitter_id uuid,
+    editors uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    team text,
+    ticket text,
+    round integer DEFAULT 0 NOT NULL,
+    review_opened_at timestamp with time zone,
+    escalated_to_us bigint DEFAULT 0 NOT NULL,
+    basis json,
+    attempts integer DEFAULT 0 NOT NULL,
+    not_before timestamp with time zone,
+    hurried_at timestamp with time zone,
+    resubmits uuid,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    CONSTRAINT task_applying_has_attempt CHECK (((state <> 'APPLYING'::text) OR (attempts > 0))),
+    CONSTRAINT task_approved_has_basis CHECK (((state <> ALL (ARRAY['APPROVED'::text,
+        'APPLYING'::text])) OR (basis IS NOT NULL))),
+    CONSTRAINT task_counts_are_natural CHECK (((version >= 1) AND (revision >= 1) AND (round >= 0)
+        AND (attempts >= 0) AND (escalated_to_us >= 0))),
+    CONSTRAINT task_digest_is_sha256 CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT task_level_is_known CHECK ((level = ANY (ARRAY['LOW'::text, 'MEDIUM'::text,
+        'HIGH'::text, 'CRITICAL'::text]))),
+    CONSTRAINT task_past_draft_has_submitter CHECK (((state = ANY (ARRAY['DRAFT'::text,
+        'CANCELLED'::text])) OR (submitter_id IS NOT NULL))),
+    CONSTRAINT task_priority_is_a_score CHECK (((priority >= 0) AND (priority <= 100))),
+    CONSTRAINT task_reviewing_was_opened CHECK (((state <> 'REVIEWING'::text) OR (review_opened_at
+        IS NOT NULL))),
+    CONSTRAINT task_risk_is_a_score CHECK (((risk >= 0) AND (risk <= 100))),
+    CONSTRAINT task_state_is_known CHECK ((state = ANY (ARRAY['DRAFT'::text, 'SUBMITTED'::text,
+        'REVIEWING'::text, 'APPROVED'::text, 'APPLYING'::text, 'COMPLETED'::text, 'REJECTED'::text,
+        'CANCELLED'::text, 'FAILED'::text, 'UNKNOWN'::text, 'EXPIRED'::text]))),
+    CONSTRAINT task_terminal_has_closed_at CHECK (((state = ANY (ARRAY['COMPLETED'::text,
+        'REJECTED'::text, 'CANCELLED'::text, 'EXPIRED'::text])) = (closed_at IS NOT NULL)))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY public.task FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.task_number (
+    tenant_id uuid NOT NULL,
+    last bigint NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.task_number FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.task_policy_pin (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    policy_id uuid NOT NULL,
+    version integer NOT NULL,
+    place integer NOT NULL
+);
+
+ALTER TABLE ONLY public.task_policy_pin FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.task_resource (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    revision integer NOT NULL,
+    resource text NOT NULL COLLATE pg_catalog."C",
+    mode text,
+    CONSTRAINT task_resource_name_is_type_and_id CHECK ((resource ~
+        '^[a-z0-9_-]{1,64}:[!-~]{1,256}$'::text))
+);
+
+ALTER TABLE ONLY public.task_resource FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.task_revision (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    revision integer NOT NULL,
+    digest bytea NOT NULL,
+    shape bytea NOT NULL,
+    task_type text NOT NULL,
+    risk smallint NOT NULL,
+    level text NOT NULL,
+    origin text NOT NULL,
+    author_kind text NOT NULL,
+    author_roles text[] NOT NULL,
+    parameters json NOT NULL,
+    effect json NOT NULL,
+    preview_versions json NOT NULL,
+    editor_id uuid,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT task_revision_author_kind_is_known CHECK ((author_kind = ANY (ARRAY['user'::text,
+        'agent'::text]))),
+    CONSTRAINT task_revision_counts_from_one CHECK ((revision >= 1)),
+    CONSTRAINT task_revision_digests_are_sha256 CHECK (((octet_length(digest) = 32) AND
+        (octet_length(shape) = 32))),
+    CONSTRAINT task_revision_level_is_known CHECK ((level = ANY (ARRAY['LOW'::text, 'MEDIUM'::text,
+        'HIGH'::text, 'CRITICAL'::text]))),
+    CONSTRAINT task_revision_origin_is_known CHECK ((origin = ANY (ARRAY['observed'::text,
+        'declared'::text]))),
+    CONSTRAINT task_revision_risk_is_a_score CHECK (((risk >= 0) AND (risk <= 100)))
+);
+
+ALTER TABLE ONLY public.task_revision FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.task_tag (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    revision integer NOT NULL,
+    tag text NOT NULL COLLATE pg_catalog."C"
+);
+
+ALTER TABLE ONLY public.task_tag FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.tenant (
+    tenant_id uuid NOT NULL,
+    name text NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT tenant_name_is_short CHECK (((octet_length(name) >= 1) AND (octet_length(name) <=
+        128)))
+);
+
+ALTER TABLE ONLY public.tenant FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.token (
+    tenant_id uuid NOT NULL,
+    key_id text NOT NULL,
+    user_id uuid,
+    agent_id uuid,
+    secret_hash bytea NOT NULL,
+    scopes text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    CONSTRAINT token_keeps_only_a_hash CHECK ((octet_length(secret_hash) = 32)),
+    CONSTRAINT token_lives_90_days_at_most CHECK (((expires_at > created_at) AND (expires_at <=
+        (created_at + '2160:00:00'::interval)))),
+    CONSTRAINT token_names_one_principal CHECK ((num_nonnulls(user_id, agent_id) = 1))
+);
+
+ALTER TABLE ONLY public.token FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.user_alias (
+    tenant_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    alias_id uuid NOT NULL,
+    CONSTRAINT user_alias_is_another CHECK ((alias_id <> user_id))
+);
+
+ALTER TABLE ONLY public.user_alias FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.user_role (
+    tenant_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    role text NOT NULL,
+    granted_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT user_role_name_is_short CHECK (((octet_length(role) >= 1) AND (octet_length(role) <=
+        128)))
+);
+
+ALTER TABLE ONLY public.user_role FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.vote (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    id uuid DEFAULT public.uuid_v7() NOT NULL,
+    voter_id uuid NOT NULL,
+    answer text NOT NULL,
+    revision integer NOT NULL,
+    digest bytea NOT NULL,
+    round integer NOT NULL,
+    places uuid[] NOT NULL,
+    reason text,
+    at timestamp with time zone NOT NULL,
+    effectual boolean NOT NULL,
+    carried_from integer,
+    CONSTRAINT vote_answer_is_known CHECK ((answer = ANY (ARRAY['approve'::text, 'reject'::text,
+        'request_changes'::text]))),
+    CONSTRAINT vote_digest_is_sha256 CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT vote_is_carried_forward CHECK ((carried_from < revision)),
+    CONSTRAINT vote_no_has_a_reason CHECK (((answer = 'approve'::text) OR (reason IS NOT NULL))),
+    CONSTRAINT vote_reason_is_bounded CHECK ((octet_length(reason) <= 4096))
+);
+
+ALTER TABLE ONLY public.vote FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE public.vote ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.vote_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.vote_withdrawal (
+    tenant_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    vote_seq bigint NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY public.vote_withdrawal FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.worker_lease (
+    name text NOT NULL,
+    shard integer NOT NULL,
+    holder uuid NOT NULL,
+    fence bigint NOT NULL,
+    deadline timestamp with time zone NOT NULL,
+    CONSTRAINT worker_lease_fence_is_natural CHECK ((fence >= 0))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.worker_lease FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE ONLY public.after_review
+    ADD CONSTRAINT after_review_pkey PRIMARY KEY (tenant_id, task_id, id);
+
+ALTER TABLE ONLY public.agent
+    ADD CONSTRAINT agent_name_is_taken UNIQUE (tenant_id, name);
+
+ALTER TABLE ONLY public.agent
+    ADD CONSTRAINT agent_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE ONLY public.app_user
+    ADD CONSTRAINT app_user_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE ONLY public.app_user
+    ADD CONSTRAINT app_user_subject_is_one_person UNIQUE (tenant_id, issuer, subject);
+
+ALTER TABLE ONLY public.approval
+    ADD CONSTRAINT approval_id_is_unique UNIQUE (tenant_id, id);
+
+ALTER TABLE ONLY public.approval
+    ADD CONSTRAINT approval_pkey PRIMARY KEY (tenant_id, task_id, revision, reviewer_id);
+
+ALTER TABLE ONLY public.audit_leaf
+    ADD CONSTRAINT audit_leaf_pkey PRIMARY KEY (tenant_id, at, id);
+
+ALTER TABLE ONLY public.comment
+    ADD CONSTRAINT comment_pkey PRIMARY KEY (tenant_id, task_id, seq);
+
+ALTER TABLE ONLY public.delegation
+    ADD CONSTRAINT delegation_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE ONLY public.due
+    ADD CONSTRAINT due_pkey PRIMARY KEY (tenant_id, kind, object);
+
+ALTER TABLE ONLY public.execution
+    ADD CONSTRAINT execution_pkey PRIMARY KEY (tenant_id, task_id, id);
+
+ALTER TABLE ONLY public."freeze"
+    ADD CONSTRAINT freeze_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE ONLY public.idempotency
+    ADD CONSTRAINT idempotency_pkey PRIMARY KEY (tenant_id, principal, route, key);
+
+ALTER TABLE ONLY public.outbox
+    ADD CONSTRAINT outbox_pkey PRIMARY KEY (tenant_id, at, seq);
+
+ALTER TABLE ONLY public.override
+    ADD CONSTRAINT override_pkey PRIMARY KEY (tenant_id, task_id, id);
+
+ALTER TABLE ONLY public.policy
+    ADD CONSTRAINT policy_name_is_taken UNIQUE (tenant_id, name);
+
+ALTER TABLE ONLY public.policy
+    ADD CONSTRAINT policy_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE ONLY public.policy_version
+    ADD CONSTRAINT policy_version_pkey PRIMARY KEY (tenant_id, policy_id, version);
+
+ALTER TABLE ONLY public.resource_dependency
+    ADD CONSTRAINT resource_dependency_pkey PRIMARY KEY (tenant_id, resource, dependent);
+
+ALTER TABLE ONLY public.resource
+    ADD CONSTRAINT resource_pkey PRIMARY KEY (tenant_id, name);
+
+ALTER TABLE ONLY public.risk_assessment
+    ADD CONSTRAINT risk_assessment_pkey PRIMARY KEY (tenant_id, task_id, revision);
+
+ALTER TABLE ONLY public.task
+    ADD CONSTRAINT task_number_is_taken UNIQUE (tenant_id, number);
+
+ALTER TABLE ONLY public.task_number
+    ADD CONSTRAINT task_number_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY public.task
+    ADD CONSTRAINT task_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE ONLY public.task_policy_pin
+    ADD CONSTRAINT task_policy_pin_pkey PRIMARY KEY (tenant_id, task_id, policy_id);
+
+ALTER TABLE ONLY public.task_resource
+    ADD CONSTRAINT task_resource_pkey PRIMARY KEY (tenant_id, task_id, revision, resource);
+
+ALTER TABLE ONLY public.task_revision
+    ADD CONSTRAINT task_revision_pkey PRIMARY KEY (tenant_id, task_id, revision);
+
+ALTER TABLE ONLY public.task_tag
+    ADD CONSTRAINT task_tag_pkey PRIMARY KEY (tenant_id, task_id, revision, tag);
+
+ALTER TABLE ONLY public.tenant
+    ADD CONSTRAINT tenant_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY public.token
+    ADD CONSTRAINT token_pkey PRIMARY KEY (tenant_id, key_id);
+
+ALTER TABLE ONLY public.user_alias
+    ADD CONSTRAINT user_alias_pkey PRIMARY KEY (tenant_id, user_id, alias_id);
+
+ALTER TABLE ONLY public.user_role
+    ADD CONSTRAINT user_role_pkey PRIMARY KEY (tenant_id, user_id, role);
+
+ALTER TABLE ONLY public.vote
+    ADD CONSTRAINT vote_id_is_unique UNIQUE (tenant_id, id);
+
+ALTER TABLE ONLY public.vote
+    ADD CONSTRAINT vote_pkey PRIMARY KEY (tenant_id, task_id, seq);
+
+ALTER TABLE ONLY public.vote_withdrawal
+    ADD CONSTRAINT vote_withdrawal_pkey PRIMARY KEY (tenant_id, task_id, vote_seq);
+
+ALTER TABLE ONLY public.worker_lease
+    ADD CONSTRAINT worker_lease_pkey PRIMARY KEY (name, shard);
+
+CREATE INDEX after_review_owed ON public.after_review USING btree (tenant_id, due_at) WHERE (done_at
+        IS NULL);
+
+CREATE INDEX agent_by_owner ON public.agent USING btree (tenant_id, owner_id);
+
+CREATE INDEX app_user_by_manager ON public.app_user USING btree (tenant_id, manager_id) WHERE
+        (manager_id IS NOT NULL);
+
+CREATE INDEX approval_inbox ON public.approval USING btree (tenant_id, reviewer_id, due_at, task_id)
+        WHERE (status = 'PENDING'::text);
+
+CREATE INDEX audit_leaf_by_commit ON ONLY public.audit_leaf USING btree (tenant_id, xid, id);
+
+CREATE INDEX audit_leaf_of_object ON ONLY public.audit_leaf USING btree (tenant_id, object, at);
+
+CREATE INDEX delegation_of_owner ON public.delegation USING btree (tenant_id, owner_id) WHERE
+        active;
+
+CREATE INDEX due_next ON public.due USING btree (kind, at);
+
+CREATE UNIQUE INDEX execution_one_live_per_task ON public.execution USING btree (tenant_id, task_id)
+        WHERE (ended_at IS NULL);
+
+CREATE INDEX freeze_in_force ON public."freeze" USING btree (tenant_id, id) WHERE (lifted_at IS
+        NULL);
+
+CREATE INDEX idempotency_expired ON public.idempotency USING btree (tenant_id, expires_at);
+
+CREATE INDEX outbox_by_tenant_seq ON ONLY public.outbox USING btree (tenant_id, tenant_seq) WHERE
+        (tenant_seq IS NOT NULL);
+
+CREATE INDEX outbox_to_relay ON ONLY public.outbox USING btree (xid, seq) WHERE (tenant_seq IS
+        NULL);
+
+CREATE UNIQUE INDEX override_one_live_per_task ON public.override USING btree (tenant_id, task_id)
+        WHERE (dropped_at IS NULL);
+
+CREATE INDEX resource_by_owner ON public.resource USING btree (tenant_id, owner_id) WHERE (owner_id
+        IS NOT NULL);
+
+CREATE INDEX resource_dependency_by_dependent ON public.resource_dependency USING btree (tenant_id,
+        dependent);
+
+CREATE INDEX task_claimable ON public.task USING btree (tenant_id, hurried_at, priority DESC, since)
+        WHERE (state = 'APPROVED'::text);
+
+CREATE INDEX task_closed ON public.task USING btree (tenant_id, closed_at, id) WHERE (closed_at IS
+        NOT NULL);
+
+CREATE INDEX task_of_agent ON public.task USING btree (tenant_id, agent_id, id) WHERE (agent_id IS
+        NOT NULL);
+
+CREATE INDEX task_of_author ON public.task USING btree (tenant_id, author_id, id);
+
+CREATE INDEX task_open ON public.task USING btree (tenant_id, state, id) WHERE (closed_at IS NULL);
+
+CREATE INDEX task_policy_pin_by_version ON public.task_policy_pin USING btree (tenant_id, policy_id,
+        version);
+
+CREATE INDEX task_resource_by_resource ON public.task_resource USING btree (tenant_id, resource,
+        task_id);
+
+CREATE INDEX task_resubmitted ON public.task USING btree (tenant_id, resubmits) WHERE (resubmits IS
+        NOT NULL);
+
+CREATE INDEX task_tag_by_tag ON public.task_tag USING btree (tenant_id, tag, task_id);
+
+CREATE INDEX token_by_agent ON public.token USING btree (tenant_id, agent_id) WHERE (agent_id IS NOT
+        NULL);
+
+CREATE INDEX token_by_user ON public.token USING btree (tenant_id, user_id) WHERE (user_id IS NOT
+        NULL);
+
+CREATE UNIQUE INDEX token_key_id_names_one_tenant ON public.token USING btree (key_id);
+
+CREATE INDEX user_alias_by_alias ON public.user_alias USING btree (tenant_id, alias_id);
+
+CREATE INDEX user_role_by_role ON public.user_role USING btree (tenant_id, role);
+
+CREATE INDEX vote_of_voter ON public.vote USING btree (tenant_id, voter_id, at);
+
+CREATE TRIGGER vote_is_not_of_the_involved BEFORE INSERT ON public.vote FOR EACH ROW EXECUTE
+        FUNCTION public.vote_is_not_of_the_involved();
+
+ALTER TABLE ONLY public.after_review
+    ADD CONSTRAINT after_review_reviewer_exists FOREIGN KEY (tenant_id, done_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.after_review
+    ADD CONSTRAINT after_review_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
+        public.task(tenant_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.agent
+    ADD CONSTRAINT agent_owner_exists FOREIGN KEY (tenant_id, owner_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.app_user
+    ADD CONSTRAINT app_user_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.app_user
+    ADD CONSTRAINT app_user_manager_exists FOREIGN KEY (tenant_id, manager_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.approval
+    ADD CONSTRAINT approval_reviewer_exists FOREIGN KEY (tenant_id, reviewer_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.approval
+    ADD CONSTRAINT approval_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
+        public.task(tenant_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.comment
+    ADD CONSTRAINT comment_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
+        public.task(tenant_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.delegation
+    ADD CONSTRAINT delegation_delegate_exists FOREIGN KEY (tenant_id, delegate_to) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.delegation
+    ADD CONSTRAINT delegation_owner_exists FOREIGN KEY (tenant_id, owner_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.due
+    ADD CONSTRAINT due_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.execution
+    ADD CONSTRAINT execution_revision_exists FOREIGN KEY (tenant_id, task_id, revision) REFERENCES
+        public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public."freeze"
+    ADD CONSTRAINT freeze_lifter_exists FOREIGN KEY (tenant_id, lifted_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public."freeze"
+    ADD CONSTRAINT freeze_setter_exists FOREIGN KEY (tenant_id, set_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.idempotency
+    ADD CONSTRAINT idempotency_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.override
+    ADD CONSTRAINT override_asker_exists FOREIGN KEY (tenant_id, asked_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.override
+    ADD CONSTRAINT override_confirmer_exists FOREIGN KEY (tenant_id, confirmed_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.override
+    ADD CONSTRAINT override_revision_exists FOREIGN KEY (tenant_id, task_id, revision) REFERENCES
+        public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.policy
+    ADD CONSTRAINT policy_current_version_exists FOREIGN KEY (tenant_id, id, current_version)
+        REFERENCES public.policy_version(tenant_id, policy_id, version);
+
+ALTER TABLE ONLY public.policy
+    ADD CONSTRAINT policy_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.policy_version
+    ADD CONSTRAINT policy_version_confirmer_exists FOREIGN KEY (tenant_id, confirmed_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.policy_version
+    ADD CONSTRAINT policy_version_policy_exists FOREIGN KEY (tenant_id, policy_id) REFERENCES
+        public.policy(tenant_id, id);
+
+ALTER TABLE ONLY public.policy_version
+    ADD CONSTRAINT policy_version_proposer_exists FOREIGN KEY (tenant_id, proposed_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.resource_dependency
+    ADD CONSTRAINT resource_dependency_dependent_exists FOREIGN KEY (tenant_id, dependent)
+        REFERENCES public.resource(tenant_id, name);
+
+ALTER TABLE ONLY public.resource_dependency
+    ADD CONSTRAINT resource_dependency_resource_exists FOREIGN KEY (tenant_id, resource) REFERENCES
+        public.resource(tenant_id, name);
+
+ALTER TABLE ONLY public.resource
+    ADD CONSTRAINT resource_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.resource
+    ADD CONSTRAINT resource_owner_exists FOREIGN KEY (tenant_id, owner_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.risk_assessment
+    ADD CONSTRAINT risk_assessment_revision_exists FOREIGN KEY (tenant_id, task_id, revision)
+        REFERENCES public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.task
+    ADD CONSTRAINT task_agent_exists FOREIGN KEY (tenant_id, agent_id) REFERENCES
+        public.agent(tenant_id, id);
+
+ALTER TABLE ONLY public.task
+    ADD CONSTRAINT task_author_exists FOREIGN KEY (tenant_id, author_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.task_number
+    ADD CONSTRAINT task_number_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.task_policy_pin
+    ADD CONSTRAINT task_policy_pin_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
+        public.task(tenant_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.task_policy_pin
+    ADD CONSTRAINT task_policy_pin_version_exists FOREIGN KEY (tenant_id, policy_id, version)
+        REFERENCES public.policy_version(tenant_id, policy_id, version);
+
+ALTER TABLE ONLY public.task_resource
+    ADD CONSTRAINT task_resource_revision_exists FOREIGN KEY (tenant_id, task_id, revision)
+        REFERENCES public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.task
+    ADD CONSTRAINT task_resubmitted_exists FOREIGN KEY (tenant_id, resubmits) REFERENCES
+        public.task(tenant_id, id);
+
+ALTER TABLE ONLY public.task_revision
+    ADD CONSTRAINT task_revision_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
+        public.task(tenant_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.task
+    ADD CONSTRAINT task_submitter_exists FOREIGN KEY (tenant_id, submitter_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.task_tag
+    ADD CONSTRAINT task_tag_revision_exists FOREIGN KEY (tenant_id, task_id, revision) REFERENCES
+        public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.token
+    ADD CONSTRAINT token_agent_exists FOREIGN KEY (tenant_id, agent_id) REFERENCES
+        public.agent(tenant_id, id);
+
+ALTER TABLE ONLY public.token
+    ADD CONSTRAINT token_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.user_alias
+    ADD CONSTRAINT user_alias_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.user_role
+    ADD CONSTRAINT user_role_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.vote
+    ADD CONSTRAINT vote_revision_exists FOREIGN KEY (tenant_id, task_id, revision) REFERENCES
+        public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.vote
+    ADD CONSTRAINT vote_voter_exists FOREIGN KEY (tenant_id, voter_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.vote_withdrawal
+    ADD CONSTRAINT vote_withdrawal_vote_exists FOREIGN KEY (tenant_id, task_id, vote_seq) REFERENCES
+        public.vote(tenant_id, task_id, seq) ON DELETE CASCADE;
+
+ALTER TABLE public.after_review ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.agent ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.app_user ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.approval ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.audit_leaf ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.comment ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.delegation ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.due ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.execution ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public."freeze" ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.idempotency ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.outbox ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.override ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY own_tenant ON public.after_review USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.agent USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.app_user USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.approval USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.audit_leaf USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.comment USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.delegation USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.due USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.execution USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public."freeze" USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.idempotency USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.outbox USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.override USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.policy USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.policy_version USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.resource USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.resource_dependency USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.risk_assessment USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.task USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.task_number USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.task_policy_pin USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.task_resource USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.task_revision USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.task_tag USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.tenant USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.token USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.user_alias USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.user_role USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.vote USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.vote_withdrawal USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY owner_resolves ON public.token FOR SELECT TO ade USING (true);
+
+ALTER TABLE public.policy ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.policy_version ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.resource ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.resource_dependency ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.risk_assessment ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.task ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.task_number ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.task_policy_pin ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.task_resource ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.task_revision ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.task_tag ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.tenant ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.token ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.user_alias ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.user_role ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.vote ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.vote_withdrawal ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.worker_lease ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY worker_reads ON public.due FOR SELECT TO ade_worker USING (true);
+
+CREATE POLICY worker_reads ON public.outbox FOR SELECT TO ade_worker USING (true);
+
+CREATE POLICY workers_only ON public.worker_lease TO ade_worker USING (true) WITH CHECK (true);
+
+GRANT USAGE ON SCHEMA public TO ade_app;
+GRANT USAGE ON SCHEMA public TO ade_worker;
+
+REVOKE ALL ON FUNCTION public.keep_to_tenant(target regclass) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.make_partitions(ahead interval, since timestamp with time zone) FROM
+        PUBLIC;
+GRANT ALL ON FUNCTION public.make_partitions(ahead interval, since timestamp with time zone) TO
+        ade_worker;
+
+REVOKE ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind
+        text, OUT principal_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT expires_at
+        timestamp with time zone, OUT revoked_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind text,
+        OUT principal_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT expires_at timestamp
+        with time zone, OUT revoked_at timestamp with time zone) TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.after_review TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.agent TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.app_user TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.approval TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.audit_leaf TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.comment TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.delegation TO ade_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.due TO ade_app;
+GRANT SELECT ON TABLE public.due TO ade_worker;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.execution TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public."freeze" TO ade_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.outbox TO ade_app;
+GRANT SELECT ON TABLE public.outbox TO ade_worker;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.override TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.policy TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.policy_version TO ade_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.resource TO ade_app;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.resource_dependency TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.risk_assessment TO ade_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.task TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.task_number TO ade_app;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.task_policy_pin TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.task_resource TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.task_revision TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.task_tag TO ade_app;
+
+GRANT SELECT ON TABLE public.tenant TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.token TO ade_app;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.user_alias TO ade_app;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.user_role TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.vote TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.vote_withdrawal TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.worker_lease TO ade_worker;

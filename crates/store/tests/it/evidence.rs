@@ -1,0 +1,192 @@
+//! Leaves and events land in their partitions as they were written, and stay so.
+
+use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
+use ade_core::change::Digest;
+use ade_core::ids::{AgentId, AgentSessionId, SessionId, UserId};
+use ade_core::time::Timestamp;
+use ade_store::{Error, audit};
+
+use crate::rig::{Rig, connect_app, run, try_run};
+
+fn leaves(rig: &Rig) -> Vec<Leaf> {
+    let full = |who| {
+        let what = What {
+            object: "task_x".to_owned(),
+            action: "task.submit".to_owned(),
+            from: Some("DRAFT".to_owned()),
+            to: Some("SUBMITTED".to_owned()),
+            revision: Some(2),
+            digest: Some(Digest::of(b"effect")),
+        };
+        let place = Where {
+            address: Some("192.0.2.7".parse().unwrap()),
+            user_agent: Some("browser".to_owned()),
+            service: "api".to_owned(),
+        };
+        let why = Why { reason: Some("because".to_owned()), ticket: Some("INC-1".to_owned()) };
+        Leaf::new(rig.tenant, Kind::Refusal, who, what, rig.now, place, why)
+    };
+    let person = UserId::from_u128(1);
+    vec![
+        rig.leaf("user.rename"),
+        full(Who::User { user: person, session: Some(SessionId::from_u128(3)) }),
+        full(Who::Agent {
+            agent: AgentId::from_u128(4),
+            on_behalf_of: person,
+            session: Some(AgentSessionId::from_u128(5)),
+        }),
+        full(Who::System { worker: "expirer".to_owned() }),
+    ]
+}
+
+#[tokio::test]
+async fn leaves_come_back_as_they_were_written() {
+    let rig = Rig::new().await;
+    let written = leaves(&rig);
+    let mut tx = rig.begin().await;
+    let ids = audit::append(&mut tx, &written).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut tx = rig.begin().await;
+    for (id, leaf) in ids.iter().zip(&written) {
+        assert_eq!(audit::read(&mut tx, rig.now, *id).await.unwrap().as_ref(), Some(leaf));
+    }
+    let elsewhere = Timestamp::from_micros(rig.now.micros() + 1);
+    assert_eq!(audit::read(&mut tx, elsewhere, ids[0]).await.unwrap(), None);
+    let mut tx = rig.begin_as(rig.other).await;
+    assert_eq!(audit::read(&mut tx, rig.now, ids[0]).await.unwrap(), None, "another tenant's");
+}
+
+#[tokio::test]
+async fn the_columns_beside_a_leaf_say_what_its_bytes_say() {
+    let rig = Rig::new().await;
+    let mut tx = rig.begin().await;
+    let ids = audit::append(&mut tx, &leaves(&rig)).await.unwrap();
+    let query = sqlx::query_as::<_, (String, i64, Option<String>, String)>(
+        "SELECT concat_ws(' ', kind, right(user_id::text, 1), right(session_id::text, 1),
+                    right(agent_id::text, 1), right(on_behalf_of::text, 1),
+                    right(agent_session_id::text, 1), worker) AS who,
+                (extract(epoch FROM at) * 1000000)::bigint,
+                host(address),
+                concat_ws(' ', object, action, from_state, to_state, revision,
+                    left(encode(digest, 'hex'), 4), user_agent, service, reason, ticket)
+           FROM unnest($1) WITH ORDINALITY AS wanted (id, place)
+           JOIN audit_leaf USING (id) ORDER BY place",
+    )
+    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>());
+    let rows = tx.read(query).await.unwrap();
+    let digest = Digest::of(b"effect").to_string();
+    let prefix = &digest["sha256:".len()..][..4];
+    let full = format!("task_x task.submit DRAFT SUBMITTED 2 {prefix} browser api because INC-1");
+    let plain = "database:prod-db-01 user.rename DRAFT 3 curl/8 store".to_owned();
+    let address = |text: &str| Some(text.to_owned());
+    let at = rig.now.micros();
+    let expected = [
+        ("change 1".to_owned(), at, address("2001:db8::7"), plain),
+        ("refusal 1 3".to_owned(), at, address("192.0.2.7"), full.clone()),
+        ("refusal 4 1 5".to_owned(), at, address("192.0.2.7"), full.clone()),
+        ("refusal expirer".to_owned(), at, address("192.0.2.7"), full),
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[tokio::test]
+async fn the_application_can_neither_change_nor_remove_evidence() {
+    let rig = Rig::new().await;
+    let mut tx = rig.begin().await;
+    audit::append(&mut tx, &leaves(&rig)).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut app = connect_app(&rig).await;
+    run(&mut app, &format!("SET ade.tenant = '{}'", rig.tenant.uuid())).await;
+    let partition: String =
+        sqlx::query_scalar("SELECT DISTINCT tableoid::regclass::text FROM audit_leaf")
+            .fetch_one(&mut app)
+            .await
+            .unwrap();
+    for sql in [
+        "UPDATE audit_leaf SET reason = 'other'",
+        "DELETE FROM audit_leaf",
+        "TRUNCATE audit_leaf",
+        "UPDATE vote SET answer = 'approve'",
+        "DELETE FROM vote",
+        "DELETE FROM outbox",
+        "CREATE TABLE mine (id int)",
+        "SELECT make_partitions('1 day')",
+        "ALTER TABLE audit_leaf DISABLE ROW LEVEL SECURITY",
+        &format!("SELECT * FROM {partition}"),
+        &format!("DELETE FROM {partition}"),
+    ] {
+        let refused = Error::from(try_run(&mut app, sql).await.expect_err(sql));
+        assert!(matches!(refused, Error::Forbidden { .. }), "{sql}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_leaf_whose_bytes_were_changed_is_not_passed_on() {
+    let rig = Rig::new().await;
+    let mut tx = rig.begin().await;
+    let ids = audit::append(&mut tx, &leaves(&rig)).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut admin = rig.database.connect().await;
+    run(&mut admin, "UPDATE audit_leaf SET canonical = canonical || ' '::bytea").await;
+    let mut tx = rig.begin().await;
+    let told = audit::read(&mut tx, rig.now, ids[0]).await.unwrap_err();
+    let Error::Row(row) = told else { panic!("{told}") };
+    assert_eq!((row.table, row.column), ("audit_leaf", "hash"));
+    assert_eq!(row.row, ids[0].0.to_string());
+}
+
+#[tokio::test]
+async fn partitions_are_made_ahead_once_and_rows_land_in_them() {
+    let rig = Rig::new().await;
+    let mut admin = rig.database.connect().await;
+    let again: i32 = sqlx::query_scalar("SELECT make_partitions('60 days')")
+        .fetch_one(&mut admin)
+        .await
+        .unwrap();
+    assert_eq!(again, 0, "the migration made them");
+    let made: i32 = sqlx::query_scalar("SELECT make_partitions('40 days', '2031-01-31T23:59:59Z')")
+        .fetch_one(&mut admin)
+        .await
+        .unwrap();
+    assert_eq!(made, 3 + 41, "January to March, and each day to 12 March");
+    for (at, month, day) in [
+        ("2031-01-31T23:59:59.999999Z", "audit_leaf_2031_01", "outbox_2031_01_31"),
+        ("2031-02-01T00:00:00Z", "audit_leaf_2031_02", "outbox_2031_02_01"),
+    ] {
+        let mut leaf = rig.leaf("user.rename");
+        leaf.when = at.parse().unwrap();
+        let mut tx = rig.begin().await;
+        audit::append(&mut tx, &[leaf]).await.unwrap();
+        tx.commit().await.unwrap();
+        run(
+            &mut admin,
+            &format!(
+                "INSERT INTO outbox (tenant_id, at, kind, object, payload)
+             VALUES ('{}', '{at}', 'task.created', 'x', '{{}}')",
+                rig.tenant.uuid()
+            ),
+        )
+        .await;
+        let homes: Vec<String> = sqlx::query_scalar(
+            "SELECT tableoid::regclass::text FROM audit_leaf WHERE at = $1::timestamptz
+             UNION ALL SELECT tableoid::regclass::text FROM outbox WHERE at = $1::timestamptz",
+        )
+        .bind(at)
+        .fetch_all(&mut admin)
+        .await
+        .unwrap();
+        assert_eq!(homes, [month, day]);
+    }
+    assert!(try_run(&mut admin, "SELECT make_partitions('401 days')").await.is_err());
+    assert!(try_run(&mut admin, "SELECT make_partitions('-1 day')").await.is_err());
+}
+
+#[tokio::test]
+async fn a_row_without_a_partition_is_refused_not_lost() {
+    let rig = Rig::new().await;
+    let mut leaf = rig.leaf("user.rename");
+    leaf.when = "2099-01-01T00:00:00Z".parse().unwrap();
+    let mut tx = rig.begin().await;
+    assert!(audit::append(&mut tx, &[leaf]).await.is_err());
+    assert!(tx.commit().await.is_err());
+}

@@ -1,0 +1,132 @@
+//! A migrated database for each test, a login that is only a member of `ade_app`, and tenants
+//! with the sample people of the core.
+
+use ade_core::actor::Actor;
+use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
+use ade_core::ids::{TenantId, UserId};
+use ade_core::time::Timestamp;
+use ade_store::pool::Settings;
+use ade_store::{Class, Error, Gate, Pool, Tx, migrate};
+use ade_testkit::Database;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+pub const PEOPLE: u128 = 7;
+
+#[derive(Debug)]
+pub struct Rig {
+    pub database: Database,
+    pub pool: Pool,
+    pub tenant: TenantId,
+    pub other: TenantId,
+    pub now: Timestamp,
+    pub login: String,
+}
+
+impl Rig {
+    pub async fn new() -> Self {
+        let database = Database::fresh("store", async |url: String| migrate::run(&url).await).await;
+        let login = format!("{}_app", database.name());
+        let mut admin = database.connect().await;
+        run(&mut admin, &format!("CREATE ROLE {login} LOGIN PASSWORD 'x' IN ROLE ade_app")).await;
+        let (tenant, other) = (TenantId::from_u128(0xa), TenantId::from_u128(0xb));
+        for tenant in [tenant, other] {
+            seed(&mut admin, tenant).await;
+        }
+        let micros: i64 =
+            sqlx::query_scalar("SELECT (extract(epoch FROM now()) * 1000000)::bigint")
+                .fetch_one(&mut admin)
+                .await
+                .unwrap();
+        let now = Timestamp::from_micros(micros);
+        let pool = pool_of(&database, &login, 4);
+        Self { database, pool, tenant, other, now, login }
+    }
+
+    pub fn pool(&self, size: u32) -> Pool {
+        pool_of(&self.database, &self.login, size)
+    }
+
+    pub async fn begin(&self) -> Tx {
+        self.begin_as(self.tenant).await
+    }
+
+    pub async fn begin_as(&self, tenant: TenantId) -> Tx {
+        self.begin_through(&self.pool, tenant, Gate::Unasked).await.unwrap()
+    }
+
+    pub async fn begin_through(
+        &self,
+        pool: &Pool,
+        tenant: TenantId,
+        gate: Gate,
+    ) -> Result<Tx, Error> {
+        Tx::begin(pool, tenant, Actor::user(UserId::from_u128(1)), self.now, gate).await
+    }
+
+    pub fn leaf(&self, action: &str) -> Leaf {
+        let what = What {
+            object: "database:prod-db-01".to_owned(),
+            action: action.to_owned(),
+            from: Some("DRAFT".to_owned()),
+            to: None,
+            revision: Some(3),
+            digest: None,
+        };
+        let place = Where {
+            address: Some("2001:db8::7".parse().unwrap()),
+            user_agent: Some("curl/8".to_owned()),
+            service: "store".to_owned(),
+        };
+        let who = Who::User { user: UserId::from_u128(1), session: None };
+        Leaf::new(self.tenant, Kind::Change, who, what, self.now, place, Why::default())
+    }
+}
+
+pub fn pool_of(database: &Database, login: &str, size: u32) -> Pool {
+    let port = database.server().port();
+    let url = format!("postgres://{login}:x@127.0.0.1:{port}/{}?sslmode=disable", database.name());
+    let settings = Settings { api_max: size, ..Settings::new(url) };
+    Pool::new(&settings, Class::Api).unwrap()
+}
+
+pub async fn run(connection: &mut PgConnection, sql: &str) {
+    try_run(connection, sql).await.unwrap();
+}
+
+pub async fn try_run(connection: &mut PgConnection, sql: &str) -> Result<u64, sqlx::Error> {
+    let result = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(connection).await?;
+    Ok(result.rows_affected())
+}
+
+/// As the application's login, outside of any transaction.
+pub async fn connect_app(rig: &Rig) -> PgConnection {
+    let port = rig.database.server().port();
+    let (login, name) = (&rig.login, rig.database.name());
+    let url = format!("postgres://{login}:x@127.0.0.1:{port}/{name}?sslmode=disable");
+    PgConnection::connect(&url).await.unwrap()
+}
+
+async fn seed(admin: &mut PgConnection, tenant: TenantId) {
+    let tenant = tenant.uuid();
+    run(admin, &format!("INSERT INTO tenant (tenant_id, name) VALUES ('{tenant}', 't')")).await;
+    for number in 1..=PEOPLE {
+        let id = UserId::from_u128(number).uuid();
+        run(
+            admin,
+            &format!(
+                "INSERT INTO app_user (tenant_id, id, issuer, subject, name)
+                 VALUES ('{tenant}', '{id}', 'idp', '{number}', 'person {number}')"
+            ),
+        )
+        .await;
+    }
+    let (agent, owner) = (UserId::from_u128(1).uuid(), UserId::from_u128(1).uuid());
+    run(
+        admin,
+        &format!(
+            "INSERT INTO agent (tenant_id, id, name, owner_id)
+             VALUES ('{tenant}', '{agent}', 'infra-bot', '{owner}')"
+        ),
+    )
+    .await;
+}

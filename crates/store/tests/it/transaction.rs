@@ -1,0 +1,169 @@
+//! What a transaction promises: no write without a leaf, no commit over a broken guard or a failed
+//! statement, a gate that holds, and a connection that goes back clean.
+
+use std::time::Duration;
+
+use ade_store::{Error, Gate, Tx, audit};
+use ade_testkit::eventually;
+use sqlx::query;
+
+use crate::rig::Rig;
+
+const SOON: Duration = Duration::from_secs(10);
+const RENAME: &str = "UPDATE app_user SET name = 'renamed' WHERE subject = '1'";
+
+async fn renamed(rig: &Rig) -> i64 {
+    let mut tx = rig.begin().await;
+    let count = sqlx::query_as::<_, (i64,)>("SELECT count(*) FROM app_user WHERE name = 'renamed'");
+    let rows = tx.read(count).await.unwrap();
+    tx.commit().await.unwrap();
+    rows[0].0
+}
+
+#[tokio::test]
+async fn a_write_without_a_leaf_is_not_committed() {
+    let rig = Rig::new().await;
+    let mut tx = rig.begin().await;
+    assert_eq!(tx.write(query(RENAME)).await.unwrap(), 1);
+    assert!(matches!(tx.commit().await, Err(Error::Unaudited)));
+    assert_eq!(renamed(&rig).await, 0);
+
+    let mut tx = rig.begin().await;
+    tx.write(query(RENAME)).await.unwrap();
+    audit::append(&mut tx, &[]).await.unwrap();
+    assert!(matches!(tx.commit().await, Err(Error::Unaudited)), "no leaf is no leaf");
+
+    let mut tx = rig.begin().await;
+    tx.write(query(RENAME)).await.unwrap();
+    audit::append(&mut tx, &[rig.leaf("user.rename")]).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(renamed(&rig).await, 1);
+}
+
+#[tokio::test]
+async fn a_guard_that_does_not_hold_undoes_everything() {
+    let rig = Rig::new().await;
+    let mut tx = rig.begin().await;
+    audit::append(&mut tx, &[rig.leaf("user.rename")]).await.unwrap();
+    tx.write(query(RENAME)).await.unwrap();
+    let guarded = query("UPDATE app_user SET active = false WHERE subject = 'nobody'");
+    let refused = tx.write_one("the user", guarded).await.unwrap_err();
+    assert!(matches!(&refused, Error::Conflict { object } if object == "the user"), "{refused}");
+    assert!(refused.is_retriable());
+    assert!(matches!(tx.commit().await, Err(Error::Aborted)), "even if the caller looks away");
+    assert_eq!(renamed(&rig).await, 0);
+    let mut tx = rig.begin().await;
+    let all = query("UPDATE app_user SET active = false");
+    assert!(tx.write_one("the user", all).await.is_err(), "more than one row is no guard");
+}
+
+#[tokio::test]
+async fn a_commit_after_a_failed_statement_says_so() {
+    let rig = Rig::new().await;
+    let mut tx = rig.begin().await;
+    audit::append(&mut tx, &[rig.leaf("user.rename")]).await.unwrap();
+    tx.write(query(RENAME)).await.unwrap();
+    let twice = query(
+        "INSERT INTO app_user (tenant_id, id, issuer, subject, name)
+         SELECT tenant_id, gen_random_uuid(), issuer, subject, name FROM app_user LIMIT 1",
+    );
+    let refused = tx.write(twice).await.unwrap_err();
+    let Error::Constraint { table, constraint } = &refused else { panic!("{refused}") };
+    assert_eq!(
+        (table.as_str(), constraint.as_str()),
+        ("app_user", "app_user_subject_is_one_person")
+    );
+    assert!(!refused.is_retriable());
+    assert!(matches!(tx.commit().await, Err(Error::Aborted)));
+    assert_eq!(renamed(&rig).await, 0);
+}
+
+#[tokio::test]
+async fn a_dropped_transaction_gives_back_a_clean_connection() {
+    let rig = Rig::new().await;
+    let pool = rig.pool(1);
+    let mut tx = rig.begin_through(&pool, rig.tenant, Gate::Exclusive).await.unwrap();
+    tx.write(query(RENAME)).await.unwrap();
+    drop(tx);
+    let mut next = rig.begin_through(&pool, rig.tenant, Gate::Shared).await.unwrap();
+    let written = sqlx::query_as::<_, (Option<String>, i64)>(
+        "SELECT pg_current_xact_id_if_assigned()::text, count(*) FROM app_user
+          WHERE name = 'renamed'",
+    );
+    assert_eq!(next.read(written).await.unwrap(), [(None, 0)], "neither its xid nor its row");
+    next.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_gate_that_cannot_be_had_leaves_a_clean_connection_too() {
+    let rig = Rig::new().await;
+    let pool = rig.pool(1);
+    let holder = rig.begin_through(&rig.pool, rig.tenant, Gate::Exclusive).await.unwrap();
+    let refused = rig.begin_through(&pool, rig.tenant, Gate::Shared).await.unwrap_err();
+    assert!(matches!(&refused, Error::Busy { code } if code == "55P03"), "{refused}");
+    assert!(refused.is_retriable());
+    holder.roll_back().await;
+    let mut next = rig.begin_through(&pool, rig.tenant, Gate::Shared).await.unwrap();
+    let rows = next.read(sqlx::query_as::<_, (i32,)>("SELECT 1")).await.unwrap();
+    assert_eq!(rows, [(1,)]);
+}
+
+#[tokio::test]
+async fn the_gate_lets_permits_pass_together_and_closes_behind_them() {
+    let rig = Rig::new().await;
+    let first = rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await.unwrap();
+    let second = rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await.unwrap();
+    let foreign = rig.begin_through(&rig.pool, rig.other, Gate::Exclusive).await.unwrap();
+    foreign.roll_back().await;
+    let rig = std::sync::Arc::new(rig);
+    let closer = tokio::spawn({
+        let rig = rig.clone();
+        async move { rig.begin_through(&rig.pool, rig.tenant, Gate::Exclusive).await }
+    });
+    wait_for_waiter(&rig).await;
+    assert!(!closer.is_finished(), "a freeze waits for the permits on their way");
+    first.roll_back().await;
+    assert!(!closer.is_finished(), "for all of them");
+    second.roll_back().await;
+    let freeze = tokio::time::timeout(SOON, closer).await.unwrap().unwrap().unwrap();
+    let permit = tokio::spawn({
+        let rig = rig.clone();
+        async move { rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await }
+    });
+    wait_for_waiter(&rig).await;
+    assert!(!permit.is_finished(), "no permit passes while the freeze is written");
+    freeze.roll_back().await;
+    let permit: Tx = tokio::time::timeout(SOON, permit).await.unwrap().unwrap().unwrap();
+    permit.roll_back().await;
+}
+
+async fn wait_for_waiter(rig: &Rig) {
+    let mut admin = rig.database.connect().await;
+    eventually("somebody waits at the gate", SOON, async || {
+        let waiting: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+              WHERE l.locktype = 'advisory' AND NOT l.granted AND d.datname = current_database()",
+        )
+        .fetch_one(&mut admin)
+        .await
+        .unwrap();
+        if waiting == 1 { Ok(()) } else { Err(format!("{waiting} wait")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_transaction_carries_its_timeouts_and_its_actor() {
+    let rig = Rig::new().await;
+    let mut tx = rig.begin().await;
+    let settings = sqlx::query_as::<_, (String, String, String, String)>(
+        "SELECT current_setting('lock_timeout'), current_setting('statement_timeout'),
+                current_setting('idle_in_transaction_session_timeout'),
+                current_setting('transaction_isolation')",
+    );
+    let row = tx.read(settings).await.unwrap().remove(0);
+    let told = (row.0.as_str(), row.1.as_str(), row.2.as_str(), row.3.as_str());
+    assert_eq!(told, ("2s", "5s", "10s", "read committed"));
+    assert_eq!((tx.tenant(), tx.now()), (rig.tenant, rig.now));
+    assert_eq!(tx.actor().human(), Some(ade_core::ids::UserId::from_u128(1)));
+}

@@ -1,0 +1,133 @@
+//! Events, retries and what is due: each in the transaction it belongs to.
+
+use std::time::Duration;
+
+use ade_core::actor::Actor;
+use ade_core::change::Digest;
+use ade_core::event::EventKind;
+use ade_core::time::Timestamp;
+use ade_store::due::{self, Due};
+use ade_store::idempotency::{self, Answer, Claim, Key};
+use ade_store::outbox::{self, Event};
+use ade_store::{Error, Gate, Tx, audit};
+
+use crate::rig::Rig;
+
+fn event(kind: EventKind, number: i64) -> Event {
+    let payload = serde_json::json!({ "number": number, "text": "é\u{1F600}" });
+    Event { kind, object: format!("task_{number}"), version: Some(number), payload }
+}
+
+#[tokio::test]
+async fn events_keep_their_order_and_the_transaction_they_are_of() {
+    let rig = Rig::new().await;
+    let mut tx = rig.begin().await;
+    let events: Vec<Event> = (1..=20).map(|number| event(EventKind::TaskCreated, number)).collect();
+    outbox::append(&mut tx, &events).await.unwrap();
+    outbox::append(&mut tx, &[]).await.unwrap();
+    outbox::append(&mut tx, &[event(EventKind::TaskSubmitted, 21)]).await.unwrap();
+    audit::append(&mut tx, &[rig.leaf("task.create")]).await.unwrap();
+    let rows = sqlx::query_as::<_, (String, String, i64, String, bool, Option<i64>)>(
+        "SELECT kind, object, version, payload->>'text', xid = pg_current_xact_id(), tenant_seq
+           FROM outbox ORDER BY xid, seq",
+    );
+    let rows = tx.read(rows).await.unwrap();
+    assert_eq!(rows.len(), 21);
+    for (number, row) in (1..).zip(&rows) {
+        let kind = if number == 21 { "task.submitted" } else { "task.created" };
+        let text = "é\u{1F600}".to_owned();
+        let expected = (kind.to_owned(), format!("task_{number}"), number, text, true, None);
+        assert_eq!(*row, expected);
+    }
+    tx.commit().await.unwrap();
+}
+
+fn key(name: &str) -> Key {
+    Key { principal: "usr_1".to_owned(), route: "tasks.create".to_owned(), key: name.to_owned() }
+}
+
+async fn begin_at(rig: &Rig, now: Timestamp) -> Tx {
+    Tx::begin(&rig.pool, rig.tenant, Actor::system("test"), now, Gate::Unasked).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_retry_gets_the_first_answer_until_it_expires() {
+    let rig = Rig::new().await;
+    let (body, other) = (Digest::of(b"body"), Digest::of(b"other"));
+    let answer = Answer { status: 201, body: r#"{"id":"task_1"}"#.to_owned() };
+    let expires_at = rig.now.plus(Duration::from_mins(1));
+
+    let mut first = rig.begin().await;
+    assert_eq!(idempotency::claim(&mut first, &key("a"), &body).await.unwrap(), Claim::Fresh);
+    let mut second = rig.begin().await;
+    let claim = idempotency::claim(&mut second, &key("a"), &body).await.unwrap();
+    assert_eq!(claim, Claim::InFlight, "while the first is on its way");
+    assert_eq!(idempotency::claim(&mut second, &key("b"), &body).await.unwrap(), Claim::Fresh);
+    let mut foreign = rig.begin_as(rig.other).await;
+    assert_eq!(idempotency::claim(&mut foreign, &key("a"), &body).await.unwrap(), Claim::Fresh);
+    idempotency::keep(&mut first, &key("a"), &body, &answer, expires_at).await.unwrap();
+    audit::append(&mut first, &[rig.leaf("task.create")]).await.unwrap();
+    first.commit().await.unwrap();
+
+    let claim = idempotency::claim(&mut second, &key("a"), &body).await.unwrap();
+    assert_eq!(claim, Claim::Answered(answer.clone()));
+    let claim = idempotency::claim(&mut second, &key("a"), &other).await.unwrap();
+    assert_eq!(claim, Claim::OtherBody);
+    let again = idempotency::keep(&mut second, &key("a"), &body, &answer, expires_at).await;
+    assert!(matches!(again, Err(Error::Conflict { .. })), "an answer is not replaced: {again:?}");
+    second.roll_back().await;
+
+    let last = Timestamp::from_micros(expires_at.micros() - 1);
+    let mut before = begin_at(&rig, last).await;
+    let claim = idempotency::claim(&mut before, &key("a"), &body).await.unwrap();
+    assert_eq!(claim, Claim::Answered(answer.clone()));
+    before.roll_back().await;
+    let mut after = begin_at(&rig, expires_at).await;
+    assert_eq!(idempotency::claim(&mut after, &key("a"), &other).await.unwrap(), Claim::Fresh);
+    let later = expires_at.plus(Duration::from_secs(1));
+    idempotency::keep(&mut after, &key("a"), &other, &answer, later).await.unwrap();
+    let claim = idempotency::claim(&mut after, &key("a"), &other).await.unwrap();
+    assert_eq!(claim, Claim::Answered(answer));
+}
+
+#[tokio::test]
+async fn parts_of_a_key_do_not_run_into_each_other() {
+    let rig = Rig::new().await;
+    let body = Digest::of(b"body");
+    let mut first = rig.begin().await;
+    let parts = |principal: &str, route: &str, key: &str| Key {
+        principal: principal.to_owned(),
+        route: route.to_owned(),
+        key: key.to_owned(),
+    };
+    idempotency::claim(&mut first, &parts("ab", "c", "d"), &body).await.unwrap();
+    let mut second = rig.begin().await;
+    for other in [parts("a", "bc", "d"), parts("ab", "cd", ""), parts("ab", "d", "c")] {
+        let claim = idempotency::claim(&mut second, &other, &body).await.unwrap();
+        assert_eq!(claim, Claim::Fresh, "{other:?}");
+    }
+}
+
+#[tokio::test]
+async fn one_object_is_due_once_per_kind_at_its_latest_word() {
+    let rig = Rig::new().await;
+    let objects = [1, 2].map(sqlx::types::Uuid::from_u128);
+    let at = |seconds| rig.now.plus(Duration::from_secs(seconds));
+    let word = |kind, object, seconds| Due { kind, object, at: at(seconds) };
+    let mut tx = rig.begin().await;
+    let dues = [
+        word("expire", objects[0], 10),
+        word("expire", objects[1], 20),
+        word("escalate", objects[0], 30),
+    ];
+    due::set(&mut tx, &dues).await.unwrap();
+    due::set(&mut tx, &[word("expire", objects[0], 5)]).await.unwrap();
+    assert_eq!(due::clear(&mut tx, "expire", &objects[1..]).await.unwrap(), 1);
+    assert_eq!(due::clear(&mut tx, "expire", &objects[1..]).await.unwrap(), 0);
+    let left = sqlx::query_as::<_, (String, sqlx::types::Uuid, i64)>(
+        "SELECT kind, object, (extract(epoch FROM at) * 1000000)::bigint FROM due ORDER BY at",
+    );
+    let left = tx.read(left).await.unwrap();
+    let row = |kind: &str, seconds| (kind.to_owned(), objects[0], at(seconds).micros());
+    assert_eq!(left, [row("expire", 5), row("escalate", 30)]);
+}
