@@ -404,7 +404,8 @@ CREATE TABLE public.resource (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT resource_criticality_is_a_score CHECK (((criticality >= 0) AND (criticality <=
         100))),
-    CONSTRAINT resource_name_is_type_and_id CHECK ((name ~ '^[a-z0-9_-]{1,64}:[!-~]{1,256}$'::text))
+    CONSTRAINT resource_name_is_type_and_id CHECK (((name ~ '^[a-z0-9_-]{1,64}:[!-~]+$'::text) AND
+        ((length(name) - strpos(name, ':'::text)) <= 256)))
 );
 
 ALTER TABLE ONLY public.resource FORCE ROW LEVEL SECURITY;
@@ -513,8 +514,9 @@ CREATE TABLE public.task_resource (
     revision integer NOT NULL,
     resource text NOT NULL COLLATE pg_catalog."C",
     mode text,
-    CONSTRAINT task_resource_name_is_type_and_id CHECK ((resource ~
-        '^[a-z0-9_-]{1,64}:[!-~]{1,256}$'::text))
+    CONSTRAINT task_resource_name_is_type_and_id CHECK (((resource ~
+        '^[a-z0-9_-]{1,64}:[!-~]+$'::text) AND ((length(resource) - strpos(resource, ':'::text)) <=
+        256)))
 );
 
 ALTER TABLE ONLY public.task_resource FORCE ROW LEVEL SECURITY;

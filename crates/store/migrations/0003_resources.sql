@@ -13,7 +13,8 @@ CREATE TABLE resource (
     CONSTRAINT resource_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES tenant (tenant_id),
     CONSTRAINT resource_owner_exists FOREIGN KEY (tenant_id, owner_id)
         REFERENCES app_user (tenant_id, id),
-    CONSTRAINT resource_name_is_type_and_id CHECK (name ~ '^[a-z0-9_-]{1,64}:[!-~]{1,256}$'),
+    CONSTRAINT resource_name_is_type_and_id CHECK (
+        name ~ '^[a-z0-9_-]{1,64}:[!-~]+$' AND length(name) - strpos(name, ':') <= 256),
     CONSTRAINT resource_criticality_is_a_score CHECK (criticality BETWEEN 0 AND 100)
 );
 CREATE INDEX resource_by_owner ON resource (tenant_id, owner_id) WHERE owner_id IS NOT NULL;

@@ -117,7 +117,8 @@ CREATE TABLE task_resource (
     CONSTRAINT task_resource_revision_exists FOREIGN KEY (tenant_id, task_id, revision)
         REFERENCES task_revision (tenant_id, task_id, revision) ON DELETE CASCADE,
     CONSTRAINT task_resource_name_is_type_and_id CHECK (
-        resource ~ '^[a-z0-9_-]{1,64}:[!-~]{1,256}$')
+        resource ~ '^[a-z0-9_-]{1,64}:[!-~]+$'
+        AND length(resource) - strpos(resource, ':') <= 256)
 );
 CREATE INDEX task_resource_by_resource ON task_resource (tenant_id, resource, task_id);
 

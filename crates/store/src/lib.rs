@@ -11,6 +11,7 @@ pub mod migrate;
 mod moment;
 pub mod outbox;
 pub mod pool;
+pub mod tasks;
 pub mod tx;
 
 pub use error::{Error, RowError};

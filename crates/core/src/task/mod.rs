@@ -19,7 +19,7 @@ mod voting;
 
 pub use agreement::Agreement;
 pub use basis::{Basis, BasisLost};
-pub use break_glass::BreakGlass;
+pub use break_glass::{BreakGlass, Confirmation};
 pub use command::{Command, CommandKind, Content, Escalation, Found, Hold, Remains, Reopen};
 #[cfg(feature = "bench")]
 pub use decide::transition;

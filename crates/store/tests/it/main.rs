@@ -14,6 +14,8 @@ mod schema;
 #[cfg(test)]
 mod states;
 #[cfg(test)]
+mod tasks;
+#[cfg(test)]
 mod tenancy;
 #[cfg(test)]
 mod transaction;

@@ -1,6 +1,7 @@
 //! The tables know the core's states and no other, and hold what must be true in each.
 
 use ade_core::ids::UserId;
+use ade_core::resource::ResourceRef;
 use ade_core::task::State;
 use ade_store::Error;
 use sqlx::PgConnection;
@@ -77,5 +78,38 @@ async fn a_state_has_what_it_stands_on() {
             let expected = if is_refused { Err(constraint.to_owned()) } else { Ok(()) };
             assert_eq!(outcome, expected, "{name} with {change}");
         }
+    }
+}
+
+#[tokio::test]
+async fn the_registry_takes_the_names_that_the_core_takes() {
+    let rig = Rig::new().await;
+    let mut admin = rig.database.connect().await;
+    let (kind, id) = ("k".repeat(64), "i".repeat(256));
+    for name in [
+        "database:prod-db-01".to_owned(),
+        format!("{kind}:{id}"),
+        "a:b:c:!~".to_owned(),
+        format!("{kind}k:x"),
+        format!("a:{id}i"),
+        "a:".to_owned(),
+        ":b".to_owned(),
+        "nocolon".to_owned(),
+        "A:b".to_owned(),
+        "a:b c".to_owned(),
+        "a:é".to_owned(),
+        "a:b\n".to_owned(),
+    ] {
+        let insert = "INSERT INTO resource (tenant_id, name) VALUES ($1, $2)";
+        let query = sqlx::query(insert).bind(rig.tenant.uuid()).bind(&name);
+        let is_taken = match query.execute(&mut admin).await.map_err(Error::from) {
+            Ok(_) => true,
+            Err(Error::Constraint { constraint, .. }) => {
+                assert_eq!(constraint, "resource_name_is_type_and_id");
+                false
+            }
+            Err(other) => panic!("{name}: {other}"),
+        };
+        assert_eq!(is_taken, name.parse::<ResourceRef>().is_ok(), "{name:?}");
     }
 }
