@@ -197,3 +197,7 @@ fn opening(tenant: TenantId, gate: Gate) -> String {
 fn gate_lock(function: &str, tenant: uuid::Uuid) -> String {
     format!("; SELECT {function}(hashtextextended('gate {tenant}', 0))")
 }
+
+#[cfg(test)]
+#[path = "tx_tests.rs"]
+mod tests;
