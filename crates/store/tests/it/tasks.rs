@@ -343,3 +343,25 @@ async fn a_task_is_kept_with_its_number_its_heading_and_its_body() {
     assert_eq!((leaf.1, leaf.2, leaf.3), created);
     assert!(leaf.0.starts_with("task_"));
 }
+
+#[tokio::test]
+async fn the_vote_that_is_taken_back_is_the_latest_one() {
+    let (rig, world) = rig().await;
+    let mut task = insert(&rig, &world, 1).await;
+    let submit = Command::Submit { content: task.content.clone(), pins: world.pins() };
+    let mut steps = vec![(user(AUTHOR), submit), (worker(), Command::OpenReview)];
+    let yes = |task: &Task| vote(task, Answer::Approve);
+    for _ in 0..2 {
+        steps.push((user(ALICE), yes(&task)));
+        steps.push((user(ALICE), Command::WithdrawVote));
+    }
+    steps.push((user(ALICE), yes(&task)));
+    for (actor, command) in steps {
+        let decision = world.decide(&task, &actor, &command, rig.now).unwrap();
+        let by = (&actor, command.kind());
+        task = commit(&rig, &task, &decision, by, rig.now).await.unwrap().task.unwrap();
+        assert_eq!(load(&rig, task.id).await.as_ref(), Some(&task), "{command:?}");
+    }
+    let withdrawn: Vec<bool> = task.votes.iter().map(|vote| vote.withdrawn).collect();
+    assert_eq!(withdrawn, [true, true, false]);
+}
