@@ -101,6 +101,14 @@ fn every_state_and_command_of_moves_is_as_written_by_hand() {
     }
 }
 
+#[test]
+fn a_refusal_names_the_states_in_which_the_command_is_an_act() {
+    assert_eq!(acts_from(CommandKind::Approve), [State::Reviewing], "late answers are no acts");
+    assert_eq!(acts_from(CommandKind::FinishApply), [State::Applying]);
+    let amend = [State::Draft, State::Submitted, State::Reviewing, State::Approved];
+    assert_eq!(acts_from(CommandKind::Amend), amend);
+}
+
 /// A task in the state, reached by commands wherever a command leads there.
 fn task_in(state: State, world: &World) -> Task {
     let now = at(0);

@@ -37,6 +37,21 @@ fn two_approvals_approve_and_one_does_not() {
 }
 
 #[test]
+fn an_answer_closes_the_request_of_its_voter_on_this_revision_only() {
+    let world = world();
+    let mut task = world.reviewing(at(0));
+    let mut older = task.approvals[1].clone();
+    older.revision = 0;
+    task.approvals.insert(0, older);
+    let task = world.step(&task, &user(BOB), &yes(&task), at(1));
+    let statuses: Vec<_> =
+        task.approvals.iter().map(|open| (open.reviewer, open.revision, open.status)).collect();
+    let expected =
+        [(BOB, 0, Status::Pending), (ALICE, 1, Status::Pending), (BOB, 1, Status::Approved)];
+    assert_eq!(statuses, expected);
+}
+
+#[test]
 fn the_same_yes_twice_counts_once() {
     let world = world();
     let mut task = world.reviewing(at(0));
@@ -200,7 +215,11 @@ fn a_reviewer_who_lost_the_role_is_told_who_may_answer() {
     let task = world.reviewing(at(0));
     world.edit(ALICE, |person| person.roles = roles(&["reviewer"]));
     let refused = world.decide(&task, &user(ALICE), &yes(&task), at(1));
-    assert_eq!(refused, Err(Refusal::NotAsked { may_answer: vec![BOB] }));
+    let refusal = Refusal::NotAsked { may_answer: vec![BOB] };
+    assert_eq!(refusal.to_string(), format!("you were not asked; {BOB} may answer now"));
+    assert_eq!(refused, Err(refusal));
+    let nobody = Refusal::NotAsked { may_answer: Vec::new() };
+    assert_eq!(nobody.to_string(), "you were not asked; nobody may answer now");
 }
 
 #[test]
