@@ -79,8 +79,11 @@ impl Rules {
     pub fn of(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Self {
         let subject = &task.content.subject;
         let current = policy::requirement(facts.current, subject, now);
+        // A version never changes: the same versions ask the same, and need no second merge.
+        let is_unchanged = facts.pinned.len() == current.policies.len()
+            && facts.pinned.iter().all(|policy| current.policies.contains(&policy.reference()));
         let is_submitted = task.involvement.submitter.is_some();
-        let pinned = is_submitted.then(|| {
+        let pinned = (is_submitted && !is_unchanged).then(|| {
             let pinned: Vec<&Policy> = facts.pinned.iter().collect();
             policy::merge(&pinned, subject)
         });
