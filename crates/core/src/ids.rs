@@ -110,12 +110,20 @@ ids! {
     ApprovalId = "apr";
     VoteId = "vote";
     PolicyId = "pol";
+    /// A proposed version that nobody has published yet.
+    PolicyDraftId = "pdr";
     DelegationId = "del";
     OverrideId = "ovr";
+    /// A review that an override owes.
+    AfterReviewId = "arv";
     FreezeId = "frz";
     ExecutionId = "exec";
+    /// One entry of the audit; the receipt of a decision.
+    LeafId = "leaf";
     /// A secret of its holder: ownership proof, idempotency key and fencing identity in one.
     LeaseId = "lease";
+    /// One call to the server: in its answer, its log lines and its audit leaves.
+    RequestId = "req";
 }
 
 #[cfg(test)]

@@ -20,3 +20,4 @@ pub mod samples;
 pub mod task;
 mod text;
 pub mod time;
+pub mod token;

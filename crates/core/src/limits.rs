@@ -10,6 +10,10 @@ pub const RESOURCE_ID_MAX_BYTES: usize = 256;
 pub const TASK_RESOURCES_MAX: usize = 64;
 pub const TASK_TAGS_MAX: usize = 32;
 pub const NAME_MAX_BYTES: usize = 128;
+/// An e-mail address, as long as mail servers take one.
+pub const EMAIL_MAX_BYTES: usize = 254;
+/// An identity provider, or somebody's name there.
+pub const IDENTITY_MAX_BYTES: usize = 256;
 pub const REASON_MAX_BYTES: usize = 4 * 1024;
 pub const JSON_DEPTH_MAX: usize = 32;
 pub const PAYLOAD_MAX_BYTES: usize = 256 * 1024;
@@ -113,15 +117,104 @@ pub const NOTE_SIGNATURES_MAX: usize = 32;
 /// Room for that many post-quantum signatures of 5 kB, in base64.
 pub const NOTE_MAX_BYTES: usize = 256 * 1024;
 
+// The registry and the rules of a tenant.
+/// What hangs on one resource, over any number of steps: past 2^8 − 1 the radius of a blast is
+/// as wide as it gets.
+pub const REGISTRY_DEPENDENTS_MAX: usize = 1 << RISK_BLAST_RADIUS_DOUBLINGS;
+/// Rules that are over leave the rulebook this long after, so that no two clocks disagree on it.
+pub const RULEBOOK_CLOCK_SLACK: Duration = Duration::from_hours(1);
+/// The first admin's way in: long enough to paste it, too short to be found later.
+pub const TOKEN_BOOTSTRAP_TTL: Duration = Duration::from_mins(15);
+
 // The database.
 /// Whoever waits longer for a row is told to come back; a queue of them would starve the pool.
-pub const DATABASE_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// A call may wait twice, for its task and for a table, and still answer within two seconds.
+pub const DATABASE_LOCK_TIMEOUT: Duration = Duration::from_millis(900);
 pub const DATABASE_STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A transaction nobody speaks to holds locks for nothing.
 pub const DATABASE_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Shorter than a client's patience, so that it hears "busy" rather than nothing.
 pub const DATABASE_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+/// What lies unused for longer is closed when the next one comes back.
+pub const DATABASE_CONNECTION_IDLE_MAX: Duration = Duration::from_mins(10);
+/// A connection gathers memory; behind a balancer it also stays with a server that should rest.
+pub const DATABASE_CONNECTION_LIFE_MAX: Duration = Duration::from_mins(30);
 /// A migration that waits in front of a table stops everybody behind it.
 pub const DATABASE_MIGRATION_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Weeks without a worker pass before a row finds no partition.
 pub const DATABASE_PARTITIONS_AHEAD: Duration = Duration::from_hours(60 * 24);
+
+// Tasks, people and registry, as the API takes them.
+pub const TASK_TITLE_MAX_BYTES: usize = 200;
+pub const USER_ROLES_MAX: usize = 64;
+pub const AGENT_CAPABILITIES_MAX: usize = 64;
+/// Direct ones of one entry; what hangs on those is counted through.
+pub const RESOURCE_DEPENDENTS_MAX: usize = 256;
+/// A repetition that comes later is a new request.
+pub const IDEMPOTENCY_KEPT_FOR: Duration = Duration::from_hours(7 * 24);
+
+/// Handed in within the window of change splitting; whoever has more is rated by these.
+pub const RECENT_TASKS_MAX: i64 = 200;
+
+// Tokens.
+pub const PEPPER_MIN_BYTES: usize = 32;
+pub const TOKEN_DAYS_MAX: u16 = 90;
+/// Revoking a token takes hold everywhere within a second.
+pub const TOKEN_CACHED_FOR: Duration = Duration::from_millis(800);
+pub const TOKENS_CACHED_MAX: u64 = 50_000;
+
+// Processes.
+/// Rulebooks in memory; each is checked by its version before it is used.
+pub const RULEBOOKS_CACHED_MAX: u64 = 1_000;
+pub const RULEBOOK_IDLE: Duration = Duration::from_mins(10);
+/// What one activation of a worker takes up.
+pub const WORKER_BATCH: u32 = 100;
+pub const WORKER_BACKOFF: Duration = Duration::from_secs(2);
+/// Of a failure that the board shows; up to four bytes each.
+pub const WORKER_FAILURE_MAX_CHARS: usize = 256;
+pub const PRUNE_PERIOD: Duration = Duration::from_mins(1);
+pub const PARTITION_PERIOD: Duration = Duration::from_hours(1);
+/// A probe that waits longer has its answer.
+pub const HEALTH_TIMEOUT: Duration = Duration::from_secs(1);
+/// How late a waiting caller learns of what another process did.
+pub const WATCH_PERIOD: Duration = Duration::from_millis(200);
+// HTTP.
+/// Room for a payload of the largest size with everything around it.
+pub const BODY_MAX_BYTES: usize = 1024 * 1024;
+pub const HEADERS_MAX: usize = 64;
+pub const HEAD_MAX_BYTES: usize = 16 * 1024;
+pub const IDEMPOTENCY_KEY_MAX_BYTES: usize = 256;
+pub const PAGE_SIZE_DEFAULT: u32 = 50;
+pub const PAGE_SIZE_MAX: u32 = 200;
+/// Longer than any key of ours in base64; what is longer was not made here.
+pub const PAGE_TOKEN_MAX_BYTES: usize = 1024;
+/// Below the minute after which proxies give up on a silent answer.
+pub const WAIT_MAX: Duration = Duration::from_secs(55);
+/// Ids one page of a list may look at: fewer tasks than asked for may match among them.
+pub const TASK_LIST_SCAN_MAX: u32 = 1_000;
+/// Rows among which workers take turns between tenants; more than one round of any worker.
+pub const DUE_WINDOW_ROWS: u32 = 4_096;
+
+// Rehearsals of scripts on other databases.
+pub const REHEARSAL_SCRIPT_MAX_BYTES: usize = PAYLOAD_MAX_BYTES;
+pub const REHEARSAL_STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Whoever works on that database goes first: a rehearsal in the queue stops those behind it.
+pub const REHEARSAL_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+pub const REHEARSAL_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Above the time of the script and both looks at the catalogue.
+pub const REHEARSAL_DEADLINE: Duration = Duration::from_mins(1);
+/// Tables, columns, functions and the rest; read twice and held in memory.
+pub const REHEARSAL_OBJECTS_MAX: usize = 100_000;
+/// As much of a definition as an effect shows of it.
+pub const REHEARSAL_TEXT_MAX_BYTES: usize = 2 * 1024;
+
+// Trying rules out.
+/// Versions of one policy that a list shows; older ones are found by their number.
+pub const POLICY_VERSIONS_SHOWN: i64 = 200;
+pub const REPLAY_DAYS_DEFAULT: u32 = 30;
+pub const REPLAY_DAYS_MAX: u32 = 90;
+/// Tasks one replay looks at; it says so if there were more.
+pub const REPLAY_TASKS_MAX: usize = 100_000;
+pub const REPLAY_PAGE: u32 = 2_000;
+/// Tasks named in the answer, those that would pass without a person first.
+pub const REPLAY_SHOWN_MAX: usize = 200;

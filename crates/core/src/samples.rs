@@ -121,30 +121,7 @@ pub fn content(seed: &str) -> Content {
 }
 
 pub fn draft() -> Task {
-    Task {
-        id: TaskId::from_u128(1),
-        state: State::Draft,
-        since: at(0),
-        version: 1,
-        revision: 1,
-        content: content("first"),
-        involvement: Involvement {
-            author: AUTHOR,
-            agent: None,
-            submitter: None,
-            editors: BTreeSet::new(),
-        },
-        pins: Vec::new(),
-        approvals: Vec::new(),
-        votes: Vec::new(),
-        round: 0,
-        review_opened_at: None,
-        escalated_to: Duration::ZERO,
-        basis: None,
-        break_glass: None,
-        execution: None,
-        attempts: 0,
-    }
+    Task::draft(TaskId::from_u128(1), AUTHOR, None, content("first"), at(0))
 }
 
 /// What the tables of a tenant would say.

@@ -110,6 +110,7 @@ actions! {
     SetFreeze = "freeze.set", Operate;
     LiftFreeze = "freeze.lift", Operate;
     EditDelegation = "delegation.edit", Decide;
+    CloseAfterReview = "after_review.close", Decide;
     DraftPolicy = "policy.draft", Administer;
     PublishPolicy = "policy.publish", Administer;
     AdministerUser = "user.administer", Administer;

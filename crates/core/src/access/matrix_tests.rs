@@ -68,6 +68,8 @@ freeze.lift            tenant          -   -   -   Y   Y   Y   -   Y   -   -   -
 delegation.edit        own             Y   Y   Y   Y   Y   Y   Y   Y   Y   -   -   -
 delegation.edit        other           -   -   -   Y   Y   Y   -   -   -   -   -   -
 policy.draft           tenant          -   -   -   Y   Y   Y   -   -   -   -   -   -
+after_review.close     own             -   -   -   -   -   -   -   -   -   -   -   -
+after_review.close     other           -   Y   Y   Y   Y   Y   Y   -   Y   -   -   -
 policy.publish         own             -   -   -   -   -   -   -   -   -   -   -   -
 policy.publish         other           -   -   -   Y   Y   Y   -   -   -   -   -   -
 user.administer        tenant          -   -   -   Y   Y   Y   -   -   -   -   -   -

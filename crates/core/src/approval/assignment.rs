@@ -9,18 +9,18 @@ use serde::Serialize;
 
 use super::delegation::{Delegation, Fault, Walk};
 use super::quorum::{Need, Seat, tally};
-use super::separation::{Conflict, Involvement, conflict};
+use super::separation::{Conflict, Involved};
 use super::{Approval, Place, Route, Status};
 use crate::actor::{Directory, Person, Role};
 use crate::ids::UserId;
-use crate::policy::{Audience, DelegationRule, GroupNeed, PolicyRef, Requirement, Subject};
+use crate::policy::{DelegationRule, GroupNeed, PolicyRef, Requirement, Subject};
 use crate::time::Timestamp;
 
 /// What assignment needs to know of a task and its tenant.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Situation<'a> {
     pub subject: &'a Subject,
-    pub involvement: &'a Involvement,
+    pub involved: Involved,
     pub revision: u32,
     /// How far the escalation has come; it may have widened groups.
     pub escalated_to: Duration,
@@ -73,62 +73,156 @@ pub struct Assignment {
     pub groups: Vec<Vec<SeatedGroup>>,
 }
 
+/// One requirement with its groups seated.
+#[derive(Debug)]
+pub struct Seated<'a> {
+    requirement: &'a Requirement,
+    groups: Vec<SeatedGroup>,
+    /// Everybody who could vote here without anybody's delegation, by id.
+    approvers: Vec<UserId>,
+}
+
+impl Seated<'_> {
+    pub fn may_approve(&self, person: UserId) -> bool {
+        self.approvers.binary_search(&person).is_ok()
+    }
+
+    /// The groups as the matching sees them, if these humans fill these owners' seats.
+    pub fn needs(
+        &self,
+        fillers: &BTreeMap<UserId, BTreeSet<UserId>>,
+        directory: &Directory,
+    ) -> Vec<Need> {
+        self.groups.iter().map(|group| need_of(group, fillers, directory)).collect()
+    }
+}
+
+/// The requirements of a task, each of which must be met on its own, with everybody seated: done
+/// once for all that a decision asks of it.
+#[derive(Debug)]
+pub struct Seating<'a> {
+    situation: Situation<'a>,
+    seated: Vec<Seated<'a>>,
+}
+
+impl<'a> Seating<'a> {
+    pub fn new(requirements: &[&'a Requirement], situation: Situation<'a>) -> Self {
+        let seated = requirements.iter().map(|requirement| situation.seat(requirement)).collect();
+        Self { situation, seated }
+    }
+
+    pub fn situation(&self) -> &Situation<'a> {
+        &self.situation
+    }
+
+    pub fn seated(&self) -> &[Seated<'a>] {
+        &self.seated
+    }
+
+    pub fn requirements(&self) -> Vec<&'a Requirement> {
+        self.seated.iter().map(|seated| seated.requirement).collect()
+    }
+
+    /// Whether a person could vote under every requirement without anybody's delegation.
+    pub fn may_approve(&self, person: UserId) -> bool {
+        self.seated.iter().all(|seated| seated.may_approve(person))
+    }
+
+    /// Everybody who is asked.
+    pub fn requests(&self) -> Vec<Request> {
+        let mut faults = Vec::new();
+        requests(self.seated.iter().flat_map(|seated| self.situation.places(seated, &mut faults)))
+    }
+
+    /// Everybody who is asked, and what stands in the way of enough.
+    pub fn assign(self) -> Assignment {
+        let mut faults = Vec::new();
+        let mut shortages = Vec::new();
+        let mut all = Vec::new();
+        for seated in &self.seated {
+            let places = self.situation.places(seated, &mut faults);
+            shortages.extend(find_shortages(seated, &places, self.situation.directory));
+            all.extend(places);
+        }
+        faults.dedup();
+        let groups = self.seated.into_iter().map(|seated| seated.groups).collect();
+        Assignment { requests: requests(all), shortages, faults, groups }
+    }
+}
+
 impl Situation<'_> {
     pub fn conflict(&self, person: UserId) -> Option<Conflict> {
-        conflict(self.involvement, self.directory, person)
+        self.involved.conflict(self.directory.human(person))
     }
 
-    fn seat_group(&self, group: &GroupNeed, requirement: &Requirement) -> SeatedGroup {
-        let audience = requirement.audience_after(group, self.escalated_to);
-        let mut members = BTreeMap::new();
-        let mut excluded = BTreeMap::new();
+    fn seat<'r>(&self, requirement: &'r Requirement) -> Seated<'r> {
+        let mut groups: Vec<SeatedGroup> = requirement.groups.iter().map(empty).collect();
+        let widened: Vec<Vec<_>> = requirement
+            .groups
+            .iter()
+            .map(|group| requirement.widened_by(group, self.escalated_to).collect())
+            .collect();
+        let mut approvers = Vec::new();
         for person in self.directory.people() {
-            let Some(because) = because(person, group, &audience) else {
-                continue;
-            };
+            let conflict = self.conflict(person.id);
             let is_exempt = requirement.exempt_people.contains(&person.id)
                 || requirement.exempt_roles.iter().any(|role| person.roles.contains(role));
-            if is_exempt {
-                continue;
+            let mut has_seat = false;
+            let needs = requirement.groups.iter().zip(&widened).zip(&mut groups);
+            for ((need, widened), group) in needs.filter(|_| !is_exempt) {
+                let Some(because) = because(person, need, widened) else {
+                    continue;
+                };
+                if let Some(conflict) = conflict {
+                    group.excluded.insert(person.id, conflict);
+                } else {
+                    group.members.insert(person.id, because);
+                    has_seat = true;
+                }
             }
-            match self.conflict(person.id) {
-                Some(conflict) => {
-                    excluded.insert(person.id, conflict);
-                }
-                None => {
-                    members.insert(person.id, because);
-                }
+            let is_reviewer = || person.has_role(Role::REVIEWER) || person.has_role(Role::ADMIN);
+            if person.active && conflict.is_none() && (has_seat || is_reviewer()) {
+                approvers.push(person.id);
             }
         }
-        SeatedGroup { min: group.min, asked_by: group.asked_by.clone(), members, excluded }
+        Seated { requirement, groups, approvers }
     }
 
-    pub fn seat(&self, requirement: &Requirement) -> Vec<SeatedGroup> {
-        requirement.groups.iter().map(|group| self.seat_group(group, requirement)).collect()
+    /// Who may fill which seat of a requirement, by which way; owner by owner.
+    fn places(&self, seated: &Seated<'_>, faults: &mut Vec<Fault>) -> Vec<(UserId, Place)> {
+        let may_approve = |person| seated.may_approve(person);
+        let walk = Walk::new(self.delegations, self.subject, self.now, may_approve);
+        let lasting: Vec<(UserId, &Place)> = self
+            .approvals
+            .iter()
+            .filter(|approval| {
+                approval.revision == self.revision && approval.status != Status::Superseded
+            })
+            .flat_map(|approval| approval.places.iter().map(|place| (approval.reviewer, place)))
+            .filter(|(reviewer, place)| place.route.is_lasting() && may_approve(*reviewer))
+            .collect();
+        let owners: BTreeSet<UserId> =
+            seated.groups.iter().flat_map(|group| group.members.keys().copied()).collect();
+        let mut places = Vec::new();
+        for owner in owners {
+            places.extend(self.places_now(owner, seated, &walk, faults));
+            let kept = lasting.iter().filter(|(_, place)| place.owner == owner);
+            places.extend(kept.map(|(reviewer, place)| (*reviewer, (*place).clone())));
+        }
+        places
     }
 
-    /// Whether a person could vote here without anybody's delegation.
-    pub fn may_approve(&self, groups: &[SeatedGroup], person: UserId) -> bool {
-        let Some(known) = self.directory.person(person) else {
-            return false;
-        };
-        let is_reviewer = known.has_role(Role::REVIEWER) || known.has_role(Role::ADMIN);
-        let is_member = groups.iter().any(|group| group.members.contains_key(&person));
-        known.active && (is_reviewer || is_member) && self.conflict(person).is_none()
-    }
-
-    /// The places of one owner's seat: who may fill it, by which way.
-    fn places<F: Fn(UserId) -> bool>(
+    /// The places of one owner's seat under the delegation rules of the moment.
+    fn places_now<F: Fn(UserId) -> bool>(
         &self,
         owner: UserId,
-        requirement: &Requirement,
+        seated: &Seated<'_>,
         walk: &Walk<'_, F>,
-        may_approve: impl Fn(UserId) -> bool,
         faults: &mut Vec<Fault>,
     ) -> Vec<(UserId, Place)> {
         let mut places = Vec::new();
         let mut answerer = vec![owner];
-        if requirement.delegation == DelegationRule::Allowed {
+        if seated.requirement.delegation == DelegationRule::Allowed && walk.leads_on(owner) {
             let resolution = walk.transfer(owner);
             faults.extend(resolution.faults);
             answerer = resolution.chain;
@@ -143,36 +237,35 @@ impl Situation<'_> {
         if !self.directory.is_active(owner) && answerer.len() == 1 {
             answerer.extend(self.directory.person(owner).and_then(|person| person.manager));
             if let [_, manager] = *answerer
-                && may_approve(manager)
+                && seated.may_approve(manager)
             {
                 let route = Route::Reassigned { chain: vec![owner, manager] };
                 places.push((manager, Place { owner, route }));
             }
         } else if let Some(last) = answerer.last().copied()
-            && may_approve(last)
+            && seated.may_approve(last)
         {
             let route =
                 if last == owner { Route::Own } else { Route::Transfer { chain: answerer } };
             places.insert(0, (last, Place { owner, route }));
         }
-        let lasting = self.approvals.iter().filter(|approval| {
-            approval.revision == self.revision && approval.status != Status::Superseded
-        });
-        for approval in lasting {
-            for place in &approval.places {
-                if place.owner == owner
-                    && place.route.is_lasting()
-                    && may_approve(approval.reviewer)
-                {
-                    places.push((approval.reviewer, place.clone()));
-                }
-            }
-        }
         places
     }
 }
 
-fn because(person: &Person, group: &GroupNeed, audience: &Audience) -> Option<Because> {
+fn empty(group: &GroupNeed) -> SeatedGroup {
+    SeatedGroup {
+        min: group.min,
+        asked_by: group.asked_by.clone(),
+        members: BTreeMap::new(),
+        excluded: BTreeMap::new(),
+    }
+}
+
+/// Roles and people that a step of the escalation added to a group.
+type Widening<'a> = (&'a BTreeSet<Role>, &'a BTreeSet<UserId>);
+
+fn because(person: &Person, group: &GroupNeed, widened: &[Widening<'_>]) -> Option<Because> {
     // A named person keeps the seat when deactivated: it is theirs to be reassigned.
     if group.people.contains(&person.id) {
         return Some(Because::Named);
@@ -180,61 +273,41 @@ fn because(person: &Person, group: &GroupNeed, audience: &Audience) -> Option<Be
     if !person.active {
         return None;
     }
+    let holds_one = |roles: &BTreeSet<Role>| roles.iter().any(|role| person.roles.contains(role));
     if let Some(role) = group.roles.iter().find(|role| person.roles.contains(*role)) {
         return Some(Because::Role { role: role.clone() });
     }
-    let is_widened = audience.people.contains(&person.id)
-        || audience.roles.iter().any(|role| person.roles.contains(role));
+    let is_widened =
+        widened.iter().any(|(roles, people)| people.contains(&person.id) || holds_one(roles));
     is_widened.then_some(Because::Widened)
 }
 
-/// Everybody who is asked under these requirements, each of which must be met on its own.
-pub fn assign(requirements: &[&Requirement], situation: &Situation<'_>) -> Assignment {
+fn requests(places: impl IntoIterator<Item = (UserId, Place)>) -> Vec<Request> {
     let mut by_reviewer: BTreeMap<UserId, Vec<Place>> = BTreeMap::new();
-    let mut shortages = Vec::new();
-    let mut faults = Vec::new();
-    let mut seated = Vec::new();
-    for requirement in requirements {
-        let groups = situation.seat(requirement);
-        let may_approve = |person| situation.may_approve(&groups, person);
-        let walk = Walk::new(situation.delegations, situation.subject, situation.now, may_approve);
-        let owners: BTreeSet<UserId> =
-            groups.iter().flat_map(|group| group.members.keys().copied()).collect();
-        let mut fillers: BTreeMap<UserId, BTreeSet<UserId>> = BTreeMap::new();
-        for owner in owners {
-            for (reviewer, place) in
-                situation.places(owner, requirement, &walk, may_approve, &mut faults)
-            {
-                let human = situation.directory.human(reviewer);
-                fillers.entry(owner).or_default().insert(human);
-                let places = by_reviewer.entry(reviewer).or_default();
-                if !places.contains(&place) {
-                    places.push(place);
-                }
-            }
+    for (reviewer, place) in places {
+        let places = by_reviewer.entry(reviewer).or_default();
+        if !places.contains(&place) {
+            places.push(place);
         }
-        shortages.extend(find_shortages(requirement, &groups, &fillers, situation.directory));
-        seated.push(groups);
     }
-    faults.dedup();
-    let requests =
-        by_reviewer.into_iter().map(|(reviewer, places)| Request { reviewer, places }).collect();
-    Assignment { requests, shortages, faults, groups: seated }
+    by_reviewer.into_iter().map(|(reviewer, places)| Request { reviewer, places }).collect()
 }
 
 /// Groups that stay short even if everybody who may says yes.
 fn find_shortages(
-    requirement: &Requirement,
-    groups: &[SeatedGroup],
-    fillers: &BTreeMap<UserId, BTreeSet<UserId>>,
+    seated: &Seated<'_>,
+    places: &[(UserId, Place)],
     directory: &Directory,
 ) -> Vec<Shortage> {
-    let needs: Vec<Need> = groups.iter().map(|group| need_of(group, fillers, directory)).collect();
+    let mut fillers: BTreeMap<UserId, BTreeSet<UserId>> = BTreeMap::new();
+    for (reviewer, place) in places {
+        fillers.entry(place.owner).or_default().insert(directory.human(*reviewer));
+    }
     let everybody: BTreeSet<UserId> = fillers.values().flatten().copied().collect();
-    let best = tally(&needs, &everybody);
+    let best = tally(&seated.needs(&fillers, directory), &everybody);
     best.groups
         .iter()
-        .zip(&requirement.groups)
+        .zip(&seated.requirement.groups)
         .filter(|(tally, _)| !tally.is_met())
         .map(|(tally, group)| Shortage {
             needed: tally.needed,
@@ -245,16 +318,16 @@ fn find_shortages(
         .collect()
 }
 
-/// A seated group as the matching sees it: two accounts of one human are one seat.
-pub fn need_of(
+/// Two accounts of one human are one seat; a seat that nobody fills is left out.
+fn need_of(
     group: &SeatedGroup,
     fillers: &BTreeMap<UserId, BTreeSet<UserId>>,
     directory: &Directory,
 ) -> Need {
     let mut seats: BTreeMap<UserId, BTreeSet<UserId>> = BTreeMap::new();
-    for owner in group.members.keys() {
-        let seat = seats.entry(directory.human(*owner)).or_default();
-        seat.extend(fillers.get(owner).into_iter().flatten());
+    let filled = group.members.keys().filter_map(|owner| Some((owner, fillers.get(owner)?)));
+    for (owner, fillers) in filled {
+        seats.entry(directory.human(*owner)).or_default().extend(fillers);
     }
     let seats = seats.into_iter().map(|(owner, fillers)| Seat { owner, fillers }).collect();
     Need { min: group.min, seats }

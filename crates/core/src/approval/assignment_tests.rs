@@ -7,7 +7,7 @@ use crate::samples::{
     ADMIN, ALICE, AUTHOR, BOB, CAROL, STRANGER, World, at, delegation, group, person, roles,
     two_dbas, user, worker, yes,
 };
-use crate::task::State;
+use crate::task::{Command, Rules, State};
 use proptest::prelude::*;
 
 fn assigned(world: &World) -> Assignment {
@@ -15,7 +15,7 @@ fn assigned(world: &World) -> Assignment {
     let actor = worker();
     let facts = world.facts(&actor);
     let requirement = policy::requirement(&world.current, &task.content.subject, at(0));
-    assign(&[&requirement], &facts.situation(&task, at(0)))
+    Seating::new(&[&requirement], facts.situation(&task, at(0))).assign()
 }
 
 fn asked(world: &World) -> Vec<UserId> {
@@ -153,7 +153,7 @@ fn every_requirement_asks_for_itself() {
     let subject = &task.content.subject;
     let first = policy::requirement(&world.current, subject, at(0));
     let second = policy::requirement(&[crate::samples::policy(1, 2, named)], subject, at(0));
-    let assignment = assign(&[&first, &second], &facts.situation(&task, at(0)));
+    let assignment = Seating::new(&[&first, &second], facts.situation(&task, at(0))).assign();
     let who: Vec<UserId> = assignment.requests.iter().map(|request| request.reviewer).collect();
     assert_eq!(who, [ALICE, BOB, CAROL]);
     assert_eq!(assignment.requests[0].places.len(), 1, "the same place is one place");
@@ -171,12 +171,40 @@ fn may_approve_needs_activity_a_right_and_no_part() {
     let task = world.submitted(at(0));
     let actor = worker();
     let facts = world.facts(&actor);
-    let situation = facts.situation(&task, at(0));
     let requirement = policy::requirement(&world.current, &task.content.subject, at(0));
-    let groups = situation.seat(&requirement);
-    let may = |id| situation.may_approve(&groups, id);
+    let seating = Seating::new(&[&requirement], facts.situation(&task, at(0)));
+    let may = |id| seating.may_approve(id);
     assert!(may(ALICE) && may(ADMIN) && may(UserId::from_u128(50)));
     assert!(!may(CAROL) && !may(STRANGER) && !may(AUTHOR) && !may(UserId::from_u128(99)));
+}
+
+#[test]
+fn two_accounts_of_one_human_are_one_seat_whoever_fills_it() {
+    let second = UserId::from_u128(50);
+    let mut world = requiring(vec![group(&[], &[ALICE, second], 2)]);
+    world.people.push(person(second, &["reviewer"]));
+    world.edit(ALICE, |person| person.aliases = [second].into());
+    world.delegations = vec![delegation(1, second, CAROL, Kind::Follow)];
+    let shortages = assigned(&world).shortages;
+    assert_eq!((shortages[0].needed, shortages[0].possible), (2, 1));
+}
+
+#[test]
+fn a_request_handed_to_somebody_who_lost_the_right_is_theirs_no_more() {
+    let mut world = World::new([two_dbas()]);
+    let task = world.reviewing(at(0));
+    let hand_over = Command::Delegate { to: CAROL, reason: None };
+    let task = world.step(&task, &user(ALICE), &hand_over, at(0));
+    let asked = |world: &World| {
+        let actor = worker();
+        let facts = world.facts(&actor);
+        let rules = Rules::of(&task, &facts, at(1));
+        let requests = facts.seating(&task, &rules, at(1)).requests();
+        requests.iter().map(|request| request.reviewer).collect::<Vec<UserId>>()
+    };
+    assert_eq!(asked(&world), [ALICE, BOB, CAROL]);
+    world.edit(CAROL, |person| person.roles.clear());
+    assert_eq!(asked(&world), [ALICE, BOB]);
 }
 
 fn any_delegations() -> impl Strategy<Value = Vec<Delegation>> {

@@ -118,6 +118,10 @@ impl<'a, F: Fn(UserId) -> bool> Walk<'a, F> {
         self.edges.iter().copied().filter(move |edge| edge.owner == owner && edge.kind == kind)
     }
 
+    pub fn leads_on(&self, owner: UserId) -> bool {
+        self.edges.iter().any(|edge| edge.owner == owner)
+    }
+
     pub fn has_transfer(&self, owner: UserId) -> bool {
         self.edges_of(owner, Kind::Transfer).next().is_some()
     }

@@ -49,23 +49,45 @@ pub struct Conflict {
     pub account: UserId,
 }
 
+/// Everybody with a part in a task, as humans: resolved once, however many reviewers are judged.
+#[derive(Debug, Clone)]
+pub struct Involved(Vec<(UserId, Conflict)>);
+
+impl Involved {
+    pub fn of(involvement: &Involvement, directory: &Directory) -> Self {
+        Self(parts(involvement, directory).collect())
+    }
+
+    /// The first part this human had.
+    pub fn conflict(&self, human: UserId) -> Option<Conflict> {
+        self.0.iter().find(|(involved, _)| *involved == human).map(|(_, conflict)| *conflict)
+    }
+}
+
+/// The same for one reviewer alone.
 pub fn conflict(
     involvement: &Involvement,
     directory: &Directory,
     reviewer: UserId,
 ) -> Option<Conflict> {
     let human = directory.human(reviewer);
-    let is_same = |account: UserId| directory.human(account) == human;
+    parts(involvement, directory)
+        .find(|(involved, _)| *involved == human)
+        .map(|(_, conflict)| conflict)
+}
+
+/// Each part with the human behind its account.
+fn parts(
+    involvement: &Involvement,
+    directory: &Directory,
+) -> impl Iterator<Item = (UserId, Conflict)> {
     let author_part =
         if involvement.agent.is_some() { Part::AgentsPrincipal } else { Part::Author };
-    let parts = [(author_part, Some(involvement.author)), (Part::Submitter, involvement.submitter)]
+    [(author_part, Some(involvement.author)), (Part::Submitter, involvement.submitter)]
         .into_iter()
         .filter_map(|(part, account)| Some((part, account?)))
-        .chain(involvement.editors.iter().map(|editor| (Part::Editor, *editor)));
-    parts
-        .filter(|(_, account)| is_same(*account))
-        .map(|(part, account)| Conflict { part, account })
-        .next()
+        .chain(involvement.editors.iter().map(|editor| (Part::Editor, *editor)))
+        .map(|(part, account)| (directory.human(account), Conflict { part, account }))
 }
 
 #[cfg(test)]

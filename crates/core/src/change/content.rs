@@ -8,7 +8,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::canonical::{self, CanonicalError};
-use super::{Digest, Effect, StrictValue};
+use super::{ChangeKind, Digest, Effect, Origin, StrictValue};
 use crate::limits::TASK_RESOURCES_MAX;
 use crate::resource::ResourceRef;
 
@@ -37,6 +37,31 @@ struct Content<'a> {
     effect: &'a Effect,
 }
 
+/// Told apart from the digest's format, so that neither can pass for the other.
+const SHAPE_FORMAT: &str = "ade.shape/1";
+
+#[derive(Serialize)]
+struct Shape<'a> {
+    format: &'static str,
+    r#type: &'a str,
+    parameters: &'a StrictValue,
+    resources: Vec<(String, Option<&'a str>)>,
+    changes: Vec<ShapeOfChange<'a>>,
+    origin: Origin,
+}
+
+#[derive(Serialize)]
+struct ShapeOfChange<'a> {
+    resource: String,
+    action: ChangeKind,
+    irreversible: bool,
+    summary: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<&'a StrictValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<&'a StrictValue>,
+}
+
 #[derive(Serialize)]
 struct Touched<'a> {
     resource: &'a ResourceRef,
@@ -53,6 +78,54 @@ pub fn content_digest<'a>(
     resources: impl IntoIterator<Item = (&'a ResourceRef, Option<&'a str>)>,
     effect: &'a Effect,
 ) -> Result<Digest, ContentError> {
+    let content = content(task_type, parameters, resources, effect)?;
+    Ok(Digest::of(&canonical::to_bytes(&content)?))
+}
+
+/// The same for the same change made to other resources: each is named by its type and its place
+/// in the list. What the parameters or summaries say of a name still tells two changes apart.
+pub fn content_shape<'a>(
+    task_type: &'a str,
+    parameters: &'a StrictValue,
+    resources: impl IntoIterator<Item = (&'a ResourceRef, Option<&'a str>)>,
+    effect: &'a Effect,
+) -> Result<Digest, ContentError> {
+    let content = content(task_type, parameters, resources, effect)?;
+    let stand_ins: BTreeMap<&ResourceRef, String> = content
+        .resources
+        .iter()
+        .enumerate()
+        .map(|(place, touched)| (touched.resource, format!("{}#{place}", touched.resource.kind())))
+        .collect();
+    let stand_in = |resource: &ResourceRef| stand_ins.get(resource).cloned().unwrap_or_default();
+    let shape = Shape {
+        format: SHAPE_FORMAT,
+        r#type: content.r#type,
+        parameters: content.parameters,
+        resources: content.resources.iter().map(|t| (stand_in(t.resource), t.mode)).collect(),
+        changes: effect
+            .changes()
+            .iter()
+            .map(|change| ShapeOfChange {
+                resource: stand_in(&change.resource),
+                action: change.action,
+                irreversible: change.irreversible,
+                summary: &change.summary,
+                before: change.before.as_ref(),
+                after: change.after.as_ref(),
+            })
+            .collect(),
+        origin: effect.origin(),
+    };
+    Ok(Digest::of(&canonical::to_bytes(&shape)?))
+}
+
+fn content<'a>(
+    task_type: &'a str,
+    parameters: &'a StrictValue,
+    resources: impl IntoIterator<Item = (&'a ResourceRef, Option<&'a str>)>,
+    effect: &'a Effect,
+) -> Result<Content<'a>, ContentError> {
     let mut listed = BTreeMap::new();
     for (resource, mode) in resources {
         if listed.insert(resource, mode).is_some() {
@@ -69,14 +142,13 @@ pub fn content_digest<'a>(
         let resource = stranger.clone();
         return Err(ContentError::UnlistedResource { resource });
     }
-    let content = Content {
+    Ok(Content {
         format: FORMAT,
         r#type: task_type,
         parameters,
         resources: listed.into_iter().map(|(resource, mode)| Touched { resource, mode }).collect(),
         effect,
-    };
-    Ok(Digest::of(&canonical::to_bytes(&content)?))
+    })
 }
 
 #[cfg(test)]

@@ -160,3 +160,29 @@ fn resources_are_bounded_inclusively() {
         Err(ContentError::TooManyResources { count })
     );
 }
+
+fn shape_of(resources: &Listed, touched: &str, summary: &str) -> Digest {
+    let mut report = report();
+    report.changes[0].resource = resource(touched);
+    report.changes[0].summary = summary.to_owned();
+    let effect = Effect::observed(report).unwrap();
+    let resources = resources.iter().map(|(resource, mode)| (resource, *mode));
+    content_shape("db.configure", &value(PARAMETERS), resources, &effect).unwrap()
+}
+
+#[test]
+fn a_shape_is_the_change_without_the_names_of_its_resources() {
+    let one = |name: &str| vec![(resource(name), Some("exclusive"))];
+    let first = shape_of(&one("database:a"), "database:a", "more");
+    assert_eq!(first, shape_of(&one("database:b"), "database:b", "more"), "another resource");
+    assert_ne!(first, shape_of(&one("service:a"), "service:a", "more"), "another type");
+    assert_ne!(first, shape_of(&one("database:a"), "database:a", "less"), "another change");
+    let shared = vec![(resource("database:a"), Some("shared"))];
+    assert_ne!(first, shape_of(&shared, "database:a", "more"), "another mode");
+    let both = vec![(resource("database:a"), None), (resource("database:b"), None)];
+    assert_ne!(
+        shape_of(&both, "database:a", "more"),
+        shape_of(&both, "database:b", "more"),
+        "another of several",
+    );
+}

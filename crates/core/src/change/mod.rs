@@ -11,11 +11,11 @@ mod strict_reader;
 mod versions;
 
 pub use canonical::CanonicalError;
-pub use content::{ContentError, content_digest};
+pub use content::{ContentError, content_digest, content_shape};
 pub use difference::{Altered, Difference, Notes, difference};
 pub use digest::{Digest, DigestError};
 pub use effect::{Change, ChangeKind, Counts, Effect, EffectError, Report};
-pub use strict_json::{Fault, Position, StrictError, StrictValue, read};
+pub use strict_json::{Fault, Position, StrictError, StrictValue, check, read};
 pub use versions::{Drift, PreviewVersions};
 
 use serde::{Deserialize, Serialize};

@@ -96,17 +96,11 @@ impl std::error::Error for StrictError {}
 
 impl StrictValue {
     pub fn parse(bytes: &[u8]) -> Result<Self, StrictError> {
-        let text = checked_text(bytes)?;
-        let mut place = Place::default();
-        let mut json = serde_json::Deserializer::from_str(text);
-        let read = Reader { place: &mut place }.deserialize(&mut json);
-        let node = read.map_err(|error| place.located(&error))?;
-        json.end().map_err(|error| StrictError {
-            fault: Fault::TrailingBytes,
-            path: String::new(),
-            position: Some(position_of(&error)),
-        })?;
-        Ok(Self(node))
+        if bytes.len() > PAYLOAD_MAX_BYTES {
+            let bytes = bytes.len();
+            return Err(StrictError::at_top(Fault::TooLarge { bytes }));
+        }
+        parse_text(text_of(bytes)?)
     }
 
     /// For values that a program built; held to the same rules as a text.
@@ -127,6 +121,11 @@ impl StrictValue {
     }
 }
 
+/// The checks of this file on a document that is not hashed and whose size the caller has bounded.
+pub fn check(bytes: &[u8]) -> Result<(), StrictError> {
+    parse_text(text_of(bytes)?).map(|_| ())
+}
+
 /// Reads a typed document: strict first, so that what the type would overlook is refused too.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StrictError> {
     StrictValue::parse(bytes)?;
@@ -143,11 +142,20 @@ impl StrictError {
     }
 }
 
-fn checked_text(bytes: &[u8]) -> Result<&str, StrictError> {
-    if bytes.len() > PAYLOAD_MAX_BYTES {
-        let bytes = bytes.len();
-        return Err(StrictError::at_top(Fault::TooLarge { bytes }));
-    }
+fn parse_text(text: &str) -> Result<StrictValue, StrictError> {
+    let mut place = Place::default();
+    let mut json = serde_json::Deserializer::from_str(text);
+    let read = Reader { place: &mut place }.deserialize(&mut json);
+    let node = read.map_err(|error| place.located(&error))?;
+    json.end().map_err(|error| StrictError {
+        fault: Fault::TrailingBytes,
+        path: String::new(),
+        position: Some(position_of(&error)),
+    })?;
+    Ok(StrictValue(node))
+}
+
+fn text_of(bytes: &[u8]) -> Result<&str, StrictError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let offset = error.valid_up_to();
         StrictError::at_top(Fault::NotUtf8 { offset })

@@ -482,3 +482,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_document_that_is_not_hashed_is_held_to_the_same_rules_but_for_its_size() {
+    let long = format!("{:?}", "x".repeat(PAYLOAD_MAX_BYTES));
+    assert_eq!(check(long.as_bytes()), Ok(()));
+    assert!(StrictValue::parse(long.as_bytes()).is_err());
+    for refused in ["{\"a\":1,\"a\":2}", "[1] 2", "\u{feff}{}", "9007199254740993", ""] {
+        assert_eq!(check(refused.as_bytes()), StrictValue::parse(refused.as_bytes()).map(|_| ()));
+        assert!(check(refused.as_bytes()).is_err(), "{refused}");
+    }
+}

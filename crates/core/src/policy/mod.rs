@@ -4,6 +4,7 @@
 //! not decided here.
 
 mod clause;
+mod difference;
 mod document;
 mod hours;
 mod matching;
@@ -18,6 +19,7 @@ mod samples;
 mod strictness;
 
 pub use clause::{AutoApproval, AutoRefusal, FailedCondition};
+pub use difference::{FieldChange, difference};
 pub use document::{
     AutoApprove, DelegationRule, Document, EscalationAction, EscalationStep, Exempt, Group, Match,
     ReassignTo, WriteError,

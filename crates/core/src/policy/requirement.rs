@@ -108,22 +108,43 @@ pub fn merge(policies: &[&Policy], subject: &Subject) -> Requirement {
 }
 
 impl Requirement {
-    /// Who may fill `group` when the review has been open for `waited`. A step widens only what
-    /// its own policies ask: a group that another policy asks for as well stays as it is, or a
-    /// lax policy could open a strict one.
+    /// `2 of dba and 1 of sre or usr_…`.
+    pub fn in_words(&self) -> String {
+        let groups = self.groups.iter().map(|group| {
+            let roles = group.roles.iter().map(|role| role.as_str().to_owned());
+            let who: Vec<String> =
+                roles.chain(group.people.iter().map(ToString::to_string)).collect();
+            format!("{} of {}", group.min, who.join(" or "))
+        });
+        groups.collect::<Vec<_>>().join(" and ")
+    }
+
+    /// Who may fill `group` besides its own audience when the review has been open for `waited`.
+    /// A step widens only what its own policies ask: a group that another policy asks for as well
+    /// stays as it is, or a lax policy could open a strict one.
+    pub fn widened_by<'a>(
+        &'a self,
+        group: &'a GroupNeed,
+        waited: Duration,
+    ) -> impl Iterator<Item = (&'a BTreeSet<Role>, &'a BTreeSet<UserId>)> {
+        self.escalation
+            .iter()
+            .zip(&self.escalation_asked_by)
+            .filter(move |(step, asked_by)| {
+                step.after <= waited && group.asked_by.is_subset(asked_by)
+            })
+            .filter_map(|(step, _)| match &step.action {
+                EscalationAction::Widen { roles, people } => Some((roles, people)),
+                EscalationAction::Notify { .. } | EscalationAction::Reassign(_) => None,
+            })
+    }
+
+    /// Everybody who may fill `group` then.
     pub fn audience_after(&self, group: &GroupNeed, waited: Duration) -> Audience {
         let mut audience = Audience { roles: group.roles.clone(), people: group.people.clone() };
-        for (step, asked_by) in self.escalation.iter().zip(&self.escalation_asked_by) {
-            if step.after > waited || !group.asked_by.is_subset(asked_by) {
-                continue;
-            }
-            match &step.action {
-                EscalationAction::Widen { roles, people } => {
-                    audience.roles.extend(roles.iter().cloned());
-                    audience.people.extend(people);
-                }
-                EscalationAction::Notify { .. } | EscalationAction::Reassign(_) => {}
-            }
+        for (roles, people) in self.widened_by(group, waited) {
+            audience.roles.extend(roles.iter().cloned());
+            audience.people.extend(people);
         }
         audience
     }

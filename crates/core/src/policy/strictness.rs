@@ -5,13 +5,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::clause::AutoApproval;
 use super::requirement::{GroupNeed, Requirement};
 
 /// How the new requirement stands to the old one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strictness {
     Same,

@@ -5,17 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{Facts, Rules, Task};
-use crate::approval::assignment::{SeatedGroup, Situation, need_of};
-use crate::approval::quorum::{Need, Tally, tally};
+use super::Task;
+use crate::actor::Directory;
+use crate::approval::assignment::{Seated, Seating, Situation};
+use crate::approval::quorum::{Tally, tally};
 use crate::approval::{Answer, Vote, escalation};
 use crate::ids::UserId;
-use crate::policy::Requirement;
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreement {
-    /// One per requirement, in the order of [`Rules::all`].
+    /// One per requirement, in the order of the seating.
     pub tallies: Vec<Tally>,
     /// Distinct humans whose latest answer is a rejection.
     pub rejections: u32,
@@ -24,31 +24,21 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    pub fn of(task: &Task, facts: &Facts<'_>, rules: &Rules, now: Timestamp) -> Self {
-        Self::with(task, facts, rules, None, now)
+    pub fn of(task: &Task, seating: &Seating<'_>, now: Timestamp) -> Self {
+        Self::with(task, seating, None, now)
     }
 
     /// As it would be with one more answer.
-    pub fn with(
-        task: &Task,
-        facts: &Facts<'_>,
-        rules: &Rules,
-        newest: Option<&Vote>,
-        now: Timestamp,
-    ) -> Self {
-        let requirements = rules.all();
-        let valid_for = escalation::approval_valid_for(&requirements);
-        let situation = facts.situation(task, now);
-        let answers = latest_answers(task, &situation, newest);
+    pub fn with(task: &Task, seating: &Seating<'_>, newest: Option<&Vote>, now: Timestamp) -> Self {
+        let valid_for = escalation::approval_valid_for(&seating.requirements());
+        let answers = latest_answers(task, seating.situation(), newest);
         let mut yes: Vec<&Vote> =
             answers.iter().copied().filter(|vote| counts_as_yes(vote, valid_for, now)).collect();
-        let counts: Vec<Count<'_>> =
-            requirements.iter().map(|requirement| Count::new(requirement, &situation)).collect();
-        let tallies: Vec<Tally> = counts.iter().map(|count| count.tally(&yes)).collect();
+        let tallies = count(seating, &yes);
         let rejections = answers.iter().filter(|vote| vote.answer == Answer::Reject).count();
         let is_met = tallies.iter().all(Tally::is_met);
         yes.sort_by_key(|vote| std::cmp::Reverse(vote.at));
-        let valid_until = is_met.then(|| agreement_ends(&counts, &yes, valid_for)).flatten();
+        let valid_until = is_met.then(|| agreement_ends(seating, &yes, valid_for)).flatten();
         Self { tallies, rejections: u32::try_from(rejections).unwrap_or(u32::MAX), valid_until }
     }
 
@@ -94,46 +84,33 @@ fn latest_answers<'a>(
 /// The vote that completes the agreement when counting from the newest decides how long it
 /// holds: older ones are not needed for it.
 fn agreement_ends(
-    counts: &[Count<'_>],
+    seating: &Seating<'_>,
     newest_first: &[&Vote],
     valid_for: Duration,
 ) -> Option<Timestamp> {
     (1..=newest_first.len()).find_map(|taken| {
         let votes = newest_first.get(..taken)?;
-        let is_met = counts.iter().all(|count| count.tally(votes).is_met());
+        let is_met = count(seating, votes).iter().all(Tally::is_met);
         let oldest = votes.last()?;
         is_met.then(|| oldest.at.plus(valid_for))
     })
 }
 
-/// One requirement with its groups seated once.
-struct Count<'a> {
-    groups: Vec<SeatedGroup>,
-    situation: &'a Situation<'a>,
+fn count(seating: &Seating<'_>, yes: &[&Vote]) -> Vec<Tally> {
+    let directory = seating.situation().directory;
+    seating.seated().iter().map(|seated| count_one(seated, yes, directory)).collect()
 }
 
-impl<'a> Count<'a> {
-    fn new(requirement: &Requirement, situation: &'a Situation<'a>) -> Self {
-        Self { groups: situation.seat(requirement), situation }
-    }
-
-    fn tally(&self, yes: &[&Vote]) -> Tally {
-        let directory = self.situation.directory;
-        let mut fillers: BTreeMap<UserId, BTreeSet<UserId>> = BTreeMap::new();
-        let mut humans = BTreeSet::new();
-        for vote in yes {
-            if !self.situation.may_approve(&self.groups, vote.voter) {
-                continue;
-            }
-            let human = directory.human(vote.voter);
-            humans.insert(human);
-            // Only the seats held when voting: whoever transferred their own has it no more.
-            for owner in &vote.places {
-                fillers.entry(*owner).or_default().insert(human);
-            }
+fn count_one(seated: &Seated<'_>, yes: &[&Vote], directory: &Directory) -> Tally {
+    let mut fillers: BTreeMap<UserId, BTreeSet<UserId>> = BTreeMap::new();
+    let mut humans = BTreeSet::new();
+    for vote in yes.iter().filter(|vote| seated.may_approve(vote.voter)) {
+        let human = directory.human(vote.voter);
+        humans.insert(human);
+        // Only the seats held when voting: whoever transferred their own has it no more.
+        for owner in &vote.places {
+            fillers.entry(*owner).or_default().insert(human);
         }
-        let needs: Vec<Need> =
-            self.groups.iter().map(|group| need_of(group, &fillers, directory)).collect();
-        tally(&needs, &humans)
     }
+    tally(&seated.needs(&fillers, directory), &humans)
 }

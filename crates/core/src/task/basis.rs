@@ -49,7 +49,7 @@ pub fn check(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp
 
 fn quorum(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, BasisLost> {
     let rules = Rules::of(task, facts, now);
-    let agreement = Agreement::of(task, facts, &rules, now);
+    let agreement = Agreement::of(task, &facts.seating(task, &rules, now), now);
     agreement.valid_until.ok_or_else(|| BasisLost::QuorumShort { missing: agreement.missing() })
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::basis;
 use super::{Agreement, Facts, Rules, State, Task};
 use crate::actor::Role;
-use crate::approval::assignment::{Assignment, assign};
+use crate::approval::assignment::Assignment;
 use crate::freeze::Freeze;
 use crate::policy::Requirement;
 use crate::time::Timestamp;
@@ -54,8 +54,9 @@ impl Explanation {
 
 pub fn explain(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Explanation {
     let rules = Rules::of(task, facts, now);
-    let agreement = Agreement::of(task, facts, &rules, now);
-    let assignment = assign(&rules.all(), &facts.situation(task, now));
+    let seating = facts.seating(task, &rules, now);
+    let agreement = Agreement::of(task, &seating, now);
+    let assignment = seating.assign();
     let (approval, window) = approval_gates(task, facts, &agreement, now);
     let gates = vec![
         submitted_gate(task),
@@ -95,22 +96,12 @@ fn policy_gate(rules: &Rules, assignment: &Assignment) -> Gate {
 }
 
 fn asks(requirement: &Requirement) -> String {
-    let groups: Vec<String> = requirement
-        .groups
-        .iter()
-        .map(|group| {
-            let mut who: Vec<String> =
-                group.roles.iter().map(|role| role.as_str().to_owned()).collect();
-            who.extend(group.people.iter().map(ToString::to_string));
-            format!("{} of {}", group.min, who.join(" or "))
-        })
-        .collect();
     let source = match requirement.policies.len() {
         0 => "no policy matches, so the default asks".to_owned(),
         1 => "1 policy asks".to_owned(),
         count => format!("{count} policies ask"),
     };
-    format!("{source} for {}", groups.join(" and "))
+    format!("{source} for {}", requirement.in_words())
 }
 
 fn approval_gates(

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use super::{Refusal, Task};
 use crate::access::Access;
 use crate::actor::{Actor, Directory};
-use crate::approval::assignment::Situation;
+use crate::approval::assignment::{Seating, Situation};
 use crate::approval::delegation::Delegation;
 use crate::approval::escalation;
-use crate::approval::separation::{Conflict, conflict};
+use crate::approval::separation::{Conflict, Involved, conflict};
 use crate::freeze::Freeze;
 use crate::ids::{TaskId, UserId};
 use crate::policy::{self, Policy, PolicyRef, Requirement};
@@ -106,7 +106,7 @@ impl<'a> Facts<'a> {
     {
         Situation {
             subject: &task.content.subject,
-            involvement: &task.involvement,
+            involved: Involved::of(&task.involvement, self.directory),
             revision: task.revision,
             escalated_to: task.escalated_to,
             approvals: &task.approvals,
@@ -114,6 +114,14 @@ impl<'a> Facts<'a> {
             delegations: self.delegations,
             now,
         }
+    }
+
+    /// Everybody in their seats, under the rules of now.
+    pub fn seating<'b>(&'b self, task: &'b Task, rules: &'b Rules, now: Timestamp) -> Seating<'b>
+    where
+        'a: 'b,
+    {
+        Seating::new(&rules.all(), self.situation(task, now))
     }
 
     pub fn freeze(&self, task: &Task, now: Timestamp) -> Option<&'a Freeze> {

@@ -28,14 +28,16 @@ pub use explain::{Explanation, Gate, GateName, explain};
 pub use facts::{AgentFacts, ApplyFacts, Blocked, Facts, Rules};
 pub use moves::{MOVES, Move, To, Weight, acts_from, find_move};
 pub use refusal::Refusal;
+pub use review::expires_at;
 pub use state::State;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::actor::Actor;
 use crate::approval::separation::Involvement;
 use crate::approval::{Approval, Vote};
-use crate::ids::TaskId;
+use crate::ids::{AgentId, TaskId, UserId};
 use crate::policy::PolicyRef;
 use crate::time::Timestamp;
 
@@ -65,6 +67,38 @@ pub struct Task {
     pub execution: Option<Execution>,
     /// Applies started so far.
     pub attempts: u32,
+}
+
+impl Task {
+    /// Before anything has happened to it.
+    pub fn draft(
+        id: TaskId,
+        author: UserId,
+        agent: Option<AgentId>,
+        content: Content,
+        now: Timestamp,
+    ) -> Self {
+        let editors = BTreeSet::new();
+        Self {
+            id,
+            state: State::Draft,
+            since: now,
+            version: 1,
+            revision: 1,
+            content,
+            involvement: Involvement { author, agent, submitter: None, editors },
+            pins: Vec::new(),
+            approvals: Vec::new(),
+            votes: Vec::new(),
+            round: 0,
+            review_opened_at: None,
+            escalated_to: Duration::ZERO,
+            basis: None,
+            break_glass: None,
+            execution: None,
+            attempts: 0,
+        }
+    }
 }
 
 /// One attempt to apply, while it runs or until it is reconciled.

@@ -5,28 +5,28 @@
 use std::collections::BTreeSet;
 
 use super::basis;
-use super::command::{Escalation, Reopen};
+use super::command::{CommandKind, Escalation, Reopen};
 use super::decide::{Decision, Write};
+use super::moves::find_move;
 use super::{Agreement, Basis, BasisLost, Facts, Refusal, Rules, State, Task, voting};
-use crate::approval::assignment::{Request, Situation, assign};
+use crate::approval::assignment::{Request, Seating, Situation};
 use crate::approval::delegation::Walk;
 use crate::approval::{Approval, Place, Route, Status, escalation};
 use crate::event::EventKind;
 use crate::ids::UserId;
-use crate::policy::{
-    AutoApproval, EscalationAction, EscalationStep, PolicyRef, ReassignTo, Requirement,
-};
+use crate::policy::{AutoApproval, EscalationAction, EscalationStep, PolicyRef, ReassignTo};
 use crate::time::Timestamp;
 
 pub fn open(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
     facts.require_pins(task)?;
     let rules = Rules::of(task, facts, now);
-    if Agreement::of(task, facts, &rules, now).is_met() {
+    let seating = facts.seating(task, &rules, now);
+    if Agreement::of(task, &seating, now).is_met() {
         return Ok(Decision::to(task, State::Approved)
             .write(Write::SetBasis(Basis::Quorum))
             .tell(EventKind::TaskApproved));
     }
-    let assignment = assign(&rules.all(), &facts.situation(task, now));
+    let assignment = seating.assign();
     let due_at = facts.due_at(&rules, now);
     let mut decision = Decision::to(task, State::Reviewing)
         .write(Write::OpenReview)
@@ -63,15 +63,29 @@ pub fn auto_approve(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<De
 }
 
 pub fn expire(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
-    let rules = Rules::of(task, facts, now);
-    let at = match task.state {
+    let at = end_of(task, facts, now).map_err(Refusal::BasisLost)?;
+    if now < at {
+        return Err(Refusal::NotDue { at });
+    }
+    Ok(Decision::to(task, State::Expired)
+        .write(Write::CloseApprovals { status: Status::Expired })
+        .write(Write::ClearBasis)
+        .tell(EventKind::TaskExpired))
+}
+
+/// When the server ends the task if nobody does anything. `None` for a task that time does not
+/// end, and for one that is to be reviewed again.
+pub fn expires_at(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option<Timestamp> {
+    find_move(CommandKind::Expire, task.state)?;
+    end_of(task, facts, now).ok()
+}
+
+fn end_of(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, BasisLost> {
+    match task.state {
         State::Approved => match basis::check(task, facts, now) {
-            Ok(until) | Err(BasisLost::RunOut { until }) => until,
+            Ok(until) | Err(BasisLost::RunOut { until }) => Ok(until),
             // Something else is missing: that is a reason to review again, not to expire.
-            Err(lost) => match approval_ran_out(task, facts, now) {
-                Some(until) => until,
-                None => return Err(Refusal::BasisLost(lost)),
-            },
+            Err(lost) => approval_ran_out(task, facts, now).ok_or(lost),
         },
         State::Draft
         | State::Submitted
@@ -83,23 +97,18 @@ pub fn expire(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision
         | State::Failed
         | State::Unknown
         | State::Expired => {
-            escalation::review_ends_at(&rules.all(), task.review_opened_at.unwrap_or(task.since))
+            let opened_at = task.review_opened_at.unwrap_or(task.since);
+            Ok(escalation::review_ends_at(&Rules::of(task, facts, now).all(), opened_at))
         }
-    };
-    if now < at {
-        return Err(Refusal::NotDue { at });
     }
-    Ok(Decision::to(task, State::Expired)
-        .write(Write::CloseApprovals { status: Status::Expired })
-        .write(Write::ClearBasis)
-        .tell(EventKind::TaskExpired))
 }
 
 /// When the agreement ran out, if the votes would still suffice but for their age.
 fn approval_ran_out(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option<Timestamp> {
     let newest = task.votes.iter().map(|vote| vote.at).max()?;
     let rules = Rules::of(task, facts, now);
-    Agreement::of(task, facts, &rules, newest).valid_until.filter(|until| *until <= now)
+    let seating = facts.seating(task, &rules, newest);
+    Agreement::of(task, &seating, newest).valid_until.filter(|until| *until <= now)
 }
 
 pub fn reopen(
@@ -138,7 +147,8 @@ pub fn escalate(
             let open = voting::open_request(task, *reviewer)
                 .filter(|_| !facts.directory.is_active(*reviewer))
                 .ok_or(Refusal::NothingToReassign { reviewer: *reviewer })?;
-            let requests = reassign(task, open, None, &rules.all(), facts, now);
+            let seating = facts.seating(task, &rules, now);
+            let requests = reassign(task, open, None, &seating, facts, now);
             let close = Write::CloseApproval { reviewer: *reviewer, status: Status::Superseded };
             Ok(ask(decision.write(close), requests, facts.due_at(&rules, now)))
         }
@@ -175,15 +185,16 @@ fn run_step(
             let pending = task.approvals.iter().filter(|approval| {
                 approval.status == Status::Pending && approval.revision == task.revision
             });
+            let seating = facts.seating(task, rules, now);
             let requests = pending
-                .flat_map(|open| reassign(task, open, Some(*to), &rules.all(), facts, now))
+                .flat_map(|open| reassign(task, open, Some(*to), &seating, facts, now))
                 .collect();
             ask(decision, requests, due_at)
         }
         EscalationAction::Widen { .. } => {
             let situation = Situation { escalated_to: step.after, ..facts.situation(task, now) };
-            let requests = assign(&rules.all(), &situation)
-                .requests
+            let requests = Seating::new(&rules.all(), situation)
+                .requests()
                 .into_iter()
                 .filter(|request| !voting::was_asked(task, request.reviewer))
                 .collect();
@@ -205,14 +216,11 @@ fn reassign(
     task: &Task,
     open: &Approval,
     to: Option<ReassignTo>,
-    requirements: &[&Requirement],
+    seating: &Seating<'_>,
     facts: &Facts<'_>,
     now: Timestamp,
 ) -> Vec<Request> {
-    let situation = facts.situation(task, now);
-    let may_approve = |person: UserId| {
-        requirements.iter().all(|rule| situation.may_approve(&situation.seat(rule), person))
-    };
+    let may_approve = |person: UserId| seating.may_approve(person);
     let delegate = || {
         let walk = Walk::new(facts.delegations, &task.content.subject, now, may_approve);
         let chain = walk.transfer(open.reviewer).chain;

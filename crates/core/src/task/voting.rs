@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::decide::{Decision, Write};
 use super::{Agreement, Basis, Facts, Refusal, Rules, State, Task, content};
-use crate::approval::assignment::{Assignment, Request, assign};
+use crate::approval::assignment::Request;
 use crate::approval::delegation::Fault;
 use crate::approval::{Answer, Approval, Place, Route, Seen, Status, Vote};
 use crate::event::EventKind;
@@ -24,11 +24,12 @@ pub fn vote(
 ) -> Result<Decision, Refusal> {
     let voter = reviewer(task, answer, seen, reason, facts)?;
     let rules = Rules::of(task, facts, now);
-    let assignment = assign(&rules.all(), &facts.situation(task, now));
-    let places = places_of(&assignment, voter)
-        .ok_or_else(|| Refusal::NotAsked { may_answer: may_answer(&assignment) })?;
+    let seating = facts.seating(task, &rules, now);
+    let requests = seating.requests();
+    let places = places_of(&requests, voter)
+        .ok_or_else(|| Refusal::NotAsked { may_answer: may_answer(&requests) })?;
     let vote = Vote { places, ..ballot(task, voter, answer, reason, now) };
-    let agreement = Agreement::with(task, facts, &rules, Some(&vote), now);
+    let agreement = Agreement::with(task, &seating, Some(&vote), now);
     let decision = match answer {
         Answer::Approve => agree(task, voter, &agreement),
         Answer::Reject => refuse(task, voter, agreement.rejections >= rules.reject_threshold()),
@@ -128,13 +129,13 @@ pub(super) fn was_asked(task: &Task, person: UserId) -> bool {
         .any(|approval| approval.reviewer == person && approval.revision == task.revision)
 }
 
-pub(super) fn places_of(assignment: &Assignment, person: UserId) -> Option<BTreeSet<UserId>> {
-    let request = assignment.requests.iter().find(|request| request.reviewer == person)?;
+fn places_of(requests: &[Request], person: UserId) -> Option<BTreeSet<UserId>> {
+    let request = requests.iter().find(|request| request.reviewer == person)?;
     Some(request.places.iter().map(|place| place.owner).collect())
 }
 
-fn may_answer(assignment: &Assignment) -> Vec<UserId> {
-    assignment.requests.iter().map(|request| request.reviewer).collect()
+fn may_answer(requests: &[Request]) -> Vec<UserId> {
+    requests.iter().map(|request| request.reviewer).collect()
 }
 
 pub fn withdraw(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
@@ -149,10 +150,10 @@ pub fn withdraw(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decisi
         return Err(Refusal::NothingToWithdraw);
     }
     let rules = Rules::of(task, facts, now);
-    let assignment = assign(&rules.all(), &facts.situation(task, now));
+    let requests = facts.seating(task, &rules, now).requests();
     let mut decision = Decision::stay(task).write(Write::WithdrawVote { voter });
     // Whoever takes an answer back is asked again, if they still may answer.
-    let request = assignment.requests.into_iter().find(|request| request.reviewer == voter);
+    let request = requests.into_iter().find(|request| request.reviewer == voter);
     if let Some(request) = request {
         let due_at = facts.due_at(&rules, now);
         decision = decision.write(Write::Ask { requests: vec![request], due_at });
@@ -172,14 +173,10 @@ pub fn delegate(
     let from = facts.person()?;
     let open = open_request(task, from).ok_or(Refusal::NoOpenRequest)?;
     let rules = Rules::of(task, facts, now);
-    let requirements = rules.all();
-    if requirements.iter().any(|rule| rule.delegation == DelegationRule::Forbidden) {
+    if rules.all().iter().any(|rule| rule.delegation == DelegationRule::Forbidden) {
         return Err(Refusal::DelegationForbidden);
     }
-    let situation = facts.situation(task, now);
-    let is_allowed =
-        requirements.iter().all(|rule| situation.may_approve(&situation.seat(rule), to));
-    if !is_allowed {
+    if !facts.seating(task, &rules, now).may_approve(to) {
         return Err(Refusal::DelegateNotAllowed { to });
     }
     let places = open

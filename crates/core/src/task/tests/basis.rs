@@ -118,7 +118,9 @@ fn an_approval_is_good_until_the_vote_that_completes_it_runs_out() {
     let facts_of = worker();
     let facts = world.facts(&facts_of);
     let rules = Rules::of(&task, &facts, at(200));
-    let until = |task: &Task| Agreement::of(task, &facts, &rules, at(200)).valid_until;
+    let until = |task: &Task| {
+        Agreement::of(task, &facts.seating(task, &rules, at(200)), at(200)).valid_until
+    };
     assert_eq!(until(&task), Some(at(last)));
     // A third, later yes makes the oldest one unnecessary.
     let mut task = task;

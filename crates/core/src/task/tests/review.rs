@@ -177,6 +177,31 @@ fn an_unanswered_review_expires_and_is_neither_yes_nor_no() {
     assert!(matches!(refused, Err(Refusal::NotDue { .. } | Refusal::PinsMissing)));
 }
 
+/// Two ways to one moment: what is told beforehand is when the worker's command works.
+#[test]
+fn a_task_expires_when_it_was_said_to() {
+    let world = escalating(vec![step(4, widen("security"))]);
+    let open = world.reviewing(at(0));
+    let approved = world.approved(at(0));
+    let draft = draft();
+    let actor = worker();
+    let mut told = 0;
+    for task in [&draft, &world.submitted(at(0)), &open, &approved] {
+        for hours in [1, 51, 52, 24 * 7, 24 * 8] {
+            let now = at(hours * HOUR);
+            let said = expires_at(task, &world.facts(&actor), now);
+            match decide(task, &Command::Expire, &world.facts(&actor), now) {
+                Ok(_) => assert!(said.is_some_and(|at| at <= now), "{:?} {said:?}", task.state),
+                Err(Refusal::NotDue { at }) => assert_eq!(said, Some(at), "{:?}", task.state),
+                Err(_) => assert_eq!(said, None, "{:?}", task.state),
+            }
+            told += usize::from(said.is_some());
+        }
+    }
+    assert!(told >= 10, "{told}");
+    assert_eq!(expires_at(&draft, &world.facts(&actor), at(0)), None);
+}
+
 #[test]
 fn timer_never_approves() {
     // Whatever a worker asks for at whatever time, without votes, clause or override.

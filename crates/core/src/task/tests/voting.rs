@@ -284,8 +284,10 @@ fn a_late_answer_is_kept_and_never_counted() {
     let task = task.after(&decision, at(2)).unwrap();
     let late = task.votes.last().unwrap();
     assert_eq!((late.voter, late.effectual), (BOB, false));
-    let rules = Rules::of(&task, &world.facts(&worker()), at(2));
-    let agreement = Agreement::of(&task, &world.facts(&worker()), &rules, at(2));
+    let server = worker();
+    let facts = world.facts(&server);
+    let rules = Rules::of(&task, &facts, at(2));
+    let agreement = Agreement::of(&task, &facts.seating(&task, &rules, at(2)), at(2));
     assert_eq!(agreement.missing(), 2);
 }
 

@@ -1,0 +1,161 @@
+//! The text of an API token: `ade_<kind>_<key id>_<secret><checksum>`. One spelling, checked
+//! before anybody is asked, so that a typing error costs no query and a scanner knows a leaked
+//! one. The secret is never in a debug print or an error. Not here: chance, hashing, who it is.
+
+use std::fmt;
+
+use thiserror::Error;
+
+pub const KEY_ID_LEN: usize = 16;
+pub const SECRET_LEN: usize = 43;
+const CHECKSUM_LEN: usize = 6;
+const TAIL_LEN: usize = SECRET_LEN + CHECKSUM_LEN;
+const PREFIX: &str = "ade_";
+
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// For whom a token speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    User,
+    Agent,
+}
+
+/// The part by which a token is looked up; no secret.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(String);
+
+/// The part that proves it. Deliberately without `Display` and equality: it is compared by its
+/// keyed hash and shown once, when it is made.
+#[derive(Clone)]
+pub struct Secret(String);
+
+#[derive(Debug, Clone)]
+pub struct Token {
+    pub kind: Kind,
+    pub key_id: KeyId,
+    pub secret: Secret,
+}
+
+/// Tells what is wrong and never repeats what was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum TokenError {
+    #[error("a token starts with `ade_usr_` or `ade_agt_`")]
+    Prefix,
+    #[error("after its kind a token has {KEY_ID_LEN} letters or digits, `_`, and {TAIL_LEN} more")]
+    Shape,
+    #[error("the checksum does not fit: a character is wrong or missing")]
+    Checksum,
+}
+
+impl Kind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "usr",
+            Self::Agent => "agt",
+        }
+    }
+}
+
+impl KeyId {
+    /// The most bytes that 16 digits can carry.
+    pub fn from_bytes(bytes: [u8; 11]) -> Self {
+        Self(digits(&bytes, KEY_ID_LEN))
+    }
+
+    pub fn parse(text: &str) -> Result<Self, TokenError> {
+        checked(text, KEY_ID_LEN).map(|text| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Secret {
+    /// All 256 bits fit into 43 digits.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(digits(&bytes, SECRET_LEN))
+    }
+
+    /// What is hashed. Neither logged nor stored.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+impl Token {
+    pub fn parse(text: &str) -> Result<Self, TokenError> {
+        let rest = text.strip_prefix(PREFIX).ok_or(TokenError::Prefix)?;
+        let (kind, rest) = rest.split_once('_').ok_or(TokenError::Prefix)?;
+        let kind = [Kind::User, Kind::Agent]
+            .into_iter()
+            .find(|known| known.as_str() == kind)
+            .ok_or(TokenError::Prefix)?;
+        let (key_id, tail) = rest.split_once('_').ok_or(TokenError::Shape)?;
+        let tail = checked(tail, TAIL_LEN)?;
+        let (secret, checksum) = tail.split_at_checked(SECRET_LEN).ok_or(TokenError::Shape)?;
+        let key_id = KeyId::parse(key_id)?;
+        let body = text.strip_suffix(checksum).ok_or(TokenError::Shape)?;
+        if checksum_of(body) != checksum {
+            return Err(TokenError::Checksum);
+        }
+        Ok(Self { kind, key_id, secret: Secret(secret.to_owned()) })
+    }
+
+    /// The whole text, for the one time that it is handed out.
+    pub fn reveal(&self) -> String {
+        let Self { kind, key_id, secret } = self;
+        let body = format!("{PREFIX}{}_{key_id}_{}", kind.as_str(), secret.reveal());
+        let checksum = checksum_of(&body);
+        body + &checksum
+    }
+}
+
+fn checksum_of(body: &str) -> String {
+    digits(&crc32fast::hash(body.as_bytes()).to_be_bytes(), CHECKSUM_LEN)
+}
+
+fn checked(text: &str, length: usize) -> Result<&str, TokenError> {
+    let is_well_formed =
+        text.len() == length && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_well_formed.then_some(text).ok_or(TokenError::Shape)
+}
+
+/// A number, highest byte first, as so many digits; the highest are lost if there are too few.
+fn digits(bytes: &[u8], count: usize) -> String {
+    let mut number = bytes.to_vec();
+    let mut out = vec![b'0'; count];
+    for place in out.iter_mut().rev() {
+        let mut rest: u16 = 0;
+        for byte in &mut number {
+            let part = (rest << 8) | u16::from(*byte);
+            *byte = u8::try_from(part / 62).unwrap_or_default();
+            rest = part % 62;
+        }
+        *place = ALPHABET.get(usize::from(rest)).copied().unwrap_or(b'0');
+    }
+    out.into_iter().map(char::from).collect()
+}
+
+#[cfg(test)]
+#[path = "token_tests.rs"]
+mod tests;

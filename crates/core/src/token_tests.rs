@@ -1,0 +1,93 @@
+//! Every token survives its text, every small damage is seen, and the secret is never printed.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn sample() -> Token {
+    Token {
+        kind: Kind::Agent,
+        key_id: KeyId::from_bytes([7; 11]),
+        secret: Secret::from_bytes([9; 32]),
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_token_survives_its_text(key: [u8; 11], secret: [u8; 32], is_agent: bool) {
+        let kind = if is_agent { Kind::Agent } else { Kind::User };
+        let token =
+            Token { kind, key_id: KeyId::from_bytes(key), secret: Secret::from_bytes(secret) };
+        let text = token.reveal();
+        prop_assert_eq!(text.len(), 4 + 4 + 16 + 1 + 43 + 6);
+        let read = Token::parse(&text).unwrap();
+        prop_assert_eq!(read.kind, kind);
+        prop_assert_eq!(&read.key_id, &token.key_id);
+        prop_assert_eq!(read.secret.reveal(), token.secret.reveal());
+    }
+
+    #[test]
+    fn different_bytes_have_different_digits(a: [u8; 32], b: [u8; 32]) {
+        let same = Secret::from_bytes(a).reveal() == Secret::from_bytes(b).reveal();
+        prop_assert_eq!(a == b, same);
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text: String) {
+        let _ = Token::parse(&text);
+        let _ = Token::parse(&format!("ade_usr_{text}"));
+    }
+}
+
+#[test]
+fn the_digits_are_those_of_the_number() {
+    assert_eq!(digits(&[0], 3), "000");
+    assert_eq!(digits(&[61], 3), "00z");
+    assert_eq!(digits(&[62], 3), "010");
+    assert_eq!(digits(&[1, 0], 3), "048");
+    // 2^32 − 1 in base 62, worked out apart from this code.
+    assert_eq!(digits(&[255; 4], 6), "4gfFC3");
+}
+
+#[test]
+fn the_checksum_is_the_known_one() {
+    // The check value of CRC-32/ISO-HDLC for "123456789" is cbf43926.
+    assert_eq!(checksum_of("123456789"), digits(&[0xcb, 0xf4, 0x39, 0x26], 6));
+}
+
+#[test]
+fn every_single_changed_character_is_seen() {
+    let text = sample().reveal();
+    for at in 0..text.len() {
+        let mut bytes = text.clone().into_bytes();
+        bytes[at] = if bytes[at] == b'x' { b'y' } else { b'x' };
+        let damaged = String::from_utf8(bytes).unwrap();
+        assert!(Token::parse(&damaged).is_err(), "{at}");
+    }
+}
+
+#[test]
+fn cut_padded_and_foreign_texts_are_refused_with_what_is_wrong() {
+    let text = sample().reveal();
+    let cases = [
+        (String::new(), TokenError::Prefix),
+        (text.replace("ade_", "ghp_"), TokenError::Prefix),
+        (text.replace("agt", "AGT"), TokenError::Prefix),
+        (format!(" {text}"), TokenError::Prefix),
+        (format!("{text} "), TokenError::Shape),
+        (text[..text.len() - 1].to_owned(), TokenError::Shape),
+        (text.replace("agt", "usr"), TokenError::Checksum),
+        ("ade_usr_".to_owned(), TokenError::Shape),
+    ];
+    for (given, expected) in cases {
+        assert_eq!(Token::parse(&given).unwrap_err(), expected, "{given}");
+    }
+}
+
+#[test]
+fn neither_debug_nor_an_error_shows_the_secret() {
+    let token = sample();
+    let printed = format!("{token:?} {:?}", token.secret);
+    assert!(!printed.contains(token.secret.reveal()), "{printed}");
+    assert!(printed.contains(token.key_id.as_str()), "{printed}");
+}
