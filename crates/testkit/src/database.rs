@@ -9,6 +9,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use crate::failure::{Failure, or_fail};
 use crate::port::random_u128;
 use crate::postgres::Postgres;
+use crate::session::Session;
 
 /// A drop waits for a checkpoint; past this the server is in trouble and takes all with it.
 const DROP_DEADLINE: Duration = Duration::from_secs(20);
@@ -52,6 +53,14 @@ impl Database {
         Ok(Self { server, name, clone_time })
     }
 
+    /// Another, empty one on the same server, named after this one and dropped with its handle.
+    pub async fn beside(&self, suffix: &str) -> Self {
+        let name = format!("{}_{suffix}", self.name);
+        let began = Instant::now();
+        self.run(&format!("CREATE DATABASE {name}")).await;
+        Self { server: self.server.clone(), name, clone_time: began.elapsed() }
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -75,6 +84,42 @@ impl Database {
 
     pub async fn connect(&self) -> PgConnection {
         or_fail(connect(&self.url()).await)
+    }
+
+    /// A connection that stays, as the owner.
+    pub async fn session(&self) -> Session {
+        Session::new(self.connect().await, self.connect().await)
+    }
+
+    /// Statements of a test that must not speak SQL through a driver of its own, as the owner.
+    pub async fn run(&self, sql: &str) {
+        let mut owner = self.connect().await;
+        or_fail(execute(&mut owner, sql.to_owned()).await);
+    }
+
+    /// The one number that a query answers, as the owner.
+    pub async fn number(&self, sql: &str) -> i64 {
+        let mut owner = self.connect().await;
+        let asked = sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut owner).await;
+        or_fail(asked.map_err(|error| Failure::new("number", error)))
+    }
+
+    /// A login of this database alone, in these roles. Answers its url.
+    pub async fn login(&self, suffix: &str, roles: &str) -> String {
+        let login = format!("{}_{suffix}", self.name);
+        self.run(&format!("CREATE ROLE {login} LOGIN PASSWORD 'x' IN ROLE {roles}")).await;
+        self.url_as(suffix)
+    }
+
+    /// The url of a login that was made before.
+    pub fn url_as(&self, suffix: &str) -> String {
+        self.url_as_through(self.server.port(), suffix)
+    }
+
+    /// The same by another port: a proxy's.
+    pub fn url_as_through(&self, port: u16, suffix: &str) -> String {
+        let name = &self.name;
+        format!("postgres://{name}_{suffix}:x@127.0.0.1:{port}/{name}?sslmode=disable")
     }
 }
 

@@ -14,6 +14,7 @@ pub mod proxy;
 pub mod redis_cluster;
 pub mod redis_node;
 pub mod run;
+pub mod session;
 pub mod signal;
 pub mod topology;
 
@@ -23,4 +24,5 @@ pub use install::{POSTGRES_BIN_VARIABLE, REDIS_SERVER_VARIABLE};
 pub use postgres::{OwnedPostgres, Postgres};
 pub use proxy::{Direction, Flow, Proxy, Trap};
 pub use redis_cluster::{Cluster, Namespace, OwnedCluster};
+pub use session::Session;
 pub use signal::{Signals, eventually};

@@ -2,6 +2,8 @@
 //! Durability is as in production (`fsync` and `synchronous_commit` stay on): tests are fast
 //! because their data directory lies in memory. Databases are made in `database.rs`.
 
+mod replica;
+
 use std::fs::{self, File};
 use std::os::unix::fs::{OpenOptionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -10,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sqlx::{Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::failure::{Failure, or_fail};
 use crate::install;
@@ -207,13 +209,28 @@ impl Postgres {
 
     /// The version, from a connection made for the question.
     pub async fn ping(&self) -> Result<String, Failure> {
+        self.text("SHOW server_version").await
+    }
+
+    /// A statement that belongs to no database, as the superuser.
+    pub async fn run(&self, sql: &str) {
+        let run = async {
+            let mut connection = PgConnection::connect(&self.url("postgres")).await?;
+            sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await?;
+            connection.close().await
+        };
+        or_fail(run.await.map_err(|error| Failure::new(sql, error)));
+    }
+
+    /// The one text that a question of ours answers.
+    async fn text(&self, question: &str) -> Result<String, Failure> {
         let what = format!("ask PostgreSQL on port {}", self.port);
         let ask = async {
             let mut connection = PgConnection::connect(&self.url("postgres")).await?;
-            let version =
-                sqlx::query_scalar("SHOW server_version").fetch_one(&mut connection).await?;
+            let asked = sqlx::query_scalar(AssertSqlSafe(question.to_owned()));
+            let answer = asked.fetch_one(&mut connection).await?;
             connection.close().await?;
-            Ok::<String, sqlx::Error>(version)
+            Ok::<String, sqlx::Error>(answer)
         };
         tokio::time::timeout(Duration::from_secs(5), ask)
             .await
@@ -227,6 +244,11 @@ impl Postgres {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Of the superuser, for programs that are told by `PGPASSWORD`.
+    pub fn password(&self) -> &str {
+        &self.password
     }
 
     pub fn url(&self, database: &str) -> String {

@@ -1,0 +1,107 @@
+//! A second server that follows another by streaming: copied by `pg_basebackup`, read only, and
+//! broken and dropped like any server of one test's own.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+
+use super::{OWNED, OwnedPostgres, Postgres, SUPERUSER};
+use crate::failure::{Failure, or_fail};
+use crate::install;
+use crate::ledger::make_dir;
+use crate::port::free_postgres_port;
+use crate::run::Run;
+use crate::signal::poll_until;
+
+impl OwnedPostgres {
+    /// Answers when the copy takes questions; what is written from then on arrives a little later.
+    pub async fn replica(&self) -> Self {
+        or_fail(self.start_replica().await)
+    }
+
+    async fn start_replica(&self) -> Result<Self, Failure> {
+        let run = Run::own()?;
+        let server = Postgres {
+            ledger: run.ledger().clone(),
+            label: format!("postgres-{}", OWNED.fetch_add(1, Ordering::Relaxed)),
+            port: free_postgres_port()?,
+            password: self.server.password.clone(),
+        };
+        make_dir(&server.folder())?;
+        self.copy_to(&server).await?;
+        server.start(&self.settings).await?;
+        Ok(Self { server, settings: self.settings.clone() })
+    }
+
+    /// `--write-recovery-conf` makes the copy a follower with the same password.
+    async fn copy_to(&self, copy: &Postgres) -> Result<(), Failure> {
+        let what = format!("copy PostgreSQL to {}", copy.data_dir().display());
+        make_dir(&copy.data_dir())?;
+        // The server starts in no folder that others can read.
+        fs::set_permissions(copy.data_dir(), Permissions::from_mode(0o700))
+            .map_err(|error| Failure::new(&what, error))?;
+        let mut command = Command::new(install::postgres_bin()?.join("pg_basebackup"));
+        if let Some((user, group)) = install::unprivileged()? {
+            chown(copy.data_dir(), Some(user), Some(group))
+                .map_err(|error| Failure::new(&what, error))?;
+            command.uid(user).gid(group);
+        }
+        command
+            .arg("--pgdata")
+            .arg(copy.data_dir())
+            .args(["--host", "127.0.0.1", "--port", &self.server.port.to_string()])
+            .args(["--username", SUPERUSER, "--no-password", "--write-recovery-conf"])
+            .args(["--checkpoint", "fast", "--wal-method", "stream", "--no-sync"])
+            .env("PGPASSWORD", &self.server.password)
+            .current_dir("/")
+            .stdin(Stdio::null());
+        let output = tokio::task::spawn_blocking(move || command.output())
+            .await
+            .map_err(|error| Failure::new(&what, error))?
+            .map_err(|error| Failure::new(&what, error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(Failure::new(what, String::from_utf8_lossy(&output.stderr).trim_end()))
+    }
+
+    /// What arrives is kept and not shown, until [`Self::go_on`].
+    pub async fn stand_still(&self) {
+        or_fail(self.pause().await);
+    }
+
+    pub async fn go_on(&self) {
+        or_fail(self.server.text("SELECT pg_wal_replay_resume()::text").await);
+    }
+
+    /// Asked for is not done: the replay ends what it is at.
+    async fn pause(&self) -> Result<(), Failure> {
+        self.server.text("SELECT pg_wal_replay_pause()::text").await?;
+        poll_until("the replay stands still", super::START_DEADLINE, async || {
+            match self.server.text("SELECT pg_get_wal_replay_pause_state()").await?.as_str() {
+                "paused" => Ok(()),
+                other => Err(Failure::new("replay", other.to_owned())),
+            }
+        })
+        .await
+    }
+
+    /// Until this replica has all that `of` has written so far.
+    pub async fn caught_up_with(&self, of: &Postgres) {
+        or_fail(self.catch_up(of).await);
+    }
+
+    async fn catch_up(&self, of: &Postgres) -> Result<(), Failure> {
+        let target = of.text("SELECT pg_current_wal_lsn()::text").await?;
+        let ask = format!("SELECT (pg_last_wal_replay_lsn() >= '{target}')::text");
+        poll_until("the replica has caught up", super::START_DEADLINE, async || {
+            match self.server.text(&ask).await?.as_str() {
+                "true" => Ok(()),
+                other => Err(Failure::new("replay", other.to_owned())),
+            }
+        })
+        .await
+    }
+}
