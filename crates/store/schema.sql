@@ -3,9 +3,64 @@
 
 COMMENT ON SCHEMA public IS 'standard public schema';
 
+CREATE FUNCTION public.bump_rulebook() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    tenants uuid[];
+    tenant uuid;
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        SELECT array_agg(DISTINCT tenant_id) INTO tenants FROM (
+            (SELECT tenant_id, to_jsonb(changed) - 'status' FROM changed
+             EXCEPT SELECT tenant_id, to_jsonb(former) - 'status' FROM former)
+            UNION ALL
+            (SELECT tenant_id, to_jsonb(former) - 'status' FROM former
+             EXCEPT SELECT tenant_id, to_jsonb(changed) - 'status' FROM changed)) AS differs;
+    ELSE
+        SELECT array_agg(DISTINCT tenant_id) INTO tenants FROM changed;
+    END IF;
+    FOREACH tenant IN ARRAY coalesce(tenants, '{}') LOOP
+        PERFORM pg_advisory_xact_lock(hashtextextended('gate ' || tenant, 0));
+        INSERT INTO public.rulebook AS book (tenant_id, version) VALUES (tenant, 1)
+        ON CONFLICT ON CONSTRAINT rulebook_pkey DO UPDATE SET version = book.version + 1;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION public.consume_token(wanted text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    WITH used AS (
+        UPDATE public.token t SET used_at = now()
+         WHERE t.key_id = wanted AND t.single_use AND public.token_is_open(t)
+        RETURNING t.key_id)
+    SELECT EXISTS (SELECT FROM used)
+$$;
+
 CREATE FUNCTION public.current_tenant() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('ade.tenant'::text, true), ''::text))::uuid;
+
+CREATE FUNCTION public.keep_in_rulebook(target regclass) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    EXECUTE format('CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON %s '
+                   'REFERENCING NEW TABLE AS changed '
+                   'FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook()', target);
+    EXECUTE format('CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON %s '
+                   'REFERENCING OLD TABLE AS former NEW TABLE AS changed '
+                   'FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook()', target);
+    EXECUTE format('CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON %s '
+                   'REFERENCING OLD TABLE AS changed '
+                   'FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook()', target);
+END
+$$;
 
 CREATE FUNCTION public.keep_to_tenant(target regclass) RETURNS void
     LANGUAGE plpgsql
@@ -16,6 +71,31 @@ BEGIN
     EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', target);
     EXECUTE format('CREATE POLICY own_tenant ON %s USING (tenant_id = public.current_tenant()) '
                    'WITH CHECK (tenant_id = public.current_tenant())', target);
+END
+$$;
+
+CREATE FUNCTION public.lock_task(wanted uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM public.task t
+      WHERE t.tenant_id = public.current_tenant() AND t.id = wanted
+        FOR NO KEY UPDATE;
+END
+$$;
+
+CREATE FUNCTION public.lock_task_of_approval(wanted uuid) RETURNS uuid
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    found uuid;
+BEGIN
+    SELECT a.task_id INTO found FROM public.approval a
+     WHERE a.tenant_id = public.current_tenant() AND a.id = wanted;
+    IF found IS NOT NULL THEN
+        PERFORM public.lock_task(found);
+    END IF;
+    RETURN found;
 END
 $$;
 
@@ -61,18 +141,111 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.queue_score(risk integer, priority integer) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((risk * 10) + CASE WHEN (priority >= 85) THEN 1000 WHEN (priority >= 60) THEN 500 WHEN
+        (priority >= 25) THEN 100 ELSE 0 END);
+
 CREATE FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind text, OUT
-        principal_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT expires_at timestamp with
-        time zone, OUT revoked_at timestamp with time zone) RETURNS SETOF record
-    LANGUAGE sql STABLE SECURITY DEFINER ROWS 1
+        principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT
+        expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT single_use
+        boolean, OUT is_live boolean) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER ROWS 1
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
-    SELECT t.tenant_id,
-           CASE WHEN t.agent_id IS NULL THEN 'user' ELSE 'agent' END,
-           coalesce(t.agent_id, t.user_id),
-           t.secret_hash, t.scopes, t.expires_at, t.revoked_at
-      FROM public.token t
-     WHERE t.key_id = wanted
+DECLARE
+    earlier text := coalesce(current_setting('ade.tenant', true), '');
+    found public.token;
+BEGIN
+    SELECT t.* INTO found FROM public.token t WHERE t.key_id = wanted;
+    IF found.key_id IS NULL THEN
+        RETURN;
+    END IF;
+    tenant_id := found.tenant_id;
+    principal_kind := CASE WHEN found.agent_id IS NULL THEN 'user' ELSE 'agent' END;
+    principal_id := coalesce(found.agent_id, found.user_id);
+    secret_hash := found.secret_hash;
+    scopes := found.scopes;
+    expires_at := found.expires_at;
+    revoked_at := found.revoked_at;
+    single_use := found.single_use;
+    PERFORM set_config('ade.tenant', found.tenant_id::text, true);
+    SELECT a.owner_id INTO owner_id FROM public.agent a
+     WHERE a.tenant_id = found.tenant_id AND a.id = found.agent_id;
+    is_live := public.token_is_open(found)
+        AND EXISTS (SELECT FROM public.tenant n
+                     WHERE n.tenant_id = found.tenant_id AND n.active)
+        AND EXISTS (SELECT FROM public.app_user u
+                     WHERE u.tenant_id = found.tenant_id AND u.active
+                       AND u.id = coalesce(owner_id, found.user_id))
+        AND NOT EXISTS (SELECT FROM public.agent a
+                         WHERE a.tenant_id = found.tenant_id AND a.id = found.agent_id
+                           AND a.revoked_at IS NOT NULL);
+    PERFORM set_config('ade.tenant', earlier, true);
+    RETURN NEXT;
+END
+$$;
+
+CREATE FUNCTION public.tenants_with_expired_answers(until timestamp with time zone, after uuid, most
+        integer) RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT t.tenant_id
+      FROM public.tenant t
+     WHERE (after IS NULL OR t.tenant_id > after)
+       AND EXISTS (SELECT FROM public.idempotency i
+                    WHERE i.tenant_id = t.tenant_id AND i.expires_at <= until)
+     ORDER BY t.tenant_id
+     LIMIT least(most, 1000)
+$$;
+
+CREATE TABLE public.token (
+    tenant_id uuid NOT NULL,
+    key_id text NOT NULL,
+    user_id uuid,
+    agent_id uuid,
+    secret_hash bytea NOT NULL,
+    scopes text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    label text DEFAULT ''::text NOT NULL,
+    single_use boolean DEFAULT false NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT token_keeps_only_a_hash CHECK ((octet_length(secret_hash) = 32)),
+    CONSTRAINT token_label_is_short CHECK ((octet_length(label) <= 128)),
+    CONSTRAINT token_lives_90_days_at_most CHECK (((expires_at > created_at) AND (expires_at <=
+        (created_at + '2160:00:00'::interval)))),
+    CONSTRAINT token_names_one_principal CHECK ((num_nonnulls(user_id, agent_id) = 1)),
+    CONSTRAINT token_use_is_marked_if_single CHECK (((used_at IS NULL) OR single_use))
+);
+
+ALTER TABLE ONLY public.token FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION public.token_is_open(public.token) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((($1).revoked_at IS NULL) AND (($1).expires_at > now()) AND (($1).used_at IS NULL));
+
+CREATE FUNCTION public.token_two_open_at_most() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    PERFORM FROM public.app_user u
+      WHERE u.tenant_id = NEW.tenant_id AND u.id = NEW.user_id FOR NO KEY UPDATE;
+    PERFORM FROM public.agent a
+      WHERE a.tenant_id = NEW.tenant_id AND a.id = NEW.agent_id FOR NO KEY UPDATE;
+    IF 2 <= (SELECT count(*) FROM public.token t
+              WHERE t.tenant_id = NEW.tenant_id AND public.token_is_open(t)
+                AND (t.user_id = NEW.user_id OR t.agent_id = NEW.agent_id))
+    THEN
+        RAISE EXCEPTION '% has two tokens already', coalesce(NEW.user_id, NEW.agent_id)
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'token_two_open_at_most',
+                  TABLE = 'token';
+    END IF;
+    RETURN NEW;
+END
 $$;
 
 CREATE FUNCTION public.uuid_v7() RETURNS uuid
@@ -87,9 +260,20 @@ CREATE FUNCTION public.vote_is_not_of_the_involved() RETURNS trigger
     AS $$
 BEGIN
     IF NEW.carried_from IS NULL AND EXISTS (
+        WITH RECURSIVE human (id) AS (
+            SELECT NEW.voter_id
+            UNION
+            SELECT account.id
+              FROM human
+             CROSS JOIN LATERAL (
+                SELECT a.alias_id FROM public.user_alias a
+                 WHERE a.tenant_id = NEW.tenant_id AND a.user_id = human.id
+                UNION ALL
+                SELECT a.user_id FROM public.user_alias a
+                 WHERE a.tenant_id = NEW.tenant_id AND a.alias_id = human.id) AS account (id))
         SELECT FROM public.task t
-         WHERE t.tenant_id = NEW.tenant_id AND t.id = NEW.task_id
-           AND (NEW.voter_id IN (t.author_id, t.submitter_id) OR NEW.voter_id = ANY (t.editors)))
+          JOIN human ON human.id IN (t.author_id, t.submitter_id) OR human.id = ANY (t.editors)
+         WHERE t.tenant_id = NEW.tenant_id AND t.id = NEW.task_id)
     THEN
         RAISE EXCEPTION '% had a part in task % and cannot answer it', NEW.voter_id, NEW.task_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'vote_is_not_of_the_involved',
@@ -155,6 +339,8 @@ CREATE TABLE public.approval (
     places json NOT NULL,
     requested_at timestamp with time zone NOT NULL,
     due_at timestamp with time zone NOT NULL,
+    score integer NOT NULL,
+    CONSTRAINT approval_score_is_natural CHECK ((score >= 0)),
     CONSTRAINT approval_status_is_known CHECK ((status = ANY (ARRAY['PENDING'::text,
         'APPROVED'::text, 'REJECTED'::text, 'DELEGATED'::text, 'SUPERSEDED'::text,
         'EXPIRED'::text])))
@@ -379,6 +565,28 @@ CREATE TABLE public.policy (
 
 ALTER TABLE ONLY public.policy FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.policy_draft (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    policy_id uuid NOT NULL,
+    base_version integer NOT NULL,
+    document json NOT NULL,
+    reason text,
+    proposed_by uuid NOT NULL,
+    proposed_at timestamp with time zone NOT NULL,
+    outcome text,
+    closed_by uuid,
+    closed_at timestamp with time zone,
+    CONSTRAINT policy_draft_base_is_natural CHECK ((base_version >= 0)),
+    CONSTRAINT policy_draft_is_closed_by_somebody CHECK ((num_nonnulls(outcome, closed_by,
+        closed_at) = ANY (ARRAY[0, 3]))),
+    CONSTRAINT policy_draft_outcome_is_known CHECK ((outcome = ANY (ARRAY['published'::text,
+        'withdrawn'::text]))),
+    CONSTRAINT policy_draft_reason_is_bounded CHECK ((octet_length(reason) <= 4096))
+);
+
+ALTER TABLE ONLY public.policy_draft FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.policy_version (
     tenant_id uuid NOT NULL,
     policy_id uuid NOT NULL,
@@ -435,6 +643,15 @@ CREATE TABLE public.risk_assessment (
 
 ALTER TABLE ONLY public.risk_assessment FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.rulebook (
+    tenant_id uuid NOT NULL,
+    version bigint NOT NULL,
+    CONSTRAINT rulebook_counts_from_one CHECK ((version >= 1))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.rulebook FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.task (
     tenant_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -466,6 +683,7 @@ CREATE TABLE public.task (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     closed_at timestamp with time zone,
+    submitted_at timestamp with time zone,
     CONSTRAINT task_applying_has_attempt CHECK (((state <> 'APPLYING'::text) OR (attempts > 0))),
     CONSTRAINT task_approved_has_basis CHECK (((state <> ALL (ARRAY['APPROVED'::text,
         'APPLYING'::text])) OR (basis IS NOT NULL))),
@@ -572,24 +790,6 @@ CREATE TABLE public.tenant (
 
 ALTER TABLE ONLY public.tenant FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE public.token (
-    tenant_id uuid NOT NULL,
-    key_id text NOT NULL,
-    user_id uuid,
-    agent_id uuid,
-    secret_hash bytea NOT NULL,
-    scopes text[] NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    revoked_at timestamp with time zone,
-    CONSTRAINT token_keeps_only_a_hash CHECK ((octet_length(secret_hash) = 32)),
-    CONSTRAINT token_lives_90_days_at_most CHECK (((expires_at > created_at) AND (expires_at <=
-        (created_at + '2160:00:00'::interval)))),
-    CONSTRAINT token_names_one_principal CHECK ((num_nonnulls(user_id, agent_id) = 1))
-);
-
-ALTER TABLE ONLY public.token FORCE ROW LEVEL SECURITY;
-
 CREATE TABLE public.user_alias (
     tenant_id uuid NOT NULL,
     user_id uuid NOT NULL,
@@ -659,6 +859,12 @@ CREATE TABLE public.worker_lease (
     holder uuid NOT NULL,
     fence bigint NOT NULL,
     deadline timestamp with time zone NOT NULL,
+    ran_at timestamp with time zone,
+    runs bigint DEFAULT 0 NOT NULL,
+    items bigint DEFAULT 0 NOT NULL,
+    failure text,
+    CONSTRAINT worker_lease_counts_are_natural CHECK (((runs >= 0) AND (items >= 0))),
+    CONSTRAINT worker_lease_failure_is_short CHECK ((octet_length(failure) <= 1024)),
     CONSTRAINT worker_lease_fence_is_natural CHECK ((fence >= 0))
 )
 WITH (fillfactor='50');
@@ -713,6 +919,9 @@ ALTER TABLE ONLY public.outbox
 ALTER TABLE ONLY public.override
     ADD CONSTRAINT override_pkey PRIMARY KEY (tenant_id, task_id, id);
 
+ALTER TABLE ONLY public.policy_draft
+    ADD CONSTRAINT policy_draft_pkey PRIMARY KEY (tenant_id, id);
+
 ALTER TABLE ONLY public.policy
     ADD CONSTRAINT policy_name_is_taken UNIQUE (tenant_id, name);
 
@@ -730,6 +939,9 @@ ALTER TABLE ONLY public.resource
 
 ALTER TABLE ONLY public.risk_assessment
     ADD CONSTRAINT risk_assessment_pkey PRIMARY KEY (tenant_id, task_id, revision);
+
+ALTER TABLE ONLY public.rulebook
+    ADD CONSTRAINT rulebook_pkey PRIMARY KEY (tenant_id);
 
 ALTER TABLE ONLY public.task
     ADD CONSTRAINT task_number_is_taken UNIQUE (tenant_id, number);
@@ -784,10 +996,19 @@ CREATE INDEX agent_by_owner ON public.agent USING btree (tenant_id, owner_id);
 CREATE INDEX app_user_by_manager ON public.app_user USING btree (tenant_id, manager_id) WHERE
         (manager_id IS NOT NULL);
 
-CREATE INDEX approval_inbox ON public.approval USING btree (tenant_id, reviewer_id, due_at, task_id)
+CREATE INDEX approval_ended ON public.approval USING btree (tenant_id, reviewer_id, status, id)
+        WHERE (status <> 'PENDING'::text);
+
+CREATE INDEX approval_overdue ON public.approval USING btree (tenant_id, reviewer_id, due_at, id)
+        WHERE (status = 'PENDING'::text);
+
+CREATE INDEX approval_queue ON public.approval USING btree (tenant_id, reviewer_id, score DESC, id)
         WHERE (status = 'PENDING'::text);
 
 CREATE INDEX audit_leaf_by_commit ON ONLY public.audit_leaf USING btree (tenant_id, xid, id);
+
+CREATE INDEX audit_leaf_of_actor ON ONLY public.audit_leaf USING btree (tenant_id, COALESCE(user_id,
+        agent_id), at, id);
 
 CREATE INDEX audit_leaf_of_object ON ONLY public.audit_leaf USING btree (tenant_id, object, at);
 
@@ -813,6 +1034,9 @@ CREATE INDEX outbox_to_relay ON ONLY public.outbox USING btree (xid, seq) WHERE 
 CREATE UNIQUE INDEX override_one_live_per_task ON public.override USING btree (tenant_id, task_id)
         WHERE (dropped_at IS NULL);
 
+CREATE INDEX policy_draft_open ON public.policy_draft USING btree (tenant_id, id) WHERE (closed_at
+        IS NULL);
+
 CREATE INDEX resource_by_owner ON public.resource USING btree (tenant_id, owner_id) WHERE (owner_id
         IS NOT NULL);
 
@@ -830,7 +1054,7 @@ CREATE INDEX task_of_agent ON public.task USING btree (tenant_id, agent_id, id) 
 
 CREATE INDEX task_of_author ON public.task USING btree (tenant_id, author_id, id);
 
-CREATE INDEX task_open ON public.task USING btree (tenant_id, state, id) WHERE (closed_at IS NULL);
+CREATE INDEX task_of_state ON public.task USING btree (tenant_id, state, id);
 
 CREATE INDEX task_policy_pin_by_version ON public.task_policy_pin USING btree (tenant_id, policy_id,
         version);
@@ -840,6 +1064,18 @@ CREATE INDEX task_resource_by_resource ON public.task_resource USING btree (tena
 
 CREATE INDEX task_resubmitted ON public.task USING btree (tenant_id, resubmits) WHERE (resubmits IS
         NOT NULL);
+
+CREATE INDEX task_revision_of_level ON public.task_revision USING btree (tenant_id, level, task_id,
+        revision);
+
+CREATE INDEX task_revision_of_type ON public.task_revision USING btree (tenant_id, task_type,
+        task_id, revision);
+
+CREATE INDEX task_submitted ON public.task USING btree (tenant_id, submitted_at, id) WHERE
+        (submitted_at IS NOT NULL);
+
+CREATE INDEX task_submitted_by_author ON public.task USING btree (tenant_id, author_id,
+        submitted_at) WHERE (submitted_at IS NOT NULL);
 
 CREATE INDEX task_tag_by_tag ON public.task_tag USING btree (tenant_id, tag, task_id);
 
@@ -856,6 +1092,81 @@ CREATE INDEX user_alias_by_alias ON public.user_alias USING btree (tenant_id, al
 CREATE INDEX user_role_by_role ON public.user_role USING btree (tenant_id, role);
 
 CREATE INDEX vote_of_voter ON public.vote USING btree (tenant_id, voter_id, at);
+
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.agent REFERENCING OLD TABLE AS changed
+        FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.app_user REFERENCING OLD TABLE AS changed
+        FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.delegation REFERENCING OLD TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public."freeze" REFERENCING OLD TABLE AS changed
+        FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.policy REFERENCING OLD TABLE AS changed
+        FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.policy_version REFERENCING OLD TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.user_alias REFERENCING OLD TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.user_role REFERENCING OLD TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.agent REFERENCING NEW TABLE AS changed
+        FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.app_user REFERENCING NEW TABLE AS changed
+        FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.delegation REFERENCING NEW TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public."freeze" REFERENCING NEW TABLE AS changed
+        FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.policy REFERENCING NEW TABLE AS changed
+        FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.policy_version REFERENCING NEW TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.user_alias REFERENCING NEW TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.user_role REFERENCING NEW TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.agent REFERENCING OLD TABLE AS former NEW
+        TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.app_user REFERENCING OLD TABLE AS former
+        NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.delegation REFERENCING OLD TABLE AS
+        former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public."freeze" REFERENCING OLD TABLE AS former
+        NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.policy REFERENCING OLD TABLE AS former
+        NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.policy_version REFERENCING OLD TABLE AS
+        former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.user_alias REFERENCING OLD TABLE AS
+        former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.user_role REFERENCING OLD TABLE AS former
+        NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER token_two_open_at_most BEFORE INSERT ON public.token FOR EACH ROW EXECUTE FUNCTION
+        public.token_two_open_at_most();
 
 CREATE TRIGGER vote_is_not_of_the_involved BEFORE INSERT ON public.vote FOR EACH ROW EXECUTE
         FUNCTION public.vote_is_not_of_the_involved();
@@ -935,6 +1246,14 @@ ALTER TABLE ONLY public.policy
     ADD CONSTRAINT policy_current_version_exists FOREIGN KEY (tenant_id, id, current_version)
         REFERENCES public.policy_version(tenant_id, policy_id, version);
 
+ALTER TABLE ONLY public.policy_draft
+    ADD CONSTRAINT policy_draft_closer_exists FOREIGN KEY (tenant_id, closed_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.policy_draft
+    ADD CONSTRAINT policy_draft_proposer_exists FOREIGN KEY (tenant_id, proposed_by) REFERENCES
+        public.app_user(tenant_id, id);
+
 ALTER TABLE ONLY public.policy
     ADD CONSTRAINT policy_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
@@ -970,6 +1289,10 @@ ALTER TABLE ONLY public.resource
 ALTER TABLE ONLY public.risk_assessment
     ADD CONSTRAINT risk_assessment_revision_exists FOREIGN KEY (tenant_id, task_id, revision)
         REFERENCES public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.rulebook
+    ADD CONSTRAINT rulebook_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
 
 ALTER TABLE ONLY public.task
     ADD CONSTRAINT task_agent_exists FOREIGN KEY (tenant_id, agent_id) REFERENCES
@@ -1045,6 +1368,8 @@ ALTER TABLE public.agent ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.app_user ENABLE ROW LEVEL SECURITY;
 
+CREATE POLICY application_reads ON public.worker_lease FOR SELECT TO ade_app USING (true);
+
 ALTER TABLE public.approval ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.audit_leaf ENABLE ROW LEVEL SECURITY;
@@ -1107,6 +1432,9 @@ CREATE POLICY own_tenant ON public.override USING ((tenant_id = public.current_t
 CREATE POLICY own_tenant ON public.policy USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
 
+CREATE POLICY own_tenant ON public.policy_draft USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
 CREATE POLICY own_tenant ON public.policy_version USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
@@ -1118,6 +1446,9 @@ CREATE POLICY own_tenant ON public.resource_dependency USING ((tenant_id = publi
 
 CREATE POLICY own_tenant ON public.risk_assessment USING ((tenant_id = public.current_tenant()))
         WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.rulebook USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.task USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
@@ -1155,9 +1486,17 @@ CREATE POLICY own_tenant ON public.vote USING ((tenant_id = public.current_tenan
 CREATE POLICY own_tenant ON public.vote_withdrawal USING ((tenant_id = public.current_tenant()))
         WITH CHECK ((tenant_id = public.current_tenant()));
 
+CREATE POLICY owner_consumes ON public.token FOR UPDATE TO ade USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_lists ON public.tenant FOR SELECT TO ade USING (true);
+
+CREATE POLICY owner_looks_for_expired ON public.idempotency FOR SELECT TO ade USING (true);
+
 CREATE POLICY owner_resolves ON public.token FOR SELECT TO ade USING (true);
 
 ALTER TABLE public.policy ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.policy_draft ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.policy_version ENABLE ROW LEVEL SECURITY;
 
@@ -1166,6 +1505,8 @@ ALTER TABLE public.resource ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.resource_dependency ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.risk_assessment ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.rulebook ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.task ENABLE ROW LEVEL SECURITY;
 
@@ -1202,6 +1543,13 @@ CREATE POLICY workers_only ON public.worker_lease TO ade_worker USING (true) WIT
 GRANT USAGE ON SCHEMA public TO ade_app;
 GRANT USAGE ON SCHEMA public TO ade_worker;
 
+REVOKE ALL ON FUNCTION public.bump_rulebook() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.consume_token(wanted text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.consume_token(wanted text) TO ade_app;
+
+REVOKE ALL ON FUNCTION public.keep_in_rulebook(target regclass) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.keep_to_tenant(target regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.make_partitions(ahead interval, since timestamp with time zone) FROM
@@ -1210,11 +1558,20 @@ GRANT ALL ON FUNCTION public.make_partitions(ahead interval, since timestamp wit
         ade_worker;
 
 REVOKE ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind
-        text, OUT principal_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT expires_at
-        timestamp with time zone, OUT revoked_at timestamp with time zone) FROM PUBLIC;
+        text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[],
+        OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT
+        single_use boolean, OUT is_live boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind text,
-        OUT principal_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT expires_at timestamp
-        with time zone, OUT revoked_at timestamp with time zone) TO ade_app;
+        OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT
+        expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT single_use
+        boolean, OUT is_live boolean) TO ade_app;
+
+REVOKE ALL ON FUNCTION public.tenants_with_expired_answers(until timestamp with time zone, after
+        uuid, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.tenants_with_expired_answers(until timestamp with time zone, after
+        uuid, most integer) TO ade_worker;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.token TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.after_review TO ade_app;
 
@@ -1246,6 +1603,8 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.override TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.policy TO ade_app;
 
+GRANT SELECT,INSERT,UPDATE ON TABLE public.policy_draft TO ade_app;
+
 GRANT SELECT,INSERT ON TABLE public.policy_version TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.resource TO ade_app;
@@ -1254,11 +1613,13 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.resource_dependency TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.risk_assessment TO ade_app;
 
+GRANT SELECT ON TABLE public.rulebook TO ade_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.task TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.task_number TO ade_app;
 
-GRANT SELECT,INSERT,DELETE ON TABLE public.task_policy_pin TO ade_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.task_policy_pin TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.task_resource TO ade_app;
 
@@ -1267,8 +1628,6 @@ GRANT SELECT,INSERT ON TABLE public.task_revision TO ade_app;
 GRANT SELECT,INSERT ON TABLE public.task_tag TO ade_app;
 
 GRANT SELECT ON TABLE public.tenant TO ade_app;
-
-GRANT SELECT,INSERT,UPDATE ON TABLE public.token TO ade_app;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.user_alias TO ade_app;
 
@@ -1279,3 +1638,4 @@ GRANT SELECT,INSERT ON TABLE public.vote TO ade_app;
 GRANT SELECT,INSERT ON TABLE public.vote_withdrawal TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.worker_lease TO ade_worker;
+GRANT SELECT ON TABLE public.worker_lease TO ade_app;

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use sqlx::{PgConnection, query_as};
 use thiserror::Error as ThisError;
 
 use crate::error::Error;
@@ -44,7 +45,6 @@ pub enum Refusal {
     Store(#[from] Error),
 }
 
-#[derive(sqlx::FromRow)]
 struct Answer {
     role: String,
     fsync: String,
@@ -54,29 +54,35 @@ struct Answer {
     owned: i64,
 }
 
-/// Asks about every role that the login may take on, since `SET ROLE` is one statement away.
-const QUESTION: &str = "
-    WITH within AS (
-        SELECT r.oid, r.rolsuper, r.rolbypassrls
-          FROM pg_roles r
-         WHERE r.rolname IN (session_user, current_user)
-            OR pg_has_role(session_user, r.oid, 'MEMBER')
-    )
-    SELECT session_user::text AS role,
-           current_setting('fsync') AS fsync,
-           current_setting('full_page_writes') AS full_page_writes,
-           (SELECT bool_or(rolsuper) FROM within) AS is_superuser,
-           (SELECT bool_or(rolbypassrls) FROM within) AS bypasses,
-           (SELECT count(*) FROM pg_class c JOIN within w ON w.oid = c.relowner
-             WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace) AS owned";
-
 pub async fn check(pool: &Pool) -> Result<(), Refusal> {
     let mut connection = pool.acquire().await?;
-    let answer: Answer =
-        sqlx::query_as(QUESTION).fetch_one(&mut *connection).await.map_err(Error::from)?;
-    let versions = migrate::pending(&mut connection).await?;
+    let answer = ask(connection.get().map_err(Error::from)?).await.map_err(Error::from)?;
+    let versions = migrate::pending(connection.get().map_err(Error::from)?).await?;
     let problems = problems(answer, versions);
     if problems.is_empty() { Ok(()) } else { Err(Refusal::Unfit(Problems(problems))) }
+}
+
+/// About every role that the login may take on, since `SET ROLE` is one statement away.
+async fn ask(connection: &mut PgConnection) -> Result<Answer, sqlx::Error> {
+    query_as!(
+        Answer,
+        r#"WITH within AS (
+               SELECT r.oid, r.rolsuper, r.rolbypassrls
+                 FROM pg_roles r
+                WHERE r.rolname IN (session_user, current_user)
+                   OR pg_has_role(session_user, r.oid, 'MEMBER')
+           )
+           SELECT session_user::text AS "role!",
+                  current_setting('fsync') AS "fsync!",
+                  current_setting('full_page_writes') AS "full_page_writes!",
+                  (SELECT bool_or(rolsuper) FROM within) AS "is_superuser!",
+                  (SELECT bool_or(rolbypassrls) FROM within) AS "bypasses!",
+                  (SELECT count(*) FROM pg_class c JOIN within w ON w.oid = c.relowner
+                    WHERE c.relkind IN ('r', 'p')
+                      AND c.relnamespace = 'public'::regnamespace) AS "owned!""#,
+    )
+    .fetch_one(connection)
+    .await
 }
 
 fn problems(answer: Answer, versions: Vec<i64>) -> Vec<Problem> {

@@ -1,11 +1,16 @@
 //! What a worker has to look at, and when: all it learns of a tenant before it opens that tenant's
 //! transaction. A row is a hint with a time; what to do is decided from the object itself.
 
+use ade_core::ids::TenantId;
+use ade_core::limits::DUE_WINDOW_ROWS;
 use ade_core::time::Timestamp;
+use sqlx::query;
 use uuid::Uuid;
 
 use crate::error::Error;
 use crate::moment::Moment;
+use crate::pool::Pool;
+use crate::statement::{Statement, columns};
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,25 +23,132 @@ pub struct Due {
 
 /// One row per kind and object: a later word replaces the earlier.
 pub async fn set(tx: &mut Tx, dues: &[Due]) -> Result<(), Error> {
-    let query = sqlx::query(
+    let kinds: Vec<String> = dues.iter().map(|due| due.kind.to_owned()).collect();
+    let objects: Vec<Uuid> = dues.iter().map(|due| due.object).collect();
+    let moments: Vec<Moment> = dues.iter().map(|due| Moment(due.at)).collect();
+    let query = query!(
         "INSERT INTO due (tenant_id, kind, object, at)
          SELECT $1, kind, object, at
            FROM unnest($2::text[], $3::uuid[], $4::timestamptz[]) AS due (kind, object, at)
          ON CONFLICT ON CONSTRAINT due_pkey DO UPDATE SET at = excluded.at",
-    )
-    .bind(tx.tenant().uuid())
-    .bind(dues.iter().map(|due| due.kind).collect::<Vec<_>>())
-    .bind(dues.iter().map(|due| due.object).collect::<Vec<_>>())
-    .bind(dues.iter().map(|due| Moment(due.at)).collect::<Vec<_>>());
-    tx.write(query).await?;
+        tx.tenant().uuid(),
+        &kinds,
+        &objects,
+        &moments as &[Moment],
+    );
+    tx.write_beside(query).await?;
     Ok(())
 }
 
 pub async fn clear(tx: &mut Tx, kind: &'static str, objects: &[Uuid]) -> Result<u64, Error> {
-    let query =
-        sqlx::query("DELETE FROM due WHERE tenant_id = $1 AND kind = $2 AND object = ANY ($3)")
-            .bind(tx.tenant().uuid())
-            .bind(kind)
-            .bind(objects);
-    tx.write(query).await
+    let query = query!(
+        "DELETE FROM due WHERE tenant_id = $1 AND kind = $2 AND object = ANY ($3)",
+        tx.tenant().uuid(),
+        kind,
+        objects,
+    );
+    tx.write_beside(query).await
+}
+
+/// What has come due of all tenants, by a login that may act as `ade_worker`. Each tenant's first
+/// comes before anybody's second, among the oldest rows: a tenant with a flood of them takes its
+/// turn like the others until its flood alone fills the window.
+pub async fn next(
+    pool: &Pool,
+    kind: &'static str,
+    now: Timestamp,
+    limit: u32,
+) -> Result<Vec<(TenantId, Due)>, Error> {
+    let mut connection = pool.acquire().await?;
+    let query = query!(
+        r#"SELECT tenant_id, object, at AS "at: Moment"
+             FROM (SELECT tenant_id, object, at,
+                          row_number() OVER (PARTITION BY tenant_id ORDER BY at, object) AS nth
+                     FROM (SELECT tenant_id, object, at FROM due
+                            WHERE kind = $1 AND at <= $2 ORDER BY at LIMIT $4) AS oldest)
+                  AS ranked
+            ORDER BY nth, at, tenant_id LIMIT $3"#,
+        kind,
+        Moment(now) as _,
+        i64::from(limit),
+        i64::from(limit.max(DUE_WINDOW_ROWS)),
+    );
+    let rows = query.fetch_all(connection.get()?).await?.into_iter();
+    Ok(rows
+        .map(|row| {
+            let due = Due { kind, object: row.object, at: row.at.0 };
+            (TenantId::from_uuid(row.tenant_id), due)
+        })
+        .collect())
+}
+
+columns! { Sets of Set {
+    id: Uuid => "uuid",
+    kind: &'static str => "text",
+    object: Uuid => "uuid",
+    at: Moment => "timestamptz",
+}}
+columns! { Clears of Clear {
+    id: Uuid => "uuid",
+    kind: &'static str => "text",
+}}
+
+/// What tasks leave to do and what they settle, in the statement that moves them.
+#[derive(Debug, Default)]
+pub(crate) struct Dues {
+    sets: Sets,
+    clears: Clears,
+}
+
+impl Dues {
+    /// One row is either set or cleared: one statement cannot do both to it.
+    pub fn add(&mut self, id: Uuid, dues: &[Due], done: &[&'static str]) {
+        for due in dues {
+            let Due { kind, object, at } = *due;
+            self.sets.push(Set { id, kind, object, at: Moment(at) });
+        }
+        let is_set = |kind: &str| dues.iter().any(|due| due.kind == kind && due.object == id);
+        for kind in done.iter().filter(|kind| !is_set(kind)) {
+            self.clears.push(Clear { id, kind });
+        }
+    }
+
+    pub fn parts(self, s: &mut Statement) -> Result<(), Error> {
+        if self.sets.count() > 0 {
+            let given = self.sets.bind(s)?;
+            s.part(
+                "due_later",
+                &format!(
+                    "INSERT INTO due (tenant_id, kind, object, at)
+                     SELECT $1, given.kind, given.object, given.at
+                       FROM {given} JOIN guard USING (id)
+                     ON CONFLICT ON CONSTRAINT due_pkey DO UPDATE SET at = excluded.at"
+                ),
+            );
+        }
+        if self.clears.count() > 0 {
+            let given = self.clears.bind(s)?;
+            s.part(
+                "due_no_more",
+                &format!(
+                    "DELETE FROM due d USING {given} JOIN guard USING (id)
+                      WHERE d.tenant_id = $1 AND d.kind = given.kind AND d.object = given.id"
+                ),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Every approved task of the tenant, now: the rules have changed.
+pub async fn set_for_approved(tx: &mut Tx, kind: &'static str) -> Result<u64, Error> {
+    let query = query!(
+        "INSERT INTO due (tenant_id, kind, object, at)
+         SELECT tenant_id, $2, id, $3 FROM task WHERE tenant_id = $1 AND state = 'APPROVED'
+         ON CONFLICT ON CONSTRAINT due_pkey DO UPDATE SET at = excluded.at",
+        tx.tenant().uuid(),
+        kind,
+        Moment(tx.now()) as _,
+    );
+    tx.write_beside(query).await
 }

@@ -20,6 +20,8 @@ pub enum Error {
     Forbidden { detail: String },
     #[error("somebody else holds what this needs (SQLSTATE {code}): try again")]
     Busy { code: String },
+    #[error("the audit takes nothing (SQLSTATE {code}), so nothing was done: try again later")]
+    AuditUnavailable { code: String },
     #[error("PostgreSQL cannot be reached or takes nothing now ({0}): try again later")]
     Unavailable(#[source] sqlx::Error),
     #[error(transparent)]
@@ -48,9 +50,11 @@ impl Error {
     /// Whether the same thing asked again may succeed, with nothing else changed.
     pub fn is_retriable(&self) -> bool {
         match self {
-            Self::Conflict { .. } | Self::Busy { .. } | Self::Unavailable(_) | Self::Aborted => {
-                true
-            }
+            Self::Conflict { .. }
+            | Self::Busy { .. }
+            | Self::AuditUnavailable { .. }
+            | Self::Unavailable(_)
+            | Self::Aborted => true,
             Self::Unaudited
             | Self::CommitUnknown(_)
             | Self::Constraint { .. }
@@ -94,6 +98,9 @@ impl From<sqlx::Error> for Error {
             "42501" => Self::Forbidden { detail: database.message().to_owned() },
             // A failed transaction takes nothing more.
             "25P02" => Self::Aborted,
+            // No constraint is named: the row has no partition to go to.
+            "23514" if database.table() == Some("audit_leaf") => Self::AuditUnavailable { code },
+            "23514" => Self::Unavailable(error),
             // Serialization, deadlock, lock timeout, statement timeout.
             "40001" | "40P01" | "55P03" | "57014" => Self::Busy { code },
             other if is_unavailable(other) => Self::Unavailable(error),
@@ -102,7 +109,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Connection lost, resources gone, shutting down or starting up.
+/// Connection lost, resources gone, shutting down or starting up, a disk that fails.
 fn is_unavailable(code: &str) -> bool {
-    ["08", "53", "57P"].iter().any(|class| code.starts_with(class))
+    ["08", "53", "57P", "58"].iter().any(|class| code.starts_with(class))
 }

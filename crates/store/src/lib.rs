@@ -2,18 +2,37 @@
 //! writes all of it, with its audit leaf, or nothing; row level security keeps every transaction
 //! to its tenant. Decisions are made in `ade-core`, never here.
 
+pub mod after_reviews;
+pub mod agents;
+pub mod approvals;
 pub mod audit;
 pub mod boot;
+mod connection;
+pub mod delegations;
+mod diagnosis;
 pub mod due;
 pub mod error;
+pub mod freezes;
 pub mod idempotency;
+pub mod lease;
 pub mod migrate;
 mod moment;
+mod opening;
 pub mod outbox;
+pub mod partitions;
+pub mod policies;
+pub mod policy_drafts;
 pub mod pool;
+pub mod rehearsal;
+pub mod resources;
+pub mod rulebook;
+mod statement;
 pub mod tasks;
+pub mod tenants;
+pub mod tokens;
 pub mod tx;
+pub mod users;
 
 pub use error::{Error, RowError};
 pub use pool::{Class, Pool, Pools};
-pub use tx::{Gate, Tx};
+pub use tx::{Gate, Opening, Row, Tx};

@@ -3,7 +3,7 @@
 
 use ade_core::limits::{DATABASE_MIGRATION_LOCK_TIMEOUT, DATABASE_PARTITIONS_AHEAD};
 use sqlx::migrate::Migrator;
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, query, query_scalar};
 
 use crate::error::Error;
 
@@ -13,13 +13,13 @@ static MIGRATOR: Migrator = sqlx::migrate!("./migrations");
 pub async fn run(url: &str) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await?;
     // Rather fail and be run again than queue in front of everybody who writes.
-    sqlx::query("SELECT set_config('lock_timeout', $1, false)")
-        .bind(DATABASE_MIGRATION_LOCK_TIMEOUT.as_millis().to_string())
-        .execute(&mut connection)
+    let timeout = DATABASE_MIGRATION_LOCK_TIMEOUT.as_millis().to_string();
+    query!("SELECT set_config('lock_timeout', $1, false)", timeout)
+        .fetch_one(&mut connection)
         .await?;
     MIGRATOR.run(&mut connection).await?;
     // So that the application can tell that its tables are the ones it knows.
-    sqlx::query("GRANT SELECT ON _sqlx_migrations TO ade_app, ade_worker")
+    query("GRANT SELECT ON _sqlx_migrations TO ade_app, ade_worker")
         .execute(&mut connection)
         .await?;
     make_partitions(&mut connection).await?;
@@ -30,21 +30,22 @@ pub async fn run(url: &str) -> Result<(), Error> {
 /// Also for the worker that keeps them ahead. Answers how many were made.
 pub async fn make_partitions(connection: &mut PgConnection) -> Result<i32, Error> {
     let seconds = DATABASE_PARTITIONS_AHEAD.as_secs_f64();
-    Ok(sqlx::query_scalar("SELECT make_partitions(make_interval(secs => $1))")
-        .bind(seconds)
-        .fetch_one(connection)
-        .await?)
+    let query =
+        query_scalar!(r#"SELECT make_partitions(make_interval(secs => $1)) AS "made!""#, seconds);
+    Ok(query.fetch_one(connection).await?)
 }
 
 /// Versions of this build that the database has not seen. Newer ones in the database are no
 /// matter: the build before the last must go on working.
 pub async fn pending(connection: &mut PgConnection) -> Result<Vec<i64>, Error> {
-    let has_table: bool =
-        sqlx::query_scalar("SELECT to_regclass('public._sqlx_migrations') IS NOT NULL")
-            .fetch_one(&mut *connection)
-            .await?;
+    let has_table = query_scalar!(
+        r#"SELECT to_regclass('public._sqlx_migrations') IS NOT NULL AS "has_table!""#
+    )
+    .fetch_one(&mut *connection)
+    .await?;
     let applied: Vec<i64> = if has_table {
-        sqlx::query_scalar("SELECT version FROM public._sqlx_migrations WHERE success")
+        // Plain text: the table is the migrator's, and no migration makes it.
+        query_scalar("SELECT version FROM public._sqlx_migrations WHERE success")
             .fetch_all(connection)
             .await?
     } else {

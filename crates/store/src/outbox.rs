@@ -3,10 +3,12 @@
 
 use ade_core::event::EventKind;
 use serde_json::Value;
-use sqlx::types::Json;
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
 
 use crate::error::Error;
 use crate::moment::Moment;
+use crate::statement::{Statement, columns};
 use crate::tx::Tx;
 
 /// Thin on purpose: whoever wants the whole reads the object at this version.
@@ -19,27 +21,58 @@ pub struct Event {
     pub payload: Value,
 }
 
+columns! { Events of Row {
+    id: Option<Uuid> => "uuid",
+    kind: &'static str => "text",
+    object: String => "text",
+    version: Option<i64> => "int8",
+    payload: String => "text",
+}}
+
+impl Events {
+    /// Of the task `id`, in the statement that moves it.
+    pub(crate) fn add(&mut self, id: Uuid, event: &Event) {
+        self.push(Row { id: Some(id), ..row(event) });
+    }
+
+    /// $1 is the tenant and $2 the moment of the transaction.
+    pub(crate) fn part(self, s: &mut Statement) -> Result<(), Error> {
+        if self.count() == 0 {
+            return Ok(());
+        }
+        let given = self.bind(s)?;
+        s.part("told", &format!("{APPEND}{given} JOIN guard USING (id) ORDER BY given.place"));
+        Ok(())
+    }
+}
+
+const APPEND: &str = "
+    INSERT INTO outbox (tenant_id, at, kind, object, version, payload)
+    SELECT $1, $2, given.kind, given.object, given.version, given.payload::json FROM ";
+
+fn row(event: &Event) -> Row {
+    Row {
+        id: None,
+        kind: event.kind.as_str(),
+        object: event.object.clone(),
+        version: event.version,
+        payload: event.payload.to_string(),
+    }
+}
+
 pub async fn append(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
     if events.is_empty() {
         return Ok(());
     }
-    let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
-    let objects: Vec<&str> = events.iter().map(|event| event.object.as_str()).collect();
-    let versions: Vec<Option<i64>> = events.iter().map(|event| event.version).collect();
-    let payloads: Vec<Json<&Value>> = events.iter().map(|event| Json(&event.payload)).collect();
-    let query = sqlx::query(
-        "INSERT INTO outbox (tenant_id, at, kind, object, version, payload)
-         SELECT $1, $2, kind, object, version, payload::json
-           FROM unnest($3::text[], $4::text[], $5::int8[], $6::jsonb[])
-                WITH ORDINALITY AS event (kind, object, version, payload, place)
-          ORDER BY place",
-    )
-    .bind(tx.tenant().uuid())
-    .bind(Moment(tx.now()))
-    .bind(kinds)
-    .bind(objects)
-    .bind(versions)
-    .bind(payloads);
-    tx.write(query).await?;
+    let mut rows = Events::default();
+    for event in events {
+        rows.push(row(event));
+    }
+    let mut s = Statement::default();
+    s.bind(tx.tenant().uuid())?;
+    s.bind(Moment(tx.now()))?;
+    let given = rows.bind(&mut s)?;
+    let sql = AssertSqlSafe(format!("{APPEND}{given} ORDER BY given.place"));
+    tx.write(sqlx::query_with(sql, s.arguments)).await?;
     Ok(())
 }

@@ -4,11 +4,13 @@
 
 use std::fmt;
 
-use ade_core::limits::DATABASE_ACQUIRE_TIMEOUT;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{PgPool, Postgres, pool::PoolConnection};
+use ade_core::time::Timestamp;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection as _, query_scalar};
 
+use crate::connection::{Connections, Lent};
 use crate::error::Error;
+use crate::moment::Moment;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -71,7 +73,7 @@ impl Pools {
 #[derive(Debug, Clone)]
 pub struct Pool {
     class: Class,
-    connections: PgPool,
+    connections: Connections,
 }
 
 impl Pool {
@@ -82,12 +84,9 @@ impl Pool {
             Class::Worker => settings.worker_max,
             Class::Reserved => settings.reserved_max,
         };
-        let connections = PgPoolOptions::new()
-            .max_connections(max)
-            .acquire_timeout(DATABASE_ACQUIRE_TIMEOUT)
-            .connect_lazy_with(
-                options.application_name("ade").statement_cache_capacity(settings.statement_cache),
-            );
+        let options =
+            options.application_name("ade").statement_cache_capacity(settings.statement_cache);
+        let connections = Connections::new(options, max);
         Ok(Self { class, connections })
     }
 
@@ -99,7 +98,38 @@ impl Pool {
         self.connections.close().await;
     }
 
-    pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, Error> {
-        Ok(self.connections.acquire().await?)
+    /// The clock that all processes share.
+    pub async fn clock(&self) -> Result<Timestamp, Error> {
+        let mut connection = self.acquire().await?;
+        let query = query_scalar!(r#"SELECT clock_timestamp() AS "now!: Moment""#);
+        Ok(query.fetch_one(connection.get()?).await?.0)
+    }
+
+    /// Whether PostgreSQL answers at all.
+    pub async fn ping(&self) -> Result<(), Error> {
+        let mut connection = self.acquire().await?;
+        sqlx::query("SELECT 1").execute(connection.get()?).await?;
+        Ok(())
+    }
+
+    /// One that has just answered. Dead ones are few: as many as lie idle at most.
+    pub(crate) async fn acquire(&self) -> Result<Lent, Error> {
+        for _ in 0..self.idle_count() {
+            let mut connection = self.acquire_untried().await?;
+            if connection.get()?.ping().await.is_ok() {
+                return Ok(connection);
+            }
+            connection.discard();
+        }
+        self.acquire_untried().await
+    }
+
+    /// It may have died while it lay idle: whoever takes it tries again with the next.
+    pub(crate) async fn acquire_untried(&self) -> Result<Lent, Error> {
+        Ok(self.connections.lend().await?)
+    }
+
+    pub(crate) fn idle_count(&self) -> usize {
+        self.connections.idle_count()
     }
 }

@@ -2,32 +2,28 @@
 //! with tenant, timeouts and gate; it commits only what left an audit leaf; and however it ends,
 //! its connection goes back without a transaction on it.
 
+use std::time::Instant;
+
 use ade_core::actor::Actor;
-use ade_core::ids::TenantId;
-use ade_core::limits::{DATABASE_IDLE_TIMEOUT, DATABASE_LOCK_TIMEOUT, DATABASE_STATEMENT_TIMEOUT};
+use ade_core::ids::{TaskId, TenantId};
 use ade_core::time::Timestamp;
-use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::query::{Query, QueryAs};
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres};
+use sqlx::query::{Map, Query, QueryAs, QueryScalar};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Row as _};
+use uuid::Uuid;
 
+use crate::connection::Lent;
+use crate::diagnosis::Doubt;
 use crate::error::Error;
+use crate::moment::Moment;
+pub use crate::opening::{Gate, Opening, Row};
+use crate::opening::{KEY_ANSWER, TASK_ANSWER, opening};
 use crate::pool::Pool;
-
-/// The tenant's gate: whoever changes a freeze, a policy or a role closes it behind every permit
-/// that is on its way, and no permit passes while they write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gate {
-    /// Decides nothing that a freeze, a policy or a role could change.
-    Unasked,
-    Shared,
-    Exclusive,
-}
 
 #[derive(Debug)]
 pub struct Tx {
     /// Taken when the transaction has ended; whoever drops one that has not, rolls it back.
-    connection: Option<PoolConnection<Postgres>>,
+    connection: Option<Lent>,
     tenant: TenantId,
     actor: Actor,
     now: Timestamp,
@@ -35,6 +31,10 @@ pub struct Tx {
     leaves: usize,
     /// A guard did not hold: what was written around it must not be kept.
     has_conflict: bool,
+    /// The idempotency lock that was asked for first, and whether it was had.
+    key: Option<(i64, bool)>,
+    /// The task whose row is locked.
+    locked: Option<TaskId>,
 }
 
 impl Tx {
@@ -45,20 +45,71 @@ impl Tx {
         now: Timestamp,
         gate: Gate,
     ) -> Result<Self, Error> {
-        let connection = Some(pool.acquire().await?);
+        Self::begin_with(pool, tenant, actor, now, gate, Opening::default()).await
+    }
+
+    pub async fn begin_with(
+        pool: &Pool,
+        tenant: TenantId,
+        actor: Actor,
+        now: Timestamp,
+        gate: Gate,
+        first: Opening<'_>,
+    ) -> Result<Self, Error> {
+        let began = Instant::now();
+        let lock = first.key.map(|key| key.lock(tenant));
         let mut tx = Self {
-            connection,
+            connection: None,
             tenant,
             actor,
             now,
             has_written: false,
             leaves: 0,
             has_conflict: false,
+            key: None,
+            locked: None,
         };
-        // Nothing but numbers and a uuid goes into the text.
-        let opening = AssertSqlSafe(opening(tenant, gate));
-        sqlx::raw_sql(opening).execute(tx.connection()?).await?;
+        let answers = tx.open(pool, &opening(tenant, gate, lock, first.row)).await?;
+        let is_ours = answers.iter().find_map(|row| row.try_get::<bool, _>(KEY_ANSWER).ok());
+        let found = || answers.iter().find_map(|row| row.try_get::<Uuid, _>(TASK_ANSWER).ok());
+        tx.key = lock.map(|lock| (lock, is_ours.unwrap_or_default()));
+        tx.locked = match first.row {
+            Some(Row::Task(task)) => Some(task).filter(|_| is_ours != Some(false)),
+            Some(Row::TaskOf(_)) => found().map(TaskId::from_uuid),
+            None => None,
+        };
+        if tx.locked.is_some() {
+            // Whoever waited decides at the moment they got it: what they find was written before.
+            tx.now = now.plus(began.elapsed());
+        }
         Ok(tx)
+    }
+
+    /// A connection may have died while it lay idle; asking each of them first would be a round
+    /// trip for every transaction. Before the opening nothing has happened, so it is tried on the
+    /// next, down to one that is made anew.
+    async fn open(&mut self, pool: &Pool, opening: &str) -> Result<Vec<PgRow>, Error> {
+        let mut tries = pool.idle_count();
+        loop {
+            self.connection = Some(pool.acquire_untried().await?);
+            // Nothing but numbers and uuids is in the text.
+            let text = AssertSqlSafe(opening.to_owned());
+            let opened = sqlx::raw_sql(text).fetch_all(self.connection()?).await;
+            match opened.map_err(Error::from) {
+                Err(Error::Unavailable(_)) if tries > 0 => {
+                    if let Some(dead) = self.connection.take() {
+                        dead.discard();
+                    }
+                    tries -= 1;
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    /// The task that was locked when we began.
+    pub fn locked(&self) -> Option<TaskId> {
+        self.locked
     }
 
     pub fn tenant(&self) -> TenantId {
@@ -77,18 +128,20 @@ impl Tx {
     /// the COMMIT is for a transaction that has failed before: PostgreSQL would answer its
     /// COMMIT with a rollback and no error.
     pub async fn commit(mut self) -> Result<(), Error> {
-        if self.has_written && self.leaves == 0 {
-            self.end().await;
-            return Err(Error::Unaudited);
-        }
         if self.has_conflict {
             self.end().await;
             return Err(Error::Aborted);
         }
+        if self.has_written && self.leaves == 0 {
+            self.end().await;
+            return Err(Error::Unaudited);
+        }
         let ended = sqlx::raw_sql("SELECT 1; COMMIT").execute(self.connection()?).await;
         match ended {
             Ok(_) => {
-                drop(self.connection.take());
+                if let Some(connection) = self.connection.take() {
+                    connection.give_back();
+                }
                 Ok(())
             }
             Err(error) => {
@@ -104,7 +157,10 @@ impl Tx {
 
     pub async fn write(&mut self, query: Query<'_, Postgres, PgArguments>) -> Result<u64, Error> {
         self.has_written = true;
-        Ok(query.execute(self.connection()?).await?.rows_affected())
+        match query.execute(self.connection()?).await {
+            Ok(done) => Ok(done.rows_affected()),
+            Err(error) => Err(self.failed(error).await),
+        }
     }
 
     /// A guarded write: exactly one row, or the object is not what the decision was about.
@@ -116,8 +172,13 @@ impl Tx {
         if self.write(query).await? == 1 {
             return Ok(());
         }
+        Err(self.conflict(object))
+    }
+
+    /// The object is not what the decision was about: nothing of this may be committed.
+    pub(crate) fn conflict(&mut self, object: &(impl ToString + ?Sized)) -> Error {
         self.has_conflict = true;
-        Err(Error::Conflict { object: object.to_string() })
+        Error::Conflict { object: object.to_string() }
     }
 
     pub async fn read<T>(
@@ -127,7 +188,10 @@ impl Tx {
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        Ok(query.fetch_all(self.connection()?).await?)
+        match query.fetch_all(self.connection()?).await {
+            Ok(rows) => Ok(rows),
+            Err(error) => Err(self.failed(error).await),
+        }
     }
 
     /// A write that answers with rows, for example the ids it gave.
@@ -142,17 +206,106 @@ impl Tx {
         self.read(query).await
     }
 
+    /// Rows of a checked query.
+    pub(crate) async fn fetch<T, F>(
+        &mut self,
+        query: Map<'_, Postgres, F, PgArguments>,
+    ) -> Result<Vec<T>, Error>
+    where
+        F: FnMut(PgRow) -> Result<T, sqlx::Error> + Send,
+        T: Send + Unpin,
+    {
+        Ok(query.fetch_all(self.connection()?).await?)
+    }
+
+    /// The one row of a checked query that always has one.
+    pub(crate) async fn fetch_one<T, F>(
+        &mut self,
+        query: Map<'_, Postgres, F, PgArguments>,
+    ) -> Result<T, Error>
+    where
+        F: FnMut(PgRow) -> Result<T, sqlx::Error> + Send,
+        T: Send + Unpin,
+    {
+        Ok(query.fetch_one(self.connection()?).await?)
+    }
+
+    /// The one value of a checked query that always has one.
+    pub(crate) async fn fetch_value<T>(
+        &mut self,
+        query: QueryScalar<'_, Postgres, T, PgArguments>,
+    ) -> Result<T, Error>
+    where
+        (T,): for<'r> FromRow<'r, PgRow>,
+        T: Send + Unpin,
+    {
+        Ok(query.fetch_one(self.connection()?).await?)
+    }
+
+    /// For rows that are no part of the record: hints for workers, answers kept for retries. They
+    /// may come and go without a leaf.
+    pub(crate) async fn write_beside(
+        &mut self,
+        query: Query<'_, Postgres, PgArguments>,
+    ) -> Result<u64, Error> {
+        Ok(query.execute(self.connection()?).await?.rows_affected())
+    }
+
+    /// How far a replica has come; the present on the record itself. One that has replayed
+    /// nothing since its start has at least come to its last restart point.
+    pub async fn replayed_until(&mut self) -> Result<Timestamp, Error> {
+        let query = sqlx::query_scalar::<_, Moment>(
+            "SELECT CASE WHEN pg_is_in_recovery()
+                         THEN coalesce(pg_last_xact_replay_timestamp(),
+                                       (SELECT checkpoint_time FROM pg_control_checkpoint()))
+                         ELSE now() END",
+        );
+        Ok(self.fetch_value(query).await?.0)
+    }
+
+    /// Whether the idempotency lock is ours; `None` if it was not asked for when we began.
+    pub(crate) fn has_key(&self, lock: i64) -> Option<bool> {
+        self.key.filter(|(known, _)| *known == lock).map(|(_, is_ours)| is_ours)
+    }
+
+    /// Locks the task's row, unless that was done when we began.
+    pub(crate) async fn lock(&mut self, id: TaskId) -> Result<(), Error> {
+        if self.locked != Some(id) {
+            let query = sqlx::query("SELECT lock_task($1)").bind(id.uuid());
+            query.execute(self.connection()?).await?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn count_leaves(&mut self, leaves: usize) {
         self.leaves += leaves;
     }
 
     fn connection(&mut self) -> Result<&mut PgConnection, Error> {
-        self.connection.as_deref_mut().ok_or(Error::Aborted)
+        Ok(self.connection.as_mut().ok_or(Error::Aborted)?.get()?)
+    }
+
+    /// Says whether it was the audit that refused a write. To find out it ends the transaction,
+    /// which has failed anyway and takes nothing more.
+    async fn failed(&mut self, error: sqlx::Error) -> Error {
+        let doubt = Doubt::of(&error).filter(|_| self.has_written);
+        let Some(doubt) = doubt else { return error.into() };
+        let Some(connection) = self.connection.take() else { return error.into() };
+        let Some(mut connection) = roll_back(connection).await else { return error.into() };
+        let code = error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code)
+            .unwrap_or_default();
+        let Ok(open) = connection.get() else { return error.into() };
+        match doubt.is_about_audit(open).await {
+            Ok(true) => Error::AuditUnavailable { code: code.into_owned() },
+            Ok(false) | Err(_) => error.into(),
+        }
     }
 
     async fn end(&mut self) {
         if let Some(connection) = self.connection.take() {
-            roll_back(connection).await;
+            end_in_order(connection).await;
         }
     }
 }
@@ -161,41 +314,30 @@ impl Drop for Tx {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn(roll_back(connection))),
+            Ok(runtime) => drop(runtime.spawn(end_in_order(connection))),
             // Nobody is left to ask: PostgreSQL rolls back when the socket closes.
-            Err(_) => drop(connection.detach()),
+            Err(_) => connection.discard(),
         }
     }
 }
 
-/// A connection that cannot even roll back is not given to anybody else.
-async fn roll_back(mut connection: PoolConnection<Postgres>) {
-    if sqlx::raw_sql("ROLLBACK").execute(&mut *connection).await.is_err() {
-        connection.close_on_drop();
+async fn end_in_order(connection: Lent) {
+    if let Some(connection) = roll_back(connection).await {
+        connection.give_back();
     }
 }
 
-fn opening(tenant: TenantId, gate: Gate) -> String {
-    let tenant = tenant.uuid();
-    let [lock, statement, idle] =
-        [DATABASE_LOCK_TIMEOUT, DATABASE_STATEMENT_TIMEOUT, DATABASE_IDLE_TIMEOUT]
-            .map(|timeout| timeout.as_millis());
-    let gate = match gate {
-        Gate::Unasked => String::new(),
-        Gate::Shared => gate_lock("pg_advisory_xact_lock_shared", tenant),
-        Gate::Exclusive => gate_lock("pg_advisory_xact_lock", tenant),
+/// A connection that cannot even roll back is not given to anybody else.
+async fn roll_back(mut connection: Lent) -> Option<Lent> {
+    let ended = match connection.get() {
+        Ok(open) => sqlx::raw_sql("ROLLBACK").execute(open).await.map(drop),
+        Err(error) => Err(error),
     };
-    format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; \
-         SET LOCAL ade.tenant = '{tenant}'; \
-         SET LOCAL lock_timeout = {lock}; \
-         SET LOCAL statement_timeout = {statement}; \
-         SET LOCAL idle_in_transaction_session_timeout = {idle}{gate}"
-    )
-}
-
-fn gate_lock(function: &str, tenant: uuid::Uuid) -> String {
-    format!("; SELECT {function}(hashtextextended('gate {tenant}', 0))")
+    if ended.is_err() {
+        connection.discard();
+        return None;
+    }
+    Some(connection)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ async fn left_on(pool: &Pool) -> (i32, String, String, i64) {
                 (SELECT count(*) FROM pg_locks
                   WHERE locktype = 'advisory' AND pid = pg_backend_pid())",
     )
-    .fetch_one(&mut *connection)
+    .fetch_one(connection.get().unwrap())
     .await
     .unwrap()
 }

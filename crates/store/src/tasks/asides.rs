@@ -1,150 +1,188 @@
-//! What a decision leaves beside the task: break-glass requests, executions, comments, reviews
-//! that are owed, and what is only told.
+//! The difference between a task as it was and as the decision leaves it, row by row; and what a
+//! decision leaves beside it: comments, reviews that are owed, and what is only told.
 
+use ade_core::actor::Actor;
 use ade_core::ids::UserId;
 use ade_core::task::{BreakGlass, Decision, Execution, Remains, Task, Write};
 use serde_json::{Value, json};
 
-use super::rows::{integer, text};
+use super::Body;
+use super::parts::{self, Parts};
+use super::rows::{integer, text, word};
+use super::write::{Batch, uuids};
 use crate::error::Error;
 use crate::moment::Moment;
-use crate::tx::Tx;
 
-pub(super) async fn break_glass(tx: &mut Tx, task: &Task, next: &Task) -> Result<(), Error> {
-    let (before, after) = (task.break_glass.as_ref(), next.break_glass.as_ref());
+/// What `Task::after` changed in the tables around the task's row.
+pub(super) fn difference(
+    batch: &mut Batch,
+    task: &Task,
+    next: &Task,
+    decision: &Decision,
+    body: Option<&Body>,
+) -> Result<(), Error> {
+    if next.revision != task.revision {
+        let body = body.ok_or_else(|| Error::Unstorable {
+            value: format!("revision {} of {}", next.revision, next.id),
+            why: "its body was not given".to_owned(),
+        })?;
+        let editor = decision.writes.iter().find_map(|write| match write {
+            Write::Revise { editor, .. } => *editor,
+            _ => None,
+        });
+        batch.revise(next, editor, body)?;
+    }
+    let parts = &mut batch.parts;
+    if next.pins != task.pins {
+        pins(parts, next)?;
+    }
+    approvals(parts, task, next)?;
+    votes(parts, task, next)?;
+    if next.break_glass != task.break_glass {
+        break_glass(parts, task, next)?;
+    }
+    if next.execution != task.execution {
+        execution(parts, task, next)?;
+    }
+    Ok(())
+}
+
+fn pins(parts: &mut Parts, next: &Task) -> Result<(), Error> {
+    let id = next.id.uuid();
+    parts.pinned.push(parts::Id { id });
+    for (nth, pin) in (1..).zip(&next.pins) {
+        let version = integer("version", pin.version)?;
+        parts.pins.push(parts::Pin { id, policy: pin.id.uuid(), version, nth });
+    }
+    Ok(())
+}
+
+fn approvals(parts: &mut Parts, task: &Task, next: &Task) -> Result<(), Error> {
+    let changed = next.approvals.iter().filter(|approval| !task.approvals.contains(approval));
+    for approval in changed {
+        parts.asked.push(parts::Ask {
+            id: next.id.uuid(),
+            revision: integer("revision", approval.revision)?,
+            reviewer: approval.reviewer.uuid(),
+            status: word(&approval.status)?,
+            places: text(&approval.places)?,
+            requested_at: Moment(approval.requested_at),
+            due_at: Moment(approval.due_at),
+            risk: i32::from(next.content.subject.risk.points()),
+        });
+    }
+    Ok(())
+}
+
+fn votes(parts: &mut Parts, task: &Task, next: &Task) -> Result<(), Error> {
+    let id = next.id.uuid();
+    for vote in next.votes.iter().skip(task.votes.len()) {
+        let carried_from = vote.carried_from.map(|from| integer("carried_from", from));
+        parts.votes.push(parts::Vote {
+            id,
+            voter: vote.voter.uuid(),
+            answer: word(&vote.answer)?,
+            revision: integer("revision", vote.revision)?,
+            digest: vote.digest.bytes().to_vec(),
+            round: integer("round", vote.round)?,
+            places: uuids(&vote.places),
+            reason: vote.reason.clone(),
+            at: Moment(vote.at),
+            effectual: vote.effectual,
+            carried_from: carried_from.transpose()?,
+        });
+    }
+    for (nth, (before, after)) in (0..).zip(task.votes.iter().zip(&next.votes)) {
+        if after.withdrawn && !before.withdrawn {
+            parts.withdrawals.push(parts::Withdrawal { id, nth });
+        }
+    }
+    Ok(())
+}
+
+fn break_glass(parts: &mut Parts, task: &Task, next: &Task) -> Result<(), Error> {
+    let id = next.id.uuid();
+    let before = task.break_glass.as_ref();
     let is_same_request = |glass: &BreakGlass| {
         before.is_some_and(|before| {
             BreakGlass { confirmed: None, ..before.clone() }
                 == BreakGlass { confirmed: None, ..glass.clone() }
         })
     };
-    match after {
-        Some(glass) if is_same_request(glass) => confirm(tx, next, glass).await,
-        Some(glass) => {
-            drop_live(tx, task).await?;
-            ask(tx, next, glass).await
+    let Some(glass) = &next.break_glass else {
+        parts.dropped.push(parts::Id { id });
+        return Ok(());
+    };
+    if is_same_request(glass) {
+        if let Some(confirmed) = glass.confirmed {
+            parts.confirmations.push(parts::Confirm {
+                id,
+                confirmed_by: confirmed.by.uuid(),
+                valid_until: Moment(confirmed.until),
+            });
         }
-        None => drop_live(tx, task).await,
+        return Ok(());
     }
-}
-
-async fn drop_live(tx: &mut Tx, task: &Task) -> Result<(), Error> {
-    let query = sqlx::query(
-        "UPDATE override SET dropped_at = $3
-          WHERE tenant_id = $1 AND task_id = $2 AND dropped_at IS NULL",
-    )
-    .bind(tx.tenant().uuid())
-    .bind(task.id.uuid())
-    .bind(Moment(tx.now()));
-    tx.write(query).await?;
+    parts.dropped.push(parts::Id { id });
+    parts.overrides.push(parts::Override {
+        id,
+        revision: integer("revision", glass.revision)?,
+        digest: glass.digest.bytes().to_vec(),
+        asked_by: glass.asked_by.uuid(),
+        ticket: glass.ticket.clone(),
+        reason: glass.reason.clone(),
+        confirm_before: Moment(glass.confirm_before),
+    });
     Ok(())
 }
 
-async fn ask(tx: &mut Tx, task: &Task, glass: &BreakGlass) -> Result<(), Error> {
-    let query = sqlx::query(
-        "INSERT INTO override (tenant_id, task_id, revision, digest, asked_by, ticket, reason,
-             asked_at, confirm_before)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-    )
-    .bind(tx.tenant().uuid())
-    .bind(task.id.uuid())
-    .bind(integer::<i32, _>("revision", glass.revision)?)
-    .bind(glass.digest.bytes().to_vec())
-    .bind(glass.asked_by.uuid())
-    .bind(&glass.ticket)
-    .bind(&glass.reason)
-    .bind(Moment(tx.now()))
-    .bind(Moment(glass.confirm_before));
-    tx.write(query).await?;
-    Ok(())
-}
-
-async fn confirm(tx: &mut Tx, task: &Task, glass: &BreakGlass) -> Result<(), Error> {
-    let query = sqlx::query(
-        "UPDATE override SET confirmed_by = $3, valid_until = $4
-          WHERE tenant_id = $1 AND task_id = $2 AND dropped_at IS NULL
-            AND confirmed_by IS NULL",
-    )
-    .bind(tx.tenant().uuid())
-    .bind(task.id.uuid())
-    .bind(glass.confirmed.map(|confirmed| confirmed.by.uuid()))
-    .bind(glass.confirmed.map(|confirmed| Moment(confirmed.until)));
-    tx.write_one(&task.id, query).await
-}
-
-pub(super) async fn execution(tx: &mut Tx, task: &Task, next: &Task) -> Result<(), Error> {
+fn execution(parts: &mut Parts, task: &Task, next: &Task) -> Result<(), Error> {
+    let id = next.id.uuid();
     let is_same_hold = |execution: &Execution| {
         task.execution.as_ref().is_some_and(|old| old.hold == execution.hold)
     };
     match &next.execution {
-        Some(execution) if is_same_hold(execution) => mark(tx, next, execution).await,
-        Some(execution) => start(tx, next, execution).await,
-        None => {
-            let query = sqlx::query(
-                "UPDATE execution SET ended_at = $3
-                  WHERE tenant_id = $1 AND task_id = $2 AND ended_at IS NULL",
-            )
-            .bind(tx.tenant().uuid())
-            .bind(task.id.uuid())
-            .bind(Moment(tx.now()));
-            tx.write_one(&task.id, query).await
-        }
+        None => parts.ends.push(parts::Id { id }),
+        Some(execution) if is_same_hold(execution) => parts.marks.push(parts::Mark {
+            id,
+            lease: execution.hold.lease.uuid(),
+            begun_at: execution.begun_at.map(Moment),
+            abort_requested: execution.abort_requested,
+        }),
+        Some(execution) => parts.starts.push(parts::Start {
+            id,
+            revision: integer("revision", next.revision)?,
+            holder: text(&execution.holder)?,
+            lease: execution.hold.lease.uuid(),
+            token: integer("token", execution.hold.token)?,
+            started_at: Moment(execution.started_at),
+            begun_at: execution.begun_at.map(Moment),
+            abort_requested: execution.abort_requested,
+        }),
     }
-}
-
-async fn start(tx: &mut Tx, task: &Task, execution: &Execution) -> Result<(), Error> {
-    let query = sqlx::query(
-        "INSERT INTO execution (tenant_id, task_id, revision, holder, lease_id, token,
-             started_at, begun_at, abort_requested)
-         VALUES ($1, $2, $3, $4::json, $5, $6, $7, $8, $9)",
-    )
-    .bind(tx.tenant().uuid())
-    .bind(task.id.uuid())
-    .bind(integer::<i32, _>("revision", task.revision)?)
-    .bind(text(&execution.holder)?)
-    .bind(execution.hold.lease.uuid())
-    .bind(integer::<i64, _>("token", execution.hold.token)?)
-    .bind(Moment(execution.started_at))
-    .bind(execution.begun_at.map(Moment))
-    .bind(execution.abort_requested);
-    tx.write(query).await?;
     Ok(())
 }
 
-async fn mark(tx: &mut Tx, task: &Task, execution: &Execution) -> Result<(), Error> {
-    let query = sqlx::query(
-        "UPDATE execution SET begun_at = $3, abort_requested = $4
-          WHERE tenant_id = $1 AND task_id = $2 AND lease_id = $5 AND ended_at IS NULL",
-    )
-    .bind(tx.tenant().uuid())
-    .bind(task.id.uuid())
-    .bind(execution.begun_at.map(Moment))
-    .bind(execution.abort_requested)
-    .bind(execution.hold.lease.uuid());
-    tx.write_one(&task.id, query).await
-}
-
 /// Rows of writes that leave no trace on the task itself.
-pub(super) async fn kept_beside(
-    tx: &mut Tx,
+pub(super) fn kept_beside(
+    parts: &mut Parts,
     task: &Task,
     decision: &Decision,
+    actor: &Actor,
 ) -> Result<(), Error> {
+    let id = task.id.uuid();
     for write in &decision.writes {
         match write {
-            Write::Comment { text } => comment(tx, task, text).await?,
-            Write::OpenAfterReview { due_at } => {
-                let query = sqlx::query(
-                    "INSERT INTO after_review (tenant_id, task_id, opened_at, due_at)
-                     VALUES ($1, $2, $3, $4)",
-                )
-                .bind(tx.tenant().uuid())
-                .bind(task.id.uuid())
-                .bind(Moment(tx.now()))
-                .bind(Moment(*due_at));
-                tx.write(query).await?;
+            Write::Comment { text: body } => {
+                let (actor, body) = (text(actor)?, body.clone());
+                parts.comments.push(parts::Comment { id, actor, body });
             }
-            Write::LateReport { remains } => late_report(tx, task, *remains).await?,
+            Write::OpenAfterReview { due_at } => {
+                parts.reviews.push(parts::Review { id, due_at: Moment(*due_at) });
+            }
+            Write::LateReport { remains } => {
+                parts.reports.push(parts::LateReport { id, said: said(*remains) });
+            }
             // Part of the task, or of what is told.
             Write::Revise { .. }
             | Write::CarryVotes(_)
@@ -176,35 +214,13 @@ pub(super) async fn kept_beside(
     Ok(())
 }
 
-async fn comment(tx: &mut Tx, task: &Task, body: &str) -> Result<(), Error> {
-    let query = sqlx::query(
-        "INSERT INTO comment (tenant_id, task_id, actor, body, at)
-         VALUES ($1, $2, $3::json, $4, $5)",
-    )
-    .bind(tx.tenant().uuid())
-    .bind(task.id.uuid())
-    .bind(text(tx.actor())?)
-    .bind(body.to_owned())
-    .bind(Moment(tx.now()));
-    tx.write(query).await?;
-    Ok(())
-}
-
-async fn late_report(tx: &mut Tx, task: &Task, remains: Option<Remains>) -> Result<(), Error> {
-    let said = match remains {
+fn said(remains: Option<Remains>) -> &'static str {
+    match remains {
         None => "finished",
         Some(Remains::Nothing) => "nothing",
         Some(Remains::RolledBack) => "rolled_back",
         Some(Remains::Changed) => "changed",
-    };
-    let query = sqlx::query(
-        "UPDATE execution SET late_report = $3
-          WHERE tenant_id = $1 AND task_id = $2 AND ended_at IS NULL",
-    )
-    .bind(tx.tenant().uuid())
-    .bind(task.id.uuid())
-    .bind(said);
-    tx.write_one(&task.id, query).await
+    }
 }
 
 /// What subscribers must hear besides the state: who is to be notified, and which groups nobody

@@ -1,80 +1,331 @@
-//! A task as `decide` takes it, with its row locked until the transaction ends: whoever decides
-//! on it next waits and then sees what was decided.
+//! A task as `decide` takes it, with everything around it, in one statement. Whoever decides has
+//! locked its row in an earlier one: then nothing read here is older than the lock, and whoever
+//! decides next waits and sees what was decided.
 
+use std::sync::LazyLock;
+
+use ade_core::change::Digest;
 use ade_core::ids::TaskId;
 use ade_core::task::Task;
-use sqlx::FromRow;
-use sqlx::postgres::{PgArguments, PgRow, Postgres};
-use sqlx::query::QueryAs;
+use ade_core::time::Timestamp;
+use sqlx::postgres::{PgHasArrayType, PgRow, Postgres};
+use sqlx::{Decode, FromRow, Row, Type};
+use uuid::Uuid;
 
-use super::rows::{ApprovalRow, ExecutionRow, OverrideRow, PinRow, TaskRow, VoteRow};
-use crate::error::{Error, RowError};
+use super::Heading;
+use super::rows::{
+    ApprovalRow, ExecutionRow, OverrideRow, PinRow, Source, TaskRow, VoteRow, gather_all,
+};
+use crate::error::Error;
+use crate::idempotency::{self, Claim, Key};
+use crate::moment::Moment;
 use crate::tx::Tx;
 
-const TASK: &str = "
+/// What a decision is made of, as far as the store knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gathered {
+    pub task: Option<Task>,
+    /// `Fresh` if no key was given.
+    pub claim: Claim,
+    /// What people see of the task and no rule asks about.
+    pub label: Option<Label>,
+    /// The version of the tenant's rulebook.
+    pub rulebook: i64,
+}
+
+/// How the task is called, and since when it exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    pub number: i64,
+    pub heading: Heading,
+    pub created_at: Timestamp,
+}
+
+// One row in any case. Lists come as one array per column: binary, and typed by their columns.
+const EVERYTHING: &str = "
     SELECT t.id, t.state, t.since, t.version, t.revision, t.author_id, t.agent_id,
            t.submitter_id, t.editors, t.round, t.review_opened_at, t.escalated_to_us, t.basis,
-           t.attempts, r.digest, r.shape, r.task_type, r.risk, r.level, r.origin, r.author_kind,
-           r.author_roles,
+           t.attempts, t.number, t.title, t.priority, t.team, t.ticket AS task_ticket,
+           t.resubmits, t.created_at, r.digest, r.shape, r.task_type, r.risk, r.level, r.origin,
+           r.author_kind, r.author_roles,
            array(SELECT n.resource FROM task_resource n
-                  WHERE (n.tenant_id, n.task_id, n.revision) = (t.tenant_id, t.id, t.revision))
+                  WHERE (n.tenant_id, n.task_id, n.revision) = ($1, t.id, t.revision))
                AS resources,
            array(SELECT n.tag FROM task_tag n
-                  WHERE (n.tenant_id, n.task_id, n.revision) = (t.tenant_id, t.id, t.revision))
-               AS tags
-      FROM task t
-      JOIN task_revision r
-        ON (r.tenant_id, r.task_id, r.revision) = (t.tenant_id, t.id, t.revision)
-     WHERE t.tenant_id = $1 AND t.id = $2
-       FOR NO KEY UPDATE OF t";
-const PINS: &str = "
-    SELECT task_id, policy_id, version FROM task_policy_pin
-     WHERE tenant_id = $1 AND task_id = $2 ORDER BY place";
-const APPROVALS: &str = "
-    SELECT task_id, revision, reviewer_id, status, places, requested_at, due_at FROM approval
-     WHERE tenant_id = $1 AND task_id = $2 ORDER BY seq";
-const VOTES: &str = "
-    SELECT v.task_id, v.voter_id, v.answer, v.revision, v.digest, v.round, v.places, v.reason,
-           v.at, v.effectual, v.carried_from,
-           EXISTS (SELECT FROM vote_withdrawal w
-                    WHERE (w.tenant_id, w.task_id, w.vote_seq) = (v.tenant_id, v.task_id, v.seq))
-               AS withdrawn
-      FROM vote v
-     WHERE v.tenant_id = $1 AND v.task_id = $2 ORDER BY v.seq";
-const OVERRIDE: &str = "
-    SELECT task_id, revision, digest, asked_by, ticket, reason, confirm_before, confirmed_by,
-           valid_until
-      FROM override WHERE tenant_id = $1 AND task_id = $2 AND dropped_at IS NULL";
-const EXECUTION: &str = "
-    SELECT task_id, holder, lease_id, token, started_at, begun_at, abort_requested
-      FROM execution WHERE tenant_id = $1 AND task_id = $2 AND ended_at IS NULL";
+                  WHERE (n.tenant_id, n.task_id, n.revision) = ($1, t.id, t.revision)) AS tags,
+           pin.*, asked.*, vote.*,
+           o.revision AS override_revision, o.digest AS override_digest, o.asked_by, o.ticket,
+           o.reason, o.confirm_before, o.confirmed_by, o.valid_until,
+           e.holder, e.lease_id, e.token, e.started_at, e.begun_at, e.abort_requested,
+           {answer},
+           coalesce((SELECT b.version FROM rulebook b WHERE b.tenant_id = $1), 0) AS rulebook
+      FROM (VALUES (1)) AS one
+      LEFT JOIN task t ON t.tenant_id = $1 AND t.id = $2
+      LEFT JOIN task_revision r
+        ON r.tenant_id = $1 AND r.task_id = t.id AND r.revision = t.revision
+      LEFT JOIN override o ON o.tenant_id = $1 AND o.task_id = t.id AND o.dropped_at IS NULL
+      LEFT JOIN execution e ON e.tenant_id = $1 AND e.task_id = t.id AND e.ended_at IS NULL
+      {kept}
+     CROSS JOIN LATERAL (
+        SELECT array_agg(p.policy_id) AS pin_policies, array_agg(p.version) AS pin_versions
+          FROM (SELECT policy_id, version FROM task_policy_pin
+                 WHERE tenant_id = $1 AND task_id = t.id ORDER BY place) AS p) AS pin
+     CROSS JOIN LATERAL (
+        SELECT array_agg(a.revision) AS asked_revisions,
+               array_agg(a.reviewer_id) AS asked_reviewers,
+               array_agg(a.status) AS asked_statuses, array_agg(a.places::text) AS asked_places,
+               array_agg(a.requested_at) AS asked_at, array_agg(a.due_at) AS asked_due
+          FROM (SELECT * FROM approval
+                 WHERE tenant_id = $1 AND task_id = t.id ORDER BY seq) AS a) AS asked
+     CROSS JOIN LATERAL (
+        SELECT array_agg(v.voter_id) AS vote_voters, array_agg(v.answer) AS vote_answers,
+               array_agg(v.revision) AS vote_revisions, array_agg(v.digest) AS vote_digests,
+               array_agg(v.round) AS vote_rounds,
+               array_agg(array_to_string(v.places, ',')) AS vote_places,
+               array_agg(v.reason) AS vote_reasons, array_agg(v.at) AS vote_at,
+               array_agg(v.effectual) AS vote_effectual,
+               array_agg(v.carried_from) AS vote_carried, array_agg(v.withdrawn) AS vote_withdrawn
+          FROM (SELECT v.*, w.vote_seq IS NOT NULL AS withdrawn
+                  FROM vote v
+                  LEFT JOIN vote_withdrawal w
+                    ON (w.tenant_id, w.task_id, w.vote_seq) = (v.tenant_id, v.task_id, v.seq)
+                 WHERE v.tenant_id = $1 AND v.task_id = t.id ORDER BY v.seq) AS v) AS vote";
 
+const ANSWER: &str = "kept.body_hash, kept.status AS kept_status, kept.answer AS kept_answer";
+const KEPT: &str = "LEFT JOIN idempotency kept
+        ON kept.tenant_id = $1 AND kept.principal = $3 AND kept.route = $4 AND kept.key = $5
+           AND kept.expires_at > $6";
+const NO_ANSWER: &str =
+    "NULL::bytea AS body_hash, NULL::int2 AS kept_status, NULL::text AS kept_answer";
+
+static WITH_KEY: LazyLock<String> =
+    LazyLock::new(|| EVERYTHING.replace("{answer}", ANSWER).replace("{kept}", KEPT));
+/// Whoever gave no key pays for no look at what was answered before.
+static WITHOUT_KEY: LazyLock<String> =
+    LazyLock::new(|| EVERYTHING.replace("{answer}", NO_ANSWER).replace("{kept}", ""));
+
+/// Locked until the transaction ends.
 pub async fn load(tx: &mut Tx, id: TaskId) -> Result<Option<Task>, Error> {
-    let Some(row) = of::<TaskRow>(tx, TASK, id).await?.pop() else {
-        return Ok(None);
+    Ok(gather(tx, id, None).await?.task)
+}
+
+/// As it is now, for those who only look.
+pub async fn peek(tx: &mut Tx, id: TaskId) -> Result<Option<Task>, Error> {
+    Ok(read(tx, id, None).await?.task)
+}
+
+/// Everything a decision needs. A transaction that began with the task and the key has nothing
+/// left to lock, and this is one round trip.
+pub async fn gather(
+    tx: &mut Tx,
+    id: TaskId,
+    key: Option<(&Key, &Digest)>,
+) -> Result<Gathered, Error> {
+    if let Some((key, _)) = key
+        && !idempotency::take(tx, key).await?
+    {
+        return Ok(Gathered { task: None, label: None, claim: Claim::InFlight, rulebook: 0 });
+    }
+    tx.lock(id).await?;
+    read(tx, id, key).await
+}
+
+async fn read(tx: &mut Tx, id: TaskId, key: Option<(&Key, &Digest)>) -> Result<Gathered, Error> {
+    let sql: &'static LazyLock<String> = if key.is_some() { &WITH_KEY } else { &WITHOUT_KEY };
+    let mut query =
+        sqlx::query_as::<_, Everything>(sql.as_str()).bind(tx.tenant().uuid()).bind(id.uuid());
+    if let Some((key, _)) = key {
+        query = query.bind(&key.principal).bind(&key.route).bind(&key.key).bind(Moment(tx.now()));
+    }
+    let Some(found) = tx.read(query).await?.pop() else {
+        return Ok(Gathered { task: None, label: None, claim: Claim::Fresh, rulebook: 0 });
     };
-    let mut task = Task::try_from(row)?;
-    task.pins = all::<PinRow, _>(tx, PINS, id).await?;
-    task.approvals = all::<ApprovalRow, _>(tx, APPROVALS, id).await?;
-    task.votes = all::<VoteRow, _>(tx, VOTES, id).await?;
-    task.break_glass = all::<OverrideRow, _>(tx, OVERRIDE, id).await?.pop();
-    task.execution = all::<ExecutionRow, _>(tx, EXECUTION, id).await?.pop();
-    Ok(Some(task))
+    let claim = key.map_or(Claim::Fresh, |(_, body)| idempotency::claim_of(found.kept, body));
+    let task = found.task.map(|row| {
+        let mut task = Task::try_from(row)?;
+        task.pins = gather_all(found.pins)?;
+        task.approvals = gather_all(found.approvals)?;
+        task.votes = gather_all(found.votes)?;
+        task.break_glass = found.break_glass.map(TryInto::try_into).transpose()?;
+        task.execution = found.execution.map(TryInto::try_into).transpose()?;
+        Ok::<Task, Error>(task)
+    });
+    if let Some(missing) = found.without_revision {
+        let of = Source { table: "task", task: missing };
+        return Err(of.wrong("revision", "there is no such revision").into());
+    }
+    let rulebook = found.rulebook;
+    Ok(Gathered { task: task.transpose()?, label: found.label, claim, rulebook })
 }
 
-async fn of<R>(tx: &mut Tx, sql: &'static str, id: TaskId) -> Result<Vec<R>, Error>
-where
-    R: for<'r> FromRow<'r, PgRow> + Send + Unpin,
-{
-    let query: QueryAs<'_, Postgres, R, PgArguments> = sqlx::query_as(sql);
-    tx.read(query.bind(tx.tenant().uuid()).bind(id.uuid())).await
+struct Everything {
+    task: Option<TaskRow>,
+    label: Option<Label>,
+    without_revision: Option<Uuid>,
+    pins: Vec<PinRow>,
+    approvals: Vec<ApprovalRow>,
+    votes: Vec<VoteRow>,
+    break_glass: Option<OverrideRow>,
+    execution: Option<ExecutionRow>,
+    kept: Option<(Vec<u8>, i16, String)>,
+    rulebook: i64,
 }
 
-async fn all<R, T>(tx: &mut Tx, sql: &'static str, id: TaskId) -> Result<Vec<T>, Error>
-where
-    R: for<'r> FromRow<'r, PgRow> + Send + Unpin,
-    T: TryFrom<R, Error = RowError>,
-{
-    let rows = of::<R>(tx, sql, id).await?;
-    Ok(rows.into_iter().map(T::try_from).collect::<Result<Vec<T>, RowError>>()?)
+impl FromRow<'_, PgRow> for Everything {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        let kept = match row.try_get::<Option<Vec<u8>>, _>("body_hash")? {
+            Some(hash) => Some((hash, row.try_get("kept_status")?, row.try_get("kept_answer")?)),
+            None => None,
+        };
+        let mut all = Self {
+            task: None,
+            label: None,
+            without_revision: None,
+            pins: Vec::new(),
+            approvals: Vec::new(),
+            votes: Vec::new(),
+            break_glass: None,
+            execution: None,
+            kept,
+            rulebook: row.try_get("rulebook")?,
+        };
+        let Some(id) = row.try_get::<Option<Uuid>, _>("id")? else { return Ok(all) };
+        if row.try_get::<Option<Vec<u8>>, _>("digest")?.is_none() {
+            all.without_revision = Some(id);
+            return Ok(all);
+        }
+        all.task = Some(TaskRow::from_row(row)?);
+        all.label = Some(label(row)?);
+        all.pins = pins(row, id)?;
+        all.approvals = approvals(row, id)?;
+        all.votes = votes(row, id)?;
+        if row.try_get::<Option<Uuid>, _>("asked_by")?.is_some() {
+            all.break_glass = Some(break_glass(row, id)?);
+        }
+        if row.try_get::<Option<Uuid>, _>("lease_id")?.is_some() {
+            all.execution = Some(execution(row, id)?);
+        }
+        Ok(all)
+    }
+}
+
+fn label(row: &PgRow) -> Result<Label, sqlx::Error> {
+    // The column is checked to be a score.
+    let priority = u8::try_from(row.try_get::<i16, _>("priority")?).unwrap_or(u8::MAX);
+    Ok(Label {
+        number: row.try_get("number")?,
+        heading: Heading {
+            title: row.try_get("title")?,
+            priority,
+            team: row.try_get("team")?,
+            ticket: row.try_get("task_ticket")?,
+            resubmits: row.try_get::<Option<Uuid>, _>("resubmits")?.map(TaskId::from_uuid),
+        },
+        created_at: row.try_get::<Moment, _>("created_at")?.0,
+    })
+}
+
+/// The values of one column of a list; none is an empty list.
+struct Values<T>(std::vec::IntoIter<T>);
+
+impl<T> Values<T> {
+    fn of(row: &PgRow, name: &str) -> Result<Self, sqlx::Error>
+    where
+        T: for<'v> Decode<'v, Postgres> + Type<Postgres> + PgHasArrayType,
+    {
+        let values: Option<Vec<T>> = row.try_get(name)?;
+        Ok(Self(values.unwrap_or_default().into_iter()))
+    }
+
+    /// All columns of a list are of one length: they are aggregates over the same rows.
+    fn next(&mut self) -> Result<T, sqlx::Error> {
+        self.0.next().ok_or(sqlx::Error::RowNotFound)
+    }
+}
+
+fn pins(row: &PgRow, task_id: Uuid) -> Result<Vec<PinRow>, sqlx::Error> {
+    let policies = Values::<Uuid>::of(row, "pin_policies")?;
+    let mut versions = Values::<i32>::of(row, "pin_versions")?;
+    policies
+        .0
+        .map(|policy_id| Ok(PinRow { task_id, policy_id, version: versions.next()? }))
+        .collect()
+}
+
+fn approvals(row: &PgRow, task_id: Uuid) -> Result<Vec<ApprovalRow>, sqlx::Error> {
+    let reviewers = Values::<Uuid>::of(row, "asked_reviewers")?;
+    let mut revisions = Values::<i32>::of(row, "asked_revisions")?;
+    let mut statuses = Values::<String>::of(row, "asked_statuses")?;
+    let mut places = Values::<String>::of(row, "asked_places")?;
+    let mut requested = Values::<Moment>::of(row, "asked_at")?;
+    let mut due = Values::<Moment>::of(row, "asked_due")?;
+    let rows = reviewers.0.map(|reviewer_id| {
+        Ok(ApprovalRow {
+            task_id,
+            revision: revisions.next()?,
+            reviewer_id,
+            status: statuses.next()?,
+            places: places.next()?,
+            requested_at: requested.next()?,
+            due_at: due.next()?,
+        })
+    });
+    rows.collect()
+}
+
+fn votes(row: &PgRow, task_id: Uuid) -> Result<Vec<VoteRow>, sqlx::Error> {
+    let voters = Values::<Uuid>::of(row, "vote_voters")?;
+    let mut answers = Values::<String>::of(row, "vote_answers")?;
+    let mut revisions = Values::<i32>::of(row, "vote_revisions")?;
+    let mut digests = Values::<Vec<u8>>::of(row, "vote_digests")?;
+    let mut rounds = Values::<i32>::of(row, "vote_rounds")?;
+    let mut places = Values::<String>::of(row, "vote_places")?;
+    let mut reasons = Values::<Option<String>>::of(row, "vote_reasons")?;
+    let mut moments = Values::<Moment>::of(row, "vote_at")?;
+    let mut effectual = Values::<bool>::of(row, "vote_effectual")?;
+    let mut carried = Values::<Option<i32>>::of(row, "vote_carried")?;
+    let mut withdrawn = Values::<bool>::of(row, "vote_withdrawn")?;
+    let rows = voters.0.map(|voter_id| {
+        Ok(VoteRow {
+            task_id,
+            voter_id,
+            answer: answers.next()?,
+            revision: revisions.next()?,
+            digest: digests.next()?,
+            round: rounds.next()?,
+            places: places.next()?,
+            reason: reasons.next()?,
+            at: moments.next()?,
+            effectual: effectual.next()?,
+            withdrawn: withdrawn.next()?,
+            carried_from: carried.next()?,
+        })
+    });
+    rows.collect()
+}
+
+fn break_glass(row: &PgRow, task_id: Uuid) -> Result<OverrideRow, sqlx::Error> {
+    Ok(OverrideRow {
+        task_id,
+        revision: row.try_get("override_revision")?,
+        digest: row.try_get("override_digest")?,
+        asked_by: row.try_get("asked_by")?,
+        ticket: row.try_get("ticket")?,
+        reason: row.try_get("reason")?,
+        confirm_before: row.try_get("confirm_before")?,
+        confirmed_by: row.try_get("confirmed_by")?,
+        valid_until: row.try_get("valid_until")?,
+    })
+}
+
+fn execution(row: &PgRow, task_id: Uuid) -> Result<ExecutionRow, sqlx::Error> {
+    Ok(ExecutionRow {
+        task_id,
+        holder: row.try_get("holder")?,
+        lease_id: row.try_get("lease_id")?,
+        token: row.try_get("token")?,
+        started_at: row.try_get("started_at")?,
+        begun_at: row.try_get("begun_at")?,
+        abort_requested: row.try_get("abort_requested")?,
+    })
 }

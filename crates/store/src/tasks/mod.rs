@@ -1,27 +1,40 @@
 //! Tasks: a new one, one as the rules take it, and what a decision makes of it. The rows written
 //! are the difference between the task as it was and as `Task::after` says it is, so that reading
-//! it back gives exactly that. Lists and searches are not here.
+//! it back gives exactly that.
 
 mod asides;
+mod list;
 mod load;
-mod rows;
+mod parts;
+mod recent;
+mod replay;
+pub(crate) mod rows;
+mod view;
 mod write;
 
-pub use load::load;
+pub use list::{Filter, Page, Summary, list};
+pub use load::{Gathered, Label, gather, load, peek};
+pub use recent::{Recent, recent};
+pub use replay::{Replayed, replay};
+pub use view::{
+    Comment, Revision, RevisionHead, View, comments, revision, revisions, risk, versions, view,
+};
 
 use std::collections::BTreeMap;
 
 use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
 use ade_core::change::{Effect, PreviewVersions, StrictValue};
-use ade_core::event::EventKind;
 use ade_core::ids::TaskId;
 use ade_core::resource::ResourceRef;
+use ade_core::risk::Assessment;
 use ade_core::task::{CommandKind, Decision, State, Task, To};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::audit::{self, LeafId};
+use self::write::Batch;
+use crate::audit::LeafId;
+use crate::due::Due;
 use crate::error::Error;
-use crate::outbox::{self, Event};
+use crate::idempotency::Kept;
 use crate::tx::Tx;
 
 /// What people see of a task and no rule asks about.
@@ -43,6 +56,8 @@ pub struct Body {
     pub versions: PreviewVersions,
     /// The lock mode of each resource that names one.
     pub modes: BTreeMap<ResourceRef, String>,
+    /// How the revision was rated: its score and level are those that the rules see.
+    pub risk: Assessment,
 }
 
 /// Where a command came from and why, for its leaf.
@@ -51,6 +66,8 @@ pub struct Cause {
     pub command: CommandKind,
     pub place: Where,
     pub why: Why,
+    /// The id its leaf is to have, if the caller was told before it is written.
+    pub receipt: Option<LeafId>,
 }
 
 /// What a commit leaves for the caller.
@@ -61,6 +78,15 @@ pub struct Committed {
     pub leaf: LeafId,
 }
 
+/// What goes into the same statement besides the decision, for workers and for retries.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    pub dues: &'a [Due],
+    /// Kinds of due work that this settles for the task, unless `dues` names them anew.
+    pub done: &'a [&'static str],
+    pub answer: Option<Kept<'a>>,
+}
+
 /// A task that `create` has allowed. Answers its number, which is the tenant's next.
 pub async fn insert(
     tx: &mut Tx,
@@ -69,42 +95,57 @@ pub async fn insert(
     heading: &Heading,
     body: &Body,
     cause: Cause,
+    beside: &Beside<'_>,
 ) -> Result<(i64, LeafId), Error> {
-    let number = write::task(tx, task, heading).await?;
-    write::revision(tx, task, None, body).await?;
-    let leaf = tell(tx, None, task, decision, cause).await?;
-    Ok((number, leaf))
+    let mut batch = Batch::default();
+    batch.insert(task, heading)?;
+    batch.revise(task, None, body)?;
+    batch.keep_beside(task, beside)?;
+    tell(&mut batch, tx, None, task, decision, cause)?;
+    let written = batch.write(tx, &task.id).await?;
+    match (written.numbers.first(), written.leaves.first()) {
+        (Some(number), Some(leaf)) => Ok((*number, *leaf)),
+        _ => Err(Error::Unaudited),
+    }
 }
 
-/// Everything the decision asks for, or nothing: the row is only touched while it is still in the
-/// state and version that the decision was made on. `body` is needed when there is a new revision.
+/// Everything the decision asks for, in one statement, or nothing: no row is touched unless the
+/// task is still in the state and version that the decision was made on. `body` is needed when
+/// there is a new revision.
 pub async fn commit_decision(
     tx: &mut Tx,
     task: &Task,
     decision: &Decision,
     body: Option<&Body>,
     cause: Cause,
+    beside: &Beside<'_>,
 ) -> Result<Committed, Error> {
     let next = task.after(decision, tx.now());
+    let mut batch = Batch::default();
     match &next {
-        None => write::delete_if_unchanged(tx, task).await?,
+        None => batch.remove(task)?,
         Some(next) => {
-            write::update_if_unchanged(tx, task, next, decision).await?;
-            write::difference(tx, task, next, decision, body).await?;
-            asides::kept_beside(tx, next, decision).await?;
+            batch.update(task, next, decision)?;
+            asides::difference(&mut batch, task, next, decision, body)?;
+            asides::kept_beside(&mut batch.parts, next, decision, tx.actor())?;
         }
     }
-    let leaf = tell(tx, Some(task.state), next.as_ref().unwrap_or(task), decision, cause).await?;
+    batch.keep_beside(task, beside)?;
+    let last = next.as_ref().unwrap_or(task);
+    tell(&mut batch, tx, Some(task.state), last, decision, cause)?;
+    let written = batch.write(tx, &task.id).await?;
+    let leaf = written.leaves.first().copied().ok_or(Error::Unaudited)?;
     Ok(Committed { task: next, leaf })
 }
 
-async fn tell(
-    tx: &mut Tx,
+fn tell(
+    batch: &mut Batch,
+    tx: &Tx,
     from: Option<State>,
     task: &Task,
     decision: &Decision,
     cause: Cause,
-) -> Result<LeafId, Error> {
+) -> Result<(), Error> {
     let to = match decision.to {
         To::State(state) => Some(state),
         To::NewDraft => from,
@@ -127,17 +168,10 @@ async fn tell(
     });
     let who = Who::from(tx.actor());
     let leaf = Leaf::new(tx.tenant(), Kind::Change, who, what, tx.now(), cause.place, cause.why);
-    let events = decision
-        .events
-        .iter()
-        .map(|kind| event(*kind, task, payload.clone()))
-        .collect::<Result<Vec<Event>, Error>>()?;
-    outbox::append(tx, &events).await?;
-    let ids = audit::append(tx, &[leaf]).await?;
-    ids.into_iter().next().ok_or(Error::Unaudited)
-}
-
-fn event(kind: EventKind, task: &Task, payload: Value) -> Result<Event, Error> {
-    let version = Some(rows::integer("version", task.version)?);
-    Ok(Event { kind, object: task.id.to_string(), version, payload })
+    batch.leaves.add(task.id.uuid(), cause.receipt, &leaf)?;
+    for kind in &decision.events {
+        let event = write::event(*kind, task, payload.clone())?;
+        batch.events.add(task.id.uuid(), &event);
+    }
+    Ok(())
 }

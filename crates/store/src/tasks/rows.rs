@@ -25,30 +25,51 @@ use crate::moment::Moment;
 
 /// Which table and row a value was read from.
 #[derive(Debug, Clone, Copy)]
-struct Source {
-    table: &'static str,
-    task: Uuid,
+pub(crate) struct Source {
+    pub table: &'static str,
+    pub task: Uuid,
 }
 
 impl Source {
-    fn wrong(self, column: &'static str, why: impl Display) -> RowError {
+    pub fn wrong(self, column: &'static str, why: impl Display) -> RowError {
         let row = TaskId::from_uuid(self.task).to_string();
         RowError { table: self.table, column, row, why: why.to_string() }
     }
 
     /// A value that is stored by the name it is sent under.
-    fn word<T: DeserializeOwned>(self, column: &'static str, text: String) -> Result<T, RowError> {
+    pub fn word<T: DeserializeOwned>(
+        self,
+        column: &'static str,
+        text: String,
+    ) -> Result<T, RowError> {
         serde_json::from_value(Value::String(text)).map_err(|error| self.wrong(column, error))
     }
 
-    fn natural<T, N>(self, column: &'static str, number: N) -> Result<T, RowError>
+    pub fn natural<T, N>(self, column: &'static str, number: N) -> Result<T, RowError>
     where
         T: TryFrom<N, Error: Display>,
     {
         T::try_from(number).map_err(|error| self.wrong(column, error))
     }
 
-    fn digest(self, column: &'static str, bytes: &[u8]) -> Result<Digest, RowError> {
+    pub fn document<T: DeserializeOwned>(
+        self,
+        column: &'static str,
+        value: Value,
+    ) -> Result<T, RowError> {
+        serde_json::from_value(value).map_err(|error| self.wrong(column, error))
+    }
+
+    /// From the text itself: a value in between would round what the text says.
+    pub fn parsed<T: DeserializeOwned>(
+        self,
+        column: &'static str,
+        text: &str,
+    ) -> Result<T, RowError> {
+        serde_json::from_str(text).map_err(|error| self.wrong(column, error))
+    }
+
+    pub fn digest(self, column: &'static str, bytes: &[u8]) -> Result<Digest, RowError> {
         let bytes: [u8; 32] = bytes
             .try_into()
             .map_err(|_| self.wrong(column, format!("{} bytes, not 32", bytes.len())))?;
@@ -56,7 +77,15 @@ impl Source {
     }
 }
 
-pub(super) fn word<T: Serialize>(value: &T) -> Result<String, Error> {
+/// A list of rows as the values they hold.
+pub(super) fn gather_all<R, T>(rows: Vec<R>) -> Result<Vec<T>, RowError>
+where
+    T: TryFrom<R, Error = RowError>,
+{
+    rows.into_iter().map(T::try_from).collect()
+}
+
+pub(crate) fn word<T: Serialize>(value: &T) -> Result<String, Error> {
     match serde_json::to_value(value) {
         Ok(Value::String(text)) => Ok(text),
         Ok(other) => Err(unstorable(other, "a name was expected")),
@@ -188,7 +217,7 @@ fn content(task: Uuid, digest: &[u8], shape: &[u8], words: Words) -> Result<Cont
     })
 }
 
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug)]
 pub(super) struct PinRow {
     pub task_id: Uuid,
     pub policy_id: Uuid,
@@ -205,13 +234,13 @@ impl TryFrom<PinRow> for PolicyRef {
     }
 }
 
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug)]
 pub(super) struct ApprovalRow {
     pub task_id: Uuid,
     pub revision: i32,
     pub reviewer_id: Uuid,
     pub status: String,
-    pub places: Json<Value>,
+    pub places: String,
     pub requested_at: Moment,
     pub due_at: Moment,
 }
@@ -221,8 +250,7 @@ impl TryFrom<ApprovalRow> for Approval {
 
     fn try_from(row: ApprovalRow) -> Result<Self, RowError> {
         let of = Source { table: "approval", task: row.task_id };
-        let places: Vec<Place> =
-            serde_json::from_value(row.places.0).map_err(|error| of.wrong("places", error))?;
+        let places: Vec<Place> = of.parsed("places", &row.places)?;
         Ok(Self {
             reviewer: UserId::from_uuid(row.reviewer_id),
             revision: of.natural("revision", row.revision)?,
@@ -235,14 +263,15 @@ impl TryFrom<ApprovalRow> for Approval {
 }
 
 #[derive(Debug, sqlx::FromRow)]
-pub(super) struct VoteRow {
+pub(crate) struct VoteRow {
     pub task_id: Uuid,
     pub voter_id: Uuid,
     pub answer: String,
     pub revision: i32,
     pub digest: Vec<u8>,
     pub round: i32,
-    pub places: Vec<Uuid>,
+    /// Joined by commas, since lists of lists do not come through an aggregate.
+    pub places: String,
     pub reason: Option<String>,
     pub at: Moment,
     pub effectual: bool,
@@ -255,7 +284,12 @@ impl TryFrom<VoteRow> for Vote {
 
     fn try_from(row: VoteRow) -> Result<Self, RowError> {
         let of = Source { table: "vote", task: row.task_id };
-        let places: BTreeSet<UserId> = row.places.into_iter().map(UserId::from_uuid).collect();
+        let place = |text: &str| {
+            let id = text.parse().map_err(|error| of.wrong("places", error))?;
+            Ok(UserId::from_uuid(id))
+        };
+        let places = row.places.split(',').filter(|text| !text.is_empty()).map(place);
+        let places = places.collect::<Result<BTreeSet<UserId>, RowError>>()?;
         let carried_from = row.carried_from.map(|from| of.natural("carried_from", from));
         Ok(Self {
             voter: UserId::from_uuid(row.voter_id),
@@ -273,7 +307,7 @@ impl TryFrom<VoteRow> for Vote {
     }
 }
 
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug)]
 pub(super) struct OverrideRow {
     pub task_id: Uuid,
     pub revision: i32,
@@ -312,7 +346,7 @@ impl TryFrom<OverrideRow> for BreakGlass {
     }
 }
 
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug)]
 pub(super) struct ExecutionRow {
     pub task_id: Uuid,
     pub holder: Json<Value>,

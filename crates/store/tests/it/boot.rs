@@ -31,10 +31,15 @@ async fn a_migrated_database_and_a_plain_role_are_fit() {
 async fn missing_migrations_are_named() {
     let rig = Rig::new().await;
     let mut admin = rig.database.connect().await;
+    let versions: Vec<i64> =
+        sqlx::query_scalar("SELECT version FROM _sqlx_migrations ORDER BY version")
+            .fetch_all(&mut admin)
+            .await
+            .unwrap();
     run(&mut admin, "DELETE FROM _sqlx_migrations WHERE version > 6").await;
-    assert_eq!(problems(&rig.pool).await, [Problem::Pending { versions: vec![7, 8] }]);
+    let later = versions.iter().copied().filter(|version| *version > 6).collect();
+    assert_eq!(problems(&rig.pool).await, [Problem::Pending { versions: later }]);
     run(&mut admin, "DROP TABLE _sqlx_migrations").await;
-    let versions = (1..=8).collect();
     assert_eq!(problems(&rig.pool).await, [Problem::Pending { versions }]);
 }
 

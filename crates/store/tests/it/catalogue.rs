@@ -192,6 +192,13 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
     .fetch_all(&mut admin)
     .await
     .unwrap();
-    let expected = ["make_partitions", "resolve_token"].map(|name| (name.to_owned(), true, false));
+    let expected = [
+        "bump_rulebook",
+        "consume_token",
+        "make_partitions",
+        "resolve_token",
+        "tenants_with_expired_answers",
+    ];
+    let expected = expected.map(|name| (name.to_owned(), true, false));
     assert_eq!(functions, expected);
 }

@@ -2,13 +2,31 @@
 //! that what is read back is what was decided.
 
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod boot;
 #[cfg(test)]
 mod catalogue;
 #[cfg(test)]
+mod decisions;
+#[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod humans;
+#[cfg(test)]
+mod policies;
+#[cfg(test)]
+mod reads;
+#[cfg(test)]
+mod rehearsal;
+#[cfg(test)]
+mod resources;
+#[cfg(test)]
 mod rig;
+#[cfg(test)]
+mod rulebook;
+#[cfg(test)]
+mod sample;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
@@ -18,6 +36,14 @@ mod tasks;
 #[cfg(test)]
 mod tenancy;
 #[cfg(test)]
+mod tenants;
+#[cfg(test)]
+mod tokens;
+#[cfg(test)]
 mod transaction;
 #[cfg(test)]
+mod users;
+#[cfg(test)]
 mod work;
+#[cfg(test)]
+mod workers;

@@ -1,12 +1,14 @@
 //! A migrated database for each test, a login that is only a member of `ade_app`, and tenants
 //! with the sample people of the core.
 
+use std::time::Duration;
+
 use ade_core::actor::Actor;
 use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
 use ade_core::ids::{TenantId, UserId};
 use ade_core::time::Timestamp;
 use ade_store::pool::Settings;
-use ade_store::{Class, Error, Gate, Pool, Tx, migrate};
+use ade_store::{Class, Error, Gate, Pool, Tx, audit, migrate};
 use ade_testkit::Database;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
@@ -46,6 +48,15 @@ impl Rig {
         pool_of(&self.database, &self.login, size)
     }
 
+    /// As a login that may only act as `ade_worker`.
+    pub async fn worker_pool(&self) -> Pool {
+        let login = format!("{}_worker", self.database.name());
+        let mut admin = self.database.connect().await;
+        let sql = format!("CREATE ROLE {login} LOGIN PASSWORD 'x' IN ROLE ade_worker");
+        run(&mut admin, &sql).await;
+        pool_of(&self.database, &login, 8)
+    }
+
     pub async fn begin(&self) -> Tx {
         self.begin_as(self.tenant).await
     }
@@ -61,6 +72,17 @@ impl Rig {
         gate: Gate,
     ) -> Result<Tx, Error> {
         Tx::begin(pool, tenant, Actor::user(UserId::from_u128(1)), self.now, gate).await
+    }
+
+    /// Under the closed gate, as whoever changes a rule.
+    pub async fn begin_closed(&self) -> Tx {
+        self.begin_through(&self.pool, self.tenant, Gate::Exclusive).await.unwrap()
+    }
+
+    /// Commits with a leaf, which is all that the record asks for.
+    pub async fn keep(&self, mut tx: Tx) {
+        audit::append(&mut tx, &[self.leaf("test.write")]).await.unwrap();
+        tx.commit().await.unwrap();
     }
 
     pub fn leaf(&self, action: &str) -> Leaf {
@@ -104,6 +126,30 @@ pub async fn connect_app(rig: &Rig) -> PgConnection {
     let (login, name) = (&rig.login, rig.database.name());
     let url = format!("postgres://{login}:x@127.0.0.1:{port}/{name}?sslmode=disable");
     PgConnection::connect(&url).await.unwrap()
+}
+
+/// The name of the rule that refused.
+pub fn broken_rule<T: std::fmt::Debug>(outcome: Result<T, Error>) -> String {
+    match outcome {
+        Err(Error::Constraint { constraint, .. }) => constraint,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Until somebody stands behind a lock of this database.
+pub async fn waits_for_a_lock(rig: &Rig) {
+    let mut admin = rig.database.connect().await;
+    ade_testkit::eventually("somebody waits", Duration::from_secs(10), async || {
+        let waits: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity
+              WHERE datname = current_database() AND wait_event_type = 'Lock')",
+        )
+        .fetch_one(&mut admin)
+        .await
+        .map_err(|error| error.to_string())?;
+        if waits { Ok(()) } else { Err("nobody does".to_owned()) }
+    })
+    .await;
 }
 
 async fn seed(admin: &mut PgConnection, tenant: TenantId) {

@@ -1,107 +1,25 @@
 //! Whole lives of tasks through the tables: after each decision, what is loaded is what the core
 //! says the task has become; and a decision on a task that has moved on is refused whole.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ade_core::actor::Actor;
 use ade_core::approval::Answer;
-use ade_core::audit::{Where, Why};
-use ade_core::change::{Effect, PreviewVersions, Report, StrictValue};
+use ade_core::change::StrictValue;
 use ade_core::ids::TaskId;
 use ade_core::samples::{
-    ADMIN, ALICE, AUTHOR, BOB, CAROL, HOLD, SECOND_ADMIN, World, agent, content, draft, seen,
-    two_dbas, user, vote, worker,
+    ADMIN, ALICE, AUTHOR, BOB, CAROL, HOLD, SECOND_ADMIN, World, agent, content, seen, user, vote,
+    worker,
 };
-use ade_core::task::{
-    Command, CommandKind, Decision, Escalation, Found, Remains, Reopen, Task, create, find_move,
-};
-use ade_core::time::Timestamp;
-use ade_store::tasks::{self, Body, Cause, Committed, Heading};
-use ade_store::{Error, Gate, Tx};
+use ade_core::task::{Command, CommandKind, Escalation, Found, Remains, Reopen, Task, find_move};
+use ade_store::Error;
+use ade_store::tasks::{self, Beside};
 
-use crate::rig::{Rig, run, try_run};
+use crate::rig::{run, try_run};
+use crate::sample::{begin, body, cause, commit, insert, load, rig};
 
 const LIVES: u64 = 30;
-
-fn heading() -> Heading {
-    let [title, team, ticket] = ["Add an index", "data", "OPS-7"].map(ToOwned::to_owned);
-    Heading { title, priority: 40, team: Some(team), ticket: Some(ticket), resubmits: None }
-}
-
-fn body() -> Body {
-    Body {
-        parameters: StrictValue::parse(br#"{"b":1.50,"a":"\u0000x"}"#).unwrap(),
-        effect: Effect::observed(Report::default()).unwrap(),
-        versions: PreviewVersions::default(),
-        modes: BTreeMap::from([("database:prod-db-01".parse().unwrap(), "shared".to_owned())]),
-    }
-}
-
-fn cause(command: CommandKind) -> Cause {
-    let place = Where { address: None, user_agent: None, service: "test".to_owned() };
-    Cause { command, place, why: Why::default() }
-}
-
-async fn begin(rig: &Rig, actor: &Actor, now: Timestamp) -> Tx {
-    Tx::begin(&rig.pool, rig.tenant, actor.clone(), now, Gate::Shared).await.unwrap()
-}
-
-async fn rig() -> (Rig, World) {
-    let rig = Rig::new().await;
-    let world = World::new([two_dbas()]);
-    let mut admin = rig.database.connect().await;
-    for pin in world.pins() {
-        run(
-            &mut admin,
-            &format!(
-                "INSERT INTO policy (tenant_id, id, name) VALUES ('{0}', '{1}', 'two dbas');
-                 INSERT INTO policy_version VALUES
-                     ('{0}', '{1}', {2}, '{{}}', '{3}', '{4}', now())",
-                rig.tenant.uuid(),
-                pin.id.uuid(),
-                pin.version,
-                ADMIN.uuid(),
-                SECOND_ADMIN.uuid(),
-            ),
-        )
-        .await;
-    }
-    (rig, world)
-}
-
-async fn insert(rig: &Rig, world: &World, number: u128) -> Task {
-    let task = Task { id: TaskId::from_u128(number), since: rig.now, ..draft() };
-    let author = user(AUTHOR);
-    let decision = create(&task, &world.facts(&author)).unwrap();
-    let mut tx = begin(rig, &author, rig.now).await;
-    let created = cause(CommandKind::Create);
-    tasks::insert(&mut tx, &task, &decision, &heading(), &body(), created).await.unwrap();
-    tx.commit().await.unwrap();
-    task
-}
-
-async fn load(rig: &Rig, id: TaskId) -> Option<Task> {
-    let mut tx = rig.begin().await;
-    let task = tasks::load(&mut tx, id).await.unwrap();
-    tx.roll_back().await;
-    task
-}
-
-async fn commit(
-    rig: &Rig,
-    task: &Task,
-    decision: &Decision,
-    (actor, kind): (&Actor, CommandKind),
-    now: Timestamp,
-) -> Result<Committed, Error> {
-    let mut tx = begin(rig, actor, now).await;
-    let body = body();
-    let committed =
-        tasks::commit_decision(&mut tx, task, decision, Some(&body), cause(kind)).await?;
-    tx.commit().await?;
-    Ok(committed)
-}
 
 /// Everything anybody may try, sensible or not: the core refuses the rest.
 fn moves(task: &Task, world: &World, seed: u64) -> Vec<(Actor, Command)> {
@@ -260,7 +178,8 @@ async fn a_new_revision_without_its_body_is_refused() {
     let decision = world.decide(&task, &author, &amend, rig.now).unwrap();
     let mut tx = begin(&rig, &author, rig.now).await;
     let cause = cause(CommandKind::Amend);
-    let refused = tasks::commit_decision(&mut tx, &task, &decision, None, cause).await;
+    let refused =
+        tasks::commit_decision(&mut tx, &task, &decision, None, cause, &Beside::default()).await;
     assert!(matches!(refused, Err(Error::Unstorable { .. })), "{refused:?}");
     tx.roll_back().await;
     assert_eq!(load(&rig, task.id).await, Some(task));

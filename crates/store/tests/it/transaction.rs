@@ -163,7 +163,27 @@ async fn a_transaction_carries_its_timeouts_and_its_actor() {
     );
     let row = tx.read(settings).await.unwrap().remove(0);
     let told = (row.0.as_str(), row.1.as_str(), row.2.as_str(), row.3.as_str());
-    assert_eq!(told, ("2s", "5s", "10s", "read committed"));
+    assert_eq!(told, ("900ms", "5s", "10s", "read committed"));
     assert_eq!((tx.tenant(), tx.now()), (rig.tenant, rig.now));
     assert_eq!(tx.actor().human(), Some(ade_core::ids::UserId::from_u128(1)));
+}
+
+/// Nobody asks a connection before it is used: one that has died must cost a try, not an error.
+#[tokio::test]
+async fn connections_that_died_in_the_pool_are_passed_over() {
+    let rig = Rig::new().await;
+    for _ in 0..2 {
+        let held = [rig.begin().await, rig.begin().await, rig.begin().await];
+        for tx in held {
+            tx.roll_back().await;
+        }
+        rig.database
+            .run(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+                  WHERE datname = current_database() AND pid <> pg_backend_pid()",
+            )
+            .await;
+        rig.begin().await.commit().await.unwrap();
+        rig.pool.clock().await.unwrap();
+    }
 }

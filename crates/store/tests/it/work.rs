@@ -7,7 +7,7 @@ use ade_core::change::Digest;
 use ade_core::event::EventKind;
 use ade_core::time::Timestamp;
 use ade_store::due::{self, Due};
-use ade_store::idempotency::{self, Answer, Claim, Key};
+use ade_store::idempotency::{self, Answer, Claim, Kept, Key};
 use ade_store::outbox::{self, Event};
 use ade_store::{Error, Gate, Tx, audit};
 
@@ -50,6 +50,15 @@ async fn begin_at(rig: &Rig, now: Timestamp) -> Tx {
     Tx::begin(&rig.pool, rig.tenant, Actor::system("test"), now, Gate::Unasked).await.unwrap()
 }
 
+async fn keep(
+    tx: &mut Tx,
+    body: &Digest,
+    answer: &Answer,
+    expires_at: Timestamp,
+) -> Result<(), Error> {
+    idempotency::keep(tx, &Kept { key: &key("a"), body, answer, expires_at }).await
+}
+
 #[tokio::test]
 async fn a_retry_gets_the_first_answer_until_it_expires() {
     let rig = Rig::new().await;
@@ -65,7 +74,7 @@ async fn a_retry_gets_the_first_answer_until_it_expires() {
     assert_eq!(idempotency::claim(&mut second, &key("b"), &body).await.unwrap(), Claim::Fresh);
     let mut foreign = rig.begin_as(rig.other).await;
     assert_eq!(idempotency::claim(&mut foreign, &key("a"), &body).await.unwrap(), Claim::Fresh);
-    idempotency::keep(&mut first, &key("a"), &body, &answer, expires_at).await.unwrap();
+    keep(&mut first, &body, &answer, expires_at).await.unwrap();
     audit::append(&mut first, &[rig.leaf("task.create")]).await.unwrap();
     first.commit().await.unwrap();
 
@@ -73,7 +82,7 @@ async fn a_retry_gets_the_first_answer_until_it_expires() {
     assert_eq!(claim, Claim::Answered(answer.clone()));
     let claim = idempotency::claim(&mut second, &key("a"), &other).await.unwrap();
     assert_eq!(claim, Claim::OtherBody);
-    let again = idempotency::keep(&mut second, &key("a"), &body, &answer, expires_at).await;
+    let again = keep(&mut second, &body, &answer, expires_at).await;
     assert!(matches!(again, Err(Error::Conflict { .. })), "an answer is not replaced: {again:?}");
     second.roll_back().await;
 
@@ -85,7 +94,7 @@ async fn a_retry_gets_the_first_answer_until_it_expires() {
     let mut after = begin_at(&rig, expires_at).await;
     assert_eq!(idempotency::claim(&mut after, &key("a"), &other).await.unwrap(), Claim::Fresh);
     let later = expires_at.plus(Duration::from_secs(1));
-    idempotency::keep(&mut after, &key("a"), &other, &answer, later).await.unwrap();
+    keep(&mut after, &other, &answer, later).await.unwrap();
     let claim = idempotency::claim(&mut after, &key("a"), &other).await.unwrap();
     assert_eq!(claim, Claim::Answered(answer));
 }

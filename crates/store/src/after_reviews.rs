@@ -1,0 +1,124 @@
+//! Reviews that an override owes: opened with it, and in sight until somebody has said what they
+//! found. They never change the task.
+
+use ade_core::ids::{AfterReviewId, TaskId, UserId};
+use ade_core::time::Timestamp;
+use sqlx::{query, query_as};
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::moment::Moment;
+use crate::tx::Tx;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AfterReview {
+    pub id: AfterReviewId,
+    pub task: TaskId,
+    pub number: i64,
+    pub title: String,
+    pub opened_at: Timestamp,
+    pub due_at: Timestamp,
+    pub done: Option<Finding>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub by: UserId,
+    pub at: Timestamp,
+    pub text: String,
+}
+
+struct ReviewRow {
+    id: Uuid,
+    task_id: Uuid,
+    number: i64,
+    title: String,
+    opened_at: Moment,
+    due_at: Moment,
+    done_by: Option<Uuid>,
+    done_at: Option<Moment>,
+    finding: Option<String>,
+}
+
+impl From<ReviewRow> for AfterReview {
+    fn from(row: ReviewRow) -> Self {
+        let done = match (row.done_by, row.done_at, row.finding) {
+            (Some(by), Some(at), Some(text)) => {
+                Some(Finding { by: UserId::from_uuid(by), at: at.0, text })
+            }
+            _ => None,
+        };
+        Self {
+            id: AfterReviewId::from_uuid(row.id),
+            task: TaskId::from_uuid(row.task_id),
+            number: row.number,
+            title: row.title,
+            opened_at: row.opened_at.0,
+            due_at: row.due_at.0,
+            done,
+        }
+    }
+}
+
+/// Those that are still owed, the longest overdue first.
+pub async fn owed(tx: &mut Tx, limit: u32) -> Result<Vec<AfterReview>, Error> {
+    let query = query_as!(
+        ReviewRow,
+        r#"SELECT a.id, a.task_id, t.number, t.title, a.opened_at AS "opened_at: Moment",
+                  a.due_at AS "due_at: Moment", a.done_by, a.done_at AS "done_at: Moment",
+                  a.finding
+             FROM after_review a JOIN task t ON (t.tenant_id, t.id) = (a.tenant_id, a.task_id)
+            WHERE a.tenant_id = $1 AND a.done_at IS NULL ORDER BY a.due_at LIMIT $2"#,
+        tx.tenant().uuid(),
+        i64::from(limit),
+    );
+    Ok(tx.fetch(query).await?.into_iter().map(AfterReview::from).collect())
+}
+
+pub async fn get(tx: &mut Tx, id: AfterReviewId) -> Result<Option<AfterReview>, Error> {
+    let query = query_as!(
+        ReviewRow,
+        r#"SELECT a.id, a.task_id, t.number, t.title, a.opened_at AS "opened_at: Moment",
+                  a.due_at AS "due_at: Moment", a.done_by, a.done_at AS "done_at: Moment",
+                  a.finding
+             FROM after_review a JOIN task t ON (t.tenant_id, t.id) = (a.tenant_id, a.task_id)
+            WHERE a.tenant_id = $1 AND a.id = $2"#,
+        tx.tenant().uuid(),
+        id.uuid(),
+    );
+    Ok(tx.fetch(query).await?.pop().map(AfterReview::from))
+}
+
+/// `Conflict` if somebody has closed it before.
+pub async fn close(
+    tx: &mut Tx,
+    review: &AfterReview,
+    by: UserId,
+    finding: &str,
+) -> Result<(), Error> {
+    let query = query!(
+        "UPDATE after_review SET done_by = $4, done_at = $5, finding = $6
+          WHERE tenant_id = $1 AND task_id = $2 AND id = $3 AND done_at IS NULL",
+        tx.tenant().uuid(),
+        review.task.uuid(),
+        review.id.uuid(),
+        by.uuid(),
+        Moment(tx.now()) as _,
+        finding,
+    );
+    tx.write_one(&review.id, query).await
+}
+
+/// Who broke the glass on this task, each time somebody did: those who asked and those who
+/// confirmed.
+pub async fn admins_of(tx: &mut Tx, task: TaskId) -> Result<Vec<UserId>, Error> {
+    let query = query!(
+        "SELECT asked_by, confirmed_by FROM override
+          WHERE tenant_id = $1 AND task_id = $2 AND confirmed_by IS NOT NULL",
+        tx.tenant().uuid(),
+        task.uuid(),
+    );
+    let rows = tx.fetch(query).await?;
+    let admins = rows.into_iter().flat_map(|row| [Some(row.asked_by), row.confirmed_by]);
+    Ok(admins.flatten().map(UserId::from_uuid).collect())
+}

@@ -1,0 +1,279 @@
+//! Requests and answers as people look at them: a reviewer's queue, one request, all that was
+//! asked and answered about a task. Changing them is the task's (`tasks`).
+
+use ade_core::approval::{Approval, Place, Status, Vote};
+use ade_core::ids::{ApprovalId, TaskId, UserId, VoteId};
+use ade_core::risk::{Level, Score};
+use ade_core::task::State;
+use ade_core::time::Timestamp;
+use serde_json::Value;
+use sqlx::query;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use crate::error::{Error, RowError};
+use crate::moment::Moment;
+use crate::tasks::rows::{Source, VoteRow, word};
+use crate::tx::Tx;
+
+/// One request with as much of its task as a queue shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub id: ApprovalId,
+    pub approval: Approval,
+    /// Higher is looked at first.
+    pub score: u32,
+    pub task: TaskId,
+    pub number: i64,
+    pub title: String,
+    pub task_type: String,
+    pub state: State,
+    pub priority: u8,
+    pub risk: Score,
+    pub level: Level,
+    pub author: UserId,
+}
+
+/// Where a page of the queue ended. What counted as overdue on its first page does so on all of
+/// them: otherwise a request that becomes overdue in between would be on none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    pub as_of: Timestamp,
+    pub place: QueuePlace,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueuePlace {
+    Overdue { due_at: Timestamp, id: ApprovalId },
+    Ahead { score: u32, id: ApprovalId },
+}
+
+const COLUMNS: &str = "
+    SELECT a.id, a.task_id, a.revision, a.reviewer_id, a.status, a.places, a.requested_at,
+           a.due_at, a.score, t.number, t.title, t.task_type, t.state, t.priority, t.risk,
+           t.level, t.author_id
+      FROM approval a JOIN task t ON (t.tenant_id, t.id) = (a.tenant_id, a.task_id)";
+const OVERDUE: &str = "
+     WHERE a.tenant_id = $1 AND a.reviewer_id = $2 AND a.status = 'PENDING' AND a.due_at <= $3
+       AND (a.due_at, a.id) > ($4, $5)
+     ORDER BY a.due_at, a.id LIMIT $6";
+const AHEAD: &str = "
+     WHERE a.tenant_id = $1 AND a.reviewer_id = $2 AND a.status = 'PENDING' AND a.due_at > $3
+       AND a.score <= $4 AND (a.score < $4 OR a.id > $5)
+     ORDER BY a.score DESC, a.id LIMIT $6";
+const ENDED: &str = "
+     WHERE a.tenant_id = $1 AND a.reviewer_id = $2 AND a.status = $3 AND a.id < $4
+       AND a.status <> 'PENDING'
+     ORDER BY a.id DESC LIMIT $5";
+
+/// What waits for this reviewer: overdue first, longest overdue foremost, then by score. Says
+/// where to go on if there may be more.
+pub async fn inbox(
+    tx: &mut Tx,
+    reviewer: UserId,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Result<(Vec<Request>, Option<Cursor>), Error> {
+    let as_of = after.map_or(tx.now(), |cursor| cursor.as_of);
+    let mut requests = Vec::new();
+    let ahead_of = match after.map(|cursor| cursor.place) {
+        Some(QueuePlace::Ahead { score, id }) => Some((score, id)),
+        Some(QueuePlace::Overdue { due_at, id }) => {
+            requests = overdue(tx, reviewer, as_of, Some((due_at, id)), limit).await?;
+            None
+        }
+        None => {
+            requests = overdue(tx, reviewer, as_of, None, limit).await?;
+            None
+        }
+    };
+    let rest = limit.saturating_sub(u32::try_from(requests.len()).unwrap_or(u32::MAX));
+    if rest > 0 {
+        requests.extend(ahead(tx, reviewer, as_of, ahead_of, rest).await?);
+    }
+    let is_full = u32::try_from(requests.len()).is_ok_and(|count| count >= limit);
+    let next = requests.last().filter(|_| is_full).map(|last| Cursor {
+        as_of,
+        place: if last.approval.due_at <= as_of {
+            QueuePlace::Overdue { due_at: last.approval.due_at, id: last.id }
+        } else {
+            QueuePlace::Ahead { score: last.score, id: last.id }
+        },
+    });
+    Ok((requests, next))
+}
+
+async fn overdue(
+    tx: &mut Tx,
+    reviewer: UserId,
+    as_of: Timestamp,
+    after: Option<(Timestamp, ApprovalId)>,
+    limit: u32,
+) -> Result<Vec<Request>, Error> {
+    let first = (Timestamp::from_micros(0), ApprovalId::from_u128(0));
+    let (due_at, id) = after.unwrap_or(first);
+    let query = sqlx::query_as::<_, RequestRow>(sqlx::AssertSqlSafe(format!("{COLUMNS}{OVERDUE}")))
+        .bind(tx.tenant().uuid())
+        .bind(reviewer.uuid())
+        .bind(Moment(as_of))
+        .bind(Moment(due_at))
+        .bind(id.uuid())
+        .bind(i64::from(limit));
+    requests(tx.read(query).await?)
+}
+
+async fn ahead(
+    tx: &mut Tx,
+    reviewer: UserId,
+    as_of: Timestamp,
+    after: Option<(u32, ApprovalId)>,
+    limit: u32,
+) -> Result<Vec<Request>, Error> {
+    let (score, id) = after.map_or((i32::MAX, ApprovalId::from_u128(0)), |(score, id)| {
+        (i32::try_from(score).unwrap_or(i32::MAX), id)
+    });
+    let query = sqlx::query_as::<_, RequestRow>(sqlx::AssertSqlSafe(format!("{COLUMNS}{AHEAD}")))
+        .bind(tx.tenant().uuid())
+        .bind(reviewer.uuid())
+        .bind(Moment(as_of))
+        .bind(score)
+        .bind(id.uuid())
+        .bind(i64::from(limit));
+    requests(tx.read(query).await?)
+}
+
+/// Requests that wait no more, newest first.
+pub async fn ended(
+    tx: &mut Tx,
+    reviewer: UserId,
+    status: Status,
+    after: Option<ApprovalId>,
+    limit: u32,
+) -> Result<Vec<Request>, Error> {
+    let query = sqlx::query_as::<_, RequestRow>(sqlx::AssertSqlSafe(format!("{COLUMNS}{ENDED}")))
+        .bind(tx.tenant().uuid())
+        .bind(reviewer.uuid())
+        .bind(word(&status)?)
+        .bind(after.map_or(Uuid::max(), ApprovalId::uuid))
+        .bind(i64::from(limit));
+    requests(tx.read(query).await?)
+}
+
+pub async fn get(tx: &mut Tx, id: ApprovalId) -> Result<Option<Request>, Error> {
+    let sql = format!("{COLUMNS} WHERE a.tenant_id = $1 AND a.id = $2");
+    let query = sqlx::query_as::<_, RequestRow>(sqlx::AssertSqlSafe(sql))
+        .bind(tx.tenant().uuid())
+        .bind(id.uuid());
+    Ok(requests(tx.read(query).await?)?.pop())
+}
+
+/// Of every revision, in the order in which people were asked.
+pub async fn of_task(tx: &mut Tx, task: TaskId) -> Result<Vec<Request>, Error> {
+    let sql = format!("{COLUMNS} WHERE a.tenant_id = $1 AND a.task_id = $2 ORDER BY a.seq");
+    let query = sqlx::query_as::<_, RequestRow>(sqlx::AssertSqlSafe(sql))
+        .bind(tx.tenant().uuid())
+        .bind(task.uuid());
+    requests(tx.read(query).await?)
+}
+
+/// In the order in which they were given.
+pub async fn votes(tx: &mut Tx, task: TaskId) -> Result<Vec<(VoteId, Vote)>, Error> {
+    let query = query!(
+        r#"SELECT v.id, v.task_id, v.voter_id, v.answer, v.revision, v.digest, v.round,
+                  array_to_string(v.places, ',') AS "places!", v.reason, v.at AS "at: Moment",
+                  v.effectual, v.carried_from,
+                  EXISTS (SELECT FROM vote_withdrawal w
+                           WHERE (w.tenant_id, w.task_id, w.vote_seq)
+                               = (v.tenant_id, v.task_id, v.seq)) AS "withdrawn!"
+             FROM vote v WHERE v.tenant_id = $1 AND v.task_id = $2 ORDER BY v.seq"#,
+        tx.tenant().uuid(),
+        task.uuid(),
+    );
+    let rows = tx.fetch(query).await?.into_iter();
+    let votes = rows.map(|row| {
+        let vote = VoteRow {
+            task_id: row.task_id,
+            voter_id: row.voter_id,
+            answer: row.answer,
+            revision: row.revision,
+            digest: row.digest,
+            round: row.round,
+            places: row.places,
+            reason: row.reason,
+            at: row.at,
+            effectual: row.effectual,
+            carried_from: row.carried_from,
+            withdrawn: row.withdrawn,
+        };
+        Ok((VoteId::from_uuid(row.id), vote.try_into()?))
+    });
+    Ok(votes.collect::<Result<_, RowError>>()?)
+}
+
+fn requests(rows: Vec<RequestRow>) -> Result<Vec<Request>, Error> {
+    Ok(rows.into_iter().map(Request::try_from).collect::<Result<_, RowError>>()?)
+}
+
+#[derive(sqlx::FromRow)]
+struct RequestRow {
+    id: Uuid,
+    task_id: Uuid,
+    revision: i32,
+    reviewer_id: Uuid,
+    status: String,
+    places: Json<Value>,
+    requested_at: Moment,
+    due_at: Moment,
+    score: i32,
+    number: i64,
+    title: String,
+    task_type: String,
+    state: String,
+    priority: i16,
+    risk: i16,
+    level: String,
+    author_id: Uuid,
+}
+
+impl TryFrom<RequestRow> for Request {
+    type Error = RowError;
+
+    fn try_from(row: RequestRow) -> Result<Self, RowError> {
+        let asked = Source { table: "approval", task: row.task_id };
+        let of = Source { table: "task", task: row.task_id };
+        let places: Vec<Place> = asked.document("places", row.places.0)?;
+        Ok(Self {
+            id: ApprovalId::from_uuid(row.id),
+            approval: Approval {
+                reviewer: UserId::from_uuid(row.reviewer_id),
+                revision: asked.natural("revision", row.revision)?,
+                status: asked.word("status", row.status)?,
+                places,
+                requested_at: row.requested_at.0,
+                due_at: row.due_at.0,
+            },
+            score: asked.natural("score", row.score)?,
+            task: TaskId::from_uuid(row.task_id),
+            number: row.number,
+            title: row.title,
+            task_type: row.task_type,
+            state: of.word("state", row.state)?,
+            priority: of.natural("priority", row.priority)?,
+            risk: Score::new(of.natural("risk", row.risk)?),
+            level: of.word("level", row.level)?,
+            author: UserId::from_uuid(row.author_id),
+        })
+    }
+}
+
+/// The task each request is about; one that does not exist is left out.
+pub async fn tasks_of(tx: &mut Tx, ids: &[ApprovalId]) -> Result<Vec<(ApprovalId, TaskId)>, Error> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+    let query = query!(
+        "SELECT id, task_id FROM approval WHERE tenant_id = $1 AND id = ANY ($2)",
+        tx.tenant().uuid(),
+        &ids,
+    );
+    let rows = tx.fetch(query).await?.into_iter();
+    Ok(rows.map(|row| (ApprovalId::from_uuid(row.id), TaskId::from_uuid(row.task_id))).collect())
+}

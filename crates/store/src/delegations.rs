@@ -1,0 +1,123 @@
+//! Who answers for whom, and until when. What is in force is part of the rulebook.
+
+use ade_core::approval::delegation::{Delegation, Kind};
+use ade_core::ids::{DelegationId, UserId};
+use ade_core::time::Timestamp;
+use serde_json::Value;
+use sqlx::{query, query_as};
+use uuid::Uuid;
+
+use crate::error::{Error, RowError};
+use crate::moment::Moment;
+use crate::tx::Tx;
+
+struct DelegationRow {
+    id: Uuid,
+    owner_id: Uuid,
+    delegate_to: Uuid,
+    kind: String,
+    conditions: Value,
+    cascades: bool,
+    starts_at: Moment,
+    expires_at: Moment,
+    active: bool,
+}
+
+impl TryFrom<DelegationRow> for Delegation {
+    type Error = RowError;
+
+    fn try_from(row: DelegationRow) -> Result<Self, RowError> {
+        let id = DelegationId::from_uuid(row.id);
+        let wrong =
+            |column, why| RowError { table: "delegation", column, row: id.to_string(), why };
+        let kind = match row.kind.as_str() {
+            "transfer" => Kind::Transfer,
+            "follow" => Kind::Follow,
+            _ => return Err(wrong("kind", row.kind)),
+        };
+        Ok(Self {
+            id,
+            owner: UserId::from_uuid(row.owner_id),
+            delegate_to: UserId::from_uuid(row.delegate_to),
+            kind,
+            conditions: serde_json::from_value(row.conditions)
+                .map_err(|error| wrong("conditions", error.to_string()))?,
+            cascade: row.cascades,
+            starts_at: row.starts_at.0,
+            expires_at: row.expires_at.0,
+            active: row.active,
+        })
+    }
+}
+
+pub async fn insert(tx: &mut Tx, delegation: &Delegation) -> Result<(), Error> {
+    let conditions = serde_json::to_value(&delegation.conditions).map_err(|error| {
+        Error::Unstorable { value: delegation.id.to_string(), why: error.to_string() }
+    })?;
+    let kind = match delegation.kind {
+        Kind::Transfer => "transfer",
+        Kind::Follow => "follow",
+    };
+    let query = query!(
+        "INSERT INTO delegation (tenant_id, id, owner_id, delegate_to, kind, conditions, cascades,
+             starts_at, expires_at, active)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        tx.tenant().uuid(),
+        delegation.id.uuid(),
+        delegation.owner.uuid(),
+        delegation.delegate_to.uuid(),
+        kind,
+        conditions,
+        delegation.cascade,
+        Moment(delegation.starts_at) as _,
+        Moment(delegation.expires_at) as _,
+        delegation.active,
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
+pub async fn get(tx: &mut Tx, id: DelegationId) -> Result<Option<Delegation>, Error> {
+    let query = query_as!(
+        DelegationRow,
+        r#"SELECT id, owner_id, delegate_to, kind, conditions, cascades,
+                  starts_at AS "starts_at: Moment", expires_at AS "expires_at: Moment", active
+             FROM delegation WHERE tenant_id = $1 AND id = $2"#,
+        tx.tenant().uuid(),
+        id.uuid(),
+    );
+    Ok(tx.fetch(query).await?.pop().map(Delegation::try_from).transpose()?)
+}
+
+/// Those of one person that are not over, newest first.
+pub async fn of_owner(
+    tx: &mut Tx,
+    owner: UserId,
+    now: Timestamp,
+    limit: u32,
+) -> Result<Vec<Delegation>, Error> {
+    let query = query_as!(
+        DelegationRow,
+        r#"SELECT id, owner_id, delegate_to, kind, conditions, cascades,
+                  starts_at AS "starts_at: Moment", expires_at AS "expires_at: Moment", active
+             FROM delegation
+            WHERE tenant_id = $1 AND owner_id = $2 AND active AND expires_at > $3
+            ORDER BY id DESC LIMIT $4"#,
+        tx.tenant().uuid(),
+        owner.uuid(),
+        Moment(now) as _,
+        i64::from(limit),
+    );
+    let rows = tx.fetch(query).await?;
+    Ok(rows.into_iter().map(Delegation::try_from).collect::<Result<Vec<_>, RowError>>()?)
+}
+
+/// `Conflict` if it was ended before.
+pub async fn end(tx: &mut Tx, id: DelegationId) -> Result<(), Error> {
+    let query = query!(
+        "UPDATE delegation SET active = false WHERE tenant_id = $1 AND id = $2 AND active",
+        tx.tenant().uuid(),
+        id.uuid(),
+    );
+    tx.write_one(&id, query).await
+}

@@ -1,0 +1,165 @@
+//! Single flight of workers: one holder per name and shard until a deadline by the database's
+//! clock. The fence grows with every change of holder, so that whoever slept through its own
+//! deadline can be told apart. Needs a login that may act as `ade_worker`.
+
+use std::time::Duration;
+
+use ade_core::limits::WORKER_FAILURE_MAX_CHARS;
+use ade_core::time::Timestamp;
+use sqlx::{query, query_as};
+use uuid::Uuid;
+
+use crate::error::{Error, RowError};
+use crate::moment::Moment;
+use crate::pool::Pool;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    pub name: &'static str,
+    pub shard: u32,
+    pub holder: Uuid,
+    pub fence: u64,
+    pub deadline: Timestamp,
+}
+
+struct LeaseRow {
+    fence: i64,
+    deadline: Moment,
+}
+
+const REPORT: &str = "
+    UPDATE worker_lease
+       SET ran_at = clock_timestamp(), runs = runs + 1, items = items + $5, failure = $6
+     WHERE name = $1 AND shard = $2 AND holder = $3 AND fence = $4";
+const BOARD: &str = "
+    SELECT name, shard, deadline > clock_timestamp(), ran_at, runs, items, failure
+      FROM worker_lease ORDER BY name, shard";
+
+/// `None` while somebody else holds it. Asked again by its holder, it is renewed.
+pub async fn acquire(
+    pool: &Pool,
+    name: &'static str,
+    shard: u32,
+    holder: Uuid,
+    ttl: Duration,
+) -> Result<Option<Lease>, Error> {
+    let mut connection = pool.acquire().await?;
+    // `clock_timestamp()`, since it is asked after the wait for the row; `now()` is from before.
+    let query = query_as!(
+        LeaseRow,
+        r#"INSERT INTO worker_lease AS held (name, shard, holder, fence, deadline)
+           VALUES ($1, $2, $3, 1, clock_timestamp() + make_interval(secs => $4))
+           ON CONFLICT ON CONSTRAINT worker_lease_pkey DO UPDATE
+              SET holder = excluded.holder,
+                  deadline = clock_timestamp() + make_interval(secs => $4),
+                  fence = held.fence + (held.holder <> excluded.holder)::integer
+            WHERE held.holder = excluded.holder OR held.deadline <= clock_timestamp()
+           RETURNING fence, deadline AS "deadline: Moment""#,
+        name,
+        stored(shard)?,
+        holder,
+        ttl.as_secs_f64(),
+    );
+    let row = query.fetch_optional(connection.get()?).await?;
+    row.map(|row| lease(name, shard, holder, &row)).transpose()
+}
+
+/// `None` if the deadline has passed or somebody else has it: stop, and acquire it anew.
+pub async fn renew(pool: &Pool, held: &Lease, ttl: Duration) -> Result<Option<Lease>, Error> {
+    let mut connection = pool.acquire().await?;
+    let query = query_as!(
+        LeaseRow,
+        r#"UPDATE worker_lease SET deadline = clock_timestamp() + make_interval(secs => $5)
+            WHERE name = $1 AND shard = $2 AND holder = $3 AND fence = $4
+              AND deadline > clock_timestamp()
+           RETURNING fence, deadline AS "deadline: Moment""#,
+        held.name,
+        stored(held.shard)?,
+        held.holder,
+        i64::try_from(held.fence).unwrap_or(i64::MAX),
+        ttl.as_secs_f64(),
+    );
+    let row = query.fetch_optional(connection.get()?).await?;
+    row.map(|row| lease(held.name, held.shard, held.holder, &row)).transpose()
+}
+
+/// For the next holder, who need not wait for the deadline then. Nothing if it is gone already.
+pub async fn release(pool: &Pool, held: &Lease) -> Result<(), Error> {
+    let mut connection = pool.acquire().await?;
+    let query = query!(
+        "UPDATE worker_lease SET deadline = clock_timestamp()
+          WHERE name = $1 AND shard = $2 AND holder = $3 AND fence = $4
+            AND deadline > clock_timestamp()",
+        held.name,
+        stored(held.shard)?,
+        held.holder,
+        i64::try_from(held.fence).unwrap_or(i64::MAX),
+    );
+    query.execute(connection.get()?).await?;
+    Ok(())
+}
+
+/// What an activation did, for everybody to see. Nothing if the lease is gone: whoever has it now
+/// tells its own.
+pub async fn report(
+    pool: &Pool,
+    held: &Lease,
+    items: u64,
+    failure: Option<&str>,
+) -> Result<(), Error> {
+    let mut connection = pool.acquire().await?;
+    let failure: Option<String> =
+        failure.map(|text| text.chars().take(WORKER_FAILURE_MAX_CHARS).collect());
+    query(REPORT)
+        .bind(held.name)
+        .bind(stored(held.shard)?)
+        .bind(held.holder)
+        .bind(i64::try_from(held.fence).unwrap_or(i64::MAX))
+        .bind(i64::try_from(items).unwrap_or(i64::MAX))
+        .bind(failure)
+        .execute(connection.get()?)
+        .await?;
+    Ok(())
+}
+
+/// One line of the board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Posted {
+    pub name: String,
+    pub shard: i32,
+    /// Somebody holds it now.
+    pub is_held: bool,
+    pub ran_at: Option<Timestamp>,
+    pub runs: i64,
+    pub items: i64,
+    pub failure: Option<String>,
+}
+
+/// What every worker did last, by any login of the application.
+pub async fn board(pool: &Pool) -> Result<Vec<Posted>, Error> {
+    type Row = (String, i32, bool, Option<Moment>, i64, i64, Option<String>);
+    let mut connection = pool.acquire().await?;
+    let rows: Vec<Row> = query_as(BOARD).fetch_all(connection.get()?).await?;
+    let posted = rows.into_iter().map(|(name, shard, is_held, ran_at, runs, items, failure)| {
+        let ran_at = ran_at.map(|moment| moment.0);
+        Posted { name, shard, is_held, ran_at, runs, items, failure }
+    });
+    Ok(posted.collect())
+}
+
+fn stored(shard: u32) -> Result<i32, Error> {
+    i32::try_from(shard).map_err(|error| Error::Unstorable {
+        value: format!("shard {shard}"),
+        why: error.to_string(),
+    })
+}
+
+fn lease(name: &'static str, shard: u32, holder: Uuid, row: &LeaseRow) -> Result<Lease, Error> {
+    let fence = u64::try_from(row.fence).map_err(|error| RowError {
+        table: "worker_lease",
+        column: "fence",
+        row: format!("{name} {shard}"),
+        why: error.to_string(),
+    })?;
+    Ok(Lease { name, shard, holder, fence, deadline: row.deadline.0 })
+}

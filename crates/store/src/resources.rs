@@ -1,0 +1,215 @@
+//! The registry of what tasks touch: how critical it is, whose it is, and what hangs on it. Risk,
+//! freezes and owners are judged from here, never from what a task says of itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ade_core::ids::UserId;
+use ade_core::limits::REGISTRY_DEPENDENTS_MAX;
+use ade_core::resource::ResourceRef;
+use ade_core::risk::Score;
+use ade_core::time::Timestamp;
+use sqlx::{query, query_as};
+use uuid::Uuid;
+
+use crate::error::{Error, RowError};
+use crate::moment::Moment;
+use crate::tx::Tx;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    pub name: ResourceRef,
+    pub about: About,
+    pub updated_at: Timestamp,
+}
+
+/// What an entry says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    pub criticality: Option<Score>,
+    pub environment: Option<String>,
+    pub tags: BTreeSet<String>,
+    pub owner: Option<UserId>,
+    /// Whether an apply with unknown outcome keeps others out until somebody has looked.
+    pub blocks_on_unknown: bool,
+    /// What hangs on it directly; each has an entry of its own.
+    pub dependents: BTreeSet<ResourceRef>,
+}
+
+/// What a decision asks of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub criticality: Option<Score>,
+    pub environment: Option<String>,
+    pub owner: Option<UserId>,
+    /// Over any number of steps, without itself; no more than [`REGISTRY_DEPENDENTS_MAX`].
+    pub dependents: BTreeSet<ResourceRef>,
+}
+
+/// The lowest and the highest that a name can end in, in the order of the column.
+const LOWEST: &str = "!";
+const HIGHEST: &str = "~";
+
+struct ResourceRow {
+    name: String,
+    criticality: Option<i16>,
+    environment: Option<String>,
+    tags: Vec<String>,
+    owner_id: Option<Uuid>,
+    block_on_unknown: bool,
+    updated_at: Moment,
+    dependents: Vec<String>,
+}
+
+impl TryFrom<ResourceRow> for Resource {
+    type Error = RowError;
+
+    fn try_from(row: ResourceRow) -> Result<Self, RowError> {
+        let about = About {
+            criticality: row.criticality.map(|points| score(&row.name, points)).transpose()?,
+            environment: row.environment,
+            tags: row.tags.into_iter().collect(),
+            owner: row.owner_id.map(UserId::from_uuid),
+            blocks_on_unknown: row.block_on_unknown,
+            dependents: names(&row.dependents)?,
+        };
+        Ok(Self { name: name(&row.name)?, about, updated_at: row.updated_at.0 })
+    }
+}
+
+fn wrong(row: &str, column: &'static str, why: String) -> RowError {
+    RowError { table: "resource", column, row: row.to_owned(), why }
+}
+
+fn name(text: &str) -> Result<ResourceRef, RowError> {
+    text.parse().map_err(|error| wrong(text, "name", format!("{error}")))
+}
+
+fn names(texts: &[String]) -> Result<BTreeSet<ResourceRef>, RowError> {
+    texts.iter().map(|text| name(text)).collect()
+}
+
+fn score(row: &str, points: i16) -> Result<Score, RowError> {
+    let points = u8::try_from(points);
+    Ok(Score::new(points.map_err(|error| wrong(row, "criticality", error.to_string()))?))
+}
+
+fn texts(names: &BTreeSet<ResourceRef>) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+/// Enters it, or replaces all that its entry says.
+pub async fn put(tx: &mut Tx, name: &ResourceRef, about: &About) -> Result<(), Error> {
+    let tags: Vec<String> = about.tags.iter().cloned().collect();
+    let query = query!(
+        "WITH entry AS (
+             INSERT INTO resource (tenant_id, name, criticality, environment, tags, owner_id,
+                 block_on_unknown, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+             ON CONFLICT ON CONSTRAINT resource_pkey DO UPDATE
+                SET criticality = excluded.criticality, environment = excluded.environment,
+                    tags = excluded.tags, owner_id = excluded.owner_id,
+                    block_on_unknown = excluded.block_on_unknown,
+                    updated_at = excluded.updated_at),
+         gone AS (
+             DELETE FROM resource_dependency
+              WHERE tenant_id = $1 AND resource = $2 AND dependent <> ALL ($9::text[]))
+         INSERT INTO resource_dependency (tenant_id, resource, dependent)
+         SELECT $1, $2, dependent FROM unnest($9::text[]) AS wanted (dependent)
+         ON CONFLICT ON CONSTRAINT resource_dependency_pkey DO NOTHING",
+        tx.tenant().uuid(),
+        name.to_string(),
+        about.criticality.map(|score| i16::from(score.points())),
+        about.environment.as_deref(),
+        &tags,
+        about.owner.map(UserId::uuid),
+        about.blocks_on_unknown,
+        Moment(tx.now()) as _,
+        &texts(&about.dependents),
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
+pub async fn get(tx: &mut Tx, name: &ResourceRef) -> Result<Option<Resource>, Error> {
+    let name = name.to_string();
+    Ok(within(tx, &name, &name, 1).await?.pop())
+}
+
+/// In the order of their names, after the last one of the page before.
+pub async fn list(
+    tx: &mut Tx,
+    after: Option<&ResourceRef>,
+    limit: u32,
+) -> Result<Vec<Resource>, Error> {
+    let first = after.map_or(LOWEST.to_owned(), |after| format!("{after}{LOWEST}"));
+    within(tx, &first, HIGHEST, limit).await
+}
+
+async fn within(tx: &mut Tx, first: &str, last: &str, limit: u32) -> Result<Vec<Resource>, Error> {
+    let query = query_as!(
+        ResourceRow,
+        r#"SELECT r.name, r.criticality, r.environment, r.tags, r.owner_id, r.block_on_unknown,
+                  r.updated_at AS "updated_at: Moment",
+                  array(SELECT d.dependent FROM resource_dependency d
+                         WHERE (d.tenant_id, d.resource) = (r.tenant_id, r.name))
+                      AS "dependents!"
+             FROM resource r
+            WHERE r.tenant_id = $1 AND r.name BETWEEN $2 AND $3
+            ORDER BY r.name LIMIT $4"#,
+        tx.tenant().uuid(),
+        first,
+        last,
+        i64::from(limit),
+    );
+    let rows = tx.fetch(query).await?;
+    Ok(rows.into_iter().map(Resource::try_from).collect::<Result<Vec<_>, RowError>>()?)
+}
+
+struct FactsRow {
+    name: String,
+    criticality: Option<i16>,
+    environment: Option<String>,
+    owner_id: Option<Uuid>,
+    dependents: Vec<String>,
+}
+
+/// Of each that has an entry. A circle of dependents is walked once; the walk stops when there
+/// are as many as count.
+pub async fn facts(
+    tx: &mut Tx,
+    wanted: &[ResourceRef],
+) -> Result<BTreeMap<ResourceRef, Entry>, Error> {
+    let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+    // One more than counts, for the resource itself.
+    let limit = i64::try_from(REGISTRY_DEPENDENTS_MAX + 1).unwrap_or(i64::MAX);
+    let query = query_as!(
+        FactsRow,
+        r#"SELECT r.name, r.criticality, r.environment, r.owner_id,
+                  array(WITH RECURSIVE reached (name) AS (
+                            SELECT r.name
+                            UNION
+                            SELECT d.dependent FROM reached
+                              JOIN resource_dependency d
+                                ON d.tenant_id = $1 AND d.resource = reached.name)
+                        SELECT name FROM reached LIMIT $3) AS "dependents!"
+             FROM resource r
+            WHERE r.tenant_id = $1 AND r.name = ANY ($2)"#,
+        tx.tenant().uuid(),
+        &wanted,
+        limit,
+    );
+    let mut entries = BTreeMap::new();
+    for row in tx.fetch(query).await? {
+        let name = name(&row.name)?;
+        let mut dependents = names(&row.dependents)?;
+        dependents.remove(&name);
+        let entry = Entry {
+            criticality: row.criticality.map(|points| score(&row.name, points)).transpose()?,
+            environment: row.environment,
+            owner: row.owner_id.map(UserId::from_uuid),
+            dependents,
+        };
+        entries.insert(name, entry);
+    }
+    Ok(entries)
+}

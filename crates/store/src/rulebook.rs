@@ -1,0 +1,256 @@
+//! Everything a decision needs of a tenant besides the task, under one number. Triggers of the
+//! tables raise the number with every change, so a rulebook that was read stays true for as long
+//! as its number is the tenant's. Keeping some in memory is not done here.
+
+use std::collections::BTreeMap;
+
+use ade_core::actor::{Directory, Person, Role};
+use ade_core::approval::delegation::{Conditions, Delegation, Kind};
+use ade_core::freeze::{Freeze, Scope};
+use ade_core::ids::{AgentId, DelegationId, FreezeId, UserId};
+use ade_core::limits::RULEBOOK_CLOCK_SLACK;
+use ade_core::policy::{Pattern, Policy};
+use ade_core::time::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+use sqlx::types::Json;
+use sqlx::{query_as, query_scalar};
+use uuid::Uuid;
+
+use crate::error::{Error, RowError};
+use crate::policies;
+use crate::tx::Tx;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rulebook {
+    /// Zero until the first person is entered.
+    pub version: i64,
+    pub directory: Directory,
+    pub names: BTreeMap<UserId, String>,
+    pub agents: BTreeMap<AgentId, AgentEntry>,
+    /// The current versions of those that are enabled.
+    pub policies: Vec<Policy>,
+    /// Active ones; some may not have begun, or be just over.
+    pub delegations: Vec<Delegation>,
+    /// Those that nobody has lifted; some may be just over.
+    pub freezes: Vec<Freeze>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEntry {
+    pub name: String,
+    pub owner: UserId,
+    /// Not revoked.
+    pub is_active: bool,
+    pub capabilities: Vec<String>,
+}
+
+/// The tenant's number as of this statement. Under the gate it cannot change before the commit.
+pub async fn version(tx: &mut Tx) -> Result<i64, Error> {
+    let query = query_scalar!(
+        r#"SELECT coalesce((SELECT version FROM rulebook WHERE tenant_id = $1), 0) AS "version!""#,
+        tx.tenant().uuid(),
+    );
+    tx.fetch_value(query).await
+}
+
+/// One statement, and so one snapshot: the number is of what was read with it.
+pub async fn load(tx: &mut Tx) -> Result<Rulebook, Error> {
+    let query = query_as!(
+        Pages,
+        r#"SELECT coalesce((SELECT version FROM rulebook WHERE tenant_id = $1), 0) AS "version!",
+            (SELECT coalesce(json_agg(json_build_object('id', u.id, 'name', u.name,
+                        'active', u.active, 'manager', u.manager_id,
+                        'roles', coalesce(r.roles, '{}'),
+                        'aliases', coalesce(a.aliases, '{}'))), '[]')
+               FROM app_user u
+               LEFT JOIN (SELECT user_id, array_agg(role) AS roles FROM user_role
+                           WHERE tenant_id = $1 GROUP BY user_id) r ON r.user_id = u.id
+               LEFT JOIN (SELECT user_id, array_agg(alias_id) AS aliases FROM user_alias
+                           WHERE tenant_id = $1 GROUP BY user_id) a ON a.user_id = u.id
+              WHERE u.tenant_id = $1) AS "people!: Json<Vec<PersonRow>>",
+            (SELECT coalesce(json_agg(json_build_object('id', a.id, 'name', a.name,
+                        'owner', a.owner_id, 'is_active', a.revoked_at IS NULL,
+                        'capabilities', a.capabilities)), '[]')
+               FROM agent a WHERE a.tenant_id = $1) AS "agents!: Json<Vec<AgentRow>>",
+            (SELECT coalesce(json_agg(json_build_object('id', v.policy_id,
+                        'version', v.version, 'document', v.document) ORDER BY p.id), '[]')
+               FROM policy p
+               JOIN policy_version v ON (v.tenant_id, v.policy_id, v.version)
+                                      = (p.tenant_id, p.id, p.current_version)
+              WHERE p.tenant_id = $1 AND p.enabled) AS "policies!: Json<Vec<PolicyRow>>",
+            (SELECT coalesce(json_agg(json_build_object('id', d.id, 'owner', d.owner_id,
+                        'delegate_to', d.delegate_to, 'kind', d.kind,
+                        'conditions', d.conditions, 'cascade', d.cascades,
+                        'starts_at', (extract(epoch FROM d.starts_at) * 1000000)::bigint,
+                        'expires_at', (extract(epoch FROM d.expires_at) * 1000000)::bigint)
+                        ORDER BY d.id), '[]')
+               FROM delegation d
+              WHERE d.tenant_id = $1 AND d.active
+                AND d.expires_at > now() - make_interval(secs => $2))
+                AS "delegations!: Json<Vec<DelegationRow>>",
+            (SELECT coalesce(json_agg(json_build_object('id', f.id, 'scope', f.scope,
+                        'target', f.target, 'reason', f.reason, 'set_by', f.set_by,
+                        'ends_at', (extract(epoch FROM f.ends_at) * 1000000)::bigint)
+                        ORDER BY f.id), '[]')
+               FROM "freeze" f
+              WHERE f.tenant_id = $1 AND f.lifted_at IS NULL
+                AND coalesce(f.ends_at > now() - make_interval(secs => $2), true))
+                AS "freezes!: Json<Vec<FreezeRow>>""#,
+        tx.tenant().uuid(),
+        RULEBOOK_CLOCK_SLACK.as_secs_f64(),
+    );
+    Ok(Rulebook::try_from(tx.fetch_one(query).await?)?)
+}
+
+struct Pages {
+    version: i64,
+    people: Json<Vec<PersonRow>>,
+    agents: Json<Vec<AgentRow>>,
+    policies: Json<Vec<PolicyRow>>,
+    delegations: Json<Vec<DelegationRow>>,
+    freezes: Json<Vec<FreezeRow>>,
+}
+
+#[derive(Deserialize)]
+struct PersonRow {
+    id: Uuid,
+    name: String,
+    active: bool,
+    manager: Option<Uuid>,
+    roles: Vec<String>,
+    aliases: Vec<Uuid>,
+}
+
+#[derive(Deserialize)]
+struct AgentRow {
+    id: Uuid,
+    name: String,
+    owner: Uuid,
+    is_active: bool,
+    capabilities: Value,
+}
+
+#[derive(Deserialize)]
+struct PolicyRow {
+    id: Uuid,
+    version: i32,
+    document: Value,
+}
+
+#[derive(Deserialize)]
+struct DelegationRow {
+    id: Uuid,
+    owner: Uuid,
+    delegate_to: Uuid,
+    kind: Kind,
+    conditions: Value,
+    cascade: bool,
+    starts_at: i64,
+    expires_at: i64,
+}
+
+#[derive(Deserialize)]
+struct FreezeRow {
+    id: Uuid,
+    scope: String,
+    target: Option<String>,
+    reason: String,
+    set_by: Uuid,
+    ends_at: Option<i64>,
+}
+
+impl TryFrom<Pages> for Rulebook {
+    type Error = RowError;
+
+    fn try_from(pages: Pages) -> Result<Self, RowError> {
+        let people = pages.people.0;
+        let names =
+            people.iter().map(|row| (UserId::from_uuid(row.id), row.name.clone())).collect();
+        let agents = pages.agents.0.into_iter().map(agent);
+        let policies = pages.policies.0.into_iter();
+        let policies = policies.map(|row| policies::read(row.id, row.version, row.document));
+        Ok(Self {
+            version: pages.version,
+            directory: Directory::new(people.into_iter().map(Person::from)),
+            names,
+            agents: agents.collect::<Result<_, _>>()?,
+            policies: policies.collect::<Result<_, _>>()?,
+            delegations: pages
+                .delegations
+                .0
+                .into_iter()
+                .map(delegation)
+                .collect::<Result<_, _>>()?,
+            freezes: pages.freezes.0.into_iter().map(freeze).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl From<PersonRow> for Person {
+    fn from(row: PersonRow) -> Self {
+        Self {
+            id: UserId::from_uuid(row.id),
+            roles: row.roles.into_iter().map(Role::new).collect(),
+            active: row.active,
+            manager: row.manager.map(UserId::from_uuid),
+            aliases: row.aliases.into_iter().map(UserId::from_uuid).collect(),
+        }
+    }
+}
+
+fn agent(row: AgentRow) -> Result<(AgentId, AgentEntry), RowError> {
+    let id = AgentId::from_uuid(row.id);
+    let capabilities = serde_json::from_value(row.capabilities).map_err(|error| RowError {
+        table: "agent",
+        column: "capabilities",
+        row: id.to_string(),
+        why: error.to_string(),
+    })?;
+    let owner = UserId::from_uuid(row.owner);
+    Ok((id, AgentEntry { name: row.name, owner, is_active: row.is_active, capabilities }))
+}
+
+fn delegation(row: DelegationRow) -> Result<Delegation, RowError> {
+    let id = DelegationId::from_uuid(row.id);
+    let conditions: Conditions =
+        serde_json::from_value(row.conditions).map_err(|error| RowError {
+            table: "delegation",
+            column: "conditions",
+            row: id.to_string(),
+            why: error.to_string(),
+        })?;
+    Ok(Delegation {
+        id,
+        owner: UserId::from_uuid(row.owner),
+        delegate_to: UserId::from_uuid(row.delegate_to),
+        kind: row.kind,
+        conditions,
+        cascade: row.cascade,
+        starts_at: Timestamp::from_micros(row.starts_at),
+        expires_at: Timestamp::from_micros(row.expires_at),
+        active: true,
+    })
+}
+
+/// A freeze that cannot be understood is an error, not a freeze of nothing.
+fn freeze(row: FreezeRow) -> Result<Freeze, RowError> {
+    let id = FreezeId::from_uuid(row.id);
+    let wrong =
+        |why: String| RowError { table: "freeze", column: "target", row: id.to_string(), why };
+    let scope = match (row.scope.as_str(), row.target) {
+        ("tenant", None) => Scope::Tenant,
+        ("environment", Some(name)) => Scope::Environment(name),
+        ("resources", Some(pattern)) => {
+            Scope::Resources(Pattern::new(&pattern).map_err(|error| wrong(error.to_string()))?)
+        }
+        (scope, target) => return Err(wrong(format!("{target:?} for the scope {scope}"))),
+    };
+    Ok(Freeze {
+        id,
+        scope,
+        reason: row.reason,
+        set_by: UserId::from_uuid(row.set_by),
+        ends_at: row.ends_at.map(Timestamp::from_micros),
+    })
+}

@@ -1,0 +1,254 @@
+//! Keys of people and agents. Only a hash of the secret is kept; a key is looked up before its
+//! tenant is known, and whether it opens anything is asked of the database's clock. Making and
+//! comparing secrets is not here.
+
+use ade_core::ids::{AgentId, TenantId, UserId};
+use ade_core::time::Timestamp;
+use sqlx::{query, query_as, query_scalar};
+use uuid::Uuid;
+
+use crate::error::{Error, RowError};
+use crate::moment::Moment;
+use crate::pool::Pool;
+use crate::tx::Tx;
+
+pub type Hash = [u8; 32];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Principal {
+    User(UserId),
+    Agent(AgentId),
+}
+
+impl Principal {
+    fn user(self) -> Option<Uuid> {
+        match self {
+            Self::User(id) => Some(id.uuid()),
+            Self::Agent(_) => None,
+        }
+    }
+
+    fn agent(self) -> Option<Uuid> {
+        match self {
+            Self::User(_) => None,
+            Self::Agent(id) => Some(id.uuid()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewToken {
+    pub key_id: String,
+    pub principal: Principal,
+    pub hash: Hash,
+    pub scopes: Vec<String>,
+    pub label: String,
+    pub expires_at: Timestamp,
+    pub is_single_use: bool,
+}
+
+/// What may be shown of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    pub key_id: String,
+    pub principal: Principal,
+    pub scopes: Vec<String>,
+    pub label: String,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub revoked_at: Option<Timestamp>,
+    pub is_single_use: bool,
+    pub used_at: Option<Timestamp>,
+}
+
+/// Who presents a key, if the secret behind it is the right one. Nobody, unless `is_live`; and
+/// one with `is_single_use` counts only after [`consume`] has said yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    pub tenant: TenantId,
+    pub principal: Principal,
+    /// The person who answers for an agent.
+    pub owner: Option<UserId>,
+    pub hash: Hash,
+    pub scopes: Vec<String>,
+    pub expires_at: Timestamp,
+    pub revoked_at: Option<Timestamp>,
+    pub is_single_use: bool,
+    /// Neither expired, revoked nor used up; tenant, holder and owner are active.
+    pub is_live: bool,
+}
+
+struct TokenRow {
+    key_id: String,
+    user_id: Option<Uuid>,
+    agent_id: Option<Uuid>,
+    scopes: Vec<String>,
+    label: String,
+    created_at: Moment,
+    expires_at: Moment,
+    revoked_at: Option<Moment>,
+    single_use: bool,
+    used_at: Option<Moment>,
+}
+
+impl TryFrom<TokenRow> for Token {
+    type Error = RowError;
+
+    fn try_from(row: TokenRow) -> Result<Self, RowError> {
+        let principal = match (row.user_id, row.agent_id) {
+            (Some(user), None) => Principal::User(UserId::from_uuid(user)),
+            (None, Some(agent)) => Principal::Agent(AgentId::from_uuid(agent)),
+            _ => return Err(wrong(&row.key_id, "user_id", "not one holder".to_owned())),
+        };
+        Ok(Self {
+            key_id: row.key_id,
+            principal,
+            scopes: row.scopes,
+            label: row.label,
+            created_at: row.created_at.0,
+            expires_at: row.expires_at.0,
+            revoked_at: row.revoked_at.map(|at| at.0),
+            is_single_use: row.single_use,
+            used_at: row.used_at.map(|at| at.0),
+        })
+    }
+}
+
+fn wrong(key_id: &str, column: &'static str, why: String) -> RowError {
+    RowError { table: "token", column, row: key_id.to_owned(), why }
+}
+
+/// The table refuses a third that is open (`token_two_open_at_most`).
+pub async fn insert(tx: &mut Tx, token: &NewToken) -> Result<(), Error> {
+    let query = query!(
+        "INSERT INTO token (tenant_id, key_id, user_id, agent_id, secret_hash, scopes, label,
+             created_at, expires_at, single_use)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        tx.tenant().uuid(),
+        token.key_id,
+        token.principal.user(),
+        token.principal.agent(),
+        token.hash.as_slice(),
+        &token.scopes,
+        token.label,
+        Moment(tx.now()) as _,
+        Moment(token.expires_at) as _,
+        token.is_single_use,
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
+/// Every token a holder ever had, the latest first.
+pub async fn list(tx: &mut Tx, principal: Principal) -> Result<Vec<Token>, Error> {
+    let query = query_as!(
+        TokenRow,
+        r#"SELECT key_id, user_id, agent_id, scopes, label,
+                  created_at AS "created_at: Moment", expires_at AS "expires_at: Moment",
+                  revoked_at AS "revoked_at: Moment", single_use, used_at AS "used_at: Moment"
+             FROM token
+            WHERE tenant_id = $1 AND (user_id = $2 OR agent_id = $3)
+            ORDER BY created_at DESC, key_id"#,
+        tx.tenant().uuid(),
+        principal.user(),
+        principal.agent(),
+    );
+    let rows = tx.fetch(query).await?;
+    Ok(rows.into_iter().map(Token::try_from).collect::<Result<Vec<Token>, RowError>>()?)
+}
+
+/// Who holds it; whether it is still open is another question.
+pub async fn holder(tx: &mut Tx, key_id: &str) -> Result<Option<Principal>, Error> {
+    let query = query!(
+        "SELECT user_id, agent_id FROM token WHERE tenant_id = $1 AND key_id = $2",
+        tx.tenant().uuid(),
+        key_id,
+    );
+    let row = tx.fetch(query).await?.pop();
+    Ok(row.and_then(|row| {
+        let user = row.user_id.map(|id| Principal::User(UserId::from_uuid(id)));
+        user.or(row.agent_id.map(|id| Principal::Agent(AgentId::from_uuid(id))))
+    }))
+}
+
+/// How many are open now: neither expired, revoked nor used up.
+pub async fn count_open(tx: &mut Tx, principal: Principal) -> Result<i64, Error> {
+    let query = query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM token t
+            WHERE t.tenant_id = $1 AND (t.user_id = $2 OR t.agent_id = $3)
+              AND token_is_open(t)"#,
+        tx.tenant().uuid(),
+        principal.user(),
+        principal.agent(),
+    );
+    tx.fetch_value(query).await
+}
+
+/// Whether it was this call that revoked it.
+pub async fn revoke(tx: &mut Tx, key_id: &str) -> Result<bool, Error> {
+    let query = query!(
+        "UPDATE token SET revoked_at = $3
+          WHERE tenant_id = $1 AND key_id = $2 AND revoked_at IS NULL",
+        tx.tenant().uuid(),
+        key_id,
+        Moment(tx.now()) as _,
+    );
+    Ok(tx.write(query).await? > 0)
+}
+
+struct ResolvedRow {
+    tenant_id: Uuid,
+    principal_kind: String,
+    principal_id: Uuid,
+    owner_id: Option<Uuid>,
+    secret_hash: Vec<u8>,
+    scopes: Vec<String>,
+    expires_at: Moment,
+    revoked_at: Option<Moment>,
+    single_use: bool,
+    is_live: bool,
+}
+
+pub async fn resolve(pool: &Pool, key_id: &str) -> Result<Option<Resolved>, Error> {
+    let mut connection = pool.acquire().await?;
+    let row = query_as!(
+        ResolvedRow,
+        r#"SELECT tenant_id AS "tenant_id!", principal_kind AS "principal_kind!",
+                  principal_id AS "principal_id!", owner_id, secret_hash AS "secret_hash!",
+                  scopes AS "scopes!", expires_at AS "expires_at!: Moment",
+                  revoked_at AS "revoked_at: Moment", single_use AS "single_use!",
+                  is_live AS "is_live!"
+             FROM resolve_token($1)"#,
+        key_id,
+    )
+    .fetch_optional(connection.get()?)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let principal = match row.principal_kind.as_str() {
+        "user" => Principal::User(UserId::from_uuid(row.principal_id)),
+        "agent" => Principal::Agent(AgentId::from_uuid(row.principal_id)),
+        _ => return Err(wrong(key_id, "principal_kind", row.principal_kind).into()),
+    };
+    let hash = Hash::try_from(row.secret_hash)
+        .map_err(|bytes| wrong(key_id, "secret_hash", format!("{} bytes", bytes.len())))?;
+    Ok(Some(Resolved {
+        tenant: TenantId::from_uuid(row.tenant_id),
+        principal,
+        owner: row.owner_id.map(UserId::from_uuid),
+        hash,
+        scopes: row.scopes,
+        expires_at: row.expires_at.0,
+        revoked_at: row.revoked_at.map(|at| at.0),
+        is_single_use: row.single_use,
+        is_live: row.is_live,
+    }))
+}
+
+/// Uses a single-use token up, once its secret has been compared: true for one caller only,
+/// however many ask at once. Outside of any [`Tx`], since it says nothing but that the key was
+/// turned; what its holder then does leaves its own leaf.
+pub async fn consume(pool: &Pool, key_id: &str) -> Result<bool, Error> {
+    let mut connection = pool.acquire().await?;
+    let query = query_scalar!(r#"SELECT consume_token($1) AS "is_first!""#, key_id);
+    Ok(query.fetch_one(connection.get()?).await?)
+}

@@ -1,0 +1,201 @@
+//! People as the record keeps them: who they are, their roles, and which other accounts are the
+//! same human. Every change shows in the rulebook; whether it may be made is decided elsewhere.
+
+use std::collections::BTreeSet;
+
+use ade_core::actor::Role;
+use ade_core::ids::UserId;
+use ade_core::time::Timestamp;
+use sqlx::{query, query_as};
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::moment::Moment;
+use crate::tx::Tx;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    pub id: UserId,
+    /// Who vouches for the subject: an identity provider, or this installation itself.
+    pub issuer: String,
+    pub subject: String,
+    pub profile: Profile,
+    pub roles: BTreeSet<Role>,
+    /// As they were entered, in either direction; the rules follow them further.
+    pub aliases: BTreeSet<UserId>,
+    pub created_at: Timestamp,
+}
+
+/// What an admin may change of a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    pub name: String,
+    pub email: Option<String>,
+    pub manager: Option<UserId>,
+    pub is_active: bool,
+}
+
+/// Somebody to be entered; roles and aliases come after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewUser {
+    pub id: UserId,
+    pub issuer: String,
+    pub subject: String,
+    pub profile: Profile,
+}
+
+struct UserRow {
+    id: Uuid,
+    issuer: String,
+    subject: String,
+    name: String,
+    email: Option<String>,
+    manager_id: Option<Uuid>,
+    active: bool,
+    created_at: Moment,
+    roles: Vec<String>,
+    aliases: Vec<Uuid>,
+}
+
+impl From<UserRow> for User {
+    fn from(row: UserRow) -> Self {
+        let profile = Profile {
+            name: row.name,
+            email: row.email,
+            manager: row.manager_id.map(UserId::from_uuid),
+            is_active: row.active,
+        };
+        Self {
+            id: UserId::from_uuid(row.id),
+            issuer: row.issuer,
+            subject: row.subject,
+            profile,
+            roles: row.roles.into_iter().map(Role::new).collect(),
+            aliases: row.aliases.into_iter().map(UserId::from_uuid).collect(),
+            created_at: row.created_at.0,
+        }
+    }
+}
+
+pub async fn insert(tx: &mut Tx, user: &NewUser) -> Result<(), Error> {
+    let profile = &user.profile;
+    let query = query!(
+        "INSERT INTO app_user (tenant_id, id, issuer, subject, name, email, manager_id, active,
+             created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        tx.tenant().uuid(),
+        user.id.uuid(),
+        user.issuer,
+        user.subject,
+        profile.name,
+        profile.email.as_deref(),
+        profile.manager.map(UserId::uuid),
+        profile.is_active,
+        Moment(tx.now()) as _,
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
+pub async fn get(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error> {
+    Ok(within(tx, id.uuid(), id.uuid(), 1).await?.pop())
+}
+
+/// Whom an issuer knows by this subject.
+pub async fn of_subject(tx: &mut Tx, issuer: &str, subject: &str) -> Result<Option<UserId>, Error> {
+    let query = query!(
+        "SELECT id FROM app_user WHERE tenant_id = $1 AND issuer = $2 AND subject = $3",
+        tx.tenant().uuid(),
+        issuer,
+        subject,
+    );
+    Ok(tx.fetch(query).await?.pop().map(|row| UserId::from_uuid(row.id)))
+}
+
+/// In the order of their ids, after the last one of the page before.
+pub async fn list(tx: &mut Tx, after: Option<UserId>, limit: u32) -> Result<Vec<User>, Error> {
+    let first = after.map_or(0, |after| after.uuid().as_u128().saturating_add(1));
+    within(tx, Uuid::from_u128(first), Uuid::max(), limit).await
+}
+
+async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<User>, Error> {
+    let query = query_as!(
+        UserRow,
+        r#"SELECT u.id, u.issuer, u.subject, u.name, u.email, u.manager_id, u.active,
+                  u.created_at AS "created_at: Moment",
+                  array(SELECT r.role FROM user_role r
+                         WHERE (r.tenant_id, r.user_id) = (u.tenant_id, u.id)) AS "roles!",
+                  array(SELECT a.alias_id FROM user_alias a
+                         WHERE (a.tenant_id, a.user_id) = (u.tenant_id, u.id)
+                        UNION ALL
+                        SELECT a.user_id FROM user_alias a
+                         WHERE (a.tenant_id, a.alias_id) = (u.tenant_id, u.id)) AS "aliases!"
+             FROM app_user u
+            WHERE u.tenant_id = $1 AND u.id BETWEEN $2 AND $3
+            ORDER BY u.id LIMIT $4"#,
+        tx.tenant().uuid(),
+        first,
+        last,
+        i64::from(limit),
+    );
+    Ok(tx.fetch(query).await?.into_iter().map(User::from).collect())
+}
+
+/// `Conflict` if there is no such person.
+pub async fn update(tx: &mut Tx, id: UserId, profile: &Profile) -> Result<(), Error> {
+    let query = query!(
+        "UPDATE app_user SET name = $3, email = $4, manager_id = $5, active = $6
+          WHERE tenant_id = $1 AND id = $2",
+        tx.tenant().uuid(),
+        id.uuid(),
+        profile.name,
+        profile.email.as_deref(),
+        profile.manager.map(UserId::uuid),
+        profile.is_active,
+    );
+    tx.write_one(&id, query).await
+}
+
+/// These roles and no others.
+pub async fn set_roles(tx: &mut Tx, id: UserId, roles: &BTreeSet<Role>) -> Result<(), Error> {
+    let roles: Vec<String> = roles.iter().map(|role| role.as_str().to_owned()).collect();
+    let query = query!(
+        "WITH gone AS (
+             DELETE FROM user_role
+              WHERE tenant_id = $1 AND user_id = $2 AND role <> ALL ($3::text[]))
+         INSERT INTO user_role (tenant_id, user_id, role, granted_at)
+         SELECT $1, $2, role, $4 FROM unnest($3::text[]) AS wanted (role)
+         ON CONFLICT ON CONSTRAINT user_role_pkey DO NOTHING",
+        tx.tenant().uuid(),
+        id.uuid(),
+        &roles,
+        Moment(tx.now()) as _,
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
+/// Whether it was news.
+pub async fn add_alias(tx: &mut Tx, id: UserId, alias: UserId) -> Result<bool, Error> {
+    let query = query!(
+        "INSERT INTO user_alias (tenant_id, user_id, alias_id) VALUES ($1, $2, $3)
+         ON CONFLICT ON CONSTRAINT user_alias_pkey DO NOTHING",
+        tx.tenant().uuid(),
+        id.uuid(),
+        alias.uuid(),
+    );
+    Ok(tx.write(query).await? > 0)
+}
+
+/// In whichever direction it was entered. Whether there was any.
+pub async fn remove_alias(tx: &mut Tx, id: UserId, alias: UserId) -> Result<bool, Error> {
+    let query = query!(
+        "DELETE FROM user_alias
+          WHERE tenant_id = $1 AND ((user_id, alias_id) = ($2::uuid, $3::uuid)
+                                 OR (user_id, alias_id) = ($3::uuid, $2::uuid))",
+        tx.tenant().uuid(),
+        id.uuid(),
+        alias.uuid(),
+    );
+    Ok(tx.write(query).await? > 0)
+}

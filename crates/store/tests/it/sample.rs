@@ -1,0 +1,125 @@
+//! Tasks of the core's sample tenant in the tables, and short ways to move them.
+
+use std::collections::BTreeMap;
+
+use ade_core::actor::Actor;
+use ade_core::audit::{Where, Why};
+use ade_core::change::{Effect, PreviewVersions, Report, StrictValue};
+use ade_core::ids::TaskId;
+use ade_core::risk::{Assessment, Facts, Level, Score, Settings, assess};
+use ade_core::samples::{ADMIN, AUTHOR, SECOND_ADMIN, World, draft, two_dbas, user};
+use ade_core::task::{Command, CommandKind, Decision, Task, create};
+use ade_core::time::Timestamp;
+use ade_store::tasks::{self, Beside, Body, Cause, Committed, Heading};
+use ade_store::{Error, Gate, Tx};
+
+use crate::rig::{Rig, run};
+
+pub fn heading() -> Heading {
+    let [title, team, ticket] = ["Add an index", "data", "OPS-7"].map(ToOwned::to_owned);
+    Heading { title, priority: 40, team: Some(team), ticket: Some(ticket), resubmits: None }
+}
+
+pub fn body() -> Body {
+    Body {
+        parameters: StrictValue::parse(br#"{"b":1.50,"a":"\u0000x"}"#).unwrap(),
+        effect: Effect::observed(Report::default()).unwrap(),
+        versions: PreviewVersions::default(),
+        modes: BTreeMap::from([("database:prod-db-01".parse().unwrap(), "shared".to_owned())]),
+        risk: assessment(Score::new(45), Level::Medium),
+    }
+}
+
+/// With the score and level that the sample's contents claim.
+pub fn assessment(score: Score, level: Level) -> Assessment {
+    let id = TaskId::from_u128(1);
+    let facts = Facts {
+        task: id,
+        author: AUTHOR,
+        resources: &[],
+        effect: None,
+        history: None,
+        recent: &[],
+    };
+    let at = Timestamp::from_micros(1_773_847_800_000_001);
+    Assessment { score, level, ..assess(&facts, &Settings::default(), at) }
+}
+
+pub fn cause(command: CommandKind) -> Cause {
+    let place = Where { address: None, user_agent: None, service: "test".to_owned() };
+    Cause { command, place, why: Why::default(), receipt: None }
+}
+
+pub async fn begin(rig: &Rig, actor: &Actor, now: Timestamp) -> Tx {
+    Tx::begin(&rig.pool, rig.tenant, actor.clone(), now, Gate::Shared).await.unwrap()
+}
+
+pub async fn rig() -> (Rig, World) {
+    let rig = Rig::new().await;
+    let world = World::new([two_dbas()]);
+    let mut admin = rig.database.connect().await;
+    for pin in world.pins() {
+        run(
+            &mut admin,
+            &format!(
+                "INSERT INTO policy (tenant_id, id, name) VALUES ('{0}', '{1}', 'two dbas');
+                 INSERT INTO policy_version VALUES
+                     ('{0}', '{1}', {2}, '{{}}', '{3}', '{4}', now())",
+                rig.tenant.uuid(),
+                pin.id.uuid(),
+                pin.version,
+                ADMIN.uuid(),
+                SECOND_ADMIN.uuid(),
+            ),
+        )
+        .await;
+    }
+    (rig, world)
+}
+
+pub async fn insert(rig: &Rig, world: &World, number: u128) -> Task {
+    let task = Task { id: TaskId::from_u128(number), since: rig.now, ..draft() };
+    let author = user(AUTHOR);
+    let decision = create(&task, &world.facts(&author)).unwrap();
+    let mut tx = begin(rig, &author, rig.now).await;
+    let created = cause(CommandKind::Create);
+    tasks::insert(&mut tx, &task, &decision, &heading(), &body(), created, &Beside::default())
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    task
+}
+
+pub async fn load(rig: &Rig, id: TaskId) -> Option<Task> {
+    let mut tx = rig.begin().await;
+    let task = tasks::load(&mut tx, id).await.unwrap();
+    tx.roll_back().await;
+    task
+}
+
+pub async fn commit(
+    rig: &Rig,
+    task: &Task,
+    decision: &Decision,
+    (actor, kind): (&Actor, CommandKind),
+    now: Timestamp,
+) -> Result<Committed, Error> {
+    let mut tx = begin(rig, actor, now).await;
+    let mut body = body();
+    if let Some(next) = task.after(decision, now) {
+        body.risk = assessment(next.content.subject.risk, next.content.level);
+    }
+    let (cause, beside) = (cause(kind), Beside::default());
+    let committed =
+        tasks::commit_decision(&mut tx, task, decision, Some(&body), cause, &beside).await?;
+    tx.commit().await?;
+    Ok(committed)
+}
+
+/// One command that is known to work, from the tables and back to them.
+pub async fn step(rig: &Rig, world: &World, id: TaskId, actor: &Actor, command: &Command) -> Task {
+    let task = load(rig, id).await.unwrap();
+    let decision = world.decide(&task, actor, command, rig.now).unwrap();
+    let by = (actor, command.kind());
+    commit(rig, &task, &decision, by, rig.now).await.unwrap().task.unwrap()
+}

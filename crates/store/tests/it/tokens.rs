@@ -1,0 +1,213 @@
+//! A key leads to its holder before any tenant is known, for as long as it and its holder are
+//! good; a holder has two open at most, and one of single use opens once.
+
+use std::time::Duration;
+
+use ade_core::ids::{AgentId, UserId};
+use ade_core::time::Timestamp;
+use ade_store::agents;
+use ade_store::tokens::{self, NewToken, Principal, Resolved, Token};
+
+use crate::rig::{Rig, broken_rule, run, waits_for_a_lock};
+
+const BOT: Principal = Principal::Agent(AgentId::from_u128(1));
+const PERSON: Principal = Principal::User(UserId::from_u128(2));
+
+fn token(rig: &Rig, key_id: &str, principal: Principal) -> NewToken {
+    NewToken {
+        key_id: key_id.to_owned(),
+        principal,
+        hash: [7; 32],
+        scopes: vec!["read".to_owned(), "propose".to_owned()],
+        label: "laptop".to_owned(),
+        expires_at: rig.now.plus(Duration::from_hours(1)),
+        is_single_use: false,
+    }
+}
+
+async fn keep(rig: &Rig, token: &NewToken) {
+    let mut tx = rig.begin().await;
+    tokens::insert(&mut tx, token).await.unwrap();
+    rig.keep(tx).await;
+}
+
+async fn resolve(rig: &Rig, key_id: &str) -> Resolved {
+    tokens::resolve(&rig.pool, key_id).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_key_leads_to_its_holder_and_the_one_who_answers_for_it() {
+    let rig = Rig::new().await;
+    keep(&rig, &token(&rig, "bot", BOT)).await;
+    keep(&rig, &token(&rig, "person", PERSON)).await;
+    let expected = Resolved {
+        tenant: rig.tenant,
+        principal: BOT,
+        owner: Some(UserId::from_u128(1)),
+        hash: [7; 32],
+        scopes: vec!["read".to_owned(), "propose".to_owned()],
+        expires_at: rig.now.plus(Duration::from_hours(1)),
+        revoked_at: None,
+        is_single_use: false,
+        is_live: true,
+    };
+    assert_eq!(resolve(&rig, "bot").await, expected);
+    let person = Resolved { principal: PERSON, owner: None, ..expected };
+    assert_eq!(resolve(&rig, "person").await, person);
+    assert_eq!(tokens::resolve(&rig.pool, "unknown").await.unwrap(), None);
+    // Asked again inside of another tenant's transaction, it leaves that tenant in place.
+    let mut foreign = rig.begin_as(rig.other).await;
+    let question = sqlx::query_as::<_, (sqlx::types::Uuid, Option<String>)>(
+        "SELECT r.tenant_id, current_setting('ade.tenant') FROM resolve_token('bot') r",
+    );
+    let answer = foreign.read(question).await.unwrap();
+    assert_eq!(answer, [(rig.tenant.uuid(), Some(rig.other.uuid().to_string()))]);
+    assert_eq!(tokens::list(&mut foreign, BOT).await.unwrap(), []);
+    assert_eq!(tokens::holder(&mut foreign, "bot").await.unwrap(), None);
+    assert_eq!(tokens::count_open(&mut foreign, BOT).await.unwrap(), 0);
+    assert!(!tokens::revoke(&mut foreign, "bot").await.unwrap());
+}
+
+#[tokio::test]
+async fn a_key_is_dead_once_anything_behind_it_is() {
+    let rig = Rig::new().await;
+    keep(&rig, &token(&rig, "bot", BOT)).await;
+    keep(&rig, &token(&rig, "person", PERSON)).await;
+    let live = async |bot, person| {
+        let told = (resolve(&rig, "bot").await.is_live, resolve(&rig, "person").await.is_live);
+        assert_eq!(told, (bot, person));
+    };
+    live(true, true).await;
+    let mut admin = rig.database.connect().await;
+    for (close, open, bot, person) in [
+        ("UPDATE tenant SET active = false", "UPDATE tenant SET active = true", false, false),
+        (
+            "UPDATE app_user SET active = false WHERE subject = '1'",
+            "UPDATE app_user SET active = true",
+            false,
+            true,
+        ),
+        (
+            "UPDATE app_user SET active = false WHERE subject = '2'",
+            "UPDATE app_user SET active = true",
+            true,
+            false,
+        ),
+        (
+            "UPDATE token SET created_at = now() - interval '2 h', expires_at = now()",
+            "UPDATE token SET expires_at = now() + interval '1 h'",
+            false,
+            false,
+        ),
+    ] {
+        run(&mut admin, close).await;
+        live(bot, person).await;
+        run(&mut admin, open).await;
+        live(true, true).await;
+    }
+    let mut tx = rig.begin_closed().await;
+    agents::revoke(&mut tx, AgentId::from_u128(1)).await.unwrap();
+    assert!(tokens::revoke(&mut tx, "person").await.unwrap());
+    assert!(!tokens::revoke(&mut tx, "person").await.unwrap(), "once");
+    rig.keep(tx).await;
+    live(false, false).await;
+    assert_eq!(resolve(&rig, "person").await.revoked_at, Some(rig.now));
+}
+
+#[tokio::test]
+async fn a_holder_has_two_open_at_most() {
+    let rig = Rig::new().await;
+    for key in ["a", "b"] {
+        keep(&rig, &token(&rig, key, PERSON)).await;
+    }
+    keep(&rig, &token(&rig, "of another", BOT)).await;
+    let third = token(&rig, "c", PERSON);
+    let mut tx = rig.begin().await;
+    assert_eq!(tokens::count_open(&mut tx, PERSON).await.unwrap(), 2);
+    let refused = broken_rule(tokens::insert(&mut tx, &third).await);
+    assert_eq!(refused, "token_two_open_at_most");
+    let mut tx = rig.begin().await;
+    tokens::revoke(&mut tx, "a").await.unwrap();
+    tokens::insert(&mut tx, &third).await.unwrap();
+    let listed = tokens::list(&mut tx, PERSON).await.unwrap();
+    let keys: Vec<(&str, bool)> =
+        listed.iter().map(|token| (token.key_id.as_str(), token.revoked_at.is_some())).collect();
+    assert_eq!(keys, [("a", true), ("b", false), ("c", false)]);
+    let expected = Token {
+        key_id: "c".to_owned(),
+        principal: PERSON,
+        scopes: third.scopes.clone(),
+        label: third.label.clone(),
+        created_at: rig.now,
+        expires_at: third.expires_at,
+        revoked_at: None,
+        is_single_use: false,
+        used_at: None,
+    };
+    assert_eq!(listed.last(), Some(&expected));
+    assert_eq!(tokens::holder(&mut tx, "c").await.unwrap(), Some(PERSON));
+}
+
+#[tokio::test]
+async fn two_who_ask_at_once_do_not_get_a_third_open() {
+    let rig = Rig::new().await;
+    keep(&rig, &token(&rig, "a", PERSON)).await;
+    let [mut first, mut second] = [rig.begin().await, rig.begin().await];
+    tokens::insert(&mut first, &token(&rig, "b", PERSON)).await.unwrap();
+    let third = token(&rig, "c", PERSON);
+    let late = async {
+        let outcome = tokens::insert(&mut second, &third).await;
+        second.roll_back().await;
+        outcome
+    };
+    let early = async {
+        waits_for_a_lock(&rig).await;
+        rig.keep(first).await;
+    };
+    let (late, ()) = tokio::join!(late, early);
+    assert_eq!(broken_rule(late), "token_two_open_at_most");
+}
+
+#[tokio::test]
+async fn a_key_of_single_use_opens_for_one_of_many() {
+    let rig = Rig::new().await;
+    let once = NewToken { is_single_use: true, ..token(&rig, "once", PERSON) };
+    keep(&rig, &once).await;
+    keep(&rig, &token(&rig, "many", PERSON)).await;
+    let told = resolve(&rig, "once").await;
+    assert!(told.is_single_use && told.is_live);
+    let pool = rig.pool(8);
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..32 {
+        let pool = pool.clone();
+        callers.spawn(async move { tokens::consume(&pool, "once").await.unwrap() });
+    }
+    let yes = callers.join_all().await.into_iter().filter(|is_first| *is_first).count();
+    assert_eq!(yes, 1);
+    assert!(!resolve(&rig, "once").await.is_live);
+    assert!(!tokens::consume(&rig.pool, "many").await.unwrap(), "not of single use");
+    assert!(resolve(&rig, "many").await.is_live);
+    let mut tx = rig.begin().await;
+    assert_eq!(tokens::count_open(&mut tx, PERSON).await.unwrap(), 1, "used up");
+}
+
+#[tokio::test]
+async fn a_key_lives_for_ninety_days_at_most_and_its_holder_exists() {
+    let rig = Rig::new().await;
+    let long = rig.now.plus(Duration::from_hours(90 * 24));
+    let too_long = Timestamp::from_micros(long.micros() + 1);
+    let of = |expires_at| NewToken { expires_at, ..token(&rig, "a", PERSON) };
+    let kept = token(&rig, "kept", BOT);
+    keep(&rig, &kept).await;
+    let mut tx = rig.begin().await;
+    let refused = broken_rule(tokens::insert(&mut tx, &of(too_long)).await);
+    assert_eq!(refused, "token_lives_90_days_at_most");
+    let mut tx = rig.begin().await;
+    tokens::insert(&mut tx, &of(long)).await.unwrap();
+    let nobody = token(&rig, "b", Principal::Agent(AgentId::from_u128(99)));
+    let refused = broken_rule(tokens::insert(&mut tx, &nobody).await);
+    assert_eq!(refused, "token_agent_exists");
+    let mut tx = rig.begin_as(rig.other).await;
+    let elsewhere = broken_rule(tokens::insert(&mut tx, &kept).await);
+    assert_eq!(elsewhere, "token_key_id_names_one_tenant");
+}

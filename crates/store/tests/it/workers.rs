@@ -1,0 +1,174 @@
+//! What workers share across tenants: who is due, who holds which lease, what is to be pruned.
+
+use std::time::Duration;
+
+use ade_core::change::Digest;
+use ade_core::ids::TenantId;
+use ade_store::due::{self, Due};
+use ade_store::idempotency::{self, Answer, Kept, Key};
+use ade_store::{Class, Error, Pool, audit, lease, partitions};
+use sqlx::types::Uuid;
+
+use crate::rig::{Rig, run};
+
+const TTL: Duration = Duration::from_mins(10);
+
+#[tokio::test]
+async fn each_tenants_first_comes_before_anybodys_second() {
+    let rig = Rig::new().await;
+    let workers = rig.worker_pool().await;
+    let at = |seconds| rig.now.plus(Duration::from_secs(seconds));
+    let word =
+        |number, seconds| Due { kind: "expire", object: Uuid::from_u128(number), at: at(seconds) };
+    let flood: Vec<Due> = (1..=20).map(|number| word(number, 1)).collect();
+    for (tenant, dues) in [(rig.tenant, flood), (rig.other, vec![word(1, 5), word(2, 60)])] {
+        let mut tx = rig.begin_as(tenant).await;
+        due::set(&mut tx, &dues).await.unwrap();
+        due::set(&mut tx, &[Due { kind: "other", ..dues[0].clone() }]).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    let next = due::next(&workers, "expire", at(5), 3).await.unwrap();
+    let tenants: Vec<TenantId> = next.iter().map(|(tenant, _)| *tenant).collect();
+    assert_eq!(tenants, [rig.tenant, rig.other, rig.tenant]);
+    assert_eq!(next[1].1, word(1, 5), "one that is due at this very moment is due");
+    let all = due::next(&workers, "expire", at(59), 100).await.unwrap();
+    assert_eq!(all.len(), 21, "and one that is due later is not");
+    assert!(all.iter().all(|(_, due)| due.kind == "expire"));
+    assert_eq!(due::next(&workers, "expire", at(0), 100).await.unwrap(), []);
+    let unfit = due::next(&rig.pool, "expire", at(59), 100).await.unwrap();
+    assert_eq!(unfit, [], "the application's own login sees no tenant but the one it has set");
+}
+
+#[tokio::test]
+async fn a_lease_has_one_holder_and_its_fence_grows_when_that_changes() {
+    let rig = Rig::new().await;
+    let workers = rig.worker_pool().await;
+    let [ours, theirs] = [1, 2].map(Uuid::from_u128);
+    let first = lease::acquire(&workers, "relay", 0, ours, TTL).await.unwrap().unwrap();
+    assert_eq!((first.fence, first.holder), (1, ours));
+    assert_eq!(lease::acquire(&workers, "relay", 0, theirs, TTL).await.unwrap(), None);
+    let elsewhere = lease::acquire(&workers, "relay", 1, theirs, TTL).await.unwrap().unwrap();
+    assert_eq!(elsewhere.fence, 1, "another shard is another lease");
+    let again = lease::acquire(&workers, "relay", 0, ours, TTL).await.unwrap().unwrap();
+    assert_eq!(again.fence, 1, "still the same holder");
+    assert!(again.deadline > first.deadline);
+    let renewed = lease::renew(&workers, &again, TTL * 2).await.unwrap().unwrap();
+    assert!(renewed.deadline > again.deadline);
+    lease::release(&workers, &renewed).await.unwrap();
+    assert_eq!(lease::renew(&workers, &renewed, TTL).await.unwrap(), None, "it was given back");
+    let taken = lease::acquire(&workers, "relay", 0, theirs, TTL).await.unwrap().unwrap();
+    assert_eq!(taken.fence, 2);
+    assert_eq!(lease::renew(&workers, &renewed, TTL).await.unwrap(), None);
+    lease::release(&workers, &renewed).await.unwrap();
+    let held = lease::renew(&workers, &taken, TTL).await.unwrap();
+    assert!(held.is_some(), "somebody else's release is no release");
+}
+
+#[tokio::test]
+async fn a_lease_ends_by_the_clock_of_the_database() {
+    let rig = Rig::new().await;
+    let workers = rig.worker_pool().await;
+    let [ours, theirs] = [1, 2].map(Uuid::from_u128);
+    let held = lease::acquire(&workers, "relay", 0, ours, TTL).await.unwrap().unwrap();
+    let mut admin = rig.database.connect().await;
+    run(&mut admin, "UPDATE worker_lease SET deadline = clock_timestamp()").await;
+    assert_eq!(lease::renew(&workers, &held, TTL).await.unwrap(), None);
+    let taken = lease::acquire(&workers, "relay", 0, theirs, TTL).await.unwrap().unwrap();
+    assert_eq!(taken.fence, 2);
+    let now = workers.clock().await.unwrap();
+    assert!(now > rig.now && taken.deadline > now && taken.deadline <= now.plus(TTL));
+}
+
+#[tokio::test]
+async fn of_many_who_ask_at_once_one_gets_the_lease() {
+    let rig = Rig::new().await;
+    let workers = rig.worker_pool().await;
+    for round in 0..20 {
+        let asked = (1..=8).map(|number| {
+            let workers = workers.clone();
+            tokio::spawn(async move {
+                lease::acquire(&workers, "race", round, Uuid::from_u128(number), TTL).await
+            })
+        });
+        let mut winners = 0;
+        for asked in asked.collect::<Vec<_>>() {
+            winners += usize::from(asked.await.unwrap().unwrap().is_some());
+        }
+        assert_eq!(winners, 1);
+    }
+}
+
+#[tokio::test]
+async fn the_application_cannot_touch_a_lease() {
+    let rig = Rig::new().await;
+    let refused = lease::acquire(&rig.pool, "relay", 0, Uuid::from_u128(1), TTL).await;
+    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
+}
+
+async fn keep(rig: &Rig, tenant: TenantId, name: &str, seconds: u64) {
+    let key = Key { principal: "p".to_owned(), route: "r".to_owned(), key: name.to_owned() };
+    let answer = Answer { status: 200, body: "{}".to_owned() };
+    let expires_at = rig.now.plus(Duration::from_secs(seconds));
+    let mut tx = rig.begin_as(tenant).await;
+    let body = Digest::of(b"body");
+    let kept = Kept { key: &key, body: &body, answer: &answer, expires_at };
+    idempotency::keep(&mut tx, &kept).await.unwrap();
+    let mut leaf = rig.leaf("task.create");
+    leaf.tenant = tenant;
+    audit::append(&mut tx, &[leaf]).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn prune(rig: &Rig, tenant: TenantId, seconds: u64, limit: u32) -> u64 {
+    let mut tx = rig.begin_as(tenant).await;
+    let now = rig.now.plus(Duration::from_secs(seconds));
+    let pruned = idempotency::prune(&mut tx, now, limit).await.unwrap();
+    tx.commit().await.unwrap();
+    pruned
+}
+
+#[tokio::test]
+async fn answers_that_ran_out_are_pruned_tenant_by_tenant() {
+    let rig = Rig::new().await;
+    let workers = rig.worker_pool().await;
+    for number in 0..5 {
+        keep(&rig, rig.tenant, &format!("old{number}"), 10).await;
+    }
+    keep(&rig, rig.tenant, "young", 100).await;
+    keep(&rig, rig.other, "theirs", 20).await;
+    let find = async |seconds, after| {
+        let now = rig.now.plus(Duration::from_secs(seconds));
+        idempotency::tenants_to_prune(&workers, now, after, 10).await.unwrap()
+    };
+    assert_eq!(find(9, None).await, []);
+    assert_eq!(find(10, None).await, [rig.tenant]);
+    assert_eq!(find(20, None).await, [rig.tenant, rig.other]);
+    assert_eq!(find(20, Some(rig.tenant)).await, [rig.other]);
+    assert_eq!(prune(&rig, rig.tenant, 20, 3).await, 3);
+    assert_eq!(prune(&rig, rig.tenant, 20, 3).await, 2);
+    assert_eq!(prune(&rig, rig.tenant, 20, 3).await, 0);
+    assert_eq!(find(20, None).await, [rig.other]);
+    assert_eq!(find(100, None).await, [rig.tenant, rig.other], "the young one is still there");
+    let refused = idempotency::tenants_to_prune(&rig.pool, rig.now, None, 10).await;
+    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_worker_makes_partitions_and_nobody_else() {
+    let rig = Rig::new().await;
+    let workers: Pool = rig.worker_pool().await;
+    assert_eq!(workers.class(), Class::Api);
+    assert_eq!(partitions::make(&workers).await.unwrap(), 0, "the migration made them");
+    let mut admin = rig.database.connect().await;
+    let name: String = sqlx::query_scalar(
+        "SELECT max(relname)::text FROM pg_class
+          WHERE relname LIKE 'outbox_2%' AND relkind = 'r'",
+    )
+    .fetch_one(&mut admin)
+    .await
+    .unwrap();
+    run(&mut admin, &format!("DROP TABLE {name}")).await;
+    assert_eq!(partitions::make(&workers).await.unwrap(), 1);
+    let refused = partitions::make(&rig.pool).await;
+    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
+}
