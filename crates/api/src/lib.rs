@@ -1,0 +1,22 @@
+//! The wire types: what a client sends and what it gets, errors included. The server, the SDK
+//! and the OpenAPI document share them, so that none can drift. Requests refuse fields they do
+//! not know, so that nobody can slip in a state, an author or a risk. Nothing here decides.
+
+pub mod agents;
+pub mod approvals;
+pub mod audit;
+pub mod batches;
+pub mod code;
+pub mod delegations;
+pub mod explain;
+pub mod freezes;
+pub mod overrides;
+pub mod page;
+pub mod policies;
+pub mod problem;
+pub mod resources;
+pub mod schema;
+pub mod status;
+pub mod tasks;
+pub mod tokens;
+pub mod users;

@@ -1,0 +1,100 @@
+//! People of the tenant, their roles and their other accounts.
+
+use std::collections::BTreeSet;
+
+use ade_core::ids::{TenantId, UserId};
+use ade_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::schema;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewUser {
+    #[schema(min_length = 1, max_length = 128, example = "Ada Lovelace")]
+    pub name: String,
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 254)]
+    pub email: Option<String>,
+    /// The identity provider, and this person's name there. Made up locally if left out.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 256)]
+    pub issuer: Option<String>,
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 256)]
+    pub subject: Option<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<schema::UserId>)]
+    pub manager: Option<UserId>,
+    #[serde(default)]
+    #[schema(max_items = 64)]
+    pub roles: BTreeSet<String>,
+}
+
+/// What is left out stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(min_properties = 1)]
+pub struct UserChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 128)]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 254)]
+    pub email: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::UserId>)]
+    pub manager: Option<UserId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
+}
+
+/// The whole set: what is not in it is taken away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Roles {
+    #[schema(max_items = 64)]
+    pub roles: BTreeSet<String>,
+}
+
+/// Another account of the same human, who then counts once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Alias {
+    #[schema(value_type = schema::UserId)]
+    pub alias: UserId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct User {
+    #[schema(value_type = schema::UserId)]
+    pub id: UserId,
+    pub name: String,
+    pub email: Option<String>,
+    pub issuer: String,
+    pub subject: String,
+    #[schema(value_type = Option<schema::UserId>)]
+    pub manager: Option<UserId>,
+    pub active: bool,
+    pub roles: BTreeSet<String>,
+    #[schema(value_type = Vec<schema::UserId>)]
+    pub aliases: BTreeSet<UserId>,
+    #[schema(value_type = schema::Timestamp)]
+    pub created_at: Timestamp,
+}
+
+/// Who the caller is, and what the token lets them do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Me {
+    #[schema(value_type = schema::TenantId)]
+    pub tenant: TenantId,
+    /// `kind` is `user` or `agent`.
+    #[schema(value_type = Object)]
+    pub actor: Value,
+    pub name: String,
+    pub roles: BTreeSet<String>,
+    #[schema(value_type = Vec<schema::Scope>)]
+    pub scopes: Vec<String>,
+}
