@@ -1,0 +1,184 @@
+//! From a proposal to the content the rules decide on: previewed, hashed and rated. The preview
+//! runs before any transaction begins; rating reads the registry inside it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ade_core::actor::Actor;
+use ade_core::change::{Effect, PreviewVersions, content_digest, content_shape};
+use ade_core::ids::{TaskId, UserId};
+use ade_core::limits::{CHANGE_SPLITTING_WINDOW, NAME_MAX_BYTES, TASK_TAGS_MAX};
+use ade_core::policy::{AuthorKind, Subject};
+use ade_core::resource::ResourceRef;
+use ade_core::risk::{self, Assessment, History, ResourceFacts, assess};
+use ade_core::task::Content;
+use ade_store::rulebook::Rulebook;
+use ade_store::tasks::{self, Body};
+use ade_store::{Tx, resources};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::execute::{Preview, PreviewError, Proposal};
+
+/// A content, with the parts of it that only the record needs.
+#[derive(Debug, Clone)]
+pub struct Rated {
+    pub content: Content,
+    pub body: Body,
+}
+
+/// Who a content is rated for.
+#[derive(Debug, Clone, Copy)]
+pub struct Author {
+    pub id: UserId,
+    pub kind: AuthorKind,
+}
+
+impl Author {
+    pub fn of(actor: &Actor) -> Option<Self> {
+        match actor {
+            Actor::User { id, .. } => Some(Self { id: *id, kind: AuthorKind::User }),
+            Actor::Agent { on_behalf_of, .. } => {
+                Some(Self { id: *on_behalf_of, kind: AuthorKind::Agent })
+            }
+            Actor::System { .. } => None,
+        }
+    }
+}
+
+/// The task that is rated, and for whom.
+#[derive(Debug, Clone, Copy)]
+pub struct Whose {
+    pub task: TaskId,
+    pub author: Author,
+}
+
+/// What is to be rated.
+#[derive(Debug)]
+pub struct Previewed<'a> {
+    pub proposal: &'a Proposal,
+    pub tags: BTreeSet<String>,
+    pub preview: Preview,
+}
+
+/// Without any transaction open: a target may take its time.
+pub async fn preview(app: &App, proposal: &Proposal) -> Result<Preview, Error> {
+    let executor = app.executors.for_type(&proposal.task_type);
+    executor.preview(proposal).await.map_err(|error| match error {
+        PreviewError::Invalid { field, problem } => Error::Invalid { field, problem },
+        PreviewError::Effect(error) => Error::invalid("effect", error),
+        PreviewError::Unavailable { problem } => {
+            Error::PreviewFailed { problem, executor: executor.name() }
+        }
+    })
+}
+
+pub fn check_tags(tags: &BTreeSet<String>) -> Result<(), Error> {
+    let is_bad = |tag: &String| tag.trim().is_empty() || tag.len() > NAME_MAX_BYTES;
+    if tags.len() > TASK_TAGS_MAX || tags.iter().any(is_bad) {
+        let problem = format!("at most {TASK_TAGS_MAX}, of 1 to {NAME_MAX_BYTES} bytes each");
+        return Err(Error::invalid("tags", problem));
+    }
+    Ok(())
+}
+
+/// Rates and hashes what the preview saw.
+pub async fn rate(
+    app: &App,
+    tx: &mut Tx,
+    book: &Rulebook,
+    whose: Whose,
+    previewed: Previewed<'_>,
+) -> Result<Rated, Error> {
+    let Previewed { proposal, tags, preview: Preview { effect, versions } } = previewed;
+    let Whose { author, .. } = whose;
+    let modes = || proposal.resources.iter().map(|(resource, mode)| (resource, mode.as_deref()));
+    let (task_type, parameters) = (&proposal.task_type, &proposal.parameters);
+    let invalid = |error| Error::invalid("resources", error);
+    let digest = content_digest(task_type, parameters, modes(), &effect).map_err(invalid)?;
+    let shape = content_shape(task_type, parameters, modes(), &effect).map_err(invalid)?;
+    let assessment = assessment(app, tx, book, whose, proposal, &effect).await?;
+    let roles = book.directory.person(author.id).map(|person| person.roles.clone());
+    let subject = Subject {
+        task_type: task_type.clone(),
+        resources: proposal.resources.keys().cloned().collect(),
+        tags,
+        risk: assessment.score,
+        author_kind: author.kind,
+        author_roles: roles.unwrap_or_default(),
+        origin: effect.origin(),
+    };
+    let content = Content { digest, shape, subject, level: assessment.level };
+    let body = body_of(proposal, effect, versions, assessment);
+    Ok(Rated { content, body })
+}
+
+fn body_of(
+    proposal: &Proposal,
+    effect: Effect,
+    versions: PreviewVersions,
+    risk: Assessment,
+) -> Body {
+    let modes: BTreeMap<ResourceRef, String> = proposal
+        .resources
+        .iter()
+        .filter_map(|(resource, mode)| Some((resource.clone(), mode.clone()?)))
+        .collect();
+    Body { parameters: proposal.parameters.clone(), effect, versions, modes, risk }
+}
+
+async fn assessment(
+    app: &App,
+    tx: &mut Tx,
+    book: &Rulebook,
+    Whose { task, author }: Whose,
+    proposal: &Proposal,
+    effect: &Effect,
+) -> Result<Assessment, Error> {
+    let human = book.directory.human(author.id);
+    let accounts: Vec<UserId> = book
+        .directory
+        .people()
+        .map(|person| person.id)
+        .filter(|id| book.directory.human(*id) == human)
+        .collect();
+    let since = tx.now().minus(CHANGE_SPLITTING_WINDOW);
+    let recent = tasks::recent(tx, &accounts, since).await?;
+    let named: BTreeSet<ResourceRef> = recent
+        .iter()
+        .flat_map(|other| other.resources.iter().cloned())
+        .chain(proposal.resources.keys().cloned())
+        .collect();
+    let named: Vec<ResourceRef> = named.into_iter().collect();
+    let entries = resources::facts(tx, &named).await?;
+    let facts_of = |resource: &ResourceRef| {
+        let entry = entries.get(resource);
+        ResourceFacts {
+            resource: resource.clone(),
+            criticality: entry.and_then(|entry| entry.criticality),
+            pattern_default: None,
+            dependents: entry.map(|entry| entry.dependents.clone()),
+        }
+    };
+    let recent: Vec<risk::RecentTask> = recent
+        .iter()
+        .map(|other| risk::RecentTask {
+            task: other.task,
+            author: human,
+            at: other.submitted_at,
+            resources: other.resources.iter().map(facts_of).collect(),
+            counts: other.effect.measured(),
+        })
+        .collect();
+    let named: Vec<ResourceFacts> = proposal.resources.keys().map(facts_of).collect();
+    let facts = risk::Facts {
+        task,
+        author: human,
+        resources: &named,
+        effect: Some(effect),
+        // Nothing has been applied through this server yet, so nothing has failed: the rating
+        // falls back to what it assumes of a tenant without a past.
+        history: Some(History::default()),
+        recent: &recent,
+    };
+    Ok(assess(&facts, &app.risk, tx.now()))
+}

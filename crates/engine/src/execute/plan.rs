@@ -1,0 +1,54 @@
+//! Changes that nobody previews: the author states them, and everything built on them (risk,
+//! automatic approval, what reviewers see) knows that it was only stated.
+
+use ade_api::tasks::Change as DeclaredChange;
+use ade_core::change::{Change, Effect, PreviewVersions, Report, StrictError, StrictValue};
+use serde_json::Value;
+
+use super::{Executor, Preview, PreviewError, Previewing, Proposal};
+
+#[derive(Debug)]
+pub struct Plan;
+
+impl Executor for Plan {
+    fn name(&self) -> &'static str {
+        "plan"
+    }
+
+    fn preview<'a>(&'a self, proposal: &'a Proposal) -> Previewing<'a> {
+        Box::pin(async move { declared(proposal) })
+    }
+}
+
+fn declared(proposal: &Proposal) -> Result<Preview, PreviewError> {
+    let Some(plan) = &proposal.plan else {
+        let problem = format!(
+            "no executor previews `{}`: state the changes the task would make",
+            proposal.task_type
+        );
+        return Err(PreviewError::invalid("plan", problem));
+    };
+    let changes = plan
+        .changes
+        .iter()
+        .enumerate()
+        .map(|(index, stated)| {
+            change(stated)
+                .map_err(|error| PreviewError::invalid(&format!("plan.changes[{index}]"), error))
+        })
+        .collect::<Result<Vec<Change>, PreviewError>>()?;
+    let report = Report { changes, warnings: plan.warnings.clone(), errors: Vec::new() };
+    Ok(Preview { effect: Effect::declared(report)?, versions: PreviewVersions::default() })
+}
+
+fn change(stated: &DeclaredChange) -> Result<Change, StrictError> {
+    let strict = |value: &Option<Value>| value.as_ref().map(StrictValue::from_json).transpose();
+    Ok(Change {
+        resource: stated.resource.clone(),
+        action: stated.action,
+        irreversible: stated.irreversible,
+        summary: stated.summary.clone(),
+        before: strict(&stated.before)?,
+        after: strict(&stated.after)?,
+    })
+}

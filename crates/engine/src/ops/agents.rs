@@ -1,0 +1,162 @@
+//! Registered programs. Admins register them for a person, who answers for what they do.
+
+use std::collections::BTreeSet;
+
+use ade_api::agents::{Agent, AgentChange, NewAgent};
+use ade_core::access::Action;
+use ade_core::ids::AgentId;
+use ade_core::limits::AGENT_CAPABILITIES_MAX;
+use ade_core::policy::Pattern;
+use ade_store::agents::{self, Profile, Status};
+use ade_store::users as people;
+use uuid::Uuid;
+
+use super::act::{Act, Begun, Deed, look};
+use super::users::check_name;
+use super::{Paged, Reply, Span, paged};
+use crate::app::App;
+use crate::caller::{Attempt, Caller};
+use crate::error::Error;
+
+pub async fn create(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    new: NewAgent,
+) -> Result<Reply, Error> {
+    check_name("name", &new.name)?;
+    let capabilities = capabilities_of(&new.capabilities)?;
+    let mut act = match begin(app, caller, attempt).await? {
+        Begun::Act(act) => act,
+        Begun::Repeated(reply) => return Ok(reply),
+    };
+    require_free(&act, &new.name)?;
+    let owner = people::get(&mut act.tx, new.owner).await?;
+    if owner.is_none_or(|owner| !owner.profile.is_active) {
+        return Err(Error::invalid("owner", "there is no such active user"));
+    }
+    let id = AgentId::from_uuid(Uuid::now_v7());
+    let profile = Profile { name: new.name, capabilities, status: Status::Offline };
+    agents::insert(&mut act.tx, id, new.owner, &profile).await?;
+    finish(act, id, "agent.create", 201).await
+}
+
+pub async fn change(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    id: AgentId,
+    change: AgentChange,
+) -> Result<Reply, Error> {
+    if change == AgentChange::default() {
+        return Err(Error::invalid("body", "name at least one thing to change"));
+    }
+    let mut act = match begin(app, caller, attempt).await? {
+        Begun::Act(act) => act,
+        Begun::Repeated(reply) => return Ok(reply),
+    };
+    let mut profile = live(&mut act, id).await?.profile;
+    if let Some(name) = change.name.filter(|name| *name != profile.name) {
+        check_name("name", &name)?;
+        require_free(&act, &name)?;
+        profile.name = name;
+    }
+    if let Some(capabilities) = &change.capabilities {
+        profile.capabilities = capabilities_of(capabilities)?;
+    }
+    agents::update(&mut act.tx, id, &profile).await?;
+    finish(act, id, "agent.change", 200).await
+}
+
+/// For good: its tokens open nothing from then on.
+pub async fn revoke(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    id: AgentId,
+) -> Result<Reply, Error> {
+    let mut act = match begin(app, caller, attempt).await? {
+        Begun::Act(act) => act,
+        Begun::Repeated(reply) => return Ok(reply),
+    };
+    get_in(&mut act, id).await?;
+    agents::revoke(&mut act.tx, id).await?;
+    finish(act, id, "agent.revoke", 200).await
+}
+
+pub async fn get(app: &App, caller: &Caller, id: AgentId) -> Result<Agent, Error> {
+    let mut tx = look(app, caller).await?;
+    let agent = agents::get(&mut tx, id).await?.ok_or(Error::NotFound { what: "agent" })?;
+    Ok(shown(agent))
+}
+
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    span: Span<AgentId>,
+) -> Result<Paged<Agent, AgentId>, Error> {
+    let mut tx = look(app, caller).await?;
+    let agents = agents::list(&mut tx, span.after, span.limit.saturating_add(1)).await?;
+    Ok(paged(agents.into_iter().map(shown).collect(), span.limit, |agent: &Agent| agent.id))
+}
+
+async fn begin<'a>(
+    app: &'a App,
+    caller: &'a Caller,
+    attempt: &'a Attempt,
+) -> Result<Begun<'a>, Error> {
+    Act::begin(app, caller, attempt, Some(Action::AdministerAgent)).await
+}
+
+async fn get_in(act: &mut Act<'_>, id: AgentId) -> Result<agents::Agent, Error> {
+    agents::get(&mut act.tx, id).await?.ok_or(Error::NotFound { what: "agent" })
+}
+
+async fn live(act: &mut Act<'_>, id: AgentId) -> Result<agents::Agent, Error> {
+    let agent = get_in(act, id).await?;
+    if agent.revoked_at.is_some() {
+        return Err(Error::Closed { what: "agent", why: "it was revoked" });
+    }
+    Ok(agent)
+}
+
+/// Names are told apart by the gate that this act holds; the table would refuse a second too.
+fn require_free(act: &Act<'_>, name: &str) -> Result<(), Error> {
+    if act.book.agents.values().any(|agent| agent.name == name) {
+        return Err(Error::Taken { what: "agent", name: name.to_owned() });
+    }
+    Ok(())
+}
+
+async fn finish(
+    mut act: Act<'_>,
+    id: AgentId,
+    action: &'static str,
+    status: u16,
+) -> Result<Reply, Error> {
+    let agent = shown(get_in(&mut act, id).await?);
+    let deed = Deed { object: id.to_string(), action };
+    act.finish(deed, status, &agent).await
+}
+
+fn capabilities_of(given: &BTreeSet<String>) -> Result<Vec<String>, Error> {
+    if given.len() > AGENT_CAPABILITIES_MAX {
+        return Err(Error::invalid("capabilities", format!("at most {AGENT_CAPABILITIES_MAX}")));
+    }
+    for text in given {
+        Pattern::new(text).map_err(|error| Error::invalid("capabilities", error))?;
+    }
+    Ok(given.iter().cloned().collect())
+}
+
+fn shown(agent: agents::Agent) -> Agent {
+    Agent {
+        id: agent.id,
+        name: agent.profile.name,
+        owner: agent.owner,
+        status: agent.profile.status.as_str().to_owned(),
+        capabilities: agent.profile.capabilities.into_iter().collect(),
+        registered_at: agent.registered_at,
+        revoked_at: agent.revoked_at,
+    }
+}

@@ -1,0 +1,151 @@
+//! When workers look at tasks, and how they take up what is due.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+
+use ade_core::access::Class;
+use ade_core::actor::Actor;
+use ade_core::audit::Where;
+use ade_core::ids::{TaskId, TenantId};
+use ade_core::task::{Command, Escalation, Facts, Refusal, State, Task, decide, expires_at};
+use ade_core::time::Timestamp;
+use ade_store::due::{self, Due};
+
+use crate::app::App;
+use crate::caller::Caller;
+use crate::clock;
+use crate::error::Error;
+use crate::work::Done;
+
+/// Why a worker looks at a task, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deadline {
+    OpenReview,
+    Expire,
+    /// The rules have changed since it was approved.
+    CheckBasis,
+    /// The next step of the escalation.
+    Escalate,
+    /// An override that nobody has confirmed.
+    LapseOverride,
+}
+
+impl Deadline {
+    pub const ALL: [Self; 5] =
+        [Self::OpenReview, Self::Expire, Self::CheckBasis, Self::Escalate, Self::LapseOverride];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenReview => "open_review",
+            Self::Expire => "expire",
+            Self::CheckBasis => "check_basis",
+            Self::Escalate => "escalate",
+            Self::LapseOverride => "lapse_override",
+        }
+    }
+}
+
+/// What a decision makes due, and which kinds of due work it settles.
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    pub dues: Vec<Due>,
+    pub done: Vec<&'static str>,
+}
+
+/// Nothing if what workers wait for is as it was; everything is settled once a task is gone.
+pub(super) fn schedule(
+    before: &Task,
+    after: Option<&Task>,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Schedule {
+    let dues = match after {
+        Some(task) => dues(before, task, facts, now),
+        None => Some(Vec::new()),
+    };
+    dues.map_or_else(Schedule::default, |dues| Schedule {
+        dues,
+        done: Deadline::ALL.map(Deadline::as_str).to_vec(),
+    })
+}
+
+/// When workers have to look at the task again; nothing if what they wait for is as it was.
+fn dues(before: &Task, task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option<Vec<Due>> {
+    let is_as_it_was = before.state == task.state
+        && before.revision == task.revision
+        && before.escalated_to == task.escalated_to
+        && before.break_glass == task.break_glass;
+    if is_as_it_was {
+        return None;
+    }
+    let object = task.id.uuid();
+    let mut dues = Vec::new();
+    let mut add = |deadline: Deadline, at| {
+        dues.push(Due { kind: deadline.as_str(), object, at });
+    };
+    if task.state == State::Submitted {
+        add(Deadline::OpenReview, now);
+    }
+    if matches!(task.state, State::Submitted | State::Reviewing | State::Approved) {
+        // One whose basis is gone is looked at now, by whoever reviews it again.
+        let at = expires_at(task, facts, now).map_or(now, |at| at.max(now));
+        add(Deadline::Expire, at);
+    }
+    if task.state == State::Reviewing
+        && let Some(at) = asked(task, &Command::Escalate(Escalation::Step), facts, now)
+    {
+        add(Deadline::Escalate, at);
+    }
+    if let Some(glass) = task.break_glass.as_ref().filter(|glass| glass.confirmed.is_none()) {
+        add(Deadline::LapseOverride, glass.confirm_before);
+    }
+    Some(dues)
+}
+
+/// When the core would let a worker do this; nothing if never.
+fn asked(task: &Task, command: &Command, facts: &Facts<'_>, now: Timestamp) -> Option<Timestamp> {
+    let actor = Actor::system("deadlines");
+    let facts = Facts { actor: &actor, ..*facts };
+    match decide(task, command, &facts, now) {
+        Err(Refusal::NotDue { at }) => Some(at),
+        Ok(_) => Some(now),
+        Err(_) => None,
+    }
+}
+
+/// A worker, as whoever decides sees it.
+pub(super) fn worker_caller(app: &App, worker: &str, tenant: TenantId) -> Caller {
+    let service = app.service.clone();
+    Caller {
+        tenant,
+        actor: Actor::system(worker),
+        scopes: BTreeSet::from(Class::ALL),
+        place: Where { address: None, user_agent: None, service },
+    }
+}
+
+pub type Step<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
+/// Takes up what is due of all tenants. One that cannot be settled is told and left for the next
+/// round; the others go on.
+pub async fn for_each_due(
+    app: &App,
+    deadline: Deadline,
+    limit: u32,
+    step: for<'s> fn(&'s App, TenantId, TaskId) -> Step<'s>,
+) -> Result<Done, Error> {
+    let due = due::next(&app.pools.worker, deadline.as_str(), clock::now(), limit).await?;
+    let has_more = due.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut done = Done { items: 0, has_more };
+    for (tenant, due) in due {
+        let task = TaskId::from_uuid(due.object);
+        match step(app, tenant, task).await {
+            Ok(()) => done.items += 1,
+            Err(error) => {
+                done.has_more = false;
+                tracing::warn!(%tenant, %task, kind = due.kind, %error, "not settled");
+            }
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,233 @@
+//! Delegations: made by the person whose approvals they move, or by an admin; refused if they run
+//! in a circle or too far. They can take what is waiting along.
+
+use std::collections::BTreeSet;
+
+use ade_api::delegations::{
+    Delegation, DelegationConditions, DelegationMade, Delegations, HandOver, NewDelegation,
+};
+use ade_core::access::{Action, Object};
+use ade_core::approval::delegation::{self, Conditions};
+use ade_core::audit::Why;
+use ade_core::ids::{ApprovalId, DelegationId, UserId};
+use ade_core::limits::{
+    DELEGATION_DEPTH_MAX, DELEGATION_STEPS_MAX, PAGE_SIZE_MAX, POLICY_PATTERNS_MAX,
+};
+use ade_core::policy::Pattern;
+use ade_core::risk::Score;
+use ade_core::task::Command;
+use ade_store::{approvals, delegations};
+use uuid::Uuid;
+
+use super::act::{Act, Begun as Acted, Deed, look, permit, person, refuse};
+use super::command::carry_out;
+use super::{Reply, approvals as answers};
+use crate::app::App;
+use crate::caller::{Attempt, Caller};
+use crate::error::Error;
+use crate::present;
+
+pub async fn create(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    new: NewDelegation,
+) -> Result<Reply, Error> {
+    let me = person(caller)?;
+    let owner = new.owner.unwrap_or(me);
+    let conditions = conditions_of(&new.conditions)?;
+    if new.move_pending && owner != me {
+        return Err(Error::invalid("move_pending", "only your own requests can be moved"));
+    }
+    let mut act = match Act::begin(app, caller, attempt, None).await? {
+        Acted::Act(act) => act,
+        Acted::Repeated(reply) => return Ok(reply),
+    };
+    let object = Object::Own { is_own: owner == me };
+    let mut act = act.require(Action::EditDelegation, object, &owner).await?;
+    let now = act.tx.now();
+    let made = delegation::Delegation {
+        id: DelegationId::from_uuid(Uuid::now_v7()),
+        owner,
+        delegate_to: new.delegate_to,
+        kind: new.kind,
+        conditions,
+        cascade: new.cascade,
+        starts_at: new.starts_at.unwrap_or(now),
+        expires_at: new.expires_at,
+        active: true,
+    };
+    check(&act, &made)?;
+    delegations::insert(&mut act.tx, &made).await?;
+    let pending = if new.move_pending {
+        approvals::inbox(&mut act.tx, owner, None, PAGE_SIZE_MAX).await?.0
+    } else {
+        Vec::new()
+    };
+    let mut answer = DelegationMade { delegation: shown(&made), moved: 0, stayed: Vec::new() };
+    let deed = Deed { object: made.id.to_string(), action: "delegation.create" };
+    if pending.is_empty() {
+        return act.finish(deed, 201, &answer).await;
+    }
+    // Each request moves by a decision of its own: one that may not be moved stops no other. What
+    // is kept for a repetition is told before they move.
+    act.finish(deed, 201, &answer).await?;
+    let unkeyed = Attempt { key: None, ..attempt.clone() };
+    for request in pending {
+        let along = HandOver { to: new.delegate_to, reason: None };
+        match hand_over(app, caller, &unkeyed, request.id, along).await {
+            Ok(_) => answer.moved += 1,
+            Err(error) => answer.stayed.push(format!("{}: {error}", request.id)),
+        }
+    }
+    Ok(Reply { status: 201, body: super::json(&answer)?, is_repeated: false })
+}
+
+/// Hands one request on to somebody who may approve in their own right.
+pub async fn hand_over(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    id: ApprovalId,
+    HandOver { to, reason }: HandOver,
+) -> Result<Reply, Error> {
+    let command = Command::Delegate { to, reason: reason.clone() };
+    let begun = answers::begin(app, caller, attempt, id).await?;
+    carry_out(begun, command, Why { reason, ticket: None }, |_| 200).await
+}
+
+/// By its owner or an admin, at once.
+pub async fn end(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    id: DelegationId,
+) -> Result<Reply, Error> {
+    let me = person(caller)?;
+    let mut act = match Act::begin(app, caller, attempt, None).await? {
+        Acted::Act(act) => act,
+        Acted::Repeated(reply) => return Ok(reply),
+    };
+    let missing = Error::NotFound { what: "delegation" };
+    let Some(mut known) = delegations::get(&mut act.tx, id).await? else { return Err(missing) };
+    let object = Object::Own { is_own: known.owner == me };
+    let mut act = act.require(Action::EditDelegation, object, &id).await?;
+    if !known.active {
+        return Err(Error::Closed { what: "delegation", why: "it was ended" });
+    }
+    delegations::end(&mut act.tx, id).await?;
+    known.active = false;
+    let deed = Deed { object: id.to_string(), action: "delegation.end" };
+    act.finish(deed, 200, &shown(&known)).await
+}
+
+/// Those of one person that are not over; the caller's if nobody is named.
+pub async fn list(app: &App, caller: &Caller, owner: Option<UserId>) -> Result<Delegations, Error> {
+    let owner = match owner {
+        Some(owner) => owner,
+        None => person(caller)?,
+    };
+    let mut tx = look(app, caller).await?;
+    let now = tx.now();
+    let found = delegations::of_owner(&mut tx, owner, now, PAGE_SIZE_MAX).await?;
+    Ok(Delegations { items: found.iter().map(shown).collect() })
+}
+
+fn check(act: &Act<'_>, made: &delegation::Delegation) -> Result<(), Error> {
+    let directory = &act.book.directory;
+    if !directory.is_active(made.owner) {
+        return Err(Error::invalid("owner", "there is no such active user"));
+    }
+    if !directory.is_active(made.delegate_to) {
+        return Err(Error::invalid("delegate_to", "there is no such active user"));
+    }
+    if directory.same_human(made.owner, made.delegate_to) {
+        return Err(Error::invalid("delegate_to", "that is the same person"));
+    }
+    if made.expires_at <= made.starts_at || made.expires_at <= act.tx.now() {
+        return Err(Error::invalid("expires_at", "it must end after it starts, and after now"));
+    }
+    let path = longest_path(&act.book.delegations, made);
+    if path.len() <= DELEGATION_DEPTH_MAX + 1 && path.first() == path.last() {
+        let path: Vec<String> = path.iter().map(ToString::to_string).collect();
+        let problem = format!("the delegations would run in a circle: {}", path.join(" → "));
+        return Err(Error::invalid("delegate_to", problem));
+    }
+    if path.len() > DELEGATION_DEPTH_MAX + 1 {
+        let problem = format!("the chain would be longer than {DELEGATION_DEPTH_MAX}");
+        return Err(Error::invalid("delegate_to", problem));
+    }
+    Ok(())
+}
+
+/// From the owner along delegations of the same kind, whatever their conditions and dates: what
+/// could run in a circle some day is not made. Ends where it meets the owner again.
+fn longest_path(known: &[delegation::Delegation], made: &delegation::Delegation) -> Vec<UserId> {
+    let mut longest = Vec::new();
+    let mut open = vec![vec![made.owner, made.delegate_to]];
+    // Past so many steps the answer would take longer than it is worth: as good as too long.
+    for _ in 0..DELEGATION_STEPS_MAX {
+        let Some(path) = open.pop() else { return longest };
+        let Some(last) = path.last().copied() else { continue };
+        if last == made.owner {
+            return path;
+        }
+        if path.len() > longest.len() {
+            longest.clone_from(&path);
+        }
+        if path.len() > DELEGATION_DEPTH_MAX + 1 {
+            continue;
+        }
+        let seen: BTreeSet<UserId> = path.iter().skip(1).copied().collect();
+        let further = known
+            .iter()
+            .filter(|edge| edge.active && edge.kind == made.kind && edge.owner == last)
+            .filter(|edge| !seen.contains(&edge.delegate_to));
+        for edge in further {
+            let mut next = path.clone();
+            next.push(edge.delegate_to);
+            open.push(next);
+        }
+    }
+    vec![made.owner; DELEGATION_DEPTH_MAX + 2]
+}
+
+fn conditions_of(given: &DelegationConditions) -> Result<Conditions, Error> {
+    let patterns = |field: &str, texts: &BTreeSet<String>| {
+        if texts.len() > POLICY_PATTERNS_MAX {
+            return Err(Error::invalid(field, format!("at most {POLICY_PATTERNS_MAX}")));
+        }
+        texts
+            .iter()
+            .map(|text| Pattern::new(text).map_err(|error| Error::invalid(field, error)))
+            .collect::<Result<Vec<Pattern>, Error>>()
+    };
+    if given.risk_above.is_some_and(|points| points > Score::MAX.points()) {
+        return Err(Error::invalid("conditions.risk_above", "0 to 100"));
+    }
+    Ok(Conditions {
+        task_types: patterns("conditions.task_types", &given.task_types)?,
+        resource_patterns: patterns("conditions.resource_patterns", &given.resource_patterns)?,
+        risk_above: given.risk_above.map(Score::new),
+    })
+}
+
+fn shown(kept: &delegation::Delegation) -> Delegation {
+    let texts =
+        |patterns: &[Pattern]| patterns.iter().map(|pattern| pattern.as_str().to_owned()).collect();
+    Delegation {
+        id: kept.id,
+        owner: kept.owner,
+        delegate_to: kept.delegate_to,
+        kind: kept.kind,
+        conditions: DelegationConditions {
+            task_types: texts(&kept.conditions.task_types),
+            resource_patterns: texts(&kept.conditions.resource_patterns),
+            risk_above: kept.conditions.risk_above.map(Score::points),
+        },
+        cascade: kept.cascade,
+        starts_at: kept.starts_at,
+        expires_at: kept.expires_at,
+        active: kept.active,
+    }
+}

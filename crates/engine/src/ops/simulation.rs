@@ -1,0 +1,151 @@
+//! What-if: other rules asked about tasks that were handed in. Nothing is written.
+
+use std::time::Duration;
+
+use ade_api::policies::{Replay, Replayed, ReplayedTask};
+use ade_core::access::{Action, Object};
+use ade_core::ids::TaskId;
+use ade_core::limits::{REPLAY_DAYS_MAX, REPLAY_PAGE, REPLAY_SHOWN_MAX, REPLAY_TASKS_MAX};
+use ade_core::policy::{
+    AutoApproval, Document, Policy, Requirement, Strictness, compare, requirement,
+};
+use ade_store::Tx;
+use ade_store::tasks::{self, Replayed as Past};
+
+use super::act::{look, permit};
+use super::policies::{find, parse, with_document};
+use crate::app::App;
+use crate::caller::Caller;
+use crate::error::Error;
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// How the tasks of the last days would have fared under another document.
+pub async fn replay(app: &App, caller: &Caller, asked: Replay) -> Result<Replayed, Error> {
+    if asked.days == 0 || asked.days > REPLAY_DAYS_MAX {
+        return Err(Error::invalid("days", format!("1 to {REPLAY_DAYS_MAX}")));
+    }
+    let mut tx = look(app, caller).await?;
+    let book = app.books.current(&mut tx).await?;
+    permit(app, &book, &caller.actor, Action::DraftPolicy, Object::Tenant)?;
+    let document = document_of(&mut tx, &asked).await?;
+    let changed = with_document(&book, document);
+    let since = tx.now().minus(DAY * asked.days);
+    let mut tally = Tally::new(asked.days);
+    let mut after = (since, TaskId::from_u128(0));
+    while tally.answer.examined < u64::try_from(REPLAY_TASKS_MAX).unwrap_or(u64::MAX) {
+        let page = tasks::replay(&mut tx, after, REPLAY_PAGE).await?;
+        let Some(last) = page.last() else { return Ok(tally.finish()) };
+        after = (last.submitted_at, last.task);
+        for task in &page {
+            tally.judge(task, &book.policies, &changed);
+        }
+    }
+    tally.answer.is_cut = !tasks::replay(&mut tx, after, 1).await?.is_empty();
+    tx.roll_back().await;
+    Ok(tally.finish())
+}
+
+async fn document_of(tx: &mut Tx, asked: &Replay) -> Result<Document, Error> {
+    match (&asked.document, asked.draft) {
+        (Some(text), None) => parse(text),
+        (None, Some(draft)) => Ok(find(tx, draft).await?.document),
+        _ => Err(Error::invalid("document", "give a document or a draft")),
+    }
+}
+
+#[derive(Debug)]
+struct Tally {
+    answer: Replayed,
+}
+
+impl Tally {
+    fn new(days: u32) -> Self {
+        Self {
+            answer: Replayed {
+                days,
+                examined: 0,
+                is_cut: false,
+                same: 0,
+                stricter: 0,
+                looser: 0,
+                mixed: 0,
+                without_a_person: 0,
+                tasks: Vec::new(),
+            },
+        }
+    }
+
+    fn judge(&mut self, past: &Past, current: &[Policy], changed: &[Policy]) {
+        let before = requirement(current, &past.subject, past.submitted_at);
+        let after = requirement(changed, &past.subject, past.submitted_at);
+        let verdict = compare(&before, &after);
+        let passes =
+            |asked: &Requirement| matches!(asked.auto_approve, AutoApproval::Allowed { .. });
+        let without_a_person = passes(&after) && !passes(&before);
+        let answer = &mut self.answer;
+        answer.examined += 1;
+        answer.without_a_person += u64::from(without_a_person);
+        match verdict {
+            Strictness::Same => answer.same += 1,
+            Strictness::Stricter => answer.stricter += 1,
+            Strictness::Looser => answer.looser += 1,
+            Strictness::Mixed => answer.mixed += 1,
+        }
+        if verdict != Strictness::Same || without_a_person {
+            self.show(past, verdict, without_a_person, &before, &after);
+        }
+    }
+
+    fn show(
+        &mut self,
+        past: &Past,
+        verdict: Strictness,
+        without_a_person: bool,
+        before: &Requirement,
+        after: &Requirement,
+    ) {
+        // So many of each kind at most: the list is cut in order of weight at the end.
+        let like = |task: &&ReplayedTask| weight(task) == weight_of(verdict, without_a_person);
+        if self.answer.tasks.iter().filter(like).count() >= REPLAY_SHOWN_MAX {
+            return;
+        }
+        self.answer.tasks.push(ReplayedTask {
+            id: past.task,
+            number: past.number,
+            title: past.title.clone(),
+            verdict,
+            without_a_person,
+            before: told(before),
+            after: told(after),
+        });
+    }
+
+    fn finish(mut self) -> Replayed {
+        self.answer.tasks.sort_by_key(weight);
+        self.answer.tasks.truncate(REPLAY_SHOWN_MAX);
+        self.answer
+    }
+}
+
+fn weight(task: &ReplayedTask) -> u8 {
+    weight_of(task.verdict, task.without_a_person)
+}
+
+/// What a person must look at comes first.
+fn weight_of(verdict: Strictness, without_a_person: bool) -> u8 {
+    match (without_a_person, verdict) {
+        (true, _) => 0,
+        (false, Strictness::Looser) => 1,
+        (false, Strictness::Mixed) => 2,
+        (false, Strictness::Stricter) => 3,
+        (false, Strictness::Same) => 4,
+    }
+}
+
+fn told(asked: &Requirement) -> String {
+    match asked.auto_approve {
+        AutoApproval::Allowed { .. } => "passes without a person".to_owned(),
+        AutoApproval::Never | AutoApproval::Refused { .. } => asked.in_words(),
+    }
+}

@@ -1,0 +1,15 @@
+//! Tasks: proposed, changed, handed in, taken back, looked at. One file per kind of verb.
+
+mod explain;
+mod permission;
+mod propose;
+mod read;
+mod simulate;
+mod withdraw;
+
+pub use ade_store::tasks::Filter;
+pub use explain::explain;
+pub use propose::{amend, create, resubmit, submit};
+pub use read::{approvals, comments, get, list, revision, revisions, risk, wait};
+pub use simulate::simulate;
+pub use withdraw::{cancel, comment, delete, retry};

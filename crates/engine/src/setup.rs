@@ -1,0 +1,110 @@
+//! What is done before a server takes requests: tables, the first admin's way in, and the checks
+//! without which it does not start. Tables and tenants are made over the owner's connection.
+
+use std::time::Duration;
+
+use ade_core::access::Class;
+use ade_core::actor::{Actor, Role};
+use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
+use ade_core::ids::{TenantId, UserId};
+use ade_core::limits::TOKEN_BOOTSTRAP_TTL;
+use ade_core::token;
+use ade_store::boot;
+use ade_store::pool::Settings;
+use ade_store::tokens::{NewToken, Principal};
+use ade_store::users::{self, NewUser, Profile};
+use ade_store::{Class as PoolClass, Gate, Pool, Tx, audit, migrate as tables, tenants};
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::clock;
+use crate::error::Error;
+use crate::ops::users::check_name;
+use crate::secret::{self, Pepper};
+
+pub use ade_store::boot::Refusal as Unfit;
+
+const WORKER: &str = "bootstrap";
+/// Admins looked at when a tenant exists already: the first of them gets the new way in.
+const USERS_LOOKED_AT: u32 = 200;
+
+/// A way in for the first admin. The token works once, and not for long.
+#[derive(Debug)]
+pub struct WayIn {
+    pub tenant: TenantId,
+    pub admin: UserId,
+    pub token: token::Token,
+    pub valid_for: Duration,
+}
+
+pub async fn migrate(owner_url: &str) -> Result<(), Error> {
+    Ok(tables::run(owner_url).await?)
+}
+
+/// Everything that keeps this process from starting, each with what to do.
+pub async fn check(app: &App) -> Result<(), Unfit> {
+    boot::check(&app.pools.api).await?;
+    boot::check(&app.pools.worker).await
+}
+
+/// Makes the tenant if there is none of this name, and a single-use token for its first admin.
+pub async fn bootstrap(owner_url: &str, pepper: &Pepper, name: &str) -> Result<WayIn, Error> {
+    check_name("tenant", name)?;
+    let pool = Pool::new(&Settings::new(owner_url), PoolClass::Reserved)?;
+    let way_in = open(&pool, pepper, name).await;
+    pool.close().await;
+    way_in
+}
+
+async fn open(pool: &Pool, pepper: &Pepper, name: &str) -> Result<WayIn, Error> {
+    let known = tenants::find(pool, name).await?;
+    let tenant = known.unwrap_or_else(|| TenantId::from_uuid(Uuid::now_v7()));
+    let actor = Actor::system(WORKER);
+    let mut tx = Tx::begin(pool, tenant, actor, clock::now(), Gate::Exclusive).await?;
+    let admin = if known.is_some() {
+        first_admin(&mut tx).await?
+    } else {
+        let admin = admin();
+        tenants::create(&mut tx, name, &admin).await?;
+        admin.id
+    };
+    let token = secret::issue(token::Kind::User)?;
+    let kept = NewToken {
+        key_id: token.key_id.to_string(),
+        principal: Principal::User(admin),
+        hash: pepper.hash(&token.secret),
+        scopes: Class::ALL.iter().map(|class| class.as_str().to_owned()).collect(),
+        label: WORKER.to_owned(),
+        expires_at: tx.now().plus(TOKEN_BOOTSTRAP_TTL),
+        is_single_use: true,
+    };
+    tenants::admit(&mut tx, &kept).await?;
+    let what = What {
+        object: admin.to_string(),
+        action: "tenant.bootstrap".to_owned(),
+        from: None,
+        to: None,
+        revision: None,
+        digest: None,
+    };
+    let place = Where { address: None, user_agent: None, service: "migrate".to_owned() };
+    let who = Who::System { worker: WORKER.to_owned() };
+    let leaf = Leaf::new(tenant, Kind::Change, who, what, tx.now(), place, Why::default());
+    audit::append(&mut tx, &[leaf]).await?;
+    tx.commit().await?;
+    Ok(WayIn { tenant, admin, token, valid_for: TOKEN_BOOTSTRAP_TTL })
+}
+
+fn admin() -> NewUser {
+    let id = UserId::from_uuid(Uuid::now_v7());
+    let profile =
+        Profile { name: "First admin".to_owned(), email: None, manager: None, is_active: true };
+    NewUser { id, issuer: "local".to_owned(), subject: id.to_string(), profile }
+}
+
+async fn first_admin(tx: &mut Tx) -> Result<UserId, Error> {
+    let users = users::list(tx, None, USERS_LOOKED_AT).await?;
+    let is_admin = |user: &&users::User| user.profile.is_active && user.roles.contains(Role::ADMIN);
+    let found = users.iter().find(is_admin).map(|user| user.id);
+    found.ok_or(Error::NotFound { what: "active admin" })
+}

@@ -1,0 +1,135 @@
+//! Runs workers: each under its lease, on its period and on its signal, one activation at a time,
+//! until told to stop. What the last activation did is on the board (the lease's row), where
+//! every process can read it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ade_core::limits::WORKER_BACKOFF;
+use ade_store::lease::{self, Lease};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::{Done, WORKERS, Worker};
+use crate::app::App;
+use crate::error::Error;
+
+/// Which workers run here, and how often.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// By name; `all` for every one.
+    pub run: Vec<String>,
+    /// Between two rounds of a worker that has no period of its own.
+    pub period: Duration,
+    pub lease: Duration,
+}
+
+/// All workers of one process.
+#[derive(Debug)]
+pub struct Driver {
+    stop: watch::Sender<bool>,
+    running: JoinSet<()>,
+}
+
+impl Driver {
+    pub fn start(app: &Arc<App>, plan: &Plan) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let holder = Uuid::now_v7();
+        let mut running = JoinSet::new();
+        let is_wanted =
+            |worker: &&Worker| plan.run.iter().any(|name| name == "all" || name == worker.name);
+        for worker in WORKERS.iter().filter(is_wanted) {
+            let turns = Turns {
+                worker: *worker,
+                period: worker.period.unwrap_or(plan.period),
+                lease: plan.lease,
+                holder,
+            };
+            running.spawn(drive(Arc::clone(app), turns, stopped.clone()));
+        }
+        Self { stop, running }
+    }
+
+    /// For the callers who wait in this process.
+    pub fn watch(app: &Arc<App>) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let mut running = JoinSet::new();
+        running.spawn(super::task_watcher::watch(Arc::clone(app), stopped));
+        Self { stop, running }
+    }
+
+    /// Each finishes its activation and gives its lease back.
+    pub async fn stop(mut self) {
+        self.stop.send_replace(true);
+        while self.running.join_next().await.is_some() {}
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Turns {
+    worker: Worker,
+    period: Duration,
+    lease: Duration,
+    holder: Uuid,
+}
+
+async fn drive(app: Arc<App>, turns: Turns, mut stopped: watch::Receiver<bool>) {
+    let worker = turns.worker;
+    let mut held = None;
+    while !*stopped.borrow() {
+        let wait = match turn(&app, turns, &mut held).await {
+            Ok(Some(done)) if done.has_more => Duration::ZERO,
+            Ok(_) => turns.period,
+            Err(error) => {
+                tracing::warn!(worker = worker.name, %error, "activation failed");
+                WORKER_BACKOFF
+            }
+        };
+        let signal = async {
+            match worker.signal {
+                Some(signal) => signal(&app).notified().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = signal => {}
+            _ = stopped.changed() => {}
+        }
+    }
+    if let Some(held) = held {
+        let released = lease::release(&app.pools.worker, &held).await;
+        if let Err(error) = released {
+            tracing::warn!(worker = worker.name, %error, "its lease runs out by itself");
+        }
+    }
+}
+
+/// One activation, if the lease is ours. Losing it in between harms nothing: what workers do is
+/// guarded by the rows themselves; the lease only saves double work.
+async fn turn(app: &App, turns: Turns, held: &mut Option<Lease>) -> Result<Option<Done>, Error> {
+    let Turns { worker, lease: ttl, holder, .. } = turns;
+    let pool = &app.pools.worker;
+    *held = match held.take() {
+        Some(lease) => lease::renew(pool, &lease, ttl).await?,
+        None => None,
+    };
+    if held.is_none() {
+        *held = lease::acquire(pool, worker.name, 0, holder, ttl).await?;
+    }
+    let Some(lease) = held else { return Ok(None) };
+    let outcome = (worker.run)(app).await;
+    let (items, failure) = match &outcome {
+        Ok(done) => (done.items, None),
+        Err(error) => (0, Some(error.to_string())),
+    };
+    lease::report(pool, lease, items, failure.as_deref()).await?;
+    outcome.map(Some)
+}
+
+/// One activation by name, whoever holds the lease: for tests and for a person at a terminal.
+pub async fn run_once(app: &App, name: &str) -> Option<Result<Done, Error>> {
+    let worker = WORKERS.iter().find(|worker| worker.name == name)?;
+    Some((worker.run)(app).await)
+}

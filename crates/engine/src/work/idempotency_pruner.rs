@@ -1,0 +1,32 @@
+//! Forgets answers that were kept long enough, so many of each tenant per round.
+
+use ade_core::actor::Actor;
+use ade_core::limits::{PRUNE_PERIOD, WORKER_BATCH};
+use ade_store::{Gate, Tx, idempotency};
+
+use super::{Activation, Done, Worker};
+use crate::app::App;
+use crate::clock;
+use crate::error::Error;
+
+pub const WORKER: Worker =
+    Worker { name: "idempotency_pruner", period: Some(PRUNE_PERIOD), signal: None, run };
+
+fn run(app: &App) -> Activation<'_> {
+    Box::pin(prune(app))
+}
+
+async fn prune(app: &App) -> Result<Done, Error> {
+    let now = clock::now();
+    let mut done = Done::default();
+    let tenants = idempotency::tenants_to_prune(&app.pools.worker, now, None, WORKER_BATCH).await?;
+    for tenant in tenants {
+        let actor = Actor::system(WORKER.name);
+        let mut tx = Tx::begin(&app.pools.worker, tenant, actor, now, Gate::Unasked).await?;
+        let pruned = idempotency::prune(&mut tx, now, WORKER_BATCH).await?;
+        tx.commit().await?;
+        done.items += pruned;
+        done.has_more |= pruned >= u64::from(WORKER_BATCH);
+    }
+    Ok(done)
+}
