@@ -1,0 +1,357 @@
+//! The settings: defaults compiled in, then the file, then the environment. Every setting has a
+//! default in `config.default.toml` and nowhere else; an unknown one is refused. Secrets come
+//! from files of their own or from the environment, and are never printed.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use config::{Environment, File, FileFormat};
+use serde::Deserialize;
+use thiserror::Error;
+
+const DEFAULTS: &str = include_str!("../config.default.toml");
+const PREFIX: &str = "ADE";
+const SEPARATOR: &str = "__";
+/// Lists in the environment are written with commas.
+const LISTS: &[&str] = &["preview.sql_types", "workers.run"];
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    pub server: Server,
+    pub database: Database,
+    pub auth: Auth,
+    pub preview: Preview,
+    pub log: Log,
+    pub workers: Workers,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    pub listen: SocketAddr,
+    pub allow_plain_http: bool,
+    pub connections_max: usize,
+    pub requests_max: usize,
+    pub waits_max: usize,
+    head_timeout_s: u64,
+    body_timeout_s: u64,
+    answer_timeout_s: u64,
+    drain_s: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Database {
+    url: Address,
+    url_file: PathBuf,
+    worker_url: Address,
+    worker_url_file: PathBuf,
+    replica_url: Address,
+    replica_url_file: PathBuf,
+    owner_url: Address,
+    owner_url_file: PathBuf,
+    pub api_connections: u32,
+    pub worker_connections: u32,
+    pub replica_connections: u32,
+    pub statement_cache: usize,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Auth {
+    pepper_file: PathBuf,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preview {
+    pub sql_types: Vec<String>,
+    targets: BTreeMap<String, Target>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    #[serde(default)]
+    url: Address,
+    #[serde(default)]
+    url_file: PathBuf,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    pub format: LogFormat,
+    pub level: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    Json,
+    Text,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workers {
+    pub run: Vec<String>,
+    period_s: u64,
+    lease_s: u64,
+}
+
+/// The address of a database: it may hold a password, so it is never printed.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Address(String);
+
+/// What is mixed into the hash of a token.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Pepper(Vec<u8>);
+
+const PEPPER_MIN_BYTES: usize = 32;
+
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    #[error("the settings cannot be used: {0}")]
+    Unusable(#[from] config::ConfigError),
+    #[error("`{setting}` holds a password: move it to `{setting}_file` or to the environment")]
+    SecretInFile { setting: String },
+    #[error("`{setting}` and `{setting}_file` are both set: keep one")]
+    Twice { setting: String },
+    #[error("`{setting}` is not set: it says {what}")]
+    Missing { setting: &'static str, what: &'static str },
+    #[error("`{setting}` names {path}, which cannot be read: {source}")]
+    File { setting: String, path: String, source: std::io::Error },
+    #[error("`{setting}` is {value}: it must be at least 1")]
+    Zero { setting: &'static str, value: u64 },
+    #[error("`auth.pepper_file` has {bytes} bytes: at least {PEPPER_MIN_BYTES} are needed")]
+    ShortPepper { bytes: usize },
+    #[error(
+        "`server.listen` is {listen}, which others can reach, and there is no TLS: put a proxy in \
+         front and listen on loopback, or set `server.allow_plain_http = true`"
+    )]
+    PlainHttp { listen: SocketAddr },
+}
+
+impl Config {
+    /// With the environment of this process.
+    pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
+        let variables = std::env::vars_os();
+        let texts = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self::read(file, variables.filter_map(texts).collect())
+    }
+
+    /// `variables` stands in for the environment.
+    pub fn read(
+        file: Option<&Path>,
+        variables: BTreeMap<String, String>,
+    ) -> Result<Self, ConfigError> {
+        let mut builder =
+            config::Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
+        if let Some(file) = file {
+            let source = File::from(file).format(FileFormat::Toml);
+            refuse_passwords(&config::Config::builder().add_source(source.clone()).build()?)?;
+            builder = builder.add_source(source);
+        }
+        let mut environment = Environment::with_prefix(PREFIX)
+            .prefix_separator(SEPARATOR)
+            .separator(SEPARATOR)
+            .list_separator(",")
+            .try_parsing(true)
+            .source(Some(variables.into_iter().collect()));
+        for list in LISTS {
+            environment = environment.with_list_parse_key(list);
+        }
+        let config: Self = builder.add_source(environment).build()?.try_deserialize()?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let Server { listen, allow_plain_http, .. } = self.server;
+        if !listen.ip().is_loopback() && !allow_plain_http {
+            return Err(ConfigError::PlainHttp { listen });
+        }
+        let count = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
+        for (setting, value) in [
+            ("server.connections_max", count(self.server.connections_max)),
+            ("server.requests_max", count(self.server.requests_max)),
+            ("server.waits_max", count(self.server.waits_max)),
+            ("server.head_timeout_s", self.server.head_timeout_s),
+            ("server.body_timeout_s", self.server.body_timeout_s),
+            ("server.answer_timeout_s", self.server.answer_timeout_s),
+            ("database.api_connections", self.database.api_connections.into()),
+            ("database.worker_connections", self.database.worker_connections.into()),
+            ("database.replica_connections", self.database.replica_connections.into()),
+            ("workers.period_s", self.workers.period_s),
+            ("workers.lease_s", self.workers.lease_s),
+        ] {
+            if value == 0 {
+                return Err(ConfigError::Zero { setting, value });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Server {
+    pub fn head_timeout(&self) -> Duration {
+        Duration::from_secs(self.head_timeout_s)
+    }
+
+    pub fn body_timeout(&self) -> Duration {
+        Duration::from_secs(self.body_timeout_s)
+    }
+
+    pub fn answer_timeout(&self) -> Duration {
+        Duration::from_secs(self.answer_timeout_s)
+    }
+
+    pub fn drain(&self) -> Duration {
+        Duration::from_secs(self.drain_s)
+    }
+}
+
+impl Workers {
+    pub fn period(&self) -> Duration {
+        Duration::from_secs(self.period_s)
+    }
+
+    pub fn lease(&self) -> Duration {
+        Duration::from_secs(self.lease_s)
+    }
+}
+
+impl Database {
+    pub fn url(&self) -> Result<Address, ConfigError> {
+        let what = "where PostgreSQL is, for example postgres://ade_app@localhost/ade";
+        let missing = ConfigError::Missing { setting: "database.url", what };
+        address("database.url", &self.url, &self.url_file)?.ok_or(missing)
+    }
+
+    pub fn worker_url(&self) -> Result<Address, ConfigError> {
+        let own = address("database.worker_url", &self.worker_url, &self.worker_url_file)?;
+        own.map_or_else(|| self.url(), Ok)
+    }
+
+    pub fn replica_url(&self) -> Result<Option<Address>, ConfigError> {
+        address("database.replica_url", &self.replica_url, &self.replica_url_file)
+    }
+
+    pub fn owner_url(&self) -> Result<Address, ConfigError> {
+        let own = address("database.owner_url", &self.owner_url, &self.owner_url_file)?;
+        own.map_or_else(|| self.url(), Ok)
+    }
+}
+
+impl Preview {
+    pub fn targets(&self) -> Result<BTreeMap<String, Address>, ConfigError> {
+        let mut targets = BTreeMap::new();
+        for (name, target) in &self.targets {
+            let setting = format!("preview.targets.{name}.url");
+            let what = "where this database is; give it `url` or `url_file`";
+            let missing = ConfigError::Missing { setting: "preview.targets", what };
+            let address = address(&setting, &target.url, &target.url_file)?.ok_or(missing)?;
+            targets.insert(name.clone(), address);
+        }
+        Ok(targets)
+    }
+}
+
+impl Auth {
+    pub fn pepper(&self) -> Result<Pepper, ConfigError> {
+        if self.pepper_file.as_os_str().is_empty() {
+            let what = "which file holds the random bytes for the hashes of tokens";
+            return Err(ConfigError::Missing { setting: "auth.pepper_file", what });
+        }
+        let bytes = fs::read(&self.pepper_file)
+            .map_err(|source| unreadable("auth.pepper_file", &self.pepper_file, source))?;
+        if bytes.len() < PEPPER_MIN_BYTES {
+            return Err(ConfigError::ShortPepper { bytes: bytes.len() });
+        }
+        Ok(Pepper(bytes))
+    }
+}
+
+impl Address {
+    pub fn new(url: &str) -> Self {
+        Self(url.to_owned())
+    }
+
+    /// For the connection; not for a log.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Pepper {
+    /// For the hash; not for a log.
+    pub fn reveal(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "(not set)" } else { "(address)" })
+    }
+}
+
+impl fmt::Debug for Pepper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(pepper)")
+    }
+}
+
+fn address(setting: &str, url: &Address, file: &Path) -> Result<Option<Address>, ConfigError> {
+    match (url.0.is_empty(), file.as_os_str().is_empty()) {
+        (true, true) => Ok(None),
+        (false, true) => Ok(Some(url.clone())),
+        (false, false) => Err(ConfigError::Twice { setting: setting.to_owned() }),
+        (true, false) => {
+            let setting = format!("{setting}_file");
+            let text =
+                fs::read_to_string(file).map_err(|source| unreadable(&setting, file, source))?;
+            Ok(Some(Address(text.trim().to_owned())))
+        }
+    }
+}
+
+fn unreadable(setting: &str, path: &Path, source: std::io::Error) -> ConfigError {
+    ConfigError::File { setting: setting.to_owned(), path: path.display().to_string(), source }
+}
+
+/// A settings file is copied, committed and shown; a password in it is as good as published.
+fn refuse_passwords(file: &config::Config) -> Result<(), ConfigError> {
+    let mut urls: Vec<String> = ["url", "worker_url", "replica_url", "owner_url"]
+        .iter()
+        .map(|name| format!("database.{name}"))
+        .collect();
+    let targets = file.get_table("preview.targets").unwrap_or_default();
+    urls.extend(targets.keys().map(|name| format!("preview.targets.{name}.url")));
+    let holder = urls
+        .into_iter()
+        .find(|setting| file.get_string(setting).is_ok_and(|url| has_password(&url)));
+    holder.map_or(Ok(()), |setting| Err(ConfigError::SecretInFile { setting }))
+}
+
+/// `scheme://user:password@host`, or `?password=`.
+fn has_password(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    user.is_some_and(|user| user.contains(':')) || url.contains("password=")
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -1,0 +1,132 @@
+//! A reviewer's queue and answers over HTTP.
+
+use ade_api::approvals::{Approval, NewVote, Voted};
+use ade_api::page::{Page, PageQuery};
+use ade_api::schema;
+use ade_api::tasks::TaskSummary;
+use ade_core::approval::Status;
+use ade_core::ids::ApprovalId;
+use ade_engine::ops::approvals;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::IntoParams;
+
+use super::door::Known;
+use super::error::Failure;
+use super::extract::{IdempotencyKey, Json, Path, Query, RepeatHeader};
+use super::reply::{Kept, attempt, page, span};
+use super::state::Shared;
+
+#[derive(Debug, Clone, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ApprovalQuery {
+    /// What waits for an answer if left out.
+    #[param(value_type = Option<schema::ApprovalStatus>)]
+    pub status: Option<Status>,
+    /// How many at most.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    pub page_size: Option<u32>,
+    /// `next_page_token` of the page before.
+    pub page_token: Option<String>,
+}
+
+/// See what waits for you
+///
+/// Overdue first, then by risk and priority. With `status`: what you were asked before.
+#[utoipa::path(get, path = "/v1/approvals", tag = "approvals", params(ApprovalQuery),
+    responses((status = 200, description = "A page", body = Page<Approval>)))]
+pub async fn inbox(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Query(mut query): Query<ApprovalQuery>,
+) -> Result<Json<Page<Approval>>, Failure> {
+    let app = shared.app();
+    let wanted =
+        PageQuery { page_size: query.page_size.take(), page_token: query.page_token.take() };
+    match query.status {
+        None | Some(Status::Pending) => {
+            let span = span(&wanted, &caller, &query)?;
+            let paged = approvals::inbox(app, &caller, span).await?;
+            Ok(page(paged, &caller, &query))
+        }
+        Some(status) => {
+            let span = span(&wanted, &caller, &query)?;
+            let paged = approvals::ended(app, &caller, status, span).await?;
+            Ok(page(paged, &caller, &query))
+        }
+    }
+}
+
+/// Get one request
+#[utoipa::path(get, path = "/v1/approvals/{id}", tag = "approvals",
+    params(("id" = schema::ApprovalId, Path)),
+    responses((status = 200, description = "The request", body = Approval)))]
+pub async fn get(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<ApprovalId>,
+) -> Result<Json<Approval>, Failure> {
+    Ok(Json(approvals::get(shared.app(), &caller, id).await?))
+}
+
+/// Approve exactly what you saw
+///
+/// A vote that comes after the review has ended is kept, told and never counted.
+#[utoipa::path(post, path = "/v1/approvals/{id}/approve", tag = "approvals",
+    params(("id" = schema::ApprovalId, Path), RepeatHeader), request_body = NewVote,
+    responses((status = 200, description = "The vote and its receipt", body = Voted)))]
+pub async fn approve(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<ApprovalId>,
+    key: IdempotencyKey,
+    Json(vote): Json<NewVote>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("approvals.approve", &id.to_string(), key, &vote);
+    Ok(Kept(approvals::approve(shared.app(), &caller, &attempt, id, vote).await?))
+}
+
+/// Reject it, with a reason
+#[utoipa::path(post, path = "/v1/approvals/{id}/reject", tag = "approvals",
+    params(("id" = schema::ApprovalId, Path), RepeatHeader), request_body = NewVote,
+    responses((status = 200, description = "The vote and its receipt", body = Voted)))]
+pub async fn reject(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<ApprovalId>,
+    key: IdempotencyKey,
+    Json(vote): Json<NewVote>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("approvals.reject", &id.to_string(), key, &vote);
+    Ok(Kept(approvals::reject(shared.app(), &caller, &attempt, id, vote).await?))
+}
+
+/// Send it back to its author, with a reason
+#[utoipa::path(post, path = "/v1/approvals/{id}/request-changes", tag = "approvals",
+    params(("id" = schema::ApprovalId, Path), RepeatHeader), request_body = NewVote,
+    responses((status = 200, description = "The vote and its receipt", body = Voted)))]
+pub async fn request_changes(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<ApprovalId>,
+    key: IdempotencyKey,
+    Json(vote): Json<NewVote>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("approvals.request_changes", &id.to_string(), key, &vote);
+    Ok(Kept(approvals::request_changes(shared.app(), &caller, &attempt, id, vote).await?))
+}
+
+/// Take your answer back while the review goes on
+#[utoipa::path(post, path = "/v1/approvals/{id}/withdraw", tag = "approvals",
+    params(("id" = schema::ApprovalId, Path), RepeatHeader),
+    responses((status = 200, description = "The task without it", body = TaskSummary)))]
+pub async fn withdraw(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<ApprovalId>,
+    key: IdempotencyKey,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("approvals.withdraw", &id.to_string(), key, &());
+    Ok(Kept(approvals::withdraw(shared.app(), &caller, &attempt, id).await?))
+}

@@ -1,0 +1,80 @@
+//! Delegations over HTTP: who answers for whom.
+
+use ade_api::delegations::{Delegation, DelegationMade, Delegations, HandOver, NewDelegation};
+use ade_api::schema;
+use ade_api::tasks::TaskSummary;
+use ade_core::ids::{ApprovalId, DelegationId, UserId};
+use ade_engine::ops::delegations;
+use axum::extract::State;
+use serde::Deserialize;
+
+use super::door::Known;
+use super::error::Failure;
+use super::extract::{IdempotencyKey, Json, Path, Query, RepeatHeader};
+use super::reply::{Kept, attempt};
+use super::state::Shared;
+
+/// Let somebody answer for you, or for another
+#[utoipa::path(post, path = "/v1/delegations", tag = "delegations", params(RepeatHeader),
+    request_body = NewDelegation,
+    responses((status = 201, description = "The delegation, and what was moved",
+               body = DelegationMade)))]
+pub async fn create(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    key: IdempotencyKey,
+    Json(new): Json<NewDelegation>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("delegations.create", "", key, &new);
+    Ok(Kept(delegations::create(shared.app(), &caller, &attempt, new).await?))
+}
+
+#[derive(Debug, Clone, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DelegationQuery {
+    /// You if left out.
+    #[param(value_type = Option<schema::UserId>)]
+    pub owner: Option<UserId>,
+}
+
+/// See who answers for you, or for another
+#[utoipa::path(get, path = "/v1/delegations", tag = "delegations", params(DelegationQuery),
+    responses((status = 200, description = "Those that are not over", body = Delegations)))]
+pub async fn list(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Query(query): Query<DelegationQuery>,
+) -> Result<Json<Delegations>, Failure> {
+    Ok(Json(delegations::list(shared.app(), &caller, query.owner).await?))
+}
+
+/// End a delegation
+#[utoipa::path(delete, path = "/v1/delegations/{id}", tag = "delegations",
+    params(("id" = schema::DelegationId, Path), RepeatHeader),
+    responses((status = 200, description = "As it ended", body = Delegation)))]
+pub async fn end(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<DelegationId>,
+    key: IdempotencyKey,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("delegations.end", &id.to_string(), key, &());
+    Ok(Kept(delegations::end(shared.app(), &caller, &attempt, id).await?))
+}
+
+/// Hand one request on to somebody else
+#[utoipa::path(post, path = "/v1/approvals/{id}/delegate", tag = "delegations",
+    params(("id" = schema::ApprovalId, Path), RepeatHeader), request_body = HandOver,
+    responses((status = 200, description = "The task, with somebody else asked",
+               body = TaskSummary)))]
+pub async fn hand_over(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<ApprovalId>,
+    key: IdempotencyKey,
+    Json(to): Json<HandOver>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("delegations.hand_over", &id.to_string(), key, &to);
+    Ok(Kept(delegations::hand_over(shared.app(), &caller, &attempt, id, to).await?))
+}

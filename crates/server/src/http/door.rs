@@ -1,0 +1,95 @@
+//! Who comes in. Every route that is not open is wrapped by [`enter`], which finds out who calls
+//! and whether the class of the route is open to them, before the handler runs; a handler cannot
+//! forget it. What the caller may do within the class is decided by the core.
+
+use std::sync::Arc;
+
+use ade_api::code::Code;
+use ade_api::problem::Problem;
+use ade_core::access::Class;
+use ade_core::actor::Actor;
+use ade_core::audit::Where;
+use ade_core::token::Token;
+use ade_engine::Caller;
+use ade_engine::auth::{self, AuthError};
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::error::Failure;
+use super::extract::place_of;
+use super::state::Shared;
+
+/// What a request shows to prove who sends it. A person's session will be the second kind.
+#[derive(Debug)]
+pub enum Credential {
+    Token(Token),
+}
+
+/// Who calls, as [`enter`] found out.
+#[derive(Debug)]
+pub struct Known(pub Caller);
+
+pub(super) async fn enter(
+    State((shared, class)): State<(Shared, Class)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let admitted = admit(&shared, class, &parts).await;
+    request = Request::from_parts(parts, body);
+    match admitted {
+        Ok(caller) => {
+            request.extensions_mut().insert(Arc::new(caller));
+            next.run(request).await
+        }
+        Err(failure) => failure.into_response(),
+    }
+}
+
+async fn admit(shared: &Shared, class: Class, parts: &Parts) -> Result<Caller, Failure> {
+    let credential = credential(&parts.headers)?;
+    let caller = recognise(shared, credential, place_of(parts)).await?;
+    let is_agent = matches!(caller.actor, Actor::Agent { .. });
+    if !caller.scopes.contains(&class) || (is_agent && !class.is_open_to_agents()) {
+        let detail = format!("this call is of class `{class}`, which your token does not open");
+        return Err(Problem::new(Code::ClassClosed, detail).with("needs", class.as_str()).into());
+    }
+    Ok(caller)
+}
+
+/// One answer for a token that is unknown, wrong, expired or revoked: a guesser learns nothing.
+fn stranger() -> Failure {
+    Failure::new(Code::Unauthenticated, "the token is not valid")
+}
+
+fn credential(headers: &HeaderMap) -> Result<Credential, Failure> {
+    let mut given = headers.get_all(AUTHORIZATION).iter();
+    let (Some(header), None) = (given.next(), given.next()) else {
+        return Err(Failure::new(Code::Unauthenticated, "send one `Authorization` header"));
+    };
+    let text = header.to_str().map_err(|_| stranger())?;
+    let (scheme, token) = text.split_once(' ').ok_or_else(stranger)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(Failure::new(Code::Unauthenticated, "use the `Bearer` scheme"));
+    }
+    Token::parse(token.trim()).map(Credential::Token).map_err(|_| stranger())
+}
+
+async fn recognise(
+    shared: &Shared,
+    credential: Credential,
+    place: Where,
+) -> Result<Caller, Failure> {
+    match credential {
+        Credential::Token(token) => {
+            auth::authenticate(shared.app(), &token, place).await.map_err(|error| match error {
+                AuthError::Unknown => stranger(),
+                AuthError::Store(error) => ade_engine::Error::from(error).into(),
+            })
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The only place that turns what went wrong into an answer over HTTP: a code, the facts of the
+//! case, and what to do. Below this file nothing knows a status. What is logged is not here.
+
+use ade_api::code::Code;
+use ade_api::page::PageError;
+use ade_api::problem::Problem;
+use ade_core::access::Denied;
+use ade_core::approval::delegation::Fault;
+use ade_core::limits::{APPLY_ATTEMPTS_MAX, REASON_MAX_BYTES};
+use ade_core::task::Refusal;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+/// What a handler returns when it cannot do what was asked. Its body is written at the outermost
+/// layer, which alone knows the request id.
+#[derive(Debug, Clone)]
+pub struct Failure(Box<Problem>);
+
+impl Failure {
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self(Box::new(Problem::new(code, detail)))
+    }
+
+    pub fn query(detail: &str) -> Self {
+        Self::new(Code::InvalidQuery, detail)
+    }
+
+    pub fn missing(detail: &str) -> Self {
+        Self::new(Code::NotFound, detail)
+    }
+
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    pub(super) fn into_problem(self, request_id: String) -> Problem {
+        Problem { request_id, ..*self.0 }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self(Box::new(problem))
+    }
+}
+
+impl From<PageError> for Failure {
+    fn from(error: PageError) -> Self {
+        let code = match error {
+            PageError::Size { .. } => Code::InvalidQuery,
+            PageError::Token | PageError::OtherFilter => Code::InvalidPageToken,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<ade_engine::Error> for Failure {
+    fn from(error: ade_engine::Error) -> Self {
+        failed(error).into()
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        refused(refusal).into()
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let code = self.code();
+        let status =
+            StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
+        let headers = response.headers_mut();
+        if code == Code::Unauthenticated {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = retry_after_s(code) {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// How long to stay away; the caller's own spread comes on top.
+fn retry_after_s(code: Code) -> Option<u32> {
+    match code.status() {
+        429 | 503 => Some(1),
+        _ => None,
+    }
+}
+
+/// What an operation could not do. The cause of a fault of ours is logged, never told.
+fn failed(error: ade_engine::Error) -> Problem {
+    use ade_engine::Error;
+    let detail = error.to_string();
+    let problem = |code| Problem::new(code, detail.clone());
+    match error {
+        Error::NotFound { .. } => problem(Code::NotFound),
+        Error::Refused(refusal) => refused(refusal),
+        Error::Denied(denied) => denied_by(denied),
+        Error::Invalid { field, .. } => problem(Code::InvalidBody).with("path", field),
+        Error::Document { errors } => problem(Code::InvalidPolicy).with("errors", errors),
+        Error::BatchRefused { items } => problem(Code::BatchRefused).with("items", items),
+        Error::VersionMoved { expected, found } => {
+            problem(Code::VersionMismatch).with("expected_version", expected).with("version", found)
+        }
+        Error::KeyReused => problem(Code::IdempotencyKeyReused),
+        Error::KeyInFlight => problem(Code::IdempotencyInFlight),
+        Error::Taken { what, name } => {
+            problem(Code::AlreadyExists).with("what", what).with("name", name)
+        }
+        Error::Closed { .. } => problem(Code::Closed),
+        Error::TooManyTokens { .. } => problem(Code::TooManyTokens),
+        Error::PreviewFailed { executor, .. } => {
+            problem(Code::PreviewUnavailable).with("executor", executor)
+        }
+        Error::Secret(error) => {
+            tracing::error!(%error, "no secret can be made");
+            Problem::new(Code::Internal, "no token can be made now")
+        }
+        Error::Store(error) => store_failed(&error),
+    }
+}
+
+fn store_failed(error: &ade_engine::StoreError) -> Problem {
+    use ade_engine::StoreError;
+    match error {
+        StoreError::Conflict { .. } => Problem::new(Code::Conflict, error.to_string()),
+        StoreError::Aborted | StoreError::Busy { .. } => {
+            tracing::info!(%error, "busy");
+            Problem::new(Code::Busy, "somebody else holds what this needs")
+        }
+        StoreError::CommitUnknown(cause) => {
+            tracing::error!(%cause, "the answer to a commit was lost");
+            Problem::new(Code::OutcomeUnknown, "the record did not say whether it was kept")
+        }
+        StoreError::Unavailable(cause) => {
+            tracing::error!(%cause, "the record is away");
+            Problem::new(Code::DatabaseUnavailable, "the record cannot be reached now")
+        }
+        StoreError::AuditUnavailable { .. } => {
+            tracing::error!(%error, "the audit takes nothing");
+            Problem::new(Code::AuditUnavailable, "without its audit nothing is done")
+        }
+        StoreError::Unaudited
+        | StoreError::Constraint { .. }
+        | StoreError::Forbidden { .. }
+        | StoreError::Row(_)
+        | StoreError::Leaf(_)
+        | StoreError::Migrate(_)
+        | StoreError::Unstorable { .. }
+        | StoreError::Database(_) => {
+            tracing::error!(%error, "unforeseen");
+            Problem::new(Code::Internal, "something unforeseen happened")
+        }
+    }
+}
+
+/// A refusal of the rules, with its facts. No wildcard: a new refusal needs a code of its own.
+pub fn refused(refusal: Refusal) -> Problem {
+    with_facts(Problem::new(code_of(&refusal), refusal.to_string()), refusal)
+}
+
+fn code_of(refusal: &Refusal) -> Code {
+    match refusal {
+        Refusal::WrongState { .. } => Code::WrongState,
+        Refusal::AlreadyExists => Code::AlreadyExists,
+        Refusal::Denied(_) => Code::NotAllowed,
+        Refusal::SelfApproval(_) => Code::SelfApproval,
+        Refusal::NotAsked { .. } => Code::NotAsked,
+        Refusal::PersonRequired => Code::PersonRequired,
+        Refusal::StaleRevision { .. } => Code::StaleRevision,
+        Refusal::ReasonRequired => Code::ReasonRequired,
+        Refusal::ReasonTooLong { .. } => Code::ReasonTooLong,
+        Refusal::TicketRequired => Code::TicketRequired,
+        Refusal::NothingChanged { .. } => Code::NothingChanged,
+        Refusal::PinsMissing => Code::PinsMissing,
+        Refusal::AutoApprovalRefused { .. } => Code::AutoApprovalRefused,
+        Refusal::NothingToWithdraw => Code::NothingToWithdraw,
+        Refusal::DelegationForbidden => Code::DelegationForbidden,
+        Refusal::DelegateNotAllowed { .. } => Code::DelegateNotAllowed,
+        Refusal::Delegation(_) => Code::DelegationFault,
+        Refusal::NoOpenRequest => Code::NoOpenRequest,
+        Refusal::NothingToReassign { .. } => Code::NothingToReassign,
+        Refusal::NoStepLeft => Code::NoStepLeft,
+        Refusal::NotDue { .. } => Code::NotDue,
+        Refusal::BasisStands { .. } => Code::BasisStands,
+        Refusal::BasisLost(_) => Code::BasisLost,
+        Refusal::Frozen { .. } => Code::Frozen,
+        Refusal::ResourcesBlocked(_) => Code::LockHeld,
+        Refusal::NoCapacity => Code::NoCapacity,
+        Refusal::NotTheHold => Code::LeaseLost,
+        Refusal::AlreadyBegun { .. } => Code::AlreadyBegun,
+        Refusal::NotBegun => Code::NotBegun,
+        Refusal::AbortAsked => Code::AbortAsked,
+        Refusal::NotDrifted => Code::NotDrifted,
+        Refusal::HolderMayLive => Code::HolderMayLive,
+        Refusal::AttemptsExhausted => Code::AttemptsExhausted,
+        Refusal::OverrideOpen { .. } => Code::OverrideOpen,
+        Refusal::OverrideNotAsked => Code::OverrideNotAsked,
+        Refusal::OverrideLapsed { .. } => Code::OverrideLapsed,
+        Refusal::SameAdmin { .. } => Code::SameAdmin,
+    }
+}
+
+fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
+    match refusal {
+        Refusal::WrongState { command, state, since, holder, works_from } => problem
+            .with("command", command.as_str())
+            .with("state", state)
+            .with("since", since)
+            .with("works_from", works_from)
+            .with_some("holder", holder),
+        Refusal::Denied(denied) => with_rule(problem, denied),
+        Refusal::SelfApproval(conflict) => {
+            problem.with("part", conflict.part).with("account", conflict.account)
+        }
+        Refusal::NotAsked { may_answer } => problem.with("may_answer", may_answer),
+        Refusal::StaleRevision { seen, current } => {
+            problem.with("seen", seen).with("current", current)
+        }
+        Refusal::ReasonTooLong { bytes } => {
+            problem.with("bytes", bytes).with("max_bytes", REASON_MAX_BYTES)
+        }
+        Refusal::NothingChanged { revision } => problem.with("revision", revision),
+        Refusal::AutoApprovalRefused { reasons } => {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            problem.with("reasons", reasons)
+        }
+        Refusal::DelegateNotAllowed { to } => problem.with("to", to),
+        Refusal::Delegation(
+            Fault::Cycle { path } | Fault::TooLong { path } | Fault::NotAllowed { path, .. },
+        ) => problem.with("path", path),
+        Refusal::NothingToReassign { reviewer } => problem.with("reviewer", reviewer),
+        Refusal::NotDue { at } | Refusal::AlreadyBegun { at } | Refusal::OverrideLapsed { at } => {
+            problem.with("at", at)
+        }
+        Refusal::BasisStands { until } => problem.with("until", until),
+        Refusal::Frozen { id, reason, ends_at } => {
+            problem.with("freeze", id).with("reason", reason).with_some("ends_at", ends_at)
+        }
+        Refusal::ResourcesBlocked(blocked) => {
+            let blocked = blocked.iter().map(|one| json!({"resource": one.resource, "by": one.by}));
+            problem.with("blocked", blocked.collect::<Vec<_>>())
+        }
+        Refusal::AttemptsExhausted => problem.with("attempts_max", APPLY_ATTEMPTS_MAX),
+        Refusal::OverrideOpen { asked_by, confirm_before } => {
+            problem.with("asked_by", asked_by).with("confirm_before", confirm_before)
+        }
+        Refusal::SameAdmin { asked_by } => problem.with("asked_by", asked_by),
+        Refusal::AlreadyExists
+        | Refusal::PersonRequired
+        | Refusal::ReasonRequired
+        | Refusal::TicketRequired
+        | Refusal::PinsMissing
+        | Refusal::NothingToWithdraw
+        | Refusal::DelegationForbidden
+        | Refusal::NoOpenRequest
+        | Refusal::NoStepLeft
+        | Refusal::BasisLost(_)
+        | Refusal::NoCapacity
+        | Refusal::NotTheHold
+        | Refusal::NotBegun
+        | Refusal::AbortAsked
+        | Refusal::NotDrifted
+        | Refusal::HolderMayLive
+        | Refusal::OverrideNotAsked => problem,
+    }
+}
+
+/// For what is refused outside a task: policies, people, agents.
+pub fn denied_by(denied: Denied) -> Problem {
+    with_rule(Problem::new(Code::NotAllowed, denied.to_string()), denied)
+}
+
+fn with_rule(problem: Problem, denied: Denied) -> Problem {
+    problem.with("action", denied.action.as_str()).with_some("rule", denied.rule)
+}
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

@@ -1,0 +1,79 @@
+//! What stands around every handler: room for it or a refusal at once, a time after which its
+//! caller is answered, and a panic turned into an answer. A call that changes something is never
+//! cut short by a caller who has gone: a half-heard COMMIT would help nobody.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ade_api::code::Code;
+use ade_core::limits::WAIT_MAX;
+use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tracing::Instrument as _;
+
+use super::error::Failure;
+use super::routes::Pace;
+use super::state::Shared;
+
+pub(super) async fn watch(
+    State((shared, pace)): State<(Shared, Pace)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (room, limit) = room(&shared, pace, &request);
+    let Ok(permit) = room.try_acquire_owned() else {
+        metrics::counter!("ade_http_requests_shed_total").increment(1);
+        return Failure::new(Code::Overloaded, "too many requests are at work").into_response();
+    };
+    let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    let work = async move {
+        let response = next.run(request).await;
+        drop(permit);
+        response
+    };
+    let mut task = Work { handle: tokio::spawn(work.in_current_span()), is_safe };
+    match tokio::time::timeout(limit, &mut task.handle).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => {
+            // The message of a panic may hold anything; it went to standard error already.
+            tracing::error!(is_panic = error.is_panic(), "a handler did not end");
+            metrics::counter!("ade_http_panics_total").increment(1);
+            Failure::new(Code::Internal, "something unforeseen happened").into_response()
+        }
+        Err(_) => {
+            let detail = format!("no answer within {} s", limit.as_secs());
+            Failure::new(Code::TimedOut, detail).into_response()
+        }
+    }
+}
+
+fn room(shared: &Shared, pace: Pace, request: &Request) -> (Arc<Semaphore>, Duration) {
+    let limit = shared.settings().answer_timeout();
+    match pace {
+        Pace::Waiting if asks_to_wait(request) => (shared.waits(), limit + WAIT_MAX),
+        Pace::Waiting | Pace::Quick => (shared.requests(), limit),
+    }
+}
+
+fn asks_to_wait(request: &Request) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    query.split('&').any(|pair| pair.starts_with("wait="))
+}
+
+/// A read that nobody waits for is stopped; a change goes on to its end.
+struct Work {
+    handle: JoinHandle<Response>,
+    is_safe: bool,
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if self.is_safe {
+            self.handle.abort();
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! All routes on one screen. Each line has its door: open, or the class that a caller's token
+//! must hold. Handlers are in one file per noun; what every call goes through is in `envelope`
+//! (outermost), `guard` and `door`.
+
+mod agents;
+mod approvals;
+mod audit;
+mod batches;
+mod delegations;
+mod describe;
+mod docs;
+pub mod door;
+pub mod envelope;
+pub mod error;
+pub mod extract;
+mod freezes;
+mod guard;
+mod links;
+mod overrides;
+mod policies;
+mod reply;
+mod resources;
+pub mod routes;
+pub mod state;
+mod system;
+mod tasks;
+mod tokens;
+mod users;
+
+use ade_core::access::Class;
+use axum::body::Bytes;
+use axum::middleware::from_fn;
+use axum::{Extension, Router};
+use utoipa::openapi::OpenApi;
+use utoipa_axum::routes;
+
+use self::routes::{Door, Route, RouteError, Routes, Table};
+use self::state::Shared;
+use self::system::Document;
+
+const OPEN: Door = Door::Open;
+const READ: Door = Door::Class(Class::Read);
+const PROPOSE: Door = Door::Class(Class::Propose);
+const OPERATE: Door = Door::Class(Class::Operate);
+const DECIDE: Door = Door::Class(Class::Decide);
+const ADMINISTER: Door = Door::Class(Class::Administer);
+
+fn table(shared: Shared) -> Result<Table, RouteError> {
+    let routes = system(Routes::new(shared));
+    people(rules(work(routes))).finish()
+}
+
+/// What the server says of itself, and of the caller.
+fn system(routes: Routes) -> Routes {
+    routes
+        .route(OPEN, "GET /healthz", routes!(system::health))
+        .route(OPEN, "GET /readyz", routes!(system::ready))
+        .route(OPEN, "GET /metrics", routes!(system::metrics))
+        .route(OPEN, "GET /openapi.json", routes!(system::openapi))
+        .route(OPEN, "GET /docs", routes!(docs::page))
+        .route(OPEN, "GET /docs/docs.js", routes!(docs::script))
+        .route(OPEN, "GET /docs/docs.css", routes!(docs::style))
+        .route(READ, "GET /v1/status", routes!(system::status))
+        .route(READ, "GET /v1/me", routes!(users::whoami))
+}
+
+/// Tasks, and what people answer to them.
+fn work(routes: Routes) -> Routes {
+    routes
+        .route(PROPOSE, "POST /v1/tasks", routes!(tasks::create))
+        .route(READ, "GET /v1/tasks", routes!(tasks::list))
+        .waiting(READ, "GET /v1/tasks/{id}", routes!(tasks::get))
+        .route(PROPOSE, "PATCH /v1/tasks/{id}", routes!(tasks::amend))
+        .route(PROPOSE, "DELETE /v1/tasks/{id}", routes!(tasks::delete))
+        .route(PROPOSE, "POST /v1/tasks/{id}/submit", routes!(tasks::submit))
+        .route(PROPOSE, "POST /v1/tasks/{id}/cancel", routes!(tasks::cancel))
+        .route(PROPOSE, "POST /v1/tasks/{id}/retry", routes!(tasks::retry))
+        .route(PROPOSE, "POST /v1/tasks/{id}/resubmit", routes!(tasks::resubmit))
+        .route(PROPOSE, "POST /v1/tasks/{id}/comments", routes!(tasks::comment))
+        .route(READ, "GET /v1/tasks/{id}/comments", routes!(tasks::comments))
+        .route(READ, "GET /v1/tasks/{id}/revisions", routes!(tasks::revisions))
+        .route(READ, "GET /v1/tasks/{id}/revisions/{revision}", routes!(tasks::revision))
+        .route(READ, "GET /v1/tasks/{id}/risk", routes!(tasks::risk))
+        .route(READ, "GET /v1/tasks/{id}/explain", routes!(tasks::explain))
+        .route(READ, "GET /v1/tasks/{id}/approvals", routes!(tasks::approvals))
+        .route(READ, "GET /v1/approvals", routes!(approvals::inbox))
+        .route(READ, "GET /v1/approvals/{id}", routes!(approvals::get))
+        .route(DECIDE, "POST /v1/approvals/{id}/approve", routes!(approvals::approve))
+        .route(DECIDE, "POST /v1/approvals/{id}/reject", routes!(approvals::reject))
+        .route(
+            DECIDE,
+            "POST /v1/approvals/{id}/request-changes",
+            routes!(approvals::request_changes),
+        )
+        .route(DECIDE, "POST /v1/approvals/{id}/withdraw", routes!(approvals::withdraw))
+        .route(DECIDE, "POST /v1/approvals/batch", routes!(batches::batch))
+        .route(DECIDE, "POST /v1/tasks/{id}/override", routes!(overrides::ask))
+        .route(DECIDE, "POST /v1/tasks/{id}/override/confirm", routes!(overrides::confirm))
+        .route(READ, "GET /v1/after-reviews", routes!(overrides::after_reviews))
+        .route(DECIDE, "POST /v1/after-reviews/{id}/close", routes!(overrides::close))
+}
+
+/// What tasks are judged by.
+fn rules(routes: Routes) -> Routes {
+    routes
+        .route(ADMINISTER, "POST /v1/policies", routes!(policies::draft))
+        .route(READ, "GET /v1/policies", routes!(policies::list))
+        .route(READ, "GET /v1/policies/{id}/versions", routes!(policies::versions))
+        .route(ADMINISTER, "POST /v1/policies/{id}/rollback", routes!(policies::rollback))
+        .route(ADMINISTER, "POST /v1/policies/simulate", routes!(policies::replay))
+        .route(READ, "GET /v1/policy-drafts", routes!(policies::drafts))
+        .route(READ, "GET /v1/policy-drafts/{id}", routes!(policies::get_draft))
+        .route(ADMINISTER, "POST /v1/policy-drafts/{id}/publish", routes!(policies::publish))
+        .route(ADMINISTER, "DELETE /v1/policy-drafts/{id}", routes!(policies::withdraw))
+        .route(PROPOSE, "POST /v1/simulate", routes!(policies::simulate))
+        .route(DECIDE, "POST /v1/approvals/{id}/delegate", routes!(delegations::hand_over))
+        .route(DECIDE, "POST /v1/delegations", routes!(delegations::create))
+        .route(READ, "GET /v1/delegations", routes!(delegations::list))
+        .route(DECIDE, "DELETE /v1/delegations/{id}", routes!(delegations::end))
+        .route(OPERATE, "POST /v1/freezes", routes!(freezes::create))
+        .route(READ, "GET /v1/freezes", routes!(freezes::list))
+        .route(OPERATE, "DELETE /v1/freezes/{id}", routes!(freezes::lift))
+}
+
+/// Who is who, what is what, and what happened.
+fn people(routes: Routes) -> Routes {
+    routes
+        .route(ADMINISTER, "POST /v1/users", routes!(users::create))
+        .route(READ, "GET /v1/users", routes!(users::list))
+        .route(READ, "GET /v1/users/{id}", routes!(users::get))
+        .route(ADMINISTER, "PATCH /v1/users/{id}", routes!(users::change))
+        .route(ADMINISTER, "PUT /v1/users/{id}/roles", routes!(users::set_roles))
+        .route(ADMINISTER, "POST /v1/users/{id}/aliases", routes!(users::add_alias))
+        .route(ADMINISTER, "POST /v1/agents", routes!(agents::create))
+        .route(READ, "GET /v1/agents", routes!(agents::list))
+        .route(READ, "GET /v1/agents/{id}", routes!(agents::get))
+        .route(ADMINISTER, "PATCH /v1/agents/{id}", routes!(agents::change))
+        .route(ADMINISTER, "DELETE /v1/agents/{id}", routes!(agents::revoke))
+        .route(READ, "GET /v1/resources", routes!(resources::list))
+        .route(READ, "GET /v1/resources/{type}/{id}", routes!(resources::get))
+        .route(ADMINISTER, "PUT /v1/resources/{type}/{id}", routes!(resources::put))
+        .route(ADMINISTER, "POST /v1/tokens", routes!(tokens::create))
+        .route(READ, "GET /v1/tokens", routes!(tokens::list))
+        .route(ADMINISTER, "DELETE /v1/tokens/{key_id}", routes!(tokens::revoke))
+        .route(READ, "GET /v1/audit", routes!(audit::list))
+}
+
+/// Everything the server answers, and what it says about it.
+#[expect(missing_debug_implementations, reason = "the OpenAPI document has none")]
+pub struct Http {
+    pub router: Router,
+    pub document: OpenApi,
+    pub routes: Vec<Route>,
+}
+
+pub fn build(shared: Shared) -> Result<Http, RouteError> {
+    Ok(wrap(table(shared.clone())?, shared))
+}
+
+/// Around a whole table, so that what no route takes goes through it too.
+pub fn wrap(table: Table, shared: Shared) -> Http {
+    let Table { router, document, routes } = table;
+    let written = Bytes::from(serde_json::to_vec(&document).unwrap_or_default());
+    let router = router
+        .layer(Extension(Document(written)))
+        .layer(from_fn(envelope::wrap))
+        .with_state(shared);
+    Http { router, document, routes }
+}

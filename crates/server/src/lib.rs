@@ -1,0 +1,11 @@
+//! The server: HTTP in front of the engine, with its settings, logs and metrics. It decides
+//! nothing about tasks; it finds out who calls, reads what they say, and answers.
+
+#![expect(unused_qualifications, reason = "the descriptions of routes write paths out in full")]
+
+pub mod assemble;
+pub mod config;
+pub mod http;
+pub mod run;
+pub mod serve;
+pub mod telemetry;

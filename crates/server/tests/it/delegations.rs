@@ -1,0 +1,143 @@
+//! Who answers for whom: standing delegations, one request handed on, and the ways that lead in
+//! circles. And what time does: escalation asks more people and never agrees.
+
+use serde_json::{Value, json};
+
+use crate::coverage::cases;
+use crate::world::{Person, World, id, seen};
+
+cases! {
+    a_transfer_moves_requests_and_can_take_along_what_waits:
+        Happy "POST /v1/delegations",
+        Happy "DELETE /v1/delegations/{id}",
+        Denied "DELETE /v1/delegations/{id}",
+        Conflict "DELETE /v1/delegations/{id}";
+    circles_strangers_and_wrong_dates_are_refused_by_name: Denied "POST /v1/delegations";
+    one_request_is_handed_on_to_somebody_who_may_answer:
+        Happy "POST /v1/approvals/{id}/delegate",
+        Denied "POST /v1/approvals/{id}/delegate",
+        Conflict "POST /v1/approvals/{id}/delegate";
+    an_escalation_widens_the_group_when_its_time_has_come: Happy "POST /v1/policies";
+    delegations_are_listed_and_made_once_per_key:
+        Happy "GET /v1/delegations",
+        Denied "GET /v1/delegations",
+        Conflict "POST /v1/delegations";
+}
+
+const LATER: &str = "2100-01-01T00:00:00Z";
+
+fn transfer(to: &Person) -> Value {
+    json!({ "delegate_to": to.id, "kind": "transfer", "expires_at": LATER })
+}
+
+async fn a_transfer_moves_requests_and_can_take_along_what_waits(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let cas = world.person("Cas", &["reviewer"]).await;
+    let waiting = world.reviewing(&bob, "asked before").await;
+    let mut body = transfer(&cas);
+    body["move_pending"] = json!(true);
+    let made = world.post(&rea.token, "/v1/delegations", body).await.expect(201);
+    assert_eq!((&made["moved"], &made["stayed"]), (&json!(1), &json!([])), "{made}");
+    let inbox = world.get(&rea.token, "/v1/approvals").await.expect(200);
+    assert_eq!(inbox["items"], json!([]));
+    let request = world.request(&cas, &waiting).await;
+    let approve = format!("/v1/approvals/{request}/approve");
+    let voted = world.post(&cas.token, &approve, seen(&waiting)).await.expect(200);
+    assert_eq!(voted["state"], "APPROVED");
+    let path = format!("/v1/delegations/{}", id(&made));
+    world.send("DELETE", &bob.token, &path, None, &[]).await.refused(403, "not_allowed");
+    assert_eq!(world.refusals(id(&made), "delegation.edit").await, 1);
+    let ended = world.send("DELETE", &rea.token, &path, None, &[]).await.expect(200);
+    assert_eq!(ended["active"], false);
+    world.send("DELETE", &rea.token, &path, None, &[]).await.refused(409, "closed");
+}
+
+async fn circles_strangers_and_wrong_dates_are_refused_by_name(world: &World) {
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let cas = world.person("Cas", &["reviewer"]).await;
+    let dan = world.person("Dan", &["reviewer"]).await;
+    for (from, to) in [(&rea, &cas), (&cas, &dan)] {
+        world.post(&from.token, "/v1/delegations", transfer(to)).await.expect(201);
+    }
+    let told = world.post(&dan.token, "/v1/delegations", transfer(&rea)).await;
+    let told = told.refused(422, "invalid_body");
+    let circle = format!("{} → {} → {} → {}", dan.id, rea.id, cas.id, dan.id);
+    assert!(told["detail"].as_str().unwrap().contains(&circle), "{told}");
+    let mut over = transfer(&cas);
+    over["expires_at"] = json!("2020-01-01T00:00:00Z");
+    world.post(&dan.token, "/v1/delegations", over).await.refused(422, "invalid_body");
+    world.post(&dan.token, "/v1/delegations", transfer(&dan)).await.refused(422, "invalid_body");
+    let mut others = transfer(&cas);
+    others["owner"] = json!(rea.id);
+    let refused = world.post(&dan.token, "/v1/delegations", others.clone()).await;
+    refused.refused(403, "not_allowed");
+    world.post(&world.admin.token, "/v1/delegations", others).await.expect(201);
+}
+
+async fn one_request_is_handed_on_to_somebody_who_may_answer(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let cas = world.person("Cas", &["reviewer"]).await;
+    let task = world.reviewing(&bob, "handed on").await;
+    let request = world.request(&rea, &task).await;
+    let path = format!("/v1/approvals/{request}/delegate");
+    let own = world.post(&bob.token, &path, json!({ "to": cas.id })).await;
+    own.refused(403, "self_approval");
+    let to_author = world.post(&rea.token, &path, json!({ "to": bob.id })).await;
+    to_author.refused(409, "delegate_not_allowed");
+    let handed = world.post(&rea.token, &path, json!({ "to": cas.id })).await.expect(200);
+    assert_eq!(handed["state"], "REVIEWING");
+    let asked = world.get(&bob.token, &format!("/v1/tasks/{}/approvals", id(&task))).await;
+    let asked = asked.expect(200);
+    let of = |person: &Person| {
+        let all = asked["approvals"].as_array().unwrap();
+        all.iter().find(|asked| asked["reviewer"] == person.id.as_str()).unwrap().clone()
+    };
+    assert_eq!(of(&rea)["status"], "DELEGATED");
+    assert_eq!(of(&cas)["status"], "PENDING");
+}
+
+async fn an_escalation_widens_the_group_when_its_time_has_come(world: &World) {
+    let second = world.person("Second", &["admin"]).await;
+    let bob = world.person("Bob", &["author"]).await;
+    world.person("Dba", &["dba"]).await;
+    let lead = world.person("Lead", &["lead"]).await;
+    let document = "name: databases\nrequire: [{roles: [dba], min: 1}]\nrespond_within: 48h\n\
+                    escalation: [{after: 4h, widen: {roles: [lead]}}]\n";
+    let draft = json!({ "document": document });
+    let draft = world.post(&world.admin.token, "/v1/policies", draft).await.expect(201);
+    let publish = format!("/v1/policy-drafts/{}/publish", id(&draft));
+    world.send("POST", &second.token, &publish, None, &[]).await.expect(200);
+    let task = world.reviewing(&bob, "slow").await;
+    assert_eq!(world.work("review_escalator").await.items, 0, "not yet");
+    let inbox = world.get(&lead.token, "/v1/approvals").await.expect(200);
+    assert_eq!(inbox["items"], json!([]));
+    let earlier = "interval '5 hours'";
+    world
+        .database
+        .run(&format!(
+            "UPDATE task SET since = since - {earlier},
+                    review_opened_at = review_opened_at - {earlier};
+             UPDATE due SET at = at - {earlier}"
+        ))
+        .await;
+    assert_eq!(world.work("review_escalator").await.items, 1);
+    let request = world.request(&lead, &task).await;
+    let approve = format!("/v1/approvals/{request}/approve");
+    let voted = world.post(&lead.token, &approve, seen(&task)).await.expect(200);
+    assert_eq!(voted["state"], "APPROVED");
+}
+
+async fn delegations_are_listed_and_made_once_per_key(world: &World) {
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let cas = world.person("Cas", &["reviewer"]).await;
+    let mut other = transfer(&cas);
+    other["kind"] = json!("follow");
+    world.twice("POST", &rea.token, "/v1/delegations", [transfer(&cas), other]).await;
+    let listed = world.get(&rea.token, "/v1/delegations").await.expect(200);
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1);
+    let path = format!("/v1/delegations?owner={}", rea.id);
+    assert_eq!(world.get(&cas.token, &path).await.expect(200), listed);
+    world.get("", "/v1/delegations").await.refused(401, "unauthenticated");
+}

@@ -1,0 +1,103 @@
+//! How much the server takes at once and how long it waits; slow callers cost it nothing.
+
+use std::time::{Duration, Instant};
+
+use crate::rig::{Rig, problem, rest_of, send};
+
+#[tokio::test]
+async fn a_head_that_does_not_come_ends_the_connection() {
+    let rig = Rig::with(&[("head_timeout_s", "1")]).await;
+    for begun in ["", "G", "GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: "] {
+        let began = Instant::now();
+        let mut stream = rig.connect().await;
+        send(&mut stream, begun).await;
+        let read = tokio::time::timeout(Duration::from_secs(5), rest_of(&mut stream)).await;
+        assert!(read.is_ok(), "{begun:?} is still open after {:?}", began.elapsed());
+        assert!(began.elapsed() >= Duration::from_millis(900), "{begun:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_asks_no_more_is_closed() {
+    let rig = Rig::with(&[("head_timeout_s", "1")]).await;
+    let mut stream = rig.connect().await;
+    send(&mut stream, "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let read = tokio::time::timeout(Duration::from_secs(5), rest_of(&mut stream)).await;
+    let answer = read.expect("closed in time");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test]
+async fn too_many_or_too_long_headers_are_refused() {
+    let rig = Rig::start().await;
+    let many = "x-one: 1\r\n".repeat(65);
+    let long = format!("x-long: {}\r\n", "x".repeat(20_000));
+    for headers in [many, long] {
+        let mut stream = rig.connect().await;
+        send(&mut stream, &format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{headers}\r\n")).await;
+        let answer = rest_of(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_has_no_room_is_turned_away_at_once_and_let_in_later() {
+    let rig = Rig::with(&[("requests_max", "1")]).await;
+    let first = tokio::spawn(rig.get("/test/held").send());
+    rig.gate.entered.notified().await;
+    let response = rig.get("/test/held").send().await.unwrap();
+    assert_eq!(response.headers()["retry-after"], "1");
+    problem(response, 503, "overloaded").await;
+    rig.gate.leave.notify_one();
+    assert_eq!(first.await.unwrap().unwrap().status(), 200);
+    let again = tokio::spawn(rig.get("/test/held").send());
+    rig.gate.leave.notify_one();
+    assert_eq!(again.await.unwrap().unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn those_who_wait_take_no_room_from_those_who_work() {
+    let rig = Rig::with(&[("requests_max", "1"), ("answer_timeout_s", "1")]).await;
+    let waiting = tokio::spawn(rig.get("/test/waits?wait=55s").send());
+    rig.gate.entered.notified().await;
+    assert_eq!(rig.get("/healthz").send().await.unwrap().status(), 200);
+    // Past the time of a quick answer it still waits.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(!waiting.is_finished());
+    rig.gate.leave.notify_one();
+    assert_eq!(waiting.await.unwrap().unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn an_answer_that_takes_too_long_is_given_up() {
+    let rig = Rig::with(&[("answer_timeout_s", "1")]).await;
+    let response = rig.get("/test/held").send().await.unwrap();
+    problem(response, 503, "timed_out").await;
+    // Without `wait` even a route that could wait does not.
+    let response = rig.get("/test/waits").send().await.unwrap();
+    problem(response, 503, "timed_out").await;
+}
+
+#[tokio::test]
+async fn a_change_goes_on_when_its_caller_is_told_to_come_back() {
+    let rig = Rig::with(&[("answer_timeout_s", "1")]).await;
+    let response = rig.post("/test/held").send().await.unwrap();
+    problem(response, 503, "timed_out").await;
+    rig.gate.leave.notify_one();
+    let left = tokio::time::timeout(Duration::from_secs(5), rig.gate.left.notified()).await;
+    assert!(left.is_ok(), "the handler was cut short");
+}
+
+#[tokio::test]
+async fn a_change_goes_on_when_its_caller_is_gone() {
+    let rig = Rig::start().await;
+    let mut stream = rig.connect().await;
+    send(&mut stream, "POST /test/held HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n").await;
+    rig.gate.entered.notified().await;
+    drop(stream);
+    // The next call on another connection shows that the server has seen the first one go.
+    assert_eq!(rig.get("/healthz").send().await.unwrap().status(), 200);
+    rig.gate.leave.notify_one();
+    let left = tokio::time::timeout(Duration::from_secs(5), rig.gate.left.notified()).await;
+    assert!(left.is_ok(), "the handler was cut short");
+}

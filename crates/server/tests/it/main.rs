@@ -1,0 +1,67 @@
+//! The server over real sockets: what every answer carries, what is refused and how, how much is
+//! taken at once, and how it ends. One binary; one file per subject.
+
+#[cfg(test)]
+mod agents;
+#[cfg(test)]
+mod answers;
+#[cfg(test)]
+mod approvals;
+#[cfg(test)]
+mod batches;
+#[cfg(test)]
+mod bodies;
+#[cfg(test)]
+mod break_glass;
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod coverage;
+#[cfg(test)]
+mod delegations;
+#[cfg(test)]
+mod description;
+#[cfg(test)]
+mod doors;
+#[cfg(test)]
+mod ending;
+#[cfg(test)]
+mod evidence;
+#[cfg(test)]
+mod guide;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod matrix;
+#[cfg(test)]
+mod policies;
+#[cfg(test)]
+mod previews;
+#[cfg(test)]
+mod program;
+#[cfg(test)]
+mod proposals;
+#[cfg(test)]
+mod registry;
+#[cfg(test)]
+mod repeats;
+#[cfg(test)]
+mod replica;
+#[cfg(test)]
+mod rig;
+#[cfg(test)]
+mod settings;
+#[cfg(test)]
+mod story;
+#[cfg(test)]
+mod system;
+#[cfg(test)]
+mod tasks;
+#[cfg(test)]
+mod tokens;
+#[cfg(test)]
+mod users;
+#[cfg(test)]
+mod waiting;
+#[cfg(test)]
+mod world;

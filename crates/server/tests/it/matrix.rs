@@ -1,0 +1,520 @@
+//! Every route as everybody: who gets through is in the table below, and nobody else does. A
+//! person of another tenant is told of what is here what they would be told of nothing.
+
+use std::collections::BTreeSet;
+
+use ade_server::http;
+use ade_server::http::routes::Door;
+use serde_json::{Value, json};
+
+use crate::rig::shared;
+use crate::world::{
+    ALL_SCOPES, Answer, Person, World, id, path_of, quoted, seen, without_request_id,
+};
+
+/// Route, class, and who of the tenant gets through. The task is Bob's, proposed by his agent;
+/// its reviewer and the admin are asked. Everything else is about somebody who is not asking.
+const TABLE: &[(&str, &str, &str)] = &[
+    ("GET /healthz", "open", "agent author reviewer admin"),
+    ("GET /readyz", "open", "agent author reviewer admin"),
+    ("GET /metrics", "open", "agent author reviewer admin"),
+    ("GET /openapi.json", "open", "agent author reviewer admin"),
+    ("GET /docs", "open", "agent author reviewer admin"),
+    ("GET /docs/docs.js", "open", "agent author reviewer admin"),
+    ("GET /docs/docs.css", "open", "agent author reviewer admin"),
+    ("GET /v1/status", "read", "agent author reviewer admin"),
+    ("GET /v1/me", "read", "agent author reviewer admin"),
+    ("POST /v1/tasks", "propose", "agent author admin"),
+    ("GET /v1/tasks", "read", "agent author reviewer admin"),
+    ("GET /v1/tasks/{id}", "read", "agent author reviewer admin"),
+    ("PATCH /v1/tasks/{id}", "propose", "agent author admin"),
+    ("DELETE /v1/tasks/{id}", "propose", "author admin"),
+    ("POST /v1/tasks/{id}/submit", "propose", "agent author admin"),
+    ("POST /v1/tasks/{id}/cancel", "propose", "agent author admin"),
+    ("POST /v1/tasks/{id}/retry", "propose", "author admin"),
+    ("POST /v1/tasks/{id}/resubmit", "propose", "author"),
+    ("POST /v1/tasks/{id}/comments", "propose", "agent author reviewer admin"),
+    ("GET /v1/tasks/{id}/comments", "read", "agent author reviewer admin"),
+    ("GET /v1/tasks/{id}/revisions", "read", "agent author reviewer admin"),
+    ("GET /v1/tasks/{id}/revisions/{revision}", "read", "agent author reviewer admin"),
+    ("GET /v1/tasks/{id}/risk", "read", "agent author reviewer admin"),
+    ("GET /v1/tasks/{id}/explain", "read", "agent author reviewer admin"),
+    ("GET /v1/tasks/{id}/approvals", "read", "agent author reviewer admin"),
+    ("GET /v1/approvals", "read", "author reviewer admin"),
+    ("GET /v1/approvals/{id}", "read", "author reviewer admin"),
+    ("POST /v1/approvals/{id}/approve", "decide", "reviewer admin"),
+    ("POST /v1/approvals/{id}/reject", "decide", "reviewer admin"),
+    ("POST /v1/approvals/{id}/request-changes", "decide", "reviewer admin"),
+    ("POST /v1/approvals/{id}/withdraw", "decide", "reviewer admin"),
+    ("POST /v1/users", "administer", "admin"),
+    ("GET /v1/users", "read", "agent author reviewer admin"),
+    ("GET /v1/users/{id}", "read", "agent author reviewer admin"),
+    ("PATCH /v1/users/{id}", "administer", "admin"),
+    ("PUT /v1/users/{id}/roles", "administer", "admin"),
+    ("POST /v1/users/{id}/aliases", "administer", "admin"),
+    ("POST /v1/agents", "administer", "admin"),
+    ("GET /v1/agents", "read", "agent author reviewer admin"),
+    ("GET /v1/agents/{id}", "read", "agent author reviewer admin"),
+    ("PATCH /v1/agents/{id}", "administer", "admin"),
+    ("DELETE /v1/agents/{id}", "administer", "admin"),
+    ("GET /v1/resources", "read", "agent author reviewer admin"),
+    ("GET /v1/resources/{type}/{id}", "read", "agent author reviewer admin"),
+    ("PUT /v1/resources/{type}/{id}", "administer", "admin"),
+    ("POST /v1/tokens", "administer", "admin"),
+    ("GET /v1/tokens", "read", "admin"),
+    ("DELETE /v1/tokens/{key_id}", "administer", "admin"),
+    ("GET /v1/audit", "read", "agent author reviewer admin"),
+    ("POST /v1/policies", "administer", "admin"),
+    ("GET /v1/policies", "read", "agent author reviewer admin"),
+    ("GET /v1/policies/{id}/versions", "read", "agent author reviewer admin"),
+    ("POST /v1/policies/{id}/rollback", "administer", "admin"),
+    ("POST /v1/policies/simulate", "administer", "admin"),
+    ("GET /v1/policy-drafts", "read", "agent author reviewer admin"),
+    ("GET /v1/policy-drafts/{id}", "read", "agent author reviewer admin"),
+    ("POST /v1/policy-drafts/{id}/publish", "administer", "admin"),
+    ("DELETE /v1/policy-drafts/{id}", "administer", "admin"),
+    ("POST /v1/simulate", "propose", "agent author admin"),
+    ("POST /v1/approvals/batch", "decide", "reviewer admin"),
+    ("POST /v1/approvals/{id}/delegate", "decide", "reviewer admin"),
+    ("POST /v1/delegations", "decide", "author reviewer admin"),
+    ("GET /v1/delegations", "read", "agent author reviewer admin"),
+    ("DELETE /v1/delegations/{id}", "decide", "admin"),
+    ("POST /v1/freezes", "operate", "admin"),
+    ("GET /v1/freezes", "read", "agent author reviewer admin"),
+    ("DELETE /v1/freezes/{id}", "operate", "admin"),
+    ("POST /v1/tasks/{id}/override", "decide", "admin"),
+    ("POST /v1/tasks/{id}/override/confirm", "decide", "admin"),
+    ("GET /v1/after-reviews", "read", "agent author reviewer admin"),
+    ("POST /v1/after-reviews/{id}/close", "decide", "reviewer"),
+];
+
+const CLOSED_TO_AGENTS: [&str; 3] = ["decide", "operate", "administer"];
+const DATABASE: &str = "acme-ledger";
+
+struct Cast {
+    agent: Person,
+    author: Person,
+    reviewer: Person,
+    /// A second admin, for what takes two.
+    second: Person,
+    /// A policy with two versions.
+    policy: String,
+    other: Person,
+}
+
+/// What a request names.
+#[derive(Clone)]
+struct Named {
+    task: String,
+    version: String,
+    vote: Value,
+    approval: String,
+    user: String,
+    alias: String,
+    agent: String,
+    key_id: String,
+    database: String,
+    delegate: String,
+    policy: String,
+    draft: String,
+    delegation: String,
+    freeze: String,
+    review: String,
+}
+
+struct Ask {
+    method: &'static str,
+    path: String,
+    body: Option<Value>,
+    version: String,
+}
+
+async fn cast(world: &World) -> Cast {
+    let author = world.person("acme-bob", &["author"]).await;
+    let reviewer = world.person("acme-rea", &["reviewer"]).await;
+    let agent = world.agent("acme-bot", &author).await;
+    let second = world.person("acme-second", &["admin"]).await;
+    let (_, other) = world.tenant("other").await;
+    world.policy(WIDE).await;
+    let mut policy = String::new();
+    for min in [1, 2] {
+        let draft = draft_of(world, &second, &format!("acme-rule\nreject_threshold: {min}")).await;
+        let path = format!("/v1/policy-drafts/{}/publish", id(&draft));
+        world.send("POST", &world.admin.token, &path, None, &[]).await.expect(200);
+        policy = draft["policy"].as_str().unwrap().to_owned();
+    }
+    let entry = Some(json!({ "criticality": 10 }));
+    let path = format!("/v1/resources/database/{DATABASE}");
+    world.send("PUT", &world.admin.token, &path, entry, &[]).await.expect(200);
+    Cast { agent, author, reviewer, second, policy, other }
+}
+
+/// A policy of this name about tasks that nobody proposes here.
+fn rule(name: &str) -> String {
+    let rest = "match: {task_types: [\"nothing.*\"]}\nrequire: [{roles: [x], min: 1}]\n";
+    format!("name: {name}\n{rest}")
+}
+
+async fn draft_of(world: &World, admin: &Person, name: &str) -> Value {
+    let asked = json!({ "document": rule(name) });
+    world.post(&admin.token, "/v1/policies", asked).await.expect(201)
+}
+
+/// Things that only the rules' own routes are about.
+async fn rules(world: &World, cast: &Cast, route: &str, mut named: Named) -> Named {
+    let admin = &world.admin.token;
+    named.delegate = cast.second.id.clone();
+    named.policy = cast.policy.clone();
+    if route.contains("/policy-drafts/") || route == "GET" {
+        let name = format!("acme-{}", named.user);
+        named.draft = id(&draft_of(world, &cast.second, &name).await).to_owned();
+    }
+    if route == "DELETE /v1/delegations/{id}" || route == "GET" {
+        let body = json!({
+            "owner": named.user, "delegate_to": cast.second.id, "kind": "transfer",
+            "expires_at": "2100-01-01T00:00:00Z"
+        });
+        let made = world.post(admin, "/v1/delegations", body).await.expect(201);
+        named.delegation = id(&made).to_owned();
+    }
+    if route == "DELETE /v1/freezes/{id}" || route == "GET" {
+        let body = json!({ "scope": "environment", "target": "acme-env", "reason": "acme-why" });
+        named.freeze = id(&world.post(admin, "/v1/freezes", body).await.expect(201)).to_owned();
+    }
+    let path = format!("/v1/tasks/{}/override", named.task);
+    if route.ends_with("/override/confirm") || route.contains("/after-reviews/") {
+        let body = Some(json!({ "ticket": "INC-1", "reason": "acme-fire" }));
+        let version = [("if-match", &*named.version)];
+        world.send("POST", &cast.second.token, &path, body, &version).await.expect(202);
+    }
+    if route.contains("/after-reviews/") {
+        world.post(admin, &format!("{path}/confirm"), on_screen(&named)).await.expect(200);
+        let owed = world.get(admin, "/v1/after-reviews").await.expect(200);
+        let of_task = owed["items"].as_array().unwrap().iter();
+        let mut of_task = of_task.filter(|review| review["task"] == named.task.as_str());
+        named.review = id(of_task.next().unwrap()).to_owned();
+    }
+    named
+}
+
+/// What is voted on, without why.
+fn on_screen(named: &Named) -> Value {
+    json!({ "revision": named.vote["revision"], "digest": named.vote["digest"] })
+}
+
+/// So many that two answers decide nothing: there is something to withdraw.
+const WIDE: &str = "name: wide
+match: {task_types: [\"wide.*\"]}
+require:
+  - {roles: [reviewer, admin], min: 3}";
+
+fn proposal(task_type: &str) -> Value {
+    let resource = format!("database:{DATABASE}");
+    json!({
+        "title": "acme-title", "type": task_type, "parameters": { "for": "acme-parameter" },
+        "resources": [{ "resource": resource }],
+        "plan": { "changes": [{
+            "resource": resource, "action": "add", "irreversible": false, "summary": "acme-column"
+        }] }
+    })
+}
+
+/// Fresh things in the state in which the route has something to do; the rest as in `known`.
+async fn stage(world: &World, cast: &Cast, route: &str, known: &Named) -> Named {
+    let of_tasks = ["/v1/tasks/{id}", "/v1/approvals/", "/v1/after-reviews/"];
+    let named = if of_tasks.iter().any(|it| route.contains(it)) {
+        stage_task(world, cast, route, known).await
+    } else {
+        stage_people(world, known).await
+    };
+    rules(world, cast, route, named).await
+}
+
+/// One of everything, for what changes nothing.
+async fn stage_all(world: &World, cast: &Cast) -> Named {
+    let nothing = Named {
+        task: String::new(),
+        version: String::new(),
+        vote: Value::Null,
+        approval: String::new(),
+        user: String::new(),
+        alias: String::new(),
+        agent: String::new(),
+        key_id: String::new(),
+        database: DATABASE.to_owned(),
+        delegate: String::new(),
+        policy: String::new(),
+        draft: String::new(),
+        delegation: String::new(),
+        freeze: String::new(),
+        review: format!("arv_{}", "0".repeat(26)),
+    };
+    let people = stage_people(world, &nothing).await;
+    let all = stage_task(world, cast, "GET", &people).await;
+    rules(world, cast, "GET", all).await
+}
+
+async fn stage_task(world: &World, cast: &Cast, route: &str, known: &Named) -> Named {
+    let task_type = if route.ends_with("/withdraw") { "wide.change" } else { "db.change" };
+    let made = world.post(&cast.agent.token, "/v1/tasks", proposal(task_type)).await.expect(201);
+    let path = path_of(&made);
+    let is_draft = ["PATCH /v1/tasks", "DELETE /v1/tasks"].iter().any(|it| route.starts_with(it))
+        || ["/submit", "/cancel"].iter().any(|it| route.ends_with(it));
+    let mut approval = known.approval.clone();
+    if route.ends_with("/resubmit") {
+        let cancel = format!("{path}/cancel");
+        let body = Some(json!({}));
+        world.matching("POST", &cast.author.token, &cancel, body, &made).await.expect(200);
+    } else if !is_draft {
+        world.submit(&cast.agent, &made).await;
+        world.work("review_opener").await;
+        approval = world.request(&cast.reviewer, &made).await;
+    }
+    let task = world.task(&cast.author, &made).await;
+    if route.ends_with("/retry") {
+        world.approve(&cast.reviewer, &task, &approval).await;
+        world.fail("acme-title").await;
+    }
+    if route.ends_with("/withdraw") {
+        for who in [&cast.reviewer.token, &world.admin.token] {
+            let path = format!("/v1/approvals/{approval}/approve");
+            let voted = world.post(who, &path, seen(&task)).await.expect(200);
+            assert_eq!(voted["state"], "REVIEWING");
+        }
+    }
+    let task = world.task(&cast.author, &made).await;
+    let mut vote = seen(&task);
+    vote["reason"] = json!("because");
+    Named { task: id(&task).to_owned(), version: quoted(&task), vote, approval, ..known.clone() }
+}
+
+async fn stage_people(world: &World, known: &Named) -> Named {
+    let admin = &world.admin.token;
+    let [user, alias] = [victim(world).await, victim(world).await];
+    let name = format!("acme-agent-{user}");
+    let owned = json!({ "name": name, "owner": user });
+    let agent = world.post(admin, "/v1/agents", owned).await.expect(201);
+    let token = json!({ "user": user, "scopes": ["read"] });
+    let token = world.post(admin, "/v1/tokens", token).await.expect(201);
+    let key_id = token["key_id"].as_str().unwrap().to_owned();
+    Named { user, alias, agent: id(&agent).to_owned(), key_id, ..known.clone() }
+}
+
+async fn victim(world: &World) -> String {
+    let asked = json!({ "name": "acme-vic", "roles": [] });
+    let user = world.post(&world.admin.token, "/v1/users", asked).await.expect(201);
+    id(&user).to_owned()
+}
+
+/// The same, but of things that are nowhere.
+fn absent(named: &Named) -> Named {
+    let none = |prefix: &str| format!("{prefix}_{}", "0".repeat(26));
+    Named {
+        task: none("task"),
+        approval: none("apr"),
+        user: none("usr"),
+        alias: format!("usr_{}1", "0".repeat(25)),
+        agent: none("agt"),
+        key_id: "0".repeat(16),
+        database: "nothing".to_owned(),
+        delegate: format!("usr_{}2", "0".repeat(25)),
+        policy: none("pol"),
+        draft: none("pdr"),
+        delegation: none("del"),
+        freeze: none("frz"),
+        review: none("arv"),
+        ..named.clone()
+    }
+}
+
+fn ask(route: &'static str, named: &Named) -> Ask {
+    let (method, template) = route.split_once(' ').unwrap();
+    let noun = template.split('/').nth(2).unwrap_or_default();
+    let subject = match noun {
+        "tasks" => &named.task,
+        "approvals" => &named.approval,
+        "users" => &named.user,
+        "agents" => &named.agent,
+        "policies" => &named.policy,
+        "policy-drafts" => &named.draft,
+        "delegations" => &named.delegation,
+        "freezes" => &named.freeze,
+        "after-reviews" => &named.review,
+        _ => &named.database,
+    };
+    let mut path = template
+        .replace("{id}", subject)
+        .replace("{revision}", "1")
+        .replace("{type}", "database")
+        .replace("{key_id}", &named.key_id);
+    let (name, asked) = match route {
+        "GET /v1/tasks" => ("author", &named.user),
+        "GET /v1/delegations" => ("owner", &named.user),
+        "GET /v1/tokens" => ("user", &named.user),
+        "GET /v1/audit" => ("object", &named.task),
+        _ => ("", &named.task),
+    };
+    if !name.is_empty() {
+        path = format!("{path}?{name}={asked}");
+    }
+    let body = match route {
+        "POST /v1/tasks" | "POST /v1/simulate" => Some(proposal("db.change")),
+        "PATCH /v1/tasks/{id}" => Some(json!({ "tags": ["x"], "parameters": { "for": "y" } })),
+        "POST /v1/tasks/{id}/cancel" => Some(json!({})),
+        "POST /v1/tasks/{id}/comments" => Some(json!({ "text": "hm" })),
+        "POST /v1/approvals/{id}/withdraw" | "POST /v1/policy-drafts/{id}/publish" => None,
+        "POST /v1/approvals/batch" => {
+            let mut item = on_screen(named);
+            item["approval"] = json!(named.approval);
+            Some(json!({ "action": "approve", "items": [item] }))
+        }
+        "POST /v1/approvals/{id}/delegate" => Some(json!({ "to": named.delegate })),
+        "POST /v1/delegations" => Some(json!({
+            "delegate_to": named.delegate, "kind": "follow",
+            "expires_at": "2100-01-01T00:00:00Z"
+        })),
+        "POST /v1/freezes" => Some(json!({ "scope": "tenant", "reason": "month's end" })),
+        "POST /v1/tasks/{id}/override" => Some(json!({ "ticket": "INC-2", "reason": "fire" })),
+        "POST /v1/tasks/{id}/override/confirm" => Some(on_screen(named)),
+        "POST /v1/after-reviews/{id}/close" => Some(json!({ "finding": "right" })),
+        "POST /v1/policies" => Some(json!({ "document": rule("fresh") })),
+        "POST /v1/policies/simulate" => Some(json!({ "document": rule("fresh"), "days": 1 })),
+        "POST /v1/policies/{id}/rollback" => Some(json!({ "version": 1, "reason": "back" })),
+        "POST /v1/users" => Some(json!({ "name": "new", "manager": named.user })),
+        "PATCH /v1/users/{id}" => Some(json!({ "email": "v@example.org" })),
+        "PUT /v1/users/{id}/roles" => Some(json!({ "roles": ["author"] })),
+        "POST /v1/users/{id}/aliases" => Some(json!({ "alias": named.alias })),
+        "POST /v1/agents" => {
+            Some(json!({ "name": format!("new-{}", named.agent), "owner": named.user }))
+        }
+        "PATCH /v1/agents/{id}" => Some(json!({ "capabilities": ["db.*"] })),
+        "PUT /v1/resources/{type}/{id}" => Some(json!({ "owner": named.user })),
+        "POST /v1/tokens" => Some(json!({ "user": named.user, "scopes": ["read"] })),
+        _ if noun == "approvals" && method == "POST" => Some(named.vote.clone()),
+        _ => None,
+    };
+    Ask { method, path, body, version: named.version.clone() }
+}
+
+impl Ask {
+    async fn send(&self, world: &World, token: &str) -> Answer {
+        let version = [("if-match", &*self.version)];
+        world.send(self.method, token, &self.path, self.body.clone(), &version).await
+    }
+
+    fn text(&self) -> String {
+        format!("{} {}", self.path, self.body.clone().unwrap_or_default())
+    }
+}
+
+#[tokio::test]
+async fn the_table_names_every_route_with_its_class() {
+    let door = |door| match door {
+        Door::Open => "open",
+        Door::Class(class) => class.as_str(),
+    };
+    let built = http::build(shared(&[])).unwrap().routes;
+    let built: BTreeSet<(String, &str)> =
+        built.iter().map(|it| (format!("{} {}", it.method, it.path), door(it.door))).collect();
+    let listed = TABLE.iter().map(|(route, class, _)| ((*route).to_owned(), *class));
+    assert_eq!(listed.collect::<BTreeSet<_>>(), built);
+}
+
+#[tokio::test]
+async fn whoever_the_table_does_not_name_gets_nowhere() {
+    let world = World::new().await;
+    let cast = cast(&world).await;
+    let read = stage_all(&world, &cast).await;
+    for (route, class, allowed) in TABLE {
+        for (who, token) in [
+            ("nobody", ""),
+            ("agent", &*cast.agent.token),
+            ("author", &*cast.author.token),
+            ("reviewer", &*cast.reviewer.token),
+            ("admin", &*world.admin.token),
+        ] {
+            let is_read = route.starts_with("GET ");
+            let fresh = stage(&world, &cast, route, &read);
+            let named = if is_read { read.clone() } else { fresh.await };
+            let answer = ask(route, &named).send(&world, token).await;
+            let shown = format!("{route} as {who}: {} {}", answer.status, answer.body);
+            let is_allowed = *class == "open" || allowed.split(' ').any(|name| name == who);
+            match answer.status {
+                200..300 => assert!(is_allowed, "{shown}"),
+                401 => assert!(who == "nobody" && !is_allowed, "{shown}"),
+                403 | 404 => assert!(who != "nobody" && !is_allowed, "{shown}"),
+                409 if answer.body["code"] == "batch_refused" => assert!(!is_allowed, "{shown}"),
+                _ => panic!("{shown}"),
+            }
+            if who == "agent" && CLOSED_TO_AGENTS.contains(class) {
+                answer.refused(403, "class_closed");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_tenant_is_told_what_it_is_told_of_nothing() {
+    let world = World::new().await;
+    let cast = cast(&world).await;
+    let known = stage_all(&world, &cast).await;
+    let mut compared = 0;
+    for (route, ..) in TABLE {
+        let named = stage(&world, &cast, route, &known).await;
+        let before = world.task(&cast.author, &json!({ "id": named.task })).await;
+        let (real, nothing) = (ask(route, &named), ask(route, &absent(&named)));
+        let answer = real.send(&world, &cast.other.token).await;
+        let words = [
+            "acme",
+            &world.tenant,
+            &world.admin.id,
+            &cast.author.id,
+            &cast.reviewer.id,
+            &cast.agent.id,
+            &named.task,
+            &named.approval,
+            &named.user,
+            &named.alias,
+            &named.agent,
+            &named.key_id,
+        ];
+        let (asked, told) = (real.text(), answer.body.to_string());
+        for word in words.into_iter().filter(|word| !asked.contains(word)) {
+            assert!(!told.contains(word), "{route} tells {word}: {told}");
+        }
+        if asked != nothing.text() {
+            compared += 1;
+            let other = nothing.send(&world, &cast.other.token).await;
+            let strip = |answer: Answer| {
+                let mut body = without_request_id(answer.body);
+                if let Some(members) = body.as_object_mut() {
+                    members.remove("as_of");
+                }
+                (answer.status, answer.etag, body)
+            };
+            assert_eq!(strip(answer), strip(other), "{route}");
+        }
+        let after = world.task(&cast.author, &json!({ "id": named.task })).await;
+        assert_eq!(after, before, "{route}");
+    }
+    assert!(compared > 30, "{compared}");
+}
+
+/// Even if somebody wrote wider scopes into the record.
+#[tokio::test]
+async fn an_agent_does_not_pass_the_doors_of_people_with_any_token() {
+    let world = World::new().await;
+    let cast = cast(&world).await;
+    let scopes = ALL_SCOPES.map(|scope| format!("'{scope}'")).join(", ");
+    let sql = format!("UPDATE token SET scopes = ARRAY[{scopes}] WHERE agent_id IS NOT NULL");
+    world.database.run(&sql).await;
+    let known = stage_all(&world, &cast).await;
+    let mut tried = 0;
+    for (route, class, _) in TABLE.iter().filter(|row| CLOSED_TO_AGENTS.contains(&row.1)) {
+        let named = stage(&world, &cast, route, &known).await;
+        let answer = ask(route, &named).send(&world, &cast.agent.token).await;
+        assert_eq!(answer.refused(403, "class_closed")["needs"], *class, "{route}");
+        tried += 1;
+    }
+    assert!(tried > 10, "{tried}");
+}

@@ -1,0 +1,154 @@
+//! The program as a process: it logs as JSON without secrets, and ends as signals ask.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+
+use ade_core::token::Token;
+use ade_engine::secret::Pepper;
+use ade_engine::setup;
+use ade_testkit::Database;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+struct Program {
+    /// Dropped after the program that uses it.
+    database: Database,
+    child: Child,
+    log: BufReader<ChildStderr>,
+    seen: String,
+}
+
+impl Program {
+    /// Started, and its address once it listens.
+    async fn start() -> (Self, String) {
+        Self::logging("info").await
+    }
+
+    async fn logging(level: &str) -> (Self, String) {
+        let database = Database::fresh("server", async |url: String| setup::migrate(&url).await);
+        let database = database.await;
+        let url = database.login("app", "ade_app").await;
+        let worker_url = database.login("work", "ade_app, ade_worker").await;
+        let pepper = std::env::temp_dir().join(format!("{}.pepper", database.name()));
+        std::fs::write(&pepper, [7; 32]).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ade-server"))
+            .arg("api")
+            .env_clear()
+            .env("ADE__SERVER__LISTEN", "127.0.0.1:0")
+            .env("ADE__LOG__LEVEL", level)
+            .env("ADE__DATABASE__URL", url)
+            .env("ADE__DATABASE__WORKER_URL", worker_url)
+            .env("ADE__AUTH__PEPPER_FILE", &pepper)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let mut program = Self { database, child, log, seen: String::new() };
+        let line = program.read_until("listening");
+        std::fs::remove_file(pepper).unwrap();
+        (program, line["address"].as_str().unwrap().to_owned())
+    }
+
+    /// Every line up to the one with this message; each must be JSON.
+    fn read_until(&mut self, message: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.log.read_line(&mut line).unwrap(), 0, "ended before {message:?}");
+            self.seen.push_str(&line);
+            let value: Value = serde_json::from_str(&line).unwrap();
+            if value["message"].as_str().is_some_and(|text| text.starts_with(message)) {
+                return value;
+            }
+        }
+    }
+
+    fn signal(&self) {
+        let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+    }
+
+    fn end(&mut self) -> ExitStatus {
+        let mut rest = String::new();
+        let _ = self.log.read_to_string(&mut rest);
+        self.seen.push_str(&rest);
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn one_signal_ends_it_in_order_and_its_log_names_calls_without_their_secrets() {
+    let (mut program, address) = Program::start().await;
+    let mut stream = TcpStream::connect(&address).unwrap();
+    let planted = "ade_agt_0000000000000000_planted";
+    let head = format!("GET /v1/status?token={planted} HTTP/1.1\r\nhost: x\r\n");
+    let head = format!("{head}connection: close\r\nauthorization: Bearer {planted}\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    let line = program.read_until("answered");
+    assert_eq!(line["status"], 401, "{line}");
+    assert_eq!(line["code"], "unauthenticated", "{line}");
+    assert_eq!(line["span"]["route"], "/v1/status", "{line}");
+    let id = line["span"]["request_id"].as_str().unwrap();
+    assert!(answer.contains(&format!("x-request-id: {id}")), "{id} is not in\n{answer}");
+    program.signal();
+    assert!(program.end().success(), "{}", program.seen);
+    assert!(!program.seen.contains("planted"), "{}", program.seen);
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let (mut program, address) = Program::start().await;
+    // Half a request keeps the first signal waiting, once the server has it.
+    let mut half = TcpStream::connect(&address).unwrap();
+    half.write_all(b"GET /he").unwrap();
+    while !get(&address, "/metrics").contains("\nade_http_connections 2\n") {}
+    program.signal();
+    program.read_until("stopping");
+    assert!(program.child.try_wait().unwrap().is_none(), "the first signal was enough");
+    program.signal();
+    assert!(!program.end().success());
+    assert!(program.seen.contains("second signal"), "{}", program.seen);
+}
+
+#[tokio::test]
+async fn a_real_token_is_in_no_line_of_the_log() {
+    let (mut program, address) = Program::logging("trace").await;
+    let pepper = Pepper::new(vec![7; 32]).unwrap();
+    let url = program.database.url();
+    let first = setup::bootstrap(&url, &pepper, "acme").await.unwrap().token;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let asked = client.post(format!("http://{address}/v1/tokens"));
+    let asked = asked.bearer_auth(first.reveal()).header("content-type", "application/json");
+    let made = asked.body(r#"{"scopes":["read"]}"#).send().await.unwrap();
+    assert_eq!(made.status(), 201);
+    let made: Value = made.json().await.unwrap();
+    let second = Token::parse(made["token"].as_str().unwrap()).unwrap();
+    let me = client.get(format!("http://{address}/v1/me")).bearer_auth(second.reveal());
+    assert_eq!(me.send().await.unwrap().status(), 200);
+    program.signal();
+    assert!(program.end().success());
+    assert!(program.seen.contains("\"/v1/tokens\""), "it logs what is called");
+    for token in [&first, &second] {
+        assert!(!program.seen.contains(token.secret.reveal()), "{}", token.key_id);
+        assert!(!program.seen.contains(&token.reveal()));
+    }
+}

@@ -1,0 +1,53 @@
+//! The same request sent twice has one effect and one answer, whichever process is asked.
+
+use ade_engine::work;
+use serde_json::json;
+
+use crate::world::{World, id, plan};
+
+#[tokio::test]
+async fn a_key_gives_the_first_answer_again_and_no_other_request() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let key = [("idempotency-key", "one")];
+    let send = |body| world.send("POST", &bob.token, "/v1/tasks", Some(body), &key);
+    let first = send(plan("a")).await;
+    assert_eq!(first.etag.as_deref(), Some("\"1\""));
+    assert!(!first.is_repeated);
+    let again = send(plan("a")).await;
+    assert!(again.is_repeated);
+    assert_eq!(again.etag.as_deref(), Some("\"1\""));
+    assert_eq!(first.expect(201), again.expect(201));
+    send(plan("b")).await.refused(422, "idempotency_key_reused");
+    let tasks = world.get(&bob.token, "/v1/tasks").await.expect(200);
+    assert_eq!(tasks["items"].as_array().unwrap().len(), 1);
+    let other = world.person("Rea", &["author"]).await;
+    let others = world.send("POST", &other.token, "/v1/tasks", Some(plan("a")), &key).await;
+    assert!(!others.is_repeated, "a key belongs to who used it");
+}
+
+#[tokio::test]
+async fn two_processes_open_each_review_once() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    world.person("Rea", &["reviewer"]).await;
+    let mut tasks = Vec::new();
+    for number in 0..8 {
+        let task = world.draft(&bob, &format!("task {number}")).await;
+        tasks.push(world.submit(&bob, &task).await);
+    }
+    let other = world.another_app();
+    let (one, two) = tokio::join!(
+        work::run_once(&world.app, "review_opener"),
+        work::run_once(&other, "review_opener"),
+    );
+    one.unwrap().unwrap();
+    two.unwrap().unwrap();
+    for task in &tasks {
+        let path = format!("/v1/audit?object={}", id(task));
+        let leaves = world.get(&world.admin.token, &path).await.expect(200);
+        let opened = leaves["items"].as_array().unwrap().iter();
+        let opened = opened.filter(|item| item["leaf"]["what"]["to"] == json!("REVIEWING"));
+        assert_eq!(opened.count(), 1, "{leaves}");
+    }
+}

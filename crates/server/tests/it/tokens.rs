@@ -1,0 +1,274 @@
+//! Tokens from their making to their end: shown once, never wider than the one who asks, gone
+//! everywhere within a second, and nowhere to be found.
+
+use std::time::{Duration, Instant};
+
+use ade_core::token::{KeyId, Kind, Secret, Token};
+use serde_json::{Value, json};
+
+use crate::coverage::cases;
+use crate::rig::Rig;
+use crate::world::{World, without_request_id};
+
+cases! {
+    a_token_takes_over_from_another:
+        Happy "POST /v1/tokens",
+        Happy "GET /v1/tokens",
+        Happy "DELETE /v1/tokens/{key_id}",
+        Conflict "POST /v1/tokens",
+        Conflict "DELETE /v1/tokens/{key_id}";
+    nobody_handles_tokens_of_others:
+        Denied "POST /v1/tokens",
+        Denied "GET /v1/tokens",
+        Denied "DELETE /v1/tokens/{key_id}";
+    a_token_is_no_wider_than_its_maker: Denied "POST /v1/tokens";
+}
+
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+fn text<'a>(made: &'a Value, name: &str) -> &'a str {
+    made[name].as_str().unwrap()
+}
+
+async fn status_at(rig: &Rig, token: &str) -> u16 {
+    let asked = rig.get("/v1/me").header("authorization", format!("Bearer {token}"));
+    asked.send().await.unwrap().status().as_u16()
+}
+
+/// How long until this process refuses the token.
+async fn refused_after(rig: &Rig, token: &str) -> Duration {
+    let began = Instant::now();
+    while status_at(rig, token).await == 200 {
+        assert!(began.elapsed() < 5 * AT_ONCE, "it still opens");
+    }
+    assert_eq!(status_at(rig, token).await, 401);
+    began.elapsed()
+}
+
+async fn a_token_takes_over_from_another(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let asked = || json!({ "scopes": ["read"], "label": "new", "days": 1 });
+    let key = [("idempotency-key", "k")];
+    let admin_asks = json!({ "user": bob.id, "scopes": ["read"], "label": "new" });
+    let path = "/v1/tokens";
+    let send = || world.send("POST", &world.admin.token, path, Some(admin_asks.clone()), &key);
+    let second = send().await.expect(201);
+    let again = send().await;
+    assert!(again.is_repeated);
+    let again = again.expect(201);
+    assert_eq!(again["token"], json!(null), "the secret is told once");
+    assert_eq!(again["key_id"], second["key_id"]);
+    for token in [&*bob.token, text(&second, "token")] {
+        world.get(token, "/v1/me").await.expect(200);
+    }
+    let told = world.post(&bob.token, path, asked()).await.refused(409, "too_many_tokens");
+    assert!(told["detail"].as_str().unwrap().contains("revoke one"), "{told}");
+    let listed = world.get(&bob.token, path).await.expect(200);
+    assert_eq!(listed["items"].as_array().unwrap().len(), 2);
+    assert!(!listed.to_string().contains("\"token\""), "{listed}");
+    let first = &listed["items"][1];
+    let revoke = format!("/v1/tokens/{}", text(first, "key_id"));
+    let bobs = &bob.token;
+    let gone = world.send("DELETE", bobs, &revoke, None, &key).await.expect(200);
+    assert!(gone["revoked_at"].is_string());
+    world.get(bobs, "/v1/me").await.refused(401, "unauthenticated");
+    let revoke = format!("/v1/tokens/{}", text(&second, "key_id"));
+    let admin = &world.admin.token;
+    let first = world.send("DELETE", admin, &revoke, None, &key).await.expect(200);
+    let repeated = world.send("DELETE", admin, &revoke, None, &key).await;
+    assert!(repeated.is_repeated);
+    assert_eq!(repeated.expect(200), first);
+    for bad in [json!({ "scopes": [] }), json!({ "scopes": ["all"] })] {
+        world.post(admin, path, bad).await.refused(422, "invalid_body");
+    }
+    for days in [0, 91] {
+        let bad = json!({ "scopes": ["read"], "days": days });
+        world.post(admin, path, bad).await.refused(422, "invalid_body");
+    }
+}
+
+async fn nobody_handles_tokens_of_others(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let eve = world.person("Eve", &["author", "reviewer"]).await;
+    let bot = world.agent("bot", &bob).await;
+    let bobs = format!("/v1/tokens?user={}", bob.id);
+    let bobs = world.get(&world.admin.token, &bobs).await.expect(200);
+    let bobs = text(&bobs["items"][0], "key_id").to_owned();
+    let asked = json!({ "user": bob.id, "scopes": ["read"] });
+    world.post(&eve.token, "/v1/tokens", asked).await.refused(403, "not_allowed");
+    assert_eq!(world.refusals(&world.tenant, "user.administer").await, 1);
+    let asked = json!({ "agent": bot.id, "scopes": ["read"] });
+    world.post(&eve.token, "/v1/tokens", asked).await.refused(403, "not_allowed");
+    assert_eq!(world.refusals(&world.tenant, "agent.administer").await, 1);
+    let list = format!("/v1/tokens?user={}", bob.id);
+    world.get(&eve.token, &list).await.refused(403, "not_allowed");
+    world.get(&bot.token, &list).await.refused(404, "not_found");
+    let list = format!("/v1/tokens?agent={}", bot.id);
+    world.get(&eve.token, &list).await.refused(403, "not_allowed");
+    world.get(&bob.token, &list).await.expect(200);
+    world.get(&bot.token, &list).await.expect(200);
+    for path in [format!("/v1/tokens/{bobs}"), "/v1/tokens/0000000000000000".to_owned()] {
+        let told = world.send("DELETE", &eve.token, &path, None, &[]).await;
+        told.refused(404, "not_found");
+    }
+    world.get(&bob.token, "/v1/me").await.expect(200);
+}
+
+async fn a_token_is_no_wider_than_its_maker(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let bot = world.agent("bot", &bob).await;
+    let asked = json!({ "user": bob.id, "scopes": ["read", "administer"] });
+    let narrow = world.post(&world.admin.token, "/v1/tokens", asked).await.expect(201);
+    let narrow = text(&narrow, "token");
+    let plan = crate::world::plan("x");
+    let told = world.post(narrow, "/v1/tasks", plan).await.refused(403, "class_closed");
+    assert_eq!(told["needs"], "propose", "although its holder may propose");
+    let asked = json!({ "agent": bot.id, "scopes": ["read", "propose"] });
+    let told = world.post(narrow, "/v1/tokens", asked).await.refused(422, "invalid_body");
+    assert_eq!(told["path"], "scopes");
+    for scope in ["decide", "operate", "administer"] {
+        let asked = json!({ "agent": bot.id, "scopes": [scope] });
+        let told = world.post(&world.admin.token, "/v1/tokens", asked).await;
+        told.refused(422, "invalid_body");
+    }
+    let told = world.post(&bot.token, "/v1/tokens", json!({ "scopes": ["read"] })).await;
+    told.refused(403, "class_closed");
+}
+
+#[tokio::test]
+async fn a_token_ends_everywhere_within_a_second() {
+    let world = World::new().await;
+    let other = world.beside().await;
+    let admin = &world.admin.token;
+    let keyed = async |who: &str, id: &str| {
+        let list = world.get(admin, &format!("/v1/tokens?{who}={id}")).await.expect(200);
+        text(&list["items"][0], "key_id").to_owned()
+    };
+    let send = async |method, path: String, body| {
+        world.send(method, admin, &path, body, &[]).await.expect(200);
+    };
+    let ada = world.person("Ada", &["author"]).await;
+    let bob = world.person("Bob", &["author"]).await;
+    let (one, two) = (world.agent("one", &ada).await, world.agent("two", &bob).await);
+    let all = [&ada, &bob, &one, &two];
+    for who in all {
+        assert_eq!(status_at(&other, &who.token).await, 200);
+        assert_eq!(status_at(&world.rig, &who.token).await, 200);
+    }
+    let revoke = format!("/v1/tokens/{}", keyed("user", &ada.id).await);
+    send("DELETE", revoke, None).await;
+    assert_eq!(status_at(&world.rig, &ada.token).await, 401, "here at once");
+    assert!(refused_after(&other, &ada.token).await <= AT_ONCE);
+    send("DELETE", format!("/v1/agents/{}", one.id), None).await;
+    assert!(refused_after(&other, &one.token).await <= AT_ONCE);
+    assert!(refused_after(&world.rig, &one.token).await <= AT_ONCE);
+    assert_eq!(status_at(&other, &two.token).await, 200, "its person is still there");
+    send("PATCH", format!("/v1/users/{}", bob.id), Some(json!({ "active": false }))).await;
+    assert!(refused_after(&other, &bob.token).await <= AT_ONCE);
+    assert!(refused_after(&other, &two.token).await <= AT_ONCE, "an agent goes with its person");
+    assert!(refused_after(&world.rig, &two.token).await <= AT_ONCE);
+}
+
+#[tokio::test]
+async fn whatever_is_wrong_with_a_token_the_answer_is_the_same() {
+    let world = World::new().await;
+    let other = world.beside().await;
+    let eve = world.person("Eve", &["author"]).await;
+    let known = Token::parse(&eve.token).unwrap();
+    let wrong = Token { secret: Secret::from_bytes([2; 32]), ..known.clone() }.reveal();
+    let (key_id, secret) = (KeyId::from_bytes([9; 11]), known.secret.clone());
+    let unknown = Token { kind: Kind::User, key_id, secret }.reveal();
+    let old = world.person("Old", &["author"]).await;
+    let key_id = Token::parse(&old.token).unwrap().key_id;
+    let sql = "UPDATE token SET created_at = now() - interval '2 days', expires_at = now()";
+    world.database.run(&format!("{sql} WHERE key_id = '{key_id}'")).await;
+    let gone = world.person("Gone", &["author"]).await;
+    let key_id = Token::parse(&gone.token).unwrap().key_id;
+    let sql = format!("UPDATE token SET revoked_at = now() WHERE key_id = '{key_id}'");
+    world.database.run(&sql).await;
+    let mut told = Vec::new();
+    for token in [&wrong, &unknown, &old.token, &gone.token] {
+        let asked = other.get("/v1/me").header("authorization", format!("Bearer {token}"));
+        let answer = asked.send().await.unwrap();
+        assert_eq!(answer.status(), 401);
+        told.push(without_request_id(answer.json().await.unwrap()));
+    }
+    told.dedup();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(status_at(&other, &eve.token).await, 200, "and the right one still opens");
+}
+
+#[tokio::test]
+async fn the_first_token_works_once_however_many_try() {
+    let world = World::new().await;
+    let other = world.beside().await;
+    for _ in 0..5 {
+        let token = world.way_in("acme").await;
+        let tries = (0..8).map(|number| {
+            let rig = if number % 2 == 0 { &world.rig } else { &other };
+            status_at(rig, &token)
+        });
+        let mut statuses = futures(tries).await;
+        statuses.sort_unstable();
+        assert_eq!(statuses[0], 200, "{statuses:?}");
+        assert!(statuses[1..].iter().all(|status| *status == 401), "{statuses:?}");
+        assert_eq!(status_at(&world.rig, &token).await, 401);
+    }
+}
+
+/// All at once, in their order.
+async fn futures<T>(all: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut all: Vec<_> = all.into_iter().map(|one| (Box::pin(one), None)).collect();
+    std::future::poll_fn(|context| {
+        let mut is_done = true;
+        for (one, done) in &mut all {
+            if done.is_none() {
+                match one.as_mut().poll(context) {
+                    std::task::Poll::Ready(value) => *done = Some(value),
+                    std::task::Poll::Pending => is_done = false,
+                }
+            }
+        }
+        if is_done { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    all.into_iter().filter_map(|(_, done)| done).collect()
+}
+
+const ROWS_WITH: &str = "CREATE FUNCTION public.rows_with(needle text) RETURNS bigint
+    LANGUAGE plpgsql AS $$
+    DECLARE target regclass; here bigint; total bigint := 0;
+    BEGIN
+        FOR target IN SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                       WHERE c.relkind = 'r' AND n.nspname = 'public'
+        LOOP
+            EXECUTE format('SELECT count(*) FROM %s t WHERE position(%L in t::text) > 0',
+                           target, needle) INTO here;
+            total := total + here;
+        END LOOP;
+        RETURN total;
+    END $$";
+
+#[tokio::test]
+async fn no_secret_lies_in_the_record() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let key = [("idempotency-key", "kept-key")];
+    let asked = Some(json!({ "user": bob.id, "scopes": ["read"] }));
+    let made = world.send("POST", &world.admin.token, "/v1/tokens", asked, &key).await;
+    let made = made.expect(201);
+    world.database.run(ROWS_WITH).await;
+    let rows =
+        async |needle: &str| world.database.number(&format!("SELECT rows_with('{needle}')")).await;
+    assert!(rows("kept-key").await > 0, "the scan finds what is there");
+    assert!(rows(text(&made, "key_id")).await > 0);
+    for token in [text(&made, "token"), &bob.token, &world.admin.token] {
+        let known = Token::parse(token).unwrap();
+        let secret = known.secret.reveal();
+        let hex: Vec<String> = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex.concat();
+        for needle in [token, secret, &hex] {
+            assert_eq!(rows(needle).await, 0, "{needle}");
+        }
+    }
+}

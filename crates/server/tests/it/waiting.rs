@@ -1,0 +1,168 @@
+//! Callers who wait for a task to move, here or by another process.
+
+use std::time::{Duration, Instant};
+
+use ade_engine::work::Driver;
+use serde_json::{Value, json};
+
+use crate::world::{World, path_of, quoted};
+
+#[tokio::test]
+async fn a_wait_ends_when_another_process_moves_the_task() {
+    let world = World::new().await;
+    let other = world.beside().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let task = world.draft(&bob, "x").await;
+    let watching = Driver::watch(&world.app);
+    let began = Instant::now();
+    let waits = async {
+        let path = format!("{}?wait=55s&since_version=1", path_of(&task));
+        world.get(&bob.token, &path).await
+    };
+    let moves = async {
+        while world.app.watch.wanted().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let asked = other.request("POST", &format!("{}/submit", path_of(&task)));
+        let asked = asked.header("authorization", format!("Bearer {}", bob.token));
+        let moved = asked.header("if-match", quoted(&task)).send().await.unwrap();
+        assert_eq!(moved.status(), 202);
+    };
+    let (answer, ()) = tokio::join!(waits, moves);
+    assert_eq!(answer.etag.as_deref(), Some("\"2\""));
+    let seen = answer.expect(200);
+    assert_eq!((&seen["state"], &seen["timed_out"]), (&json!("SUBMITTED"), &json!(false)));
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    watching.stop().await;
+}
+
+#[tokio::test]
+async fn a_wait_in_the_process_that_moves_it_needs_no_look_at_the_record() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let task = world.draft(&bob, "x").await;
+    let waits =
+        async { world.get(&bob.token, &format!("{}?wait=55s", path_of(&task))).await.expect(200) };
+    let moves = async {
+        while world.app.watch.wanted().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        world.submit(&bob, &task).await;
+    };
+    let (seen, ()) = tokio::join!(waits, moves);
+    assert_eq!((&seen["version"], &seen["timed_out"]), (&json!(2), &json!(false)));
+}
+
+#[tokio::test]
+async fn a_wait_in_vain_says_so_and_one_for_the_past_ends_at_once() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let task = world.draft(&bob, "x").await;
+    let watching = Driver::watch(&world.app);
+    let path = path_of(&task);
+    let began = Instant::now();
+    let seen = world.get(&bob.token, &format!("{path}?wait=1s")).await.expect(200);
+    assert_eq!((&seen["timed_out"], &seen["version"]), (&json!(true), &json!(1)));
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    let began = Instant::now();
+    let past = format!("{path}?wait=55s&since_version=0");
+    let seen = world.get(&bob.token, &past).await.expect(200);
+    assert_eq!(seen["timed_out"], false);
+    assert!(began.elapsed() < Duration::from_secs(20));
+    for bad in ["56s", "1", "-1s", "1.5s", "s", "99999999999999999999s"] {
+        let told = world.get(&bob.token, &format!("{path}?wait={bad}")).await;
+        told.refused(400, "invalid_query");
+    }
+    let eve = world.person("Eve", &["author"]).await;
+    let bot = world.agent("eves", &eve).await;
+    let hidden = world.get(&bot.token, &format!("{path}?wait=1s&since_version=1")).await;
+    hidden.refused(404, "not_found");
+    watching.stop().await;
+}
+
+/// Everything of a list in pages of two, by what tells the items apart.
+async fn walk(world: &World, token: &str, path: &str, key: &str) -> Vec<Value> {
+    let mut walked = Vec::new();
+    let mut next = String::new();
+    let join = if path.contains('?') { '&' } else { '?' };
+    loop {
+        let page = format!("{path}{join}page_size=2{next}");
+        let page = world.get(token, &page).await.expect(200);
+        let items = page["items"].as_array().unwrap();
+        assert!(items.len() <= 2, "{page}");
+        walked.extend(items.iter().map(|item| item[key].clone()));
+        match page["next_page_token"].as_str() {
+            Some(token) => {
+                assert_eq!(items.len(), 2, "only the last page is short: {page}");
+                next = format!("&page_token={token}");
+            }
+            None => return walked,
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_list_gives_everything_once_in_pages_of_two() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    world.person("Eve", &["author"]).await;
+    let admin = &world.admin.token;
+    let mut last = Value::Null;
+    for number in 0..5 {
+        world.agent(&format!("bot {number}"), &bob).await;
+        let path = format!("/v1/resources/database/d{number}");
+        world.send("PUT", admin, &path, Some(json!({})), &[]).await.expect(200);
+        last = world.reviewing(&bob, &format!("task {number}")).await;
+    }
+    let comments = format!("{}/comments", path_of(&last));
+    for text in ["a", "b", "c", "d", "e"] {
+        world.post(&rea.token, &comments, json!({ "text": text })).await.expect(201);
+    }
+    for (path, key, count) in [
+        ("/v1/tasks", "id", 5),
+        ("/v1/tasks?state=REVIEWING", "id", 5),
+        ("/v1/tasks?resource=database:orders", "id", 5),
+        ("/v1/users", "id", 4),
+        ("/v1/agents", "id", 5),
+        ("/v1/resources", "resource", 5),
+        (&*comments, "text", 5),
+        ("/v1/approvals", "id", 5),
+        ("/v1/audit?object=none", "id", 0),
+    ] {
+        let token = if path.starts_with("/v1/approvals") { &rea.token } else { admin };
+        let whole = world.get(token, path).await.expect(200);
+        assert_eq!(whole["next_page_token"], Value::Null);
+        let whole = whole["items"].as_array().unwrap().iter().map(|item| item[key].clone());
+        let whole: Vec<Value> = whole.collect();
+        assert_eq!(whole.len(), count, "{path}: {whole:?}");
+        assert_eq!(walk(&world, token, path, key).await, whole, "{path}");
+    }
+    let audit = walk(&world, admin, "/v1/audit", "id").await;
+    let unique: std::collections::BTreeSet<String> = audit.iter().map(Value::to_string).collect();
+    assert_eq!(unique.len(), audit.len());
+    assert!(audit.len() > 30, "{}", audit.len());
+}
+
+#[tokio::test]
+async fn a_page_token_continues_only_its_own_list() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    for number in 0..3 {
+        world.draft(&bob, &format!("task {number}")).await;
+    }
+    let (_, stranger) = world.tenant("other").await;
+    let page = world.get(&bob.token, "/v1/tasks?page_size=2").await.expect(200);
+    let token = page["next_page_token"].as_str().unwrap();
+    let asked = |filter: &str| format!("/v1/tasks?page_size=2&page_token={token}{filter}");
+    world.get(&bob.token, &asked("")).await.expect(200);
+    for (who, path) in [
+        (&bob, asked("&state=DRAFT")),
+        (&bob, asked("&tag=x")),
+        (&stranger, asked("")),
+        (&bob, format!("/v1/users?page_token={token}")),
+        (&bob, "/v1/tasks?page_token=x".to_owned()),
+    ] {
+        world.get(&who.token, &path).await.refused(400, "invalid_page_token");
+    }
+}
