@@ -1,0 +1,73 @@
+//! Measures the whole system beside the bare engine below it: `cargo xtask bench <scenario>`.
+//! Each scenario starts its own servers, takes turns between the two, and prints one JSON object
+//! per row. Nothing here is part of the product.
+
+mod bare;
+mod client;
+mod figure;
+mod generate;
+mod installation;
+mod load;
+mod probe;
+mod query;
+mod seed;
+mod transition;
+mod wire;
+
+use std::process::ExitCode;
+
+use ade_server::config::Config;
+use ade_server::run;
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "ade-bench", about = "The system beside the bare engine, in one run")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// One approval over HTTP against the same rows as one bare statement
+    Transition(transition::Args),
+    /// Inbox, lists, explanation and audit at 10 k tasks and at many more
+    Query(query::Args),
+    /// Fill a migrated database with tasks
+    Generate(generate::Args),
+    /// The server itself, for a scenario that wants it as a process of its own
+    #[command(hide = true)]
+    Serve {
+        /// Whether workers run beside the requests
+        #[arg(long)]
+        workers: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match start(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Transition(args) => measure(transition::run(&args)),
+        Command::Query(args) => measure(query::run(&args)),
+        Command::Generate(args) => measure(generate::start(&args)),
+        Command::Serve { workers } => {
+            let config = Config::load(None)?;
+            if workers { run::all(&config) } else { run::api(&config) }
+        }
+    }
+}
+
+fn measure(scenario: impl Future<Output = Result<()>>) -> Result<ExitCode> {
+    tokio::runtime::Runtime::new()?.block_on(scenario)?;
+    Ok(ExitCode::SUCCESS)
+}
