@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use crate::ledger::{Ledger, Outcome};
-use crate::{check, shell, test};
+use crate::{check, schemathesis, shell, test};
 
 pub fn run(root: &Path) -> Result<()> {
     let mut ledger = Ledger::default();
@@ -19,6 +19,8 @@ pub fn run(root: &Path) -> Result<()> {
 fn tiers(root: &Path, ledger: &mut Ledger) -> Result<()> {
     check::steps(root, ledger)?;
     ledger.step("test", "workspace", || test::all(root).map(|()| Outcome::Passed))?;
+    ledger
+        .step("api", "schemathesis", || schemathesis::run(root, &schemathesis::Args::default()))?;
     let benches = benches(root)?;
     if !benches.is_empty() {
         ledger.step("bench", "smoke", || smoke(root, &benches).map(|()| Outcome::Passed))?;

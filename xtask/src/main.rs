@@ -1,6 +1,7 @@
 //! The one entry for developers: `cargo xtask <command>`. Each command is one module; this
 //! file only names them. Nothing here is part of the product.
 
+mod bench;
 mod check;
 mod ci;
 mod deny;
@@ -9,6 +10,7 @@ mod ledger;
 mod mutants;
 mod paint;
 mod report;
+mod schemathesis;
 mod shell;
 mod soak;
 mod stack;
@@ -20,6 +22,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+
+use crate::ledger::Outcome;
 
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask", about = "Checks, generation and CI of this repository")]
@@ -47,6 +51,10 @@ enum Command {
     Ci,
     /// Break the rules of the core on purpose and count what the tests notice
     Mutants(mutants::Args),
+    /// Try the OpenAPI document against the running server with made-up requests
+    Schemathesis(schemathesis::Args),
+    /// Measure the system beside the bare engines below it
+    Bench(bench::Args),
     /// Tests too long for CI, bounded in minutes, with a report
     Soak(soak::Args),
 }
@@ -71,6 +79,12 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(args) => test::run(&root, &args)?,
         Command::Ci => ci::run(&root)?,
         Command::Mutants(args) => mutants::run(&root, &args)?,
+        Command::Schemathesis(args) => {
+            if let Outcome::Skipped(why) = schemathesis::run(&root, &args)? {
+                anyhow::bail!("{why}: `pip install schemathesis`, or point ADE_TOOLS at it");
+            }
+        }
+        Command::Bench(args) => bench::run(&root, &args)?,
         Command::Soak(args) => soak::run(&root, &args)?,
         // Has told everything itself: something that does not run is an answer, not an error.
         Command::Stack(command) => return Ok(stack::run(command, &root)),

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ade_testkit::Failure;
 use ade_testkit::ledger::Ledger;
-use ade_testkit::postgres::{Postgres, Settings};
+use ade_testkit::postgres::{Postgres, SUPERUSER, Settings};
 use ade_testkit::process::Process;
 use ade_testkit::redis_cluster::{Cluster, NODE_TIMEOUT_MS_DEFAULT, NODES};
 use ade_testkit::redis_node::Node;
@@ -69,9 +69,12 @@ async fn up(dir: &Path) -> Result<bool, Failure> {
     let cluster = Cluster::ensure(&ledger, REDIS, NODE_TIMEOUT_MS_DEFAULT).await?;
     let env = dir.join("env");
     let text = format!(
-        "export ADE_DATABASE_URL='{}'\nexport ADE_REDIS_URLS='{}'\n",
+        "export ADE_DATABASE_URL='{}'\nexport ADE_REDIS_URLS='{}'\n\
+         export PGHOST=127.0.0.1 PGPORT={} PGUSER={SUPERUSER} PGPASSWORD='{}'\n",
         postgres.url(DATABASE),
-        cluster.urls().join(",")
+        cluster.urls().join(","),
+        postgres.port(),
+        postgres.password()
     );
     write_private(&env, &text)?;
     let all_ok = show(&ledger).await;

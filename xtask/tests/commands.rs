@@ -37,6 +37,7 @@ fn repository(name: &str) -> PathBuf {
         ("crates/core/Cargo.toml", package),
         ("crates/core/src/lib.rs", "//! Core.\n\npub mod limits;\n"),
         ("crates/core/src/limits.rs", LIMITS),
+        ("crates/server/config.default.toml", "# Where.\n[server]\n# Here.\nlisten = \"a\"\n"),
         ("deny.toml", DENY),
         ("README.md", "# Sample\n"),
     ] {

@@ -12,7 +12,7 @@ mod marks;
 mod paths;
 mod purity;
 mod size;
-mod source;
+pub mod source;
 
 use std::fmt;
 use std::path::Path;
