@@ -8,7 +8,6 @@ use std::time::Duration;
 use crate::access::Access;
 use crate::actor::{Actor, Directory, Person, Role};
 use crate::approval::delegation::{Conditions, Delegation, Kind};
-use crate::approval::separation::Involvement;
 use crate::approval::{Answer, Seen};
 use crate::change::{Digest, Origin};
 use crate::freeze::Freeze;
@@ -16,8 +15,7 @@ use crate::ids::{AgentId, DelegationId, LeaseId, PolicyId, TaskId, UserId};
 use crate::policy::{AuthorKind, AutoApprove, Document, Group, Policy, PolicyRef, Subject};
 use crate::risk::{Level, Score};
 use crate::task::{
-    AgentFacts, ApplyFacts, Blocked, Command, Content, Decision, Facts, Hold, Refusal, State, Task,
-    decide,
+    AgentFacts, ApplyFacts, Blocked, Command, Content, Decision, Facts, Hold, Refusal, Task, decide,
 };
 use crate::time::Timestamp;
 

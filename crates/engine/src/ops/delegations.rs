@@ -19,13 +19,12 @@ use ade_core::task::Command;
 use ade_store::{approvals, delegations};
 use uuid::Uuid;
 
-use super::act::{Act, Begun as Acted, Deed, look, permit, person, refuse};
+use super::act::{Act, Begun as Acted, Deed, look, person};
 use super::command::carry_out;
 use super::{Reply, approvals as answers};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
-use crate::present;
 
 pub async fn create(
     app: &App,
@@ -39,7 +38,7 @@ pub async fn create(
     if new.move_pending && owner != me {
         return Err(Error::invalid("move_pending", "only your own requests can be moved"));
     }
-    let mut act = match Act::begin(app, caller, attempt, None).await? {
+    let act = match Act::begin(app, caller, attempt, None).await? {
         Acted::Act(act) => act,
         Acted::Repeated(reply) => return Ok(reply),
     };
@@ -75,7 +74,7 @@ pub async fn create(
     let unkeyed = Attempt { key: None, ..attempt.clone() };
     for request in pending {
         let along = HandOver { to: new.delegate_to, reason: None };
-        match hand_over(app, caller, &unkeyed, request.id, along).await {
+        match Box::pin(hand_over(app, caller, &unkeyed, request.id, along)).await {
             Ok(_) => answer.moved += 1,
             Err(error) => answer.stayed.push(format!("{}: {error}", request.id)),
         }

@@ -14,13 +14,12 @@ use ade_core::time::Timestamp;
 use ade_store::after_reviews;
 
 use super::Reply;
-use super::act::{Act, Begun as Acted, Deed, look, permit, person};
+use super::act::{Act, Begun as Acted, Deed, look, person};
 use super::command::carry_out;
 use super::decision::{Target, Work};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
-use crate::present;
 
 pub async fn ask(
     app: &App,

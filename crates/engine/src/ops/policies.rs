@@ -14,7 +14,7 @@ use ade_store::rulebook::Rulebook;
 use ade_store::{Tx, due};
 use uuid::Uuid;
 
-use super::act::{Act, Begun, Deed, look, permit, person, refuse};
+use super::act::{Act, Begun, Deed, look, person};
 use super::deadline::Deadline;
 use super::{Paged, Reply, Span, paged};
 use crate::app::App;

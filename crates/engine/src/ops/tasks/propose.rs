@@ -3,12 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ade_api::tasks::{Amendment, NewTask, Plan, Task as TaskShown, TouchedResource};
 use ade_core::access::Action;
 use ade_core::actor::Actor;
-use ade_core::approval::separation::Involvement;
 use ade_core::audit::Why;
 use ade_core::change::{Origin, StrictValue};
 use ade_core::ids::TaskId;
@@ -16,9 +14,7 @@ use ade_core::limits::{TASK_RESOURCES_MAX, TASK_TITLE_MAX_BYTES};
 use ade_core::policy;
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Priority;
-use ade_core::task::{
-    Command, CommandKind, Content, Refusal, State, Task, create as decide_create,
-};
+use ade_core::task::{Command, CommandKind, Content, Refusal, Task, create as decide_create};
 use ade_core::time::Timestamp;
 use ade_store::rulebook::Rulebook;
 use ade_store::tasks::{self, Beside, Cause, Heading, Label, View};
@@ -85,7 +81,7 @@ pub async fn resubmit(
     };
     let proposal = proposal_of(&view)?;
     let preview = content::preview(app, &proposal).await?;
-    let mut work = match Work::begin(app, caller, attempt, target).await? {
+    let work = match Work::begin(app, caller, attempt, target).await? {
         Begun::Work(work) => work,
         Begun::Repeated(reply) => return Ok(reply),
     };
@@ -206,7 +202,7 @@ pub async fn submit(
         policy::matching(&work.knowledge.book.policies, &rated.content.subject, work.now());
     let pins = matching.iter().map(|policy| policy.reference()).collect();
     let command = Command::Submit { content: rated.content.clone(), pins };
-    revise(work, command, rated, 202).await
+    Box::pin(revise(work, command, rated, 202)).await
 }
 
 async fn revise(
