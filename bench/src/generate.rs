@@ -111,7 +111,8 @@ fn id(at: Timestamp, nth: u64, kind: u16) -> Uuid {
 
 pub async fn fill(url: &str, shape: &Shape) -> Result<()> {
     let mut owner = PgConnection::connect(url).await?;
-    let now = ade_engine::clock::now();
+    let micros = "SELECT (extract(epoch FROM moment()) * 1000000)::bigint";
+    let now = Timestamp::from_micros(sqlx::query_scalar(micros).fetch_one(&mut owner).await?);
     let tenants: Vec<String> = (0..shape.tenants)
         .map(|nth| {
             let id = Shape::tenant(nth).uuid();

@@ -74,7 +74,10 @@ impl Installation {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let stats = ids.filter_map(stat);
-        stats.filter(|fields| fields.get(1) == Some(&parent)).map(|fields| ticks(&fields)).sum()
+        let living = stats.filter(|fields| fields.get(1) == Some(&parent));
+        let postmaster = u32::try_from(process.pid()).ok().and_then(stat);
+        let ended = postmaster.map_or(0.0, |fields| ticks(&fields, &[13, 14]));
+        living.map(|fields| ticks(&fields, &[11, 12])).sum::<f64>() + ended
     }
 }
 
@@ -133,7 +136,7 @@ impl Server {
 
     /// CPU seconds used so far.
     pub fn cpu_seconds(&self) -> f64 {
-        stat(self.child.id()).map_or(0.0, |fields| ticks(&fields))
+        stat(self.child.id()).map_or(0.0, |fields| ticks(&fields, &[11, 12]))
     }
 }
 
@@ -152,8 +155,9 @@ fn stat(pid: u32) -> Option<Vec<String>> {
     Some(after.split_whitespace().map(str::to_owned).collect())
 }
 
-/// User and system time; for a process that has ended in between, what it had is lost.
-fn ticks(fields: &[String]) -> f64 {
-    let of = |place: usize| fields.get(place).and_then(|field| field.parse::<f64>().ok());
-    (of(11).unwrap_or_default() + of(12).unwrap_or_default()) / TICKS_PER_SECOND
+/// User and system time of a process (11, 12), or of those of its children that have ended and
+/// whose end it has seen (13, 14).
+fn ticks(fields: &[String], places: &[usize]) -> f64 {
+    let of = |place: &usize| fields.get(*place).and_then(|field| field.parse::<f64>().ok());
+    places.iter().filter_map(of).sum::<f64>() / TICKS_PER_SECOND
 }

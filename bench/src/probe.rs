@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use ade_core::actor::Actor;
 use ade_core::ids::TaskId;
 use ade_core::task::State;
-use ade_core::time::Timestamp;
 use ade_store::audit::FoundBy;
 use ade_store::tasks::Filter;
 use ade_store::{Gate, Pool, Tx, approvals, audit, resources, tasks};
@@ -67,7 +66,6 @@ pub struct Place {
     pub shape: Shape,
     /// Tasks of the first tenant, some of them.
     pub tasks: Vec<TaskId>,
-    pub now: Timestamp,
 }
 
 impl Place {
@@ -76,7 +74,7 @@ impl Place {
         let tenant = Shape::tenant(0);
         let person = Shape::person(mixed(nth));
         let actor = Actor::user(person);
-        let mut tx = Tx::begin(&self.pool, tenant, actor, self.now, Gate::Unasked).await?;
+        let mut tx = Tx::begin(&self.pool, tenant, actor, Gate::Unasked).await?;
         let began = Instant::now();
         let found = self.put(probe, nth, &mut tx).await?;
         let took = began.elapsed();

@@ -166,7 +166,7 @@ impl Cellar {
         .await?;
         let tasks = tasks.into_iter().map(TaskId::from_uuid).collect();
         let pool = self.pool(name, "app")?;
-        Ok(Place { pool, shape, tasks, now: ade_engine::clock::now() })
+        Ok(Place { pool, shape, tasks })
     }
 
     fn pool(&self, name: &str, login: &str) -> Result<Pool> {
@@ -178,7 +178,7 @@ impl Cellar {
     /// The plans of all statements of one question, as they ran.
     pub async fn plans(&self, name: &str, place: &Place, probe: Probe) -> Result<String> {
         let pool = self.pool(name, "plan")?;
-        let told = Place { pool, shape: place.shape, tasks: place.tasks.clone(), now: place.now };
+        let told = Place { pool, shape: place.shape, tasks: place.tasks.clone() };
         told.ask(probe, 7).await?;
         let before = self.log()?.len();
         told.ask(probe, 7).await?;

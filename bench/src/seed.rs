@@ -5,7 +5,7 @@ use ade_core::actor::Actor;
 use ade_core::ids::{ApprovalId, PolicyId, TenantId, UserId};
 use ade_core::policy::{Document, Policy};
 use ade_core::time::Timestamp;
-use ade_engine::{Class, Pool, PoolSettings, clock, setup};
+use ade_engine::{Class, Pool, PoolSettings, setup};
 use ade_store::{Gate, Tx, audit, policies};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
@@ -124,8 +124,8 @@ async fn publish(
     confirmer: UserId,
 ) -> Result<()> {
     let pool = Pool::new(&PoolSettings::new(&at.app_url), Class::Reserved)?;
-    let now: Timestamp = clock::now();
-    let mut tx = Tx::begin(&pool, tenant, Actor::user(proposer), now, Gate::Exclusive).await?;
+    let mut tx = Tx::begin(&pool, tenant, Actor::user(proposer), Gate::Exclusive).await?;
+    let now = tx.now();
     for text in POLICIES {
         let document = Document::parse_yaml(text)?;
         let id = PolicyId::from_uuid(Uuid::now_v7());

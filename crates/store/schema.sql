@@ -35,7 +35,7 @@ CREATE FUNCTION public.consume_token(wanted text) RETURNS boolean
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
     WITH used AS (
-        UPDATE public.token t SET used_at = now()
+        UPDATE public.token t SET used_at = public.moment()
          WHERE t.key_id = wanted AND t.single_use AND public.token_is_open(t)
         RETURNING t.key_id)
     SELECT EXISTS (SELECT FROM used)
@@ -141,6 +141,47 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.moment() RETURNS timestamp with time zone
+    LANGUAGE sql PARALLEL SAFE
+    RETURN clock_timestamp();
+
+CREATE FUNCTION public.open_transaction(tenant uuid, lock_ms integer, statement_ms integer, idle_ms
+        integer, gate text, key bigint, task uuid, approval uuid, OUT key_is_ours boolean, OUT
+        locked_task uuid, OUT moment_in_micros bigint) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    said text;
+BEGIN
+    said := set_config('ade.tenant', tenant::text, true);
+    said := set_config('lock_timeout', lock_ms::text, true);
+    said := set_config('statement_timeout', statement_ms::text, true);
+    said := set_config('idle_in_transaction_session_timeout', idle_ms::text, true);
+    -- Plans are made once: what a decision costs is planning, if one is made for each call. And
+    -- they are made for tables that will be large: one that was empty when its plan was made
+    -- would be read from end to end by that plan, long after it has filled up.
+    said := set_config('plan_cache_mode', 'force_generic_plan', true);
+    said := set_config('enable_seqscan', 'off', true);
+    IF key IS NOT NULL THEN
+        key_is_ours := pg_try_advisory_xact_lock(key);
+    END IF;
+    IF gate = 'shared' THEN
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('gate ' || tenant, 0));
+    ELSIF gate = 'exclusive' THEN
+        PERFORM pg_advisory_xact_lock(hashtextextended('gate ' || tenant, 0));
+    END IF;
+    IF key_is_ours IS NOT FALSE THEN
+        IF approval IS NOT NULL THEN
+            locked_task := public.lock_task_of_approval(approval);
+        ELSIF task IS NOT NULL THEN
+            PERFORM public.lock_task(task);
+            locked_task := task;
+        END IF;
+    END IF;
+    moment_in_micros := extract(epoch FROM public.moment()) * 1000000;
+END
+$$;
+
 CREATE FUNCTION public.queue_score(risk integer, priority integer) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((risk * 10) + CASE WHEN (priority >= 85) THEN 1000 WHEN (priority >= 60) THEN 500 WHEN
@@ -207,7 +248,7 @@ CREATE TABLE public.token (
     agent_id uuid,
     secret_hash bytea NOT NULL,
     scopes text[] NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_at timestamp with time zone DEFAULT public.moment() NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     revoked_at timestamp with time zone,
     label text DEFAULT ''::text NOT NULL,
@@ -225,7 +266,8 @@ ALTER TABLE ONLY public.token FORCE ROW LEVEL SECURITY;
 
 CREATE FUNCTION public.token_is_open(public.token) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN ((($1).revoked_at IS NULL) AND (($1).expires_at > now()) AND (($1).used_at IS NULL));
+    RETURN ((($1).revoked_at IS NULL) AND (($1).expires_at > public.moment()) AND (($1).used_at IS
+        NULL));
 
 CREATE FUNCTION public.token_two_open_at_most() RETURNS trigger
     LANGUAGE plpgsql
@@ -508,6 +550,19 @@ CREATE TABLE public.idempotency (
 
 ALTER TABLE ONLY public.idempotency FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.notification (
+    tenant_id uuid NOT NULL,
+    id uuid DEFAULT public.uuid_v7() NOT NULL,
+    user_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    kind text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT notification_kind_is_short CHECK (((octet_length(kind) >= 1) AND (octet_length(kind)
+        <= 64)))
+);
+
+ALTER TABLE ONLY public.notification FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.outbox (
     tenant_id uuid NOT NULL,
     at timestamp with time zone NOT NULL,
@@ -684,6 +739,7 @@ CREATE TABLE public.task (
     updated_at timestamp with time zone NOT NULL,
     closed_at timestamp with time zone,
     submitted_at timestamp with time zone,
+    extended_to timestamp with time zone,
     CONSTRAINT task_applying_has_attempt CHECK (((state <> 'APPLYING'::text) OR (attempts > 0))),
     CONSTRAINT task_approved_has_basis CHECK (((state <> ALL (ARRAY['APPROVED'::text,
         'APPLYING'::text])) OR (basis IS NOT NULL))),
@@ -913,6 +969,9 @@ ALTER TABLE ONLY public."freeze"
 ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_pkey PRIMARY KEY (tenant_id, principal, route, key);
 
+ALTER TABLE ONLY public.notification
+    ADD CONSTRAINT notification_pkey PRIMARY KEY (tenant_id, id);
+
 ALTER TABLE ONLY public.outbox
     ADD CONSTRAINT outbox_pkey PRIMARY KEY (tenant_id, at, seq);
 
@@ -1024,6 +1083,10 @@ CREATE INDEX freeze_in_force ON public."freeze" USING btree (tenant_id, id) WHER
         NULL);
 
 CREATE INDEX idempotency_expired ON public.idempotency USING btree (tenant_id, expires_at);
+
+CREATE INDEX notification_of_task ON public.notification USING btree (tenant_id, task_id);
+
+CREATE INDEX notification_of_user ON public.notification USING btree (tenant_id, user_id, id);
 
 CREATE INDEX outbox_by_tenant_seq ON ONLY public.outbox USING btree (tenant_id, tenant_seq) WHERE
         (tenant_seq IS NOT NULL);
@@ -1230,6 +1293,14 @@ ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
 
+ALTER TABLE ONLY public.notification
+    ADD CONSTRAINT notification_is_for_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.notification
+    ADD CONSTRAINT notification_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
+        public.task(tenant_id, id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.override
     ADD CONSTRAINT override_asker_exists FOREIGN KEY (tenant_id, asked_by) REFERENCES
         public.app_user(tenant_id, id);
@@ -1386,6 +1457,8 @@ ALTER TABLE public."freeze" ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.idempotency ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.notification ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.outbox ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.override ENABLE ROW LEVEL SECURITY;
@@ -1421,6 +1494,9 @@ CREATE POLICY own_tenant ON public."freeze" USING ((tenant_id = public.current_t
         ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.idempotency USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.notification USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.outbox USING ((tenant_id = public.current_tenant())) WITH CHECK
@@ -1595,6 +1671,8 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.execution TO ade_app;
 GRANT SELECT,INSERT,UPDATE ON TABLE public."freeze" TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.notification TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.outbox TO ade_app;
 GRANT SELECT ON TABLE public.outbox TO ade_worker;

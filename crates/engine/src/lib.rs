@@ -5,7 +5,6 @@ pub mod app;
 pub mod auth;
 mod book;
 pub mod caller;
-pub mod clock;
 mod content;
 pub mod error;
 pub mod execute;

@@ -17,7 +17,6 @@ use ade_store::{Class as PoolClass, Gate, Pool, Tx, audit, migrate as tables, te
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::clock;
 use crate::error::Error;
 use crate::ops::users::check_name;
 use crate::secret::{self, Pepper};
@@ -60,7 +59,7 @@ async fn open(pool: &Pool, pepper: &Pepper, name: &str) -> Result<WayIn, Error> 
     let known = tenants::find(pool, name).await?;
     let tenant = known.unwrap_or_else(|| TenantId::from_uuid(Uuid::now_v7()));
     let actor = Actor::system(WORKER);
-    let mut tx = Tx::begin(pool, tenant, actor, clock::now(), Gate::Exclusive).await?;
+    let mut tx = Tx::begin(pool, tenant, actor, Gate::Exclusive).await?;
     let admin = if known.is_some() {
         first_admin(&mut tx).await?
     } else {

@@ -1,7 +1,7 @@
 //! What a worker has to look at, and when: all it learns of a tenant before it opens that tenant's
 //! transaction. A row is a hint with a time; what to do is decided from the object itself.
 
-use ade_core::ids::TenantId;
+use ade_core::ids::{TenantId, UserId};
 use ade_core::limits::DUE_WINDOW_ROWS;
 use ade_core::time::Timestamp;
 use sqlx::query;
@@ -56,7 +56,6 @@ pub async fn clear(tx: &mut Tx, kind: &'static str, objects: &[Uuid]) -> Result<
 pub async fn next(
     pool: &Pool,
     kind: &'static str,
-    now: Timestamp,
     limit: u32,
 ) -> Result<Vec<(TenantId, Due)>, Error> {
     let mut connection = pool.acquire().await?;
@@ -65,11 +64,11 @@ pub async fn next(
              FROM (SELECT tenant_id, object, at,
                           row_number() OVER (PARTITION BY tenant_id ORDER BY at, object) AS nth
                      FROM (SELECT tenant_id, object, at FROM due
-                            WHERE kind = $1 AND at <= $2 ORDER BY at LIMIT $4) AS oldest)
+                            WHERE kind = $1 AND at <= (SELECT moment())
+                            ORDER BY at LIMIT $3) AS oldest)
                   AS ranked
-            ORDER BY nth, at, tenant_id LIMIT $3"#,
+            ORDER BY nth, at, tenant_id LIMIT $2"#,
         kind,
-        Moment(now) as _,
         i64::from(limit),
         i64::from(limit.max(DUE_WINDOW_ROWS)),
     );
@@ -138,6 +137,25 @@ impl Dues {
         }
         Ok(())
     }
+}
+
+/// Every task on which this reviewer has not answered, now: they are here no more.
+pub async fn set_for_reviewer(
+    tx: &mut Tx,
+    kind: &'static str,
+    reviewer: UserId,
+) -> Result<u64, Error> {
+    let query = query!(
+        "INSERT INTO due (tenant_id, kind, object, at)
+         SELECT DISTINCT a.tenant_id, $2, a.task_id, $3::timestamptz FROM approval a
+          WHERE a.tenant_id = $1 AND a.reviewer_id = $4 AND a.status = 'PENDING'
+         ON CONFLICT ON CONSTRAINT due_pkey DO UPDATE SET at = excluded.at",
+        tx.tenant().uuid(),
+        kind,
+        Moment(tx.now()) as _,
+        reviewer.uuid(),
+    );
+    tx.write_beside(query).await
 }
 
 /// Every approved task of the tenant, now: the rules have changed.

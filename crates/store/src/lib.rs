@@ -17,6 +17,7 @@ pub mod idempotency;
 pub mod lease;
 pub mod migrate;
 mod moment;
+pub mod notifications;
 mod opening;
 pub mod outbox;
 pub mod partitions;

@@ -1,6 +1,6 @@
 //! How a transaction begins: one text for one round trip, with tenant, timeouts, the key of a
-//! repetition, the gate and the lock on a task's row, in that order. Nothing but numbers and
-//! uuids goes into it.
+//! repetition, the gate, the lock on a task's row and, once all of it was had, the moment by the
+//! database's clock. Nothing but numbers and uuids goes into it.
 
 use ade_core::ids::{ApprovalId, TaskId, TenantId};
 use ade_core::limits::{DATABASE_IDLE_TIMEOUT, DATABASE_LOCK_TIMEOUT, DATABASE_STATEMENT_TIMEOUT};
@@ -35,51 +35,32 @@ pub struct Opening<'a> {
     pub key: Option<&'a Key>,
 }
 
+/// What the opening answers, by the names of its columns.
 pub(crate) const KEY_ANSWER: &str = "key_is_ours";
 pub(crate) const TASK_ANSWER: &str = "locked_task";
+pub(crate) const MOMENT_ANSWER: &str = "moment_in_micros";
 
-/// Plans are made once: what a decision costs is planning, if PostgreSQL makes one for each call.
-/// And they are made for tables that will be large: one that was empty when its plan was made
-/// would be read from end to end by that plan, long after it has filled up.
 pub(crate) fn opening(tenant: TenantId, gate: Gate, key: Option<i64>, row: Option<Row>) -> String {
     let tenant = tenant.uuid();
     let [lock, statement, idle] =
         [DATABASE_LOCK_TIMEOUT, DATABASE_STATEMENT_TIMEOUT, DATABASE_IDLE_TIMEOUT]
             .map(|timeout| timeout.as_millis());
     let gate = match gate {
-        Gate::Unasked => String::new(),
-        Gate::Shared => gate_lock("pg_advisory_xact_lock_shared", tenant),
-        Gate::Exclusive => gate_lock("pg_advisory_xact_lock", tenant),
+        Gate::Unasked => "NULL",
+        Gate::Shared => "'shared'",
+        Gate::Exclusive => "'exclusive'",
     };
-    let key = key.map(|key| {
-        format!(
-            "; SELECT set_config('ade.{KEY_ANSWER}', pg_try_advisory_xact_lock({key})::text, \
-               true)::boolean AS {KEY_ANSWER}"
-        )
-    });
-    let condition = match key {
-        Some(_) => format!(" WHERE current_setting('ade.{KEY_ANSWER}')::boolean"),
-        None => String::new(),
-    };
-    let row = row.map(|row| match row {
-        Row::Task(task) => format!("; SELECT lock_task('{}'){condition}", task.uuid()),
-        Row::TaskOf(approval) => {
-            let id = approval.uuid();
-            format!("; SELECT lock_task_of_approval('{id}') AS {TASK_ANSWER}{condition}")
-        }
-    });
-    let [key, row] = [key, row].map(Option::unwrap_or_default);
+    let key = key.map_or_else(|| "NULL".to_owned(), |key| key.to_string());
+    let quoted = |id: Uuid| format!("'{id}'");
+    let [task, approval] = match row {
+        Some(Row::Task(task)) => [Some(task.uuid()), None],
+        Some(Row::TaskOf(approval)) => [None, Some(approval.uuid())],
+        None => [None, None],
+    }
+    .map(|id| id.map_or_else(|| "NULL".to_owned(), quoted));
     format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; \
-         SET LOCAL ade.tenant = '{tenant}'; \
-         SET LOCAL lock_timeout = {lock}; \
-         SET LOCAL statement_timeout = {statement}; \
-         SET LOCAL idle_in_transaction_session_timeout = {idle}; \
-         SET LOCAL plan_cache_mode = force_generic_plan; \
-         SET LOCAL enable_seqscan = off{key}{gate}{row}"
+         SELECT * FROM open_transaction('{tenant}', {lock}, {statement}, {idle}, {gate}, {key}, \
+           {task}, {approval})"
     )
-}
-
-fn gate_lock(function: &str, tenant: Uuid) -> String {
-    format!("; SELECT {function}(hashtextextended('gate {tenant}', 0))")
 }

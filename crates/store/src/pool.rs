@@ -101,7 +101,7 @@ impl Pool {
     /// The clock that all processes share.
     pub async fn clock(&self) -> Result<Timestamp, Error> {
         let mut connection = self.acquire().await?;
-        let query = query_scalar!(r#"SELECT clock_timestamp() AS "now!: Moment""#);
+        let query = query_scalar!(r#"SELECT moment() AS "now!: Moment""#);
         Ok(query.fetch_one(connection.get()?).await?.0)
     }
 

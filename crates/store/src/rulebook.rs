@@ -87,7 +87,7 @@ pub async fn load(tx: &mut Tx) -> Result<Rulebook, Error> {
                         ORDER BY d.id), '[]')
                FROM delegation d
               WHERE d.tenant_id = $1 AND d.active
-                AND d.expires_at > now() - make_interval(secs => $2))
+                AND d.expires_at > moment() - make_interval(secs => $2))
                 AS "delegations!: Json<Vec<DelegationRow>>",
             (SELECT coalesce(json_agg(json_build_object('id', f.id, 'scope', f.scope,
                         'target', f.target, 'reason', f.reason, 'set_by', f.set_by,
@@ -95,7 +95,7 @@ pub async fn load(tx: &mut Tx) -> Result<Rulebook, Error> {
                         ORDER BY f.id), '[]')
                FROM "freeze" f
               WHERE f.tenant_id = $1 AND f.lifted_at IS NULL
-                AND coalesce(f.ends_at > now() - make_interval(secs => $2), true))
+                AND coalesce(f.ends_at > moment() - make_interval(secs => $2), true))
                 AS "freezes!: Json<Vec<FreezeRow>>""#,
         tx.tenant().uuid(),
         RULEBOOK_CLOCK_SLACK.as_secs_f64(),

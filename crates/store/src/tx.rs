@@ -2,8 +2,6 @@
 //! with tenant, timeouts and gate; it commits only what left an audit leaf; and however it ends,
 //! its connection goes back without a transaction on it.
 
-use std::time::Instant;
-
 use ade_core::actor::Actor;
 use ade_core::ids::{TaskId, TenantId};
 use ade_core::time::Timestamp;
@@ -17,7 +15,7 @@ use crate::diagnosis::Doubt;
 use crate::error::Error;
 use crate::moment::Moment;
 pub use crate::opening::{Gate, Opening, Row};
-use crate::opening::{KEY_ANSWER, TASK_ANSWER, opening};
+use crate::opening::{KEY_ANSWER, MOMENT_ANSWER, TASK_ANSWER, opening};
 use crate::pool::Pool;
 
 #[derive(Debug)]
@@ -31,6 +29,8 @@ pub struct Tx {
     leaves: usize,
     /// A guard did not hold: what was written around it must not be kept.
     has_conflict: bool,
+    /// A statement failed. PostgreSQL would answer the COMMIT with a rollback and no error.
+    has_failed: bool,
     /// The idempotency lock that was asked for first, and whether it was had.
     key: Option<(i64, bool)>,
     /// The task whose row is locked.
@@ -42,46 +42,38 @@ impl Tx {
         pool: &Pool,
         tenant: TenantId,
         actor: Actor,
-        now: Timestamp,
         gate: Gate,
     ) -> Result<Self, Error> {
-        Self::begin_with(pool, tenant, actor, now, gate, Opening::default()).await
+        Self::begin_with(pool, tenant, actor, gate, Opening::default()).await
     }
 
     pub async fn begin_with(
         pool: &Pool,
         tenant: TenantId,
         actor: Actor,
-        now: Timestamp,
         gate: Gate,
         first: Opening<'_>,
     ) -> Result<Self, Error> {
-        let began = Instant::now();
         let lock = first.key.map(|key| key.lock(tenant));
         let mut tx = Self {
             connection: None,
             tenant,
             actor,
-            now,
+            now: Timestamp::from_micros(0),
             has_written: false,
             leaves: 0,
             has_conflict: false,
+            has_failed: false,
             key: None,
             locked: None,
         };
         let answers = tx.open(pool, &opening(tenant, gate, lock, first.row)).await?;
-        let is_ours = answers.iter().find_map(|row| row.try_get::<bool, _>(KEY_ANSWER).ok());
-        let found = || answers.iter().find_map(|row| row.try_get::<Uuid, _>(TASK_ANSWER).ok());
+        let answer = answers.last().ok_or(sqlx::Error::RowNotFound)?;
+        let is_ours: Option<bool> = answer.try_get(KEY_ANSWER)?;
+        let locked: Option<Uuid> = answer.try_get(TASK_ANSWER)?;
         tx.key = lock.map(|lock| (lock, is_ours.unwrap_or_default()));
-        tx.locked = match first.row {
-            Some(Row::Task(task)) => Some(task).filter(|_| is_ours != Some(false)),
-            Some(Row::TaskOf(_)) => found().map(TaskId::from_uuid),
-            None => None,
-        };
-        if tx.locked.is_some() {
-            // Whoever waited decides at the moment they got it: what they find was written before.
-            tx.now = now.plus(began.elapsed());
-        }
+        tx.locked = locked.map(TaskId::from_uuid);
+        tx.now = Timestamp::from_micros(answer.try_get(MOMENT_ANSWER)?);
         Ok(tx)
     }
 
@@ -120,15 +112,14 @@ impl Tx {
         &self.actor
     }
 
+    /// By the database's clock, once gate and row were had: what is found there was written before.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Refused if something was written and nothing says who did it and why. The SELECT before
-    /// the COMMIT is for a transaction that has failed before: PostgreSQL would answer its
-    /// COMMIT with a rollback and no error.
+    /// Refused if something was written and nothing says who did it and why.
     pub async fn commit(mut self) -> Result<(), Error> {
-        if self.has_conflict {
+        if self.has_conflict || self.has_failed {
             self.end().await;
             return Err(Error::Aborted);
         }
@@ -136,7 +127,7 @@ impl Tx {
             self.end().await;
             return Err(Error::Unaudited);
         }
-        let ended = sqlx::raw_sql("SELECT 1; COMMIT").execute(self.connection()?).await;
+        let ended = sqlx::raw_sql("COMMIT").execute(self.connection()?).await;
         match ended {
             Ok(_) => {
                 if let Some(connection) = self.connection.take() {
@@ -157,7 +148,8 @@ impl Tx {
 
     pub async fn write(&mut self, query: Query<'_, Postgres, PgArguments>) -> Result<u64, Error> {
         self.has_written = true;
-        match query.execute(self.connection()?).await {
+        let done = query.execute(self.connection()?).await;
+        match self.noted(done) {
             Ok(done) => Ok(done.rows_affected()),
             Err(error) => Err(self.failed(error).await),
         }
@@ -188,7 +180,8 @@ impl Tx {
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        match query.fetch_all(self.connection()?).await {
+        let found = query.fetch_all(self.connection()?).await;
+        match self.noted(found) {
             Ok(rows) => Ok(rows),
             Err(error) => Err(self.failed(error).await),
         }
@@ -215,7 +208,8 @@ impl Tx {
         F: FnMut(PgRow) -> Result<T, sqlx::Error> + Send,
         T: Send + Unpin,
     {
-        Ok(query.fetch_all(self.connection()?).await?)
+        let found = query.fetch_all(self.connection()?).await;
+        Ok(self.noted(found)?)
     }
 
     /// The one row of a checked query that always has one.
@@ -227,7 +221,8 @@ impl Tx {
         F: FnMut(PgRow) -> Result<T, sqlx::Error> + Send,
         T: Send + Unpin,
     {
-        Ok(query.fetch_one(self.connection()?).await?)
+        let found = query.fetch_one(self.connection()?).await;
+        Ok(self.noted(found)?)
     }
 
     /// The one value of a checked query that always has one.
@@ -239,7 +234,8 @@ impl Tx {
         (T,): for<'r> FromRow<'r, PgRow>,
         T: Send + Unpin,
     {
-        Ok(query.fetch_one(self.connection()?).await?)
+        let found = query.fetch_one(self.connection()?).await;
+        Ok(self.noted(found)?)
     }
 
     /// For rows that are no part of the record: hints for workers, answers kept for retries. They
@@ -248,7 +244,8 @@ impl Tx {
         &mut self,
         query: Query<'_, Postgres, PgArguments>,
     ) -> Result<u64, Error> {
-        Ok(query.execute(self.connection()?).await?.rows_affected())
+        let done = query.execute(self.connection()?).await;
+        Ok(self.noted(done)?.rows_affected())
     }
 
     /// How far a replica has come; the present on the record itself. One that has replayed
@@ -272,13 +269,19 @@ impl Tx {
     pub(crate) async fn lock(&mut self, id: TaskId) -> Result<(), Error> {
         if self.locked != Some(id) {
             let query = sqlx::query("SELECT lock_task($1)").bind(id.uuid());
-            query.execute(self.connection()?).await?;
+            let done = query.execute(self.connection()?).await;
+            self.noted(done)?;
         }
         Ok(())
     }
 
     pub(crate) fn count_leaves(&mut self, leaves: usize) {
         self.leaves += leaves;
+    }
+
+    fn noted<T>(&mut self, outcome: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+        self.has_failed |= outcome.is_err();
+        outcome
     }
 
     fn connection(&mut self) -> Result<&mut PgConnection, Error> {

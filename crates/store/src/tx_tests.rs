@@ -3,10 +3,10 @@
 
 use ade_core::actor::Actor;
 use ade_core::ids::TenantId;
-use ade_core::time::Timestamp;
 use ade_testkit::Database;
 
 use super::{Gate, Tx};
+use crate::migrate;
 use crate::pool::{Class, Pool, Settings};
 
 /// Backend, tenant, lock timeout, and whether a lock or a transaction is still there.
@@ -25,14 +25,14 @@ async fn left_on(pool: &Pool) -> (i32, String, String, i64) {
 
 #[tokio::test]
 async fn however_a_transaction_ends_nothing_of_it_stays_on_the_connection() {
-    let database = Database::fresh("bare", async |_| Ok::<(), String>(())).await;
+    let database = Database::fresh("store", async |url: String| migrate::run(&url).await).await;
     let settings = Settings { api_max: 1, ..Settings::new(database.url()) };
     let pool = Pool::new(&settings, Class::Api).unwrap();
     let clean = left_on(&pool).await;
     assert_eq!((clean.1.as_str(), clean.2.as_str(), clean.3), ("", "0", 0));
     let begin = || {
         let (tenant, actor) = (TenantId::from_u128(7), Actor::system("test"));
-        Tx::begin(&pool, tenant, actor, Timestamp::from_micros(0), Gate::Exclusive)
+        Tx::begin(&pool, tenant, actor, Gate::Exclusive)
     };
     begin().await.unwrap().commit().await.unwrap();
     assert_eq!(left_on(&pool).await, clean, "committed");

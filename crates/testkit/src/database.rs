@@ -104,6 +104,26 @@ impl Database {
         or_fail(asked.map_err(|error| Failure::new("number", error)))
     }
 
+    /// The clock that every process asks stands still at this moment. Whoever has a database of
+    /// their own may do so: the function is the owner's to write.
+    pub async fn stop_clock(&self, micros: i64) {
+        self.write_clock(&format!("to_timestamp(0) + {micros} * interval '1 microsecond'")).await;
+    }
+
+    /// The clock goes on, ahead of the real one by this much.
+    pub async fn advance_clock(&self, by: Duration) {
+        let micros = by.as_micros();
+        self.write_clock(&format!("clock_timestamp() + {micros} * interval '1 microsecond'")).await;
+    }
+
+    async fn write_clock(&self, says: &str) {
+        let sql = format!(
+            "CREATE OR REPLACE FUNCTION moment() RETURNS timestamptz
+             LANGUAGE sql VOLATILE PARALLEL SAFE RETURN {says}"
+        );
+        self.run(&sql).await;
+    }
+
     /// A login of this database alone, in these roles. Answers its url.
     pub async fn login(&self, suffix: &str, roles: &str) -> String {
         let login = format!("{}_{suffix}", self.name);

@@ -12,15 +12,15 @@ use ade_core::ids::UserId;
 use ade_core::task::Refusal;
 use ade_store::idempotency::Key;
 use ade_store::rulebook::Rulebook;
-use ade_store::{Gate, Pool, Tx, audit};
+use ade_store::{Gate, Pool, Tx, audit, due};
 use serde::Serialize;
 
+use super::deadline::Deadline;
 use super::decision::{claim, keep};
 use super::{Reply, json};
 use crate::app::App;
 use crate::book::agent_facts;
 use crate::caller::{Attempt, Caller};
-use crate::clock;
 use crate::error::Error;
 
 #[derive(Debug)]
@@ -83,6 +83,12 @@ impl<'a> Act<'a> {
         }
     }
 
+    /// Rules or people have changed: what was approved is asked again whether it still stands.
+    pub async fn doubt_approved(&mut self) -> Result<(), Error> {
+        due::set_for_approved(&mut self.tx, Deadline::CheckBasis.as_str()).await?;
+        Ok(())
+    }
+
     /// Ends it with an error; what the rules deny is kept, as at the beginning.
     pub async fn refuse(self, error: Error) -> Error {
         let Error::Denied(denied) = &error else { return error };
@@ -138,7 +144,7 @@ pub(super) fn key_of(caller: &Caller, attempt: &Attempt) -> Option<Key> {
 
 pub(super) async fn begin(pool: &Pool, caller: &Caller, gate: Gate) -> Result<Tx, Error> {
     let actor = caller.actor.clone();
-    Ok(Tx::begin(pool, caller.tenant, actor, clock::now(), gate).await?)
+    Ok(Tx::begin(pool, caller.tenant, actor, gate).await?)
 }
 
 /// For reading: nothing is written, so nothing needs a leaf.

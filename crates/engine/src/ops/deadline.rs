@@ -7,13 +7,14 @@ use ade_core::access::Class;
 use ade_core::actor::Actor;
 use ade_core::audit::Where;
 use ade_core::ids::{TaskId, TenantId};
-use ade_core::task::{Command, Escalation, Facts, Refusal, State, Task, decide, expires_at};
+use ade_core::task::{
+    Command, Escalation, Facts, Refusal, State, Task, decide, expires_at, warns_at,
+};
 use ade_core::time::Timestamp;
 use ade_store::due::{self, Due};
 
 use crate::app::App;
 use crate::caller::Caller;
-use crate::clock;
 use crate::error::Error;
 use crate::work::Done;
 
@@ -21,25 +22,38 @@ use crate::work::Done;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
     OpenReview,
+    /// The end is near.
+    WarnExpiry,
     Expire,
     /// The rules have changed since it was approved.
     CheckBasis,
     /// The next step of the escalation.
     Escalate,
+    /// A reviewer who was asked is here no more.
+    Reassign,
     /// An override that nobody has confirmed.
     LapseOverride,
 }
 
 impl Deadline {
-    pub const ALL: [Self; 5] =
-        [Self::OpenReview, Self::Expire, Self::CheckBasis, Self::Escalate, Self::LapseOverride];
+    pub const ALL: [Self; 7] = [
+        Self::OpenReview,
+        Self::WarnExpiry,
+        Self::Expire,
+        Self::CheckBasis,
+        Self::Escalate,
+        Self::Reassign,
+        Self::LapseOverride,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OpenReview => "open_review",
+            Self::WarnExpiry => "warn_expiry",
             Self::Expire => "expire",
             Self::CheckBasis => "check_basis",
             Self::Escalate => "escalate",
+            Self::Reassign => "reassign",
             Self::LapseOverride => "lapse_override",
         }
     }
@@ -63,9 +77,13 @@ pub(super) fn schedule(
         Some(task) => dues(before, task, facts, now),
         None => Some(Vec::new()),
     };
+    // The next step of an escalation does not replace a reviewer who is gone.
+    let is_same_review = after
+        .is_some_and(|task| task.state == State::Reviewing && task.revision == before.revision);
+    let is_settled = |deadline: &Deadline| *deadline != Deadline::Reassign || !is_same_review;
     dues.map_or_else(Schedule::default, |dues| Schedule {
         dues,
-        done: Deadline::ALL.map(Deadline::as_str).to_vec(),
+        done: Deadline::ALL.into_iter().filter(is_settled).map(Deadline::as_str).collect(),
     })
 }
 
@@ -74,6 +92,7 @@ fn dues(before: &Task, task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option
     let is_as_it_was = before.state == task.state
         && before.revision == task.revision
         && before.escalated_to == task.escalated_to
+        && before.extended_to == task.extended_to
         && before.break_glass == task.break_glass;
     if is_as_it_was {
         return None;
@@ -90,6 +109,9 @@ fn dues(before: &Task, task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option
         // One whose basis is gone is looked at now, by whoever reviews it again.
         let at = expires_at(task, facts, now).map_or(now, |at| at.max(now));
         add(Deadline::Expire, at);
+    }
+    if let Some(at) = warns_at(task, facts, now) {
+        add(Deadline::WarnExpiry, at.max(now));
     }
     if task.state == State::Reviewing
         && let Some(at) = asked(task, &Command::Escalate(Escalation::Step), facts, now)
@@ -134,7 +156,7 @@ pub async fn for_each_due(
     limit: u32,
     step: for<'s> fn(&'s App, TenantId, TaskId) -> Step<'s>,
 ) -> Result<Done, Error> {
-    let due = due::next(&app.pools.worker, deadline.as_str(), clock::now(), limit).await?;
+    let due = due::next(&app.pools.worker, deadline.as_str(), limit).await?;
     let has_more = due.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
     let mut done = Done { items: 0, has_more };
     for (tenant, due) in due {

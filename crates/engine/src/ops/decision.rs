@@ -11,7 +11,6 @@ use ade_core::limits::IDEMPOTENCY_KEPT_FOR;
 use ade_core::task::{Command, Decision, Facts, Refusal, State, Task, decide};
 use ade_core::time::Timestamp;
 use ade_store::audit::LeafId;
-use ade_store::due::{self, Due};
 use ade_store::idempotency::{self, Answer, Claim, Kept};
 use ade_store::rulebook::Rulebook;
 use ade_store::tasks::{self, Beside, Cause, Committed, Gathered, Label};
@@ -26,7 +25,6 @@ use super::{Reply, json};
 use crate::app::App;
 use crate::book::{self, Knowledge};
 use crate::caller::{Attempt, Caller};
-use crate::clock;
 use crate::content::Rated;
 use crate::error::Error;
 
@@ -53,6 +51,7 @@ pub struct Work<'a> {
     pub task: Task,
     pub label: Label,
     pub knowledge: Knowledge,
+    pub(super) settled: Option<Deadline>,
 }
 
 #[derive(Debug)]
@@ -90,10 +89,9 @@ impl<'a> Work<'a> {
     ) -> Result<Begun<'a>, Error> {
         let key = key_of(caller, attempt);
         let opening = Opening { row: Some(row), key: key.as_ref() };
-        let (actor, now) = (caller.actor.clone(), clock::now());
+        let actor = caller.actor.clone();
         let mut tx =
-            Tx::begin_with(&app.pools.api, caller.tenant, actor, now, Gate::Shared, opening)
-                .await?;
+            Tx::begin_with(&app.pools.api, caller.tenant, actor, Gate::Shared, opening).await?;
         let task = match row {
             Row::Task(task) => task,
             // A request that is not there leads to a task that is not there; a repetition is
@@ -115,17 +113,17 @@ impl<'a> Work<'a> {
         worker: &str,
         tenant: TenantId,
         task: TaskId,
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Option<Box<Self>>, Error> {
         let caller = worker_caller(app, worker, tenant);
         let opening = Opening { row: Some(Row::Task(task)), key: None };
-        let (actor, now) = (caller.actor.clone(), clock::now());
+        let actor = caller.actor.clone();
         let mut tx =
-            Tx::begin_with(&app.pools.worker, tenant, actor, now, Gate::Shared, opening).await?;
+            Tx::begin_with(&app.pools.worker, tenant, actor, Gate::Shared, opening).await?;
         let target = Target { task, expected: None };
         let gathered = tasks::gather(&mut tx, task, None).await?;
         let caller = Cow::Owned(caller);
         match Self::load(app, caller, None, tx, target, gathered).await {
-            Ok(work) => Ok(Some(work)),
+            Ok(work) => Ok(Some(Box::new(work))),
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -152,7 +150,7 @@ impl<'a> Work<'a> {
         }
         let pinned = app.books.pinned(&mut tx, &book, &task.pins).await?;
         let knowledge = book::of_task(book, pinned, &caller.actor, &task);
-        Ok(Self { app, caller, attempt, tx, task, label, knowledge })
+        Ok(Self { app, caller, attempt, tx, task, label, knowledge, settled: None })
     }
 
     pub fn facts(&self) -> Facts<'_> {
@@ -253,8 +251,9 @@ impl<'a> Work<'a> {
         let receipt = given.map(|given| given.receipt);
         let cause = Cause { command: command.kind(), place, why, receipt };
         let next = self.after(decision);
-        let Schedule { dues, done } =
+        let Schedule { dues, mut done } =
             schedule(&self.task, next.as_ref(), &self.facts(), self.tx.now());
+        done.extend(self.settled.map(Deadline::as_str).filter(|kind| !done.contains(kind)));
         let key = self.attempt.and_then(|attempt| key_of(&self.caller, attempt));
         let answer = match (&key, self.attempt, given) {
             (Some(key), Some(attempt), Some(given)) => Some(Kept {
@@ -272,7 +271,7 @@ impl<'a> Work<'a> {
         Ok(written.await?)
     }
 
-    async fn commit(self, committed: &Committed) -> Result<(), Error> {
+    pub(super) async fn commit(self, committed: &Committed) -> Result<(), Error> {
         let Self { app, tx, .. } = self;
         let tenant = tx.tenant();
         tx.commit().await?;
@@ -283,33 +282,6 @@ impl<'a> Work<'a> {
             }
         }
         Ok(())
-    }
-
-    /// What a worker does with what was decided: keep it, come back later, or leave it alone
-    /// because the task has moved on.
-    pub async fn settle(
-        mut self,
-        deadline: Deadline,
-        command: &Command,
-        decided: Result<Decision, Refusal>,
-    ) -> Result<(), Error> {
-        match decided {
-            Ok(decision) => {
-                let written = self.write(command, &decision, None, Why::default(), None);
-                let committed = written.await?;
-                self.commit(&committed).await
-            }
-            Err(Refusal::NotDue { at }) => {
-                let object = self.task.id.uuid();
-                due::set(&mut self.tx, &[Due { kind: deadline.as_str(), object, at }]).await?;
-                Ok(self.tx.commit().await?)
-            }
-            Err(refusal) => {
-                tracing::debug!(task = %self.task.id, %refusal, "nothing to do");
-                due::clear(&mut self.tx, deadline.as_str(), &[self.task.id.uuid()]).await?;
-                Ok(self.tx.commit().await?)
-            }
-        }
     }
 }
 

@@ -8,14 +8,13 @@ use ade_core::access::{Action, Object};
 use ade_core::ids::{PolicyDraftId, PolicyId};
 use ade_core::limits::REASON_MAX_BYTES;
 use ade_core::policy::{Document, Policy, PolicyRef, difference};
+use ade_store::Tx;
 use ade_store::policies::{self, Published};
 use ade_store::policy_drafts::{self, Draft, Outcome};
 use ade_store::rulebook::Rulebook;
-use ade_store::{Tx, due};
 use uuid::Uuid;
 
 use super::act::{Act, Begun, Deed, look, person};
-use super::deadline::Deadline;
 use super::{Paged, Reply, Span, paged};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
@@ -123,8 +122,7 @@ pub async fn publish(
     };
     policies::insert_published(&mut act.tx, &policy, draft.proposed_by, confirmer).await?;
     policy_drafts::close(&mut act.tx, id, Outcome::Published, confirmer).await?;
-    // What was approved under the old rules is asked again whether it still stands.
-    due::set_for_approved(&mut act.tx, Deadline::CheckBasis.as_str()).await?;
+    act.doubt_approved().await?;
     let shown = policies::history(&mut act.tx, policy.id).await?.into_iter().next();
     let shown = shown_version(&shown.ok_or(Error::NotFound { what: "policy" })?)?;
     let object = policy.reference().to_string();

@@ -8,10 +8,12 @@ use ade_core::access::Action;
 use ade_core::actor::Role;
 use ade_core::ids::UserId;
 use ade_core::limits::{EMAIL_MAX_BYTES, IDENTITY_MAX_BYTES, NAME_MAX_BYTES, USER_ROLES_MAX};
+use ade_store::due;
 use ade_store::users::{self, Profile};
 use uuid::Uuid;
 
 use super::act::{Act, Begun, Deed, look};
+use super::deadline::Deadline;
 use super::{Paged, Reply, Span, paged};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
@@ -79,8 +81,13 @@ pub async fn change(
         profile.manager = Some(manager);
     }
     profile.email = change.email.or(profile.email);
-    profile.is_active = change.active.unwrap_or(profile.is_active);
+    let was_active = profile.is_active;
+    profile.is_active = change.active.unwrap_or(was_active);
     users::update(&mut act.tx, id, &profile).await?;
+    if was_active && !profile.is_active {
+        due::set_for_reviewer(&mut act.tx, Deadline::Reassign.as_str(), id).await?;
+    }
+    act.doubt_approved().await?;
     finish(act, id, "user.change", 200).await
 }
 
@@ -98,6 +105,7 @@ pub async fn set_roles(
     };
     get_in(&mut act, id).await?;
     users::set_roles(&mut act.tx, id, &roles).await?;
+    act.doubt_approved().await?;
     finish(act, id, "user.set_roles", 200).await
 }
 
@@ -120,6 +128,7 @@ pub async fn add_alias(
         return Err(Error::invalid("alias", "there is no such user"));
     }
     users::add_alias(&mut act.tx, id, alias.alias).await?;
+    act.doubt_approved().await?;
     finish(act, id, "user.add_alias", 200).await
 }
 

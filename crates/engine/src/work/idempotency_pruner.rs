@@ -6,7 +6,6 @@ use ade_store::{Gate, Tx, idempotency};
 
 use super::{Activation, Done, Worker};
 use crate::app::App;
-use crate::clock;
 use crate::error::Error;
 
 pub const WORKER: Worker =
@@ -17,12 +16,12 @@ fn run(app: &App) -> Activation<'_> {
 }
 
 async fn prune(app: &App) -> Result<Done, Error> {
-    let now = clock::now();
+    let now = app.pools.worker.clock().await?;
     let mut done = Done::default();
     let tenants = idempotency::tenants_to_prune(&app.pools.worker, now, None, WORKER_BATCH).await?;
     for tenant in tenants {
         let actor = Actor::system(WORKER.name);
-        let mut tx = Tx::begin(&app.pools.worker, tenant, actor, now, Gate::Unasked).await?;
+        let mut tx = Tx::begin(&app.pools.worker, tenant, actor, Gate::Unasked).await?;
         let pruned = idempotency::prune(&mut tx, now, WORKER_BATCH).await?;
         tx.commit().await?;
         done.items += pruned;

@@ -3,11 +3,13 @@
 
 mod basis_checker;
 mod driver;
+mod expiry_warner;
 mod idempotency_pruner;
 mod override_lapser;
 mod partition_maker;
 mod review_escalator;
 mod review_opener;
+mod review_reassigner;
 mod task_expirer;
 mod task_watcher;
 
@@ -44,6 +46,8 @@ pub struct Worker {
 pub const WORKERS: &[Worker] = &[
     review_opener::WORKER,
     review_escalator::WORKER,
+    review_reassigner::WORKER,
+    expiry_warner::WORKER,
     task_expirer::WORKER,
     override_lapser::WORKER,
     basis_checker::WORKER,

@@ -3,7 +3,7 @@
 
 use ade_core::ids::{TaskId, TenantId};
 use ade_core::limits::WORKER_BATCH;
-use ade_core::task::Command;
+use ade_core::task::{Command, Refusal, Reopen};
 
 use super::{Activation, Worker};
 use crate::app::App;
@@ -24,6 +24,12 @@ fn expire(app: &App, tenant: TenantId, task: TaskId) -> deadline::Step<'_> {
             return Ok(());
         };
         let decided = work.decide(&Command::Expire);
+        if matches!(decided, Err(Refusal::BasisLost(_))) {
+            // Time may take a basis away too: a delegation that ended, hours that are over.
+            let again = Command::ReopenReview(Reopen::BasisLost);
+            let decided = work.decide(&again);
+            return work.settle(Deadline::Expire, &again, decided).await;
+        }
         work.settle(Deadline::Expire, &Command::Expire, decided).await
     })
 }

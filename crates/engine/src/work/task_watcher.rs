@@ -10,7 +10,6 @@ use ade_store::{Gate, Tx, tasks};
 use tokio::sync::watch;
 
 use crate::app::App;
-use crate::clock;
 use crate::error::Error;
 
 pub async fn watch(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
@@ -29,7 +28,7 @@ pub async fn watch(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
 
 async fn look(app: &App, tenant: TenantId, wanted: &[TaskId]) -> Result<(), Error> {
     let actor = Actor::system("task_watcher");
-    let mut tx = Tx::begin(&app.pools.api, tenant, actor, clock::now(), Gate::Unasked).await?;
+    let mut tx = Tx::begin(&app.pools.api, tenant, actor, Gate::Unasked).await?;
     for (task, version, _) in tasks::versions(&mut tx, wanted).await? {
         app.watch.tell(tenant, task, version);
     }

@@ -3,7 +3,7 @@
 
 use ade_core::actor::Actor;
 use ade_core::ids::UserId;
-use ade_core::task::{BreakGlass, Decision, Execution, Remains, Task, Write};
+use ade_core::task::{BreakGlass, Decision, Execution, Notice, Remains, Task, Write};
 use serde_json::{Value, json};
 
 use super::Body;
@@ -171,6 +171,12 @@ pub(super) fn kept_beside(
     actor: &Actor,
 ) -> Result<(), Error> {
     let id = task.id.uuid();
+    for Notice { event, roles, people } in decision.notices(task) {
+        let to = |person, role| parts::Notice { id, kind: event.as_str(), person, role };
+        let people = people.iter().map(|person| to(Some(person.uuid()), None));
+        let roles = roles.iter().map(|role| to(None, Some(role.as_str().to_owned())));
+        people.chain(roles).for_each(|notice| parts.notices.push(notice));
+    }
     for write in &decision.writes {
         match write {
             Write::Comment { text: body } => {
@@ -196,6 +202,7 @@ pub(super) fn kept_beside(
             | Write::WithdrawVote { .. }
             | Write::NextRound
             | Write::EscalatedTo(_)
+            | Write::ExtendTo(_)
             | Write::Notify { .. }
             | Write::SetBasis(_)
             | Write::ClearBasis

@@ -44,8 +44,9 @@ pub struct Label {
 // One row in any case. Lists come as one array per column: binary, and typed by their columns.
 const EVERYTHING: &str = "
     SELECT t.id, t.state, t.since, t.version, t.revision, t.author_id, t.agent_id,
-           t.submitter_id, t.editors, t.round, t.review_opened_at, t.escalated_to_us, t.basis,
-           t.attempts, t.number, t.title, t.priority, t.team, t.ticket AS task_ticket,
+           t.submitter_id, t.editors, t.round, t.review_opened_at, t.escalated_to_us,
+           t.extended_to, t.basis, t.attempts, t.number, t.title, t.priority, t.team,
+           t.ticket AS task_ticket,
            t.resubmits, t.created_at, r.digest, r.shape, r.task_type, r.risk, r.level, r.origin,
            r.author_kind, r.author_roles,
            array(SELECT n.resource FROM task_resource n

@@ -113,6 +113,12 @@ columns! { Comments of Comment {
     actor: String => "text",
     body: String => "text",
 }}
+columns! { Notices of Notice {
+    id: Uuid => "uuid",
+    kind: &'static str => "text",
+    person: Option<Uuid> => "uuid",
+    role: Option<String> => "text",
+}}
 columns! { Reviews of Review {
     id: Uuid => "uuid",
     due_at: Moment => "timestamptz",
@@ -138,6 +144,7 @@ pub(super) struct Parts {
     pub ends: Ids,
     pub reports: Reports,
     pub comments: Comments,
+    pub notices: Notices,
     pub reviews: Reviews,
 }
 
@@ -154,6 +161,7 @@ impl Parts {
             ("asked", (self.asked.count() > 0).then(|| self.asked.bind(s)), ASKED),
             ("voted", (self.votes.count() > 0).then(|| self.votes.bind(s)), VOTED),
             ("commented", (self.comments.count() > 0).then(|| self.comments.bind(s)), COMMENTED),
+            ("notified", (self.notices.count() > 0).then(|| self.notices.bind(s)), NOTIFIED),
             ("owed", (self.reviews.count() > 0).then(|| self.reviews.bind(s)), OWED),
             ("started", (self.starts.count() > 0).then(|| self.starts.bind(s)), STARTED),
         ];
@@ -205,6 +213,14 @@ const VOTED: &str = "
     SELECT $1, id, given.voter, given.answer, given.revision, given.digest, given.round,
            given.places::uuid[], given.reason, given.at, given.effectual, given.carried_from
       FROM {given} JOIN guard USING (id) ORDER BY given.place";
+/// Each person once per task and kind, whatever roles they hold.
+const NOTIFIED: &str = "
+    INSERT INTO notification (tenant_id, user_id, task_id, kind, at)
+    SELECT DISTINCT $1::uuid, u.id, given.id, given.kind, $2::timestamptz
+      FROM {given} JOIN guard USING (id)
+      LEFT JOIN user_role r ON r.tenant_id = $1 AND r.role = given.role
+      JOIN app_user u
+        ON u.tenant_id = $1 AND u.id = coalesce(given.person, r.user_id) AND u.active";
 const COMMENTED: &str = "
     INSERT INTO comment (tenant_id, task_id, actor, body, at)
     SELECT $1, id, given.actor::json, given.body, $2

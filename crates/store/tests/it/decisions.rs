@@ -35,7 +35,7 @@ fn key(name: &str) -> Key {
 
 async fn open(rig: &Rig, actor: &Actor, first: Opening<'_>) -> Result<Tx, Error> {
     let (tenant, actor) = (rig.tenant, actor.clone());
-    Tx::begin_with(&rig.pool, tenant, actor, rig.now, Gate::Shared, first).await
+    Tx::begin_with(&rig.pool, tenant, actor, Gate::Shared, first).await
 }
 
 async fn approve(rig: &Rig, world: &World, mut tx: Tx, id: TaskId) -> Result<Task, Error> {
@@ -125,8 +125,8 @@ async fn a_request_leads_to_its_task_and_locks_it() {
     assert_eq!(locked, Some(task.id));
     let nothing = Opening { row: Some(Row::TaskOf(ApprovalId::from_u128(9))), key: None };
     assert_eq!(open(&rig, &user(ALICE), nothing).await.unwrap().locked(), None);
-    let (tenant, actor, now) = (rig.other, user(ALICE), rig.now);
-    let foreign = Tx::begin_with(&rig.pool, tenant, actor, now, Gate::Shared, first).await.unwrap();
+    let (tenant, actor) = (rig.other, user(ALICE));
+    let foreign = Tx::begin_with(&rig.pool, tenant, actor, Gate::Shared, first).await.unwrap();
     assert_eq!(foreign.locked(), None, "a request of another tenant leads nowhere");
 }
 

@@ -294,7 +294,8 @@ async fn the_inbox_has_the_overdue_first_then_the_highest_score() {
     let later = rig.now.plus(Duration::from_mins(90));
     let gate = ade_store::Gate::Unasked;
     let actor = Actor::user(ALICE);
-    let mut tx = ade_store::Tx::begin(&rig.pool, rig.tenant, actor, later, gate).await.unwrap();
+    rig.set_clock(later).await;
+    let mut tx = ade_store::Tx::begin(&rig.pool, rig.tenant, actor, gate).await.unwrap();
     let (page, next) = approvals::inbox(&mut tx, ALICE, next, 9).await.unwrap();
     let tasks: Vec<u128> = page.iter().map(|request| request.task.uuid().as_u128()).collect();
     assert_eq!((tasks, next), (vec![2, 4, 1], None));

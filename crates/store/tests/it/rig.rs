@@ -11,6 +11,7 @@ use ade_store::pool::Settings;
 use ade_store::{Class, Error, Gate, Pool, Tx, audit, migrate};
 use ade_testkit::Database;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::sync::Mutex;
 
 pub const PEOPLE: u128 = 7;
 
@@ -22,6 +23,7 @@ pub struct Rig {
     pub other: TenantId,
     pub now: Timestamp,
     pub login: String,
+    clock: Mutex<Timestamp>,
 }
 
 impl Rig {
@@ -41,7 +43,18 @@ impl Rig {
                 .unwrap();
         let now = Timestamp::from_micros(micros);
         let pool = pool_of(&database, &login, 4);
-        Self { database, pool, tenant, other, now, login }
+        database.stop_clock(now.micros()).await;
+        Self { database, pool, tenant, other, now, login, clock: Mutex::new(now) }
+    }
+
+    /// What the database says the time is, for whoever begins after this. It stands still.
+    pub async fn set_clock(&self, now: Timestamp) {
+        // Those who race begin at the same moment, and the function is written by one at a time.
+        let mut clock = self.clock.lock().await;
+        if *clock != now {
+            self.database.stop_clock(now.micros()).await;
+            *clock = now;
+        }
     }
 
     pub fn pool(&self, size: u32) -> Pool {
@@ -71,7 +84,7 @@ impl Rig {
         tenant: TenantId,
         gate: Gate,
     ) -> Result<Tx, Error> {
-        Tx::begin(pool, tenant, Actor::user(UserId::from_u128(1)), self.now, gate).await
+        Tx::begin(pool, tenant, Actor::user(UserId::from_u128(1)), gate).await
     }
 
     /// Under the closed gate, as whoever changes a rule.

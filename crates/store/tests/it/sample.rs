@@ -51,7 +51,8 @@ pub fn cause(command: CommandKind) -> Cause {
 }
 
 pub async fn begin(rig: &Rig, actor: &Actor, now: Timestamp) -> Tx {
-    Tx::begin(&rig.pool, rig.tenant, actor.clone(), now, Gate::Shared).await.unwrap()
+    rig.set_clock(now).await;
+    Tx::begin(&rig.pool, rig.tenant, actor.clone(), Gate::Shared).await.unwrap()
 }
 
 pub async fn rig() -> (Rig, World) {

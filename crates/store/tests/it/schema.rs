@@ -4,22 +4,23 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::rig::Rig;
+use ade_store::migrate;
+use ade_testkit::Database;
 
 const UPDATE_VARIABLE: &str = "ADE_UPDATE_SCHEMA";
 const COLUMNS: usize = 100;
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.sql");
 
 /// Of the same version as the server, since it comes from the same folder.
-fn dump(rig: &Rig) -> String {
-    let pid = rig.database.server().process().unwrap().pid();
+fn dump(database: &Database) -> String {
+    let pid = database.server().process().unwrap().pid();
     let server = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
     let program = server.parent().unwrap_or(Path::new("/usr/bin")).join("pg_dump");
     let output = Command::new(program)
         .args(["--schema-only", "--no-owner", "--no-tablespaces", "--schema=public"])
         // Partitions are named after days; the migrator's table is its own.
         .args(["--exclude-table=audit_leaf_*", "--exclude-table=outbox_2*"])
-        .args(["--exclude-table=_sqlx_migrations", "--dbname", &rig.database.url()])
+        .args(["--exclude-table=_sqlx_migrations", "--dbname", &database.url()])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -58,8 +59,9 @@ fn wrap(line: &str, text: &mut String) {
 
 #[tokio::test]
 async fn schema_is_what_the_migrations_add_up_to() {
-    let rig = Rig::new().await;
-    let mut admin = rig.database.connect().await;
+    // Not the rig's, whose clock stands still.
+    let database = Database::fresh("store", async |url: String| migrate::run(&url).await).await;
+    let mut admin = database.connect().await;
     let version: i32 =
         sqlx::query_scalar("SELECT current_setting('server_version_num')::int / 10000")
             .fetch_one(&mut admin)
@@ -69,7 +71,7 @@ async fn schema_is_what_the_migrations_add_up_to() {
         "-- Generated: what the migrations add up to, as pg_dump {version} writes it. See\n\
          -- tests/it/schema.rs.\n\n"
     );
-    let fresh = format!("{header}{}", strip(&dump(&rig)));
+    let fresh = format!("{header}{}", strip(&dump(&database)));
     if std::env::var_os(UPDATE_VARIABLE).is_some() {
         std::fs::write(PATH, &fresh).unwrap();
     }

@@ -59,8 +59,8 @@ async fn owner(rig: &Rig) -> Pool {
     Pool::new(&Settings::new(url), Class::Reserved).unwrap()
 }
 
-async fn begin(rig: &Rig, pool: &Pool) -> Tx {
-    Tx::begin(pool, TENANT, Actor::system("migrate"), rig.now, Gate::Exclusive).await.unwrap()
+async fn begin(pool: &Pool) -> Tx {
+    Tx::begin(pool, TENANT, Actor::system("migrate"), Gate::Exclusive).await.unwrap()
 }
 
 async fn keep(rig: &Rig, mut tx: Tx) {
@@ -83,13 +83,13 @@ async fn keep(rig: &Rig, mut tx: Tx) {
 async fn the_first_admin_gets_in_once() {
     let rig = Rig::new().await;
     let owner = owner(&rig).await;
-    let mut tx = begin(&rig, &owner).await;
+    let mut tx = begin(&owner).await;
     assert_eq!(tenants::name(&mut tx).await.unwrap(), None);
     tenants::create(&mut tx, "acme", &admin()).await.unwrap();
     tenants::admit(&mut tx, &way_in(&rig, "lost")).await.unwrap();
     keep(&rig, tx).await;
     // The printed token got lost: the next one closes it.
-    let mut tx = begin(&rig, &owner).await;
+    let mut tx = begin(&owner).await;
     assert_eq!(tenants::name(&mut tx).await.unwrap().as_deref(), Some("acme"));
     tenants::admit(&mut tx, &way_in(&rig, "second")).await.unwrap();
     tenants::admit(&mut tx, &way_in(&rig, "found")).await.unwrap();
@@ -112,7 +112,7 @@ async fn the_first_admin_gets_in_once() {
 async fn a_way_in_is_a_persons_and_of_one_use() {
     let rig = Rig::new().await;
     let owner = owner(&rig).await;
-    let mut tx = begin(&rig, &owner).await;
+    let mut tx = begin(&owner).await;
     tenants::create(&mut tx, "acme", &admin()).await.unwrap();
     let twice = NewToken { is_single_use: false, ..way_in(&rig, "a") };
     let refused = tenants::admit(&mut tx, &twice).await;
@@ -122,7 +122,7 @@ async fn a_way_in_is_a_persons_and_of_one_use() {
     assert!(matches!(refused, Err(Error::Unstorable { .. })), "{refused:?}");
     tx.roll_back().await;
     let mut app =
-        Tx::begin(&rig.pool, TENANT, Actor::system("api"), rig.now, Gate::Exclusive).await.unwrap();
+        Tx::begin(&rig.pool, TENANT, Actor::system("api"), Gate::Exclusive).await.unwrap();
     let refused = tenants::create(&mut app, "acme", &admin()).await;
     assert!(matches!(refused, Err(Error::Forbidden { .. })), "not by the application: {refused:?}");
     assert!(TOKEN_BOOTSTRAP_TTL <= Duration::from_mins(15));

@@ -94,8 +94,8 @@ async fn a_key_is_dead_once_anything_behind_it_is() {
             false,
         ),
         (
-            "UPDATE token SET created_at = now() - interval '2 h', expires_at = now()",
-            "UPDATE token SET expires_at = now() + interval '1 h'",
+            "UPDATE token SET created_at = moment() - interval '2 h', expires_at = moment()",
+            "UPDATE token SET expires_at = moment() + interval '1 h'",
             false,
             false,
         ),

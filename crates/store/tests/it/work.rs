@@ -47,7 +47,8 @@ fn key(name: &str) -> Key {
 }
 
 async fn begin_at(rig: &Rig, now: Timestamp) -> Tx {
-    Tx::begin(&rig.pool, rig.tenant, Actor::system("test"), now, Gate::Unasked).await.unwrap()
+    rig.set_clock(now).await;
+    Tx::begin(&rig.pool, rig.tenant, Actor::system("test"), Gate::Unasked).await.unwrap()
 }
 
 async fn keep(

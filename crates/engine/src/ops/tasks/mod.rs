@@ -12,4 +12,4 @@ pub use explain::explain;
 pub use propose::{amend, create, resubmit, submit};
 pub use read::{approvals, comments, get, list, revision, revisions, risk, wait};
 pub use simulate::simulate;
-pub use withdraw::{cancel, comment, delete, retry};
+pub use withdraw::{cancel, comment, delete, extend, retry};

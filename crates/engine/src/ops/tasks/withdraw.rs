@@ -1,7 +1,7 @@
 //! What is done with a task as a whole, without changing its content: cancel, delete, comment,
-//! try again.
+//! give it more time, try again.
 
-use ade_api::tasks::{Cancellation, NewComment};
+use ade_api::tasks::{Cancellation, Extension, NewComment};
 use ade_core::audit::Why;
 use ade_core::task::{Command, State, Task};
 
@@ -25,6 +25,19 @@ pub async fn cancel(
     let begun = Work::begin(app, caller, attempt, target).await?;
     let status = |task: &Task| if task.state == State::Applying { 202 } else { 200 };
     carry_out(begun, command, Why { reason, ticket: None }, status).await
+}
+
+/// More time for a review, by somebody who is asked or an admin.
+pub async fn extend(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    target: Target,
+    Extension { until, reason }: Extension,
+) -> Result<Reply, Error> {
+    let command = Command::Extend { until, reason: reason.clone() };
+    let begun = Work::begin(app, caller, attempt, target).await?;
+    carry_out(begun, command, Why { reason: Some(reason), ticket: None }, |_| 200).await
 }
 
 pub async fn retry(
