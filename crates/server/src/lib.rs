@@ -9,3 +9,7 @@ pub mod http;
 pub mod run;
 pub mod serve;
 pub mod telemetry;
+
+/// For everything that serves, also in tests and benches.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
