@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::{Agreement, Facts, Rules, Task};
 use crate::actor::Role;
 use crate::approval::escalation;
+use crate::ids::UserId;
 use crate::policy::{AutoApproval, PolicyRef};
 use crate::time::Timestamp;
 
@@ -72,15 +73,18 @@ fn auto_clause(
     if now < until { Ok(until) } else { Err(BasisLost::RunOut { until }) }
 }
 
+pub(super) fn is_admin(id: UserId, facts: &Facts<'_>) -> bool {
+    facts.directory.is_active(id) && facts.directory.has_role(id, Role::ADMIN)
+}
+
 fn overridden(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, BasisLost> {
     let glass = task.break_glass.as_ref().ok_or(BasisLost::NotOverridden)?;
     let confirmed = glass.confirmed.ok_or(BasisLost::NotOverridden)?;
     if !glass.covers(task) {
         return Err(BasisLost::NotOverridden);
     }
-    let is_admin = |id| facts.directory.is_active(id) && facts.directory.has_role(id, Role::ADMIN);
     let is_one_human = facts.directory.same_human(glass.asked_by, confirmed.by);
-    if !is_admin(glass.asked_by) || !is_admin(confirmed.by) || is_one_human {
+    if !is_admin(glass.asked_by, facts) || !is_admin(confirmed.by, facts) || is_one_human {
         return Err(BasisLost::OverrideAdminGone);
     }
     let until = confirmed.until;

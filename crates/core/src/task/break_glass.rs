@@ -2,7 +2,7 @@
 //! Asking changes nothing; the second admin's confirmation does, for one hour.
 
 use super::decide::{Decision, Write};
-use super::{Basis, Facts, Refusal, State, Task, content};
+use super::{Basis, BasisLost, Facts, Refusal, State, Task, basis, content};
 use crate::approval::{Seen, Status};
 use crate::change::Digest;
 use crate::event::EventKind;
@@ -85,6 +85,9 @@ pub fn confirm(
     }
     if facts.directory.same_human(by, glass.asked_by) {
         return Err(Refusal::SameAdmin { asked_by: glass.asked_by });
+    }
+    if !basis::is_admin(glass.asked_by, facts) {
+        return Err(Refusal::BasisLost(BasisLost::OverrideAdminGone));
     }
     // The asking admin may be the author; the second pair of eyes must be somebody else's.
     if let Some(conflict) = facts.conflict(task, by) {

@@ -17,7 +17,7 @@ fn tries() -> usize {
 /// PostgreSQL's `CommandComplete`: tag, length, and the words of the command.
 const COMMIT_DONE: &[u8] = b"C\0\0\0\x0bCOMMIT\0";
 /// The end of the message that asks for it.
-const COMMIT_ASKED: &[u8] = b"; COMMIT\0";
+const COMMIT_ASKED: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 
 /// An office whose server reaches PostgreSQL through a proxy.
 async fn office() -> (Office, Proxy) {

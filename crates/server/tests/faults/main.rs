@@ -7,6 +7,8 @@ mod cuts;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod gates;
+#[cfg(test)]
 mod invariants;
 #[cfg(test)]
 mod meetings;

@@ -1,5 +1,6 @@
 //! Override: two admins, one effect, one hour, and a review afterwards.
 
+use crate::actor::Person;
 use crate::approval::Seen;
 use crate::change::Digest;
 use crate::event::EventKind;
@@ -58,6 +59,19 @@ fn the_asking_admin_cannot_confirm_under_any_account() {
     let second = user(SECOND_ADMIN);
     let rule = break_glass::confirm(&task, seen(&task), &world.facts(&second), at(1));
     assert_eq!(rule, Err(Refusal::SameAdmin { asked_by: ADMIN }), "the rule says so as well");
+}
+
+#[test]
+fn what_somebody_asked_who_is_no_admin_any_more_is_not_confirmed() {
+    for take_away in
+        [|person: &mut Person| person.active = false, |person: &mut Person| person.roles.clear()]
+    {
+        let mut world = World::new([two_dbas()]);
+        let task = asked(&world, &world.reviewing(at(0)));
+        world.edit(ADMIN, take_away);
+        let refused = world.decide(&task, &user(SECOND_ADMIN), &confirm(&task), at(1));
+        assert_eq!(refused, Err(Refusal::BasisLost(BasisLost::OverrideAdminGone)));
+    }
 }
 
 #[test]
