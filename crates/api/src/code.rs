@@ -174,6 +174,8 @@ codes! {
         "Ask for it first.";
     OverrideLapsed = "override_lapsed", 409, "The override was not confirmed in time", never,
         "Ask for it again.";
+    ExtensionOutOfRange = "extension_out_of_range", 422, "The review cannot be made to end then",
+        never, "Name a moment after `ends_at` and up to `latest`.";
     SameAdmin = "same_admin", 403, "A second admin has to confirm", never,
         "Ask another admin to confirm it.";
 

@@ -55,6 +55,7 @@ id_schemas! {
     UserId = "usr";
     AgentId = "agt";
     AfterReviewId = "arv";
+    NotificationId = "ntf";
     DelegationId = "del";
     FreezeId = "frz";
     PolicyId = "pol";

@@ -229,6 +229,17 @@ pub struct Cancellation {
     pub reason: Option<String>,
 }
 
+/// More time for a review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Extension {
+    /// Later than it would end, and at most seven days from now.
+    #[schema(value_type = schema::Timestamp)]
+    pub until: Timestamp,
+    #[schema(min_length = 1, max_length = 4096)]
+    pub reason: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewComment {

@@ -32,6 +32,8 @@ events! {
     TaskChangesRequested = "task.changes_requested";
     TaskCancelled = "task.cancelled";
     TaskAbortRequested = "task.abort_requested";
+    TaskExpiring = "task.expiring";
+    TaskExtended = "task.extended";
     TaskExpired = "task.expired";
     TaskReviewReopened = "task.review_reopened";
     TaskApplying = "task.applying";

@@ -116,6 +116,7 @@ ids! {
     OverrideId = "ovr";
     /// A review that an override owes.
     AfterReviewId = "arv";
+    NotificationId = "ntf";
     FreezeId = "frz";
     ExecutionId = "exec";
     /// One entry of the audit; the receipt of a decision.

@@ -56,6 +56,10 @@ pub const PATTERN_MAX_BYTES: usize = RESOURCE_TYPE_MAX_BYTES + 1 + RESOURCE_ID_M
 pub const POLICY_PERIOD_MAX: Duration = Duration::from_hours(365 * 24);
 pub const RESPOND_WITHIN_DEFAULT: Duration = Duration::from_hours(48);
 pub const APPROVAL_VALID_FOR_DEFAULT: Duration = Duration::from_hours(7 * 24);
+/// How much later than now a review may be made to end, by one word of a reviewer or an admin.
+pub const REVIEW_EXTENSION_MAX: Duration = Duration::from_hours(7 * 24);
+/// How long before the end people are warned, or a quarter of the wait if that is shorter.
+pub const EXPIRY_WARNING: Duration = Duration::from_hours(4);
 pub const OVERRIDE_CONFIRM_WITHIN: Duration = Duration::from_hours(1);
 pub const OVERRIDE_VALID_FOR: Duration = Duration::from_hours(1);
 pub const AFTER_REVIEW_WITHIN: Duration = Duration::from_hours(24);

@@ -83,9 +83,11 @@ actions! {
     Reject = "task.reject", Decide;
     RequestChanges = "task.request_changes", Decide;
     WithdrawVote = "task.withdraw_vote", Decide;
+    Extend = "task.extend", Decide;
     Delegate = "task.delegate", Decide;
     Escalate = "task.escalate", Operate;
     Cancel = "task.cancel", Propose;
+    WarnExpiry = "task.warn_expiry", Operate;
     Expire = "task.expire", Operate;
     ReopenReview = "task.reopen_review", Operate;
     StartApply = "task.start_apply", Execute;

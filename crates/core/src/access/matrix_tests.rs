@@ -39,7 +39,9 @@ task.confirm_override  task+asked      -   -   -   -   -   -   -   -   -   -   -
 task.lapse_override    task            -   -   -   -   -   -   -   -   -   Y   -   -
 task.open_review       task            -   -   -   -   -   -   -   -   -   Y   -   -
 task.auto_approve      task            -   -   -   -   -   -   -   -   -   Y   -   -
+task.extend            task            -   Y   -   Y   Y   Y   Y   -   -   -   -   -
 task.escalate          task            -   -   -   -   -   -   -   -   -   Y   -   -
+task.warn_expiry       task            -   -   -   -   -   -   -   -   -   Y   -   -
 task.expire            task            -   -   -   -   -   -   -   -   -   Y   -   -
 task.reopen_review     task            -   -   -   -   -   -   -   -   -   Y   -   -
 task.requeue_apply     task            -   -   -   -   -   -   -   -   -   Y   -   -

@@ -9,6 +9,7 @@ use crate::change::Digest;
 use crate::ids::{LeaseId, UserId};
 use crate::policy::{PolicyRef, Subject};
 use crate::risk::Level;
+use crate::time::Timestamp;
 
 macro_rules! commands {
     ($($kind:ident = $name:literal;)+) => {
@@ -52,6 +53,8 @@ commands! {
     WithdrawVote = "withdraw_vote";
     Delegate = "delegate";
     Escalate = "escalate";
+    Extend = "extend";
+    WarnExpiry = "warn_expiry";
     Cancel = "cancel";
     Expire = "expire";
     ReopenReview = "reopen_review";
@@ -152,6 +155,12 @@ pub enum Command {
         reason: Option<String>,
     },
     Escalate(Escalation),
+    /// More time to answer.
+    Extend {
+        until: Timestamp,
+        reason: String,
+    },
+    WarnExpiry,
     Cancel {
         reason: Option<String>,
     },
@@ -208,6 +217,8 @@ impl Command {
             Self::WithdrawVote => CommandKind::WithdrawVote,
             Self::Delegate { .. } => CommandKind::Delegate,
             Self::Escalate(_) => CommandKind::Escalate,
+            Self::Extend { .. } => CommandKind::Extend,
+            Self::WarnExpiry => CommandKind::WarnExpiry,
             Self::Cancel { .. } => CommandKind::Cancel,
             Self::Expire => CommandKind::Expire,
             Self::ReopenReview(_) => CommandKind::ReopenReview,

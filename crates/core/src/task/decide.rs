@@ -8,7 +8,7 @@ use super::basis::Basis;
 use super::break_glass::{self, BreakGlass, Confirmation};
 use super::command::{Command, CommandKind, Content, Remains};
 use super::moves::{To, Weight, acts_from, find_move};
-use super::{Execution, Facts, Refusal, State, Task, apply, content, review, voting};
+use super::{Execution, Facts, Refusal, State, Task, apply, content, deadline, review, voting};
 use crate::access::{Object, Question, Standing};
 use crate::actor::{Actor, Role};
 use crate::approval::assignment::{Request, Shortage};
@@ -53,6 +53,8 @@ pub enum Write {
     NextRound,
     /// Steps up to here have run; groups are as wide as these made them.
     EscalatedTo(Duration),
+    /// The review does not end before.
+    ExtendTo(Timestamp),
     Notify {
         roles: BTreeSet<Role>,
         people: BTreeSet<UserId>,
@@ -259,8 +261,10 @@ pub fn transition(
             voting::delegate(task, *to, reason.as_deref(), facts, now)
         }
         Command::Escalate(escalation) => review::escalate(task, escalation, facts, now),
+        Command::Extend { until, reason } => deadline::extend(task, *until, reason, facts, now),
+        Command::WarnExpiry => deadline::warn(task, facts, now),
         Command::Cancel { reason } => content::cancel(task, reason.as_deref()),
-        Command::Expire => review::expire(task, facts, now),
+        Command::Expire => deadline::expire(task, facts, now),
         Command::ReopenReview(reopen) => review::reopen(task, reopen, facts, now),
         Command::StartApply { hold } => apply::start(task, *hold, facts, now),
         Command::BeginApply { hold } => apply::begin(task, *hold),

@@ -37,6 +37,7 @@ impl Task {
                 self.revision += 1;
                 self.content = content.clone();
                 self.involvement.editors.extend(editor);
+                self.extended_to = None;
             }
             Write::CarryVotes(votes) => self.votes.extend(votes.iter().cloned()),
             Write::Pin { pins, submitter } => {
@@ -46,6 +47,7 @@ impl Task {
             Write::OpenReview => {
                 self.review_opened_at = Some(now);
                 self.escalated_to = Duration::ZERO;
+                self.extended_to = None;
             }
             Write::Ask { requests, due_at } => {
                 for request in requests {
@@ -59,14 +61,10 @@ impl Task {
             }
             Write::CloseApproval { reviewer, status } => self.close(*reviewer, *status),
             Write::Record(vote) => self.votes.push(vote.clone()),
-            Write::WithdrawVote { voter } => {
-                let latest = self.votes.iter_mut().rfind(|vote| vote.voter == *voter);
-                if let Some(vote) = latest {
-                    vote.withdrawn = true;
-                }
-            }
+            Write::WithdrawVote { voter } => self.withdraw(*voter),
             Write::NextRound => self.round += 1,
             Write::EscalatedTo(after) => self.escalated_to = *after,
+            Write::ExtendTo(until) => self.extended_to = Some(*until),
             Write::SetBasis(basis) => self.basis = Some(basis.clone()),
             Write::ClearBasis => self.basis = None,
             Write::AskOverride(glass) => self.break_glass = Some(glass.clone()),
@@ -100,6 +98,13 @@ impl Task {
             | Write::LateReport { .. }
             | Write::Comment { .. }
             | Write::FrontOfQueue => {}
+        }
+    }
+
+    fn withdraw(&mut self, voter: UserId) {
+        let latest = self.votes.iter_mut().rfind(|vote| vote.voter == voter);
+        if let Some(vote) = latest {
+            vote.withdrawn = true;
         }
     }
 

@@ -7,11 +7,13 @@ mod basis;
 mod break_glass;
 mod command;
 mod content;
+mod deadline;
 mod decide;
 mod evolve;
 mod explain;
 mod facts;
 mod moves;
+mod notice;
 mod refusal;
 mod review;
 mod state;
@@ -21,14 +23,15 @@ pub use agreement::Agreement;
 pub use basis::{Basis, BasisLost};
 pub use break_glass::{BreakGlass, Confirmation};
 pub use command::{Command, CommandKind, Content, Escalation, Found, Hold, Remains, Reopen};
+pub use deadline::{expires_at, warns_at};
 #[cfg(feature = "bench")]
 pub use decide::transition;
 pub use decide::{Decision, Write, create, decide};
 pub use explain::{Explanation, Gate, GateName, explain};
 pub use facts::{AgentFacts, ApplyFacts, Blocked, Facts, Rules};
 pub use moves::{MOVES, Move, To, Weight, acts_from, find_move};
+pub use notice::Notice;
 pub use refusal::Refusal;
-pub use review::expires_at;
 pub use state::State;
 
 use std::collections::BTreeSet;
@@ -62,6 +65,8 @@ pub struct Task {
     pub review_opened_at: Option<Timestamp>,
     /// How far the escalation has come: steps up to here have run and never run again.
     pub escalated_to: Duration,
+    /// The review goes on at least until then: somebody asked for more time.
+    pub extended_to: Option<Timestamp>,
     pub basis: Option<Basis>,
     pub break_glass: Option<BreakGlass>,
     pub execution: Option<Execution>,
@@ -93,6 +98,7 @@ impl Task {
             round: 0,
             review_opened_at: None,
             escalated_to: Duration::ZERO,
+            extended_to: None,
             basis: None,
             break_glass: None,
             execution: None,

@@ -92,6 +92,8 @@ pub const MOVES: &[Move] = &[
     stays(CommandKind::WithdrawVote, &[Reviewing], "the voter"),
     stays(CommandKind::Delegate, &[Reviewing], "the asked reviewer"),
     stays(CommandKind::Escalate, &[Reviewing], SYSTEM),
+    stays(CommandKind::Extend, &[Reviewing], "an asked reviewer, an admin"),
+    stays(CommandKind::WarnExpiry, &[Reviewing, Approved], SYSTEM),
     act(
         CommandKind::Cancel,
         &[Draft, Submitted, Reviewing, Approved],

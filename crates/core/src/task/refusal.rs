@@ -105,6 +105,8 @@ pub enum Refusal {
     OverrideNotAsked,
     #[error("the override was not confirmed before {at}")]
     OverrideLapsed { at: Timestamp },
+    #[error("more time can be given from {ends_at}, when it would end, until {latest}")]
+    ExtensionOutOfRange { ends_at: Timestamp, latest: Timestamp },
     #[error("{asked_by} asked for it: another admin has to confirm")]
     SameAdmin { asked_by: UserId },
 }

@@ -1,14 +1,13 @@
 //! What the server does with a review: open it, let a clause pass it, ask more people as time
-//! goes by, end it unanswered, open it again when its basis is gone. None of these agrees for
+//! goes by, open it again when its basis is gone. None of these agrees for
 //! anybody: only votes, clauses and overrides lead to APPROVED.
 
 use std::collections::BTreeSet;
 
 use super::basis;
-use super::command::{CommandKind, Escalation, Reopen};
+use super::command::{Escalation, Reopen};
 use super::decide::{Decision, Write};
-use super::moves::find_move;
-use super::{Agreement, Basis, BasisLost, Facts, Refusal, Rules, State, Task, voting};
+use super::{Agreement, Basis, Facts, Refusal, Rules, State, Task, voting};
 use crate::approval::assignment::{Request, Seating, Situation};
 use crate::approval::delegation::Walk;
 use crate::approval::{Approval, Place, Route, Status, escalation};
@@ -60,55 +59,6 @@ pub fn auto_approve(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<De
     Ok(Decision::to(task, State::Approved)
         .write(Write::SetBasis(Basis::AutoClause { clauses, approved_at: now }))
         .tell(EventKind::TaskApproved))
-}
-
-pub fn expire(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
-    let at = end_of(task, facts, now).map_err(Refusal::BasisLost)?;
-    if now < at {
-        return Err(Refusal::NotDue { at });
-    }
-    Ok(Decision::to(task, State::Expired)
-        .write(Write::CloseApprovals { status: Status::Expired })
-        .write(Write::ClearBasis)
-        .tell(EventKind::TaskExpired))
-}
-
-/// When the server ends the task if nobody does anything. `None` for a task that time does not
-/// end, and for one that is to be reviewed again.
-pub fn expires_at(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option<Timestamp> {
-    find_move(CommandKind::Expire, task.state)?;
-    end_of(task, facts, now).ok()
-}
-
-fn end_of(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, BasisLost> {
-    match task.state {
-        State::Approved => match basis::check(task, facts, now) {
-            Ok(until) | Err(BasisLost::RunOut { until }) => Ok(until),
-            // Something else is missing: that is a reason to review again, not to expire.
-            Err(lost) => approval_ran_out(task, facts, now).ok_or(lost),
-        },
-        State::Draft
-        | State::Submitted
-        | State::Reviewing
-        | State::Applying
-        | State::Completed
-        | State::Rejected
-        | State::Cancelled
-        | State::Failed
-        | State::Unknown
-        | State::Expired => {
-            let opened_at = task.review_opened_at.unwrap_or(task.since);
-            Ok(escalation::review_ends_at(&Rules::of(task, facts, now).all(), opened_at))
-        }
-    }
-}
-
-/// When the agreement ran out, if the votes would still suffice but for their age.
-fn approval_ran_out(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option<Timestamp> {
-    let newest = task.votes.iter().map(|vote| vote.at).max()?;
-    let rules = Rules::of(task, facts, now);
-    let seating = facts.seating(task, &rules, newest);
-    Agreement::of(task, &seating, newest).valid_until.filter(|until| *until <= now)
 }
 
 pub fn reopen(

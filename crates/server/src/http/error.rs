@@ -204,6 +204,7 @@ fn code_of(refusal: &Refusal) -> Code {
         Refusal::OverrideOpen { .. } => Code::OverrideOpen,
         Refusal::OverrideNotAsked => Code::OverrideNotAsked,
         Refusal::OverrideLapsed { .. } => Code::OverrideLapsed,
+        Refusal::ExtensionOutOfRange { .. } => Code::ExtensionOutOfRange,
         Refusal::SameAdmin { .. } => Code::SameAdmin,
     }
 }
@@ -251,6 +252,9 @@ fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
         Refusal::AttemptsExhausted => problem.with("attempts_max", APPLY_ATTEMPTS_MAX),
         Refusal::OverrideOpen { asked_by, confirm_before } => {
             problem.with("asked_by", asked_by).with("confirm_before", confirm_before)
+        }
+        Refusal::ExtensionOutOfRange { ends_at, latest } => {
+            problem.with("ends_at", ends_at).with("latest", latest)
         }
         Refusal::SameAdmin { asked_by } => problem.with("asked_by", asked_by),
         Refusal::AlreadyExists

@@ -16,6 +16,7 @@ pub mod extract;
 mod freezes;
 mod guard;
 mod links;
+mod notifications;
 mod overrides;
 mod policies;
 mod reply;
@@ -97,6 +98,8 @@ fn work(routes: Routes) -> Routes {
         .route(DECIDE, "POST /v1/tasks/{id}/override", routes!(overrides::ask))
         .route(DECIDE, "POST /v1/tasks/{id}/override/confirm", routes!(overrides::confirm))
         .route(READ, "GET /v1/after-reviews", routes!(overrides::after_reviews))
+        .route(READ, "GET /v1/notifications", routes!(notifications::list))
+        .route(DECIDE, "POST /v1/tasks/{id}/extend", routes!(tasks::extend))
         .route(DECIDE, "POST /v1/after-reviews/{id}/close", routes!(overrides::close))
 }
 

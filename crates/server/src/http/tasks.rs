@@ -7,8 +7,8 @@ use ade_api::explain::Explanation;
 use ade_api::page::{Page, PageQuery};
 use ade_api::schema;
 use ade_api::tasks::{
-    Amendment, Cancellation, Comment, NewComment, NewTask, Revision, Revisions, RiskAssessment,
-    Task, TaskSummary, Watched,
+    Amendment, Cancellation, Comment, Extension, NewComment, NewTask, Revision, Revisions,
+    RiskAssessment, Task, TaskSummary, Watched,
 };
 use ade_core::ids::{AgentId, TaskId, UserId};
 use ade_core::resource::ResourceRef;
@@ -208,6 +208,23 @@ pub async fn cancel(
     let attempt = attempt("tasks.cancel", &id.to_string(), key, &cancellation);
     let target = Target { task: id, expected: Some(version) };
     Ok(Kept(tasks::cancel(shared.app(), &caller, &attempt, target, cancellation).await?))
+}
+
+/// Give a review more time
+#[utoipa::path(post, path = "/v1/tasks/{id}/extend", tag = "tasks",
+    params(("id" = schema::TaskId, Path), VersionHeader, RepeatHeader), request_body = Extension,
+    responses((status = 200, description = "It ends later", body = TaskSummary)))]
+pub async fn extend(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<TaskId>,
+    IfMatch(version): IfMatch,
+    key: IdempotencyKey,
+    Json(extension): Json<Extension>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("tasks.extend", &id.to_string(), key, &extension);
+    let target = Target { task: id, expected: Some(version) };
+    Ok(Kept(tasks::extend(shared.app(), &caller, &attempt, target, extension).await?))
 }
 
 /// Try a failed task again

@@ -1,5 +1,7 @@
 //! Two admins, one effect, and a review that is owed; and freezes.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
@@ -84,8 +86,8 @@ async fn an_override_that_nobody_confirms_lapses_and_the_task_stays(world: &Worl
     world.person("Rea", &["reviewer"]).await;
     let task = world.reviewing(&bob, "burning").await;
     ask(world, &world.admin, &task).await;
-    world.database.run("UPDATE override SET confirm_before = now() - interval '1 s'").await;
-    world.database.run("UPDATE due SET at = now() WHERE kind = 'lapse_override'").await;
+    assert_eq!(world.work("override_lapser").await.items, 0, "not yet");
+    world.pass(Duration::from_mins(61)).await;
     assert_eq!(world.work("override_lapser").await.items, 1);
     let confirm = format!("/v1/tasks/{}/override/confirm", id(&task));
     let late = world.post(&second.token, &confirm, seen(&task)).await;

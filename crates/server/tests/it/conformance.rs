@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ade_core::change::{StrictValue, content_digest};
 use ade_core::resource::ResourceRef;
@@ -93,8 +94,7 @@ async fn many_small_changes_of_one_author_are_rated_as_the_large_one_they_are() 
     assert_eq!(by_bot, last, "an agent's changes are its person's");
     let (_, another) = rated(&world, &eve, "another").await;
     assert_eq!(another, alone, "another author");
-    let sql = "UPDATE task SET submitted_at = submitted_at - interval '61 minutes'";
-    world.database.run(&format!("{sql} WHERE submitted_at IS NOT NULL")).await;
+    world.pass(Duration::from_mins(61)).await;
     let (_, later) = rated(&world, &bob, "later").await;
     assert_eq!(later, alone, "an hour later");
 }

@@ -10,8 +10,8 @@ use ade_server::http::routes::Door;
 use crate::rig::shared;
 use crate::world::{Exchange, World};
 use crate::{
-    agents, approvals, batches, break_glass, delegations, evidence, policies, proposals, registry,
-    system, tasks, tokens, users,
+    agents, approvals, batches, break_glass, deadlines, delegations, evidence, policies, proposals,
+    registry, system, tasks, tokens, users,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,6 +117,7 @@ async fn every_route_has_its_cases() {
         approvals::CASES,
         batches::CASES,
         break_glass::CASES,
+        deadlines::CASES,
         delegations::CASES,
         evidence::CASES,
         policies::CASES,

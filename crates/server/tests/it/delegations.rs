@@ -1,6 +1,8 @@
 //! Who answers for whom: standing delegations, one request handed on, and the ways that lead in
 //! circles. And what time does: escalation asks more people and never agrees.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
@@ -113,15 +115,7 @@ async fn an_escalation_widens_the_group_when_its_time_has_come(world: &World) {
     assert_eq!(world.work("review_escalator").await.items, 0, "not yet");
     let inbox = world.get(&lead.token, "/v1/approvals").await.expect(200);
     assert_eq!(inbox["items"], json!([]));
-    let earlier = "interval '5 hours'";
-    world
-        .database
-        .run(&format!(
-            "UPDATE task SET since = since - {earlier},
-                    review_opened_at = review_opened_at - {earlier};
-             UPDATE due SET at = at - {earlier}"
-        ))
-        .await;
+    world.pass(Duration::from_hours(5)).await;
     assert_eq!(world.work("review_escalator").await.items, 1);
     let request = world.request(&lead, &task).await;
     let approve = format!("/v1/approvals/{request}/approve");

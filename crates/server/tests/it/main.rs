@@ -18,6 +18,8 @@ mod conformance;
 #[cfg(test)]
 mod coverage;
 #[cfg(test)]
+mod deadlines;
+#[cfg(test)]
 mod delegations;
 #[cfg(test)]
 mod description;
@@ -29,6 +31,8 @@ mod ending;
 mod evidence;
 #[cfg(test)]
 mod guide;
+#[cfg(test)]
+mod leavers;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::rig::shared;
 use crate::world::{
-    ALL_SCOPES, Answer, Person, World, id, path_of, quoted, seen, without_request_id,
+    ALL_SCOPES, Answer, Person, World, days_later, id, path_of, quoted, seen, without_request_id,
 };
 
 /// Route, class, and who of the tenant gets through. The task is Bob's, proposed by his agent;
@@ -82,6 +82,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST /v1/freezes", "operate", "admin"),
     ("GET /v1/freezes", "read", "agent author reviewer admin"),
     ("DELETE /v1/freezes/{id}", "operate", "admin"),
+    ("POST /v1/tasks/{id}/extend", "decide", "reviewer admin"),
+    ("GET /v1/notifications", "read", "author reviewer admin"),
     ("POST /v1/tasks/{id}/override", "decide", "admin"),
     ("POST /v1/tasks/{id}/override/confirm", "decide", "admin"),
     ("GET /v1/after-reviews", "read", "agent author reviewer admin"),
@@ -108,6 +110,8 @@ struct Named {
     task: String,
     version: String,
     vote: Value,
+    /// Six days after the task came where it is.
+    until: String,
     approval: String,
     user: String,
     alias: String,
@@ -236,6 +240,7 @@ async fn stage_all(world: &World, cast: &Cast) -> Named {
         task: String::new(),
         version: String::new(),
         vote: Value::Null,
+        until: String::new(),
         approval: String::new(),
         user: String::new(),
         alias: String::new(),
@@ -285,7 +290,8 @@ async fn stage_task(world: &World, cast: &Cast, route: &str, known: &Named) -> N
     let task = world.task(&cast.author, &made).await;
     let mut vote = seen(&task);
     vote["reason"] = json!("because");
-    Named { task: id(&task).to_owned(), version: quoted(&task), vote, approval, ..known.clone() }
+    let (until, version) = (days_later(&task, 6), quoted(&task));
+    Named { task: id(&task).to_owned(), version, vote, until, approval, ..known.clone() }
 }
 
 async fn stage_people(world: &World, known: &Named) -> Named {
@@ -374,6 +380,7 @@ fn ask(route: &'static str, named: &Named) -> Ask {
             "expires_at": "2100-01-01T00:00:00Z"
         })),
         "POST /v1/freezes" => Some(json!({ "scope": "tenant", "reason": "month's end" })),
+        "POST /v1/tasks/{id}/extend" => Some(json!({ "until": named.until, "reason": "holidays" })),
         "POST /v1/tasks/{id}/override" => Some(json!({ "ticket": "INC-2", "reason": "fire" })),
         "POST /v1/tasks/{id}/override/confirm" => Some(on_screen(named)),
         "POST /v1/after-reviews/{id}/close" => Some(json!({ "finding": "right" })),

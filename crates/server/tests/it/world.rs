@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ade_core::ids::{TenantId, UserId};
+use ade_core::time::Timestamp;
 use ade_engine::execute::{Executor, Executors, SqlPreview, Target};
 use ade_engine::secret::Pepper;
 use ade_engine::{App, Class, Parts, Pool, PoolSettings, Pools, setup, work};
@@ -213,6 +215,12 @@ impl World {
         leaves["items"].as_array().unwrap().iter().filter(is_one).count()
     }
 
+    /// Time passes for every process over this database.
+    pub async fn pass(&self, by: Duration) {
+        self.database.advance_clock(by).await;
+        self.database.run("SELECT make_partitions(interval '7 days', moment())").await;
+    }
+
     /// A policy in force from now on, as two admins would have published it.
     pub async fn policy(&self, yaml: &str) {
         let document = ade_core::policy::Document::parse_yaml(yaml).unwrap();
@@ -349,6 +357,12 @@ pub fn without_request_id(mut body: Value) -> Value {
 /// What a reviewer sends who has this task on screen.
 pub fn seen(task: &Value) -> Value {
     json!({ "revision": task["revision"], "digest": task["digest"] })
+}
+
+/// So many days after the task came where it is.
+pub fn days_later(task: &Value, days: u64) -> String {
+    let since: Timestamp = task["since"].as_str().unwrap().parse().unwrap();
+    since.plus(Duration::from_hours(24 * days)).to_string()
 }
 
 pub fn plan(title: &str) -> Value {

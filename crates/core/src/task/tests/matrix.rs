@@ -27,6 +27,8 @@ const EXPECTED: &str = "
     | withdraw_vote   .   .   R   .   .   .   .   .   .   .   .
     | delegate        .   .   R   .   .   .   .   .   .   .   .
     | escalate        .   .   R   .   .   .   .   .   .   .   .
+    | extend          .   .   R   .   .   .   .   .   .   .   .
+    | warn_expiry     .   .   R   A   .   .   .   .   .   .   .
     | cancel          L   L   L   L   P   .   .   .   .   .   .
     | expire          .   E   E   E   .   .   .   .   .   .   .
     | reopen_review   .   .   .   S   .   .   .   .   .   .   .
@@ -170,6 +172,11 @@ fn order(kind: CommandKind, task: &Task, world: &World) -> (Actor, Command, Time
         CommandKind::WithdrawVote => (user(ALICE), Command::WithdrawVote),
         CommandKind::Delegate => (user(BOB), Command::Delegate { to: CAROL, reason: None }),
         CommandKind::Escalate => return (worker(), Command::Escalate(Escalation::Step), later),
+        CommandKind::Extend => {
+            let until = at(0).plus(hours(24 * 6));
+            (user(BOB), Command::Extend { until, reason })
+        }
+        CommandKind::WarnExpiry => return (worker(), Command::WarnExpiry, later),
         CommandKind::Cancel => (user(AUTHOR), Command::Cancel { reason: None }),
         CommandKind::Expire => return (worker(), Command::Expire, later),
         CommandKind::ReopenReview => {

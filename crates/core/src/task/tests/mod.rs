@@ -4,6 +4,7 @@ mod apply;
 mod basis;
 mod break_glass;
 mod content;
+mod deadline;
 mod explain;
 mod matrix;
 mod model;

@@ -1,0 +1,64 @@
+//! What workers do with a decision: keep it, come back later, or leave the task alone because it
+//! has moved on.
+
+use ade_core::approval::Status;
+use ade_core::audit::Why;
+use ade_core::ids::UserId;
+use ade_core::task::{Command, Decision, Refusal};
+use ade_store::due::{self, Due};
+
+use super::deadline::Deadline;
+use super::decision::Work;
+use crate::error::Error;
+
+impl Work<'_> {
+    /// What a worker does with what was decided: keep it, come back later, or leave it alone
+    /// because the task has moved on.
+    pub async fn settle(
+        mut self: Box<Self>,
+        deadline: Deadline,
+        command: &Command,
+        decided: Result<Decision, Refusal>,
+    ) -> Result<(), Error> {
+        match decided {
+            Ok(decision) => self.keep_decision(command, &decision, Some(deadline)).await,
+            Err(Refusal::NotDue { at }) => {
+                let object = self.task.id.uuid();
+                due::set(&mut self.tx, &[Due { kind: deadline.as_str(), object, at }]).await?;
+                Ok(self.tx.commit().await?)
+            }
+            Err(refusal) => {
+                tracing::debug!(task = %self.task.id, %refusal, "nothing to do");
+                self.forget(deadline).await
+            }
+        }
+    }
+
+    /// What a worker decided. `settled` is what it was told to look for and need not be told again.
+    pub async fn keep_decision(
+        mut self: Box<Self>,
+        command: &Command,
+        decision: &Decision,
+        settled: Option<Deadline>,
+    ) -> Result<(), Error> {
+        self.settled = settled;
+        let committed = self.write(command, decision, None, Why::default(), None).await?;
+        self.commit(&committed).await
+    }
+
+    /// There is nothing to do any more for a worker who was told to look.
+    pub async fn forget(mut self: Box<Self>, deadline: Deadline) -> Result<(), Error> {
+        due::clear(&mut self.tx, deadline.as_str(), &[self.task.id.uuid()]).await?;
+        Ok(self.tx.commit().await?)
+    }
+
+    /// Somebody whose answer is waited for and who cannot give it any more.
+    pub fn gone_reviewer(&self) -> Option<UserId> {
+        let directory = &self.knowledge.book.directory;
+        let mut open = self.task.approvals.iter().filter(|approval| {
+            approval.status == Status::Pending && approval.revision == self.task.revision
+        });
+        open.find(|approval| !directory.is_active(approval.reviewer))
+            .map(|approval| approval.reviewer)
+    }
+}
