@@ -21,3 +21,4 @@ pub mod task;
 mod text;
 pub mod time;
 pub mod token;
+pub mod trial;

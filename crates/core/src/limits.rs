@@ -209,6 +209,12 @@ pub const REHEARSAL_OBJECTS_MAX: usize = 100_000;
 pub const REHEARSAL_TEXT_MAX_BYTES: usize = 2 * 1024;
 
 // Trying rules out.
+/// Cases of one file; more are two files.
+pub const CASES_MAX: usize = 2_000;
+pub const CASES_PEOPLE_MAX: usize = 1_000;
+/// Room for that many cases of some ten lines.
+pub const CASES_MAX_BYTES: usize = 1024 * 1024;
+pub const CASES_VALUES_MAX: usize = 128 * 1024;
 /// Versions of one policy that a list shows; older ones are found by their number.
 pub const POLICY_VERSIONS_SHOWN: i64 = 200;
 pub const REPLAY_DAYS_DEFAULT: u32 = 30;

@@ -36,6 +36,8 @@ mod matrix;
 #[cfg(test)]
 mod policies;
 #[cfg(test)]
+mod policy_test;
+#[cfg(test)]
 mod previews;
 #[cfg(test)]
 mod program;
