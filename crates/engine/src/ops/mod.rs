@@ -14,6 +14,7 @@ pub mod freezes;
 pub mod me;
 pub mod overrides;
 pub mod policies;
+pub mod resolution;
 pub mod resources;
 pub mod simulation;
 pub mod status;

@@ -116,6 +116,7 @@ fn rules(routes: Routes) -> Routes {
         .route(DECIDE, "POST /v1/approvals/{id}/delegate", routes!(delegations::hand_over))
         .route(DECIDE, "POST /v1/delegations", routes!(delegations::create))
         .route(READ, "GET /v1/delegations", routes!(delegations::list))
+        .route(READ, "GET /v1/delegations/resolve", routes!(delegations::resolve))
         .route(DECIDE, "DELETE /v1/delegations/{id}", routes!(delegations::end))
         .route(OPERATE, "POST /v1/freezes", routes!(freezes::create))
         .route(READ, "GET /v1/freezes", routes!(freezes::list))

@@ -78,6 +78,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST /v1/approvals/{id}/delegate", "decide", "reviewer admin"),
     ("POST /v1/delegations", "decide", "author reviewer admin"),
     ("GET /v1/delegations", "read", "agent author reviewer admin"),
+    ("GET /v1/delegations/resolve", "read", "admin"),
     ("DELETE /v1/delegations/{id}", "decide", "admin"),
     ("POST /v1/freezes", "operate", "admin"),
     ("GET /v1/freezes", "read", "agent author reviewer admin"),
@@ -350,7 +351,7 @@ fn ask(route: &'static str, named: &Named) -> Ask {
     let (name, asked) = match route {
         "GET /v1/tasks" => ("author", &named.user),
         "GET /v1/delegations" => ("owner", &named.user),
-        "GET /v1/tokens" => ("user", &named.user),
+        "GET /v1/tokens" | "GET /v1/delegations/resolve" => ("user", &named.user),
         "GET /v1/audit" => ("object", &named.task),
         _ => ("", &named.task),
     };
