@@ -8,6 +8,7 @@ pub mod approval;
 pub mod audit;
 pub mod change;
 pub mod event;
+pub mod flag;
 pub mod freeze;
 pub mod ids;
 pub mod limits;

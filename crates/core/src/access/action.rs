@@ -116,6 +116,7 @@ actions! {
     AdministerUser = "user.administer", Administer;
     AdministerAgent = "agent.administer", Administer;
     EditResource = "resource.edit", Administer;
+    EditSettings = "settings.edit", Administer;
     ReadAudit = "audit.read", Read;
 }
 

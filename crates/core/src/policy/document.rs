@@ -174,6 +174,16 @@ impl Document {
         read::document(node::from_json(text)?)
     }
 
+    /// With the clause that lets tasks pass covering everything below `floor`. One that does not
+    /// speak of risk, and a policy without a clause, stay as they are.
+    #[must_use]
+    pub fn widened_to(mut self, floor: Score) -> Self {
+        if let Some(clause) = &mut self.auto_approve_if {
+            clause.risk_below = clause.risk_below.map(|below| below.max(floor));
+        }
+        self
+    }
+
     /// For people: block style, fields in the order of the documentation.
     pub fn to_yaml(&self) -> Result<String, WriteError> {
         // A long name folded over lines is the same text to a parser and a puzzle to a reader.

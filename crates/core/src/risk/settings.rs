@@ -147,6 +147,11 @@ impl Thresholds {
         }
     }
 
+    /// The first score that is not LOW any more.
+    pub fn low_below(self) -> Score {
+        Score::new(self.medium)
+    }
+
     pub fn level(self, score: Score) -> Level {
         let points = score.points();
         if points >= self.critical {

@@ -17,6 +17,7 @@ pub mod policies;
 pub mod resolution;
 pub mod resources;
 pub mod simulation;
+pub mod stats;
 pub mod status;
 pub mod tasks;
 pub mod tokens;

@@ -8,6 +8,7 @@ mod override_lapser;
 mod partition_maker;
 mod review_escalator;
 mod review_opener;
+mod tally_keeper;
 mod task_expirer;
 mod task_watcher;
 
@@ -47,6 +48,7 @@ pub const WORKERS: &[Worker] = &[
     task_expirer::WORKER,
     override_lapser::WORKER,
     basis_checker::WORKER,
+    tally_keeper::WORKER,
     idempotency_pruner::WORKER,
     partition_maker::WORKER,
 ];

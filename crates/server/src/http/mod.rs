@@ -22,6 +22,7 @@ mod reply;
 mod resources;
 pub mod routes;
 pub mod state;
+mod stats;
 mod system;
 mod tasks;
 mod tokens;
@@ -144,6 +145,9 @@ fn people(routes: Routes) -> Routes {
         .route(READ, "GET /v1/tokens", routes!(tokens::list))
         .route(ADMINISTER, "DELETE /v1/tokens/{key_id}", routes!(tokens::revoke))
         .route(READ, "GET /v1/audit", routes!(audit::list))
+        .route(READ, "GET /v1/stats/reviewers/{id}", routes!(stats::reviewer))
+        .route(READ, "GET /v1/stats/tasks/{id}", routes!(stats::task))
+        .route(READ, "GET /v1/stats/overview", routes!(stats::overview))
 }
 
 /// Everything the server answers, and what it says about it.

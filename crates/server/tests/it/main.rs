@@ -54,6 +54,8 @@ mod rig;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod stats;
+#[cfg(test)]
 mod story;
 #[cfg(test)]
 mod system;

@@ -64,6 +64,9 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET /v1/tokens", "read", "admin"),
     ("DELETE /v1/tokens/{key_id}", "administer", "admin"),
     ("GET /v1/audit", "read", "agent author reviewer admin"),
+    ("GET /v1/stats/reviewers/{id}", "read", "admin"),
+    ("GET /v1/stats/tasks/{id}", "read", "agent author reviewer admin"),
+    ("GET /v1/stats/overview", "read", "agent author reviewer admin"),
     ("POST /v1/policies", "administer", "admin"),
     ("GET /v1/policies", "read", "agent author reviewer admin"),
     ("GET /v1/policies/{id}/versions", "read", "agent author reviewer admin"),
@@ -332,9 +335,10 @@ fn ask(route: &'static str, named: &Named) -> Ask {
     let (method, template) = route.split_once(' ').unwrap();
     let noun = template.split('/').nth(2).unwrap_or_default();
     let subject = match noun {
+        "stats" if template.contains("/tasks/") => &named.task,
         "tasks" => &named.task,
         "approvals" => &named.approval,
-        "users" => &named.user,
+        "users" | "stats" => &named.user,
         "agents" => &named.agent,
         "policies" => &named.policy,
         "policy-drafts" => &named.draft,
