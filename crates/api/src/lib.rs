@@ -16,6 +16,7 @@ pub mod policies;
 pub mod problem;
 pub mod resources;
 pub mod schema;
+pub mod settings;
 pub mod stats;
 pub mod status;
 pub mod tasks;

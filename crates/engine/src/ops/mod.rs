@@ -16,6 +16,7 @@ pub mod overrides;
 pub mod policies;
 pub mod resolution;
 pub mod resources;
+pub mod settings;
 pub mod simulation;
 pub mod stats;
 pub mod status;

@@ -11,7 +11,7 @@ use crate::rig::shared;
 use crate::world::{Exchange, World};
 use crate::{
     agents, approvals, batches, break_glass, delegations, evidence, policies, proposals, registry,
-    stats, system, tasks, tokens, users,
+    risk, stats, system, tasks, tokens, users,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +122,7 @@ async fn every_route_has_its_cases() {
         policies::CASES,
         proposals::CASES,
         registry::CASES,
+        risk::CASES,
         stats::CASES,
         system::CASES,
         tasks::CASES,

@@ -52,6 +52,8 @@ mod replica;
 #[cfg(test)]
 mod rig;
 #[cfg(test)]
+mod risk;
+#[cfg(test)]
 mod settings;
 #[cfg(test)]
 mod stats;
