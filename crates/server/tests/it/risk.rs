@@ -21,6 +21,7 @@ cases! {
         Denied "PUT /v1/flags/{name}",
         Conflict "PUT /v1/flags/{name}";
     a_low_risk_passes_by_a_clause_only_while_the_flag_is_on: Happy "PUT /v1/flags/{name}";
+    no_task_passes_by_a_flag_that_was_off_when_it_did: Happy "PUT /v1/flags/{name}";
     tasks_like_those_that_failed_rate_higher: Happy "PUT /v1/resources/{type}/{id}";
 }
 
@@ -177,6 +178,47 @@ async fn a_low_risk_passes_by_a_clause_only_while_the_flag_is_on(world: &World) 
     world.policy("name: people\nrequire: [{roles: [reviewer]}]\n").await;
     let ann = world.person("Ann", &["author"]).await;
     assert_eq!(small(world, &ann, "asked").await["state"], "REVIEWING");
+}
+
+/// The gate puts one after the other, and numbers of transactions are given behind it.
+async fn no_task_passes_by_a_flag_that_was_off_when_it_did(world: &World) {
+    const ROUNDS: usize = 25;
+    let _target = target(world).await;
+    let bob = world.person("Bob", &["author"]).await;
+    world.person("Rea", &["reviewer"]).await;
+    let (path, entry) = ("/v1/resources/database/orders", json!({ "criticality": 0 }));
+    world.send("PUT", &world.admin.token, path, Some(entry), &[]).await.expect(200);
+    world.policy("name: tiny\nauto_approve_if: {risk_below: 5}\n").await;
+    let mut passed = 0;
+    for round in 0..ROUNDS {
+        flag(world, true).await;
+        let mut proposal = change("orders", "ALTER TABLE sale ADD COLUMN a text");
+        proposal["title"] = json!(format!("round {round}"));
+        let task = world.post(&bob.token, "/v1/tasks", proposal).await.expect(201);
+        world.submit(&bob, &task).await;
+        if round % 2 == 0 {
+            tokio::join!(flag(world, false), world.work("review_opener"));
+        } else {
+            tokio::join!(world.work("review_opener"), flag(world, false));
+        }
+        passed += usize::from(world.task(&bob, &task).await["state"] == "APPROVED");
+        let late = world
+            .database
+            .number(
+                "SELECT count(*) FROM audit_leaf p
+                  WHERE p.action = 'task.auto_approve'
+                    AND (SELECT f.action FROM audit_leaf f
+                          WHERE f.action LIKE 'flag.%' AND f.xid < p.xid
+                          ORDER BY f.xid DESC LIMIT 1) = 'flag.disable'",
+            )
+            .await;
+        assert_eq!(late, 0, "round {round}");
+        // Tasks of one hour count together; here each is to be small by itself.
+        let earlier = "submitted_at = submitted_at - interval '2 hours'";
+        let closed = "WHERE submitted_at IS NOT NULL";
+        world.database.run(&format!("UPDATE task SET {earlier} {closed}")).await;
+    }
+    println!("{passed} of {ROUNDS} passed before the flag was off");
 }
 
 /// Nothing applies over HTTP yet: the leaf that a failed apply would have left.
