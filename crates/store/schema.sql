@@ -241,6 +241,22 @@ CREATE FUNCTION public.tenants_with_expired_answers(until timestamp with time zo
      LIMIT least(most, 1000)
 $$;
 
+CREATE FUNCTION public.tenants_with_news(most integer) RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT t.tenant_id
+      FROM public.tenant t
+      LEFT JOIN public.tally_cursor c ON c.tenant_id = t.tenant_id
+     WHERE EXISTS (SELECT FROM public.audit_leaf l
+                    WHERE l.tenant_id = t.tenant_id
+                      AND l.xid >= coalesce(c.below, '0'::xid8)
+                      AND l.xid < pg_snapshot_xmin(pg_current_snapshot())
+                      AND l.at >= coalesce(c.at, '-infinity'::timestamptz))
+     ORDER BY t.tenant_id
+     LIMIT least(most, 1000)
+$$;
+
 CREATE TABLE public.token (
     tenant_id uuid NOT NULL,
     key_id text NOT NULL,
@@ -461,6 +477,19 @@ ALTER TABLE public.comment ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.daily_count (
+    tenant_id uuid NOT NULL,
+    day date NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    count bigint NOT NULL,
+    CONSTRAINT daily_count_counts_something CHECK ((count >= 1)),
+    CONSTRAINT daily_count_name_is_short CHECK (((octet_length(name) >= 1) AND (octet_length(name)
+        <= 128)))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY public.daily_count FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.delegation (
     tenant_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -511,6 +540,33 @@ CREATE TABLE public.execution (
 WITH (fillfactor='80');
 
 ALTER TABLE ONLY public.execution FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.failure_history (
+    tenant_id uuid NOT NULL,
+    task_type text NOT NULL COLLATE pg_catalog."C",
+    resource text NOT NULL COLLATE pg_catalog."C",
+    failed bigint NOT NULL,
+    total bigint NOT NULL,
+    CONSTRAINT failure_history_is_a_part CHECK ((((failed >= 0) AND (failed <= total)) AND (total >=
+        1))),
+    CONSTRAINT failure_history_names_both_or_none CHECK (((task_type = ''::text) = (resource =
+        ''::text)))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY public.failure_history FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.feature_flag (
+    tenant_id uuid NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    enabled boolean NOT NULL,
+    set_by uuid NOT NULL,
+    set_at timestamp with time zone NOT NULL,
+    CONSTRAINT feature_flag_is_known CHECK ((name = ANY (ARRAY['auto_approve_low_risk'::text,
+        'batch_approvals'::text, 'deadlock_detection'::text])))
+);
+
+ALTER TABLE ONLY public.feature_flag FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public."freeze" (
     tenant_id uuid NOT NULL,
@@ -698,6 +754,17 @@ CREATE TABLE public.risk_assessment (
 
 ALTER TABLE ONLY public.risk_assessment FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.risk_setting (
+    tenant_id uuid NOT NULL,
+    version integer NOT NULL,
+    document json NOT NULL,
+    set_by uuid NOT NULL,
+    set_at timestamp with time zone NOT NULL,
+    CONSTRAINT risk_setting_counts_from_one CHECK ((version >= 1))
+);
+
+ALTER TABLE ONLY public.risk_setting FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.rulebook (
     tenant_id uuid NOT NULL,
     version bigint NOT NULL,
@@ -706,6 +773,15 @@ CREATE TABLE public.rulebook (
 WITH (fillfactor='50');
 
 ALTER TABLE ONLY public.rulebook FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.tally_cursor (
+    tenant_id uuid NOT NULL,
+    below xid8 NOT NULL,
+    at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.tally_cursor FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.task (
     tenant_id uuid NOT NULL,
@@ -954,6 +1030,9 @@ ALTER TABLE ONLY public.audit_leaf
 ALTER TABLE ONLY public.comment
     ADD CONSTRAINT comment_pkey PRIMARY KEY (tenant_id, task_id, seq);
 
+ALTER TABLE ONLY public.daily_count
+    ADD CONSTRAINT daily_count_pkey PRIMARY KEY (tenant_id, day, name);
+
 ALTER TABLE ONLY public.delegation
     ADD CONSTRAINT delegation_pkey PRIMARY KEY (tenant_id, id);
 
@@ -962,6 +1041,12 @@ ALTER TABLE ONLY public.due
 
 ALTER TABLE ONLY public.execution
     ADD CONSTRAINT execution_pkey PRIMARY KEY (tenant_id, task_id, id);
+
+ALTER TABLE ONLY public.failure_history
+    ADD CONSTRAINT failure_history_pkey PRIMARY KEY (tenant_id, task_type, resource);
+
+ALTER TABLE ONLY public.feature_flag
+    ADD CONSTRAINT feature_flag_pkey PRIMARY KEY (tenant_id, name);
 
 ALTER TABLE ONLY public."freeze"
     ADD CONSTRAINT freeze_pkey PRIMARY KEY (tenant_id, id);
@@ -999,8 +1084,14 @@ ALTER TABLE ONLY public.resource
 ALTER TABLE ONLY public.risk_assessment
     ADD CONSTRAINT risk_assessment_pkey PRIMARY KEY (tenant_id, task_id, revision);
 
+ALTER TABLE ONLY public.risk_setting
+    ADD CONSTRAINT risk_setting_pkey PRIMARY KEY (tenant_id, version);
+
 ALTER TABLE ONLY public.rulebook
     ADD CONSTRAINT rulebook_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY public.tally_cursor
+    ADD CONSTRAINT tally_cursor_pkey PRIMARY KEY (tenant_id);
 
 ALTER TABLE ONLY public.task
     ADD CONSTRAINT task_number_is_taken UNIQUE (tenant_id, number);
@@ -1165,6 +1256,9 @@ CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.app_user REFERENCING 
 CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.delegation REFERENCING OLD TABLE AS
         changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.feature_flag REFERENCING OLD TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
 CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public."freeze" REFERENCING OLD TABLE AS changed
         FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
@@ -1172,6 +1266,9 @@ CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.policy REFERENCING OL
         FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
 CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.policy_version REFERENCING OLD TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.risk_setting REFERENCING OLD TABLE AS
         changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
 CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.user_alias REFERENCING OLD TABLE AS
@@ -1189,6 +1286,9 @@ CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.app_user REFERENCING 
 CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.delegation REFERENCING NEW TABLE AS
         changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.feature_flag REFERENCING NEW TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
 CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public."freeze" REFERENCING NEW TABLE AS changed
         FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
@@ -1196,6 +1296,9 @@ CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.policy REFERENCING NE
         FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
 CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.policy_version REFERENCING NEW TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.risk_setting REFERENCING NEW TABLE AS
         changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
 CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.user_alias REFERENCING NEW TABLE AS
@@ -1213,6 +1316,9 @@ CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.app_user REFERENCING 
 CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.delegation REFERENCING OLD TABLE AS
         former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.feature_flag REFERENCING OLD TABLE AS
+        former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
 CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public."freeze" REFERENCING OLD TABLE AS former
         NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
@@ -1220,6 +1326,9 @@ CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.policy REFERENCING OL
         NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
 CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.policy_version REFERENCING OLD TABLE AS
+        former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.risk_setting REFERENCING OLD TABLE AS
         former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
 CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.user_alias REFERENCING OLD TABLE AS
@@ -1266,6 +1375,10 @@ ALTER TABLE ONLY public.comment
     ADD CONSTRAINT comment_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
         public.task(tenant_id, id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.daily_count
+    ADD CONSTRAINT daily_count_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
 ALTER TABLE ONLY public.delegation
     ADD CONSTRAINT delegation_delegate_exists FOREIGN KEY (tenant_id, delegate_to) REFERENCES
         public.app_user(tenant_id, id);
@@ -1280,6 +1393,14 @@ ALTER TABLE ONLY public.due
 ALTER TABLE ONLY public.execution
     ADD CONSTRAINT execution_revision_exists FOREIGN KEY (tenant_id, task_id, revision) REFERENCES
         public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.failure_history
+    ADD CONSTRAINT failure_history_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.feature_flag
+    ADD CONSTRAINT feature_flag_setter_exists FOREIGN KEY (tenant_id, set_by) REFERENCES
+        public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public."freeze"
     ADD CONSTRAINT freeze_lifter_exists FOREIGN KEY (tenant_id, lifted_by) REFERENCES
@@ -1361,8 +1482,16 @@ ALTER TABLE ONLY public.risk_assessment
     ADD CONSTRAINT risk_assessment_revision_exists FOREIGN KEY (tenant_id, task_id, revision)
         REFERENCES public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.risk_setting
+    ADD CONSTRAINT risk_setting_setter_exists FOREIGN KEY (tenant_id, set_by) REFERENCES
+        public.app_user(tenant_id, id);
+
 ALTER TABLE ONLY public.rulebook
     ADD CONSTRAINT rulebook_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.tally_cursor
+    ADD CONSTRAINT tally_cursor_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
 
 ALTER TABLE ONLY public.task
@@ -1447,11 +1576,17 @@ ALTER TABLE public.audit_leaf ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.comment ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.daily_count ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.delegation ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.due ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.execution ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.failure_history ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.feature_flag ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public."freeze" ENABLE ROW LEVEL SECURITY;
 
@@ -1481,6 +1616,9 @@ CREATE POLICY own_tenant ON public.audit_leaf USING ((tenant_id = public.current
 CREATE POLICY own_tenant ON public.comment USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
 
+CREATE POLICY own_tenant ON public.daily_count USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
 CREATE POLICY own_tenant ON public.delegation USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
@@ -1488,6 +1626,12 @@ CREATE POLICY own_tenant ON public.due USING ((tenant_id = public.current_tenant
         ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.execution USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.failure_history USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.feature_flag USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public."freeze" USING ((tenant_id = public.current_tenant())) WITH CHECK
@@ -1523,8 +1667,14 @@ CREATE POLICY own_tenant ON public.resource_dependency USING ((tenant_id = publi
 CREATE POLICY own_tenant ON public.risk_assessment USING ((tenant_id = public.current_tenant()))
         WITH CHECK ((tenant_id = public.current_tenant()));
 
+CREATE POLICY own_tenant ON public.risk_setting USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
 CREATE POLICY own_tenant ON public.rulebook USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.tally_cursor USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.task USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
@@ -1568,6 +1718,10 @@ CREATE POLICY owner_lists ON public.tenant FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_looks_for_expired ON public.idempotency FOR SELECT TO ade USING (true);
 
+CREATE POLICY owner_looks_for_news ON public.audit_leaf FOR SELECT TO ade USING (true);
+
+CREATE POLICY owner_looks_for_news ON public.tally_cursor FOR SELECT TO ade USING (true);
+
 CREATE POLICY owner_resolves ON public.token FOR SELECT TO ade USING (true);
 
 ALTER TABLE public.policy ENABLE ROW LEVEL SECURITY;
@@ -1582,7 +1736,11 @@ ALTER TABLE public.resource_dependency ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.risk_assessment ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.risk_setting ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.rulebook ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.tally_cursor ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.task ENABLE ROW LEVEL SECURITY;
 
@@ -1647,6 +1805,9 @@ REVOKE ALL ON FUNCTION public.tenants_with_expired_answers(until timestamp with 
 GRANT ALL ON FUNCTION public.tenants_with_expired_answers(until timestamp with time zone, after
         uuid, most integer) TO ade_worker;
 
+REVOKE ALL ON FUNCTION public.tenants_with_news(most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.tenants_with_news(most integer) TO ade_worker;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.token TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.after_review TO ade_app;
@@ -1661,12 +1822,18 @@ GRANT SELECT,INSERT ON TABLE public.audit_leaf TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.comment TO ade_app;
 
+GRANT SELECT,INSERT,UPDATE ON TABLE public.daily_count TO ade_app;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.delegation TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.due TO ade_app;
 GRANT SELECT ON TABLE public.due TO ade_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.execution TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.failure_history TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.feature_flag TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public."freeze" TO ade_app;
 
@@ -1691,7 +1858,11 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.resource_dependency TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.risk_assessment TO ade_app;
 
+GRANT SELECT,INSERT ON TABLE public.risk_setting TO ade_app;
+
 GRANT SELECT ON TABLE public.rulebook TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.tally_cursor TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.task TO ade_app;
 

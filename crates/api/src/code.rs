@@ -86,6 +86,9 @@ codes! {
     RateLimited = "rate_limited", 429, "Too many calls", again,
         "Wait as long as `Retry-After` says.";
 
+    FeatureOff = "feature_off", 409, "This is switched off here", never,
+        "Ask an admin to switch on the flag that `flag` names: `PUT /v1/flags/{name}`.";
+
     // Agreement about versions and repeats.
     VersionMismatch = "version_mismatch", 412, "It has changed since you read it", never,
         "Read it again, look at what changed, and send the new version in `If-Match`.";

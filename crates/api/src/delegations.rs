@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ade_core::approval::delegation::Kind;
-use ade_core::ids::{DelegationId, UserId};
+use ade_core::ids::{DelegationId, TaskId, UserId};
 use ade_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -94,4 +94,58 @@ pub struct HandOver {
     #[serde(default)]
     #[schema(max_length = 4096)]
     pub reason: Option<String>,
+}
+
+/// Who may act for somebody now, and why others may not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Resolved {
+    #[schema(value_type = schema::UserId)]
+    pub user: UserId,
+    /// The task it was asked about. Without one conditions are told and not asked.
+    #[schema(value_type = Option<schema::TaskId>)]
+    pub task: Option<TaskId>,
+    #[schema(value_type = schema::Timestamp)]
+    pub at: Timestamp,
+    pub acting: Vec<Acting>,
+    /// Every way that starts from them, whether it leads to somebody or not.
+    pub ways: Vec<DelegationWay>,
+    /// Circles and chains that are too long; nobody is asked over them.
+    pub faults: Vec<DelegationFault>,
+    /// There are more ways than one answer tells.
+    pub is_cut: bool,
+    pub next_action: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Acting {
+    #[schema(value_type = schema::UserId)]
+    pub user: UserId,
+    /// `own`, `transfer`, `follow`, `handed_over` or `reassigned`.
+    pub route: String,
+    /// From the owner to the one who acts.
+    #[schema(value_type = Vec<schema::UserId>)]
+    pub chain: Vec<UserId>,
+    pub says: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DelegationWay {
+    #[schema(value_type = schema::DelegationKind)]
+    pub kind: Kind,
+    #[schema(value_type = Vec<schema::UserId>)]
+    pub path: Vec<UserId>,
+    /// One after the other, with their conditions and dates.
+    pub steps: Vec<Delegation>,
+    pub acts: bool,
+    /// Why its end may not act.
+    pub because: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DelegationFault {
+    /// `cycle`, `too_long` or `not_allowed`.
+    pub fault: String,
+    #[schema(value_type = Vec<schema::UserId>)]
+    pub path: Vec<UserId>,
+    pub says: String,
 }

@@ -17,6 +17,8 @@ pub mod policies;
 pub mod problem;
 pub mod resources;
 pub mod schema;
+pub mod settings;
+pub mod stats;
 pub mod status;
 pub mod tasks;
 pub mod tokens;

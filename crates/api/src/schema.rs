@@ -4,6 +4,7 @@
 use ade_core::access::Class;
 use ade_core::approval::{Answer, Status, delegation};
 use ade_core::change;
+use ade_core::flag;
 use ade_core::policy::{self, AuthorKind};
 use ade_core::risk;
 use ade_core::task;
@@ -76,6 +77,7 @@ schemas! {
         text.pattern(Some("^[a-z0-9_-]{1,64}:[!-~]{1,256}$")).examples(["database:orders"])
     });
     State = one_of(task::State::ALL);
+    Flag = one_of(flag::Flag::ALL);
     Level = one_of([
         risk::Level::Low,
         risk::Level::Medium,

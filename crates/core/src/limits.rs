@@ -70,6 +70,8 @@ pub const APPLY_BACKOFF_BASE: Duration = Duration::from_secs(5);
 pub const APPLY_BACKOFF_MAX: Duration = Duration::from_mins(5);
 
 // Risk.
+/// Entries of the registry that come in with one call.
+pub const REGISTRY_IMPORT_MAX: usize = 1_000;
 /// The weights of the factors make one whole, in basis points.
 pub const RISK_WEIGHTS_SUM_BP: u32 = 10_000;
 /// Points of a resource that neither the registry nor a pattern rates.
@@ -177,6 +179,11 @@ pub const WORKER_BACKOFF: Duration = Duration::from_secs(2);
 /// Of a failure that the board shows; up to four bytes each.
 pub const WORKER_FAILURE_MAX_CHARS: usize = 256;
 pub const PRUNE_PERIOD: Duration = Duration::from_mins(1);
+/// What one round of the tally folds; more than one transaction can write.
+pub const TALLY_LEAVES: i64 = 10_000;
+pub const TALLY_PERIOD: Duration = Duration::from_secs(5);
+/// Above the longest transaction and the worst clock: no leaf comes in that much late.
+pub const TALLY_CLOCK_SLACK: Duration = Duration::from_hours(1);
 pub const PARTITION_PERIOD: Duration = Duration::from_hours(1);
 /// A probe that waits longer has its answer.
 pub const HEALTH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -212,7 +219,24 @@ pub const REHEARSAL_OBJECTS_MAX: usize = 100_000;
 /// As much of a definition as an effect shows of it.
 pub const REHEARSAL_TEXT_MAX_BYTES: usize = 2 * 1024;
 
+// Figures about work.
+pub const STATS_DAYS_DEFAULT: u32 = 7;
+pub const STATS_DAYS_MAX: u32 = 90;
+/// Over which the time to answer is averaged.
+pub const STATS_RESPONSE_WINDOW: Duration = Duration::from_hours(30 * 24);
+/// The newest of them, if somebody answered more.
+pub const STATS_RESPONSES_MAX: i64 = 1_000;
+/// Open tasks of one state, and requests, are counted so far; then the answer says that there
+/// are more.
+pub const STATS_COUNT_MAX: i64 = 10_000;
+
 // Trying rules out.
+/// Cases of one file; more are two files.
+pub const CASES_MAX: usize = 2_000;
+pub const CASES_PEOPLE_MAX: usize = 1_000;
+/// Room for that many cases of some ten lines.
+pub const CASES_MAX_BYTES: usize = 1024 * 1024;
+pub const CASES_VALUES_MAX: usize = 128 * 1024;
 /// Versions of one policy that a list shows; older ones are found by their number.
 pub const POLICY_VERSIONS_SHOWN: i64 = 200;
 pub const REPLAY_DAYS_DEFAULT: u32 = 30;

@@ -44,6 +44,13 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(micros).unwrap_or_default())
     }
 
+    /// The first moment of its day, UTC.
+    #[must_use]
+    pub fn day(self) -> Self {
+        const DAY_MICROS: i64 = 86_400_000_000;
+        Self(self.0.div_euclid(DAY_MICROS).saturating_mul(DAY_MICROS))
+    }
+
     /// For calendar questions (hours windows); `None` outside the years a calendar covers.
     pub fn calendar(self) -> Option<jiff::Timestamp> {
         jiff::Timestamp::from_microsecond(self.0).ok()
@@ -78,6 +85,15 @@ written_as_text!(Timestamp);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_begins_at_midnight_of_utc() {
+        let day = |text: &str| text.parse::<Timestamp>().unwrap().day().to_string();
+        assert_eq!(day("2026-03-18T00:00:00Z"), "2026-03-18T00:00:00.000000Z");
+        assert_eq!(day("2026-03-18T23:59:59.999999Z"), "2026-03-18T00:00:00.000000Z");
+        assert_eq!(day("2026-03-18T00:30:00+01:00"), "2026-03-17T00:00:00.000000Z");
+        assert_eq!(day("1969-12-31T23:00:00Z"), "1969-12-31T00:00:00.000000Z");
+    }
     use proptest::prelude::*;
 
     #[test]

@@ -70,7 +70,7 @@ impl Books {
             match in_force {
                 Some(policy) => found.push(policy.clone()),
                 None => match self.pinned.get(&(tx.tenant(), *pin)) {
-                    Some(policy) => found.push(Policy::clone(&policy)),
+                    Some(policy) => found.push(book.effective(Policy::clone(&policy))),
                     None => missing.push(*pin),
                 },
             }
@@ -79,7 +79,7 @@ impl Books {
             for policy in policies::versions(tx, &missing).await? {
                 let key = (tx.tenant(), policy.reference());
                 self.pinned.insert(key, Arc::new(policy.clone()));
-                found.push(policy);
+                found.push(book.effective(policy));
             }
         }
         Ok(found)

@@ -9,11 +9,11 @@ use ade_core::ids::{TaskId, UserId};
 use ade_core::limits::{CHANGE_SPLITTING_WINDOW, NAME_MAX_BYTES, TASK_TAGS_MAX};
 use ade_core::policy::{AuthorKind, Subject};
 use ade_core::resource::ResourceRef;
-use ade_core::risk::{self, Assessment, History, ResourceFacts, assess};
+use ade_core::risk::{self, Assessment, ResourceFacts, assess};
 use ade_core::task::Content;
 use ade_store::rulebook::Rulebook;
 use ade_store::tasks::{self, Body};
-use ade_store::{Tx, resources};
+use ade_store::{Tx, resources, tallies};
 
 use crate::app::App;
 use crate::error::Error;
@@ -155,7 +155,7 @@ async fn assessment(
         ResourceFacts {
             resource: resource.clone(),
             criticality: entry.and_then(|entry| entry.criticality),
-            pattern_default: None,
+            pattern_default: book.risk.as_ref().and_then(|rules| rules.pattern_default(resource)),
             dependents: entry.map(|entry| entry.dependents.clone()),
         }
     };
@@ -169,16 +169,17 @@ async fn assessment(
             counts: other.effect.measured(),
         })
         .collect();
-    let named: Vec<ResourceFacts> = proposal.resources.keys().map(facts_of).collect();
+    let touched: Vec<ResourceRef> = proposal.resources.keys().cloned().collect();
+    let history = tallies::history(tx, &proposal.task_type, &touched).await?;
+    let named: Vec<ResourceFacts> = touched.iter().map(facts_of).collect();
     let facts = risk::Facts {
         task,
         author: human,
         resources: &named,
         effect: Some(effect),
-        // Nothing has been applied through this server yet, so nothing has failed: the rating
-        // falls back to what it assumes of a tenant without a past.
-        history: Some(History::default()),
+        history: Some(history),
         recent: &recent,
     };
-    Ok(assess(&facts, &app.risk, tx.now()))
+    let settings = book.risk.as_ref().map_or(&app.risk, risk::Rules::settings);
+    Ok(assess(&facts, settings, tx.now()))
 }

@@ -3,6 +3,7 @@
 
 use ade_api::batches::BatchVerdict;
 use ade_core::access::Denied;
+use ade_core::flag::Flag;
 use ade_core::policy::DocumentError;
 use ade_core::task::Refusal;
 use thiserror::Error;
@@ -24,6 +25,8 @@ pub enum Error {
     Document { errors: Vec<DocumentError> },
     #[error("{} of {} items are refused, so nothing was written", refused(.items), .items.len())]
     BatchRefused { items: Vec<BatchVerdict> },
+    #[error("the flag `{flag}` is off, so nothing was written")]
+    FeatureOff { flag: Flag },
     #[error("it is at version {found}, not {expected}: load it again and decide anew")]
     VersionMoved { expected: u64, found: u64 },
     #[error("this idempotency key was used for another request: use a fresh one")]

@@ -6,6 +6,7 @@
 pub mod assemble;
 pub mod config;
 pub mod http;
+pub mod policy_test;
 pub mod run;
 pub mod serve;
 pub mod telemetry;

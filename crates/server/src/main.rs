@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ade_server::config::Config;
-use ade_server::run;
+use ade_server::{policy_test, run};
 use clap::{Parser, Subcommand};
 
 #[derive(Debug, Parser)]
@@ -35,19 +35,40 @@ enum Command {
     Doctor,
     /// Print the OpenAPI document; needs no database
     Openapi,
+    /// Try policies out where they are written; needs no settings and no database
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Ask policies about cases; ends with 0 if all is as expected, 1 if not, 2 if a file is wrong
+    Test {
+        /// A policy, or a directory of them (.yaml, .yml, .json)
+        #[arg(long, value_name = "PATH")]
+        policies: PathBuf,
+        /// The tasks to ask about, and what must come of each
+        #[arg(long, value_name = "FILE")]
+        cases: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
     let Cli { config, command } = Cli::parse();
-    let done =
-        Config::load(config.as_deref()).map_err(Into::into).and_then(|config| match command {
-            Command::Migrate { bootstrap } => run::migrate(&config, bootstrap.as_deref()),
-            Command::Api => run::api(&config),
-            Command::Worker => run::worker(&config),
-            Command::All => run::all(&config),
-            Command::Doctor => run::doctor(&config),
-            Command::Openapi => run::openapi(&config),
-        });
+    let load = || Config::load(config.as_deref()).map_err(Into::into);
+    let done = match command {
+        Command::Policy(PolicyCommand::Test { policies, cases }) => {
+            return policy_test::run(&policies, &cases);
+        }
+        Command::Migrate { bootstrap } => {
+            load().and_then(|config| run::migrate(&config, bootstrap.as_deref()))
+        }
+        Command::Api => load().and_then(|config| run::api(&config)),
+        Command::Worker => load().and_then(|config| run::worker(&config)),
+        Command::All => load().and_then(|config| run::all(&config)),
+        Command::Doctor => load().and_then(|config| run::doctor(&config)),
+        Command::Openapi => load().and_then(|config| run::openapi(&config)),
+    };
     match done {
         Ok(code) => code,
         Err(error) => {

@@ -8,6 +8,7 @@ use ade_core::limits::REGISTRY_DEPENDENTS_MAX;
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Score;
 use ade_core::time::Timestamp;
+use serde_json::{Value, json};
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
@@ -128,6 +129,83 @@ pub async fn put(tx: &mut Tx, name: &ResourceRef, about: &About) -> Result<(), E
     );
     tx.write(query).await?;
     Ok(())
+}
+
+/// Enters all of these, or replaces what their entries say. What hangs on each must have an entry
+/// or be among them.
+pub async fn put_all(tx: &mut Tx, entries: &[(ResourceRef, About)]) -> Result<(), Error> {
+    let given: Vec<Value> = entries.iter().map(|(name, about)| row_of(name, about)).collect();
+    let given = Value::Array(given);
+    let query = query!(
+        "INSERT INTO resource (tenant_id, name, criticality, environment, tags, owner_id,
+             block_on_unknown, updated_at)
+         SELECT $1, given.name, given.criticality, given.environment, given.tags, given.owner_id,
+                given.block_on_unknown, $3
+           FROM jsonb_to_recordset($2) AS given (name text, criticality int2, environment text,
+                tags text[], owner_id uuid, block_on_unknown boolean)
+         ON CONFLICT ON CONSTRAINT resource_pkey DO UPDATE
+            SET criticality = excluded.criticality, environment = excluded.environment,
+                tags = excluded.tags, owner_id = excluded.owner_id,
+                block_on_unknown = excluded.block_on_unknown,
+                updated_at = excluded.updated_at",
+        tx.tenant().uuid(),
+        given,
+        Moment(tx.now()) as _,
+    );
+    tx.write(query).await?;
+    // A second statement: a dependent may have come with the first.
+    let query = query!(
+        "WITH given AS (
+             SELECT * FROM jsonb_to_recordset($2) AS given (name text, dependents text[])),
+         gone AS (
+             DELETE FROM resource_dependency d USING given
+              WHERE d.tenant_id = $1 AND d.resource = given.name
+                AND d.dependent <> ALL (given.dependents))
+         INSERT INTO resource_dependency (tenant_id, resource, dependent)
+         SELECT $1, given.name, wanted.dependent
+           FROM given CROSS JOIN LATERAL unnest(given.dependents) AS wanted (dependent)
+         ON CONFLICT ON CONSTRAINT resource_dependency_pkey DO NOTHING",
+        tx.tenant().uuid(),
+        given,
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
+fn row_of(name: &ResourceRef, about: &About) -> Value {
+    json!({
+        "name": name.to_string(),
+        "criticality": about.criticality.map(Score::points),
+        "environment": about.environment,
+        "tags": about.tags,
+        "owner_id": about.owner.map(UserId::uuid),
+        "block_on_unknown": about.blocks_on_unknown,
+        "dependents": texts(&about.dependents),
+    })
+}
+
+/// Those of these that have an entry.
+pub async fn get_all(
+    tx: &mut Tx,
+    names: &[ResourceRef],
+) -> Result<BTreeMap<ResourceRef, About>, Error> {
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let query = query_as!(
+        ResourceRow,
+        r#"SELECT r.name, r.criticality, r.environment, r.tags, r.owner_id, r.block_on_unknown,
+                  r.updated_at AS "updated_at: Moment",
+                  array(SELECT d.dependent FROM resource_dependency d
+                         WHERE (d.tenant_id, d.resource) = (r.tenant_id, r.name))
+                      AS "dependents!"
+             FROM resource r WHERE r.tenant_id = $1 AND r.name = ANY ($2)"#,
+        tx.tenant().uuid(),
+        &names,
+    );
+    let rows = tx.fetch(query).await?.into_iter().map(|row| {
+        let entry = Resource::try_from(row)?;
+        Ok((entry.name, entry.about))
+    });
+    Ok(rows.collect::<Result<_, RowError>>()?)
 }
 
 pub async fn get(tx: &mut Tx, name: &ResourceRef) -> Result<Option<Resource>, Error> {

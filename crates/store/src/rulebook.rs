@@ -2,14 +2,16 @@
 //! tables raise the number with every change, so a rulebook that was read stays true for as long
 //! as its number is the tenant's. Keeping some in memory is not done here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ade_core::actor::{Directory, Person, Role};
 use ade_core::approval::delegation::{Conditions, Delegation, Kind};
+use ade_core::flag::Flag;
 use ade_core::freeze::{Freeze, Scope};
 use ade_core::ids::{AgentId, DelegationId, FreezeId, UserId};
 use ade_core::limits::RULEBOOK_CLOCK_SLACK;
 use ade_core::policy::{Pattern, Policy};
+use ade_core::risk;
 use ade_core::time::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,8 +20,8 @@ use sqlx::{query_as, query_scalar};
 use uuid::Uuid;
 
 use crate::error::{Error, RowError};
-use crate::policies;
 use crate::tx::Tx;
+use crate::{policies, settings};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rulebook {
@@ -34,6 +36,22 @@ pub struct Rulebook {
     pub delegations: Vec<Delegation>,
     /// Those that nobody has lifted; some may be just over.
     pub freezes: Vec<Freeze>,
+    /// Absent until the tenant sets something itself.
+    pub risk: Option<risk::Rules>,
+    /// Those that are on.
+    pub flags: BTreeSet<Flag>,
+}
+
+impl Rulebook {
+    /// A policy as it counts here: a flag may widen its clause.
+    pub fn effective(&self, policy: Policy) -> Policy {
+        if !self.flags.contains(&Flag::AutoApproveLowRisk) {
+            return policy;
+        }
+        let thresholds = self.risk.as_ref().map(|rules| rules.settings().thresholds);
+        let floor = thresholds.unwrap_or_default().low_below();
+        Policy { document: policy.document.widened_to(floor), ..policy }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +114,11 @@ pub async fn load(tx: &mut Tx) -> Result<Rulebook, Error> {
                FROM "freeze" f
               WHERE f.tenant_id = $1 AND f.lifted_at IS NULL
                 AND coalesce(f.ends_at > moment() - make_interval(secs => $2), true))
-                AS "freezes!: Json<Vec<FreezeRow>>""#,
+                AS "freezes!: Json<Vec<FreezeRow>>",
+            (SELECT s.document FROM risk_setting s WHERE s.tenant_id = $1
+              ORDER BY s.version DESC LIMIT 1) AS "risk: Json<Value>",
+            (SELECT coalesce(array_agg(g.name ORDER BY g.name), '{}') FROM feature_flag g
+              WHERE g.tenant_id = $1 AND g.enabled) AS "flags!: Vec<String>""#,
         tx.tenant().uuid(),
         RULEBOOK_CLOCK_SLACK.as_secs_f64(),
     );
@@ -110,6 +132,8 @@ struct Pages {
     policies: Json<Vec<PolicyRow>>,
     delegations: Json<Vec<DelegationRow>>,
     freezes: Json<Vec<FreezeRow>>,
+    risk: Option<Json<Value>>,
+    flags: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -170,12 +194,12 @@ impl TryFrom<Pages> for Rulebook {
         let agents = pages.agents.0.into_iter().map(agent);
         let policies = pages.policies.0.into_iter();
         let policies = policies.map(|row| policies::read(row.id, row.version, row.document));
-        Ok(Self {
+        let mut book = Self {
             version: pages.version,
             directory: Directory::new(people.into_iter().map(Person::from)),
             names,
             agents: agents.collect::<Result<_, _>>()?,
-            policies: policies.collect::<Result<_, _>>()?,
+            policies: Vec::new(),
             delegations: pages
                 .delegations
                 .0
@@ -183,7 +207,13 @@ impl TryFrom<Pages> for Rulebook {
                 .map(delegation)
                 .collect::<Result<_, _>>()?,
             freezes: pages.freezes.0.into_iter().map(freeze).collect::<Result<_, _>>()?,
-        })
+            risk: pages.risk.map(|document| settings::read(document.0)).transpose()?,
+            flags: pages.flags.iter().map(|name| settings::flag(name)).collect::<Result<_, _>>()?,
+        };
+        for policy in policies {
+            book.policies.push(book.effective(policy?));
+        }
+        Ok(book)
     }
 }
 

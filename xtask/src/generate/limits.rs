@@ -1,6 +1,7 @@
 //! `docs/reference/limits.md` from the text of the core's `limits.rs`: sections are its plain
 //! comments, rows its constants, reasons its doc comments.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, bail};
@@ -14,6 +15,21 @@ const DOCUMENT: &str = "docs/reference/limits.md";
 pub fn generate(tree: &Tree) -> Result<Vec<Generated>> {
     let source = tree.text(SOURCE).with_context(|| format!("{SOURCE} is missing"))?;
     Ok(vec![Generated { path: DOCUMENT.to_owned(), text: document(source)? }])
+}
+
+/// Every limit by its name, as the reference tells it.
+pub fn values(tree: &Tree) -> Result<BTreeMap<String, String>> {
+    let source = tree.text(SOURCE).with_context(|| format!("{SOURCE} is missing"))?;
+    let mut values = BTreeMap::new();
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
+        if line.starts_with("pub const ") {
+            let declared = whole(line, &mut lines)?;
+            let (name, value) = parts(&declared)?;
+            values.insert(name.to_owned(), value);
+        }
+    }
+    Ok(values)
 }
 
 fn document(source: &str) -> Result<String> {

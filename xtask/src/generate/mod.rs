@@ -4,6 +4,7 @@
 mod config;
 mod errors;
 mod limits;
+mod policy;
 mod queries;
 mod reports;
 mod state_machine;
@@ -38,6 +39,7 @@ const GENERATORS: &[Generator] = &[
     config::generate,
     errors::generate,
     limits::generate,
+    policy::generate,
     reports::generate,
     state_machine::generate,
 ];

@@ -118,6 +118,7 @@ actions! {
     AdministerUser = "user.administer", Administer;
     AdministerAgent = "agent.administer", Administer;
     EditResource = "resource.edit", Administer;
+    EditSettings = "settings.edit", Administer;
     ReadAudit = "audit.read", Read;
 }
 

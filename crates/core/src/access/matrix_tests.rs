@@ -77,6 +77,7 @@ policy.publish         other           -   -   -   Y   Y   Y   -   -   -   -   -
 user.administer        tenant          -   -   -   Y   Y   Y   -   -   -   -   -   -
 agent.administer       tenant          -   -   -   Y   Y   Y   -   -   -   -   -   -
 resource.edit          tenant          -   -   -   Y   Y   Y   -   -   -   -   -   -
+settings.edit          tenant          -   -   -   Y   Y   Y   -   -   -   -   -   -
 audit.read             tenant          -   -   -   Y   Y   Y   -   -   Y   Y   -   -
 audit.read             task            Y   Y   -   Y   Y   Y   Y   -   Y   Y   Y   -
 audit.read             task+voter      Y   Y   Y   Y   Y   Y   Y   Y   Y   Y   Y   -

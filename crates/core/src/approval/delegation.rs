@@ -77,14 +77,20 @@ impl Delegation {
 
 impl Conditions {
     fn hold(&self, subject: &Subject) -> bool {
-        let type_holds = self.task_types.is_empty()
-            || self.task_types.iter().any(|pattern| pattern.matches_text(&subject.task_type));
-        let resource_holds = self.resource_patterns.is_empty()
+        let risk_holds = self.risk_above.is_none_or(|floor| subject.risk > floor);
+        self.type_holds(subject) && self.resource_holds(subject) && risk_holds
+    }
+
+    pub(super) fn type_holds(&self, subject: &Subject) -> bool {
+        self.task_types.is_empty()
+            || self.task_types.iter().any(|pattern| pattern.matches_text(&subject.task_type))
+    }
+
+    pub(super) fn resource_holds(&self, subject: &Subject) -> bool {
+        self.resource_patterns.is_empty()
             || self.resource_patterns.iter().any(|pattern| {
                 subject.resources.iter().any(|resource| pattern.matches_resource(resource))
-            });
-        let risk_holds = self.risk_above.is_none_or(|floor| subject.risk > floor);
-        type_holds && resource_holds && risk_holds
+            })
     }
 }
 

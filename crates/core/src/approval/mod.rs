@@ -1,6 +1,7 @@
 //! Who is asked, who may answer, and when enough humans have agreed. Requests and votes are
 //! data here; `task::decide` is the only place that changes them.
 
+pub mod acting;
 pub mod assignment;
 pub mod batch;
 pub mod delegation;

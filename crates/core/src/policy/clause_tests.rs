@@ -128,3 +128,20 @@ fn a_refusal_is_data_for_a_screen() {
     );
     assert_eq!(serde_json::to_string(&refused).unwrap(), expected);
 }
+
+#[test]
+fn widening_raises_a_bound_on_risk_and_adds_none() {
+    let floor = Score::new(30);
+    let document = |clause: &str| {
+        let text = format!("name: x\nrequire: [{{roles: [a]}}]\n{clause}");
+        Document::parse_yaml(&text).unwrap()
+    };
+    let below = |clause: &str| {
+        let clause = document(clause).widened_to(floor).auto_approve_if;
+        clause.map(|clause| clause.risk_below.map(Score::points))
+    };
+    assert_eq!(below("auto_approve_if: {risk_below: 20}\n"), Some(Some(30)));
+    assert_eq!(below("auto_approve_if: {risk_below: 40}\n"), Some(Some(40)));
+    assert_eq!(below("auto_approve_if: {author_has_role: [b]}\n"), Some(None));
+    assert_eq!(below(""), None, "a policy that asks people goes on asking them");
+}

@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::hours::Hours;
 use super::node::Node;
 use super::reader::DocumentErrors;
+use super::requirement::in_words;
 use super::{AuthorKind, Pattern, node, period, read};
 use crate::actor::Role;
 use crate::ids::UserId;
@@ -133,6 +134,13 @@ pub struct Exempt {
     pub people: BTreeSet<UserId>,
 }
 
+impl Group {
+    /// As a requirement tells its own groups.
+    pub fn in_words(&self) -> String {
+        in_words(self.min, &self.roles, &self.people)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("policy `{name}` has no text form: {why}")]
 pub struct WriteError {
@@ -159,11 +167,21 @@ impl Document {
     }
 
     pub fn parse_yaml(text: &str) -> Result<Self, DocumentErrors> {
-        read::document(node::from_yaml(text)?)
+        read::document(node::from_yaml(text, node::POLICY_ROOM)?)
     }
 
     pub fn parse_json(text: &str) -> Result<Self, DocumentErrors> {
         read::document(node::from_json(text)?)
+    }
+
+    /// With the clause that lets tasks pass covering everything below `floor`. One that does not
+    /// speak of risk, and a policy without a clause, stay as they are.
+    #[must_use]
+    pub fn widened_to(mut self, floor: Score) -> Self {
+        if let Some(clause) = &mut self.auto_approve_if {
+            clause.risk_below = clause.risk_below.map(|below| below.max(floor));
+        }
+        self
     }
 
     /// For people: block style, fields in the order of the documentation.

@@ -3,6 +3,7 @@
 //! which the strictest word of each wins. Who fills a requirement, and whether it is met, is
 //! not decided here.
 
+mod cases;
 mod clause;
 mod difference;
 mod document;
@@ -16,8 +17,10 @@ mod reader;
 mod requirement;
 #[cfg(test)]
 mod samples;
+pub mod schema;
 mod strictness;
 
+pub use cases::{Case, Cases, Expected, Outcome};
 pub use clause::{AutoApproval, AutoRefusal, FailedCondition};
 pub use difference::{FieldChange, difference};
 pub use document::{
@@ -27,7 +30,7 @@ pub use document::{
 pub use hours::{Hours, HoursError, Weekday};
 pub use matching::matching;
 pub use pattern::{Pattern, PatternError};
-pub use period::PeriodError;
+pub use period::{PeriodError, text as period_text};
 pub use reader::{DocumentError, DocumentErrors};
 pub use requirement::{Audience, GroupNeed, Requirement, merge, requirement};
 pub use strictness::{Strictness, compare};

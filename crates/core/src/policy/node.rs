@@ -64,16 +64,26 @@ impl Value {
     }
 }
 
-pub(super) fn from_yaml(text: &str) -> Result<Node, DocumentErrors> {
-    refuse_size(text)?;
-    serde_saphyr::from_str_with_options::<Marked>(text, yaml_options())
+/// How much is read of one kind of document.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub bytes: usize,
+    pub values: usize,
+}
+
+pub(super) const POLICY_ROOM: Room =
+    Room { bytes: POLICY_DOCUMENT_MAX_BYTES, values: POLICY_DOCUMENT_VALUES_MAX };
+
+pub(super) fn from_yaml(text: &str, room: Room) -> Result<Node, DocumentErrors> {
+    refuse_size(text, room)?;
+    serde_saphyr::from_str_with_options::<Marked>(text, yaml_options(room))
         .map(Marked::node)
-        .map_err(|error| refused_yaml(&error))
+        .map_err(|error| refused_yaml(&error, room))
 }
 
 /// Depth is bounded by the JSON parser itself, and the number of values by the size.
 pub(super) fn from_json(text: &str) -> Result<Node, DocumentErrors> {
-    refuse_size(text)?;
+    refuse_size(text, POLICY_ROOM)?;
     let refused = |error: serde_json::Error| {
         let at = Position { line: error.line() as u64, column: error.column().max(1) as u64 };
         let full = error.to_string();
@@ -85,18 +95,16 @@ pub(super) fn from_json(text: &str) -> Result<Node, DocumentErrors> {
     Ok(root)
 }
 
-fn refuse_size(text: &str) -> Result<(), DocumentErrors> {
-    if text.len() <= POLICY_DOCUMENT_MAX_BYTES {
+fn refuse_size(text: &str, room: Room) -> Result<(), DocumentErrors> {
+    if text.len() <= room.bytes {
         return Ok(());
     }
-    let message = format!(
-        "the document has {} bytes; at most {POLICY_DOCUMENT_MAX_BYTES} are read",
-        text.len()
-    );
+    let (bytes, most) = (text.len(), room.bytes);
+    let message = format!("the document has {bytes} bytes; at most {most} are read");
     Err(DocumentErrors::one(DocumentError::at(Position::default(), "", &message)))
 }
 
-fn yaml_options() -> Options {
+fn yaml_options(room: Room) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_aliases: 0,
@@ -105,7 +113,7 @@ fn yaml_options() -> Options {
             max_depth: POLICY_DOCUMENT_DEPTH_MAX,
             // One more, so that the depth is what the answer speaks of.
             flow_nesting_limit: POLICY_DOCUMENT_DEPTH_MAX + 1,
-            max_nodes: POLICY_DOCUMENT_VALUES_MAX,
+            max_nodes: room.values,
         },
         emit_comments: false,
         duplicate_keys: DuplicateKeyPolicy::Error,
@@ -117,7 +125,7 @@ fn yaml_options() -> Options {
     }
 }
 
-fn refused_yaml(error: &serde_saphyr::Error) -> DocumentErrors {
+fn refused_yaml(error: &serde_saphyr::Error, room: Room) -> DocumentErrors {
     use serde_saphyr::Error;
     let message = match error {
         Error::Budget { breach, .. } => match breach {
@@ -125,11 +133,9 @@ fn refused_yaml(error: &serde_saphyr::Error) -> DocumentErrors {
             BudgetBreach::Depth { .. } => {
                 format!("nested deeper than {POLICY_DOCUMENT_DEPTH_MAX} levels")
             }
-            BudgetBreach::Nodes { .. } => {
-                format!("more than {POLICY_DOCUMENT_VALUES_MAX} values")
-            }
+            BudgetBreach::Nodes { .. } => format!("more than {} values", room.values),
             BudgetBreach::Documents { .. } => "a second document begins here: send one".to_owned(),
-            other => format!("too much for one policy: {other:?}"),
+            other => format!("too much for one document: {other:?}"),
         },
         Error::UnknownAnchor { .. } => NO_ALIASES.to_owned(),
         Error::MergeKeyNotAllowed { .. } => {

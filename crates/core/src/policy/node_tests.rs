@@ -25,6 +25,10 @@ fn outline(node: &Node) -> Vec<String> {
     out
 }
 
+fn yaml(text: &str) -> Result<Node, DocumentErrors> {
+    from_yaml(text, POLICY_ROOM)
+}
+
 fn refusal(answer: Result<Node, DocumentErrors>) -> String {
     answer.unwrap_err().to_string()
 }
@@ -33,7 +37,7 @@ fn refusal(answer: Result<Node, DocumentErrors>) -> String {
 fn yaml_values_know_their_places() {
     let text = "a: 1\nb:\n  - x\n  - {c: 09:00, d: 1e3, e: on, f: ~}\n  - true\n  - -2\ng: \"1\"\n";
     assert_eq!(
-        outline(&from_yaml(text).unwrap()),
+        outline(&yaml(text).unwrap()),
         [
             "1:1 a group of fields",
             "1:4 a@1:1 the number 1",
@@ -88,7 +92,7 @@ fn broken_text_is_refused_at_its_place() {
         ),
         ("? [a]\n: b", "line 1, column 3: expected string scalar"),
     ] {
-        assert_eq!(refusal(from_yaml(text)), expected, "{text:?}");
+        assert_eq!(refusal(yaml(text)), expected, "{text:?}");
     }
     for (text, expected) in [
         ("", "line 1, column 1: EOF while parsing a value"),
@@ -107,32 +111,32 @@ fn aliases_are_not_read_and_the_answer_says_what_to_write() {
         ("a: &x 1\nb: 2", "line 1, column 7"),
         ("a:\n  - *prod", "line 2, column 5"),
     ] {
-        assert_eq!(refusal(from_yaml(text)), format!("{place}: {NO_ALIASES}"));
+        assert_eq!(refusal(yaml(text)), format!("{place}: {NO_ALIASES}"));
     }
 }
 
 #[test]
 fn size_depth_and_number_are_bounded_exactly() {
     let padded = |bytes: usize| format!("a: 1{}", "\n".repeat(bytes - 4));
-    assert!(from_yaml(&padded(POLICY_DOCUMENT_MAX_BYTES)).is_ok());
+    assert!(yaml(&padded(POLICY_DOCUMENT_MAX_BYTES)).is_ok());
     assert_eq!(
-        refusal(from_yaml(&padded(POLICY_DOCUMENT_MAX_BYTES + 1))),
+        refusal(yaml(&padded(POLICY_DOCUMENT_MAX_BYTES + 1))),
         "the document has 65537 bytes; at most 65536 are read"
     );
     assert!(from_json(&format!("{{}}{}", " ".repeat(POLICY_DOCUMENT_MAX_BYTES - 1))).is_err());
 
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
-    assert!(from_yaml(&nested(POLICY_DOCUMENT_DEPTH_MAX)).is_ok());
+    assert!(yaml(&nested(POLICY_DOCUMENT_DEPTH_MAX)).is_ok());
     assert_eq!(
-        refusal(from_yaml(&nested(POLICY_DOCUMENT_DEPTH_MAX + 1))),
+        refusal(yaml(&nested(POLICY_DOCUMENT_DEPTH_MAX + 1))),
         "line 1, column 17: nested deeper than 16 levels"
     );
     let blocks: Vec<String> = (0..40).map(|level| format!("{}a:", " ".repeat(level))).collect();
-    assert!(refusal(from_yaml(&blocks.join("\n"))).ends_with("nested deeper than 16 levels"));
+    assert!(refusal(yaml(&blocks.join("\n"))).ends_with("nested deeper than 16 levels"));
 
     let values = |count: usize| "- 1\n".repeat(count - 1);
-    assert!(from_yaml(&values(POLICY_DOCUMENT_VALUES_MAX)).is_ok());
-    let refused = refusal(from_yaml(&values(POLICY_DOCUMENT_VALUES_MAX + 1)));
+    assert!(yaml(&values(POLICY_DOCUMENT_VALUES_MAX)).is_ok());
+    let refused = refusal(yaml(&values(POLICY_DOCUMENT_VALUES_MAX + 1)));
     assert!(refused.ends_with("more than 8192 values"), "{refused}");
 }
 

@@ -46,7 +46,7 @@ pub(super) fn parse(written: &str) -> Result<Duration, PeriodError> {
 }
 
 /// The one spelling: each unit once, largest first, none that is zero.
-pub(super) fn text(period: Duration) -> String {
+pub fn text(period: Duration) -> String {
     let mut rest = period.as_secs();
     let mut out = String::new();
     for (seconds, unit) in UNITS {

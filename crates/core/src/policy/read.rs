@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use super::AuthorKind;
 use super::document::{
     AutoApprove, DelegationRule, Document, EscalationAction, EscalationStep, Exempt, Group, Match,
     ReassignTo,
@@ -12,33 +11,16 @@ use super::hours::{Hours, HoursError, Weekday};
 use super::node::Node;
 use super::reader::{DocumentErrors, Fields, Mark, Reader, Spot, word};
 use super::requirement::Audience;
+use super::{AuthorKind, schema};
 use crate::limits::{
     NAME_MAX_BYTES, POLICY_ESCALATION_STEPS_MAX, POLICY_GROUP_MIN_MAX, POLICY_GROUPS_MAX,
     TASK_TAGS_MAX,
 };
 use crate::risk::Score;
 
-const DOCUMENT_FIELDS: [&str; 11] = [
-    "name",
-    "enabled",
-    "match",
-    "require",
-    "reject_threshold",
-    "auto_approve_if",
-    "respond_within",
-    "escalation",
-    "approval_valid_for",
-    "delegation",
-    "exempt",
-];
-const MATCH_FIELDS: [&str; 6] =
-    ["task_types", "resource_patterns", "tags", "risk_at_least", "author_kind", "hours"];
-const AUTO_FIELDS: [&str; 4] =
-    ["risk_below", "author_has_role", "resources_in_scope", "accept_declared_effect"];
-const AUDIENCE_FIELDS: [&str; 2] = ["roles", "people"];
-const DELEGATION_RULES: [(&str, DelegationRule); 2] =
+pub(super) const DELEGATION_RULES: [(&str, DelegationRule); 2] =
     [("allowed", DelegationRule::Allowed), ("forbidden", DelegationRule::Forbidden)];
-const AUTHOR_KINDS: [(&str, AuthorKind); 2] =
+pub(super) const AUTHOR_KINDS: [(&str, AuthorKind); 2] =
     [("user", AuthorKind::User), ("agent", AuthorKind::Agent)];
 const REASSIGN_TARGETS: [(&str, ReassignTo); 2] =
     [("delegate", ReassignTo::Delegate), ("manager", ReassignTo::Manager)];
@@ -46,7 +28,7 @@ const REASSIGN_TARGETS: [(&str, ReassignTo); 2] =
 pub(super) fn document(root: Node) -> Result<Document, DocumentErrors> {
     let mut reader = Reader::default();
     let mut read = Document::named("");
-    if let Some(mut fields) = reader.fields(Spot::root(root), &DOCUMENT_FIELDS) {
+    if let Some(mut fields) = reader.fields(Spot::root(root), &schema::DOCUMENT) {
         read.name = name(&mut reader, &mut fields);
         read_scope(&mut reader, &mut fields, &mut read);
         read_needs(&mut reader, &mut fields, &mut read);
@@ -66,7 +48,7 @@ fn read_scope(reader: &mut Reader, fields: &mut Fields, read: &mut Document) {
 
 fn read_needs(reader: &mut Reader, fields: &mut Fields, read: &mut Document) {
     if let Some(spot) = fields.take("exempt")
-        && let Some(mut fields) = reader.fields(spot, &AUDIENCE_FIELDS)
+        && let Some(mut fields) = reader.fields(spot, &schema::AUDIENCE)
     {
         let Audience { roles, people } = reader.audience(&mut fields);
         read.exempt = Exempt { roles, people };
@@ -127,7 +109,7 @@ fn name(reader: &mut Reader, fields: &mut Fields) -> String {
 }
 
 fn matching(reader: &mut Reader, spot: Spot) -> Option<Match> {
-    let mut fields = reader.fields(spot, &MATCH_FIELDS)?;
+    let mut fields = reader.fields(spot, &schema::MATCH)?;
     let mut read = Match::default();
     if let Some(spot) = fields.take("task_types") {
         read.task_types = reader.patterns(spot);
@@ -156,7 +138,7 @@ fn score(reader: &mut Reader, spot: &Spot, least: u32) -> Option<Score> {
 }
 
 fn hours(reader: &mut Reader, spot: Spot) -> Option<Hours> {
-    let mut fields = reader.fields(spot, &["zone", "days", "from", "to"])?;
+    let mut fields = reader.fields(spot, &schema::HOURS)?;
     let days = match fields.take("days") {
         Some(spot) => reader.set(spot, Weekday::ALL.len(), weekday),
         None => BTreeSet::new(),
@@ -218,7 +200,7 @@ fn groups(reader: &mut Reader, spot: Spot, exempt: &Exempt) -> Vec<Group> {
 
 fn group(reader: &mut Reader, spot: Spot, exempt: &Exempt) -> Option<Group> {
     let before = reader.count();
-    let mut fields = reader.fields(spot, &["roles", "people", "min"])?;
+    let mut fields = reader.fields(spot, &schema::GROUP)?;
     let Audience { roles, people } = reader.audience(&mut fields);
     let min = match fields.take("min") {
         Some(spot) => reader.number(&spot, 1..=POLICY_GROUP_MIN_MAX),
@@ -254,7 +236,7 @@ fn check_reachable(reader: &mut Reader, mark: &Mark, group: &Group, exempt: &Exe
 
 fn auto_approve(reader: &mut Reader, spot: Spot) -> Option<AutoApprove> {
     let before = reader.count();
-    let mut fields = reader.fields(spot, &AUTO_FIELDS)?;
+    let mut fields = reader.fields(spot, &schema::AUTO_APPROVE)?;
     let mut read = AutoApprove::default();
     if let Some(spot) = fields.take("risk_below") {
         read.risk_below = score(reader, &spot, 1);
@@ -306,7 +288,7 @@ fn escalation(reader: &mut Reader, spot: Spot) -> Vec<EscalationStep> {
 }
 
 fn step(reader: &mut Reader, spot: Spot) -> Option<EscalationStep> {
-    let mut fields = reader.fields(spot, &["after", "notify", "reassign", "widen"])?;
+    let mut fields = reader.fields(spot, &schema::ESCALATION)?;
     let after = fields.take("after");
     if after.is_none() {
         reader.refuse(&fields.mark, "`after` is missing");
@@ -337,7 +319,7 @@ fn step(reader: &mut Reader, spot: Spot) -> Option<EscalationStep> {
 
 fn audience(reader: &mut Reader, spot: Spot) -> Option<Audience> {
     let before = reader.count();
-    let mut fields = reader.fields(spot, &AUDIENCE_FIELDS)?;
+    let mut fields = reader.fields(spot, &schema::AUDIENCE)?;
     let audience = reader.audience(&mut fields);
     if reader.count() == before && audience.is_empty() {
         reader.refuse(&fields.mark, "name at least one role or person");

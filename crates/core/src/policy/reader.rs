@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use super::node::{GIVEN_TWICE, Key, Node, Position, Value};
 use super::requirement::Audience;
+use super::schema::Section;
 use super::{Pattern, period};
 use crate::actor::Role;
 use crate::ids::UserId;
@@ -125,6 +126,12 @@ pub(super) struct Mark {
     at: Position,
 }
 
+impl Mark {
+    pub fn line(&self) -> u64 {
+        self.at.line
+    }
+}
+
 /// The known fields of one mapping, each taken at most once.
 pub(super) struct Fields {
     pub mark: Mark,
@@ -169,7 +176,7 @@ impl Reader {
     }
 
     /// The fields of a mapping; what is unknown or given twice is noted and left out.
-    pub fn fields(&mut self, spot: Spot, known: &[&str]) -> Option<Fields> {
+    pub fn fields(&mut self, spot: Spot, known: &Section) -> Option<Fields> {
         let mark = spot.mark();
         let found = match spot.value {
             Value::Fields(found) => found,
@@ -181,8 +188,8 @@ impl Reader {
         let mut entries: Vec<(Key, Node)> = Vec::new();
         for (key, node) in found {
             let here = Mark { path: join(&mark.path, &key.name), at: key.at };
-            if !known.contains(&key.name.as_str()) {
-                let known = known.join(", ");
+            if !known.knows(&key.name) {
+                let known = known.names();
                 self.refuse(&here, format!("there is no such field: use one of {known}"));
             } else if entries.iter().any(|(earlier, _)| earlier.name == key.name) {
                 self.refuse(&here, GIVEN_TWICE);

@@ -48,6 +48,19 @@ pub struct GroupNeed {
     pub asked_by: BTreeSet<PolicyRef>,
 }
 
+impl GroupNeed {
+    /// `1 of sre or usr_…`.
+    pub fn in_words(&self) -> String {
+        in_words(self.min, &self.roles, &self.people)
+    }
+}
+
+pub(super) fn in_words(min: u32, roles: &BTreeSet<Role>, people: &BTreeSet<UserId>) -> String {
+    let roles = roles.iter().map(|role| role.as_str().to_owned());
+    let who: Vec<String> = roles.chain(people.iter().map(ToString::to_string)).collect();
+    format!("{min} of {}", who.join(" or "))
+}
+
 /// Those who may answer: whoever has one of the roles or is one of the people.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Audience {
@@ -110,13 +123,7 @@ pub fn merge(policies: &[&Policy], subject: &Subject) -> Requirement {
 impl Requirement {
     /// `2 of dba and 1 of sre or usr_…`.
     pub fn in_words(&self) -> String {
-        let groups = self.groups.iter().map(|group| {
-            let roles = group.roles.iter().map(|role| role.as_str().to_owned());
-            let who: Vec<String> =
-                roles.chain(group.people.iter().map(ToString::to_string)).collect();
-            format!("{} of {}", group.min, who.join(" or "))
-        });
-        groups.collect::<Vec<_>>().join(" and ")
+        self.groups.iter().map(GroupNeed::in_words).collect::<Vec<_>>().join(" and ")
     }
 
     /// Who may fill `group` besides its own audience when the review has been open for `waited`.

@@ -195,6 +195,16 @@ fn mean_bp(tenant: Outcomes) -> u64 {
 }
 
 impl Outcomes {
+    /// The one that failed more often; of equals the one that more is known of.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        // Fractions over a common denominator; nothing at all is better than anything.
+        let share =
+            |one: Self, two: Self| u64::from(one.failed_at_most()) * u64::from(two.total.max(1));
+        let (own, others) = (share(self, other), share(other, self));
+        if (others, other.total) > (own, self.total) { other } else { self }
+    }
+
     /// More failures than tasks is a mistake in the counting: all of them, then.
     fn failed_at_most(self) -> u32 {
         self.failed.min(self.total)

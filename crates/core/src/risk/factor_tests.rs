@@ -238,3 +238,18 @@ proptest! {
         prop_assert!(rate(succeeded, tenant).0 <= rate(like, tenant).0);
     }
 }
+
+#[test]
+fn the_worse_of_two_pasts_is_the_one_that_failed_more_often() {
+    let of = |failed, total| Outcomes { failed, total };
+    for (one, other, expected) in [
+        (of(0, 0), of(0, 0), of(0, 0)),
+        (of(0, 0), of(0, 5), of(0, 5)),
+        (of(0, 9), of(1, 100), of(1, 100)),
+        (of(1, 2), of(3, 10), of(1, 2)),
+        (of(1, 2), of(5, 10), of(5, 10)),
+    ] {
+        assert_eq!(one.worse(other), expected);
+        assert_eq!(other.worse(one), expected, "in either order");
+    }
+}

@@ -7,6 +7,7 @@ mod assessment;
 mod factor;
 mod facts;
 mod priority;
+mod rules;
 mod scale;
 mod settings;
 mod splitting;
@@ -14,6 +15,7 @@ mod splitting;
 pub use assessment::{Assessment, Factor, FactorName, assess};
 pub use facts::{Facts, History, Outcomes, RecentTask, ResourceFacts};
 pub use priority::{Priority, PriorityBand, PriorityError, queue_score};
+pub use rules::Rules;
 pub use settings::{Settings, SettingsError, Thresholds, Weights};
 
 use serde::{Deserialize, Serialize};

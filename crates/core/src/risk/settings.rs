@@ -147,6 +147,16 @@ impl Thresholds {
         }
     }
 
+    /// Of MEDIUM, HIGH and CRITICAL.
+    pub fn in_order(self) -> [u8; 3] {
+        [self.medium, self.high, self.critical]
+    }
+
+    /// The first score that is not LOW any more.
+    pub fn low_below(self) -> Score {
+        Score::new(self.medium)
+    }
+
     pub fn level(self, score: Score) -> Level {
         let points = score.points();
         if points >= self.critical {

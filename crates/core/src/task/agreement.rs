@@ -17,6 +17,8 @@ use crate::time::Timestamp;
 pub struct Agreement {
     /// One per requirement, in the order of the seating.
     pub tallies: Vec<Tally>,
+    /// Distinct humans whose latest answer is a yes that counts.
+    pub approvals: u32,
     /// Distinct humans whose latest answer is a rejection.
     pub rejections: u32,
     /// When the agreement runs out, if there is one.
@@ -39,11 +41,19 @@ impl Agreement {
         let is_met = tallies.iter().all(Tally::is_met);
         yes.sort_by_key(|vote| std::cmp::Reverse(vote.at));
         let valid_until = is_met.then(|| agreement_ends(seating, &yes, valid_for)).flatten();
-        Self { tallies, rejections: u32::try_from(rejections).unwrap_or(u32::MAX), valid_until }
+        let [approvals, rejections] =
+            [yes.len(), rejections].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        Self { tallies, approvals, rejections, valid_until }
     }
 
     pub fn is_met(&self) -> bool {
         !self.tallies.is_empty() && self.tallies.iter().all(Tally::is_met)
+    }
+
+    /// Of the requirement that asks for most.
+    pub fn needed(&self) -> u32 {
+        let of = |tally: &Tally| tally.groups.iter().map(|group| group.needed).sum();
+        self.tallies.iter().map(of).max().unwrap_or(0)
     }
 
     pub fn missing(&self) -> u32 {

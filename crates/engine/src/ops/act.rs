@@ -109,10 +109,32 @@ impl<'a> Act<'a> {
         self.finish_with_secret(deed, status, body, body).await
     }
 
+    /// With the reason that the caller gave.
+    pub async fn finish_because(
+        self,
+        deed: Deed,
+        reason: Option<String>,
+        status: u16,
+        body: &impl Serialize,
+    ) -> Result<Reply, Error> {
+        self.end(deed, Why { reason, ticket: None }, status, body, body).await
+    }
+
     /// For an answer that must not lie in the database: another one is kept in its place.
     pub async fn finish_with_secret(
+        self,
+        deed: Deed,
+        status: u16,
+        kept: &impl Serialize,
+        body: &impl Serialize,
+    ) -> Result<Reply, Error> {
+        self.end(deed, Why::default(), status, kept, body).await
+    }
+
+    async fn end(
         mut self,
         deed: Deed,
+        why: Why,
         status: u16,
         kept: &impl Serialize,
         body: &impl Serialize,
@@ -125,11 +147,26 @@ impl<'a> Act<'a> {
             revision: None,
             digest: None,
         };
-        let leaf = leaf_of(&self.tx, self.caller, Kind::Change, what, Why::default());
+        let leaf = leaf_of(&self.tx, self.caller, Kind::Change, what, why);
         audit::append(&mut self.tx, &[leaf]).await?;
         keep(&mut self.tx, self.caller, self.attempt, status, kept).await?;
         self.tx.commit().await?;
         Ok(Reply { status, body: json(body)?, is_repeated: false })
+    }
+
+    /// One more thing that is done with it, with a leaf of its own.
+    pub async fn also(&mut self, deeds: impl IntoIterator<Item = Deed>) -> Result<(), Error> {
+        let leaves: Vec<Leaf> = deeds
+            .into_iter()
+            .map(|Deed { object, action }| {
+                let action = action.to_owned();
+                let what =
+                    What { object, action, from: None, to: None, revision: None, digest: None };
+                leaf_of(&self.tx, self.caller, Kind::Change, what, Why::default())
+            })
+            .collect();
+        audit::append(&mut self.tx, &leaves).await?;
+        Ok(())
     }
 
     pub fn app(&self) -> &'a App {

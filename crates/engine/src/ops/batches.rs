@@ -7,6 +7,7 @@ use ade_api::batches::{BatchAction, BatchAnswer, BatchItem, BatchVerdict, NewBat
 use ade_core::approval::batch::{Item, Order, Preflight, preflight};
 use ade_core::approval::{Answer, Seen};
 use ade_core::audit::Why;
+use ade_core::flag::Flag;
 use ade_core::ids::TaskId;
 use ade_core::limits::BATCH_ITEMS_MAX;
 use ade_core::task::{Command, CommandKind, Decision, Facts, Task, To};
@@ -43,6 +44,13 @@ pub async fn vote(
     let mut tx = begin(&app.pools.api, caller, Gate::Shared).await?;
     if let Some(reply) = claim(&mut tx, caller, attempt).await? {
         return Ok(reply);
+    }
+    if !is_dry_run {
+        let book = app.books.current(&mut tx).await?;
+        let flag = Flag::BatchApprovals;
+        if !book.flags.contains(&flag) {
+            return Err(Error::FeatureOff { flag });
+        }
     }
     let found = tasks_of(&mut tx, &new.items).await?;
     let loaded = load(app, caller, &mut tx, &found).await?;

@@ -211,7 +211,7 @@ fn conditions_of(given: &DelegationConditions) -> Result<Conditions, Error> {
     })
 }
 
-fn shown(kept: &delegation::Delegation) -> Delegation {
+pub(super) fn shown(kept: &delegation::Delegation) -> Delegation {
     let texts =
         |patterns: &[Pattern]| patterns.iter().map(|pattern| pattern.as_str().to_owned()).collect();
     Delegation {

@@ -210,7 +210,7 @@ pub(super) fn with_document(book: &Rulebook, document: Document) -> Vec<Policy> 
     let others = book.policies.iter().filter(|policy| policy.id != id).cloned();
     let mut policies: Vec<Policy> = others.collect();
     if document.enabled {
-        policies.push(Policy { id, version, document });
+        policies.push(book.effective(Policy { id, version, document }));
     }
     policies
 }

@@ -10,6 +10,7 @@ mod partition_maker;
 mod review_escalator;
 mod review_opener;
 mod review_reassigner;
+mod tally_keeper;
 mod task_expirer;
 mod task_watcher;
 
@@ -51,6 +52,7 @@ pub const WORKERS: &[Worker] = &[
     task_expirer::WORKER,
     override_lapser::WORKER,
     basis_checker::WORKER,
+    tally_keeper::WORKER,
     idempotency_pruner::WORKER,
     partition_maker::WORKER,
 ];

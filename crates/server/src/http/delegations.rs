@@ -1,10 +1,12 @@
 //! Delegations over HTTP: who answers for whom.
 
-use ade_api::delegations::{Delegation, DelegationMade, Delegations, HandOver, NewDelegation};
+use ade_api::delegations::{
+    Delegation, DelegationMade, Delegations, HandOver, NewDelegation, Resolved,
+};
 use ade_api::schema;
 use ade_api::tasks::TaskSummary;
-use ade_core::ids::{ApprovalId, DelegationId, UserId};
-use ade_engine::ops::delegations;
+use ade_core::ids::{ApprovalId, DelegationId, TaskId, UserId};
+use ade_engine::ops::{delegations, resolution};
 use axum::extract::State;
 use serde::Deserialize;
 
@@ -47,6 +49,31 @@ pub async fn list(
     Query(query): Query<DelegationQuery>,
 ) -> Result<Json<Delegations>, Failure> {
     Ok(Json(delegations::list(shared.app(), &caller, query.owner).await?))
+}
+
+#[derive(Debug, Clone, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ResolveQuery {
+    /// You if left out; another only for an admin.
+    #[param(value_type = Option<schema::UserId>)]
+    pub user: Option<UserId>,
+    /// For one task: its conditions and rules are asked.
+    #[param(value_type = Option<schema::TaskId>)]
+    pub task: Option<TaskId>,
+}
+
+/// See who may act for you now, by which way, and why others may not
+#[utoipa::path(get, path = "/v1/delegations/resolve", tag = "delegations", params(ResolveQuery),
+    responses((status = 200, description = "Who acts, and every way that was looked at",
+               body = Resolved)))]
+pub async fn resolve(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Query(query): Query<ResolveQuery>,
+) -> Result<Json<Resolved>, Failure> {
+    let ResolveQuery { user, task } = query;
+    Ok(Json(resolution::resolve(shared.app(), &caller, user, task).await?))
 }
 
 /// End a delegation

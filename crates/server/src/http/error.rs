@@ -106,6 +106,7 @@ fn failed(error: ade_engine::Error) -> Problem {
         Error::Invalid { field, .. } => problem(Code::InvalidBody).with("path", field),
         Error::Document { errors } => problem(Code::InvalidPolicy).with("errors", errors),
         Error::BatchRefused { items } => problem(Code::BatchRefused).with("items", items),
+        Error::FeatureOff { flag } => problem(Code::FeatureOff).with("flag", flag),
         Error::VersionMoved { expected, found } => {
             problem(Code::VersionMismatch).with("expected_version", expected).with("version", found)
         }

@@ -22,7 +22,9 @@ mod policies;
 mod reply;
 mod resources;
 pub mod routes;
+mod settings;
 pub mod state;
+mod stats;
 mod system;
 mod tasks;
 mod tokens;
@@ -119,7 +121,12 @@ fn rules(routes: Routes) -> Routes {
         .route(DECIDE, "POST /v1/approvals/{id}/delegate", routes!(delegations::hand_over))
         .route(DECIDE, "POST /v1/delegations", routes!(delegations::create))
         .route(READ, "GET /v1/delegations", routes!(delegations::list))
+        .route(READ, "GET /v1/delegations/resolve", routes!(delegations::resolve))
         .route(DECIDE, "DELETE /v1/delegations/{id}", routes!(delegations::end))
+        .route(READ, "GET /v1/risk/settings", routes!(settings::risk))
+        .route(ADMINISTER, "PUT /v1/risk/settings", routes!(settings::set_risk))
+        .route(READ, "GET /v1/flags", routes!(settings::flags))
+        .route(ADMINISTER, "PUT /v1/flags/{name}", routes!(settings::set_flag))
         .route(OPERATE, "POST /v1/freezes", routes!(freezes::create))
         .route(READ, "GET /v1/freezes", routes!(freezes::list))
         .route(OPERATE, "DELETE /v1/freezes/{id}", routes!(freezes::lift))
@@ -140,12 +147,16 @@ fn people(routes: Routes) -> Routes {
         .route(ADMINISTER, "PATCH /v1/agents/{id}", routes!(agents::change))
         .route(ADMINISTER, "DELETE /v1/agents/{id}", routes!(agents::revoke))
         .route(READ, "GET /v1/resources", routes!(resources::list))
+        .route(ADMINISTER, "POST /v1/resources/import", routes!(resources::import))
         .route(READ, "GET /v1/resources/{type}/{id}", routes!(resources::get))
         .route(ADMINISTER, "PUT /v1/resources/{type}/{id}", routes!(resources::put))
         .route(ADMINISTER, "POST /v1/tokens", routes!(tokens::create))
         .route(READ, "GET /v1/tokens", routes!(tokens::list))
         .route(ADMINISTER, "DELETE /v1/tokens/{key_id}", routes!(tokens::revoke))
         .route(READ, "GET /v1/audit", routes!(audit::list))
+        .route(READ, "GET /v1/stats/reviewers/{id}", routes!(stats::reviewer))
+        .route(READ, "GET /v1/stats/tasks/{id}", routes!(stats::task))
+        .route(READ, "GET /v1/stats/overview", routes!(stats::overview))
 }
 
 /// Everything the server answers, and what it says about it.

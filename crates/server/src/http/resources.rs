@@ -1,7 +1,7 @@
 //! The registry of resources over HTTP. A resource is named by its type and its id.
 
 use ade_api::page::{Page, PageQuery};
-use ade_api::resources::{Resource, ResourceEntry};
+use ade_api::resources::{Resource, ResourceEntry, ResourceImport, ResourcesImported};
 use ade_core::resource::ResourceRef;
 use ade_engine::ops::resources;
 use axum::extract::State;
@@ -29,6 +29,21 @@ pub async fn put(
     let name = name_of(&kind, &id)?;
     let attempt = attempt("resources.put", &name.to_string(), key, &entry);
     Ok(Kept(resources::put(shared.app(), &caller, &attempt, &name, entry).await?))
+}
+
+/// Enter many resources at once, all or none
+#[utoipa::path(post, path = "/v1/resources/import", tag = "resources", params(RepeatHeader),
+    request_body = ResourceImport,
+    responses((status = 200, description = "How many were new, changed and the same",
+               body = ResourcesImported)))]
+pub async fn import(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    key: IdempotencyKey,
+    Json(items): Json<ResourceImport>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("resources.import", "", key, &items);
+    Ok(Kept(resources::import(shared.app(), &caller, &attempt, items).await?))
 }
 
 /// Get a resource's entry

@@ -10,6 +10,7 @@ cases! {
         Happy "POST /v1/approvals/batch",
         Conflict "POST /v1/approvals/batch";
     one_swapped_item_leaves_nothing_written: Conflict "POST /v1/approvals/batch";
+    without_its_flag_a_batch_only_says_what_it_would_do: Conflict "POST /v1/approvals/batch";
     what_cannot_be_skipped_repeated_or_found_is_refused: Denied "POST /v1/approvals/batch";
 }
 
@@ -102,4 +103,21 @@ async fn what_cannot_be_skipped_repeated_or_found_is_refused(world: &World) {
         .post(&bob.token, "/v1/approvals/batch", batch(&items))
         .await
         .refused(409, "batch_refused");
+}
+
+async fn without_its_flag_a_batch_only_says_what_it_would_do(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let items = waiting(world, &bob, &rea, 2).await;
+    world.database.run("DELETE FROM feature_flag").await;
+    let told = world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await;
+    assert_eq!(told.refused(409, "feature_off")["flag"], "batch_approvals");
+    assert_eq!(states(world, &bob, &items).await, ["REVIEWING"; 2]);
+    let dry = world.post(&rea.token, "/v1/approvals/batch?dry_run=true", batch(&items)).await;
+    assert_eq!(dry.expect(200)["is_written"], false);
+    let path = "/v1/flags/batch_approvals";
+    let on = Some(json!({ "enabled": true }));
+    world.send("PUT", &world.admin.token, path, on, &[]).await.expect(200);
+    world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await.expect(200);
+    assert_eq!(states(world, &bob, &items).await, ["APPROVED"; 2]);
 }

@@ -11,7 +11,7 @@ use crate::rig::shared;
 use crate::world::{Exchange, World};
 use crate::{
     agents, approvals, batches, break_glass, deadlines, delegations, evidence, policies, proposals,
-    registry, system, tasks, tokens, users,
+    registry, risk, stats, system, tasks, tokens, users,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,6 +123,8 @@ async fn every_route_has_its_cases() {
         policies::CASES,
         proposals::CASES,
         registry::CASES,
+        risk::CASES,
+        stats::CASES,
         system::CASES,
         tasks::CASES,
         tokens::CASES,

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use ade_core::ids::UserId;
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
@@ -24,6 +25,10 @@ cases! {
         Happy "GET /v1/delegations",
         Denied "GET /v1/delegations",
         Conflict "POST /v1/delegations";
+    who_may_act_is_told_with_the_way_and_the_reason:
+        Happy "GET /v1/delegations/resolve",
+        Denied "GET /v1/delegations/resolve";
+    circles_in_the_record_are_named_and_lead_to_nobody: Happy "GET /v1/delegations/resolve";
 }
 
 const LATER: &str = "2100-01-01T00:00:00Z";
@@ -134,4 +139,105 @@ async fn delegations_are_listed_and_made_once_per_key(world: &World) {
     let path = format!("/v1/delegations?owner={}", rea.id);
     assert_eq!(world.get(&cas.token, &path).await.expect(200), listed);
     world.get("", "/v1/delegations").await.refused(401, "unauthenticated");
+}
+
+/// Each way as `kind path acts because`, people by their names.
+fn told(resolved: &Value, people: &[(&str, &Person)]) -> Vec<String> {
+    let name = |id: &Value| {
+        let known = people.iter().find(|(_, person)| id == person.id.as_str());
+        known.map_or("?", |(name, _)| *name)
+    };
+    let path =
+        |ids: &Value| ids.as_array().unwrap().iter().map(name).collect::<Vec<&str>>().join(" → ");
+    let acting = resolved["acting"].as_array().unwrap().iter();
+    let acting =
+        acting.map(|one| format!("{} {}", one["route"].as_str().unwrap(), path(&one["chain"])));
+    let ways = resolved["ways"].as_array().unwrap().iter().map(|way| {
+        let because = way["because"][0].as_str().unwrap_or("acts").to_owned();
+        format!("{} {}: {because}", way["kind"].as_str().unwrap(), path(&way["path"]))
+    });
+    acting.chain(ways).collect()
+}
+
+async fn who_may_act_is_told_with_the_way_and_the_reason(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let cas = world.person("Cas", &["reviewer"]).await;
+    let dan = world.person("Dan", &["reviewer"]).await;
+    let people = [("Bob", &bob), ("Rea", &rea), ("Cas", &cas), ("Dan", &dan)];
+    let resolve = "/v1/delegations/resolve";
+    let alone = world.get(&rea.token, resolve).await.expect(200);
+    assert_eq!(told(&alone, &people), ["own Rea"]);
+
+    let mut risky = transfer(&dan);
+    risky["conditions"] = json!({ "risk_above": 99 });
+    world.post(&rea.token, "/v1/delegations", risky).await.expect(201);
+    let some = world.get(&rea.token, resolve).await.expect(200);
+    let conditional = ["own Rea", "transfer Rea → Dan", "transfer Rea → Dan: acts"];
+    assert_eq!(told(&some, &people), conditional);
+    assert_eq!(some["ways"][0]["steps"][0]["conditions"]["risk_above"], 99);
+
+    let mut further = transfer(&cas);
+    further["cascade"] = json!(true);
+    world.post(&rea.token, "/v1/delegations", further).await.expect(201);
+    world.post(&cas.token, "/v1/delegations", transfer(&bob)).await.expect(201);
+    let all = world.get(&rea.token, resolve).await.expect(200);
+    let cascading = [
+        "transfer Rea → Dan",
+        "transfer Rea → Cas → Bob",
+        "transfer Rea → Dan: acts",
+        "transfer Rea → Cas → Bob: acts",
+    ];
+    assert_eq!(told(&all, &people), cascading);
+
+    let task = world.reviewing(&bob, "asked about").await;
+    let path = format!("{resolve}?task={}", id(&task));
+    let asked = world.get(&rea.token, &path).await.expect(200);
+    let risk = &task["risk"]["score"];
+    let of_task = [
+        "own Rea".to_owned(),
+        format!("transfer Rea → Dan: it is for a risk above 99, and this one has {risk}"),
+        format!("transfer Rea → Cas → Bob: {} may not approve this in their own right", bob.id),
+    ];
+    assert_eq!(told(&asked, &people), of_task, "{asked}");
+    assert_eq!((&asked["task"], &asked["user"]), (&task["id"], &json!(rea.id)));
+    // What is told is what was asked: the request waits for Rea herself.
+    world.request(&rea, &task).await;
+
+    let path = format!("{resolve}?user={}", rea.id);
+    assert_eq!(told(&world.get(&world.admin.token, &path).await.expect(200), &people), cascading);
+    world.get(&cas.token, &path).await.refused(403, "not_allowed");
+    world.get("", resolve).await.refused(401, "unauthenticated");
+    let path = format!("{resolve}?user=usr_{}", "0".repeat(26));
+    world.get(&world.admin.token, &path).await.refused(404, "not_found");
+    let path = format!("{resolve}?task=task_{}", "0".repeat(26));
+    world.get(&rea.token, &path).await.refused(404, "not_found");
+}
+
+/// The server makes none; an older one, or two that began at different times, may have.
+async fn circles_in_the_record_are_named_and_lead_to_nobody(world: &World) {
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let cas = world.person("Cas", &["reviewer"]).await;
+    let dan = world.person("Dan", &["reviewer"]).await;
+    for (from, to) in [(&rea, &cas), (&cas, &dan)] {
+        let mut on = transfer(to);
+        on["cascade"] = json!(true);
+        world.post(&from.token, "/v1/delegations", on).await.expect(201);
+    }
+    let [to, from] = [&rea, &dan].map(|person| person.id.parse::<UserId>().unwrap().uuid());
+    world
+        .database
+        .run(&format!(
+            "INSERT INTO delegation SELECT (jsonb_populate_record(d, jsonb_build_object(
+                 'id', uuid_v7(), 'owner_id', '{from}', 'delegate_to', '{to}'))).*
+               FROM delegation d WHERE d.delegate_to = '{from}'"
+        ))
+        .await;
+    let resolved = world.get(&rea.token, "/v1/delegations/resolve").await.expect(200);
+    let people = [("Rea", &rea), ("Cas", &cas), ("Dan", &dan)];
+    assert_eq!(told(&resolved, &people), ["own Rea"]);
+    let fault = &resolved["faults"][0];
+    assert_eq!(fault["fault"], "cycle", "{resolved}");
+    assert_eq!(fault["path"], json!([rea.id, cas.id, dan.id, rea.id]));
+    assert!(resolved["next_action"].as_str().unwrap().contains("faults"), "{resolved}");
 }

@@ -1,5 +1,5 @@
-//! The guide for newcomers, run as it is written: every `sh` block in order, in one shell, against
-//! a PostgreSQL of its own and the built program; every `text` block is what the block before it
+//! The guides, run as they are written: every `sh` block in order, in one shell, against a
+//! PostgreSQL of their own and the built program; every `text` block is what the block before it
 //! must have printed.
 
 use std::fmt::Write as _;
@@ -9,7 +9,9 @@ use std::process::Command;
 
 use ade_testkit::{OwnedPostgres, postgres};
 
-const GUIDE: &str = "docs/guides/first-task.md";
+const FIRST: &str = "first-task.md";
+/// What comes before it makes people, an agent and a resource: every guide needs them.
+const OWN_STEPS: &str = "\n## 5. ";
 /// Printed between blocks; no answer of the server looks like it.
 const MARK: &str = "-- end of a block --";
 /// Stands for any text in what is expected.
@@ -80,11 +82,19 @@ fn is_like(pattern: &str, line: &str) -> bool {
     rest.is_empty() || pattern.ends_with(ANYTHING)
 }
 
-#[tokio::test]
-async fn every_command_of_the_first_guide_does_what_the_guide_says() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let blocks = blocks(&std::fs::read_to_string(root.join(GUIDE)).unwrap());
-    assert!(blocks.len() > 10, "{} blocks", blocks.len());
+fn read(guide: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides");
+    std::fs::read_to_string(root.join(guide)).unwrap()
+}
+
+/// The steps of the first guide that every other one begins with.
+fn beginning() -> Vec<Block> {
+    let first = read(FIRST);
+    let (begin, _) = first.split_once(OWN_STEPS).unwrap();
+    blocks(begin)
+}
+
+async fn follow(blocks: Vec<Block>) {
     let server = OwnedPostgres::start(postgres::Settings::test()).await;
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let folder = std::env::temp_dir().join(format!("ade-guide-{}", server.port()));
@@ -114,6 +124,38 @@ async fn every_command_of_the_first_guide_does_what_the_guide_says() {
         let found = find(&block.expected, answer);
         assert!(found.is_ok(), "{}\n{}", block.commands, found.unwrap_err());
     }
+}
+
+#[tokio::test]
+async fn every_command_of_the_first_guide_does_what_the_guide_says() {
+    let blocks = blocks(&read(FIRST));
+    assert!(blocks.len() > 10, "{} blocks", blocks.len());
+    follow(blocks).await;
+}
+
+/// As a reader would: the beginning of the first guide, then this one, in the same shell.
+async fn follow_on(guide: &str) {
+    let mut all = beginning();
+    let own = blocks(&read(guide));
+    assert!(all.len() > 5 && own.len() > 5, "{} and {} blocks", all.len(), own.len());
+    assert!(own.iter().filter(|block| !block.expected.is_empty()).count() > 4, "{guide}");
+    all.extend(own);
+    follow(all).await;
+}
+
+#[tokio::test]
+async fn the_guide_to_policies_does_what_it_says() {
+    follow_on("policies.md").await;
+}
+
+#[tokio::test]
+async fn the_guide_to_delegation_does_what_it_says() {
+    follow_on("delegation.md").await;
+}
+
+#[tokio::test]
+async fn the_guide_to_breaking_glass_does_what_it_says() {
+    follow_on("break-glass.md").await;
 }
 
 #[test]

@@ -40,6 +40,8 @@ mod matrix;
 #[cfg(test)]
 mod policies;
 #[cfg(test)]
+mod policy_test;
+#[cfg(test)]
 mod previews;
 #[cfg(test)]
 mod program;
@@ -54,7 +56,11 @@ mod replica;
 #[cfg(test)]
 mod rig;
 #[cfg(test)]
+mod risk;
+#[cfg(test)]
 mod settings;
+#[cfg(test)]
+mod stats;
 #[cfg(test)]
 mod story;
 #[cfg(test)]

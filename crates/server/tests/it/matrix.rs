@@ -58,12 +58,16 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("PATCH /v1/agents/{id}", "administer", "admin"),
     ("DELETE /v1/agents/{id}", "administer", "admin"),
     ("GET /v1/resources", "read", "agent author reviewer admin"),
+    ("POST /v1/resources/import", "administer", "admin"),
     ("GET /v1/resources/{type}/{id}", "read", "agent author reviewer admin"),
     ("PUT /v1/resources/{type}/{id}", "administer", "admin"),
     ("POST /v1/tokens", "administer", "admin"),
     ("GET /v1/tokens", "read", "admin"),
     ("DELETE /v1/tokens/{key_id}", "administer", "admin"),
     ("GET /v1/audit", "read", "agent author reviewer admin"),
+    ("GET /v1/stats/reviewers/{id}", "read", "admin"),
+    ("GET /v1/stats/tasks/{id}", "read", "agent author reviewer admin"),
+    ("GET /v1/stats/overview", "read", "agent author reviewer admin"),
     ("POST /v1/policies", "administer", "admin"),
     ("GET /v1/policies", "read", "agent author reviewer admin"),
     ("GET /v1/policies/{id}/versions", "read", "agent author reviewer admin"),
@@ -78,7 +82,12 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST /v1/approvals/{id}/delegate", "decide", "reviewer admin"),
     ("POST /v1/delegations", "decide", "author reviewer admin"),
     ("GET /v1/delegations", "read", "agent author reviewer admin"),
+    ("GET /v1/delegations/resolve", "read", "admin"),
     ("DELETE /v1/delegations/{id}", "decide", "admin"),
+    ("GET /v1/risk/settings", "read", "agent author reviewer admin"),
+    ("PUT /v1/risk/settings", "administer", "admin"),
+    ("GET /v1/flags", "read", "agent author reviewer admin"),
+    ("PUT /v1/flags/{name}", "administer", "admin"),
     ("POST /v1/freezes", "operate", "admin"),
     ("GET /v1/freezes", "read", "agent author reviewer admin"),
     ("DELETE /v1/freezes/{id}", "operate", "admin"),
@@ -333,13 +342,17 @@ fn absent(named: &Named) -> Named {
     }
 }
 
-fn ask(route: &'static str, named: &Named) -> Ask {
-    let (method, template) = route.split_once(' ').unwrap();
-    let noun = template.split('/').nth(2).unwrap_or_default();
-    let subject = match noun {
+fn noun_of(template: &str) -> &str {
+    template.split('/').nth(2).unwrap_or_default()
+}
+
+/// What stands for `{id}`.
+fn subject<'a>(template: &str, named: &'a Named) -> &'a str {
+    match noun_of(template) {
+        "stats" if template.contains("/tasks/") => &named.task,
         "tasks" => &named.task,
         "approvals" => &named.approval,
-        "users" => &named.user,
+        "users" | "stats" => &named.user,
         "agents" => &named.agent,
         "policies" => &named.policy,
         "policy-drafts" => &named.draft,
@@ -347,16 +360,22 @@ fn ask(route: &'static str, named: &Named) -> Ask {
         "freezes" => &named.freeze,
         "after-reviews" => &named.review,
         _ => &named.database,
-    };
+    }
+}
+
+fn ask(route: &'static str, named: &Named) -> Ask {
+    let (method, template) = route.split_once(' ').unwrap();
+    let noun = noun_of(template);
     let mut path = template
-        .replace("{id}", subject)
+        .replace("{id}", subject(template, named))
         .replace("{revision}", "1")
         .replace("{type}", "database")
+        .replace("{name}", "deadlock_detection")
         .replace("{key_id}", &named.key_id);
     let (name, asked) = match route {
         "GET /v1/tasks" => ("author", &named.user),
         "GET /v1/delegations" => ("owner", &named.user),
-        "GET /v1/tokens" => ("user", &named.user),
+        "GET /v1/tokens" | "GET /v1/delegations/resolve" => ("user", &named.user),
         "GET /v1/audit" => ("object", &named.task),
         _ => ("", &named.task),
     };
@@ -366,7 +385,7 @@ fn ask(route: &'static str, named: &Named) -> Ask {
     let body = match route {
         "POST /v1/tasks" | "POST /v1/simulate" => Some(proposal("db.change")),
         "PATCH /v1/tasks/{id}" => Some(json!({ "tags": ["x"], "parameters": { "for": "y" } })),
-        "POST /v1/tasks/{id}/cancel" => Some(json!({})),
+        "POST /v1/tasks/{id}/cancel" | "PUT /v1/risk/settings" => Some(json!({})),
         "POST /v1/tasks/{id}/comments" => Some(json!({ "text": "hm" })),
         "POST /v1/approvals/{id}/withdraw" | "POST /v1/policy-drafts/{id}/publish" => None,
         "POST /v1/approvals/batch" => {
@@ -396,11 +415,19 @@ fn ask(route: &'static str, named: &Named) -> Ask {
         }
         "PATCH /v1/agents/{id}" => Some(json!({ "capabilities": ["db.*"] })),
         "PUT /v1/resources/{type}/{id}" => Some(json!({ "owner": named.user })),
+        "POST /v1/resources/import" => {
+            Some(json!({ "items": [{ "resource": "database:new", "owner": named.user }] }))
+        }
+        "PUT /v1/flags/{name}" => Some(json!({ "enabled": true })),
         "POST /v1/tokens" => Some(json!({ "user": named.user, "scopes": ["read"] })),
         _ if noun == "approvals" && method == "POST" => Some(named.vote.clone()),
         _ => None,
     };
-    Ask { method, path, body, version: named.version.clone() }
+    let version = match route {
+        "PUT /v1/risk/settings" => "\"0\"".to_owned(),
+        _ => named.version.clone(),
+    };
+    Ask { method, path, body, version }
 }
 
 impl Ask {

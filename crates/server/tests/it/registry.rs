@@ -1,6 +1,6 @@
 //! The registry of resources over HTTP.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::coverage::cases;
 use crate::world::World;
@@ -15,6 +15,10 @@ cases! {
         Denied "PUT /v1/resources/{type}/{id}",
         Denied "GET /v1/resources/{type}/{id}";
     strangers_see_no_resources: Denied "GET /v1/resources";
+    many_entries_come_in_at_once_or_not_at_all:
+        Happy "POST /v1/resources/import",
+        Denied "POST /v1/resources/import",
+        Conflict "POST /v1/resources/import";
 }
 
 const ORDERS: &str = "/v1/resources/database/orders";
@@ -63,4 +67,52 @@ async fn only_admins_write_the_registry(world: &World) {
 
 async fn strangers_see_no_resources(world: &World) {
     world.get("", "/v1/resources").await.refused(401, "unauthenticated");
+}
+
+const IMPORT: &str = "/v1/resources/import";
+
+fn counts(created: u32, changed: u32, unchanged: u32) -> Value {
+    json!({ "created": created, "changed": changed, "unchanged": unchanged })
+}
+
+async fn many_entries_come_in_at_once_or_not_at_all(world: &World) {
+    let admin = &world.admin.token;
+    let items = json!([
+        { "resource": "database:orders", "criticality": 90, "environment": "production",
+          "tags": ["money"], "owner": world.admin.id, "dependents": ["service:shop"] },
+        { "resource": "service:shop", "criticality": 40, "dependents": ["service:web"] },
+        { "resource": "service:web" },
+    ]);
+    let body = json!({ "items": items });
+    let made = world.post(admin, IMPORT, body.clone()).await.expect(200);
+    assert_eq!(made, counts(3, 0, 0));
+    let orders = world.get(admin, ORDERS).await.expect(200);
+    for (name, value) in items[0].as_object().unwrap() {
+        assert_eq!(orders[name], *value, "{name}");
+    }
+    assert_eq!(world.post(admin, IMPORT, body.clone()).await.expect(200), counts(0, 0, 3));
+    let mut less = body.clone();
+    less["items"][0]["dependents"] = json!([]);
+    less["items"][1]["criticality"] = json!(null);
+    assert_eq!(world.post(admin, IMPORT, less).await.expect(200), counts(0, 2, 1));
+    let orders = world.get(admin, ORDERS).await.expect(200);
+    assert_eq!((&orders["dependents"], &orders["criticality"]), (&json!([]), &json!(90)));
+    let leaves = world.get(admin, "/v1/audit?object=database:orders").await.expect(200);
+    assert_eq!(leaves["items"].as_array().unwrap().len(), 2, "made, and changed once");
+    for bad in [
+        json!([]),
+        json!([{ "resource": "a:new" }, { "resource": "a:bad", "criticality": 101 }]),
+        json!([{ "resource": "a:new" }, { "resource": "a:bad", "dependents": ["a:unknown"] }]),
+        json!([{ "resource": "a:new" }, { "resource": "a:new" }]),
+        json!([{ "resource": "a:new", "dependents": ["a:new"] }]),
+        json!([{ "resource": "a:new", "owner": "usr_00000000000000000000000000" }]),
+    ] {
+        let told = world.post(admin, IMPORT, json!({ "items": bad })).await;
+        told.refused(422, "invalid_body");
+    }
+    world.get(admin, "/v1/resources/a/new").await.refused(404, "not_found");
+    let bob = world.person("Bob", &["author", "operator"]).await;
+    world.post(&bob.token, IMPORT, body).await.refused(403, "not_allowed");
+    let other = |name: &str| json!({ "items": [{ "resource": name }] });
+    world.twice("POST", admin, IMPORT, [other("a:one"), other("a:two")]).await;
 }

@@ -85,7 +85,19 @@ impl World {
             exchanges: Mutex::default(),
         };
         (world.tenant, world.admin) = world.tenant("acme").await;
+        world.switch_on_batches().await;
         world
+    }
+
+    /// Off for a new tenant; the tests of batches are about what they do when they are on.
+    async fn switch_on_batches(&self) {
+        let [tenant, admin] = [
+            self.tenant.parse::<TenantId>().unwrap().uuid(),
+            self.admin.id.parse::<UserId>().unwrap().uuid(),
+        ];
+        let sql = "INSERT INTO feature_flag VALUES";
+        let row = format!("('{tenant}', 'batch_approvals', true, '{admin}', now())");
+        self.database.run(&format!("{sql} {row}")).await;
     }
 
     /// Another process over the same database.

@@ -32,6 +32,8 @@ mod schema;
 #[cfg(test)]
 mod states;
 #[cfg(test)]
+mod tallies;
+#[cfg(test)]
 mod tasks;
 #[cfg(test)]
 mod tenancy;

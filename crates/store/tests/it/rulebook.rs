@@ -192,6 +192,9 @@ const CHANGES: &[&str] = &[
      VALUES ('{t}', '{u}', 'tenant', 'why', '{u}', now())",
     "UPDATE \"freeze\" SET lifted_by = '{v}', lifted_at = now()
       WHERE tenant_id = '{t}' AND id = '{u}'",
+    "INSERT INTO risk_setting VALUES ('{t}', 1, '{}', '{v}', now())",
+    "INSERT INTO feature_flag VALUES ('{t}', 'batch_approvals', true, '{v}', now())",
+    "UPDATE feature_flag SET enabled = false WHERE tenant_id = '{t}'",
 ];
 
 #[tokio::test]
@@ -223,7 +226,7 @@ async fn every_change_of_a_rule_moves_the_number_of_its_tenant_alone() {
         let is_tried = CHANGES.iter().any(|change| change.contains(table.as_str()));
         assert!(is_tried, "{table} has a change that is tried");
     }
-    assert_eq!(fenced.len(), 8, "{fenced:?}");
+    assert_eq!(fenced.len(), 10, "{fenced:?}");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod withdraw;
 pub use ade_store::tasks::Filter;
 pub use explain::explain;
 pub use propose::{amend, create, resubmit, submit};
+pub(super) use read::visible_in;
 pub use read::{approvals, comments, get, list, revision, revisions, risk, wait};
 pub use simulate::simulate;
 pub use withdraw::{cancel, comment, delete, extend, retry};

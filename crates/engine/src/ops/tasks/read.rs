@@ -129,7 +129,7 @@ pub async fn approvals(app: &App, caller: &Caller, task: TaskId) -> Result<TaskA
     })
 }
 
-pub(super) async fn visible_in(
+pub(in crate::ops) async fn visible_in(
     app: &App,
     caller: &Caller,
     tx: &mut Tx,

@@ -1,0 +1,85 @@
+//! Figures about work: of a reviewer, of a task, and of the whole tenant.
+
+use std::collections::BTreeMap;
+
+use ade_core::ids::{TaskId, UserId};
+use ade_core::task::State;
+use ade_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::schema;
+
+/// How one reviewer stands. Days are UTC.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ReviewerStats {
+    #[schema(value_type = schema::UserId)]
+    pub user: UserId,
+    /// Like `2026-03-18`.
+    pub day: String,
+    pub pending_count: u64,
+    /// Those of them that should have been answered by now.
+    pub overdue_count: u64,
+    pub approved_today: u64,
+    pub rejected_today: u64,
+    /// Seconds from being asked to the answer, over the last thirty days; absent without any.
+    pub avg_response_time: Option<f64>,
+    #[schema(value_type = Option<schema::Timestamp>)]
+    pub last_action_at: Option<Timestamp>,
+}
+
+/// How a task's review stands, under the rules of now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaskStats {
+    #[schema(value_type = schema::TaskId)]
+    pub task: TaskId,
+    #[schema(value_type = schema::State)]
+    pub state: State,
+    /// Distinct people who must agree.
+    pub required_count: u32,
+    pub approved_count: u32,
+    pub rejected_count: u32,
+    /// Requests that wait for an answer.
+    pub pending_count: u32,
+    pub quorum_reached: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Overview {
+    #[schema(value_type = schema::Timestamp)]
+    pub as_of: Timestamp,
+    /// Tasks that are not closed, by state.
+    pub open_tasks: Vec<StateCount>,
+    pub pending_approvals: Count,
+    pub overdue_approvals: Count,
+    /// Reviews that overrides owe.
+    pub after_reviews_owed: Count,
+    /// Oldest first; a day on which nothing happened is there, too.
+    pub days: Vec<DayStats>,
+}
+
+/// Counted up to a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Count {
+    pub count: u64,
+    /// There are at least as many.
+    pub is_more: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StateCount {
+    #[schema(value_type = schema::State)]
+    pub state: State,
+    #[serde(flatten)]
+    pub count: Count,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DayStats {
+    /// Like `2026-03-18`, UTC.
+    pub day: String,
+    /// How many tasks entered each state.
+    pub entered: BTreeMap<String, u64>,
+    /// How often each action was done, as the audit names it.
+    pub actions: BTreeMap<String, u64>,
+}

@@ -1,0 +1,123 @@
+//! What a file of cases means, and every mistake it can have with its place.
+
+use super::*;
+
+fn complaints(text: &str) -> Vec<String> {
+    match Cases::parse_yaml(text) {
+        Ok(cases) => panic!("read as {cases:?}"),
+        Err(refused) => refused.errors.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// One case, whole but for what the test puts in.
+fn one(task: &str, expect: &str) -> String {
+    format!("cases:\n- name: a\n  task: {{{task}}}\n  expect: {{{expect}}}\n")
+}
+
+#[test]
+fn a_file_says_what_it_means() {
+    let text = "people:\n- {name: Ann, roles: [dba, author]}\n\
+                - {name: Bob, id: usr_00000000000000000000000009}\n\
+                cases:\n- name: full\n  task:\n    type: sql.change\n    risk: 40\n    \
+                resources: [database:orders]\n    tags: [money]\n    author_kind: agent\n    \
+                author: Ann\n    effect: declared\n    at: 2026-03-18T15:30:00Z\n  expect:\n    \
+                outcome: denied\n    groups: [{roles: [dba], min: 2}]\n    policies: [x]\n    \
+                reject_threshold: 2\n    respond_within: 4h\n    approval_valid_for: 1d\n    \
+                delegation: forbidden\n\
+                - {name: short, task: {type: a, risk: 0}, expect: {outcome: passes}}\n";
+    let read = Cases::parse_yaml(text).unwrap();
+    let ids: Vec<UserId> = read.people.iter().map(|person| person.id).collect();
+    assert_eq!(ids, [UserId::from_u128(1), UserId::from_u128(9)]);
+    let [full, short] = &read.cases[..] else { panic!("{read:?}") };
+    assert_eq!((full.line, full.author), (5, Some(UserId::from_u128(1))));
+    assert_eq!(full.subject.author_roles, read.people[0].roles, "an author brings their roles");
+    assert_eq!(full.subject.origin, Origin::Declared);
+    assert_eq!(full.subject.author_kind, AuthorKind::Agent);
+    assert_eq!(full.subject.resources.first().unwrap().to_string(), "database:orders");
+    assert_eq!(full.at, Some("2026-03-18T15:30:00Z".parse().unwrap()));
+    assert_eq!(full.expected.respond_within, Some(Duration::from_hours(4)));
+    assert_eq!(full.expected.groups.as_ref().unwrap()[0].in_words(), "2 of dba");
+    assert_eq!(short.subject.author_kind, AuthorKind::User);
+    assert_eq!(short.subject.origin, Origin::Observed);
+    assert_eq!((short.expected.groups.as_ref(), short.at), (None, None));
+}
+
+#[test]
+fn each_mistake_is_told_with_its_place() {
+    let passes = "outcome: passes";
+    for (text, expected) in [
+        ("people: []\n".to_owned(), "line 1, column 1: `cases` is missing"),
+        (
+            "cases: []\n".to_owned(),
+            "line 1, column 8: cases: the list is empty: write at least one case",
+        ),
+        ("cases: [{}]\n".to_owned(), "line 1, column 9: cases[0]: `name` is missing"),
+        (one("risk: 1", passes), "line 3, column 9: cases[0].task: `type` is missing"),
+        (one("type: a", passes), "line 3, column 9: cases[0].task: `risk` is missing"),
+        (
+            one("type: a, risk: 101", passes),
+            "line 3, column 25: cases[0].task.risk: expected a whole number of 0 to 100, \
+             found the number 101",
+        ),
+        (
+            one("type: a, risk: 1, author: Ann", passes),
+            "line 3, column 36: cases[0].task.author: `Ann` is not in `people`",
+        ),
+        (one("type: a, risk: 1", ""), "line 4, column 11: cases[0].expect: `outcome` is missing"),
+        (
+            one("type: a, risk: 1", "outcome: ok"),
+            "line 4, column 21: cases[0].expect.outcome: `ok` is not one of passes, review, denied",
+        ),
+        (
+            one("type: a, risk: 1", "outcome: denied"),
+            "line 4, column 21: cases[0].expect.outcome: `people` is missing: without them nobody \
+             knows who could agree",
+        ),
+        (
+            one("type: a, risk: 1", "outcome: review, groups: []"),
+            "line 4, column 37: cases[0].expect.groups: some group always asks: leave `groups` out \
+             if any will do",
+        ),
+        (
+            one("type: a, risk: 1", "outcome: review, group: 1"),
+            "line 4, column 29: cases[0].expect.group: there is no such field: use one of outcome, \
+             groups, policies, reject_threshold, respond_within, approval_valid_for, delegation",
+        ),
+    ] {
+        assert_eq!(complaints(&text)[0], expected, "{text}");
+    }
+}
+
+#[test]
+fn names_and_ids_are_taken_once() {
+    let twice = "cases:\n- {name: a, task: {type: a, risk: 1}, expect: {outcome: review}}\n\
+                 - {name: a, task: {type: a, risk: 1}, expect: {outcome: review}}\n";
+    let told = complaints(twice);
+    assert_eq!(told, ["line 3, column 3: cases[1]: `a` names an earlier case: call it otherwise"]);
+    let case = "cases: [{name: a, task: {type: a, risk: 1}, expect: {outcome: review}}]\n";
+    let told = complaints(&format!("people: [{{name: A}}, {{name: A}}]\n{case}"));
+    assert!(told[0].ends_with("people[1]: `A` is in the list twice: keep one"), "{told:?}");
+    let one = "usr_00000000000000000000000001";
+    let told = complaints(&format!("people: [{{name: A}}, {{name: B, id: {one}}}]\n{case}"));
+    assert!(told[0].contains("has the id of somebody before"), "{told:?}");
+    let both = one_with_roles();
+    assert!(complaints(&both)[0].ends_with(TWO_SOURCES));
+}
+
+fn one_with_roles() -> String {
+    let case = one("type: a, risk: 1, author: A, author_roles: [x]", "outcome: review");
+    format!("people: [{{name: A}}]\n{case}")
+}
+
+#[test]
+fn a_longer_file_than_a_policy_may_be_is_read_up_to_its_own_bound() {
+    let case = |number: usize| {
+        format!(
+            "- {{name: case {number}, task: {{type: a, risk: 1}}, expect: {{outcome: review}}}}\n"
+        )
+    };
+    let file = |count: usize| format!("cases:\n{}", (0..count).map(case).collect::<String>());
+    assert_eq!(Cases::parse_yaml(&file(CASES_MAX)).unwrap().cases.len(), CASES_MAX);
+    let told = complaints(&file(CASES_MAX + 1));
+    assert!(told[0].ends_with("2001 entries; at most 2000"), "{told:?}");
+}

@@ -1,0 +1,151 @@
+//! Risk settings and flags: rules of the tenant, set by admins behind the closed gate. What was
+//! approved before is asked again whether it still stands.
+
+use std::collections::BTreeMap;
+
+use ade_api::settings::{
+    FlagShown, Flags, NewRiskSettings, RiskSettings, RiskThresholds, RiskWeights, SetFlag,
+};
+use ade_core::access::Action;
+use ade_core::flag::Flag;
+use ade_core::limits::{REASON_MAX_BYTES, RISK_PATTERN_DEFAULTS_MAX};
+use ade_core::risk::{Rules, Score, Settings, Thresholds, Weights};
+use ade_store::settings::{self, RiskVersion, Touched};
+
+use super::Reply;
+use super::act::{Act, Begun, Deed, look, person};
+use crate::app::App;
+use crate::caller::{Attempt, Caller};
+use crate::error::Error;
+
+pub async fn risk(app: &App, caller: &Caller) -> Result<RiskSettings, Error> {
+    let mut tx = look(app, caller).await?;
+    Ok(shown_risk(app, settings::risk(&mut tx).await?.as_ref()))
+}
+
+/// Over the version the admin has read; another is a conflict.
+pub async fn set_risk(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    expected: u64,
+    new: NewRiskSettings,
+) -> Result<Reply, Error> {
+    check_reason(new.reason.as_deref())?;
+    let wanted = settings_of(&new)?;
+    let mut act = match Act::begin(app, caller, attempt, Some(Action::EditSettings)).await? {
+        Begun::Act(act) => act,
+        Begun::Repeated(reply) => return Ok(reply),
+    };
+    let found = settings::risk(&mut act.tx).await?.map_or(0, |kept| kept.version);
+    if u64::from(found) != expected {
+        return Err(Error::VersionMoved { expected, found: u64::from(found) });
+    }
+    let version = found.saturating_add(1);
+    settings::set_risk(&mut act.tx, version, &wanted, person(caller)?).await?;
+    act.doubt_approved().await?;
+    let shown = shown_risk(app, settings::risk(&mut act.tx).await?.as_ref());
+    let object = format!("risk settings version {version}");
+    act.finish_because(Deed { object, action: "risk.set" }, new.reason, 200, &shown).await
+}
+
+pub async fn flags(app: &App, caller: &Caller) -> Result<Flags, Error> {
+    let mut tx = look(app, caller).await?;
+    let touched = settings::flags(&mut tx).await?;
+    Ok(Flags { items: Flag::ALL.into_iter().map(|flag| shown_flag(flag, &touched)).collect() })
+}
+
+pub async fn set_flag(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    flag: Flag,
+    set: SetFlag,
+) -> Result<Reply, Error> {
+    check_reason(set.reason.as_deref())?;
+    let mut act = match Act::begin(app, caller, attempt, Some(Action::EditSettings)).await? {
+        Begun::Act(act) => act,
+        Begun::Repeated(reply) => return Ok(reply),
+    };
+    settings::set_flag(&mut act.tx, flag, set.enabled, person(caller)?).await?;
+    act.doubt_approved().await?;
+    let shown = shown_flag(flag, &settings::flags(&mut act.tx).await?);
+    let action = if set.enabled { "flag.enable" } else { "flag.disable" };
+    let deed = Deed { object: flag.to_string(), action };
+    act.finish_because(deed, set.reason, 200, &shown).await
+}
+
+fn check_reason(reason: Option<&str>) -> Result<(), Error> {
+    if reason.is_some_and(|reason| reason.trim().is_empty() || reason.len() > REASON_MAX_BYTES) {
+        return Err(Error::invalid("reason", format!("1 to {REASON_MAX_BYTES} bytes")));
+    }
+    Ok(())
+}
+
+fn settings_of(new: &NewRiskSettings) -> Result<Settings, Error> {
+    let RiskWeights {
+        resource_criticality_bp,
+        change_magnitude_bp,
+        blast_radius_bp,
+        historical_failure_rate_bp,
+    } = new.weights;
+    let weights = Weights::new(
+        resource_criticality_bp,
+        change_magnitude_bp,
+        blast_radius_bp,
+        historical_failure_rate_bp,
+    );
+    let RiskThresholds { medium, high, critical } = new.thresholds;
+    let thresholds = Thresholds::new(medium, high, critical);
+    if new.pattern_defaults.len() > RISK_PATTERN_DEFAULTS_MAX {
+        let problem = format!("at most {RISK_PATTERN_DEFAULTS_MAX}");
+        return Err(Error::invalid("pattern_defaults", problem));
+    }
+    if new.pattern_defaults.values().any(|points| *points > Score::MAX.points()) {
+        return Err(Error::invalid("pattern_defaults", "each has 0 to 100 points"));
+    }
+    let patterns = new.pattern_defaults.iter();
+    let settings = Settings {
+        weights: weights.map_err(|error| Error::invalid("weights", error))?,
+        thresholds: thresholds.map_err(|error| Error::invalid("thresholds", error))?,
+        pattern_defaults: patterns
+            .map(|(text, points)| (text.clone(), Score::new(*points)))
+            .collect(),
+    };
+    let rules = Rules::of(settings).map_err(|error| Error::invalid("pattern_defaults", error))?;
+    Ok(rules.settings().clone())
+}
+
+/// Those of the installation while the tenant has none.
+fn shown_risk(app: &App, kept: Option<&RiskVersion>) -> RiskSettings {
+    let settings = kept.map_or(&app.risk, |kept| &kept.settings);
+    let [criticality, magnitude, radius, failures] = settings.weights.in_order();
+    let [medium, high, critical] = settings.thresholds.in_order();
+    let patterns = settings.pattern_defaults.iter();
+    let pattern_defaults: BTreeMap<String, u8> =
+        patterns.map(|(text, score)| (text.clone(), score.points())).collect();
+    RiskSettings {
+        version: kept.map_or(0, |kept| u64::from(kept.version)),
+        weights: RiskWeights {
+            resource_criticality_bp: criticality,
+            change_magnitude_bp: magnitude,
+            blast_radius_bp: radius,
+            historical_failure_rate_bp: failures,
+        },
+        thresholds: RiskThresholds { medium, high, critical },
+        pattern_defaults,
+        set_by: kept.map(|kept| kept.set_by),
+        set_at: kept.map(|kept| kept.set_at),
+    }
+}
+
+fn shown_flag(flag: Flag, touched: &[Touched]) -> FlagShown {
+    let touched = touched.iter().find(|touched| touched.flag == flag);
+    FlagShown {
+        name: flag,
+        enabled: touched.is_some_and(|touched| touched.enabled),
+        meaning: flag.meaning().to_owned(),
+        set_by: touched.map(|touched| touched.set_by),
+        set_at: touched.map(|touched| touched.set_at),
+    }
+}

@@ -1,0 +1,140 @@
+//! Figures about work. A reviewer's are for themselves and for admins; those of a task for whoever
+//! may read it; the overview holds counts only and is for everybody of the tenant.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ade_api::stats::{Count, DayStats, Overview, ReviewerStats, StateCount, TaskStats};
+use ade_core::access::{Action, Object};
+use ade_core::actor::Actor;
+use ade_core::approval::Status;
+use ade_core::ids::{TaskId, UserId};
+use ade_core::limits::{STATS_COUNT_MAX, STATS_DAYS_MAX};
+use ade_core::task::{Agreement, Rules, State};
+use ade_core::time::Timestamp;
+use ade_store::stats::{self, DayCount};
+use ade_store::tasks;
+
+use super::act::{look, permit, person};
+use super::tasks::visible_in;
+use crate::app::App;
+use crate::book;
+use crate::caller::Caller;
+use crate::error::Error;
+
+const DAY: Duration = Duration::from_hours(24);
+/// Not closed; in the order of a task's life.
+const OPEN: [State; 7] = [
+    State::Draft,
+    State::Submitted,
+    State::Reviewing,
+    State::Approved,
+    State::Applying,
+    State::Failed,
+    State::Unknown,
+];
+
+/// Of the caller if nobody is named.
+pub async fn reviewer(
+    app: &App,
+    caller: &Caller,
+    user: Option<UserId>,
+) -> Result<ReviewerStats, Error> {
+    let user = match user {
+        Some(user) => user,
+        None => person(caller)?,
+    };
+    let mut tx = look(app, caller).await?;
+    let book = app.books.current(&mut tx).await?;
+    if !matches!(caller.actor, Actor::User { id, .. } if id == user) {
+        permit(app, &book, &caller.actor, Action::AdministerUser, Object::Tenant)?;
+    }
+    if book.directory.person(user).is_none() {
+        return Err(Error::NotFound { what: "user" });
+    }
+    let found = stats::reviewer(&mut tx, user).await?;
+    let count = |number: i64| u64::try_from(number).unwrap_or_default();
+    Ok(ReviewerStats {
+        user,
+        day: date(tx.now()),
+        pending_count: count(found.pending),
+        overdue_count: count(found.overdue),
+        approved_today: count(found.approved_today),
+        rejected_today: count(found.rejected_today),
+        avg_response_time: found.average_response_s,
+        last_action_at: found.last_action_at,
+    })
+}
+
+/// Counted afresh, by the functions that decide.
+pub async fn task(app: &App, caller: &Caller, id: TaskId) -> Result<TaskStats, Error> {
+    let mut tx = look(app, caller).await?;
+    visible_in(app, caller, &mut tx, id).await?;
+    let missing = Error::NotFound { what: "task" };
+    let Some(task) = tasks::peek(&mut tx, id).await? else { return Err(missing) };
+    let book = app.books.current(&mut tx).await?;
+    let pinned = app.books.pinned(&mut tx, &book, &task.pins).await?;
+    let now = tx.now();
+    tx.roll_back().await;
+    let knowledge = book::of_task(book, pinned, &caller.actor, &task);
+    let facts = knowledge.facts(&app.access, &caller.actor);
+    let rules = Rules::of(&task, &facts, now);
+    let agreement = Agreement::of(&task, &facts.seating(&task, &rules, now), now);
+    let waits = task
+        .approvals
+        .iter()
+        .filter(|asked| asked.revision == task.revision && asked.status == Status::Pending);
+    Ok(TaskStats {
+        task: id,
+        state: task.state,
+        required_count: agreement.needed(),
+        approved_count: agreement.approvals,
+        rejected_count: agreement.rejections,
+        pending_count: u32::try_from(waits.count()).unwrap_or(u32::MAX),
+        quorum_reached: agreement.is_met(),
+    })
+}
+
+pub async fn overview(app: &App, caller: &Caller, days: u32) -> Result<Overview, Error> {
+    if days == 0 || days > STATS_DAYS_MAX {
+        return Err(Error::invalid("days", format!("1 to {STATS_DAYS_MAX}")));
+    }
+    let mut tx = look(app, caller).await?;
+    let states: Vec<String> = OPEN.iter().map(|state| state.as_str().to_owned()).collect();
+    let open = stats::open(&mut tx, &states).await?;
+    let first = tx.now().minus(DAY * (days - 1)).day();
+    let counted = stats::days(&mut tx, first).await?;
+    let counts: BTreeMap<String, i64> = open.tasks.into_iter().collect();
+    let of_state = |state: State| StateCount {
+        state,
+        count: bounded(counts.get(state.as_str()).copied().unwrap_or_default()),
+    };
+    Ok(Overview {
+        as_of: tx.now(),
+        open_tasks: OPEN.into_iter().map(of_state).collect(),
+        pending_approvals: bounded(open.pending_approvals),
+        overdue_approvals: bounded(open.overdue_approvals),
+        after_reviews_owed: bounded(open.after_reviews_owed),
+        days: (0..days).map(|number| day(first.plus(DAY * number), &counted)).collect(),
+    })
+}
+
+fn bounded(count: i64) -> Count {
+    let is_more = count >= STATS_COUNT_MAX;
+    Count { count: u64::try_from(count).unwrap_or_default(), is_more }
+}
+
+fn date(at: Timestamp) -> String {
+    at.to_string().chars().take("2026-03-18".len()).collect()
+}
+
+fn day(at: Timestamp, counted: &[DayCount]) -> DayStats {
+    let day = date(at);
+    let (mut entered, mut actions) = (BTreeMap::new(), BTreeMap::new());
+    for one in counted.iter().filter(|one| one.day == day) {
+        // Actions are written with a dot, states in capitals.
+        let of = if one.name.contains('.') { &mut actions } else { &mut entered };
+        of.insert(one.name.clone(), u64::try_from(one.count).unwrap_or_default());
+    }
+    DayStats { day, entered, actions }
+}

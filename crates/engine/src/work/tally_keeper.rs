@@ -1,0 +1,32 @@
+//! Folds the audit into what is asked often: counters by UTC day, and how like tasks ended, from
+//! which risk is rated. Each leaf counts once, however many processes do this.
+
+use ade_core::actor::Actor;
+use ade_core::limits::{TALLY_PERIOD, WORKER_BATCH};
+use ade_store::{Gate, Tx, tallies};
+
+use super::{Activation, Done, Worker};
+use crate::app::App;
+use crate::error::Error;
+
+pub const WORKER: Worker =
+    Worker { name: "tally_keeper", period: Some(TALLY_PERIOD), signal: None, run };
+
+fn run(app: &App) -> Activation<'_> {
+    Box::pin(keep(app))
+}
+
+async fn keep(app: &App) -> Result<Done, Error> {
+    let tenants = tallies::tenants_with_news(&app.pools.worker, WORKER_BATCH).await?;
+    let is_full = tenants.len() >= usize::try_from(WORKER_BATCH).unwrap_or(usize::MAX);
+    let mut done = Done { items: 0, has_more: is_full };
+    for tenant in tenants {
+        let actor = Actor::system(WORKER.name);
+        let mut tx = Tx::begin(&app.pools.worker, tenant, actor, Gate::Unasked).await?;
+        let folded = tallies::fold(&mut tx).await?;
+        tx.commit().await?;
+        done.items += folded.leaves;
+        done.has_more |= folded.has_more;
+    }
+    Ok(done)
+}

@@ -1,0 +1,167 @@
+//! Figures about work: exact at any moment, whether or not the worker has folded them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::coverage::cases;
+use crate::world::{Person, World, id, seen};
+
+cases! {
+    a_reviewer_sees_what_waits_and_what_they_answered_today:
+        Happy "GET /v1/stats/reviewers/{id}",
+        Denied "GET /v1/stats/reviewers/{id}";
+    a_task_tells_how_far_its_review_has_come:
+        Happy "GET /v1/stats/tasks/{id}",
+        Denied "GET /v1/stats/tasks/{id}";
+    the_overview_counts_each_day_once_folded_or_not:
+        Happy "GET /v1/stats/overview",
+        Denied "GET /v1/stats/overview";
+}
+
+const ME: &str = "/v1/stats/reviewers/me";
+const OVERVIEW: &str = "/v1/stats/overview";
+
+async fn answer(world: &World, who: &Person, task: &Value, verb: &str) -> Value {
+    let request = world.request(who, task).await;
+    let mut vote = seen(task);
+    vote["reason"] = json!("because");
+    world.post(&who.token, &format!("/v1/approvals/{request}/{verb}"), vote).await.expect(200)
+}
+
+fn figures(stats: &Value) -> [u64; 4] {
+    ["pending_count", "overdue_count", "approved_today", "rejected_today"]
+        .map(|name| stats[name].as_u64().unwrap_or_else(|| panic!("{name}: {stats}")))
+}
+
+async fn a_reviewer_sees_what_waits_and_what_they_answered_today(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let before = world.get(&rea.token, ME).await.expect(200);
+    assert_eq!(figures(&before), [0; 4]);
+    assert_eq!(
+        (&before["avg_response_time"], &before["last_action_at"]),
+        (&json!(null), &json!(null))
+    );
+    let mut tasks = Vec::new();
+    for title in ["one", "two", "three", "four"] {
+        tasks.push(world.reviewing(&bob, title).await);
+    }
+    world.database.run("UPDATE approval SET requested_at = requested_at - interval '60 s'").await;
+    answer(world, &rea, &tasks[0], "approve").await;
+    answer(world, &rea, &tasks[1], "approve").await;
+    answer(world, &rea, &tasks[2], "reject").await;
+    let now = world.get(&rea.token, ME).await.expect(200);
+    assert_eq!(figures(&now), [1, 0, 2, 1], "{now}");
+    let average = now["avg_response_time"].as_f64().unwrap();
+    assert!((60.0..120.0).contains(&average), "{now}");
+    assert!(now["last_action_at"].is_string(), "{now}");
+    world.database.run("UPDATE approval SET due_at = now() - interval '1 s'").await;
+    assert_eq!(figures(&world.get(&rea.token, ME).await.expect(200)), [1, 1, 2, 1]);
+
+    // The day ends at midnight of UTC, wherever the reviewer is.
+    let last_second =
+        "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '1 us'";
+    world
+        .database
+        .run(&format!("UPDATE vote SET at = {last_second} WHERE answer = 'reject'"))
+        .await;
+    assert_eq!(figures(&world.get(&rea.token, ME).await.expect(200)), [1, 1, 2, 0]);
+
+    let path = format!("/v1/stats/reviewers/{}", rea.id);
+    let of_rea = world.get(&world.admin.token, &path).await.expect(200);
+    assert_eq!((figures(&of_rea), &of_rea["user"]), ([1, 1, 2, 0], &json!(rea.id)));
+    world.get(&bob.token, &path).await.refused(403, "not_allowed");
+    world.get("", ME).await.refused(401, "unauthenticated");
+    world.get(&rea.token, "/v1/stats/reviewers/you").await.refused(404, "not_found");
+}
+
+async fn a_task_tells_how_far_its_review_has_come(world: &World) {
+    world.policy("name: two\nrequire: [{roles: [dba], min: 2}]\n").await;
+    let bob = world.person("Bob", &["author"]).await;
+    let dbas = [
+        world.person("D1", &["dba"]).await,
+        world.person("D2", &["dba"]).await,
+        world.person("D3", &["dba"]).await,
+    ];
+    let task = world.reviewing(&bob, "counted").await;
+    let path = format!("/v1/stats/tasks/{}", id(&task));
+    let figures = async || {
+        let told = world.get(&bob.token, &path).await.expect(200);
+        let count = |name: &str| told[name].as_u64().unwrap();
+        let counts =
+            ["required_count", "approved_count", "rejected_count", "pending_count"].map(count);
+        (counts, told["quorum_reached"].as_bool().unwrap())
+    };
+    assert_eq!(figures().await, ([2, 0, 0, 3], false));
+    answer(world, &dbas[0], &task, "approve").await;
+    assert_eq!(figures().await, ([2, 1, 0, 2], false));
+    answer(world, &dbas[1], &task, "approve").await;
+    assert_eq!(figures().await, ([2, 2, 0, 0], true));
+    let other = world.agent("stranger", &world.person("Eve", &["author"]).await).await;
+    world.get(&other.token, &path).await.refused(404, "not_found");
+}
+
+/// Of one day, the states entered and the actions done.
+fn day(overview: &Value, back: usize) -> Value {
+    let days = overview["days"].as_array().unwrap();
+    days[days.len() - 1 - back].clone()
+}
+
+/// Another database on the server may keep a transaction open, and the fold waits for it.
+pub async fn fold_all(world: &World) {
+    let left = "SELECT count(*) FROM audit_leaf l LEFT JOIN tally_cursor c USING (tenant_id)
+                 WHERE l.kind = 'change' AND l.xid >= coalesce(c.below, '0'::xid8)";
+    ade_testkit::eventually("all is folded", Duration::from_secs(30), async || {
+        world.work("tally_keeper").await;
+        let left = world.database.number(left).await;
+        if left == 0 { Ok(()) } else { Err(format!("{left} leaves are left")) }
+    })
+    .await;
+}
+
+async fn the_overview_counts_each_day_once_folded_or_not(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let approved = world.approved(&bob, &rea, "yes").await;
+    let rejected = world.reviewing(&bob, "no").await;
+    answer(world, &rea, &rejected, "reject").await;
+    world.draft(&bob, "later").await;
+    let look = async || world.get(&bob.token, OVERVIEW).await.expect(200);
+    let unfolded = look().await;
+    let today = day(&unfolded, 0);
+    let entered = json!({
+        "DRAFT": 3, "SUBMITTED": 2, "REVIEWING": 2, "APPROVED": 1, "REJECTED": 1
+    });
+    assert_eq!(today["entered"], entered, "{unfolded}");
+    assert_eq!(today["actions"]["task.create"], 3);
+    assert_eq!(today["actions"]["task.approve"], 1);
+    assert_eq!(unfolded["days"].as_array().unwrap().len(), 7);
+
+    fold_all(world).await;
+    assert_eq!(look().await["days"], unfolded["days"], "folding changes nothing");
+    assert_eq!(world.work("tally_keeper").await.items, 0, "each leaf once");
+    world.draft(&bob, "one more").await;
+    assert_eq!(day(&look().await, 0)["entered"]["DRAFT"], 4, "what is not folded yet counts");
+    fold_all(world).await;
+    assert_eq!(day(&look().await, 0)["entered"]["DRAFT"], 4);
+
+    world.database.run("UPDATE daily_count SET day = day - 1").await;
+    let shifted = look().await;
+    assert_eq!(day(&shifted, 0)["entered"], json!({}));
+    assert_eq!(day(&shifted, 1)["entered"]["DRAFT"], 4);
+    let states = shifted["open_tasks"].as_array().unwrap();
+    let of = |name: &str| {
+        states.iter().find(|one| one["state"] == name).unwrap()["count"].as_u64().unwrap()
+    };
+    assert_eq!((of("DRAFT"), of("APPROVED"), of("REVIEWING")), (2, 1, 0));
+    assert_eq!(shifted["pending_approvals"], json!({ "count": 0, "is_more": false }));
+    assert_eq!(approved["state"], "APPROVED");
+    let one = world.get(&bob.token, "/v1/stats/overview?days=1").await.expect(200);
+    assert_eq!(one["days"].as_array().unwrap().len(), 1);
+    world.get(&bob.token, "/v1/stats/overview?days=91").await.refused(422, "invalid_body");
+    world.get("", OVERVIEW).await.refused(401, "unauthenticated");
+    let (_, other) = world.tenant("other").await;
+    let theirs = world.get(&other.token, OVERVIEW).await.expect(200);
+    assert_eq!(day(&theirs, 0)["entered"], json!({}), "another tenant's are not among them");
+}

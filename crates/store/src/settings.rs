@@ -1,0 +1,135 @@
+//! What a tenant sets about risk, version by version, and what it has switched on. Both are part
+//! of the rulebook, so a decision sees them from the moment they are committed.
+
+use ade_core::flag::Flag;
+use ade_core::ids::UserId;
+use ade_core::risk::{self, Settings};
+use ade_core::time::Timestamp;
+use serde_json::Value;
+use sqlx::types::Json;
+use sqlx::{query, query_as};
+use uuid::Uuid;
+
+use crate::error::{Error, RowError};
+use crate::moment::Moment;
+use crate::tx::Tx;
+
+/// The version in force, and who set it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RiskVersion {
+    pub version: u32,
+    pub settings: Settings,
+    pub set_by: UserId,
+    pub set_at: Timestamp,
+}
+
+pub(crate) fn read(document: Value) -> Result<risk::Rules, RowError> {
+    let wrong = |why: String| RowError {
+        table: "risk_setting",
+        column: "document",
+        row: "the newest".to_owned(),
+        why,
+    };
+    let settings: Settings =
+        serde_json::from_value(document).map_err(|error| wrong(error.to_string()))?;
+    risk::Rules::of(settings).map_err(|error| wrong(error.to_string()))
+}
+
+pub(crate) fn flag(name: &str) -> Result<Flag, RowError> {
+    let wrong =
+        |why: String| RowError { table: "feature_flag", column: "name", row: name.to_owned(), why };
+    name.parse().map_err(|error: ade_core::flag::FlagError| wrong(error.to_string()))
+}
+
+/// Nothing until the tenant has set something.
+pub async fn risk(tx: &mut Tx) -> Result<Option<RiskVersion>, Error> {
+    let query = query!(
+        r#"SELECT version, document AS "document: Json<Value>", set_by,
+                  set_at AS "set_at: Moment"
+             FROM risk_setting WHERE tenant_id = $1 ORDER BY version DESC LIMIT 1"#,
+        tx.tenant().uuid(),
+    );
+    let Some(row) = tx.fetch(query).await?.pop() else { return Ok(None) };
+    Ok(Some(RiskVersion {
+        version: row.version.unsigned_abs(),
+        settings: read(row.document.0)?.settings().clone(),
+        set_by: UserId::from_uuid(row.set_by),
+        set_at: row.set_at.0,
+    }))
+}
+
+/// `Constraint` if somebody has set this version meanwhile; the closed gate keeps that from
+/// happening.
+pub async fn set_risk(
+    tx: &mut Tx,
+    version: u32,
+    settings: &Settings,
+    by: UserId,
+) -> Result<(), Error> {
+    let unstorable = |value: String, why: String| Error::Unstorable { value, why };
+    let document = serde_json::to_value(settings)
+        .map_err(|error| unstorable("risk settings".to_owned(), error.to_string()))?;
+    let version = i32::try_from(version)
+        .map_err(|error| unstorable(format!("version {version}"), error.to_string()))?;
+    let query = query!(
+        "INSERT INTO risk_setting (tenant_id, version, document, set_by, set_at)
+         VALUES ($1, $2, $3, $4, $5)",
+        tx.tenant().uuid(),
+        version,
+        Json(document) as _,
+        by.uuid(),
+        Moment(tx.now()) as _,
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
+/// One flag that somebody has touched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    pub flag: Flag,
+    pub enabled: bool,
+    pub set_by: UserId,
+    pub set_at: Timestamp,
+}
+
+struct FlagRow {
+    name: String,
+    enabled: bool,
+    set_by: Uuid,
+    set_at: Moment,
+}
+
+pub async fn flags(tx: &mut Tx) -> Result<Vec<Touched>, Error> {
+    let query = query_as!(
+        FlagRow,
+        r#"SELECT name, enabled, set_by, set_at AS "set_at: Moment" FROM feature_flag
+            WHERE tenant_id = $1 ORDER BY name"#,
+        tx.tenant().uuid(),
+    );
+    let rows = tx.fetch(query).await?.into_iter().map(|row| {
+        Ok(Touched {
+            flag: flag(&row.name)?,
+            enabled: row.enabled,
+            set_by: UserId::from_uuid(row.set_by),
+            set_at: row.set_at.0,
+        })
+    });
+    Ok(rows.collect::<Result<Vec<_>, RowError>>()?)
+}
+
+pub async fn set_flag(tx: &mut Tx, flag: Flag, enabled: bool, by: UserId) -> Result<(), Error> {
+    let query = query!(
+        "INSERT INTO feature_flag (tenant_id, name, enabled, set_by, set_at)
+         VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT ON CONSTRAINT feature_flag_pkey DO UPDATE
+            SET enabled = excluded.enabled, set_by = excluded.set_by, set_at = excluded.set_at",
+        tx.tenant().uuid(),
+        flag.as_str(),
+        enabled,
+        by.uuid(),
+        Moment(tx.now()) as _,
+    );
+    tx.write(query).await?;
+    Ok(())
+}

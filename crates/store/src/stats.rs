@@ -1,0 +1,160 @@
+//! Figures about work, read in one statement and so at one moment. Daily counters are what the
+//! worker has folded plus what it has not yet, so they are exact whenever they are asked.
+
+use ade_core::ids::UserId;
+use ade_core::limits::{STATS_COUNT_MAX, STATS_RESPONSE_WINDOW, STATS_RESPONSES_MAX};
+use ade_core::time::Timestamp;
+use sqlx::{query, query_as};
+
+use crate::error::Error;
+use crate::moment::Moment;
+use crate::tx::Tx;
+
+/// How one reviewer stands. Only answers of their own that came in time and still stand count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reviewer {
+    pub pending: i64,
+    pub overdue: i64,
+    pub approved_today: i64,
+    pub rejected_today: i64,
+    pub average_response_s: Option<f64>,
+    pub last_action_at: Option<Timestamp>,
+}
+
+pub async fn reviewer(tx: &mut Tx, user: UserId) -> Result<Reviewer, Error> {
+    let now = tx.now();
+    let query = query!(
+        r#"WITH answer AS (
+               SELECT v.answer, v.at, a.requested_at
+                 FROM vote v
+                 LEFT JOIN approval a
+                   ON (a.tenant_id, a.task_id, a.revision, a.reviewer_id)
+                    = (v.tenant_id, v.task_id, v.revision, v.voter_id)
+                WHERE v.tenant_id = $1 AND v.voter_id = $2 AND v.at >= $4 AND v.effectual
+                  AND v.carried_from IS NULL
+                  AND NOT EXISTS (SELECT FROM vote_withdrawal w
+                                   WHERE (w.tenant_id, w.task_id, w.vote_seq)
+                                       = (v.tenant_id, v.task_id, v.seq)))
+           SELECT (SELECT count(*) FROM approval
+                    WHERE tenant_id = $1 AND reviewer_id = $2 AND status = 'PENDING')
+                      AS "pending!",
+                  (SELECT count(*) FROM approval
+                    WHERE tenant_id = $1 AND reviewer_id = $2 AND status = 'PENDING'
+                      AND due_at <= $3) AS "overdue!",
+                  (SELECT count(*) FROM answer WHERE answer = 'approve' AND at >= $5)
+                      AS "approved_today!",
+                  (SELECT count(*) FROM answer WHERE answer = 'reject' AND at >= $5)
+                      AS "rejected_today!",
+                  (SELECT avg(extract(epoch FROM at - requested_at))::float8
+                     FROM (SELECT at, requested_at FROM answer WHERE requested_at IS NOT NULL
+                            ORDER BY at DESC LIMIT $6) AS newest) AS average_response_s,
+                  (SELECT max(at) FROM vote WHERE tenant_id = $1 AND voter_id = $2
+                      AND carried_from IS NULL) AS "last_action_at: Moment""#,
+        tx.tenant().uuid(),
+        user.uuid(),
+        Moment(now) as _,
+        Moment(now.minus(STATS_RESPONSE_WINDOW)) as _,
+        Moment(now.day()) as _,
+        STATS_RESPONSES_MAX,
+    );
+    let row = tx.fetch_one(query).await?;
+    Ok(Reviewer {
+        pending: row.pending,
+        overdue: row.overdue,
+        approved_today: row.approved_today,
+        rejected_today: row.rejected_today,
+        average_response_s: row.average_response_s,
+        last_action_at: row.last_action_at.map(|at| at.0),
+    })
+}
+
+/// How much is open now. Nothing is counted past [`STATS_COUNT_MAX`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    /// By state.
+    pub tasks: Vec<(String, i64)>,
+    pub pending_approvals: i64,
+    pub overdue_approvals: i64,
+    pub after_reviews_owed: i64,
+}
+
+struct StateCount {
+    state: String,
+    count: i64,
+}
+
+pub async fn open(tx: &mut Tx, states: &[String]) -> Result<Open, Error> {
+    let query = query_as!(
+        StateCount,
+        r#"SELECT wanted.state AS "state!", (SELECT count(*) FROM (
+                      SELECT FROM task t WHERE t.tenant_id = $1 AND t.state = wanted.state
+                       LIMIT $3) AS few) AS "count!"
+             FROM unnest($2::text[]) AS wanted (state)"#,
+        tx.tenant().uuid(),
+        states,
+        STATS_COUNT_MAX,
+    );
+    let tasks = tx.fetch(query).await?.into_iter().map(|row| (row.state, row.count)).collect();
+    let query = query!(
+        r#"SELECT (SELECT count(*) FROM (
+                      SELECT FROM approval WHERE tenant_id = $1 AND status = 'PENDING'
+                       LIMIT $3) AS few) AS "pending!",
+                  (SELECT count(*) FROM (
+                      SELECT FROM approval WHERE tenant_id = $1 AND status = 'PENDING'
+                         AND due_at <= $2 LIMIT $3) AS few) AS "overdue!",
+                  (SELECT count(*) FROM (
+                      SELECT FROM after_review WHERE tenant_id = $1 AND done_at IS NULL
+                       LIMIT $3) AS few) AS "owed!""#,
+        tx.tenant().uuid(),
+        Moment(tx.now()) as _,
+        STATS_COUNT_MAX,
+    );
+    let row = tx.fetch_one(query).await?;
+    Ok(Open {
+        tasks,
+        pending_approvals: row.pending,
+        overdue_approvals: row.overdue,
+        after_reviews_owed: row.owed,
+    })
+}
+
+/// So often something happened on one day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DayCount {
+    /// Like `2026-03-18`, UTC.
+    pub day: String,
+    /// An action, or a state that was entered.
+    pub name: String,
+    pub count: i64,
+}
+
+/// From the day of `since` on, oldest first.
+pub async fn days(tx: &mut Tx, since: Timestamp) -> Result<Vec<DayCount>, Error> {
+    let query = query_as!(
+        DayCount,
+        r#"WITH bound AS (
+               SELECT coalesce(max(c.below::text), '0')::xid8 AS below,
+                      coalesce(max(c.at), to_timestamp(0)) AS at
+                 FROM tally_cursor c WHERE c.tenant_id = $1),
+           later AS (
+               SELECT (l.at AT TIME ZONE 'UTC')::date AS day, l.action, l.from_state, l.to_state
+                 FROM audit_leaf l, bound
+                WHERE l.tenant_id = $1 AND l.xid >= bound.below AND l.at >= bound.at
+                  AND l.at >= $2 AND l.kind = 'change'),
+           counted AS (
+               SELECT day, name, count FROM daily_count
+                WHERE tenant_id = $1 AND day >= ($2::timestamptz AT TIME ZONE 'UTC')::date
+               UNION ALL
+               SELECT later.day, told.name, 1 FROM later
+                CROSS JOIN LATERAL (VALUES (later.action), (CASE
+                      WHEN later.to_state IS DISTINCT FROM later.from_state
+                      THEN later.to_state END)) AS told (name)
+                WHERE told.name IS NOT NULL)
+           SELECT to_char(day, 'YYYY-MM-DD') AS "day!", name AS "name!",
+                  sum(count)::bigint AS "count!"
+             FROM counted GROUP BY day, name ORDER BY day, name"#,
+        tx.tenant().uuid(),
+        Moment(since.day()) as _,
+    );
+    tx.fetch(query).await
+}
