@@ -7,7 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const LIMITS: &str = "//! Limits.\n\n// Sizes.\npub const NAME_MAX_BYTES: usize = 128;\n";
+/// The real ones: the reference of policies names some of them.
+const LIMITS: &str = include_str!("../../crates/core/src/limits.rs");
+const POLICY: &str = "name: sample\nrequire: [{roles: [dba]}]\n";
 const DENY: &str = r#"
 [graph]
 targets = ["x86_64-unknown-linux-gnu"]
@@ -37,6 +39,7 @@ fn repository(name: &str) -> PathBuf {
         ("crates/core/Cargo.toml", package),
         ("crates/core/src/lib.rs", "//! Core.\n\npub mod limits;\n"),
         ("crates/core/src/limits.rs", LIMITS),
+        ("crates/core/tests/policies/production-databases.yaml", POLICY),
         ("crates/server/config.default.toml", "# Where.\n[server]\n# Here.\nlisten = \"a\"\n"),
         ("deny.toml", DENY),
         ("README.md", "# Sample\n"),

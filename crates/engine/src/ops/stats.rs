@@ -95,10 +95,9 @@ pub async fn task(app: &App, caller: &Caller, id: TaskId) -> Result<TaskStats, E
     })
 }
 
+/// Of so many days back, today included; at least today.
 pub async fn overview(app: &App, caller: &Caller, days: u32) -> Result<Overview, Error> {
-    if days == 0 || days > STATS_DAYS_MAX {
-        return Err(Error::invalid("days", format!("1 to {STATS_DAYS_MAX}")));
-    }
+    let days = days.clamp(1, STATS_DAYS_MAX);
     let mut tx = look(app, caller).await?;
     let states: Vec<String> = OPEN.iter().map(|state| state.as_str().to_owned()).collect();
     let open = stats::open(&mut tx, &states).await?;

@@ -3,7 +3,7 @@
 use ade_api::schema;
 use ade_api::stats::{Overview, ReviewerStats, TaskStats};
 use ade_core::ids::{IdError, TaskId, UserId};
-use ade_core::limits::STATS_DAYS_DEFAULT;
+use ade_core::limits::{STATS_DAYS_DEFAULT, STATS_DAYS_MAX};
 use ade_engine::ops::stats;
 use axum::extract::State;
 use serde::Deserialize;
@@ -71,5 +71,8 @@ pub async fn overview(
     Query(query): Query<OverviewQuery>,
 ) -> Result<Json<Overview>, Failure> {
     let days = query.days.unwrap_or(STATS_DAYS_DEFAULT);
+    if !(1..=STATS_DAYS_MAX).contains(&days) {
+        return Err(Failure::query(&format!("`days` is 1 to {STATS_DAYS_MAX}")));
+    }
     Ok(Json(stats::overview(shared.app(), &caller, days).await?))
 }

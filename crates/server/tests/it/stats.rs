@@ -159,7 +159,10 @@ async fn the_overview_counts_each_day_once_folded_or_not(world: &World) {
     assert_eq!(approved["state"], "APPROVED");
     let one = world.get(&bob.token, "/v1/stats/overview?days=1").await.expect(200);
     assert_eq!(one["days"].as_array().unwrap().len(), 1);
-    world.get(&bob.token, "/v1/stats/overview?days=91").await.refused(422, "invalid_body");
+    for days in ["0", "91"] {
+        let path = format!("{OVERVIEW}?days={days}");
+        world.get(&bob.token, &path).await.refused(400, "invalid_query");
+    }
     world.get("", OVERVIEW).await.refused(401, "unauthenticated");
     let (_, other) = world.tenant("other").await;
     let theirs = world.get(&other.token, OVERVIEW).await.expect(200);
