@@ -29,6 +29,9 @@ const START_TRIES: usize = 5;
 const START_DEADLINE: Duration = Duration::from_mins(1);
 static OWNED: AtomicUsize = AtomicUsize::new(0);
 
+/// What PostgreSQL says of memory that processes of an earlier server hold.
+const STILL_IN_USE: &str = "is still in use";
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub stop: Stop,
@@ -319,10 +322,17 @@ impl OwnedPostgres {
         }
     }
 
-    /// Same data, same port.
+    /// Same data, same port. Backends of a killed server notice it after a moment; until then they
+    /// hold its memory, and a new one does not start over them.
     pub async fn restart(&self) {
         self.kill();
-        or_fail(self.server.start(&self.settings).await);
+        let started = poll_until("the old server is gone", START_DEADLINE, async || {
+            match self.server.start(&self.settings).await {
+                Err(failure) if failure.to_string().contains(STILL_IN_USE) => Err(failure),
+                outcome => Ok(outcome),
+            }
+        });
+        or_fail(started.await.and_then(|outcome| outcome));
     }
 }
 
