@@ -5,6 +5,7 @@ mod config;
 mod errors;
 mod limits;
 mod queries;
+mod redis_keys;
 mod reports;
 mod state_machine;
 
@@ -38,6 +39,7 @@ const GENERATORS: &[Generator] = &[
     config::generate,
     errors::generate,
     limits::generate,
+    redis_keys::generate,
     reports::generate,
     state_machine::generate,
 ];

@@ -1,0 +1,104 @@
+//! Does a test notice? Every line of the scripts that can be left out and still makes a script
+//! is left out once; traps and random lives must then tell the script from the model.
+
+use std::fmt::Write as _;
+
+use super::super::scripts::{Scripts, Sources};
+use super::conformance::live;
+use super::rig::{Bench, sources};
+use super::traps;
+
+const SEEDS: u64 = 24;
+const STEPS: usize = 300;
+
+struct Mutant {
+    sources: Sources,
+    place: String,
+    line: String,
+}
+
+/// Lines that do something; what opens or closes a block alone cannot be left out.
+fn mutants() -> Vec<Mutant> {
+    let whole = sources();
+    let texts = whole.parts.iter().skip(1).chain(&whole.commands);
+    let mut mutants = Vec::new();
+    for (at, source) in texts.enumerate() {
+        for (number, line) in source.text.lines().enumerate().skip(1) {
+            let code = line.trim();
+            if code.is_empty() || code.starts_with("--") {
+                continue;
+            }
+            let mut sources = whole.clone();
+            let mut all = sources.parts.iter_mut().skip(1).chain(&mut sources.commands);
+            let changed = all.nth(at).unwrap();
+            let kept = source.text.lines().enumerate().filter(|(other, _)| *other != number);
+            changed.text = kept.flat_map(|(_, line)| [line, "\n"]).collect();
+            let place = format!("{}.lua:{}", source.name, number + 1);
+            mutants.push(Mutant { sources, place, line: code.to_owned() });
+        }
+    }
+    mutants
+}
+
+/// Whether Redis takes all of its scripts.
+async fn compiles(scripts: &Scripts, node: &ade_testkit::redis_node::Node) -> bool {
+    for script in [
+        &scripts.acquire,
+        &scripts.renew,
+        &scripts.release,
+        &scripts.cancel,
+        &scripts.break_lease,
+        &scripts.refence,
+        &scripts.register,
+        &scripts.sweep,
+        &scripts.rebuild,
+        &scripts.adopt,
+    ] {
+        let mut load = redis::cmd("SCRIPT");
+        load.arg("LOAD").arg(script.text());
+        if node.ask::<String>(&load).await.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+async fn is_noticed(bench: &Bench) -> Option<String> {
+    if let Err(told) = traps::all(bench).await {
+        return Some(told);
+    }
+    for seed in 0..SEEDS {
+        if let Err(told) = live(bench, seed, STEPS, |_, _| {}).await {
+            return Some(told);
+        }
+    }
+    None
+}
+
+/// Run by `cargo xtask mutants-lua`, which names the file for the figures.
+#[tokio::test]
+#[ignore = "takes a quarter of an hour"]
+async fn every_line_is_missed_when_it_is_left_out() {
+    let out = std::env::var("ADE_MUTANTS_OUT").unwrap();
+    let mut cluster = ade_testkit::Cluster::owned().await;
+    let mut bench = Bench::at(&cluster).await;
+    assert_eq!(is_noticed(&bench).await, None, "whole scripts pass");
+    let mut told = String::new();
+    for mutant in mutants() {
+        let scripts = Scripts::new(&mutant.sources);
+        if !compiles(&scripts, &cluster.nodes()[0]).await {
+            continue;
+        }
+        let noticed = is_noticed(&bench.changed(&mutant.sources)).await;
+        let word = if noticed.is_some() { "caught" } else { "missed" };
+        let _ = writeln!(told, "{word} {} {}", mutant.place, mutant.line);
+        println!("{word} {} {}", mutant.place, mutant.line);
+        std::fs::write(&out, &told).unwrap();
+        if cluster.check().await.is_err() {
+            // A script that loops for ever has written already, so nothing but the end of its
+            // server ends it.
+            cluster = ade_testkit::Cluster::owned().await;
+            bench = Bench::at(&cluster).await;
+        }
+    }
+}
