@@ -1,7 +1,7 @@
 //! What is too long for CI, bounded in minutes and repeatable by seed. `rules` runs the core's
 //! tests again and again, every round with random input that nobody has tried; `locks` holds the
-//! scripts in Redis against the core's model, step by step. A failure names the seed that fails
-//! again; a success writes a report.
+//! scripts in Redis against the core's model, `fence` the holds in PostgreSQL against holders that
+//! come too late. A failure names the seed that fails again; a success writes a report.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,6 +18,8 @@ enum Name {
     Rules,
     /// The lock scripts against the model, on a real cluster with virtual time
     Locks,
+    /// Holders of locks that commit, pause and are fenced, on a real PostgreSQL
+    Fence,
 }
 
 #[derive(Debug, clap::Args)]
@@ -35,6 +37,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     match args.name {
         Name::Rules => rules(root, args),
         Name::Locks => locks(root, args),
+        Name::Fence => fence(root, args),
     }
 }
 
@@ -55,25 +58,52 @@ fn rules(root: &Path, args: &Args) -> Result<()> {
     report::keep(root, "soak-rules", &stamp, &report(&stamp, "the rules", "rules", args, &figures))
 }
 
-/// What the test prints after every seed: `seeds 3 steps 12000`.
 fn locks(root: &Path, args: &Args) -> Result<()> {
-    let mut command = shell::cargo(root, &["test", "--quiet", "--workspace", "--all-features"]);
-    command
-        .args(["--lib", "--", "--ignored", "--exact", "--nocapture"])
-        .arg("lock::tests::conformance::soak")
-        .env("ADE_SOAK_SEED", args.seed.to_string())
-        .env("ADE_SOAK_MINUTES", args.minutes.to_string());
-    let printed = shell::output(&mut command)?;
-    let last = printed.lines().rev().find(|line| line.starts_with("seeds "));
-    let mut words = last.context("the soak told nothing")?.split(' ');
-    let mut figure = || words.nth(1).map(str::to_owned).context("the soak told no figure");
+    let figures = tell(root, args, &["--lib"], "lock::tests::conformance::soak", "seeds ")?;
     let figures = [
-        ("seeds, each a space of its own", figure()?),
-        ("steps, each compared in answer, events and all tables", figure()?),
+        ("seeds, each a space of its own", figure(&figures, 1)?),
+        ("steps, each compared in answer, events and all tables", figure(&figures, 3)?),
     ];
     let stamp = Stamp::take(root)?;
     let text = report(&stamp, "the lock scripts against the model", "locks", args, &figures);
     report::keep(root, "soak-locks", &stamp, &text)
+}
+
+fn fence(root: &Path, args: &Args) -> Result<()> {
+    let figures = tell(root, args, &["--test", "it"], "locks_fence::soak", "commits ")?;
+    let figures = [
+        ("commits under a registered hold", figure(&figures, 1)?),
+        ("transactions that found themselves fenced", figure(&figures, 3)?),
+        ("registrations with a token that had fallen", figure(&figures, 5)?),
+        ("stale commits that a look without a lock let through", figure(&figures, 7)?),
+        ("of commits in that control", figure(&figures, 9)?),
+    ];
+    let stamp = Stamp::take(root)?;
+    let text = report(&stamp, "fences in PostgreSQL", "fence", args, &figures);
+    report::keep(root, "soak-fence", &stamp, &text)
+}
+
+/// The words of the last line that begins so, of all that an ignored test has printed.
+fn tell(
+    root: &Path,
+    args: &Args,
+    target: &[&str],
+    test: &str,
+    beginning: &str,
+) -> Result<Vec<String>> {
+    let mut command = shell::cargo(root, &["test", "--quiet", "--workspace", "--all-features"]);
+    command
+        .args(target)
+        .args(["--", "--ignored", "--exact", "--nocapture", test])
+        .env("ADE_SOAK_SEED", args.seed.to_string())
+        .env("ADE_SOAK_MINUTES", args.minutes.to_string());
+    let printed = shell::output(&mut command)?;
+    let last = printed.lines().rev().find(|line| line.starts_with(beginning));
+    Ok(last.context("the soak told nothing")?.split(' ').map(str::to_owned).collect())
+}
+
+fn figure(words: &[String], at: usize) -> Result<String> {
+    words.get(at).cloned().context("the soak told too few figures")
 }
 
 fn round(root: &Path, seed: u64) -> Result<()> {
