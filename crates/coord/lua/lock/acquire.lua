@@ -79,7 +79,7 @@ end
 -- Own live holds alone leave no room: only the owner could end such a wait, and it waits.
 local function own_hold_in_the_way()
   if call('HEXISTS', META, 'holds:' .. r.owner) == 0 then
-    return nil
+    return
   end
   for i = 1, #r.set, 2 do
     local resource, mode = r.set[i], r.set[i + 1]
@@ -94,7 +94,6 @@ local function own_hold_in_the_way()
       return resource
     end
   end
-  return nil
 end
 
 local own = own_hold_in_the_way()

@@ -110,7 +110,6 @@ local function blocked_on(set, order, id)
       return set[i]
     end
   end
-  return nil
 end
 
 -- One more than are ahead in the longest of its lines.

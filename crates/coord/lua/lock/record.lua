@@ -123,7 +123,6 @@ local function read_request(at)
     wait = tonumber(ARGV[at + 6]),
     boost = tonumber(ARGV[at + 7]),
     set = {},
-    registered = false,
   }
   local words = tonumber(ARGV[at + 8])
   for i = 1, words do

@@ -3,8 +3,12 @@
 
 use std::fmt::Write as _;
 
+use ade_testkit::Cluster;
+use ade_testkit::redis_node::Node;
+
 use super::super::scripts::{Scripts, Sources};
 use super::conformance::live;
+use super::hints;
 use super::rig::{Bench, sources};
 use super::traps;
 
@@ -41,7 +45,7 @@ fn mutants() -> Vec<Mutant> {
 }
 
 /// Whether Redis takes all of its scripts.
-async fn compiles(scripts: &Scripts, node: &ade_testkit::redis_node::Node) -> bool {
+async fn compiles(scripts: &Scripts, node: &Node) -> bool {
     for script in [
         &scripts.acquire,
         &scripts.renew,
@@ -63,8 +67,11 @@ async fn compiles(scripts: &Scripts, node: &ade_testkit::redis_node::Node) -> bo
     true
 }
 
-async fn is_noticed(bench: &Bench) -> Option<String> {
+async fn is_noticed(bench: &Bench, cluster: &Cluster) -> Option<String> {
     if let Err(told) = traps::all(bench).await {
+        return Some(told);
+    }
+    if let Err(told) = hints::case(bench, cluster).await {
         return Some(told);
     }
     for seed in 0..SEEDS {
@@ -80,16 +87,16 @@ async fn is_noticed(bench: &Bench) -> Option<String> {
 #[ignore = "takes a quarter of an hour"]
 async fn every_line_is_missed_when_it_is_left_out() {
     let out = std::env::var("ADE_MUTANTS_OUT").unwrap();
-    let mut cluster = ade_testkit::Cluster::owned().await;
+    let mut cluster = Cluster::owned().await;
     let mut bench = Bench::at(&cluster).await;
-    assert_eq!(is_noticed(&bench).await, None, "whole scripts pass");
+    assert_eq!(is_noticed(&bench, &cluster).await, None, "whole scripts pass");
     let mut told = String::new();
     for mutant in mutants() {
         let scripts = Scripts::new(&mutant.sources);
         if !compiles(&scripts, &cluster.nodes()[0]).await {
             continue;
         }
-        let noticed = is_noticed(&bench.changed(&mutant.sources)).await;
+        let noticed = is_noticed(&bench.changed(&mutant.sources), &cluster).await;
         let word = if noticed.is_some() { "caught" } else { "missed" };
         let _ = writeln!(told, "{word} {} {}", mutant.place, mutant.line);
         println!("{word} {} {}", mutant.place, mutant.line);
@@ -97,7 +104,7 @@ async fn every_line_is_missed_when_it_is_left_out() {
         if cluster.check().await.is_err() {
             // A script that loops for ever has written already, so nothing but the end of its
             // server ends it.
-            cluster = ade_testkit::Cluster::owned().await;
+            cluster = Cluster::owned().await;
             bench = Bench::at(&cluster).await;
         }
     }

@@ -93,6 +93,7 @@ impl Bench {
             model: Model::default(),
             epoch: Epoch::FIRST,
             now: Timestamp::from_micros(1_800_000_000_123_457),
+            is_worn_out: false,
             last_token: None,
         }
     }
@@ -105,6 +106,8 @@ pub struct Rig {
     /// The one that calls name.
     pub epoch: Epoch,
     pub now: Timestamp,
+    /// The counter of this epoch may have come to its end.
+    pub is_worn_out: bool,
     last_token: Option<Token>,
 }
 
@@ -117,6 +120,10 @@ impl Rig {
         let before = self.model.clone();
         let said = self.call_compared(call).await?;
         self.tokens_rise(&said)?;
+        if self.is_worn_out {
+            // Without numbers whoever may go waits on, until the next epoch.
+            return Ok(said);
+        }
         oracles::check(&before, &self.model, self.now, call, &said)
             .map_err(|told| format!("{told}\nafter {call:?}"))?;
         Ok(said)

@@ -124,6 +124,11 @@ traps! {
     a_grant_that_could_not_be_confirmed_is_given_back_by_its_id
     a_shortest_cycle_is_told
     a_hold_of_another_owner_is_not_stolen_by_adoption
+    an_owner_sent_back_behind_its_own_hold_loses_the_wait
+    counting_room_is_the_least_that_anybody_ahead_was_promised
+    tables_longer_than_a_page_are_read_to_their_end
+    a_worn_out_counter_promotes_nobody
+    two_who_claim_one_place_are_ordered_by_their_ids
 }
 
 #[test]
@@ -414,6 +419,93 @@ mod cases {
         must(state(&rig, 1) == Some(State::Broken), "an advisory holder loses it")?;
         must(state(&rig, 2) == Some(State::Waiting), "an unregistered one goes back in line")?;
         must(state(&rig, 5) == Some(State::Granted), "PostgreSQL is right")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn an_owner_sent_back_behind_its_own_hold_loses_the_wait(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire(&mut rig, ask(2, 1, "a x")).await?;
+        let token = Token::new(rig.epoch, 9).unwrap();
+        let deadline = rig.now.plus(Duration::from_secs(30));
+        let hold = LiveHold { request: ask(1, 1, "a x"), token, deadline };
+        let said = rig.call(&Call::Adopt(hold)).await?;
+        let cycle = vec![lease(2)];
+        let deadlock = Event::Deadlock { victim: lease(2), cycle };
+        must(said.events.contains(&deadlock), "it would wait for itself")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn counting_room_is_the_least_that_anybody_ahead_was_promised(
+        bench: &Bench,
+    ) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "slots 4"), ask(2, 2, "b x")]).await?;
+        // Waits for b and asks to be alone in its slot.
+        acquire(&mut rig, ask(3, 3, "b x slots 1")).await?;
+        acquire(&mut rig, ask(4, 4, "slots 4")).await?;
+        must(state(&rig, 4) == Some(State::Waiting), "not past the one who wants to be alone")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn tables_longer_than_a_page_are_read_to_their_end(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        let many = 40_u128;
+        for number in 100..100 + many {
+            let call = Call::Acquire(ask(number, number, "a s"), Arrival::New);
+            rig.call_quietly(&call).await?;
+        }
+        acquire_all(&mut rig, [ask(1, 1, "z x"), ask(2, 2, "b x"), ask(3, 3, "d x")]).await?;
+        // All holders of a are looked at: none is the owner's own.
+        acquire(&mut rig, ask(4, 1, "a x")).await?;
+        must(state(&rig, 4) == Some(State::Waiting), "behind all the readers")?;
+        for number in 200..200 + many {
+            let call = Call::Acquire(ask(number, number, "b x c s"), Arrival::New);
+            rig.call_quietly(&call).await?;
+        }
+        acquire(&mut rig, ask(5, 5, "c s")).await?;
+        must(state(&rig, 5) == Some(State::Granted), "beside all who wait for something else")?;
+        for number in 300..300 + many {
+            let call = Call::Acquire(ask(number, number, "d s"), Arrival::New);
+            rig.call_quietly(&call).await?;
+        }
+        // Owner 3 waits for a reader of d's line, far ahead of the writer that closes the cycle.
+        acquire(&mut rig, ask(6, 6, "f x")).await?;
+        acquire(&mut rig, born(7, 6, "d x", 9, 0)).await?;
+        let said = acquire(&mut rig, born(8, 3, "f x", 5, 0)).await?;
+        let cycle = vec![lease(7), lease(8)];
+        let deadlock = Event::Deadlock { victim: lease(7), cycle };
+        must(said.events.contains(&deadlock), "found behind a line of readers")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn a_worn_out_counter_promotes_nobody(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "a x"), ask(2, 2, "a x")]).await?;
+        let floor = Token::new(rig.epoch, (1 << 33) - 2).unwrap();
+        rig.call(&Call::Refence(lease(1), floor)).await?;
+        rig.call_compared(&Call::Release(lease(1))).await?;
+        must(state(&rig, 2) == Some(State::Waiting), "without a token there is no grant")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn two_who_claim_one_place_are_ordered_by_their_ids(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 9, "a x"), ask(2, 8, "a x")]).await?;
+        let place = rig.model.lease(lease(2)).unwrap().order.unwrap();
+        rig.epoch = rig.epoch.next().unwrap();
+        rig.call(&Call::Rebuild(Vec::new(), None)).await?;
+        acquire_all(&mut rig, [ask(11, 9, "a x"), ask(12, 2, "b x")]).await?;
+        let claim = |request| Call::Acquire(request, Arrival::Waited(place));
+        rig.call(&claim(ask(20, 1, "a x b x"))).await?;
+        let said = rig.call(&claim(born(21, 2, "a x", 5, 0))).await?;
+        let cycle = vec![lease(21), lease(20)];
+        let deadlock = Event::Deadlock { victim: lease(21), cycle };
+        must(said.events.contains(&deadlock), "the higher id waits for the lower")?;
         rig.clear().await;
         Ok(())
     }

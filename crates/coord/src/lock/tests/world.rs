@@ -26,7 +26,6 @@ pub struct World {
     /// What the last rebuild lost: waits with their places, advisory grants with their tokens.
     lost: Vec<(Request, Arrival)>,
     forgotten: Option<LiveHold>,
-    is_worn_out: bool,
 }
 
 impl World {
@@ -37,7 +36,6 @@ impl World {
             asked: Vec::new(),
             lost: Vec::new(),
             forgotten: None,
-            is_worn_out: false,
         }
     }
 
@@ -48,7 +46,7 @@ impl World {
             self.rig.call(&Call::Sweep(1)).await?;
             return self.rig.call(&Call::Rebuild(Vec::new(), None)).await.map(Some);
         }
-        if self.is_worn_out && self.dice.one_in(6) {
+        if self.rig.is_worn_out && self.dice.one_in(6) {
             return self.lose().await.map(Some);
         }
         let call = match self.dice.below(46) {
@@ -189,7 +187,7 @@ impl World {
             0 => Token::new(epoch.next()?, above),
             1 => self.some_token(),
             2 if self.dice.one_in(4) => {
-                self.is_worn_out = true;
+                self.rig.is_worn_out = true;
                 Token::new(epoch, LAST_COUNTER - above % 3)
             }
             _ => Token::new(epoch, (last + above).min(LAST_COUNTER)),
@@ -224,7 +222,7 @@ impl World {
         }
         let until = (!self.dice.one_in(3)).then(|| now.plus(Duration::from_secs(2)));
         self.rig.epoch = self.rig.epoch.next().ok_or("no epoch is left")?;
-        self.is_worn_out = false;
+        self.rig.is_worn_out = false;
         self.rig.call(&Call::Rebuild(holds, until)).await
     }
 
