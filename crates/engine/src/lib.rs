@@ -9,6 +9,7 @@ pub mod clock;
 mod content;
 pub mod error;
 pub mod execute;
+pub mod locks;
 pub mod ops;
 mod present;
 pub mod secret;

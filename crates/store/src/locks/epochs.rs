@@ -7,19 +7,26 @@ use sqlx::{query, query_scalar};
 use crate::error::{Error, RowError};
 use crate::tx::Tx;
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Current {
+    pub epoch: Epoch,
+    /// It was this call that began it: nobody has ever held anything in this space.
+    pub is_new: bool,
+}
+
 /// Begins the first if there was none.
-pub async fn current(tx: &mut Tx) -> Result<Epoch, Error> {
+pub async fn current(tx: &mut Tx) -> Result<Current, Error> {
     let first = query!(
         "INSERT INTO lock_epoch (tenant_id, epoch, reason, begun_at)
          VALUES ($1, 1, 'first', clock_timestamp())
          ON CONFLICT ON CONSTRAINT lock_epoch_pkey DO NOTHING",
         tx.tenant().uuid(),
     );
-    tx.write_beside(first).await?;
+    let is_new = tx.write_beside(first).await? > 0;
     let query =
         query_scalar!("SELECT epoch FROM lock_epoch WHERE tenant_id = $1", tx.tenant().uuid());
-    let number = tx.fetch_value(query).await?;
-    epoch(number)
+    let epoch = epoch(tx.fetch_value(query).await?)?;
+    Ok(Current { epoch, is_new })
 }
 
 /// Ends the epoch `from`; `None` if it has ended already. Of several who saw it end, one wins.
@@ -33,6 +40,19 @@ pub async fn bump(tx: &mut Tx, from: Epoch, reason: &str) -> Result<Option<Epoch
     );
     let moved = tx.write(query).await?;
     Ok(from.next().filter(|_| moved > 0))
+}
+
+/// Goes on after an epoch that Redis knows and PostgreSQL does not: it has lost the last ones.
+pub async fn pass(tx: &mut Tx, seen: Epoch, reason: &str) -> Result<(), Error> {
+    let query = query!(
+        "UPDATE lock_epoch SET epoch = $2 + 1, reason = $3, begun_at = clock_timestamp()
+          WHERE tenant_id = $1 AND epoch < $2",
+        tx.tenant().uuid(),
+        i64::try_from(seen.number()).unwrap_or(i64::MAX),
+        reason,
+    );
+    tx.write(query).await?;
+    Ok(())
 }
 
 fn epoch(number: i64) -> Result<Epoch, Error> {

@@ -53,7 +53,8 @@ pub fn ask(number: u128, wanted: &[(&str, Mode)]) -> Request {
 /// Epoch one has begun and these sessions live for an hour.
 pub async fn open(rig: &Rig, count: u128) {
     let mut tx = rig.begin().await;
-    assert_eq!(epochs::current(&mut tx).await.unwrap(), Epoch::FIRST);
+    let current = epochs::current(&mut tx).await.unwrap();
+    assert_eq!((current.epoch, current.is_new), (Epoch::FIRST, true));
     for number in 1..=count {
         let agent = Some(AgentId::from_u128(1));
         let hour = Duration::from_hours(1);
@@ -136,7 +137,10 @@ async fn a_dead_session_and_an_ended_epoch_register_nothing() {
     let two = Epoch::new(2).unwrap();
     assert_eq!(epochs::bump(&mut tx, Epoch::FIRST, "test").await.unwrap(), Some(two));
     assert_eq!(epochs::bump(&mut tx, Epoch::FIRST, "test").await.unwrap(), None, "one winner");
-    assert_eq!(epochs::current(&mut tx).await.unwrap(), two);
+    let current = epochs::current(&mut tx).await.unwrap();
+    assert_eq!((current.epoch, current.is_new), (two, false));
+    epochs::pass(&mut tx, Epoch::FIRST, "test").await.unwrap();
+    assert_eq!(epochs::current(&mut tx).await.unwrap(), current, "nothing that was not passed");
     rig.keep(tx).await;
     let stale = Err(RegisterRefusal::StaleEpoch { current: two });
     assert_eq!(register(&rig, &request, session(2), token(1)).await, stale);
@@ -326,7 +330,7 @@ impl Twin {
                 }
                 self.model.bump_epoch(next);
                 let mut tx = self.rig.begin().await;
-                self.epoch = epochs::current(&mut tx).await.unwrap();
+                self.epoch = epochs::current(&mut tx).await.unwrap().epoch;
             }
         }
     }

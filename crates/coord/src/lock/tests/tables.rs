@@ -46,6 +46,9 @@ for i = 1, #facts, 2 do
     meta[#meta + 1] = { facts[i], facts[i + 1] }
   end
 end
+if redis.call('EXISTS', unpack(KEYS)) == #KEYS then
+  meta[#meta + 1] = { 'is_whole', '1' }
+end
 return { records, members(KEYS[3]), members(KEYS[4]), registry, meta }
 ";
 
@@ -110,7 +113,11 @@ impl Tables {
         expected.registry.sort_by(|one, other| (one.1, &one.0).cmp(&(other.1, &other.0)));
         expected.holders = holders(model);
         expected.queue = queue(model);
-        expected.meta.extend(model.epoch().map(|epoch| ("epoch".to_owned(), epoch.to_string())));
+        if let Some(epoch) = model.epoch() {
+            expected.meta.insert("epoch".to_owned(), epoch.to_string());
+            // A key that is empty would look like one that has moved away.
+            expected.meta.insert("is_whole".to_owned(), "1".to_owned());
+        }
         let both = waits.keys().filter(|owner| holds.contains_key(*owner)).count();
         if both > 0 {
             expected.meta.insert("holding_waiters".to_owned(), both.to_string());

@@ -487,6 +487,9 @@ mod cases {
         acquire_all(&mut rig, [ask(1, 1, "a x"), ask(2, 2, "a x")]).await?;
         let floor = Token::new(rig.epoch, (1 << 33) - 2).unwrap();
         rig.call(&Call::Refence(lease(1), floor)).await?;
+        let said = rig.call(&Call::Refence(lease(1), floor)).await?;
+        let refusal = Refusal::Rebuild { stored: Some(rig.epoch) };
+        must(said.refusal == Some(refusal), "that was the last one")?;
         rig.call_compared(&Call::Release(lease(1))).await?;
         must(state(&rig, 2) == Some(State::Waiting), "without a token there is no grant")?;
         rig.clear().await;
