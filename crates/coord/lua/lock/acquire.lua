@@ -1,7 +1,7 @@
 #!lua
 -- Asks for a whole set: granted at once, or a place in line, or a refusal that leaves no trace
 -- and spends no number. The same lease id again is the same request.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV 1 epoch, 2 channel, 3 how it comes: new, waited or held, 4 and 5 the place and arrival it
 --      had, or the token and 0; 6 on the request, as record.lua reads it
 -- Reply a standing, or busy, queue_full or self_conflict with the resource, already_waiting with

@@ -1,7 +1,7 @@
 #!lua
 -- PostgreSQL refused a grant because of a hold that this space has forgotten: takes that hold
 -- over. Grants in its way that were never registered go back to their places, or are broken.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV 1 epoch, 2 channel, 3 on the hold, as record.lua reads it
 -- Reply a standing, or stale_epoch, rebuild
 -- Time: clock.lua

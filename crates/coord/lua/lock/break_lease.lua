@@ -1,7 +1,7 @@
 #!lua
 -- An operator frees what a holder has. The holder is not asked: for a fenced lease this is only
 -- as safe as the fence that PostgreSQL sets beside it.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV 1 epoch, 2 channel, 3 lease id
 -- Reply a standing, or stale_epoch, rebuild
 -- Time: clock.lua

@@ -1,6 +1,6 @@
 #!lua
 -- Takes back a wait, never a grant that came first: its owner is told that it holds.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV 1 epoch, 2 channel, 3 lease id
 -- Reply a standing, or stale_epoch, rebuild
 -- Time: clock.lua

@@ -1,7 +1,7 @@
 #!lua
 -- What time does to a lease: grants expire (over a lock delay if registered), waits time out,
 -- tombstones vanish. A lease whose deadline has come is never revived.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV none
 -- Reply none: a part of every lock script
 -- Time: clock.lua

@@ -1,7 +1,7 @@
 #!lua
 -- Who may go: the one judgement of a place in line. Holders and earlier waiters count alike, so
 -- nobody overtakes an earlier waiter it would delay.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV none
 -- Reply none: a part of every lock script
 -- Time: none

@@ -1,6 +1,6 @@
 #!lua
 -- The end of a lease, and whoever may go because of it. Nobody who may go is left waiting.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV none
 -- Reply none: a part of every lock script
 -- Time: clock.lua

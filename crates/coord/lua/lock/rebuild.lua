@@ -2,7 +2,7 @@
 -- Begins an epoch with what PostgreSQL has registered. Compare-and-set: of several who saw the
 -- old epoch end, one wins. Every table gets a member that is never removed: a key that is empty
 -- would look like one that has moved away while its slot is resharded.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV 1 epoch, 2 channel, 3 when the last advisory lease of the lost epoch has run out, or 0;
 --      4 on the holds, as record.lua reads them
 -- Reply rebuilt and how many holds, or stale_epoch

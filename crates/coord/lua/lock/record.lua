@@ -1,7 +1,7 @@
 #!lua
 -- The record of one lease, and the tables moved with it. A record is taken out of its tables and
 -- put into others only here, so holders, queue, deadlines and waiting owners cannot disagree.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV none
 -- Reply none: a part of every lock script
 -- Time: clock.lua

@@ -1,7 +1,7 @@
 #!lua
 -- PostgreSQL has seen a token at or above this grant's: never mint below that floor again, and
 -- mint anew for the same grant.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV 1 epoch, 2 channel, 3 lease id, 4 the floor
 -- Reply a standing, or already_registered, stale_epoch, rebuild
 -- Time: clock.lua

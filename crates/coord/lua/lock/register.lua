@@ -1,6 +1,6 @@
 #!lua
 -- Notes that PostgreSQL has registered this grant: only now does its expiry need a delay.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV 1 epoch, 2 channel, 3 lease id
 -- Reply a standing, or not_fenced, stale_epoch, rebuild
 -- Time: clock.lua

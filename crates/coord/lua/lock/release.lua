@@ -1,7 +1,7 @@
 #!lua
 -- Gives back a grant or takes back a wait. In a lock delay it is the holder itself who says that
 -- it has stopped, so nothing is left to wait for.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV 1 epoch, 2 channel, 3 lease id
 -- Reply a standing, or stale_epoch, rebuild
 -- Time: clock.lua

@@ -1,6 +1,6 @@
 #!lua
 -- Extends many leases at once, grants and waits alike: for a waiter it is heartbeat and poll.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV 1 epoch, 2 channel, 3 on lease ids
 -- Reply renewed and one standing for each, or stale_epoch, rebuild
 -- Time: clock.lua

@@ -2,7 +2,7 @@
 -- Deadlocks: who waits for whom, by owner, searched right where edges are added, so there are no
 -- phantom cycles and none outlives the call that closed it. Counting resources stay out: a wait
 -- for any one of many is no edge to each of them.
--- KEYS as space.lua
+-- KEYS as tables.lua
 -- ARGV none
 -- Reply none: a part of the scripts that add edges
 -- Time: clock.lua

@@ -135,7 +135,7 @@ impl Locks {
     }
 }
 
-/// In the order of `space.lua`.
+/// In the order of `tables.lua`.
 fn tables(tenant: TenantId) -> [String; 5] {
     let tables = [
         keys::LOCK_META,

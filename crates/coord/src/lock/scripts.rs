@@ -30,14 +30,20 @@ macro_rules! sources {
 /// In the order in which they use each other.
 #[derive(Debug, Clone)]
 pub(super) struct Sources {
-    pub(super) parts: [Source; 7],
+    /// What the common case needs, and the common case itself: acquiring begins with it, so that
+    /// it does not pay for functions it does not call.
+    pub(super) first: [Source; 2],
+    pub(super) common_case: [Source; 1],
+    pub(super) parts: [Source; 6],
     pub(super) commands: [Source; 10],
 }
 
 impl Default for Sources {
     fn default() -> Self {
         Self {
-            parts: sources!("clock", "space", "record", "judge", "promote", "expire", "wait_for"),
+            first: sources!("clock", "tables"),
+            common_case: sources!("grant_at_once"),
+            parts: sources!("space", "record", "judge", "promote", "expire", "wait_for"),
             commands: sources!(
                 "acquire",
                 "renew",
@@ -70,7 +76,8 @@ pub(super) struct Scripts {
 
 impl Scripts {
     pub(super) fn new(sources: &Sources) -> Self {
-        let shared: String = sources.parts.iter().map(|part| body(&part.text)).collect();
+        let join = |parts: &[Source]| -> String { parts.iter().map(body).collect() };
+        let (first, shared) = (join(&sources.first), join(&sources.parts));
         let [
             acquire,
             renew,
@@ -83,12 +90,13 @@ impl Scripts {
             rebuild,
             adopt,
         ] = &sources.commands;
-        let script = |command: &Source| {
-            let text = format!("#!lua\n{}{shared}{}", limits(), body(&command.text));
+        let build = |command: &Source, common_case: &str| {
+            let text = format!("#!lua\n{}{first}{common_case}{shared}{}", limits(), body(command));
             Script::new(command.name, text)
         };
+        let script = |command| build(command, "");
         Self {
-            acquire: script(acquire),
+            acquire: build(acquire, &join(&sources.common_case)),
             renew: script(renew),
             release: script(release),
             cancel: script(cancel),
@@ -103,8 +111,8 @@ impl Scripts {
 }
 
 /// The `#!lua` stands once, at the top of the whole. Comments are not sent.
-fn body(text: &str) -> String {
-    let code = text.lines().skip(1).filter(|line| !line.trim_start().starts_with("--"));
+fn body(source: &Source) -> String {
+    let code = source.text.lines().skip(1).filter(|line| !line.trim_start().starts_with("--"));
     code.flat_map(|line| [line, "\n"]).collect()
 }
 

@@ -57,8 +57,8 @@ pub struct Bench {
 /// Sources whose time is virtual.
 pub fn sources() -> Sources {
     let mut sources = Sources::default();
-    CLOCK.clone_into(&mut sources.parts[0].text);
-    assert_eq!(sources.parts[0].name, "clock");
+    CLOCK.clone_into(&mut sources.first[0].text);
+    assert_eq!(sources.first[0].name, "clock");
     sources
 }
 
