@@ -1,7 +1,7 @@
 //! What is too long for CI, bounded in minutes and repeatable by seed. `rules` runs the core's
 //! tests again and again, every round with random input that nobody has tried; `locks` holds the
 //! scripts in Redis against the core's model, `fence` the holds in PostgreSQL against holders that
-//! come too late. A failure names the seed that fails again; a success writes a report.
+//! come too late, `deadlocks` has agents lock each other up. A success writes a report.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,6 +20,8 @@ enum Name {
     Locks,
     /// Holders of locks that commit, pause and are fenced, on a real PostgreSQL
     Fence,
+    /// Agents that lock each other up, three at a time, on a real cluster in real time
+    Deadlocks,
 }
 
 #[derive(Debug, clap::Args)]
@@ -38,6 +40,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
         Name::Rules => rules(root, args),
         Name::Locks => locks(root, args),
         Name::Fence => fence(root, args),
+        Name::Deadlocks => deadlocks(root, args),
     }
 }
 
@@ -81,6 +84,18 @@ fn fence(root: &Path, args: &Args) -> Result<()> {
     let stamp = Stamp::take(root)?;
     let text = report(&stamp, "fences in PostgreSQL", "fence", args, &figures);
     report::keep(root, "soak-fence", &stamp, &text)
+}
+
+fn deadlocks(root: &Path, args: &Args) -> Result<()> {
+    let figures = tell(root, args, &["--lib"], "lock::tests::deadlocks::soak", "deadlocks ")?;
+    let figures = [
+        ("deadlocks of three, of 99 agents at once", figure(&figures, 1)?),
+        ("until the slowest of them was free or told, in ms", figure(&figures, 3)?),
+        ("victims that were not the youngest, or in no deadlock", "0".to_owned()),
+    ];
+    let stamp = Stamp::take(root)?;
+    let text = report(&stamp, "deadlocks", "deadlocks", args, &figures);
+    report::keep(root, "soak-deadlocks", &stamp, &text)
 }
 
 /// The words of the last line that begins so, of all that an ignored test has printed.

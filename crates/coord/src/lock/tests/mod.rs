@@ -2,6 +2,7 @@
 //! scripts is replaced by one that reads it from the space itself, in these tests only.
 
 mod conformance;
+mod deadlocks;
 mod dice;
 mod hints;
 mod mutants;
