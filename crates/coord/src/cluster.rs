@@ -70,3 +70,7 @@ impl Cluster {
         command.query_async(&mut self.connection.clone()).await
     }
 }
+
+#[cfg(test)]
+#[path = "cluster_tests.rs"]
+mod tests;
