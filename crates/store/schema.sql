@@ -74,6 +74,123 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.lock_fits(wanted text, room integer, modes text[], capacities integer[])
+        RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (cardinality(modes) = 0) THEN true WHEN (wanted = 'exclusive'::text) THEN false
+        WHEN (EXISTS (SELECT FROM unnest(lock_fits.modes) held(held) WHERE (held.held <>
+        lock_fits.wanted))) THEN false WHEN (wanted = 'shared'::text) THEN true ELSE
+        (cardinality(modes) < LEAST(room, (SELECT min(c.c) AS min FROM unnest(lock_fits.capacities)
+        c(c)))) END;
+
+CREATE FUNCTION public.lock_make_room(target text, lease uuid, wanted text, room integer) RETURNS
+        uuid[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    modes text[];
+    capacities integer[];
+    living uuid[];
+BEGIN
+    SELECT coalesce(array_agg(h.mode), '{}'), coalesce(array_agg(h.capacity), '{}')
+      INTO modes, capacities
+      FROM public.lock_hold h
+     WHERE h.tenant_id = public.current_tenant() AND h.resource = target
+       AND h.fenced_by IS NULL AND h.released_at IS NULL;
+    IF public.lock_fits(wanted, room, modes, capacities) THEN
+        RETURN '{}';
+    END IF;
+    -- Waits for whoever asserts one of them now, and for heartbeats: judged is what is then.
+    PERFORM FROM public.lock_hold h
+      WHERE h.tenant_id = public.current_tenant() AND h.resource = target
+        AND h.fenced_by IS NULL AND h.released_at IS NULL
+      ORDER BY h.lease_id FOR UPDATE;
+    SELECT coalesce(array_agg(h.mode), '{}'), coalesce(array_agg(h.capacity), '{}'),
+           coalesce(array_agg(h.lease_id ORDER BY h.lease_id), '{}')
+      INTO modes, capacities, living
+      FROM public.lock_hold h
+     WHERE h.tenant_id = public.current_tenant() AND h.resource = target
+       AND h.fenced_by IS NULL AND h.released_at IS NULL
+       AND h.deadline + h.lock_delay > clock_timestamp();
+    IF NOT public.lock_fits(wanted, room, modes, capacities) THEN
+        RETURN living;
+    END IF;
+    UPDATE public.lock_hold h SET fenced_by = lease, fenced_at = clock_timestamp()
+     WHERE h.tenant_id = public.current_tenant() AND h.resource = target
+       AND h.fenced_by IS NULL AND h.released_at IS NULL AND h.lease_id <> ALL (living);
+    RETURN '{}';
+END
+$$;
+
+CREATE FUNCTION public.lock_register(lease uuid, session uuid, given_token bigint, resources text[],
+        modes text[], capacities integer[], lease_owner text, lease_node text, born timestamp with
+        time zone, lease_ttl interval, delay interval, OUT refusal text, OUT refused_on text, OUT
+        number bigint, OUT held_by uuid[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    tenant uuid := public.current_tenant();
+    known record;
+BEGIN
+    PERFORM FROM public.agent_session s
+      WHERE s.tenant_id = tenant AND s.id = session AND s.closed_at IS NULL
+        AND s.lease_until > clock_timestamp() FOR SHARE;
+    IF NOT FOUND THEN
+        refusal := 'session_dead';
+        RETURN;
+    END IF;
+    SELECT e.epoch INTO number FROM public.lock_epoch e WHERE e.tenant_id = tenant FOR SHARE;
+    IF number IS DISTINCT FROM given_token >> 33 THEN
+        refusal := 'stale_epoch';
+        RETURN;
+    END IF;
+    INSERT INTO public.lock_fence (tenant_id, resource)
+    SELECT tenant, wanted FROM unnest(resources) AS wanted
+    ON CONFLICT ON CONSTRAINT lock_fence_pkey DO NOTHING;
+    PERFORM FROM public.lock_fence f
+      WHERE f.tenant_id = tenant AND f.resource = ANY (resources)
+      ORDER BY f.resource FOR UPDATE;
+    SELECT count(*) AS rows, count(*) FILTER (
+               WHERE h.token = given_token AND h.fenced_by IS NULL AND h.released_at IS NULL
+                 AND (h.resource, h.mode, h.capacity) IS NOT DISTINCT FROM
+                     (w.resource, w.mode, w.capacity)) AS same
+      INTO known
+      FROM public.lock_hold h
+      LEFT JOIN unnest(resources, modes, capacities) AS w (resource, mode, capacity)
+        ON w.resource = h.resource
+     WHERE h.tenant_id = tenant AND h.lease_id = lease;
+    IF known.rows > 0 THEN
+        -- The same again: its first answer was lost. Anything else would let a fenced one back.
+        IF known.same < known.rows OR known.rows <> cardinality(resources) THEN
+            refusal := 'lease_spent';
+        END IF;
+        RETURN;
+    END IF;
+    FOR i IN 1 .. cardinality(resources) LOOP
+        SELECT f.max_token INTO number FROM public.lock_fence f
+         WHERE f.tenant_id = tenant AND f.resource = resources[i];
+        IF given_token <= number THEN
+            refusal := 'token_low';
+            refused_on := resources[i];
+            RETURN;
+        END IF;
+        held_by := public.lock_make_room(resources[i], lease, modes[i], capacities[i]);
+        IF cardinality(held_by) > 0 THEN
+            refusal := 'held';
+            refused_on := resources[i];
+            RETURN;
+        END IF;
+    END LOOP;
+    UPDATE public.lock_fence f SET max_token = given_token
+     WHERE f.tenant_id = tenant AND f.resource = ANY (resources);
+    INSERT INTO public.lock_hold (tenant_id, resource, lease_id, session_id, mode, capacity, token,
+                                  owner, node, born_at, ttl, lock_delay, registered_at, deadline)
+    SELECT tenant, w.resource, lease, session, w.mode, w.capacity, given_token, lease_owner,
+           lease_node, born, lease_ttl, delay, clock_timestamp(), clock_timestamp() + lease_ttl
+      FROM unnest(resources, modes, capacities) AS w (resource, mode, capacity);
+END
+$$;
+
 CREATE FUNCTION public.lock_task(wanted uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -371,6 +488,21 @@ CREATE TABLE public.agent (
 
 ALTER TABLE ONLY public.agent FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.agent_session (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    agent_id uuid,
+    node text NOT NULL,
+    opened_at timestamp with time zone NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    CONSTRAINT agent_session_node_is_short CHECK (((octet_length(node) >= 1) AND (octet_length(node)
+        <= 128)))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.agent_session FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.app_user (
     tenant_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -605,6 +737,61 @@ CREATE TABLE public.idempotency (
 );
 
 ALTER TABLE ONLY public.idempotency FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.lock_epoch (
+    tenant_id uuid NOT NULL,
+    epoch bigint NOT NULL,
+    reason text NOT NULL,
+    begun_at timestamp with time zone NOT NULL,
+    CONSTRAINT lock_epoch_is_in_range CHECK (((epoch >= 1) AND (epoch <= 1048575))),
+    CONSTRAINT lock_epoch_reason_is_short CHECK (((octet_length(reason) >= 1) AND
+        (octet_length(reason) <= 128)))
+);
+
+ALTER TABLE ONLY public.lock_epoch FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.lock_fence (
+    tenant_id uuid NOT NULL,
+    resource text NOT NULL COLLATE pg_catalog."C",
+    max_token bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT lock_fence_token_is_natural CHECK ((max_token >= 0))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY public.lock_fence FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.lock_hold (
+    tenant_id uuid NOT NULL,
+    resource text NOT NULL COLLATE pg_catalog."C",
+    lease_id uuid NOT NULL,
+    session_id uuid NOT NULL,
+    mode text NOT NULL,
+    capacity integer,
+    token bigint NOT NULL,
+    owner text NOT NULL,
+    node text NOT NULL,
+    born_at timestamp with time zone NOT NULL,
+    ttl interval NOT NULL,
+    lock_delay interval NOT NULL,
+    registered_at timestamp with time zone NOT NULL,
+    deadline timestamp with time zone NOT NULL,
+    fenced_by uuid,
+    fenced_at timestamp with time zone,
+    released_at timestamp with time zone,
+    CONSTRAINT lock_hold_counting_has_a_capacity CHECK ((((mode = 'counting'::text) = (capacity IS
+        NOT NULL)) AND ((capacity >= 1) AND (capacity <= 10000)))),
+    CONSTRAINT lock_hold_delay_is_natural CHECK ((lock_delay >= '00:00:00'::interval)),
+    CONSTRAINT lock_hold_ends_once CHECK (((fenced_by IS NULL) OR (released_at IS NULL))),
+    CONSTRAINT lock_hold_fence_has_a_time CHECK (((fenced_by IS NULL) = (fenced_at IS NULL))),
+    CONSTRAINT lock_hold_is_fenced_by_another CHECK ((fenced_by <> lease_id)),
+    CONSTRAINT lock_hold_mode_is_known CHECK ((mode = ANY (ARRAY['exclusive'::text, 'shared'::text,
+        'counting'::text]))),
+    CONSTRAINT lock_hold_token_has_an_epoch CHECK (((token >= '8589934592'::bigint) AND (token <=
+        '9007199254740991'::bigint)))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY public.lock_hold FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.notification (
     tenant_id uuid NOT NULL,
@@ -1012,6 +1199,9 @@ ALTER TABLE ONLY public.agent
 ALTER TABLE ONLY public.agent
     ADD CONSTRAINT agent_pkey PRIMARY KEY (tenant_id, id);
 
+ALTER TABLE ONLY public.agent_session
+    ADD CONSTRAINT agent_session_pkey PRIMARY KEY (tenant_id, id);
+
 ALTER TABLE ONLY public.app_user
     ADD CONSTRAINT app_user_pkey PRIMARY KEY (tenant_id, id);
 
@@ -1053,6 +1243,15 @@ ALTER TABLE ONLY public."freeze"
 
 ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_pkey PRIMARY KEY (tenant_id, principal, route, key);
+
+ALTER TABLE ONLY public.lock_epoch
+    ADD CONSTRAINT lock_epoch_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY public.lock_fence
+    ADD CONSTRAINT lock_fence_pkey PRIMARY KEY (tenant_id, resource);
+
+ALTER TABLE ONLY public.lock_hold
+    ADD CONSTRAINT lock_hold_pkey PRIMARY KEY (tenant_id, lease_id, resource);
 
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_pkey PRIMARY KEY (tenant_id, id);
@@ -1143,6 +1342,9 @@ CREATE INDEX after_review_owed ON public.after_review USING btree (tenant_id, du
 
 CREATE INDEX agent_by_owner ON public.agent USING btree (tenant_id, owner_id);
 
+CREATE INDEX agent_session_open ON public.agent_session USING btree (tenant_id, lease_until) WHERE
+        (closed_at IS NULL);
+
 CREATE INDEX app_user_by_manager ON public.app_user USING btree (tenant_id, manager_id) WHERE
         (manager_id IS NOT NULL);
 
@@ -1174,6 +1376,9 @@ CREATE INDEX freeze_in_force ON public."freeze" USING btree (tenant_id, id) WHER
         NULL);
 
 CREATE INDEX idempotency_expired ON public.idempotency USING btree (tenant_id, expires_at);
+
+CREATE INDEX lock_hold_open ON public.lock_hold USING btree (tenant_id, resource) WHERE ((fenced_by
+        IS NULL) AND (released_at IS NULL));
 
 CREATE INDEX notification_of_task ON public.notification USING btree (tenant_id, task_id);
 
@@ -1355,6 +1560,14 @@ ALTER TABLE ONLY public.agent
     ADD CONSTRAINT agent_owner_exists FOREIGN KEY (tenant_id, owner_id) REFERENCES
         public.app_user(tenant_id, id);
 
+ALTER TABLE ONLY public.agent_session
+    ADD CONSTRAINT agent_session_agent_exists FOREIGN KEY (tenant_id, agent_id) REFERENCES
+        public.agent(tenant_id, id);
+
+ALTER TABLE ONLY public.agent_session
+    ADD CONSTRAINT agent_session_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
 ALTER TABLE ONLY public.app_user
     ADD CONSTRAINT app_user_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
@@ -1413,6 +1626,22 @@ ALTER TABLE ONLY public."freeze"
 ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.lock_epoch
+    ADD CONSTRAINT lock_epoch_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.lock_fence
+    ADD CONSTRAINT lock_fence_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.lock_hold
+    ADD CONSTRAINT lock_hold_resource_has_a_fence FOREIGN KEY (tenant_id, resource) REFERENCES
+        public.lock_fence(tenant_id, resource);
+
+ALTER TABLE ONLY public.lock_hold
+    ADD CONSTRAINT lock_hold_session_exists FOREIGN KEY (tenant_id, session_id) REFERENCES
+        public.agent_session(tenant_id, id);
 
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_is_for_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
@@ -1566,6 +1795,8 @@ ALTER TABLE public.after_review ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.agent ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.agent_session ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.app_user ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY application_reads ON public.worker_lease FOR SELECT TO ade_app USING (true);
@@ -1592,6 +1823,12 @@ ALTER TABLE public."freeze" ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.idempotency ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.lock_epoch ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.lock_fence ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.lock_hold ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.notification ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.outbox ENABLE ROW LEVEL SECURITY;
@@ -1603,6 +1840,9 @@ CREATE POLICY own_tenant ON public.after_review USING ((tenant_id = public.curre
 
 CREATE POLICY own_tenant ON public.agent USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.agent_session USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.app_user USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
@@ -1638,6 +1878,15 @@ CREATE POLICY own_tenant ON public."freeze" USING ((tenant_id = public.current_t
         ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.idempotency USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.lock_epoch USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.lock_fence USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.lock_hold USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.notification USING ((tenant_id = public.current_tenant())) WITH
@@ -1814,6 +2063,8 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.after_review TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.agent TO ade_app;
 
+GRANT SELECT,INSERT,UPDATE ON TABLE public.agent_session TO ade_app;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.app_user TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.approval TO ade_app;
@@ -1838,6 +2089,12 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.feature_flag TO ade_app;
 GRANT SELECT,INSERT,UPDATE ON TABLE public."freeze" TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.lock_epoch TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.lock_fence TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.lock_hold TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.notification TO ade_app;
 

@@ -8,6 +8,7 @@ mod deny;
 mod generate;
 mod ledger;
 mod mutants;
+mod mutants_lua;
 mod paint;
 mod report;
 mod schemathesis;
@@ -51,6 +52,8 @@ enum Command {
     Ci,
     /// Break the rules of the core on purpose and count what the tests notice
     Mutants(mutants::Args),
+    /// Leave out every line of the lock scripts in turn and count what the tests notice
+    MutantsLua(mutants_lua::Args),
     /// Try the OpenAPI document against the running server with made-up requests
     Schemathesis(schemathesis::Args),
     /// Measure the system beside the bare engines below it
@@ -79,6 +82,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(args) => test::run(&root, &args)?,
         Command::Ci => ci::run(&root)?,
         Command::Mutants(args) => mutants::run(&root, &args)?,
+        Command::MutantsLua(args) => mutants_lua::run(&root, &args)?,
         Command::Schemathesis(args) => {
             if let Outcome::Skipped(why) = schemathesis::run(&root, &args)? {
                 anyhow::bail!("{why}: `pip install schemathesis`, or point ADE_TOOLS at it");

@@ -150,6 +150,20 @@ pub const DATABASE_MIGRATION_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Weeks without a worker pass before a row finds no partition.
 pub const DATABASE_PARTITIONS_AHEAD: Duration = Duration::from_hours(60 * 24);
 
+// Redis.
+/// A node that is there is reached in far less; one that is not must not cost a caller more.
+pub const REDIS_CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// A script takes well under a millisecond: whoever is this late is stuck or gone.
+pub const REDIS_ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
+/// With all redirections and repetitions. A failover takes longer: callers hear of it.
+pub const REDIS_CALL_TIMEOUT: Duration = Duration::from_secs(2);
+pub const REDIS_RETRIES: u32 = 3;
+/// Epochs one call goes through before it gives up: its own, the next, and one more for whoever
+/// was quicker.
+pub const LOCK_EPOCH_TRIES: usize = 4;
+/// Spaces whose epoch a process remembers; every script checks it again.
+pub const LOCK_EPOCHS_CACHED_MAX: u64 = 10_000;
+
 // Tasks, people and registry, as the API takes them.
 pub const TASK_TITLE_MAX_BYTES: usize = 200;
 pub const USER_ROLES_MAX: usize = 64;

@@ -1,6 +1,7 @@
-//! A thing a task touches, named `type:id`. Ordering is canonical: it is the order in which
-//! every lock, fence and index takes several of them.
+//! A thing a task touches, named `type:id`. Ordering is canonical and that of the written name:
+//! it is the order in which every lock, fence and index takes several of them.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,10 +10,24 @@ use thiserror::Error;
 use crate::limits::{RESOURCE_ID_MAX_BYTES, RESOURCE_TYPE_MAX_BYTES};
 use crate::text::written_as_text;
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ResourceRef {
     kind: String,
     id: String,
+}
+
+/// As a database sorts the text: `-` in a type comes before the `:` at the end of a shorter one.
+impl Ord for ResourceRef {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let ours = self.kind.bytes().chain([b':']).chain(self.id.bytes());
+        ours.cmp(other.kind.bytes().chain([b':']).chain(other.id.bytes()))
+    }
+}
+
+impl PartialOrd for ResourceRef {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -90,6 +105,13 @@ mod tests {
         for text in ["", "database", ":x", "db:", "DB:x", "db:a b", "db:a\u{1f}b", "db:é"] {
             assert!(text.parse::<ResourceRef>().is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn names_sort_like_their_texts() {
+        let names = ["db-x:c", "db0:a", "db:a", "db:a:2", "db:b", "db_x:a", "dba:a"];
+        let parsed = names.map(|name| name.parse::<ResourceRef>().unwrap());
+        assert!(names.is_sorted() && parsed.is_sorted(), "{parsed:?}");
     }
 
     #[test]

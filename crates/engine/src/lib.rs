@@ -8,6 +8,7 @@ pub mod caller;
 mod content;
 pub mod error;
 pub mod execute;
+pub mod locks;
 pub mod ops;
 mod present;
 pub mod secret;

@@ -15,6 +15,7 @@ pub mod error;
 pub mod freezes;
 pub mod idempotency;
 pub mod lease;
+pub mod locks;
 pub mod migrate;
 mod moment;
 pub mod notifications;

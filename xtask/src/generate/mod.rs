@@ -6,6 +6,7 @@ mod errors;
 mod limits;
 mod policy;
 mod queries;
+mod redis_keys;
 mod reports;
 mod state_machine;
 
@@ -40,6 +41,7 @@ const GENERATORS: &[Generator] = &[
     errors::generate,
     limits::generate,
     policy::generate,
+    redis_keys::generate,
     reports::generate,
     state_machine::generate,
 ];

@@ -87,11 +87,14 @@ impl Space {
                             open.push_back(left.clone());
                         }
                     }
-                } else if self.blocked_on(lease.request.set(), place).is_none() {
-                    self.grant_claim(id, now, events);
-                } else if mode == Mode::Exclusive {
-                    // Everybody behind conflicts with it: a long line costs one look.
-                    break;
+                    continue;
+                }
+                match self.blocked_on(lease.request.set(), place) {
+                    None => self.grant_claim(id, now, events),
+                    // Whoever stands behind a writer, or behind one for whom there is no room
+                    // on this very resource, has no room either: a long line costs one look.
+                    Some(blocked) if mode == Mode::Exclusive || *blocked == resource => break,
+                    Some(_) => {}
                 }
             }
         }

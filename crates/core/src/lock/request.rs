@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::ids::{AgentSessionId, LeaseId, SessionId, TaskId};
+use crate::ids::{AgentSessionId, IdError, LeaseId, SessionId, TaskId};
 use crate::limits::{
     LEASE_TTL_MAX, LOCK_BOOST_MAX, LOCK_COUNTING_CAPACITY_MAX, LOCK_DELAY_MAX, LOCK_SET_MAX,
     LOCK_WAIT_MAX, NAME_MAX_BYTES,
@@ -112,14 +113,15 @@ impl LockSet {
 }
 
 /// Who waits and holds, as the wait-for graph sees it: all leases of one owner stand and fall
-/// by the same program.
+/// by the same program. In the order of their texts, so that whoever knows only those agrees on
+/// who comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
-    Task(TaskId),
     /// An agent process that asks for itself.
     Agent(AgentSessionId),
     /// A person at a terminal or a dashboard.
     User(SessionId),
+    Task(TaskId),
 }
 
 impl fmt::Display for Owner {
@@ -129,6 +131,16 @@ impl fmt::Display for Owner {
             Self::Agent(id) => fmt::Display::fmt(id, f),
             Self::User(id) => fmt::Display::fmt(id, f),
         }
+    }
+}
+
+impl FromStr for Owner {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let agent = || text.parse().map(Self::Agent);
+        let user = || text.parse().map(Self::User);
+        agent().or_else(|_| user()).or_else(|_| text.parse().map(Self::Task))
     }
 }
 

@@ -170,9 +170,12 @@ fn patience_may_differ_between_sends_but_not_who_asks_for_what() {
 fn an_owner_is_written_as_its_id() {
     let (task, agent, user) =
         (TaskId::from_u128(1), AgentSessionId::from_u128(1), SessionId::from_u128(1));
-    assert_eq!(Owner::Task(task).to_string(), task.to_string());
-    assert_eq!(Owner::Agent(agent).to_string(), agent.to_string());
-    assert_eq!(Owner::User(user).to_string(), user.to_string());
+    let owners = [Owner::Agent(agent), Owner::User(user), Owner::Task(task)];
+    let texts = [agent.to_string(), user.to_string(), task.to_string()];
+    assert_eq!(owners.map(|owner| owner.to_string()), texts);
+    assert_eq!(texts.clone().map(|text| text.parse()), owners.map(Ok));
+    assert!(owners.is_sorted() && texts.is_sorted(), "owners sort like their texts");
+    assert!(LeaseId::from_u128(1).to_string().parse::<Owner>().is_err());
 }
 
 fn any_mode() -> impl Strategy<Value = Mode> {

@@ -14,6 +14,10 @@ mod evidence;
 #[cfg(test)]
 mod humans;
 #[cfg(test)]
+mod locks;
+#[cfg(test)]
+mod locks_fence;
+#[cfg(test)]
 mod policies;
 #[cfg(test)]
 mod reads;

@@ -1,0 +1,129 @@
+#!lua
+-- Asks for a whole set: granted at once, or a place in line, or a refusal that leaves no trace
+-- and spends no number. The same lease id again is the same request.
+-- KEYS as tables.lua
+-- ARGV 1 epoch, 2 channel, 3 how it comes: new, waited or held, 4 and 5 the place and arrival it
+--      had, or the token and 0; 6 on the request, as record.lua reads it
+-- Reply a standing, or busy, queue_full or self_conflict with the resource, already_waiting with
+--       the lease, other_request, unsure with the time it ends, stale_epoch, rebuild
+-- Time: clock.lua
+local refusal = enter()
+if refusal then
+  return reply(refusal)
+end
+local id, r = read_request(6)
+local is_advisory = r.delay < 0
+
+local function asks_the_same(known)
+  local is_same = known.owner == r.owner and #known.set == #r.set
+  for i = 1, #r.set do
+    is_same = is_same and known.set[i] == r.set[i]
+  end
+  return is_same
+end
+
+local known = settle(id)
+if known then
+  return reply(asks_the_same(known) and standing(id, known) or { 'other_request' })
+end
+
+-- One wait per owner: with two, a grant could close a cycle, not only an enqueue.
+local waiting = call('HGET', META, 'waits:' .. r.owner)
+if waiting then
+  local other = settle(waiting)
+  if other and other.state == 'waiting' then
+    return reply({ 'already_waiting', waiting })
+  end
+end
+
+-- Whoever claims a past it cannot have is a newcomer.
+local is_unsure = now < unsure_until
+local arrival = ARGV[3]
+if arrival == 'waited' and epoch_of(tonumber(ARGV[5])) >= epoch then
+  arrival = 'new'
+elseif arrival == 'held' then
+  local is_claim = is_advisory and is_unsure and epoch_of(tonumber(ARGV[4])) < epoch
+  arrival = is_claim and 'held' or 'new'
+end
+if is_advisory and is_unsure and arrival ~= 'held' then
+  return reply({ 'unsure', unsure_until })
+end
+
+-- Its place is looked at before it is taken: one that is granted at once has not stood in line.
+local place, number
+if arrival == 'waited' then
+  place, number = tonumber(ARGV[4]), tonumber(ARGV[5])
+elseif arrival == 'held' then
+  -- It was there before anybody who waits now.
+  place, number = 0, 0
+else
+  place, number = new_place(r)
+  if not place then
+    return reply({ 'rebuild', epoch })
+  end
+end
+
+local blocked = blocked_on(r.set, order_text(place, number), id)
+if not blocked then
+  r.token = mint()
+  if not r.token then
+    return reply({ 'rebuild', epoch })
+  end
+  r.state = 'granted'
+  r.deadline = now + r.ttl
+  put(id, r)
+  tell('acquired', id, r.token)
+  return reply(standing(id, r))
+end
+
+-- Own live holds alone leave no room: only the owner could end such a wait, and it waits.
+local function own_hold_in_the_way()
+  if call('HEXISTS', META, 'holds:' .. r.owner) == 0 then
+    return
+  end
+  for i = 1, #r.set, 2 do
+    local resource, mode = r.set[i], r.set[i + 1]
+    local own = {}
+    each_in(HOLDERS, from_start_of(resource), to_end_of(resource), function(member)
+      local other = fetch(string.sub(member, -ID_LENGTH))
+      if other.owner == r.owner and other.state == 'granted' and other.deadline > now then
+        own[#own + 1] = mode_in_holders(resource, member)
+      end
+    end)
+    if not fits_beside(mode, own) then
+      return resource
+    end
+  end
+end
+
+local own = own_hold_in_the_way()
+if own then
+  return reply({ 'self_conflict', own })
+end
+if r.wait == 0 then
+  return reply({ 'busy', blocked })
+end
+for i = 1, #r.set, 2 do
+  local depth = call('ZLEXCOUNT', QUEUE, from_start_of(r.set[i]), to_end_of(r.set[i]))
+  if depth >= QUEUE_DEPTH_MAX then
+    return reply({ 'queue_full', r.set[i] })
+  end
+end
+
+if arrival == 'held' then
+  -- The front is a place to be judged at, not one to wait at.
+  place, number = new_place(r)
+  if not place then
+    return reply({ 'rebuild', epoch })
+  end
+end
+if epoch_of(number) == epoch then
+  count_place()
+end
+r.state = 'waiting'
+r.place, r.arrival = place, number
+r.deadline = now + r.wait
+put(id, r)
+tell('queued', id, position(id, r))
+break_deadlocks({ r.owner })
+return reply(standing(id, fetch(id)))

@@ -1,0 +1,32 @@
+#!lua
+-- PostgreSQL has seen a token at or above this grant's: never mint below that floor again, and
+-- mint anew for the same grant.
+-- KEYS as tables.lua
+-- ARGV 1 epoch, 2 channel, 3 lease id, 4 the floor
+-- Reply a standing, or already_registered, stale_epoch, rebuild
+-- Time: clock.lua
+local refusal = enter()
+if refusal then
+  return reply(refusal)
+end
+local id, floor = ARGV[3], tonumber(ARGV[4])
+local r = settle(id)
+if not r or r.state ~= 'granted' then
+  return reply(standing(id, r))
+end
+if r.registered then
+  return reply({ 'already_registered' })
+end
+if epoch_of(floor) > epoch then
+  return reply({ 'rebuild', epoch })
+end
+if epoch_of(floor) == epoch then
+  raise_tokens(counter_of(floor))
+end
+local token = mint()
+if not token then
+  return reply({ 'rebuild', epoch })
+end
+r.token = token
+save(id, r)
+return reply(standing(id, r))

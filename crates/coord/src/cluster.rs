@@ -1,0 +1,76 @@
+//! The connection to Redis Cluster: one for a whole process, shared by all its callers. Every
+//! wait is bounded. It opens without Redis and is there once Redis is.
+
+use std::fmt;
+
+use ade_core::limits::{
+    REDIS_ANSWER_TIMEOUT, REDIS_CALL_TIMEOUT, REDIS_CONNECT_TIMEOUT, REDIS_RETRIES,
+};
+use redis::cluster::{ClusterClient, ClusterConfig};
+use redis::cluster_async::ClusterConnection;
+use redis::{ErrorKind, ProtocolVersion, ServerErrorKind, Value};
+
+use crate::error::Error;
+use crate::script::Script;
+
+#[derive(Clone)]
+pub struct Cluster {
+    connection: ClusterConnection,
+}
+
+/// The connection knows passwords.
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Needs a runtime to connect in; whether anybody answers shows with the first call.
+    pub fn open(urls: &[String]) -> Result<Self, Error> {
+        let client = ClusterClient::builder(urls.iter().map(String::as_str))
+            .use_protocol(ProtocolVersion::RESP3)
+            .connection_timeout(REDIS_CONNECT_TIMEOUT)
+            .response_timeout(REDIS_ANSWER_TIMEOUT)
+            .overall_response_timeout(Some(REDIS_CALL_TIMEOUT))
+            // After an error it sends by itself again: every script must bear that.
+            .retries(REDIS_RETRIES)
+            .build()
+            .map_err(Error::Settings)?;
+        let connection = client.get_pending_async_connection_with_config(ClusterConfig::new());
+        Ok(Self { connection })
+    }
+
+    /// By the script's digest; its text is sent only to a node that does not know it yet.
+    pub(crate) async fn run(
+        &self,
+        script: &Script,
+        keys: &[String],
+        args: &[String],
+    ) -> Result<Value, Error> {
+        let outcome = self.call("EVALSHA", script.digest(), keys, args).await;
+        let outcome = match outcome {
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                self.call("EVAL", script.text(), keys, args).await
+            }
+            known => known,
+        };
+        outcome.map_err(|error| Error::of_call(script.name(), error))
+    }
+
+    async fn call(
+        &self,
+        command: &str,
+        script: &str,
+        keys: &[String],
+        args: &[String],
+    ) -> Result<Value, redis::RedisError> {
+        let mut command = redis::cmd(command);
+        command.arg(script).arg(keys.len()).arg(keys).arg(args);
+        command.query_async(&mut self.connection.clone()).await
+    }
+}
+
+#[cfg(test)]
+#[path = "cluster_tests.rs"]
+mod tests;

@@ -1,0 +1,12 @@
+//! Coordination in Redis Cluster: who is next, never who may commit. All of it may vanish at any
+//! moment; the record in PostgreSQL stays right without it. The only place that speaks to Redis.
+
+pub mod cluster;
+pub mod error;
+pub mod keys;
+pub mod lock;
+mod reply;
+mod script;
+
+pub use cluster::Cluster;
+pub use error::Error;

@@ -1,0 +1,146 @@
+//! The lock scripts, put together from their files: the bounds of the core, the parts that all
+//! share, then the command. There is one clock, and it is Redis's: no argument and no key of a
+//! script can tell it another time. Tests compile a clock of their own into it, nobody else can.
+
+use std::time::Duration;
+
+use ade_core::limits::{
+    LEASE_CLAIM_TTL, LEASE_TOMBSTONE_TTL, LOCK_COUNTER_BITS, LOCK_QUEUE_DEPTH_MAX,
+    LOCK_SWEEP_PER_CALL,
+};
+
+use crate::script::Script;
+
+/// A file of a script, without its first line.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub(super) name: &'static str,
+    pub(super) text: String,
+}
+
+macro_rules! sources {
+    ($($name:literal),+) => {
+        [$(Source {
+            name: $name,
+            text: include_str!(concat!("../../lua/lock/", $name, ".lua")).to_owned(),
+        }),+]
+    };
+}
+
+/// In the order in which they use each other.
+#[derive(Debug, Clone)]
+pub(super) struct Sources {
+    /// What the common case needs, and the common case itself: acquiring begins with it, so that
+    /// it does not pay for functions it does not call.
+    pub(super) first: [Source; 2],
+    pub(super) common_case: [Source; 1],
+    pub(super) parts: [Source; 6],
+    pub(super) commands: [Source; 10],
+}
+
+impl Default for Sources {
+    fn default() -> Self {
+        Self {
+            first: sources!("clock", "tables"),
+            common_case: sources!("grant_at_once"),
+            parts: sources!("space", "record", "judge", "promote", "expire", "wait_for"),
+            commands: sources!(
+                "acquire",
+                "renew",
+                "release",
+                "cancel",
+                "break_lease",
+                "refence",
+                "register",
+                "sweep",
+                "rebuild",
+                "adopt"
+            ),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Scripts {
+    pub(super) acquire: Script,
+    pub(super) renew: Script,
+    pub(super) release: Script,
+    pub(super) cancel: Script,
+    pub(super) break_lease: Script,
+    pub(super) refence: Script,
+    pub(super) register: Script,
+    pub(super) sweep: Script,
+    pub(super) rebuild: Script,
+    pub(super) adopt: Script,
+}
+
+impl Scripts {
+    pub(super) fn new(sources: &Sources) -> Self {
+        let join = |parts: &[Source]| -> String { parts.iter().map(body).collect() };
+        let (first, shared) = (join(&sources.first), join(&sources.parts));
+        let [
+            acquire,
+            renew,
+            release,
+            cancel,
+            break_lease,
+            refence,
+            register,
+            sweep,
+            rebuild,
+            adopt,
+        ] = &sources.commands;
+        let build = |command: &Source, common_case: &str| {
+            let text = format!("#!lua\n{}{first}{common_case}{shared}{}", limits(), body(command));
+            Script::new(command.name, text)
+        };
+        let script = |command| build(command, "");
+        Self {
+            acquire: build(acquire, &join(&sources.common_case)),
+            renew: script(renew),
+            release: script(release),
+            cancel: script(cancel),
+            break_lease: script(break_lease),
+            refence: script(refence),
+            register: script(register),
+            sweep: script(sweep),
+            rebuild: script(rebuild),
+            adopt: script(adopt),
+        }
+    }
+}
+
+/// The `#!lua` stands once, at the top of the whole. Comments are not sent.
+fn body(source: &Source) -> String {
+    let code = source.text.lines().skip(1).filter(|line| !line.trim_start().starts_with("--"));
+    code.flat_map(|line| [line, "\n"]).collect()
+}
+
+fn limits() -> String {
+    let micros = |duration: Duration| duration.as_micros();
+    format!(
+        "local CLAIM_TTL, TOMBSTONE_TTL = {}, {}\n\
+         local QUEUE_DEPTH_MAX, SWEEP_PER_CALL = {LOCK_QUEUE_DEPTH_MAX}, {LOCK_SWEEP_PER_CALL}\n\
+         local COUNTER_END = {}\n",
+        micros(LEASE_CLAIM_TTL),
+        micros(LEASE_TOMBSTONE_TTL),
+        1_u64 << LOCK_COUNTER_BITS,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_opens_as_redis_asks_and_reads_its_time_once() {
+        let scripts = Scripts::new(&Sources::default());
+        for script in [&scripts.acquire, &scripts.sweep, &scripts.adopt] {
+            let text = script.text();
+            assert!(text.starts_with("#!lua\nlocal CLAIM_TTL"), "{text}");
+            assert_eq!(text.matches("#!lua").count(), 1);
+            assert_eq!(text.matches("'TIME'").count(), 1);
+            assert!(!text.contains("--"), "comments stay here");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The scripts do what the model does, step by step over random lives of a space. Few seeds with
+//! every test run; `cargo xtask soak locks` goes on for as long as it is told.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use super::rig::{Bench, Said};
+use super::world::World;
+
+const SEEDS: u64 = 24;
+const STEPS: usize = 250;
+const SOAK_STEPS: usize = 4_000;
+
+/// Lives one space from its first step; the error names seed and step.
+pub async fn live(
+    bench: &Bench,
+    seed: u64,
+    steps: usize,
+    mut hear: impl FnMut(&World, &Said),
+) -> Result<(), String> {
+    let mut world = World::new(bench, seed);
+    for step in 0..steps {
+        let said = world.step().await.map_err(|told| format!("seed {seed} step {step}: {told}"))?;
+        if let Some(said) = said {
+            hear(&world, &said);
+        }
+    }
+    world.rig.clear().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn scripts_and_model_agree_on_every_step() {
+    let bench = Bench::open().await;
+    let mut met = BTreeSet::new();
+    let first_word = |text: String| text.split([' ', '{', '(']).next().unwrap().to_owned();
+    for seed in 0..SEEDS {
+        let outcome = live(&bench, seed, STEPS, |world, said| {
+            met.extend(said.events.iter().map(|event| first_word(format!("{event:?}"))));
+            met.extend(said.refusal.iter().map(|refusal| first_word(format!("{refusal:?}"))));
+            met.extend(world.rig.model.leases().map(|lease| format!("{:?}", lease.state)));
+        });
+        outcome.await.unwrap_or_else(|told| panic!("{told}"));
+    }
+    // The agreement says something only if the lives go where it is interesting.
+    let expected = "Acquired Queued Promoted Released Expired TimedOut Broken Displaced Deadlock \
+        StaleEpoch Rebuild Unsure Busy SelfConflict AlreadyWaiting OtherRequest \
+        AlreadyRegistered NotFenced Waiting Granted Delayed Victim";
+    let missing: Vec<_> = expected.split(' ').filter(|word| !met.contains(*word)).collect();
+    assert!(missing.is_empty(), "never met: {missing:?}");
+}
+
+/// Run by `cargo xtask soak locks`, which names the first seed and the minutes.
+#[tokio::test]
+#[ignore = "takes as long as it is told"]
+async fn soak() {
+    let read = |name: &str| -> u64 { std::env::var(name).unwrap().parse().unwrap() };
+    let first = read("ADE_SOAK_SEED");
+    let end = Instant::now() + Duration::from_secs(60 * read("ADE_SOAK_MINUTES"));
+    let bench = Bench::open().await;
+    let mut seed = first;
+    while Instant::now() < end {
+        if let Err(told) = live(&bench, seed, SOAK_STEPS, |_, _| {}).await {
+            panic!("{told}");
+        }
+        seed += 1;
+        println!("seeds {} steps {}", seed - first, (seed - first) * SOAK_STEPS as u64);
+    }
+}

@@ -1,0 +1,119 @@
+//! Does a test notice? Every line of the scripts that can be left out and still makes a script
+//! is left out once; traps and random lives must then tell the script from the model.
+
+use std::fmt::Write as _;
+
+use ade_testkit::Cluster;
+use ade_testkit::redis_node::Node;
+
+use super::super::scripts::{Scripts, Source, Sources};
+use super::conformance::live;
+use super::hints;
+use super::rig::{Bench, sources};
+use super::traps;
+
+const SEEDS: u64 = 24;
+const STEPS: usize = 300;
+
+struct Mutant {
+    sources: Sources,
+    place: String,
+    line: String,
+}
+
+/// But for the clock, which is another one here.
+fn all(sources: &mut Sources) -> impl Iterator<Item = &mut Source> {
+    let Sources { first, common_case, parts, commands } = sources;
+    first.iter_mut().skip(1).chain(common_case).chain(parts).chain(commands)
+}
+
+/// Lines that do something; what opens or closes a block alone cannot be left out.
+fn mutants() -> Vec<Mutant> {
+    let whole = sources();
+    let mut mutants = Vec::new();
+    for (at, source) in all(&mut whole.clone()).enumerate() {
+        for (number, line) in source.text.lines().enumerate().skip(1) {
+            let code = line.trim();
+            if code.is_empty() || code.starts_with("--") {
+                continue;
+            }
+            let mut sources = whole.clone();
+            let changed = all(&mut sources).nth(at).unwrap();
+            let kept = source.text.lines().enumerate().filter(|(other, _)| *other != number);
+            changed.text = kept.flat_map(|(_, line)| [line, "\n"]).collect();
+            let place = format!("{}.lua:{}", source.name, number + 1);
+            mutants.push(Mutant { sources, place, line: code.to_owned() });
+        }
+    }
+    mutants
+}
+
+/// Whether Redis takes all of its scripts.
+async fn compiles(scripts: &Scripts, node: &Node) -> bool {
+    for script in [
+        &scripts.acquire,
+        &scripts.renew,
+        &scripts.release,
+        &scripts.cancel,
+        &scripts.break_lease,
+        &scripts.refence,
+        &scripts.register,
+        &scripts.sweep,
+        &scripts.rebuild,
+        &scripts.adopt,
+    ] {
+        let mut load = redis::cmd("SCRIPT");
+        load.arg("LOAD").arg(script.text());
+        if node.ask::<String>(&load).await.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+/// A short life first: it notices most.
+async fn is_noticed(bench: &Bench, cluster: &Cluster) -> Option<String> {
+    let seeds = std::iter::once((SEEDS, STEPS / 3)).chain((0..SEEDS).map(|seed| (seed, STEPS)));
+    for (seed, steps) in seeds {
+        if let Err(told) = live(bench, seed, steps, |_, _| {}).await {
+            return Some(told);
+        }
+        if seed == SEEDS {
+            if let Err(told) = traps::all(bench).await {
+                return Some(told);
+            }
+            if let Err(told) = hints::case(bench, cluster).await {
+                return Some(told);
+            }
+        }
+    }
+    None
+}
+
+/// Run by `cargo xtask mutants-lua`, which names the file for the figures.
+#[tokio::test]
+#[ignore = "takes a quarter of an hour"]
+async fn every_line_is_missed_when_it_is_left_out() {
+    let out = std::env::var("ADE_MUTANTS_OUT").unwrap();
+    let mut cluster = Cluster::owned().await;
+    let mut bench = Bench::at(&cluster).await;
+    assert_eq!(is_noticed(&bench, &cluster).await, None, "whole scripts pass");
+    let mut told = String::new();
+    for mutant in mutants() {
+        let scripts = Scripts::new(&mutant.sources);
+        if !compiles(&scripts, &cluster.nodes()[0]).await {
+            continue;
+        }
+        let noticed = is_noticed(&bench.changed(&mutant.sources), &cluster).await;
+        let word = if noticed.is_some() { "caught" } else { "missed" };
+        let _ = writeln!(told, "{word} {} {}", mutant.place, mutant.line);
+        println!("{word} {} {}", mutant.place, mutant.line);
+        std::fs::write(&out, &told).unwrap();
+        if cluster.check().await.is_err() {
+            // A script that loops for ever has written already, so nothing but the end of its
+            // server ends it.
+            cluster = Cluster::owned().await;
+            bench = Bench::at(&cluster).await;
+        }
+    }
+}

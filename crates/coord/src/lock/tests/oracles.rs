@@ -1,0 +1,175 @@
+//! What must be true of a space after every step, restated over the records alone and without
+//! the rules that keep it true. The records are those of Redis: the rig has compared them.
+
+use std::collections::BTreeSet;
+
+use ade_core::lock::{Lease, Mode, Space as Model, State};
+use ade_core::resource::ResourceRef;
+use ade_core::time::Timestamp;
+
+use super::rig::{Call, Said};
+
+pub fn check(
+    before: &Model,
+    after: &Model,
+    now: Timestamp,
+    call: &Call,
+    said: &Said,
+) -> Result<(), String> {
+    exclusive_and_within_capacity(after)?;
+    nobody_waits_who_may_go(after, now)?;
+    nobody_waits_in_a_circle(after, now)?;
+    nobody_is_overtaken(before, after, call)?;
+    nothing_over_comes_back(before, after, now, call, said)
+}
+
+fn holds(lease: &Lease) -> bool {
+    matches!(lease.state, State::Granted | State::Delayed)
+}
+
+fn resources(space: &Model) -> BTreeSet<ResourceRef> {
+    space.leases().flat_map(|lease| lease.request.set().resources().cloned()).collect()
+}
+
+/// Whether all of these may hold one resource at once.
+fn together(modes: &[Mode]) -> bool {
+    let counting = modes.iter().filter_map(|mode| match mode {
+        Mode::Counting { capacity } => Some(usize::try_from(*capacity).unwrap()),
+        Mode::Exclusive | Mode::Shared => None,
+    });
+    let capacities: Vec<usize> = counting.collect();
+    let is_shared = modes.iter().all(|mode| *mode == Mode::Shared);
+    let is_counted = capacities.len() == modes.len()
+        && capacities.iter().all(|capacity| modes.len() <= *capacity);
+    modes.len() < 2 && capacities.iter().all(|capacity| *capacity > 0) || is_shared || is_counted
+}
+
+fn exclusive_and_within_capacity(space: &Model) -> Result<(), String> {
+    for resource in resources(space) {
+        let holding = space.leases().filter(|lease| holds(lease));
+        let modes: Vec<Mode> =
+            holding.filter_map(|lease| lease.request.set().mode_of(&resource)).collect();
+        if !together(&modes) {
+            return Err(format!("{resource} is held in {modes:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn blocked_on(space: &Model, waiter: &Lease) -> BTreeSet<ResourceRef> {
+    let ahead: Vec<&Lease> = space
+        .leases()
+        .filter(|l| holds(l) || l.state == State::Waiting && l.order < waiter.order)
+        .collect();
+    let is_blocked = |resource: &&ResourceRef| {
+        let mut modes: Vec<Mode> =
+            ahead.iter().filter_map(|lease| lease.request.set().mode_of(resource)).collect();
+        modes.extend(waiter.request.set().mode_of(resource));
+        !together(&modes)
+    };
+    waiter.request.set().resources().filter(is_blocked).cloned().collect()
+}
+
+fn waiters(space: &Model) -> impl Iterator<Item = &Lease> {
+    space.leases().filter(|lease| lease.state == State::Waiting)
+}
+
+fn nobody_waits_who_may_go(space: &Model, now: Timestamp) -> Result<(), String> {
+    let idle = waiters(space)
+        .filter(|waiter| waiter.deadline > now)
+        .find(|waiter| blocked_on(space, waiter).is_empty());
+    idle.map_or(Ok(()), |lease| Err(format!("{} waits for nothing", lease.request.lease())))
+}
+
+/// Takes away whoever waits for nobody that is left, until nothing changes: what stays is stuck.
+fn nobody_waits_in_a_circle(space: &Model, now: Timestamp) -> Result<(), String> {
+    let live: Vec<&Lease> = space
+        .leases()
+        .filter(|l| matches!(l.state, State::Granted | State::Waiting) && l.deadline > now)
+        .collect();
+    let waits_for = |waiter: &Lease, other: &Lease| {
+        let is_ahead = other.state == State::Granted || other.order < waiter.order;
+        is_ahead
+            && waiter.request.set().iter().any(|(resource, mode)| {
+                match (mode, other.request.set().mode_of(resource)) {
+                    (Mode::Exclusive, Some(Mode::Exclusive | Mode::Shared))
+                    | (Mode::Shared, Some(Mode::Exclusive)) => true,
+                    (Mode::Exclusive | Mode::Shared | Mode::Counting { .. }, _) => false,
+                }
+            })
+    };
+    let mut stuck: Vec<&Lease> =
+        live.iter().copied().filter(|l| l.state == State::Waiting).collect();
+    loop {
+        let left: BTreeSet<_> = stuck.iter().map(|lease| lease.request.owner()).collect();
+        let mut still = stuck.clone();
+        still.retain(|waiter| {
+            let others = live.iter().filter(|other| left.contains(&other.request.owner()));
+            others.into_iter().any(|other| waits_for(waiter, other))
+        });
+        if still.len() == stuck.len() {
+            break;
+        }
+        stuck = still;
+    }
+    if stuck.is_empty() {
+        return Ok(());
+    }
+    Err(format!("a deadlock is left: {:?}", stuck.iter().map(|l| l.request.lease())))
+}
+
+/// Whoever waits through a step finds no more in its way than before, but for those who may step
+/// ahead: a boost, an old place that comes back, a hold that PostgreSQL knows.
+fn nobody_is_overtaken(before: &Model, after: &Model, call: &Call) -> Result<(), String> {
+    let may_step_ahead = match call {
+        Call::Acquire(request, arrival) => {
+            request.boost() > 0 || *arrival != ade_core::lock::Arrival::New
+        }
+        Call::Adopt(_) | Call::Rebuild(..) => true,
+        Call::Renew(_)
+        | Call::Release(_)
+        | Call::Cancel(_)
+        | Call::Break(_)
+        | Call::Refence(..)
+        | Call::Register(_)
+        | Call::Sweep(_) => false,
+    };
+    if may_step_ahead {
+        return Ok(());
+    }
+    for waiter in waiters(before) {
+        let still = after.lease(waiter.request.lease());
+        if let Some(still) = still.filter(|lease| lease.state == State::Waiting) {
+            let (then, now) = (blocked_on(before, waiter), blocked_on(after, still));
+            if !now.is_subset(&then) {
+                let id = waiter.request.lease();
+                return Err(format!("{id} was blocked on {then:?}, now on {now:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn nothing_over_comes_back(
+    before: &Model,
+    after: &Model,
+    now: Timestamp,
+    call: &Call,
+    said: &Said,
+) -> Result<(), String> {
+    if matches!(call, Call::Rebuild(..)) && said.refusal.is_none() {
+        return Ok(());
+    }
+    for lease in before.leases() {
+        let id = lease.request.lease();
+        let (is_over, is_due) = (lease.state.is_over(), lease.deadline <= now);
+        let then = after.lease(id);
+        let is_alive =
+            then.is_some_and(|then| matches!(then.state, State::Granted | State::Waiting));
+        let is_kept = then == Some(lease);
+        if is_over && !is_due && !is_kept || is_due && !is_over && is_alive && !is_kept {
+            return Err(format!("{id} was {:?}, came back as {then:?}", lease.state));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! One space twice: in the model and in Redis. Every call goes to both; answers, events and all
+//! tables must be the same. A difference is told, not panicked, so that mutants can be counted.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ade_core::ids::{LeaseId, TenantId};
+use ade_core::limits::REDIS_CALL_TIMEOUT;
+use ade_core::lock::{
+    Arrival, Epoch, Event, LiveHold, Refusal, Reply, Request, Space as Model, Standing, Token,
+};
+use ade_core::time::Timestamp;
+use ade_testkit::Namespace;
+use redis::cluster::ClusterClient;
+use redis::cluster_async::ClusterConnection;
+
+use super::super::scripts::{Scripts, Sources};
+use super::super::{Locks, Space};
+use super::oracles;
+use super::tables::Tables;
+use crate::cluster::Cluster;
+use crate::error::Error;
+use crate::keys;
+
+/// Where the space keeps the time that its scripts are to believe.
+const CLOCK: &str = "#!lua\nlocal now = tonumber(redis.call('HGET', KEYS[1], 'test_now'))\n";
+
+#[derive(Debug, Clone)]
+pub enum Call {
+    Acquire(Request, Arrival),
+    Renew(Vec<LeaseId>),
+    Release(LeaseId),
+    Cancel(LeaseId),
+    Break(LeaseId),
+    Refence(LeaseId, Token),
+    Register(LeaseId),
+    Sweep(usize),
+    Rebuild(Vec<LiveHold>, Option<Timestamp>),
+    Adopt(LiveHold),
+}
+
+/// What both said.
+#[derive(Debug, Clone)]
+pub struct Said {
+    pub told: Vec<Standing>,
+    pub refusal: Option<Refusal>,
+    pub events: Vec<Event>,
+}
+
+#[derive(Clone)]
+pub struct Bench {
+    locks: Locks,
+    connection: ClusterConnection,
+}
+
+/// Sources whose time is virtual.
+pub fn sources() -> Sources {
+    let mut sources = Sources::default();
+    CLOCK.clone_into(&mut sources.first[0].text);
+    assert_eq!(sources.first[0].name, "clock");
+    sources
+}
+
+impl Bench {
+    pub async fn open() -> Self {
+        Self::at(&ade_testkit::Cluster::shared().await).await
+    }
+
+    pub async fn at(cluster: &ade_testkit::Cluster) -> Self {
+        let client = ClusterClient::builder(cluster.urls())
+            .response_timeout(REDIS_CALL_TIMEOUT)
+            .build()
+            .unwrap();
+        let connection = client.get_async_connection().await.unwrap();
+        let cluster = Cluster::open(&cluster.urls()).unwrap();
+        let locks = Locks { cluster, scripts: Arc::new(Scripts::new(&sources())) };
+        Self { locks, connection }
+    }
+
+    /// The same connections, other scripts.
+    pub fn changed(&self, sources: &Sources) -> Self {
+        let locks =
+            Locks { cluster: self.locks.cluster.clone(), scripts: Arc::new(Scripts::new(sources)) };
+        Self { locks, connection: self.connection.clone() }
+    }
+
+    /// Empty, and without an epoch.
+    pub fn space(&self) -> Rig {
+        Rig {
+            bench: self.clone(),
+            tenant: Namespace::fresh().tenant(),
+            model: Model::default(),
+            epoch: Epoch::FIRST,
+            now: Timestamp::from_micros(1_800_000_000_123_457),
+            is_worn_out: false,
+            last_token: None,
+        }
+    }
+}
+
+pub struct Rig {
+    bench: Bench,
+    pub tenant: TenantId,
+    pub model: Model,
+    /// The one that calls name.
+    pub epoch: Epoch,
+    pub now: Timestamp,
+    /// The counter of this epoch may have come to its end.
+    pub is_worn_out: bool,
+    last_token: Option<Token>,
+}
+
+impl Rig {
+    pub fn pass(&mut self, micros: u64) {
+        self.now = self.now.plus(Duration::from_micros(micros));
+    }
+
+    pub async fn call(&mut self, call: &Call) -> Result<Said, String> {
+        let before = self.model.clone();
+        let said = self.call_compared(call).await?;
+        self.tokens_rise(&said)?;
+        if self.is_worn_out {
+            // Without numbers whoever may go waits on, until the next epoch.
+            return Ok(said);
+        }
+        oracles::check(&before, &self.model, self.now, call, &said)
+            .map_err(|told| format!("{told}\nafter {call:?}"))?;
+        Ok(said)
+    }
+
+    /// Without the oracles, which take their time over long lines.
+    pub async fn call_compared(&mut self, call: &Call) -> Result<Said, String> {
+        let said = self.call_quietly(call).await?;
+        let found = Tables::read(&mut self.bench.connection, self.tenant).await;
+        let found = found.map_err(|error| format!("{error}\nafter {call:?}"))?;
+        same("tables", &found, &Tables::of(&self.model))
+            .map_err(|told| format!("{told}\nafter {call:?}"))?;
+        Ok(said)
+    }
+
+    /// Without a look at the tables, for the many calls that only set a case up.
+    pub async fn call_quietly(&mut self, call: &Call) -> Result<Said, String> {
+        self.compare(call).await.map_err(|told| format!("{told}\nafter {call:?}"))
+    }
+
+    async fn compare(&mut self, call: &Call) -> Result<Said, String> {
+        self.set_clock().await.map_err(|error| error.to_string())?;
+        let space = Space { tenant: self.tenant, epoch: self.epoch };
+        let (locks, model, epoch, now) =
+            (self.bench.locks.clone(), &mut self.model, self.epoch, self.now);
+        let one = |found: Result<Reply<Standing>, Error>, expected: Reply<Standing>| {
+            settle(found, expected, |standing| vec![standing])
+        };
+        match call.clone() {
+            Call::Acquire(request, arrival) => one(
+                locks.acquire(space, &request, arrival).await,
+                model.acquire(epoch, request, arrival, now),
+            ),
+            Call::Renew(ids) => {
+                let expected = model.renew(epoch, &ids, now);
+                settle(locks.renew(space, &ids).await, expected, |standings| standings)
+            }
+            Call::Release(id) => one(locks.release(space, id).await, model.release(epoch, id, now)),
+            Call::Cancel(id) => one(locks.cancel(space, id).await, model.cancel(epoch, id, now)),
+            Call::Break(id) => {
+                one(locks.break_lease(space, id).await, model.break_lease(epoch, id, now))
+            }
+            Call::Refence(id, floor) => {
+                one(locks.refence(space, id, floor).await, model.refence(epoch, id, floor, now))
+            }
+            Call::Register(id) => {
+                one(locks.register(space, id).await, model.register(epoch, id, now))
+            }
+            Call::Adopt(hold) => {
+                one(locks.adopt(space, &hold).await, model.adopt(epoch, hold, now))
+            }
+            Call::Sweep(limit) => {
+                let expected = model.sweep(epoch, limit, now);
+                settle(locks.sweep(space, limit).await, expected, |_| Vec::new())
+            }
+            Call::Rebuild(holds, until) => {
+                let found = locks.rebuild(space, &holds, until).await;
+                settle(found, model.rebuild(epoch, holds, until), |_| Vec::new())
+            }
+        }
+    }
+
+    async fn set_clock(&mut self) -> Result<(), redis::RedisError> {
+        let mut command = redis::cmd("HSET");
+        command.arg(keys::LOCK_META.of(self.tenant)).arg("test_now").arg(self.now.micros());
+        command.query_async(&mut self.bench.connection).await
+    }
+
+    /// What a script said is unique must be, over all epochs of the space.
+    fn tokens_rise(&mut self, said: &Said) -> Result<(), String> {
+        for event in &said.events {
+            if let Event::Acquired { token, .. } | Event::Promoted { token, .. } = event {
+                if Some(*token) <= self.last_token {
+                    return Err(format!("token {token} after {:?}", self.last_token));
+                }
+                self.last_token = Some(*token);
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn clear(mut self) {
+        let mut command = redis::cmd("UNLINK");
+        command.arg(&super::super::tables(self.tenant));
+        let _ = command.query_async::<i64>(&mut self.bench.connection).await;
+    }
+}
+
+fn settle<T: PartialEq + Debug + Clone>(
+    found: Result<Reply<T>, Error>,
+    expected: Reply<T>,
+    standings: impl FnOnce(T) -> Vec<Standing>,
+) -> Result<Said, String> {
+    let found = found.map_err(|error| error.to_string())?;
+    same("reply", &found, &expected)?;
+    let Reply { answer, events } = expected;
+    let refusal = answer.as_ref().err().cloned();
+    let told = answer.ok().map(standings).unwrap_or_default();
+    Ok(Said { told, refusal, events })
+}
+
+fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!("{what}: Redis has\n{found:#?}\nthe model has\n{expected:#?}"))
+}

@@ -1,0 +1,515 @@
+//! One regression for every trap that a lock like this has fallen into before: the smallest case
+//! in which the mistake shows, on the real scripts. The rig compares every step with the model;
+//! the case itself is asserted besides. Also run on every mutant.
+
+use std::time::Duration;
+
+use ade_core::ids::{LeaseId, TaskId};
+use ade_core::limits::LOCK_QUEUE_DEPTH_MAX;
+use ade_core::lock::{
+    Arrival, Class, Epoch, Event, LiveHold, LockSet, Mode, Owner, Refusal, Request, RequestDraft,
+    Standing, State, Token,
+};
+use ade_core::resource::ResourceRef;
+use ade_core::time::Timestamp;
+
+use super::super::scripts::{Scripts, Sources};
+use super::rig::{Bench, Call, Rig, Said};
+
+type Outcome = Result<(), String>;
+
+fn resource(name: &str) -> ResourceRef {
+    ResourceRef::new("db", name).unwrap()
+}
+
+fn lease(number: u128) -> LeaseId {
+    LeaseId::from_u128(number)
+}
+
+/// `"a x b s d 3"`: a exclusive, b shared, d counting to three.
+fn set(wanted: &str) -> LockSet {
+    let words: Vec<&str> = wanted.split(' ').collect();
+    let pairs = words.chunks(2).map(|pair| {
+        let mode = match pair[1] {
+            "x" => Mode::Exclusive,
+            "s" => Mode::Shared,
+            count => Mode::Counting { capacity: count.parse().unwrap() },
+        };
+        (resource(pair[0]), mode)
+    });
+    LockSet::new(pairs).unwrap()
+}
+
+/// Fenced, 30 s of lease, 20 s of wait, no boost.
+fn draft(number: u128, owner: u128, wanted: &str) -> RequestDraft {
+    RequestDraft {
+        lease: lease(number),
+        owner: Owner::Task(TaskId::from_u128(owner)),
+        node: "node-1".to_owned(),
+        birth: Timestamp::from_micros(0),
+        class: Class::Fenced { lock_delay: Duration::ZERO },
+        set: set(wanted),
+        ttl: Duration::from_secs(30),
+        wait: Duration::from_secs(20),
+        boost: 0,
+    }
+}
+
+pub fn ask(number: u128, owner: u128, wanted: &str) -> Request {
+    Request::new(draft(number, owner, wanted)).unwrap()
+}
+
+fn build(draft: RequestDraft) -> Request {
+    Request::new(draft).unwrap()
+}
+
+fn born(number: u128, owner: u128, wanted: &str, birth: i64, boost: u32) -> Request {
+    let birth = Timestamp::from_micros(birth);
+    build(RequestDraft { birth, boost, ..draft(number, owner, wanted) })
+}
+
+async fn open(bench: &Bench) -> Result<Rig, String> {
+    let mut rig = bench.space();
+    rig.call(&Call::Rebuild(Vec::new(), None)).await?;
+    Ok(rig)
+}
+
+async fn acquire(rig: &mut Rig, request: Request) -> Result<Said, String> {
+    rig.call(&Call::Acquire(request, Arrival::New)).await
+}
+
+async fn acquire_all(rig: &mut Rig, requests: impl IntoIterator<Item = Request>) -> Outcome {
+    for request in requests {
+        acquire(rig, request).await?;
+    }
+    Ok(())
+}
+
+fn state(rig: &Rig, number: u128) -> Option<State> {
+    rig.model.lease(lease(number)).map(|lease| lease.state)
+}
+
+fn must(holds: bool, what: &str) -> Outcome {
+    if holds { Ok(()) } else { Err(format!("not so: {what}")) }
+}
+
+macro_rules! traps {
+    ($($name:ident)+) => {
+        $(#[tokio::test]
+        async fn $name() {
+            let bench = Bench::open().await;
+            cases::$name(&bench).await.unwrap_or_else(|told| panic!("{told}"));
+        })+
+
+        /// All of them, up to the first that notices something.
+        pub async fn all(bench: &Bench) -> Outcome {
+            $(cases::$name(bench).await.map_err(|told| format!("{}: {told}", stringify!($name)))?;)+
+            Ok(())
+        }
+    };
+}
+
+traps! {
+    follower_of_a_dead_waiter_is_promoted_on_its_other_queue
+    equal_places_from_boosts_are_still_ordered
+    boosted_newcomer_that_may_go_is_not_queued
+    cycle_closed_by_a_newcomer_that_holds_nothing
+    second_cycle_is_broken_after_the_first_victim
+    owner_that_waits_is_granted_nothing_else
+    owner_does_not_wait_for_itself
+    times_and_tokens_lose_no_digit
+    cached_epoch_is_refused_by_every_command
+    long_queue_is_read_in_pages_and_bounded
+    long_line_of_writers_is_searched_for_a_deadlock_at_its_end
+    a_grant_that_could_not_be_confirmed_is_given_back_by_its_id
+    a_shortest_cycle_is_told
+    a_hold_of_another_owner_is_not_stolen_by_adoption
+    an_owner_sent_back_behind_its_own_hold_loses_the_wait
+    counting_room_is_the_least_that_anybody_ahead_was_promised
+    tables_longer_than_a_page_are_read_to_their_end
+    a_worn_out_counter_promotes_nobody
+    two_who_claim_one_place_are_ordered_by_their_ids
+}
+
+#[test]
+fn no_script_waits_for_replicas_or_makes_a_text_of_a_number() {
+    let scripts = Scripts::new(&Sources::default());
+    for script in [&scripts.acquire, &scripts.renew, &scripts.release, &scripts.adopt] {
+        for word in ["'WAIT'", "tostring", "KEYS[6]"] {
+            assert!(!script.text().contains(word), "{} has {word}", script.name());
+        }
+    }
+}
+
+mod cases {
+    use super::*;
+
+    pub async fn follower_of_a_dead_waiter_is_promoted_on_its_other_queue(
+        bench: &Bench,
+    ) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire(&mut rig, ask(1, 1, "a x")).await?;
+        let wait = Duration::from_millis(10);
+        acquire(&mut rig, build(RequestDraft { wait, ..draft(2, 2, "a x b x") })).await?;
+        acquire(&mut rig, ask(3, 3, "b x")).await?;
+        // Enough due records ahead that the sweep of the release does not reach the dead waiter.
+        for number in 100..104 {
+            let ttl = Duration::from_millis(1);
+            let short = draft(number, number, &format!("x{number} x"));
+            acquire(&mut rig, build(RequestDraft { ttl, ..short })).await?;
+        }
+        rig.pass(10_000);
+        rig.call(&Call::Release(lease(1))).await?;
+        must(state(&rig, 2) == Some(State::TimedOut), "the dead one is dropped")?;
+        must(state(&rig, 3) == Some(State::Granted), "its follower goes on")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn equal_places_from_boosts_are_still_ordered(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire(&mut rig, ask(1, 1, "a x")).await?;
+        for (number, boost) in [(2, 1), (3, 2), (4, 3)] {
+            acquire(&mut rig, born(number, number, "a x", 0, boost)).await?;
+        }
+        let line: Vec<LeaseId> = rig.model.queue(&resource("a")).map(|(id, _)| id).collect();
+        must(line == [lease(2), lease(3), lease(4)], "in the order of arrival")?;
+        for number in 1..4 {
+            rig.call(&Call::Release(lease(number))).await?;
+            must(state(&rig, number + 1) == Some(State::Granted), "one after the other")?;
+        }
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn boosted_newcomer_that_may_go_is_not_queued(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "a s"), ask(2, 2, "a x")]).await?;
+        let wait = Duration::ZERO;
+        let plain = build(RequestDraft { wait, ..draft(3, 3, "a s") });
+        let said = acquire(&mut rig, plain).await?;
+        must(said.refusal == Some(Refusal::Busy { resource: resource("a") }), "busy")?;
+        acquire(&mut rig, born(4, 4, "a s", 0, 1)).await?;
+        must(state(&rig, 4) == Some(State::Granted), "granted at its boosted place")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn cycle_closed_by_a_newcomer_that_holds_nothing(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "b x"), ask(2, 2, "a s"), ask(3, 1, "a x")]).await?;
+        let said = acquire(&mut rig, born(4, 3, "a x b x", 5, 1)).await?;
+        must(said.told == [Standing::Over { state: State::Victim }], "the newcomer loses")?;
+        let cycle = vec![lease(4), lease(3)];
+        let deadlock = Event::Deadlock { victim: lease(4), cycle };
+        must(said.events.contains(&deadlock), "and is told so")?;
+        must(state(&rig, 3) == Some(State::Waiting), "the older one waits on")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn second_cycle_is_broken_after_the_first_victim(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "a x"), ask(2, 2, "b x"), ask(3, 3, "c x")]).await?;
+        acquire(&mut rig, born(12, 2, "a s", 20, 0)).await?;
+        acquire(&mut rig, born(13, 3, "a s", 30, 0)).await?;
+        let said = acquire(&mut rig, born(11, 1, "b x c x", 10, 0)).await?;
+        let victims: Vec<LeaseId> = said
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Deadlock { victim, .. } => Some(*victim),
+                _ => None,
+            })
+            .collect();
+        must(victims == [lease(13), lease(12)], "both, the youngest first")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn owner_that_waits_is_granted_nothing_else(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "a x"), ask(2, 2, "a x")]).await?;
+        let said = acquire(&mut rig, ask(3, 2, "free x")).await?;
+        let refusal = Refusal::AlreadyWaiting { lease: lease(2) };
+        must(said.refusal == Some(refusal) && state(&rig, 3).is_none(), "one wait at a time")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn owner_does_not_wait_for_itself(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire(&mut rig, ask(1, 1, "a s slots 1")).await?;
+        for (number, name, wanted) in [(2, "a", "a x"), (3, "slots", "slots 1")] {
+            let said = acquire(&mut rig, ask(number, 1, wanted)).await?;
+            let resource = resource(name);
+            must(said.refusal == Some(Refusal::SelfConflict { resource }), name)?;
+        }
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn times_and_tokens_lose_no_digit(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        rig.now = Timestamp::from_micros(4_102_444_799_123_457);
+        acquire(&mut rig, ask(1, 1, "a x")).await?;
+        // Just below the last number that a double keeps exact.
+        rig.epoch = Epoch::new((1 << 20) - 1).unwrap();
+        let hold = LiveHold {
+            request: ask(7, 7, "z x"),
+            token: Token::new(rig.epoch, (1 << 33) - 4).unwrap(),
+            deadline: Timestamp::from_micros(4_102_444_809_123_459),
+        };
+        rig.call(&Call::Rebuild(vec![hold.clone()], None)).await?;
+        rig.call(&Call::Adopt(hold)).await?;
+        acquire(&mut rig, ask(2, 2, "a x")).await?;
+        rig.call(&Call::Refence(lease(2), Token::new(rig.epoch, (1 << 33) - 3).unwrap())).await?;
+        let token = rig.model.lease(lease(2)).unwrap().token.map(Token::number);
+        must(token == Some((1 << 53) - 2), "the one after the floor")?;
+        acquire(&mut rig, ask(3, 3, "b x")).await?;
+        let said = acquire(&mut rig, ask(4, 4, "c x")).await?;
+        let refusal = Refusal::Rebuild { stored: Some(rig.epoch) };
+        must(said.refusal == Some(refusal), "no number is left")?;
+        rig.pass(29_999_999);
+        rig.call(&Call::Renew(vec![lease(2)])).await?;
+        rig.pass(30_000_000);
+        let said = rig.call(&Call::Renew(vec![lease(2)])).await?;
+        must(said.told == [Standing::Over { state: State::Expired }], "at its deadline")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn cached_epoch_is_refused_by_every_command(bench: &Bench) -> Outcome {
+        let mut rig = bench.space();
+        let (two, three) = (Epoch::new(2).unwrap(), Epoch::new(3).unwrap());
+        let token = Token::new(Epoch::FIRST, 1).unwrap();
+        let deadline = rig.now.plus(Duration::from_secs(9));
+        let hold = LiveHold { request: ask(2, 2, "b x"), token, deadline };
+        let calls = [
+            Call::Acquire(ask(1, 1, "a x"), Arrival::New),
+            Call::Renew(vec![lease(1)]),
+            Call::Release(lease(1)),
+            Call::Cancel(lease(1)),
+            Call::Break(lease(1)),
+            Call::Refence(lease(1), token),
+            Call::Register(lease(1)),
+            Call::Adopt(hold),
+            Call::Sweep(9),
+        ];
+        for call in &calls {
+            let said = rig.call(call).await?;
+            must(said.refusal == Some(Refusal::Rebuild { stored: None }), "empty")?;
+        }
+        rig.epoch = two;
+        rig.call(&Call::Rebuild(Vec::new(), None)).await?;
+        for (epoch, refusal) in [
+            (Epoch::FIRST, Refusal::StaleEpoch { stored: two }),
+            (three, Refusal::Rebuild { stored: Some(two) }),
+        ] {
+            rig.epoch = epoch;
+            for call in &calls {
+                let said = rig.call(call).await?;
+                must(said.refusal.as_ref() == Some(&refusal), "refused")?;
+            }
+        }
+        rig.epoch = two;
+        let said = rig.call(&Call::Rebuild(Vec::new(), None)).await?;
+        must(said.refusal == Some(Refusal::StaleEpoch { stored: two }), "one winner")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn long_queue_is_read_in_pages_and_bounded(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        // In a line of its own: the writer in the middle waits for b.
+        acquire_all(&mut rig, [ask(1, 1, "a x"), ask(2, 2, "b x")]).await?;
+        let half = u128::try_from(LOCK_QUEUE_DEPTH_MAX / 2).unwrap();
+        let quiet = |number: u128| {
+            let number = 1_000 + number;
+            Call::Acquire(ask(number, number, "a s"), Arrival::New)
+        };
+        for number in 0..half {
+            rig.call_quietly(&quiet(number)).await?;
+        }
+        rig.call_quietly(&Call::Acquire(ask(3, 3, "a x b x"), Arrival::New)).await?;
+        for number in half + 1..2 * half {
+            rig.call_quietly(&quiet(number)).await?;
+        }
+        let one_more = Call::Acquire(ask(5, 5, "a s"), Arrival::New);
+        let said = rig.call_compared(&one_more).await?;
+        must(said.refusal == Some(Refusal::QueueFull { resource: resource("a") }), "full")?;
+        let said = rig.call_compared(&Call::Release(lease(1))).await?;
+        let promoted = said.events.iter().filter(|e| matches!(e, Event::Promoted { .. })).count();
+        must(promoted == LOCK_QUEUE_DEPTH_MAX / 2, "readers up to the writer")?;
+        must(rig.model.queue(&resource("a")).next().map(|(id, _)| id) == Some(lease(3)), "first")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn long_line_of_writers_is_searched_for_a_deadlock_at_its_end(
+        bench: &Bench,
+    ) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "a x"), ask(2, 2, "b x")]).await?;
+        for number in 100..180_u128 {
+            let call = Call::Acquire(ask(number, number, "a x"), Arrival::New);
+            rig.call_quietly(&call).await?;
+        }
+        acquire(&mut rig, born(12, 2, "a x", 9, 0)).await?;
+        let said = acquire(&mut rig, born(11, 1, "b x", 5, 0)).await?;
+        let cycle = vec![lease(12), lease(11)];
+        let deadlock = Event::Deadlock { victim: lease(12), cycle };
+        must(said.events.contains(&deadlock), "found through the whole line")?;
+        must(state(&rig, 11) == Some(State::Waiting), "and nobody else lost anything")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn a_grant_that_could_not_be_confirmed_is_given_back_by_its_id(
+        bench: &Bench,
+    ) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "a x"), ask(1, 1, "a x")]).await?;
+        for _ in 0..2 {
+            let said = rig.call(&Call::Release(lease(1))).await?;
+            must(said.told == [Standing::Over { state: State::Released }], "released")?;
+        }
+        let said = acquire(&mut rig, ask(1, 1, "a x")).await?;
+        must(said.told == [Standing::Over { state: State::Released }], "a late duplicate")?;
+        acquire(&mut rig, ask(2, 2, "a x")).await?;
+        must(state(&rig, 2) == Some(State::Granted), "free for the next")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn a_shortest_cycle_is_told(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        for (number, name) in [(1, "a x"), (2, "b x"), (3, "c x"), (4, "d x")] {
+            acquire(&mut rig, ask(number, number, name)).await?;
+        }
+        // 2 → 3 → 4, and 4 → 1 closes; 1 → 2 and 1 → 3: the way over 3 is shorter.
+        acquire(&mut rig, born(12, 2, "c x", 2, 0)).await?;
+        acquire(&mut rig, born(13, 3, "d x", 3, 0)).await?;
+        acquire(&mut rig, born(14, 4, "a x", 9, 0)).await?;
+        let said = acquire(&mut rig, born(11, 1, "b x c x", 1, 0)).await?;
+        let cycle = vec![lease(14), lease(11), lease(13)];
+        let deadlock = Event::Deadlock { victim: lease(14), cycle };
+        must(said.events.contains(&deadlock), "the shortest way round")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn a_hold_of_another_owner_is_not_stolen_by_adoption(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        let advisory = RequestDraft { class: Class::Advisory, ..draft(1, 1, "a s") };
+        acquire(&mut rig, build(advisory)).await?;
+        acquire_all(&mut rig, [ask(2, 2, "a s"), ask(3, 3, "a s")]).await?;
+        rig.call(&Call::Register(lease(3))).await?;
+        let token = Token::new(rig.epoch, 9).unwrap();
+        let deadline = rig.now.plus(Duration::from_secs(30));
+        let hold = LiveHold { request: ask(4, 4, "b x"), token, deadline };
+        rig.call(&Call::Adopt(hold)).await?;
+        must(state(&rig, 3) == Some(State::Granted), "not in the way, not touched")?;
+        let hold = LiveHold { request: ask(3, 3, "a s"), token, deadline };
+        rig.call(&Call::Adopt(hold)).await?;
+        let token = Token::new(rig.epoch, 10).unwrap();
+        rig.call(&Call::Release(lease(3))).await?;
+        let hold = LiveHold { request: ask(5, 5, "a x"), token, deadline };
+        rig.call(&Call::Adopt(hold)).await?;
+        must(state(&rig, 1) == Some(State::Broken), "an advisory holder loses it")?;
+        must(state(&rig, 2) == Some(State::Waiting), "an unregistered one goes back in line")?;
+        must(state(&rig, 5) == Some(State::Granted), "PostgreSQL is right")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn an_owner_sent_back_behind_its_own_hold_loses_the_wait(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire(&mut rig, ask(2, 1, "a x")).await?;
+        let token = Token::new(rig.epoch, 9).unwrap();
+        let deadline = rig.now.plus(Duration::from_secs(30));
+        let hold = LiveHold { request: ask(1, 1, "a x"), token, deadline };
+        let said = rig.call(&Call::Adopt(hold)).await?;
+        let cycle = vec![lease(2)];
+        let deadlock = Event::Deadlock { victim: lease(2), cycle };
+        must(said.events.contains(&deadlock), "it would wait for itself")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn counting_room_is_the_least_that_anybody_ahead_was_promised(
+        bench: &Bench,
+    ) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "slots 4"), ask(2, 2, "b x")]).await?;
+        // Waits for b and asks to be alone in its slot.
+        acquire(&mut rig, ask(3, 3, "b x slots 1")).await?;
+        acquire(&mut rig, ask(4, 4, "slots 4")).await?;
+        must(state(&rig, 4) == Some(State::Waiting), "not past the one who wants to be alone")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn tables_longer_than_a_page_are_read_to_their_end(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        let many = 40_u128;
+        for number in 100..100 + many {
+            let call = Call::Acquire(ask(number, number, "a s"), Arrival::New);
+            rig.call_quietly(&call).await?;
+        }
+        acquire_all(&mut rig, [ask(1, 1, "z x"), ask(2, 2, "b x"), ask(3, 3, "d x")]).await?;
+        // All holders of a are looked at: none is the owner's own.
+        acquire(&mut rig, ask(4, 1, "a x")).await?;
+        must(state(&rig, 4) == Some(State::Waiting), "behind all the readers")?;
+        for number in 200..200 + many {
+            let call = Call::Acquire(ask(number, number, "b x c s"), Arrival::New);
+            rig.call_quietly(&call).await?;
+        }
+        acquire(&mut rig, ask(5, 5, "c s")).await?;
+        must(state(&rig, 5) == Some(State::Granted), "beside all who wait for something else")?;
+        for number in 300..300 + many {
+            let call = Call::Acquire(ask(number, number, "d s"), Arrival::New);
+            rig.call_quietly(&call).await?;
+        }
+        // Owner 3 waits for a reader of d's line, far ahead of the writer that closes the cycle.
+        acquire(&mut rig, ask(6, 6, "f x")).await?;
+        acquire(&mut rig, born(7, 6, "d x", 9, 0)).await?;
+        let said = acquire(&mut rig, born(8, 3, "f x", 5, 0)).await?;
+        let cycle = vec![lease(7), lease(8)];
+        let deadlock = Event::Deadlock { victim: lease(7), cycle };
+        must(said.events.contains(&deadlock), "found behind a line of readers")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn a_worn_out_counter_promotes_nobody(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "a x"), ask(2, 2, "a x")]).await?;
+        let floor = Token::new(rig.epoch, (1 << 33) - 2).unwrap();
+        rig.call(&Call::Refence(lease(1), floor)).await?;
+        let said = rig.call(&Call::Refence(lease(1), floor)).await?;
+        let refusal = Refusal::Rebuild { stored: Some(rig.epoch) };
+        must(said.refusal == Some(refusal), "that was the last one")?;
+        rig.call_compared(&Call::Release(lease(1))).await?;
+        must(state(&rig, 2) == Some(State::Waiting), "without a token there is no grant")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn two_who_claim_one_place_are_ordered_by_their_ids(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 9, "a x"), ask(2, 8, "a x")]).await?;
+        let place = rig.model.lease(lease(2)).unwrap().order.unwrap();
+        rig.epoch = rig.epoch.next().unwrap();
+        rig.call(&Call::Rebuild(Vec::new(), None)).await?;
+        acquire_all(&mut rig, [ask(11, 9, "a x"), ask(12, 2, "b x")]).await?;
+        let claim = |request| Call::Acquire(request, Arrival::Waited(place));
+        rig.call(&claim(ask(20, 1, "a x b x"))).await?;
+        let said = rig.call(&claim(born(21, 2, "a x", 5, 0))).await?;
+        let cycle = vec![lease(21), lease(20)];
+        let deadlock = Event::Deadlock { victim: lease(21), cycle };
+        must(said.events.contains(&deadlock), "the higher id waits for the lower")?;
+        rig.clear().await;
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! The queue may forget, the truth may not: what happens to leases when Redis comes back empty,
+//! and how the two find together again.
+
+use std::time::Duration;
+
+use ade_coord::Cluster as Connection;
+use ade_coord::lock::Locks;
+use ade_core::actor::Actor;
+use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
+use ade_core::ids::{AgentSessionId, LeaseId, TaskId, TenantId};
+use ade_core::lock::fence::RegisterRefusal;
+use ade_core::lock::{
+    Arrival, Class, LockSet, Mode, Owner, Refusal, Request, RequestDraft, Standing, State, Token,
+};
+use ade_core::resource::ResourceRef;
+use ade_core::time::Timestamp;
+use ade_engine::locks::{Desk, Error, Next};
+use ade_engine::secret::Pepper;
+use ade_engine::{Class as PoolClass, Pool, PoolSettings, setup};
+use ade_store::locks::sessions;
+use ade_store::{Gate, Tx, audit, locks};
+use ade_testkit::{Cluster, Database};
+
+const SOON: Duration = Duration::from_secs(30);
+
+struct World {
+    database: Database,
+    pool: Pool,
+    tenant: TenantId,
+}
+
+impl World {
+    async fn new() -> Self {
+        let database = Database::fresh("server", async |url: String| setup::migrate(&url).await);
+        let database = database.await;
+        let url = database.login("app", "ade_app").await;
+        let pool = Pool::new(&PoolSettings::new(url), PoolClass::Api).unwrap();
+        let pepper = Pepper::new(vec![7; 32]).unwrap();
+        let way_in = setup::bootstrap(&database.url(), &pepper, "acme").await.unwrap();
+        let world = Self { database, pool, tenant: way_in.tenant };
+        let mut tx = world.begin().await;
+        let hour = Duration::from_hours(1);
+        sessions::open(&mut tx, session(), None, "node-1", hour).await.unwrap();
+        world.keep(tx).await;
+        world
+    }
+
+    /// Another process: it shares nothing with the others but the servers.
+    fn desk(&self, cluster: &Cluster) -> Desk {
+        let connection = Connection::open(&cluster.urls()).unwrap();
+        Desk::new(Locks::new(connection), self.pool.clone(), "test")
+    }
+
+    async fn begin(&self) -> Tx {
+        let actor = Actor::system("test");
+        Tx::begin(&self.pool, self.tenant, actor, Gate::Unasked).await.unwrap()
+    }
+
+    async fn keep(&self, mut tx: Tx) {
+        let what = What {
+            object: "db:a".to_owned(),
+            action: "lock.register".to_owned(),
+            from: None,
+            to: None,
+            revision: None,
+            digest: None,
+        };
+        let place = Where { address: None, user_agent: None, service: "test".to_owned() };
+        let who = Who::System { worker: "test".to_owned() };
+        let now = tx.now();
+        let leaf = Leaf::new(self.tenant, Kind::Change, who, what, now, place, Why::default());
+        audit::append(&mut tx, &[leaf]).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn register(&self, request: &Request, token: Token) -> Result<(), RegisterRefusal> {
+        let mut tx = self.begin().await;
+        let outcome = locks::register(&mut tx, request, session(), token).await.unwrap();
+        match &outcome {
+            Ok(()) => self.keep(tx).await,
+            Err(_) => tx.roll_back().await,
+        }
+        outcome
+    }
+}
+
+fn session() -> AgentSessionId {
+    AgentSessionId::from_u128(1)
+}
+
+fn draft(number: u128, name: &str) -> RequestDraft {
+    let resource = ResourceRef::new("db", name).unwrap();
+    RequestDraft {
+        lease: LeaseId::from_u128(number),
+        owner: Owner::Task(TaskId::from_u128(number)),
+        node: "node-1".to_owned(),
+        birth: Timestamp::from_micros(1),
+        class: Class::Fenced { lock_delay: Duration::ZERO },
+        set: LockSet::new([(resource, Mode::Exclusive)]).unwrap(),
+        ttl: Duration::from_mins(5),
+        wait: Duration::from_secs(50),
+        boost: 0,
+    }
+}
+
+fn ask(number: u128, name: &str) -> Request {
+    Request::new(draft(number, name)).unwrap()
+}
+
+fn advisory(number: u128, name: &str) -> Request {
+    Request::new(RequestDraft { class: Class::Advisory, ..draft(number, name) }).unwrap()
+}
+
+async fn acquire(desk: &Desk, world: &World, request: &Request) -> Standing {
+    desk.acquire(world.tenant, request, Arrival::New).await.unwrap().answer
+}
+
+async fn granted(desk: &Desk, world: &World, request: &Request) -> Token {
+    match acquire(desk, world, request).await {
+        Standing::Granted { token, .. } => token,
+        other => panic!("not granted: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn two_processes_share_one_line_from_the_first_call_on() {
+    let world = World::new().await;
+    let cluster = Cluster::shared().await;
+    let (one, other) = (world.desk(&cluster), world.desk(&cluster));
+    // Both find a space that nobody has used yet, at once.
+    let (first, second) = (ask(1, "a"), ask(2, "a"));
+    let (here, there) =
+        tokio::join!(acquire(&one, &world, &first), acquire(&other, &world, &second));
+    let is_granted = |standing: &Standing| matches!(standing, Standing::Granted { .. });
+    assert_eq!([&here, &there].iter().filter(|s| is_granted(s)).count(), 1, "{here:?} {there:?}");
+    let (holder, waiter) = if is_granted(&here) { (1, 2) } else { (2, 1) };
+    let id = LeaseId::from_u128;
+    one.release(world.tenant, id(holder)).await.unwrap();
+    let renewed = other.renew(world.tenant, &[id(waiter)]).await.unwrap().answer;
+    assert!(is_granted(&renewed[0]), "{renewed:?}");
+    let said = one.acquire(world.tenant, &advisory(3, "b"), Arrival::New).await.unwrap();
+    assert!(is_granted(&said.answer), "a new space is sure of itself");
+}
+
+#[tokio::test]
+async fn a_registered_hold_survives_the_loss_of_redis() {
+    let world = World::new().await;
+    let cluster = Cluster::owned_with(5_000).await;
+    let desk = world.desk(&cluster);
+    let (kept, lost) = (ask(1, "kept"), ask(2, "lost"));
+    let token = granted(&desk, &world, &kept).await;
+    assert_eq!(world.register(&kept, token).await, Ok(()));
+    desk.registered(world.tenant, kept.lease()).await.unwrap();
+    let old = granted(&desk, &world, &lost).await;
+
+    for node in cluster.nodes() {
+        cluster.kill(node);
+    }
+    for node in cluster.nodes() {
+        cluster.restart_empty(node).await;
+    }
+    cluster.wait_until_ok(SOON).await;
+    let desk = world.desk(&cluster);
+    let standing = acquire(&desk, &world, &ask(3, "kept")).await;
+    assert!(matches!(standing, Standing::Waiting { position: 1, .. }), "{standing:?}");
+    let held = desk.renew(world.tenant, &[kept.lease(), lost.lease()]).await.unwrap().answer;
+    assert!(matches!(held[0], Standing::Granted { token: same, .. } if same == token), "{held:?}");
+    assert_eq!(held[1], Standing::Unknown, "what was never registered is gone");
+    let newer = granted(&desk, &world, &ask(4, "lost")).await;
+    assert!(newer > old && newer.epoch() > token.epoch(), "{newer} after {old}");
+    let refused = desk.acquire(world.tenant, &advisory(5, "b"), Arrival::New).await;
+    assert!(
+        matches!(refused, Err(Error::Refused(Refusal::Unsure { .. }))),
+        "an advisory lease of the lost epoch may still be in use: {refused:?}"
+    );
+    let bumps = "SELECT count(*) FROM audit_leaf WHERE action = 'lock.rebuild'";
+    assert_eq!(world.database.number(bumps).await, 1, "told once");
+}
+
+#[tokio::test]
+async fn a_token_that_is_too_low_is_minted_again_for_the_same_grant() {
+    let world = World::new().await;
+    let cluster = Cluster::shared().await;
+    let desk = world.desk(&cluster);
+    let request = ask(1, "a");
+    let token = granted(&desk, &world, &request).await;
+    world
+        .database
+        .run("INSERT INTO lock_fence SELECT tenant_id, 'db:a', 8589934692 FROM tenant")
+        .await;
+    let refusal = world.register(&request, token).await.unwrap_err();
+    let next = desk.mend(world.tenant, request.lease(), &refusal).await.unwrap();
+    let Next::Again(token) = next else { panic!("{next:?} after {refusal}") };
+    assert_eq!(world.register(&request, token).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_holder_that_the_queue_forgot_is_learned_from_postgres() {
+    let world = World::new().await;
+    let cluster = Cluster::shared().await;
+    let desk = world.desk(&cluster);
+    // Registered by somebody of whom Redis never heard.
+    let forgotten = ask(9, "a");
+    let request = ask(1, "a");
+    let token = granted(&desk, &world, &request).await;
+    assert_eq!(world.register(&forgotten, token).await, Ok(()));
+    let higher = Token::new(token.epoch(), token.counter() + 1).unwrap();
+    let refusal = world.register(&request, higher).await.unwrap_err();
+    assert!(matches!(&refusal, RegisterRefusal::Held { by, .. } if *by == [forgotten.lease()]));
+    let next = desk.mend(world.tenant, request.lease(), &refusal).await.unwrap();
+    assert!(matches!(next, Next::Stands(Standing::Waiting { position: 1, .. })), "{next:?}");
+    let said = desk.release(world.tenant, forgotten.lease()).await.unwrap();
+    assert_eq!(said.answer, Standing::Over { state: State::Released });
+    let renewed = desk.renew(world.tenant, &[request.lease()]).await.unwrap().answer;
+    assert!(matches!(renewed[0], Standing::Granted { .. }), "{renewed:?}");
+}
+
+#[tokio::test]
+async fn a_postgres_that_lost_its_last_epochs_goes_on_after_redis() {
+    let world = World::new().await;
+    let cluster = Cluster::shared().await;
+    let desk = world.desk(&cluster);
+    let token = granted(&desk, &world, &ask(1, "a")).await;
+    world.database.run("UPDATE lock_epoch SET epoch = 7").await;
+    let moved = granted(&world.desk(&cluster), &world, &ask(2, "b")).await;
+    assert_eq!(moved.epoch().number(), 7);
+    // Restored from a backup that was taken before.
+    world.database.run("UPDATE lock_epoch SET epoch = 1").await;
+    let next = granted(&world.desk(&cluster), &world, &ask(3, "c")).await;
+    assert!(next > moved && moved > token && next.epoch().number() == 8, "{next}");
+}

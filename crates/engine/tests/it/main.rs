@@ -1,0 +1,4 @@
+//! Use cases over a real PostgreSQL and a real Redis Cluster, where both are needed at once.
+
+#[cfg(test)]
+mod locks;

@@ -1,0 +1,163 @@
+//! Who may commit: holds registered before anything is done under them, and asserted first thing
+//! in every protected transaction. The rule is `ade_core::lock::fence`; here it is rows and row
+//! locks, by PostgreSQL's clock. Whoever is refused rolls back.
+
+pub mod epochs;
+mod live;
+pub mod sessions;
+
+use ade_core::ids::{AgentSessionId, LeaseId};
+use ade_core::lock::fence::{NotHeld, RegisterRefusal};
+use ade_core::lock::{Epoch, Mode, Request, Token};
+use sqlx::query_as;
+use uuid::Uuid;
+
+use crate::error::{Error, RowError};
+use crate::moment::Moment;
+use crate::tx::Tx;
+pub use live::live;
+
+const REGISTER: &str = "
+    SELECT refusal, refused_on, number, held_by
+      FROM lock_register($1, $2, $3, $4, $5, $6, $7, $8, $9,
+                         make_interval(secs => $10), make_interval(secs => $11))";
+/// FOR SHARE makes a fencer wait for our commit, and makes us see the fence after its own.
+const ASSERT: &str = "
+    SELECT count(*) FROM (
+        SELECT FROM lock_hold
+         WHERE tenant_id = $1 AND lease_id = $2 AND token = $3
+           AND fenced_by IS NULL AND released_at IS NULL
+         ORDER BY resource FOR SHARE) AS own";
+const OWN: &str = "
+    SELECT fenced_by IS NULL AND released_at IS NULL FROM lock_hold
+     WHERE tenant_id = $1 AND lease_id = $2 ORDER BY resource FOR NO KEY UPDATE";
+const EXTEND: &str = "
+    UPDATE lock_hold SET deadline = clock_timestamp() + ttl
+     WHERE tenant_id = $1 AND lease_id = $2";
+const RELEASE: &str = "
+    UPDATE lock_hold SET released_at = clock_timestamp()
+     WHERE tenant_id = $1 AND lease_id = $2 AND fenced_by IS NULL AND released_at IS NULL";
+
+type Answer = (Option<String>, Option<String>, Option<i64>, Option<Vec<Uuid>>);
+
+/// In the transaction of the permit, before any effect. All resources or none; the same again is
+/// the first answer again.
+pub async fn register(
+    tx: &mut Tx,
+    request: &Request,
+    session: AgentSessionId,
+    token: Token,
+) -> Result<Result<(), RegisterRefusal>, Error> {
+    let set = request.set();
+    let resources: Vec<String> = set.resources().map(ToString::to_string).collect();
+    let modes: Vec<&str> = set.iter().map(|(_, mode)| mode_text(mode)).collect();
+    let capacities: Vec<Option<i32>> = set.iter().map(|(_, mode)| capacity(mode)).collect();
+    let query = query_as(REGISTER)
+        .bind(request.lease().uuid())
+        .bind(session.uuid())
+        .bind(stored(token)?)
+        .bind(resources)
+        .bind(modes)
+        .bind(capacities)
+        .bind(request.owner().to_string())
+        .bind(request.node())
+        .bind(Moment(request.birth()))
+        .bind(request.ttl().as_secs_f64())
+        .bind(request.class().lock_delay().as_secs_f64());
+    let rows: Vec<Answer> = tx.write_rows(query).await?;
+    let lease = request.lease();
+    let wrong = |column, why: &str| {
+        Error::from(RowError {
+            table: "lock_register",
+            column,
+            row: lease.to_string(),
+            why: why.to_owned(),
+        })
+    };
+    let Some((refusal, resource, number, held_by)) = rows.into_iter().next() else {
+        return Err(wrong("refusal", "no row"));
+    };
+    let Some(refusal) = refusal else {
+        return Ok(Ok(()));
+    };
+    let number = number.and_then(|number| u64::try_from(number).ok()).unwrap_or_default();
+    let on = || {
+        let name = resource.as_deref().unwrap_or_default();
+        name.parse().map_err(|_| wrong("refused_on", name))
+    };
+    Ok(Err(match refusal.as_str() {
+        "session_dead" => RegisterRefusal::SessionDead,
+        "stale_epoch" => RegisterRefusal::StaleEpoch {
+            // No row yet is the first epoch, which has not begun.
+            current: Epoch::new(number).unwrap_or(Epoch::FIRST),
+        },
+        "token_low" => RegisterRefusal::TokenLow {
+            resource: on()?,
+            floor: Token::from_number(number).ok_or_else(|| wrong("number", "no token"))?,
+        },
+        "held" => RegisterRefusal::Held {
+            resource: on()?,
+            by: held_by.unwrap_or_default().into_iter().map(LeaseId::from_uuid).collect(),
+        },
+        "lease_spent" => RegisterRefusal::LeaseSpent,
+        other => return Err(wrong("refusal", other)),
+    }))
+}
+
+/// The first statement of every protected transaction. Whether the deadline has passed does not
+/// matter: as long as nobody has fenced the hold, nobody else works on its resource.
+pub async fn assert_holds(
+    tx: &mut Tx,
+    lease: LeaseId,
+    token: Token,
+    expected: usize,
+) -> Result<Result<(), NotHeld>, Error> {
+    let query = query_as(ASSERT).bind(tx.tenant().uuid()).bind(lease.uuid()).bind(stored(token)?);
+    let rows: Vec<(i64,)> = tx.read(query).await?;
+    let open = rows.first().and_then(|(count,)| usize::try_from(*count).ok()).unwrap_or_default();
+    Ok(if open == expected && expected > 0 { Ok(()) } else { Err(NotHeld { open, expected }) })
+}
+
+/// The heartbeat of an execution. Of a lease that was fenced in part nothing is extended: it can
+/// no longer commit, and must not keep the rest of its set from others.
+pub async fn extend(tx: &mut Tx, lease: LeaseId) -> Result<Result<(), NotHeld>, Error> {
+    let query = query_as(OWN).bind(tx.tenant().uuid()).bind(lease.uuid());
+    let rows: Vec<(bool,)> = tx.read(query).await?;
+    let expected = rows.len();
+    let open = rows.iter().filter(|(is_open,)| *is_open).count();
+    if open != expected || open == 0 {
+        return Ok(Err(NotHeld { open, expected }));
+    }
+    // A deadline is no part of the record; it says until when nobody else is let in.
+    let query = sqlx::query(EXTEND).bind(tx.tenant().uuid()).bind(lease.uuid());
+    tx.write_beside(query).await?;
+    Ok(Ok(()))
+}
+
+/// How many resources it gave back; none if that was done before, or if it was fenced.
+pub async fn release(tx: &mut Tx, lease: LeaseId) -> Result<u64, Error> {
+    let query = sqlx::query(RELEASE).bind(tx.tenant().uuid()).bind(lease.uuid());
+    tx.write(query).await
+}
+
+fn mode_text(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "exclusive",
+        Mode::Shared => "shared",
+        Mode::Counting { .. } => "counting",
+    }
+}
+
+fn capacity(mode: Mode) -> Option<i32> {
+    match mode {
+        Mode::Exclusive | Mode::Shared => None,
+        Mode::Counting { capacity } => i32::try_from(capacity).ok(),
+    }
+}
+
+fn stored(token: Token) -> Result<i64, Error> {
+    i64::try_from(token.number()).map_err(|error| Error::Unstorable {
+        value: format!("token {token}"),
+        why: error.to_string(),
+    })
+}

@@ -1,0 +1,56 @@
+//! Lives of processes: opened, kept alive by one UPDATE however much they hold, and closed. A hold
+//! is registered only under a session that lives, by PostgreSQL's clock.
+
+use std::time::Duration;
+
+use ade_core::ids::{AgentId, AgentSessionId};
+use sqlx::query;
+
+use crate::error::Error;
+use crate::tx::Tx;
+
+/// Of an agent's process, or of the server's own if there is no agent.
+pub async fn open(
+    tx: &mut Tx,
+    id: AgentSessionId,
+    agent: Option<AgentId>,
+    node: &str,
+    ttl: Duration,
+) -> Result<(), Error> {
+    let query = query!(
+        "INSERT INTO agent_session (tenant_id, id, agent_id, node, opened_at, lease_until)
+         VALUES ($1, $2, $3, $4, clock_timestamp(),
+                 clock_timestamp() + make_interval(secs => $5))",
+        tx.tenant().uuid(),
+        id.uuid(),
+        agent.map(AgentId::uuid),
+        node,
+        ttl.as_secs_f64(),
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
+/// Whether it still lives. One that has ended is not revived: others may have gone on without it.
+pub async fn keep(tx: &mut Tx, id: AgentSessionId, ttl: Duration) -> Result<bool, Error> {
+    let query = query!(
+        "UPDATE agent_session SET lease_until = clock_timestamp() + make_interval(secs => $3)
+          WHERE tenant_id = $1 AND id = $2 AND closed_at IS NULL
+            AND lease_until > clock_timestamp()",
+        tx.tenant().uuid(),
+        id.uuid(),
+        ttl.as_secs_f64(),
+    );
+    Ok(tx.write_beside(query).await? > 0)
+}
+
+/// Whether it was this call that closed it. Its holds run out by their own deadlines.
+pub async fn close(tx: &mut Tx, id: AgentSessionId) -> Result<bool, Error> {
+    let query = query!(
+        "UPDATE agent_session SET closed_at = clock_timestamp()
+          WHERE tenant_id = $1 AND id = $2 AND closed_at IS NULL",
+        tx.tenant().uuid(),
+        id.uuid(),
+    );
+    Ok(tx.write(query).await? > 0)
+}
