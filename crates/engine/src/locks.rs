@@ -14,7 +14,6 @@ use ade_store::{Gate, Pool, Tx, audit};
 use moka::sync::Cache;
 use thiserror::Error;
 
-
 const WORKER: &str = "locks";
 
 #[derive(Debug, Error)]

@@ -55,8 +55,9 @@ impl<'a> Act<'a> {
         needs: Option<Action>,
     ) -> Result<Begun<'a>, Error> {
         let mut tx = begin(&app.pools.api, caller, Gate::Exclusive).await?;
-        if let Some(reply) = claim(&mut tx, caller, attempt).await? {
-            return Ok(Begun::Repeated(reply));
+        match claim(&mut tx, caller, attempt).await {
+            Ok(None) => {}
+            answered => return told_before(tx, answered).await.map(Begun::Repeated),
         }
         let book = app.books.current(&mut tx).await?;
         let act = Self { app, caller, attempt, tx, book };
@@ -172,6 +173,15 @@ impl<'a> Act<'a> {
     pub fn app(&self) -> &'a App {
         self.app
     }
+}
+
+/// The key is free again before anybody hears: the next to use it must not meet our rollback.
+pub(super) async fn told_before(
+    tx: Tx,
+    answered: Result<Option<Reply>, Error>,
+) -> Result<Reply, Error> {
+    tx.roll_back().await;
+    answered.and_then(|reply| reply.ok_or(Error::KeyInFlight))
 }
 
 pub(super) fn key_of(caller: &Caller, attempt: &Attempt) -> Option<Key> {

@@ -19,7 +19,7 @@ use ade_store::{Gate, Tx};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::act::{key_of, leaf_of, permit};
+use super::act::{key_of, leaf_of, permit, told_before};
 use super::deadline::{Deadline, Schedule, schedule, worker_caller};
 use super::{Reply, json};
 use crate::app::App;
@@ -100,8 +100,9 @@ impl<'a> Work<'a> {
         };
         let asked = key.as_ref().map(|key| (key, &attempt.body));
         let gathered = tasks::gather(&mut tx, task, asked).await?;
-        if let Some(reply) = repeated(gathered.claim.clone())? {
-            return Ok(Begun::Repeated(reply));
+        match repeated(gathered.claim.clone()) {
+            Ok(None) => {}
+            answered => return told_before(tx, answered).await.map(Begun::Repeated),
         }
         let (caller, target) = (Cow::Borrowed(caller), Target { task, expected });
         let work = Self::load(app, caller, Some(attempt), tx, target, gathered).await?;
