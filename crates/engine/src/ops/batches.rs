@@ -14,7 +14,7 @@ use ade_core::task::{Command, CommandKind, Decision, Facts, Task, To};
 use ade_store::tasks::{self, Beside, Cause};
 use ade_store::{Gate, Tx, approvals};
 
-use super::act::{begin, person};
+use super::act::{begin, person, told_before};
 use super::deadline::{Schedule, schedule};
 use super::decision::{claim, keep, may_read};
 use super::{Reply, json};
@@ -42,8 +42,9 @@ pub async fn vote(
         return Err(Error::invalid("items", format!("1 to {BATCH_ITEMS_MAX}")));
     }
     let mut tx = begin(&app.pools.api, caller, Gate::Shared).await?;
-    if let Some(reply) = claim(&mut tx, caller, attempt).await? {
-        return Ok(reply);
+    match claim(&mut tx, caller, attempt).await {
+        Ok(None) => {}
+        answered => return told_before(tx, answered).await,
     }
     if !is_dry_run {
         let book = app.books.current(&mut tx).await?;

@@ -131,7 +131,11 @@ async fn a_dead_session_and_an_ended_epoch_register_nothing() {
     assert!(!sessions::close(&mut tx, session(1)).await.unwrap(), "once");
     assert!(!sessions::keep(&mut tx, session(1), MINUTE).await.unwrap(), "not revived");
     rig.keep(tx).await;
-    assert_eq!(register(&rig, &request, session(1), token(1)).await, dead, "closed");
+    assert_eq!(register(&rig, &request, session(1), token(1)).await, dead.clone(), "closed");
+    let mut tx = rig.begin().await;
+    sessions::open(&mut tx, session(3), None, "node-1", Duration::ZERO).await.unwrap();
+    rig.keep(tx).await;
+    assert_eq!(register(&rig, &request, session(3), token(1)).await, dead, "run out");
 
     let mut tx = rig.begin().await;
     let two = Epoch::new(2).unwrap();
@@ -210,6 +214,27 @@ async fn a_fencer_waits_for_whoever_has_asserted() {
     assert!(!holds(&rig, 1, token(1), 1).await, "after that it is fenced");
     let mut tx = rig.begin().await;
     assert!(locks::extend(&mut tx, lease(1)).await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_heartbeat_that_is_on_its_way_keeps_the_hold() {
+    let rig = Rig::new().await;
+    open(&rig, 2).await;
+    let wanted = [("a", Mode::Exclusive)];
+    register(&rig, &ask(1, &wanted), session(1), token(1)).await.unwrap();
+    pass(&rig, 2).await;
+    let mut heartbeat = rig.begin().await;
+    locks::extend(&mut heartbeat, lease(1)).await.unwrap().unwrap();
+    let rig = std::sync::Arc::new(rig);
+    let fencer = tokio::spawn({
+        let rig = rig.clone();
+        async move { register(&rig, &ask(2, &wanted), session(2), token(2)).await }
+    });
+    waits_for_a_lock(&rig).await;
+    heartbeat.commit().await.unwrap();
+    let held = RegisterRefusal::Held { resource: resource("a"), by: vec![lease(1)] };
+    assert_eq!(fencer.await.unwrap(), Err(held), "judged is what is then");
+    assert!(holds(&rig, 1, token(1), 1).await);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
 use crate::ops::Reply;
-use crate::ops::act::{begin, look, permit, refuse};
+use crate::ops::act::{begin, look, permit, refuse, told_before};
 use crate::ops::decision::{Begun, Target, Work, claim, standing};
 
 /// Nothing, or the answer that was given before to somebody who may not ask any more.
@@ -26,8 +26,9 @@ pub(super) async fn to_create(
     let asked = permit(app, &book, &caller.actor, Action::Create, Object::Tenant);
     let Err(denied) = asked else { return Ok(None) };
     let mut tx = begin(&app.pools.api, caller, Gate::Shared).await?;
-    if let Some(reply) = claim(&mut tx, caller, attempt).await? {
-        return Ok(Some(reply));
+    match claim(&mut tx, caller, attempt).await {
+        Ok(None) => {}
+        answered => return told_before(tx, answered).await.map(Some),
     }
     let object = caller.tenant.to_string();
     refuse(tx, caller, Action::Create.as_str(), object, &denied).await?;

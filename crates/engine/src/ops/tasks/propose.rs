@@ -30,7 +30,7 @@ use crate::content::{self, Author, Previewed, Rated, Whose};
 use crate::error::Error;
 use crate::execute::Proposal;
 use crate::ops::Reply;
-use crate::ops::act::{begin, refuse};
+use crate::ops::act::{begin, refuse, told_before};
 use crate::ops::decision::{Begun, Target, Work, claim, keep};
 use crate::ops::users::check_name;
 use crate::present;
@@ -47,8 +47,9 @@ pub async fn create(
     }
     let preview = content::preview(app, &proposal).await?;
     let mut tx = begin(&app.pools.api, caller, Gate::Shared).await?;
-    if let Some(reply) = claim(&mut tx, caller, attempt).await? {
-        return Ok(reply);
+    match claim(&mut tx, caller, attempt).await {
+        Ok(None) => {}
+        answered => return told_before(tx, answered).await,
     }
     let book = app.books.current(&mut tx).await?;
     let previewed = Previewed { proposal: &proposal, tags, preview };
