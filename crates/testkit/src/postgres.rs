@@ -315,10 +315,14 @@ impl OwnedPostgres {
         or_fail(start.await)
     }
 
-    /// As the machine's death would: no goodbye to clients, recovery at the next start.
+    /// As the machine's death would: no goodbye to clients, recovery at the next start. Backends go
+    /// too, since they would serve on for a moment after their server.
     pub fn kill(&self) {
-        if let Some(process) = self.server.process() {
-            process.stop(Stop::Kill, Duration::ZERO);
+        let Some(process) = self.server.process() else { return };
+        let backends = process.children();
+        process.stop(Stop::Kill, Duration::ZERO);
+        for backend in backends {
+            backend.stop(Stop::Kill, Duration::ZERO);
         }
     }
 

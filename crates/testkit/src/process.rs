@@ -147,6 +147,13 @@ impl Process {
         Stat::read(self.pid).and_then(|stat| Self::of(stat.parent))
     }
 
+    /// Those it has started itself and that still run.
+    pub(crate) fn children(self) -> Vec<Self> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        pids.filter_map(Self::of).filter(|process| process.parent() == Some(self)).collect()
+    }
+
     fn descriptor(self) -> Option<OwnedFd> {
         let descriptor = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
         // Ours and alive after the descriptor was opened: so the descriptor is ours too.

@@ -29,6 +29,8 @@ fn moves(task: &Task, world: &World, seed: u64) -> Vec<(Actor, Command)> {
         next
     };
     let reason = || "found by looking".to_owned();
+    let opened_at = task.review_opened_at.unwrap_or(task.since);
+    let until = opened_at.plus(Duration::from_hours(6 * 24));
     let mut moves = vec![
         (user(AUTHOR), Command::Amend { content: next.clone() }),
         (user(AUTHOR), Command::Submit { content: task.content.clone(), pins: world.pins() }),
@@ -39,6 +41,7 @@ fn moves(task: &Task, world: &World, seed: u64) -> Vec<(Actor, Command)> {
         (user(AUTHOR), Command::Delete),
         (worker(), Command::OpenReview),
         (worker(), Command::Escalate(Escalation::Step)),
+        (worker(), Command::WarnExpiry),
         (worker(), Command::Expire),
         (worker(), Command::ReopenReview(Reopen::EffectDrifted { content: next.clone() })),
         (worker(), Command::RequeueApply),
@@ -49,6 +52,7 @@ fn moves(task: &Task, world: &World, seed: u64) -> Vec<(Actor, Command)> {
         (agent(), Command::DriftApply { hold: HOLD, content: next }),
         (agent(), Command::FinishApply { hold: HOLD }),
         (user(ALICE), Command::WithdrawVote),
+        (user(ALICE), Command::Extend { until, reason: reason() }),
         (user(ALICE), Command::Delegate { to: BOB, reason: None }),
         (user(ADMIN), Command::Override { ticket: "INC-1".to_owned(), reason: reason() }),
         (user(SECOND_ADMIN), Command::ConfirmOverride { seen: seen(task) }),
@@ -73,7 +77,7 @@ fn draw(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// A move that the state knows; those that throw a task back are taken now and then.
+/// A move that the state knows; those that throw a task back or leave it are taken now and then.
 fn pick(task: &Task, world: &World, state: &mut u64) -> (Actor, Command) {
     let seed = draw(state);
     let throws_back = |kind: CommandKind| {
@@ -85,6 +89,8 @@ fn pick(task: &Task, world: &World, state: &mut u64) -> (Actor, Command) {
                 | CommandKind::Reject
                 | CommandKind::RequestChanges
                 | CommandKind::Comment
+                | CommandKind::Extend
+                | CommandKind::WarnExpiry
                 | CommandKind::Expire
                 | CommandKind::ReopenReview
                 | CommandKind::DriftApply
