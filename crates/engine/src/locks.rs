@@ -198,8 +198,9 @@ impl Desk {
     }
 
     /// An empty queue has forgotten its tokens too, so it begins a new epoch, unless somebody has
-    /// seen it and begun one already. Holds are read after the bump has waited for whoever was
-    /// registering.
+    /// seen it and begun one already. Where nothing was ever registered it may also be one that
+    /// others are just beginning to use: a new epoch would take their first grants from them.
+    /// Holds are read after the bump has waited for whoever was registering.
     async fn rebuild(
         &self,
         tenant: TenantId,
@@ -208,7 +209,7 @@ impl Desk {
     ) -> Result<Belief, Error> {
         let mut tx = self.begin(tenant).await?;
         let mut epoch = epochs::current(&mut tx).await?.epoch;
-        let is_lost = stored.is_none() && !belief.is_new;
+        let is_lost = stored.is_none() && locks::has_registered(&mut tx).await?;
         if is_lost && epoch == belief.epoch {
             let reason = "the queue was empty";
             if let Some(next) = epochs::bump(&mut tx, epoch, reason).await? {

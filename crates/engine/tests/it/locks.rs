@@ -138,8 +138,13 @@ async fn two_processes_share_one_line_from_the_first_call_on() {
     one.release(world.tenant, id(holder)).await.unwrap();
     let renewed = other.renew(world.tenant, &[id(waiter)]).await.unwrap().answer;
     assert!(is_granted(&renewed[0]), "{renewed:?}");
-    let said = one.acquire(world.tenant, &advisory(3, "b"), Arrival::New).await.unwrap();
-    assert!(is_granted(&said.answer), "a new space is sure of itself");
+}
+
+#[tokio::test]
+async fn a_space_that_nobody_has_used_is_sure_of_itself() {
+    let world = World::new().await;
+    let desk = world.desk(&Cluster::shared().await);
+    granted(&desk, &world, &advisory(1, "a")).await;
 }
 
 #[tokio::test]

@@ -38,6 +38,8 @@ const RELEASE: &str = "
     UPDATE lock_hold SET released_at = clock_timestamp()
      WHERE tenant_id = $1 AND lease_id = $2 AND fenced_by IS NULL AND released_at IS NULL";
 
+const EVER: &str = "SELECT EXISTS (SELECT FROM lock_fence WHERE tenant_id = $1)";
+
 type Answer = (Option<String>, Option<String>, Option<i64>, Option<Vec<Uuid>>);
 
 /// In the transaction of the permit, before any effect. All resources or none; the same again is
@@ -138,6 +140,12 @@ pub async fn extend(tx: &mut Tx, lease: LeaseId) -> Result<Result<(), NotHeld>, 
 pub async fn release(tx: &mut Tx, lease: LeaseId) -> Result<u64, Error> {
     let query = sqlx::query(RELEASE).bind(tx.tenant().uuid()).bind(lease.uuid());
     tx.write(query).await
+}
+
+/// Whether anything was ever registered in this space.
+pub async fn has_registered(tx: &mut Tx) -> Result<bool, Error> {
+    let rows: Vec<(bool,)> = tx.read(query_as(EVER).bind(tx.tenant().uuid())).await?;
+    Ok(rows.first().is_some_and(|(ever,)| *ever))
 }
 
 fn mode_text(mode: Mode) -> &'static str {

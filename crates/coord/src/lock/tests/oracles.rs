@@ -56,10 +56,15 @@ fn exclusive_and_within_capacity(space: &Model) -> Result<(), String> {
     Ok(())
 }
 
+/// Of two who claim one place the lower id is first.
+fn stands_before(one: &Lease, other: &Lease) -> bool {
+    (one.order, one.request.lease()) < (other.order, other.request.lease())
+}
+
 fn blocked_on(space: &Model, waiter: &Lease) -> BTreeSet<ResourceRef> {
     let ahead: Vec<&Lease> = space
         .leases()
-        .filter(|l| holds(l) || l.state == State::Waiting && l.order < waiter.order)
+        .filter(|l| holds(l) || l.state == State::Waiting && stands_before(l, waiter))
         .collect();
     let is_blocked = |resource: &&ResourceRef| {
         let mut modes: Vec<Mode> =
@@ -88,7 +93,7 @@ fn nobody_waits_in_a_circle(space: &Model, now: Timestamp) -> Result<(), String>
         .filter(|l| matches!(l.state, State::Granted | State::Waiting) && l.deadline > now)
         .collect();
     let waits_for = |waiter: &Lease, other: &Lease| {
-        let is_ahead = other.state == State::Granted || other.order < waiter.order;
+        let is_ahead = other.state == State::Granted || stands_before(other, waiter);
         is_ahead
             && waiter.request.set().iter().any(|(resource, mode)| {
                 match (mode, other.request.set().mode_of(resource)) {

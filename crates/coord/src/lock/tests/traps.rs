@@ -129,6 +129,7 @@ traps! {
     tables_longer_than_a_page_are_read_to_their_end
     a_worn_out_counter_promotes_nobody
     two_who_claim_one_place_are_ordered_by_their_ids
+    what_postgres_has_registered_stays_beside_what_it_has_registered
 }
 
 #[test]
@@ -509,6 +510,23 @@ mod cases {
         let cycle = vec![lease(21), lease(20)];
         let deadlock = Event::Deadlock { victim: lease(21), cycle };
         must(said.events.contains(&deadlock), "the higher id waits for the lower")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    /// It would not have registered both if they were in each other's way there.
+    pub async fn what_postgres_has_registered_stays_beside_what_it_has_registered(
+        bench: &Bench,
+    ) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire(&mut rig, ask(1, 1, "a x")).await?;
+        rig.call(&Call::Register(lease(1))).await?;
+        let token = Token::new(rig.epoch, 9).unwrap();
+        let deadline = rig.now.plus(Duration::from_secs(30));
+        let hold = LiveHold { request: ask(2, 2, "a x"), token, deadline };
+        rig.call_compared(&Call::Adopt(hold)).await?;
+        must(state(&rig, 1) == Some(State::Granted), "registered, so not displaced")?;
+        must(state(&rig, 2) == Some(State::Granted), "registered, so taken over")?;
         rig.clear().await;
         Ok(())
     }
