@@ -86,8 +86,8 @@ pub async fn change(
     users::update(&mut act.tx, id, &profile).await?;
     if was_active && !profile.is_active {
         due::set_for_reviewer(&mut act.tx, Deadline::Reassign.as_str(), id).await?;
+        act.doubt_approved().await?;
     }
-    act.doubt_approved().await?;
     finish(act, id, "user.change", 200).await
 }
 

@@ -25,7 +25,7 @@ fn expire(app: &App, tenant: TenantId, task: TaskId) -> deadline::Step<'_> {
         };
         let decided = work.decide(&Command::Expire);
         if matches!(decided, Err(Refusal::BasisLost(_))) {
-            // Time may take a basis away too: a delegation that ended, hours that are over.
+            // Rules or people have changed, and `basis_checker` has not come to it yet.
             let again = Command::ReopenReview(Reopen::BasisLost);
             let decided = work.decide(&again);
             return work.settle(Deadline::Expire, &again, decided).await;
