@@ -3,15 +3,30 @@
 
 use ade_core::approval::Status;
 use ade_core::audit::Why;
-use ade_core::ids::UserId;
+use ade_core::ids::{TaskId, TenantId, UserId};
 use ade_core::task::{Command, Decision, Refusal};
 use ade_store::due::{self, Due};
 
 use super::deadline::Deadline;
 use super::decision::Work;
+use crate::app::App;
 use crate::error::Error;
 
 impl Work<'_> {
+    /// For a worker that has one command for what is due: whatever comes of it is settled.
+    pub async fn try_out(
+        app: &App,
+        worker: &'static str,
+        tenant: TenantId,
+        task: TaskId,
+        deadline: Deadline,
+        command: Command,
+    ) -> Result<(), Error> {
+        let Some(work) = Work::by_worker(app, worker, tenant, task).await? else { return Ok(()) };
+        let decided = work.decide(&command);
+        work.settle(deadline, &command, decided).await
+    }
+
     /// What a worker does with what was decided: keep it, come back later, or leave it alone
     /// because the task has moved on.
     pub async fn settle(

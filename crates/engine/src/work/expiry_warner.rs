@@ -19,11 +19,12 @@ fn run(app: &App) -> Activation<'_> {
 }
 
 fn warn(app: &App, tenant: TenantId, task: TaskId) -> deadline::Step<'_> {
-    Box::pin(async move {
-        let Some(work) = Work::by_worker(app, WORKER.name, tenant, task).await? else {
-            return Ok(());
-        };
-        let decided = work.decide(&Command::WarnExpiry);
-        work.settle(Deadline::WarnExpiry, &Command::WarnExpiry, decided).await
-    })
+    Box::pin(Work::try_out(
+        app,
+        WORKER.name,
+        tenant,
+        task,
+        Deadline::WarnExpiry,
+        Command::WarnExpiry,
+    ))
 }

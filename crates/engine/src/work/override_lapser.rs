@@ -18,12 +18,12 @@ fn run(app: &App) -> Activation<'_> {
 }
 
 fn step(app: &App, tenant: TenantId, task: TaskId) -> deadline::Step<'_> {
-    Box::pin(async move {
-        let Some(work) = Work::by_worker(app, WORKER.name, tenant, task).await? else {
-            return Ok(());
-        };
-        let command = Command::LapseOverride;
-        let decided = work.decide(&command);
-        work.settle(Deadline::LapseOverride, &command, decided).await
-    })
+    Box::pin(Work::try_out(
+        app,
+        WORKER.name,
+        tenant,
+        task,
+        Deadline::LapseOverride,
+        Command::LapseOverride,
+    ))
 }

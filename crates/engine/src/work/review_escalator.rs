@@ -19,12 +19,12 @@ fn run(app: &App) -> Activation<'_> {
 }
 
 fn step(app: &App, tenant: TenantId, task: TaskId) -> deadline::Step<'_> {
-    Box::pin(async move {
-        let Some(work) = Work::by_worker(app, WORKER.name, tenant, task).await? else {
-            return Ok(());
-        };
-        let command = Command::Escalate(Escalation::Step);
-        let decided = work.decide(&command);
-        work.settle(Deadline::Escalate, &command, decided).await
-    })
+    Box::pin(Work::try_out(
+        app,
+        WORKER.name,
+        tenant,
+        task,
+        Deadline::Escalate,
+        Command::Escalate(Escalation::Step),
+    ))
 }
