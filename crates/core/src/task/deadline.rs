@@ -88,11 +88,8 @@ pub fn warn(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, 
     if now < at {
         return Err(Refusal::NotDue { at });
     }
-    let waited_for = task.approvals.iter().filter(|approval| {
-        approval.status == Status::Pending && approval.revision == task.revision
-    });
-    let people: BTreeSet<UserId> =
-        waited_for.map(|approval| approval.reviewer).chain([task.involvement.author]).collect();
+    let waited_for = task.open_requests().map(|request| request.reviewer);
+    let people: BTreeSet<UserId> = waited_for.chain([task.involvement.author]).collect();
     Ok(Decision::stay(task)
         .write(Write::Notify { roles: BTreeSet::new(), people })
         .tell(EventKind::TaskExpiring))

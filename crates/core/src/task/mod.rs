@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use crate::actor::Actor;
 use crate::approval::separation::Involvement;
-use crate::approval::{Approval, Vote};
+use crate::approval::{Approval, Status, Vote};
 use crate::ids::{AgentId, TaskId, UserId};
 use crate::policy::PolicyRef;
 use crate::time::Timestamp;
@@ -104,6 +104,13 @@ impl Task {
             execution: None,
             attempts: 0,
         }
+    }
+
+    /// Requests on the current revision that nobody has answered.
+    pub fn open_requests(&self) -> impl Iterator<Item = &Approval> {
+        self.approvals.iter().filter(|request| {
+            request.revision == self.revision && request.status == Status::Pending
+        })
     }
 }
 

@@ -132,11 +132,9 @@ fn run_step(
             decision.write(Write::Notify { roles: roles.clone(), people: people.clone() })
         }
         EscalationAction::Reassign(to) => {
-            let pending = task.approvals.iter().filter(|approval| {
-                approval.status == Status::Pending && approval.revision == task.revision
-            });
             let seating = facts.seating(task, rules, now);
-            let requests = pending
+            let requests = task
+                .open_requests()
                 .flat_map(|open| reassign(task, open, Some(*to), &seating, facts, now))
                 .collect();
             ask(decision, requests, due_at)

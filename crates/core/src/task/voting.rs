@@ -192,11 +192,7 @@ pub fn delegate(
 }
 
 pub(super) fn open_request(task: &Task, reviewer: UserId) -> Option<&Approval> {
-    task.approvals.iter().find(|approval| {
-        approval.reviewer == reviewer
-            && approval.revision == task.revision
-            && approval.status == Status::Pending
-    })
+    task.open_requests().find(|request| request.reviewer == reviewer)
 }
 
 /// The chain of a place, one person longer.

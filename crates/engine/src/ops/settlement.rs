@@ -1,7 +1,6 @@
 //! What workers do with a decision: keep it, come back later, or leave the task alone because it
 //! has moved on.
 
-use ade_core::approval::Status;
 use ade_core::audit::Why;
 use ade_core::ids::{TaskId, TenantId, UserId};
 use ade_core::task::{Command, Decision, Refusal};
@@ -70,10 +69,7 @@ impl Work<'_> {
     /// Somebody whose answer is waited for and who cannot give it any more.
     pub fn gone_reviewer(&self) -> Option<UserId> {
         let directory = &self.knowledge.book.directory;
-        let mut open = self.task.approvals.iter().filter(|approval| {
-            approval.status == Status::Pending && approval.revision == self.task.revision
-        });
-        open.find(|approval| !directory.is_active(approval.reviewer))
-            .map(|approval| approval.reviewer)
+        let mut reviewers = self.task.open_requests().map(|request| request.reviewer);
+        reviewers.find(|reviewer| !directory.is_active(*reviewer))
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use ade_api::stats::{Count, DayStats, Overview, ReviewerStats, StateCount, TaskStats};
 use ade_core::access::{Action, Object};
 use ade_core::actor::Actor;
-use ade_core::approval::Status;
 use ade_core::ids::{TaskId, UserId};
 use ade_core::limits::{STATS_COUNT_MAX, STATS_DAYS_MAX};
 use ade_core::task::{Agreement, Rules, State};
@@ -80,10 +79,7 @@ pub async fn task(app: &App, caller: &Caller, id: TaskId) -> Result<TaskStats, E
     let facts = knowledge.facts(&app.access, &caller.actor);
     let rules = Rules::of(&task, &facts, now);
     let agreement = Agreement::of(&task, &facts.seating(&task, &rules, now), now);
-    let waits = task
-        .approvals
-        .iter()
-        .filter(|asked| asked.revision == task.revision && asked.status == Status::Pending);
+    let waits = task.open_requests();
     Ok(TaskStats {
         task: id,
         state: task.state,
