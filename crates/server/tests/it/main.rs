@@ -38,6 +38,10 @@ mod limits;
 #[cfg(test)]
 mod matrix;
 #[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod organisations;
+#[cfg(test)]
 mod policies;
 #[cfg(test)]
 mod policy_test;

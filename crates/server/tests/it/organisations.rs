@@ -1,0 +1,323 @@
+//! Made-up organisations, their policies, delegations and votes, all over HTTP, against an oracle
+//! that knows nothing of the product. `ADE_CASES=10000` runs as many tasks as a release needs,
+//! `ADE_SEED` other ones.
+
+use std::collections::BTreeSet;
+
+use proptest::collection::{btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+use crate::oracle::{
+    ADMINS, Delegation, EVERYBODY, Group, Move, Organisation, PEOPLE, Policy, Review, Story,
+};
+use crate::world::{Person, World, id, seen};
+
+const ROLES: [&str; 4] = ["reviewer", "dba", "sre", "lead"];
+const FAMILIES: [&str; 2] = ["db", "infra"];
+const STORIES: usize = 20;
+const LATER: &str = "2100-01-01T00:00:00Z";
+
+fn from_environment(name: &str, otherwise: usize) -> usize {
+    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
+}
+
+fn some_roles(
+    sizes: std::ops::RangeInclusive<usize>,
+) -> impl Strategy<Value = BTreeSet<&'static str>> {
+    subsequence(ROLES.to_vec(), sizes).prop_map(|roles| roles.into_iter().collect())
+}
+
+fn family() -> impl Strategy<Value = Option<&'static str>> {
+    option::of(select(FAMILIES.to_vec()))
+}
+
+fn group() -> impl Strategy<Value = Group> {
+    let people = prop_oneof![3 => Just(BTreeSet::new()), 1 => btree_set(0..PEOPLE, 1..4)];
+    let min = prop_oneof![3 => Just(1), 2 => Just(2), 1 => Just(3)];
+    (some_roles(0..=2), people, min).prop_map(|(mut roles, people, min)| {
+        if roles.is_empty() && people.is_empty() {
+            roles.insert("dba");
+        }
+        // A document that names fewer people than it needs is refused before it is a policy.
+        let min = if roles.is_empty() { min.min(people.len()) } else { min };
+        Group { roles, people, min }
+    })
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    let exempt =
+        (option::weighted(0.15, select(ROLES.to_vec())), option::weighted(0.15, 0..PEOPLE));
+    let parts = (family(), vec(group(), 1..4), 1usize..4, exempt, prop::bool::weighted(0.15));
+    parts.prop_map(|(family, mut groups, reject_threshold, exempt, forbids_delegation)| {
+        // As is one that asks the same people twice.
+        groups.sort_by(|one, other| (&one.roles, &one.people).cmp(&(&other.roles, &other.people)));
+        groups.dedup_by(|one, other| one.roles == other.roles && one.people == other.people);
+        Policy {
+            family,
+            groups,
+            reject_threshold,
+            exempt_role: exempt.0,
+            exempt_person: exempt.1,
+            forbids_delegation,
+        }
+    })
+}
+
+fn delegation() -> impl Strategy<Value = Delegation> {
+    let parts = (0..PEOPLE, 0..EVERYBODY, any::<bool>(), any::<bool>(), family());
+    parts.prop_map(|(owner, to, follows, cascade, family)| Delegation {
+        owner,
+        to,
+        follows,
+        cascade,
+        family,
+    })
+}
+
+fn story() -> impl Strategy<Value = Story> {
+    let what = prop_oneof![
+        6 => Just(Move::Approve),
+        2 => Just(Move::Reject),
+        1 => Just(Move::RequestChanges),
+        2 => Just(Move::Withdraw),
+    ];
+    let moves = vec((0..EVERYBODY, what), 0..16);
+    (0..PEOPLE, select(FAMILIES.to_vec()), moves).prop_map(|(author, family, moves)| Story {
+        author,
+        family,
+        moves,
+    })
+}
+
+fn organisation() -> impl Strategy<Value = Organisation> {
+    let pair = (0..PEOPLE, 0..PEOPLE).prop_filter("two of them", |(one, other)| one != other);
+    let parts = (
+        vec(some_roles(0..=3), PEOPLE),
+        option::weighted(0.4, pair.clone()),
+        option::weighted(0.3, pair),
+        vec(policy(), 0..3),
+        vec(delegation(), 0..6),
+        vec(story(), STORIES),
+    );
+    parts.prop_map(|(mut roles, same, leaver, policies, delegations, mut stories)| {
+        // Both accounts of one human are asked, or nothing is shown by them.
+        if let Some((one, other)) = same {
+            roles[other] = roles[one].clone();
+        }
+        for story in &mut stories {
+            // Whoever has left proposes nothing.
+            if leaver.is_some_and(|(leaver, _)| leaver == story.author) {
+                story.author = (story.author + 1) % PEOPLE;
+            }
+        }
+        Organisation { roles, same, leaver, policies, delegations, stories }
+    })
+}
+
+/// An organisation that is there, with a token for each of its people.
+struct Founded<'a> {
+    world: &'a World,
+    people: Vec<Person>,
+}
+
+impl<'a> Founded<'a> {
+    /// Leaves out the delegations that the server refuses, if it is right to.
+    async fn found(world: &'a World, name: &str, organisation: &mut Organisation) -> Self {
+        let (_, admin) = world.tenant(name).await;
+        let mut people = Vec::new();
+        for (number, roles) in organisation.roles.iter().enumerate() {
+            let roles: Vec<&str> = roles.iter().copied().chain(["author"]).collect();
+            people.push(world.person_of(&admin, &format!("Person {number}"), &roles).await);
+        }
+        let second = world.person_of(&admin, "Second", &["admin"]).await;
+        people.extend([admin, second]);
+        let founded = Self { world, people };
+        for (number, policy) in organisation.policies.iter().enumerate() {
+            founded.publish(number, policy).await;
+        }
+        if let Some((one, other)) = organisation.same {
+            let path = format!("/v1/users/{}/aliases", founded.people[one].id);
+            let alias = json!({ "alias": founded.people[other].id });
+            let status = world.post(&founded.admin().token, &path, alias).await.status;
+            assert!((200..300).contains(&status), "{status}");
+        }
+        for wanted in std::mem::take(&mut organisation.delegations) {
+            if founded.delegate(organisation, &wanted).await {
+                organisation.delegations.push(wanted);
+            }
+        }
+        if let Some((leaver, manager)) = organisation.leaver {
+            let path = format!("/v1/users/{}", founded.people[leaver].id);
+            let left = json!({ "manager": founded.people[manager].id, "active": false });
+            let token = &founded.admin().token;
+            world.send("PATCH", token, &path, Some(left), &[]).await.expect(200);
+        }
+        founded
+    }
+
+    fn admin(&self) -> &Person {
+        &self.people[ADMINS[0]]
+    }
+
+    async fn publish(&self, number: usize, policy: &Policy) {
+        let ids = |people: &mut dyn Iterator<Item = usize>| -> Vec<String> {
+            people.map(|person| self.people[person].id.clone()).collect()
+        };
+        let groups: Vec<Value> = policy
+            .groups
+            .iter()
+            .map(|group| {
+                let people = ids(&mut group.people.iter().copied());
+                json!({ "roles": group.roles, "people": people, "min": group.min })
+            })
+            .collect();
+        let exempt_roles: Vec<&str> = policy.exempt_role.into_iter().collect();
+        let mut document = json!({
+            "name": format!("policy-{number}"),
+            "require": groups,
+            "reject_threshold": policy.reject_threshold,
+            "exempt": { "roles": exempt_roles, "people": ids(&mut policy.exempt_person.into_iter()) },
+            "delegation": if policy.forbids_delegation { "forbidden" } else { "allowed" },
+        });
+        if let Some(family) = policy.family {
+            document["match"] = json!({ "task_types": [format!("{family}.*")] });
+        }
+        let draft = json!({ "document": document.to_string() });
+        let draft = self.world.post(&self.admin().token, "/v1/policies", draft).await.expect(201);
+        let path = format!("/v1/policy-drafts/{}/publish", id(&draft));
+        let second = &self.people[ADMINS[1]].token;
+        self.world.send("POST", second, &path, None, &[]).await.expect(200);
+    }
+
+    /// Whether it was made; it is refused to oneself and in a circle, and only then.
+    async fn delegate(&self, organisation: &Organisation, wanted: &Delegation) -> bool {
+        let families: Vec<String> =
+            wanted.family.into_iter().map(|family| format!("{family}.*")).collect();
+        let body = json!({
+            "delegate_to": self.people[wanted.to].id,
+            "kind": if wanted.follows { "follow" } else { "transfer" },
+            "cascade": wanted.cascade,
+            "conditions": { "task_types": families },
+            "expires_at": LATER,
+        });
+        let owner = &self.people[wanted.owner].token;
+        let answer = self.world.post(owner, "/v1/delegations", body).await;
+        let is_to_self = organisation.human(wanted.owner) == organisation.human(wanted.to);
+        let is_refused = is_to_self || organisation.closes_circle(wanted);
+        assert_eq!(answer.status, if is_refused { 422 } else { 201 }, "{}", answer.body);
+        !is_refused
+    }
+
+    async fn propose(&self, number: usize, story: &Story) -> Value {
+        let author = &self.people[story.author];
+        let mut task = crate::world::plan(&format!("story {number}"));
+        task["type"] = json!(format!("{}.change", story.family));
+        let task = self.world.post(&author.token, "/v1/tasks", task).await.expect(201);
+        self.world.submit(author, &task).await;
+        task
+    }
+
+    async fn tell(&self, organisation: &Organisation, story: &Story, task: &Value) -> Told {
+        let mut told = Told::default();
+        let mut review = Review::open(organisation, story);
+        let author = &self.people[story.author];
+        let path = format!("/v1/tasks/{}", id(task));
+        let asked = self.world.get(&author.token, &format!("{path}/approvals")).await.expect(200);
+        let asked = asked["approvals"].as_array().unwrap();
+        let number = |reviewer: &Value| {
+            self.people.iter().position(|person| reviewer == person.id.as_str()).unwrap()
+        };
+        let reviewers: BTreeSet<usize> = asked.iter().map(|one| number(&one["reviewer"])).collect();
+        let expected: BTreeSet<usize> = review.asked().into_keys().collect();
+        assert_eq!(reviewers, expected, "who is asked: {story:?} {organisation:?}");
+        let explained = self.world.get(&author.token, &format!("{path}/explain")).await.expect(200);
+        let gates = explained["gates"].as_array().unwrap();
+        let policy = gates.iter().find(|gate| gate["name"] == "policy").unwrap();
+        told.is_unreachable = !review.is_reachable();
+        let is_said = policy["is_open"] == false;
+        assert_eq!(is_said, told.is_unreachable, "{policy} {story:?} {organisation:?}");
+        // Every answer is given to the task by whoever calls: one request opens the door.
+        let Some(request) = asked.first() else { return told };
+        for (person, what) in &story.moves {
+            let expected = review.take(*person, *what);
+            let answer = self.answer(*person, *what, id(request), task).await;
+            let says = format!("{person} {what:?}: {answer} {story:?} {organisation:?}");
+            assert_eq!(answer["state"].is_string(), expected, "{says}");
+            if expected {
+                assert_eq!(answer["state"], review.state, "{says}");
+            } else {
+                assert!(answer["code"].is_string(), "{says}");
+            }
+            told.moves += 1;
+            if review.state != "REVIEWING" {
+                break;
+            }
+        }
+        let now = self.world.get(&author.token, &path).await.expect(200);
+        assert_eq!(now["state"], review.state, "{story:?} {organisation:?}");
+        told.state = review.state;
+        told
+    }
+
+    async fn answer(&self, person: usize, what: Move, request: &str, task: &Value) -> Value {
+        let verb = match what {
+            Move::Approve => "approve",
+            Move::Reject => "reject",
+            Move::RequestChanges => "request-changes",
+            Move::Withdraw => "withdraw",
+        };
+        let path = format!("/v1/approvals/{request}/{verb}");
+        let mut vote = seen(task);
+        vote["reason"] = json!("so it goes");
+        let body = (what != Move::Withdraw).then_some(vote);
+        let token = &self.people[person].token;
+        self.world.send("POST", token, &path, body, &[]).await.body
+    }
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    is_unreachable: bool,
+    moves: usize,
+    state: &'static str,
+}
+
+#[tokio::test]
+async fn outcomes_are_those_of_brute_force() {
+    let cases = from_environment("ADE_CASES", 200);
+    let mut seed = [0; 32];
+    seed[..8].copy_from_slice(&from_environment("ADE_SEED", 1).to_le_bytes());
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+    let mut runner = TestRunner::new_with_rng(Config::default(), random);
+    let world = World::new().await;
+    let mut told: Vec<Told> = Vec::new();
+    for number in 0..cases.div_ceil(STORIES) {
+        let mut made = organisation().new_tree(&mut runner).unwrap().current();
+        let founded = Founded::found(&world, &format!("org-{number}"), &mut made).await;
+        let mut tasks = Vec::new();
+        for (number, story) in made.stories.iter().enumerate() {
+            tasks.push(founded.propose(number, story).await);
+        }
+        while world.work("review_opener").await.items > 0 {}
+        for (story, task) in made.stories.iter().zip(&tasks) {
+            told.push(founded.tell(&made, story, task).await);
+        }
+    }
+    let of = |state: &str| told.iter().filter(|one| one.state == state).count();
+    let counts = ["APPROVED", "REJECTED", "DRAFT", "REVIEWING"].map(of);
+    let unreachable = told.iter().filter(|one| one.is_unreachable).count();
+    let moves: usize = told.iter().map(|one| one.moves).sum();
+    println!(
+        "{} tasks, {moves} moves: {counts:?} approved, rejected, sent back, still open; \
+         {unreachable} could not be agreed on, and said so",
+        told.len()
+    );
+    // A generator that makes one kind of story only shows nothing.
+    assert!(counts.iter().all(|count| count * 50 > told.len()), "{counts:?}");
+    assert!((told.len() / 50..told.len() / 2).contains(&unreachable), "{unreachable}");
+}
