@@ -64,4 +64,6 @@ pub struct Reviewer {
     /// Whose seats they would fill.
     #[schema(value_type = Vec<schema::UserId>)]
     pub for_users: BTreeSet<UserId>,
+    /// Like `has the role dba`.
+    pub because: BTreeSet<String>,
 }

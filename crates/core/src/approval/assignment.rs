@@ -3,6 +3,7 @@
 //! cannot disagree.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -39,6 +40,16 @@ pub enum Because {
     Widened,
 }
 
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named => f.write_str("is named"),
+            Self::Role { role } => write!(f, "has the role {}", role.as_str()),
+            Self::Widened => f.write_str("was added by the escalation"),
+        }
+    }
+}
+
 /// A group as people: everybody who sits in it, and everybody who would but may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeatedGroup {
@@ -71,6 +82,19 @@ pub struct Assignment {
     pub faults: Vec<Fault>,
     /// Per requirement, its groups as people.
     pub groups: Vec<Vec<SeatedGroup>>,
+}
+
+impl Assignment {
+    /// Why somebody is asked: their own seats, then those they would fill for others.
+    pub fn why(&self, request: &Request) -> BTreeSet<String> {
+        let own = request.places.iter().filter(|place| place.route == Route::Own);
+        let seats = own.flat_map(|place| {
+            let groups = self.groups.iter().flatten();
+            groups.filter_map(|group| group.members.get(&place.owner)).map(ToString::to_string)
+        });
+        let others = request.places.iter().filter_map(|place| place.route.in_words(place.owner));
+        seats.chain(others).collect()
+    }
 }
 
 /// One requirement with its groups seated.

@@ -54,6 +54,17 @@ pub enum Route {
 }
 
 impl Route {
+    /// Why somebody else stands in the owner's place; nothing if it is their own.
+    pub(crate) fn in_words(&self, owner: UserId) -> Option<String> {
+        match self {
+            Self::Own => None,
+            Self::Transfer { .. } => Some(format!("answers for {owner} by their delegation")),
+            Self::Follow { .. } => Some(format!("{owner} lets this answer stand for theirs")),
+            Self::HandedOver { .. } => Some(format!("was handed the request of {owner}")),
+            Self::Reassigned { .. } => Some(format!("was asked in the place of {owner}")),
+        }
+    }
+
     /// From the owner of the place to the one who answers.
     pub fn chain(&self) -> &[UserId] {
         match self {

@@ -37,17 +37,30 @@ fn transfer(to: &Person) -> Value {
     json!({ "delegate_to": to.id, "kind": "transfer", "expires_at": LATER })
 }
 
+/// Why this person may answer, by the explanation.
+async fn why(world: &World, task: &Value, person: &Person) -> Value {
+    let path = format!("/v1/tasks/{}/explain", id(task));
+    let told = world.get(&world.admin.token, &path).await.expect(200);
+    let mut reviewers = told["may_answer"].as_array().unwrap().iter();
+    let found = reviewers.find(|one| one["user"] == person.id.as_str());
+    found.unwrap_or_else(|| panic!("{told}"))["because"].clone()
+}
+
 async fn a_transfer_moves_requests_and_can_take_along_what_waits(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let cas = world.person("Cas", &["reviewer"]).await;
     let waiting = world.reviewing(&bob, "asked before").await;
+    assert_eq!(why(world, &waiting, &cas).await, json!(["has the role reviewer"]));
     let mut body = transfer(&cas);
     body["move_pending"] = json!(true);
     let made = world.post(&rea.token, "/v1/delegations", body).await.expect(201);
     assert_eq!((&made["moved"], &made["stayed"]), (&json!(1), &json!([])), "{made}");
     let inbox = world.get(&rea.token, "/v1/approvals").await.expect(200);
     assert_eq!(inbox["items"], json!([]));
+    let given = format!("answers for {} by their delegation", rea.id);
+    let told = why(world, &waiting, &cas).await;
+    assert!(told.as_array().unwrap().contains(&json!(given)), "{told}");
     let request = world.request(&cas, &waiting).await;
     let approve = format!("/v1/approvals/{request}/approve");
     let voted = world.post(&cas.token, &approve, seen(&waiting)).await.expect(200);
@@ -103,6 +116,8 @@ async fn one_request_is_handed_on_to_somebody_who_may_answer(world: &World) {
     };
     assert_eq!(of(&rea)["status"], "DELEGATED");
     assert_eq!(of(&cas)["status"], "PENDING");
+    let handed = format!("was handed the request of {}", rea.id);
+    assert_eq!(why(world, &task, &cas).await, json!(["has the role reviewer", handed]));
 }
 
 async fn an_escalation_widens_the_group_when_its_time_has_come(world: &World) {

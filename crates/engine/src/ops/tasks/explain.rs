@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ade_api::explain::{Excluded, Explanation, Gate, Group, PolicyVersion, Reviewer};
-use ade_core::approval::assignment::{Request, SeatedGroup};
+use ade_core::approval::assignment::{Assignment, Request, SeatedGroup};
 use ade_core::ids::TaskId;
 use ade_core::policy::PolicyRef;
 use ade_core::resource::ResourceRef;
@@ -37,11 +37,12 @@ pub async fn explain(app: &App, caller: &Caller, id: TaskId) -> Result<Explanati
 }
 
 pub(super) fn explained(told: &task::Explanation) -> Result<Explanation, Error> {
+    let assignment = &told.assignment;
     Ok(Explanation {
         state: told.state,
         gates: told.gates.iter().map(gate).collect::<Result<_, Error>>()?,
-        groups: told.assignment.groups.iter().flatten().map(group).collect(),
-        may_answer: told.assignment.requests.iter().map(reviewer).collect(),
+        groups: assignment.groups.iter().flatten().map(group).collect(),
+        may_answer: assignment.requests.iter().map(|one| reviewer(assignment, one)).collect(),
         approvals_missing: told.agreement.missing(),
         rejections: told.agreement.rejections,
         next_action: present::next_action(told.state).to_owned(),
@@ -74,7 +75,7 @@ fn version(reference: &PolicyRef) -> PolicyVersion {
     PolicyVersion { policy: reference.id, version: reference.version }
 }
 
-fn reviewer(request: &Request) -> Reviewer {
+fn reviewer(assignment: &Assignment, request: &Request) -> Reviewer {
     let for_users: BTreeSet<_> = request.places.iter().map(|place| place.owner).collect();
-    Reviewer { user: request.reviewer, for_users }
+    Reviewer { user: request.reviewer, for_users, because: assignment.why(request) }
 }
