@@ -10,6 +10,7 @@ mod installation;
 mod load;
 mod probe;
 mod query;
+mod rules;
 mod seed;
 mod transition;
 mod wire;
@@ -34,6 +35,8 @@ enum Command {
     Transition(transition::Args),
     /// Inbox, lists, explanation and audit at 10 k tasks and at many more
     Query(query::Args),
+    /// A replay over a month of tasks, and answers by the two hundred
+    Rules(rules::Args),
     /// Fill a migrated database with tasks
     Generate(generate::Args),
     /// The server itself, for a scenario that wants it as a process of its own
@@ -59,6 +62,7 @@ fn start(command: Command) -> Result<ExitCode> {
     match command {
         Command::Transition(args) => measure(transition::run(&args)),
         Command::Query(args) => measure(query::run(&args)),
+        Command::Rules(args) => measure(rules::run(&args)),
         Command::Generate(args) => measure(generate::start(&args)),
         Command::Serve { workers } => {
             let config = Config::load(None)?;

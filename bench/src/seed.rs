@@ -19,7 +19,7 @@ const SCOPES: [&str; 6] = ["read", "propose", "execute", "decide", "operate", "a
 const WAIT: &str = "30s";
 
 /// Three of them speak about the tasks of the bench; each asks for one reviewer.
-const POLICIES: [&str; 5] = [
+pub const POLICIES: [&str; 5] = [
     "name: everything\nrequire:\n  - roles: [reviewer]\n",
     "name: databases\nmatch:\n  task_types: [\"db.*\"]\nrequire:\n  - roles: [reviewer]\n\
      respond_within: 24h\n",
@@ -39,6 +39,8 @@ pub struct Person {
 #[derive(Debug)]
 pub struct Seed {
     pub tenant: TenantId,
+    /// A token.
+    pub admin: String,
     pub reviewers: Vec<Person>,
     /// The task of which all others are copies.
     pub task: Value,
@@ -70,7 +72,7 @@ impl Seed {
         }
         publish(at, way_in.tenant, way_in.admin, author.id).await?;
         let task = under_review(&mut client, &author).await?;
-        Ok(Self { tenant: way_in.tenant, reviewers, task })
+        Ok(Self { tenant: way_in.tenant, admin, reviewers, task })
     }
 
     /// More tasks like the first.
