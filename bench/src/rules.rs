@@ -115,7 +115,10 @@ fn millis(time: Duration) -> f64 {
 
 async fn approve(seed: &Seed, client: &mut Client, ballots: &[Ballot]) -> Result<Duration> {
     let (revision, digest) = (seed.task.get("revision"), seed.task.get("digest"));
-    let item = |ballot: &Ballot| json!({ "approval": ballot.approval, "revision": revision, "digest": digest });
+    let item = |ballot: &Ballot| {
+        let approval = ballot.approval;
+        json!({ "approval": approval, "revision": revision, "digest": digest })
+    };
     let items: Vec<Value> = ballots.iter().map(item).collect();
     let asked = json!({ "action": "approve", "items": items });
     let token = seed.reviewers.first().map(|person| &person.token).context("nobody")?;

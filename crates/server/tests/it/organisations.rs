@@ -177,11 +177,12 @@ impl<'a> Founded<'a> {
             })
             .collect();
         let exempt_roles: Vec<&str> = policy.exempt_role.into_iter().collect();
+        let exempt_people = ids(&mut policy.exempt_person.into_iter());
         let mut document = json!({
             "name": format!("policy-{number}"),
             "require": groups,
             "reject_threshold": policy.reject_threshold,
-            "exempt": { "roles": exempt_roles, "people": ids(&mut policy.exempt_person.into_iter()) },
+            "exempt": { "roles": exempt_roles, "people": exempt_people },
             "delegation": if policy.forbids_delegation { "forbidden" } else { "allowed" },
         });
         if let Some(family) = policy.family {

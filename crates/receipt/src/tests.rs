@@ -1,0 +1,190 @@
+//! Receipts as a target sees them: good ones, forged ones, and those of somebody who is late.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use super::*;
+
+const NOW: u64 = 1_800_000_000;
+
+fn receipt() -> Receipt {
+    Receipt {
+        issuer: "https://ade.example".to_owned(),
+        audience: "database:orders".to_owned(),
+        nonce: "n-1".to_owned(),
+        issued_at: NOW - 5,
+        expires_at: NOW + 60,
+        task: "task_1".to_owned(),
+        tenant: "tnt_1".to_owned(),
+        revision: 2,
+        digest: "ab".repeat(32),
+        agent: "agt_1".to_owned(),
+        lease: "lea_1".to_owned(),
+        votes: vec![Voted { vote: "vote_1".to_owned(), user: "usr_1".to_owned() }],
+        policies: vec![PolicyVersion { policy: "pol_1".to_owned(), version: 3 }],
+        resources: vec![fenced(Mode::Exclusive, 7)],
+        versions: BTreeMap::from([("database:orders".to_owned(), "v9".to_owned())]),
+    }
+}
+
+fn fenced(mode: Mode, fence: u64) -> Fenced {
+    Fenced { resource: "database:orders".to_owned(), mode, fence }
+}
+
+fn signer() -> Signer {
+    Signer::from_pkcs8(&Signer::generate().unwrap()).unwrap()
+}
+
+fn keys(signers: &[&Signer]) -> KeySet {
+    KeySet::new(signers.iter().map(|signer| signer.public().clone()).collect())
+}
+
+const EXPECTED: Expected<'_> =
+    Expected { issuer: "https://ade.example", audience: "database:orders", now: NOW };
+
+#[test]
+fn a_receipt_is_read_as_it_was_signed_also_after_a_change_of_keys() {
+    let (old, new) = (signer(), signer());
+    let [by_old, by_new] = [&old, &new].map(|signer| signer.sign(&receipt()).unwrap());
+    let both = serde_json::to_string(&keys(&[&new, &old])).unwrap();
+    let both = KeySet::from_json(&both).unwrap();
+    for token in [&by_old, &by_new] {
+        assert_eq!(both.verify(token, EXPECTED), Ok(receipt()));
+    }
+    let only_new = keys(&[&new]);
+    let id = old.public().id.clone();
+    assert_eq!(only_new.verify(&by_old, EXPECTED), Err(Refused::UnknownKey { id }));
+    assert_eq!(receipt().of("database:orders"), Some(&fenced(Mode::Exclusive, 7)));
+    assert_eq!(receipt().of("database:other"), None);
+}
+
+#[test]
+fn it_counts_for_one_target_of_one_installation_and_in_time() {
+    let signer = signer();
+    let token = signer.sign(&receipt()).unwrap();
+    let keys = keys(&[&signer]);
+    let told = |expected| keys.verify(&token, expected).unwrap_err();
+    let issuer = receipt().issuer;
+    let other = Expected { issuer: "https://evil.example", ..EXPECTED };
+    assert_eq!(told(other), Refused::OtherIssuer { issuer });
+    let audience = receipt().audience;
+    let other = Expected { audience: "database:other", ..EXPECTED };
+    assert_eq!(told(other), Refused::OtherAudience { audience });
+    let until = receipt().expires_at;
+    assert_eq!(told(Expected { now: until, ..EXPECTED }), Refused::RunOut { until });
+    assert!(keys.verify(&token, Expected { now: until - 1, ..EXPECTED }).is_ok());
+    let issued_at = receipt().issued_at;
+    let early = Expected { now: issued_at - 1, ..EXPECTED };
+    assert_eq!(told(early), Refused::NotYet { issued_at });
+}
+
+/// A token of these two parts, with the signature that another one had.
+fn forged(header: &Value, claims: &Value, signature: &str) -> String {
+    let [header, claims] = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
+    format!("{header}.{claims}.{signature}")
+}
+
+#[test]
+fn forged_tokens_are_refused() {
+    let signer = signer();
+    let keys = keys(&[&signer]);
+    let token = signer.sign(&receipt()).unwrap();
+    let (whole, signature) = token.rsplit_once('.').unwrap();
+    let (_, claims) = whole.split_once('.').unwrap();
+    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
+    let kid = &signer.public().id;
+    let honest = json!({ "alg": "EdDSA", "typ": "ade-receipt+jwt", "kid": kid });
+    let mut richer = claims.clone();
+    richer["resources"][0]["fence"] = json!(8);
+    let mut talkative = claims.clone();
+    talkative["scope"] = json!("everything");
+    let not_receipts = [
+        String::new(),
+        "a.b.c".to_owned(),
+        whole.to_owned(),
+        forged(&json!({ "alg": "none", "typ": "ade-receipt+jwt", "kid": kid }), &claims, ""),
+        forged(
+            &json!({ "alg": "HS256", "typ": "ade-receipt+jwt", "kid": kid }),
+            &claims,
+            signature,
+        ),
+        forged(
+            &json!({ "alg": "RS256", "typ": "ade-receipt+jwt", "kid": kid }),
+            &claims,
+            signature,
+        ),
+        forged(&json!({ "alg": "EdDSA", "typ": "JWT", "kid": kid }), &claims, signature),
+        forged(&json!({ "alg": "EdDSA", "kid": kid }), &claims, signature),
+        forged(&json!({ "alg": "EdDSA", "typ": "ade-receipt+jwt" }), &claims, signature),
+    ];
+    for token in not_receipts {
+        assert_eq!(keys.verify(&token, EXPECTED), Err(Refused::NotAReceipt), "{token}");
+    }
+    let wrong_signatures = [
+        forged(&honest, &richer, signature),
+        forged(&honest, &talkative, signature),
+        forged(&honest, &claims, ""),
+        forged(&honest, &claims, &signature[2..]),
+        forged(&honest, &claims, &URL_SAFE_NO_PAD.encode([0; 64])),
+    ];
+    for token in wrong_signatures {
+        assert_eq!(keys.verify(&token, EXPECTED), Err(Refused::WrongSignature), "{token}");
+    }
+    let own = self::signer();
+    let by_another = own.sign(&receipt()).unwrap();
+    let id = own.public().id.clone();
+    assert_eq!(keys.verify(&by_another, EXPECTED), Err(Refused::UnknownKey { id }));
+}
+
+/// RFC 8037, appendix A: the key, its thumbprint, and a signature made elsewhere.
+#[test]
+fn keys_are_named_and_signatures_checked_as_others_do() {
+    let text = json!({ "keys": [{
+        "kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA",
+        "kid": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
+        "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+    }] });
+    let keys = KeySet::from_json(&text.to_string()).unwrap();
+    let key = keys.get("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k").unwrap();
+    let key = jsonwebtoken::DecodingKey::from_ed_components(&key.x).unwrap();
+    let message = b"eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
+    let signature =
+        "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg";
+    let algorithm = jsonwebtoken::Algorithm::EdDSA;
+    assert!(jsonwebtoken::crypto::verify(signature, message, &key, algorithm).unwrap());
+}
+
+#[test]
+fn a_key_that_is_not_what_it_says_spoils_the_set() {
+    let good = serde_json::to_value(signer().public()).unwrap();
+    for (member, wrong) in
+        [("kid", "mine"), ("x", "AAAA"), ("crv", "X25519"), ("kty", "RSA"), ("alg", "none")]
+    {
+        let mut key = good.clone();
+        key[member] = json!(wrong);
+        let set = json!({ "keys": [good, key] }).to_string();
+        assert!(matches!(KeySet::from_json(&set), Err(KeyError::NotPublic { .. })), "{member}");
+    }
+    assert!(matches!(KeySet::from_json("{}"), Err(KeyError::NotASet(_))));
+    assert!(matches!(Signer::from_pkcs8(b"not one"), Err(KeyError::NotPrivate)));
+    assert!(format!("{:?}", signer()).contains("public"));
+}
+
+#[test]
+fn a_watermark_lets_nobody_pass_from_behind() {
+    let admit = |mark: Watermark, mode, fence| mark.admit(&fenced(mode, fence));
+    let mark = admit(Watermark::default(), Mode::Exclusive, 5).unwrap();
+    // The same holder comes again; who came before does not.
+    assert_eq!(admit(mark, Mode::Exclusive, 5), Ok(mark));
+    assert_eq!(admit(mark, Mode::Exclusive, 4), Err(Overtaken { fence: 4, at: 5 }));
+    assert_eq!(admit(mark, Mode::Shared, 4), Err(Overtaken { fence: 4, at: 5 }));
+    let mark = admit(mark, Mode::Shared, 9).unwrap();
+    // Those who share it stand beside each other, whoever came first.
+    let mark = admit(mark, Mode::Shared, 7).unwrap();
+    assert_eq!(admit(mark, Mode::Exclusive, 8), Err(Overtaken { fence: 8, at: 9 }));
+    let mark = admit(mark, Mode::Exclusive, 10).unwrap();
+    assert_eq!(admit(mark, Mode::Shared, 9), Err(Overtaken { fence: 9, at: 10 }));
+}
