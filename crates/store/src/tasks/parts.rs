@@ -54,6 +54,12 @@ columns! { Asked of Ask {
     due_at: Moment => "timestamptz",
     risk: i32 => "int4",
 }}
+columns! { Closed of Close {
+    id: Uuid => "uuid",
+    revision: i32 => "int4",
+    reviewer: Uuid => "uuid",
+    status: String => "text",
+}}
 columns! { Votes of Vote {
     id: Uuid => "uuid",
     voter: Uuid => "uuid",
@@ -134,6 +140,8 @@ pub(super) struct Parts {
     pub pinned: Ids,
     pub pins: Pins,
     pub asked: Asked,
+    /// Requests of which nothing but the status has changed.
+    pub closed: Closed,
     pub votes: Votes,
     pub withdrawals: Withdrawals,
     pub dropped: Ids,
@@ -172,6 +180,7 @@ impl Parts {
         }
         overrides(s, self.dropped, self.overrides)?;
         let counted = [
+            ("closed", self.closed.count(), CLOSED),
             ("withdrawn", self.withdrawals.count(), WITHDRAWN),
             ("confirmed", self.confirmations.count(), CONFIRMED),
             ("marked", self.marks.count(), MARKED),
@@ -179,6 +188,7 @@ impl Parts {
             ("reported", self.reports.count(), REPORTED),
         ];
         let mut given = [
+            (self.closed.count() > 0).then(|| self.closed.bind(s)).transpose()?,
             (self.withdrawals.count() > 0).then(|| self.withdrawals.bind(s)).transpose()?,
             (self.confirmations.count() > 0).then(|| self.confirmations.bind(s)).transpose()?,
             (self.marks.count() > 0).then(|| self.marks.bind(s)).transpose()?,
@@ -207,6 +217,12 @@ const ASKED: &str = "
     ON CONFLICT ON CONSTRAINT approval_pkey DO UPDATE
        SET status = excluded.status, places = excluded.places, due_at = excluded.due_at,
            score = excluded.score";
+const CLOSED: &str = "
+    UPDATE approval a SET status = given.status
+      FROM {given} JOIN guard USING (id)
+     WHERE a.tenant_id = $1 AND a.task_id = given.id AND a.revision = given.revision
+       AND a.reviewer_id = given.reviewer
+    RETURNING a.task_id";
 const VOTED: &str = "
     INSERT INTO vote (tenant_id, task_id, voter_id, answer, revision, digest, round, places,
         reason, at, effectual, carried_from)
