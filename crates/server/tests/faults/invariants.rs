@@ -71,13 +71,18 @@ const BROKEN: &[(&str, &str)] = &[
              HAVING count(DISTINCT xid) > 1 OR count(*) > count(DISTINCT kind)) AS twice",
     ),
     (
-        "whatever is approved has enough yes on exactly this digest",
+        "whatever is approved has enough yes on exactly this digest, or two admins on it",
         "SELECT count(*) FROM known t
           WHERE t.state = 'APPROVED' AND NOT (
                 t.basis->>'basis' = 'quorum' AND {min} <= (
                 SELECT count(DISTINCT y.voter_id) FROM yes y
                  WHERE (y.tenant_id, y.task_id, y.revision, y.digest, y.round)
-                       = (t.tenant_id, t.id, t.revision, t.digest, t.round)))",
+                       = (t.tenant_id, t.id, t.revision, t.digest, t.round))
+             OR t.basis->>'basis' = 'override' AND EXISTS (
+                SELECT FROM override o
+                 WHERE (o.tenant_id, o.task_id, o.revision, o.digest)
+                       = (t.tenant_id, t.id, t.revision, t.digest)
+                   AND o.dropped_at IS NULL AND o.confirmed_by <> o.asked_by))",
     ),
     (
         "nobody answers what they had a part in, under any account",

@@ -2,11 +2,12 @@
 //! Whoever is first, the task ends in one state, every answer is kept, and none counts for what
 //! its giver has not seen.
 
+use ade_core::ids::TaskId;
 use serde_json::{Value, json};
 
 use crate::invariants;
 use crate::meetings::{Meeting, Office, rounds};
-use crate::world::{id, quoted};
+use crate::world::{id, quoted, seen};
 
 /// Of this task's decisions, those that led to APPROVED.
 fn approvals_of(task: &Value) -> String {
@@ -127,5 +128,51 @@ async fn an_approval_that_meets_a_cancellation_never_revives_the_task() {
     assert!(approved_first >= rounds() / 4 && cancelled_first >= rounds() / 4, "both were met");
     let kept = office.number("SELECT count(*) FROM vote").await;
     assert_eq!(usize::try_from(kept).unwrap(), rounds(), "every answer is evidence");
+    invariants::assert_hold(&office.world.database, 1).await;
+}
+
+/// Two ways to the same state: one of them is taken, and the other leaves no basis behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_override_that_meets_an_approval_passes_once() {
+    let office = Office::open(1).await;
+    let second = office.world.person("Second", &["admin"]).await;
+    let (mut approved_first, mut overridden_first) = (0, 0);
+    for (round, asked) in office.reviewing(rounds()).await.into_iter().enumerate() {
+        let task = &asked.task;
+        let path = format!("/v1/tasks/{}/override", id(task));
+        let reason = json!({ "ticket": "INC-1", "reason": "it burns" });
+        let matching = [("if-match", &*quoted(task))];
+        let admin = &office.world.admin.token;
+        office.world.send("POST", admin, &path, Some(reason), &matching).await.expect(202);
+        let (vote, confirmed) = office
+            .meet(
+                Meeting::of(round),
+                id(task),
+                async |office| office.approve(&office.rea, &asked.rea, task).await.expect(200),
+                async |office| {
+                    let path = format!("{path}/confirm");
+                    office.world.post(&second.token, &path, seen(task)).await
+                },
+            )
+            .await;
+        assert_eq!(vote["state"], "APPROVED");
+        assert_eq!(office.number(&approvals_of(task)).await, 1);
+        let owed = format!(
+            "SELECT count(*) FROM after_review WHERE task_id = '{}'",
+            id(task).parse::<TaskId>().unwrap().uuid()
+        );
+        if confirmed.status == 200 {
+            overridden_first += 1;
+            assert_eq!(vote["effectual"], false, "it came too late to count");
+            assert_eq!(office.number(&owed).await, 1);
+        } else {
+            approved_first += 1;
+            confirmed.refused(409, "wrong_state");
+            assert_eq!(vote["effectual"], true);
+            assert_eq!(office.number(&owed).await, 0);
+        }
+    }
+    println!("approved first {approved_first}, overridden first {overridden_first}");
+    assert!(approved_first >= rounds() / 4 && overridden_first >= rounds() / 4, "both were met");
     invariants::assert_hold(&office.world.database, 1).await;
 }
