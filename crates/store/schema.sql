@@ -74,6 +74,49 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.lock_extend(leases uuid[]) RETURNS TABLE(lease uuid, is_open boolean,
+        given_token bigint, until timestamp with time zone)
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM public.lock_hold h
+      WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
+      ORDER BY h.resource, h.lease_id FOR NO KEY UPDATE;
+    UPDATE public.lock_hold h SET deadline = greatest(h.deadline, clock_timestamp() + h.ttl)
+     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
+       AND NOT EXISTS (
+           SELECT FROM public.lock_hold other
+            WHERE other.tenant_id = h.tenant_id AND other.lease_id = h.lease_id
+              AND (other.fenced_by IS NOT NULL OR other.released_at IS NOT NULL));
+    RETURN QUERY
+    SELECT h.lease_id, bool_and(h.fenced_by IS NULL AND h.released_at IS NULL),
+           max(h.token), max(h.deadline)
+      FROM public.lock_hold h
+     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
+     GROUP BY h.lease_id;
+END
+$$;
+
+CREATE FUNCTION public.lock_fence_off(leases uuid[], by_lease uuid, only_dead boolean) RETURNS SETOF
+        uuid
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM public.lock_hold h
+      WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
+        AND h.fenced_by IS NULL AND h.released_at IS NULL
+      ORDER BY h.resource, h.lease_id FOR UPDATE;
+    RETURN QUERY
+    WITH ended AS (
+        UPDATE public.lock_hold h SET fenced_by = by_lease, fenced_at = clock_timestamp()
+         WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
+           AND h.fenced_by IS NULL AND h.released_at IS NULL
+           AND NOT (only_dead AND h.deadline + h.lock_delay > clock_timestamp())
+        RETURNING h.lease_id)
+    SELECT DISTINCT e.lease_id FROM ended e;
+END
+$$;
+
 CREATE FUNCTION public.lock_fits(wanted text, room integer, modes text[], capacities integer[])
         RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -355,6 +398,16 @@ CREATE FUNCTION public.tenants_with_expired_answers(until timestamp with time zo
        AND EXISTS (SELECT FROM public.idempotency i
                     WHERE i.tenant_id = t.tenant_id AND i.expires_at <= until)
      ORDER BY t.tenant_id
+     LIMIT least(most, 1000)
+$$;
+
+CREATE FUNCTION public.tenants_with_locks(after uuid, most integer) RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT e.tenant_id FROM public.lock_epoch e
+     WHERE after IS NULL OR e.tenant_id > after
+     ORDER BY e.tenant_id
      LIMIT least(most, 1000)
 $$;
 
@@ -740,14 +793,32 @@ CREATE TABLE public.idempotency (
 
 ALTER TABLE ONLY public.idempotency FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.lock_deadlock (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    found_at timestamp with time zone NOT NULL,
+    victim text NOT NULL,
+    cycle json NOT NULL,
+    CONSTRAINT lock_deadlock_victim_is_short CHECK (((octet_length(victim) >= 1) AND
+        (octet_length(victim) <= 128)))
+);
+
+ALTER TABLE ONLY public.lock_deadlock FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.lock_epoch (
     tenant_id uuid NOT NULL,
     epoch bigint NOT NULL,
     reason text NOT NULL,
     begun_at timestamp with time zone NOT NULL,
+    replid text,
+    used_at timestamp with time zone,
+    arrivals bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT lock_epoch_arrivals_are_natural CHECK ((arrivals >= 0)),
     CONSTRAINT lock_epoch_is_in_range CHECK (((epoch >= 1) AND (epoch <= 1048575))),
     CONSTRAINT lock_epoch_reason_is_short CHECK (((octet_length(reason) >= 1) AND
-        (octet_length(reason) <= 128)))
+        (octet_length(reason) <= 128))),
+    CONSTRAINT lock_epoch_replid_is_short CHECK (((octet_length(replid) >= 1) AND
+        (octet_length(replid) <= 64)))
 );
 
 ALTER TABLE ONLY public.lock_epoch FORCE ROW LEVEL SECURITY;
@@ -780,6 +851,7 @@ CREATE TABLE public.lock_hold (
     fenced_by uuid,
     fenced_at timestamp with time zone,
     released_at timestamp with time zone,
+    purpose text,
     CONSTRAINT lock_hold_counting_has_a_capacity CHECK ((((mode = 'counting'::text) = (capacity IS
         NOT NULL)) AND ((capacity >= 1) AND (capacity <= 10000)))),
     CONSTRAINT lock_hold_delay_is_natural CHECK ((lock_delay >= '00:00:00'::interval)),
@@ -788,12 +860,52 @@ CREATE TABLE public.lock_hold (
     CONSTRAINT lock_hold_is_fenced_by_another CHECK ((fenced_by <> lease_id)),
     CONSTRAINT lock_hold_mode_is_known CHECK ((mode = ANY (ARRAY['exclusive'::text, 'shared'::text,
         'counting'::text]))),
+    CONSTRAINT lock_hold_purpose_is_short CHECK (((octet_length(purpose) >= 1) AND
+        (octet_length(purpose) <= 4096))),
     CONSTRAINT lock_hold_token_has_an_epoch CHECK (((token >= '8589934592'::bigint) AND (token <=
         '9007199254740991'::bigint)))
 )
 WITH (fillfactor='70');
 
 ALTER TABLE ONLY public.lock_hold FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.lock_rate (
+    tenant_id uuid NOT NULL,
+    caller text NOT NULL,
+    used_up timestamp with time zone NOT NULL,
+    CONSTRAINT lock_rate_caller_is_short CHECK (((octet_length(caller) >= 1) AND
+        (octet_length(caller) <= 128)))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.lock_rate FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.lock_wait (
+    tenant_id uuid NOT NULL,
+    lease_id uuid NOT NULL,
+    state text NOT NULL,
+    owner text NOT NULL,
+    node text NOT NULL,
+    born_at timestamp with time zone NOT NULL,
+    ttl interval NOT NULL,
+    lock_delay interval NOT NULL,
+    patience interval NOT NULL,
+    boost integer NOT NULL,
+    place bigint NOT NULL,
+    arrival bigint NOT NULL,
+    deadline timestamp with time zone NOT NULL,
+    resources text[] NOT NULL COLLATE pg_catalog."C",
+    modes text[] NOT NULL,
+    capacities integer[] NOT NULL,
+    CONSTRAINT lock_wait_is_of_one_length CHECK ((((cardinality(resources) >= 1) AND
+        (cardinality(resources) <= 66)) AND (cardinality(modes) = cardinality(resources)) AND
+        (cardinality(capacities) = cardinality(resources)))),
+    CONSTRAINT lock_wait_state_is_known CHECK ((state = ANY (ARRAY['waiting'::text, 'victim'::text,
+        'released'::text, 'timed_out'::text])))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.lock_wait FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.notification (
     tenant_id uuid NOT NULL,
@@ -1246,6 +1358,9 @@ ALTER TABLE ONLY public."freeze"
 ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_pkey PRIMARY KEY (tenant_id, principal, route, key);
 
+ALTER TABLE ONLY public.lock_deadlock
+    ADD CONSTRAINT lock_deadlock_pkey PRIMARY KEY (tenant_id, id);
+
 ALTER TABLE ONLY public.lock_epoch
     ADD CONSTRAINT lock_epoch_pkey PRIMARY KEY (tenant_id);
 
@@ -1254,6 +1369,12 @@ ALTER TABLE ONLY public.lock_fence
 
 ALTER TABLE ONLY public.lock_hold
     ADD CONSTRAINT lock_hold_pkey PRIMARY KEY (tenant_id, lease_id, resource);
+
+ALTER TABLE ONLY public.lock_rate
+    ADD CONSTRAINT lock_rate_pkey PRIMARY KEY (tenant_id, caller);
+
+ALTER TABLE ONLY public.lock_wait
+    ADD CONSTRAINT lock_wait_pkey PRIMARY KEY (tenant_id, lease_id);
 
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_pkey PRIMARY KEY (tenant_id, id);
@@ -1381,6 +1502,11 @@ CREATE INDEX idempotency_expired ON public.idempotency USING btree (tenant_id, e
 
 CREATE INDEX lock_hold_open ON public.lock_hold USING btree (tenant_id, resource) WHERE ((fenced_by
         IS NULL) AND (released_at IS NULL));
+
+CREATE INDEX lock_wait_by_deadline ON public.lock_wait USING btree (tenant_id, deadline);
+
+CREATE UNIQUE INDEX lock_wait_of_an_owner ON public.lock_wait USING btree (tenant_id, owner) WHERE
+        (state = 'waiting'::text);
 
 CREATE INDEX notification_of_task ON public.notification USING btree (tenant_id, task_id);
 
@@ -1629,6 +1755,10 @@ ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
 
+ALTER TABLE ONLY public.lock_deadlock
+    ADD CONSTRAINT lock_deadlock_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
 ALTER TABLE ONLY public.lock_epoch
     ADD CONSTRAINT lock_epoch_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
@@ -1644,6 +1774,14 @@ ALTER TABLE ONLY public.lock_hold
 ALTER TABLE ONLY public.lock_hold
     ADD CONSTRAINT lock_hold_session_exists FOREIGN KEY (tenant_id, session_id) REFERENCES
         public.agent_session(tenant_id, id);
+
+ALTER TABLE ONLY public.lock_rate
+    ADD CONSTRAINT lock_rate_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.lock_wait
+    ADD CONSTRAINT lock_wait_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
 
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_is_for_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
@@ -1825,11 +1963,17 @@ ALTER TABLE public."freeze" ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.idempotency ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.lock_deadlock ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.lock_epoch ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.lock_fence ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.lock_hold ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.lock_rate ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.lock_wait ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.notification ENABLE ROW LEVEL SECURITY;
 
@@ -1882,6 +2026,9 @@ CREATE POLICY own_tenant ON public."freeze" USING ((tenant_id = public.current_t
 CREATE POLICY own_tenant ON public.idempotency USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
+CREATE POLICY own_tenant ON public.lock_deadlock USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
 CREATE POLICY own_tenant ON public.lock_epoch USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
@@ -1889,6 +2036,12 @@ CREATE POLICY own_tenant ON public.lock_fence USING ((tenant_id = public.current
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.lock_hold USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.lock_rate USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.lock_wait USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.notification USING ((tenant_id = public.current_tenant())) WITH
@@ -1966,6 +2119,8 @@ CREATE POLICY own_tenant ON public.vote_withdrawal USING ((tenant_id = public.cu
 CREATE POLICY owner_consumes ON public.token FOR UPDATE TO ade USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_lists ON public.tenant FOR SELECT TO ade USING (true);
+
+CREATE POLICY owner_lists_spaces ON public.lock_epoch FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_looks_for_expired ON public.idempotency FOR SELECT TO ade USING (true);
 
@@ -2056,6 +2211,9 @@ REVOKE ALL ON FUNCTION public.tenants_with_expired_answers(until timestamp with 
 GRANT ALL ON FUNCTION public.tenants_with_expired_answers(until timestamp with time zone, after
         uuid, most integer) TO ade_worker;
 
+REVOKE ALL ON FUNCTION public.tenants_with_locks(after uuid, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.tenants_with_locks(after uuid, most integer) TO ade_worker;
+
 REVOKE ALL ON FUNCTION public.tenants_with_news(most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.tenants_with_news(most integer) TO ade_worker;
 
@@ -2092,11 +2250,17 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public."freeze" TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency TO ade_app;
 
+GRANT SELECT,INSERT ON TABLE public.lock_deadlock TO ade_app;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.lock_epoch TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.lock_fence TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.lock_hold TO ade_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.lock_rate TO ade_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.lock_wait TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.notification TO ade_app;
 

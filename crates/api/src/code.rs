@@ -154,7 +154,23 @@ codes! {
     Frozen = "frozen", 409, "Applies are stopped by a freeze", again,
         "Wait until it ends, or ask an operator to lift it.";
     LockHeld = "lock_held", 423, "Somebody else holds it", again,
-        "Try again when the tasks in `blocked` are done.";
+        "Try again later, or wait in line: the answer says who is in the way.";
+    DeadlockDetected = "deadlock_detected", 423, "Waiting would have closed a circle", again,
+        "Release what you hold, pause for a random moment, and ask for everything again at once.";
+    LockQueueFull = "lock_queue_full", 503, "Too many wait for it already", again,
+        "Wait as long as `Retry-After` says, and ask again.";
+    LockSelfConflict = "lock_self_conflict", 409, "You hold it yourself", never,
+        "Release the lease that you hold, or ask for the whole set at once.";
+    LockAlreadyWaiting = "lock_already_waiting", 409, "This session waits already", never,
+        "Wait for the first request, or release it: one wait at a time.";
+    LeaseReused = "lease_reused", 409, "The lease id names another request", never,
+        "Make a fresh lease id for each request.";
+    SessionOver = "session_over", 409, "The session has ended", never,
+        "Stop, begin a new session, and acquire again what you still need.";
+    LocksUnsure = "locks_unsure", 503, "Older advisory leases may still be held", again,
+        "Wait as long as `Retry-After` says, ask with `fenced`, or claim yours with `held_token`.";
+    LocksUnavailable = "locks_unavailable", 503, "The queue of locks cannot be reached", again,
+        "Send the same lease id again; tell an operator if it stays.";
     NoCapacity = "no_capacity", 409, "The agent has no free slot", again,
         "Finish something first.";
     LeaseLost = "lease_lost", 409, "This hold is not yours any more", never,

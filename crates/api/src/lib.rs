@@ -10,6 +10,7 @@ pub mod code;
 pub mod delegations;
 pub mod explain;
 pub mod freezes;
+pub mod locks;
 pub mod notifications;
 pub mod overrides;
 pub mod page;

@@ -62,6 +62,8 @@ id_schemas! {
     PolicyId = "pol";
     PolicyDraftId = "pdr";
     TenantId = "ten";
+    LeaseId = "lease";
+    AgentSessionId = "ags";
 }
 
 schemas! {

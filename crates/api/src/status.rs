@@ -19,6 +19,9 @@ pub enum Readiness {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     pub readiness: Readiness,
+    /// Whether locks can be had. Everything else is taken also while they cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locks: Option<bool>,
 }
 
 /// Something that works less well than it should, and what follows from it.

@@ -6,7 +6,7 @@ use std::fmt;
 use ade_core::limits::{
     REDIS_ANSWER_TIMEOUT, REDIS_CALL_TIMEOUT, REDIS_CONNECT_TIMEOUT, REDIS_RETRIES,
 };
-use redis::cluster::{ClusterClient, ClusterConfig};
+use redis::cluster::{ClusterClient, ClusterClientBuilder, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
 use redis::{ErrorKind, ProtocolVersion, ServerErrorKind, Value};
 
@@ -28,15 +28,7 @@ impl fmt::Debug for Cluster {
 impl Cluster {
     /// Needs a runtime to connect in; whether anybody answers shows with the first call.
     pub fn open(urls: &[String]) -> Result<Self, Error> {
-        let client = ClusterClient::builder(urls.iter().map(String::as_str))
-            .use_protocol(ProtocolVersion::RESP3)
-            .connection_timeout(REDIS_CONNECT_TIMEOUT)
-            .response_timeout(REDIS_ANSWER_TIMEOUT)
-            .overall_response_timeout(Some(REDIS_CALL_TIMEOUT))
-            // After an error it sends by itself again: every script must bear that.
-            .retries(REDIS_RETRIES)
-            .build()
-            .map_err(Error::Settings)?;
+        let client = builder(urls).build().map_err(Error::Settings)?;
         let connection = client.get_pending_async_connection_with_config(ClusterConfig::new());
         Ok(Self { connection })
     }
@@ -58,6 +50,10 @@ impl Cluster {
         outcome.map_err(|error| Error::of_call(script.name(), error))
     }
 
+    pub(crate) fn connection(&self) -> ClusterConnection {
+        self.connection.clone()
+    }
+
     async fn call(
         &self,
         command: &str,
@@ -69,6 +65,17 @@ impl Cluster {
         command.arg(script).arg(keys.len()).arg(keys).arg(args);
         command.query_async(&mut self.connection.clone()).await
     }
+}
+
+/// How every connection of ours speaks, and how long it waits.
+pub(crate) fn builder(urls: &[String]) -> ClusterClientBuilder {
+    ClusterClient::builder(urls.iter().map(String::as_str))
+        .use_protocol(ProtocolVersion::RESP3)
+        .connection_timeout(REDIS_CONNECT_TIMEOUT)
+        .response_timeout(REDIS_ANSWER_TIMEOUT)
+        .overall_response_timeout(Some(REDIS_CALL_TIMEOUT))
+        // After an error it sends by itself again: every script must bear that.
+        .retries(REDIS_RETRIES)
 }
 
 #[cfg(test)]

@@ -107,8 +107,17 @@ pub const LOCK_CHANNEL: Key = Key {
     rebuilt_from: "nothing: whoever misses a hint learns it from the next heartbeat",
 };
 
+pub const LOCK_RATE: Key = Key {
+    pattern: "ade:{tenant}:ratelimit:lock_acquire",
+    kind: Kind::Hash,
+    holds: "agent → the time at which it has used up what it took so far",
+    lifetime: "one entry per agent; a minute after the last call of any",
+    owner: "rate",
+    rebuilt_from: "nothing: who was limited begins anew",
+};
+
 pub const CATALOGUE: &[Key] =
-    &[LOCK_META, LOCK_REQUESTS, LOCK_HOLDERS, LOCK_QUEUE, LOCK_REGISTRY, LOCK_CHANNEL];
+    &[LOCK_META, LOCK_REQUESTS, LOCK_HOLDERS, LOCK_QUEUE, LOCK_REGISTRY, LOCK_CHANNEL, LOCK_RATE];
 
 #[cfg(test)]
 mod tests {

@@ -3,10 +3,14 @@
 
 pub mod cluster;
 pub mod error;
+pub mod hints;
 pub mod keys;
 pub mod lock;
+pub mod rate;
 mod reply;
 mod script;
+mod watch;
 
 pub use cluster::Cluster;
 pub use error::Error;
+pub use watch::Fitness;

@@ -56,6 +56,13 @@ events! {
     ApprovalDelegated = "approval.delegated";
     ApprovalEscalated = "approval.escalated";
     ApprovalSuperseded = "approval.superseded";
+    LockAcquired = "lock.acquired";
+    LockQueued = "lock.queued";
+    LockPromoted = "lock.promoted";
+    LockReleased = "lock.released";
+    LockExpired = "lock.expired";
+    LockBroken = "lock.broken";
+    LockDeadlock = "lock.deadlock";
 }
 
 impl fmt::Display for EventKind {

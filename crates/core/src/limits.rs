@@ -106,6 +106,37 @@ pub const LOCK_DELAY_MAX: Duration = Duration::from_mins(15);
 /// Every call tidies up this many due records, so a space in use never piles them up, and no
 /// single caller pays for all of them.
 pub const LOCK_SWEEP_PER_CALL: usize = 4;
+/// A wait is heard of this often by whoever waits for it; one that is silent for longer has lost
+/// its place. Several polls, so that a slow process keeps it.
+pub const LOCK_PLACE_KEPT: Duration = Duration::from_secs(10);
+/// How late a waiter learns of its grant if the hint is lost: well within the claim window.
+pub const LOCK_POLL_PERIOD: Duration = Duration::from_secs(1);
+/// The subscription is made anew this often: a failover ends it without a word.
+pub const LOCK_HINT_HEARTBEAT: Duration = Duration::from_millis(250);
+/// Leases one call to the queue renews; longer calls would keep others waiting.
+pub const LOCK_RENEW_BATCH: usize = 200;
+/// Leases one heartbeat of a caller names.
+pub const LEASES_PER_HEARTBEAT_MAX: usize = 1_000;
+/// Three heartbeats of ten seconds, and as much again for a pause.
+pub const AGENT_SESSION_TTL: Duration = Duration::from_mins(1);
+/// Tries to register one grant: each failure teaches the queue, and it seldom has two lessons.
+pub const LOCK_REGISTER_TRIES: usize = 4;
+/// Holders and waiters of one resource that an answer lists; it says how many there are.
+pub const LOCK_QUEUE_SHOWN_MAX: usize = 200;
+/// Waits that the graph of who waits for whom is drawn from.
+pub const LOCK_GRAPH_WAITS_MAX: usize = 1_000;
+pub const LOCK_DEADLOCKS_SHOWN_MAX: i64 = 200;
+/// Longer is not an incident but a freeze.
+pub const LOCK_INCIDENT_MAX: Duration = Duration::from_hours(24);
+/// After which a rate is forgotten.
+pub const LOCK_RATE_WINDOW: Duration = Duration::from_mins(1);
+/// Tenants whose locks one round of a worker takes at a time.
+pub const LOCK_TENANTS_PAGE: u32 = 500;
+pub const LOCK_SWEEP_PERIOD: Duration = Duration::from_secs(1);
+/// Due records that one round takes of one tenant.
+pub const LOCK_SWEEP_BATCH: usize = 500;
+/// Detection may be late, safety does not depend on it; advisory leases are told apart by it.
+pub const LOCK_EPOCH_PERIOD: Duration = Duration::from_secs(1);
 /// Tokens and places are `epoch · 2³³ + counter` and stay below 2⁵³, the last number that a
 /// script's floating point keeps exact.
 pub const LOCK_COUNTER_BITS: u32 = 33;

@@ -10,6 +10,7 @@ use ade_store::{Pool, Pools};
 use crate::auth::Tokens;
 use crate::book::Books;
 use crate::execute::Executors;
+use crate::locks::Keeper;
 use crate::secret::Pepper;
 use crate::wake::Wake;
 use crate::watch::Watch;
@@ -25,6 +26,8 @@ pub struct App {
     pub pepper: Pepper,
     pub executors: Executors,
     pub risk: risk::Settings,
+    /// Without one, locks are refused and everything else goes on.
+    pub locks: Option<Keeper>,
     pub wake: Wake,
     pub watch: Watch,
     /// The part of the server that acts, as the audit names it.
@@ -39,12 +42,13 @@ pub struct Parts {
     pub pepper: Pepper,
     pub executors: Executors,
     pub risk: risk::Settings,
+    pub locks: Option<Keeper>,
     pub service: String,
 }
 
 impl App {
     pub fn new(parts: Parts) -> Result<Arc<Self>, AccessError> {
-        let Parts { pools, replica, pepper, executors, risk, service } = parts;
+        let Parts { pools, replica, pepper, executors, risk, locks, service } = parts;
         Ok(Arc::new(Self {
             pools,
             replica,
@@ -54,6 +58,7 @@ impl App {
             pepper,
             executors,
             risk,
+            locks,
             wake: Wake::default(),
             watch: Watch::default(),
             service,

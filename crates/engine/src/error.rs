@@ -1,10 +1,16 @@
 //! Why an operation did not happen, in words of the domain. Which HTTP status each becomes is
 //! known in one place, and that is not here.
 
+use std::time::Duration;
+
 use ade_api::batches::BatchVerdict;
+use ade_api::locks::{LeaseState, LeaseView};
 use ade_core::access::Denied;
+use ade_core::change::Digest;
 use ade_core::flag::Flag;
+use ade_core::ids::LeaseId;
 use ade_core::policy::DocumentError;
+use ade_core::resource::ResourceRef;
 use ade_core::task::Refusal;
 use thiserror::Error;
 
@@ -41,10 +47,45 @@ pub enum Error {
     TooManyTokens { principal: String },
     #[error("the preview by `{executor}` could not run: {problem}")]
     PreviewFailed { executor: &'static str, problem: String },
+    #[error("no queue of locks is configured here: set `redis.urls`, or `locks.backend`")]
+    LocksOff,
+    #[error(transparent)]
+    Locks(#[from] crate::locks::Error),
+    #[error("{}", .0.told())]
+    LockHeld(Box<Blocked>),
+    #[error("the wait of this lease would have closed a circle, and was ended")]
+    Deadlock { lease: Digest },
+    #[error("this lease is {}: nothing is held under it any more", .state.as_str())]
+    LeaseLost { state: LeaseState },
+    #[error("the session has ended, and stays so: begin another")]
+    SessionOver,
+    #[error("too many locks are asked for: wait {} ms", .wait.as_millis())]
+    RateLimited { wait: Duration },
     #[error(transparent)]
     Secret(#[from] SecretError),
     #[error(transparent)]
     Store(#[from] ade_store::Error),
+}
+
+/// Who is in the way of a request for locks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocked {
+    pub on: Option<ResourceRef>,
+    /// In line; 1 is next. Nothing if it does not stand in line.
+    pub position: Option<usize>,
+    /// To keep its place with.
+    pub lease: Option<LeaseId>,
+    pub holders: Vec<LeaseView>,
+}
+
+impl Blocked {
+    fn told(&self) -> String {
+        let on = self.on.as_ref().map_or("what it needs".to_owned(), |on| format!("`{on}`"));
+        match self.position {
+            Some(position) => format!("others hold {on}; it is number {position} in line"),
+            None => format!("others hold {on}"),
+        }
+    }
 }
 
 impl Error {

@@ -22,4 +22,4 @@ pub use ade_store::pool::Settings as PoolSettings;
 pub use ade_store::{Class, Pool, Pools};
 pub use app::{App, Parts};
 pub use caller::{Attempt, Caller};
-pub use error::Error;
+pub use error::{Blocked, Error};

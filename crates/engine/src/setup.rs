@@ -46,6 +46,29 @@ pub async fn check(app: &App) -> Result<(), Unfit> {
     boot::check(&app.pools.worker).await
 }
 
+/// What locks depend on in the settings of others: each with what is wrong.
+pub async fn lock_checks(app: &App) -> Vec<(String, Result<(), String>)> {
+    let Some(keeper) = &app.locks else {
+        return vec![("locks (no queue is configured: none is granted)".to_owned(), Ok(()))];
+    };
+    let mut checks = Vec::new();
+    match keeper.fitness().await {
+        Ok(found) => checks.extend(found.into_iter().map(|found| {
+            let name = format!("redis {} {}", found.node, found.setting);
+            let why = format!("it is `{}`: {}", found.value, found.needed);
+            (name, if found.is_fit { Ok(()) } else { Err(why) })
+        })),
+        Err(error) => checks.push(("redis".to_owned(), Err(error.to_string()))),
+    }
+    let durable = boot::durability(&app.pools.reserved).await;
+    let durable = durable.map_err(|error| error.to_string()).and_then(|problem| match problem {
+        None => Ok(()),
+        Some(problem) => Err(problem),
+    });
+    checks.push(("record survives a failover whole".to_owned(), durable));
+    checks
+}
+
 /// Makes the tenant if there is none of this name, and a single-use token for its first admin.
 pub async fn bootstrap(owner_url: &str, pepper: &Pepper, name: &str) -> Result<WayIn, Error> {
     check_name("tenant", name)?;

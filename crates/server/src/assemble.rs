@@ -5,20 +5,41 @@ use std::sync::Arc;
 use ade_core::policy::Pattern;
 use ade_core::risk;
 use ade_engine::execute::{Executor, Executors, SqlPreview, Target};
+use ade_engine::locks::{self, Keeper, Rate};
 use ade_engine::secret::Pepper;
 use ade_engine::{App, Class, Parts, Pool, PoolSettings, Pools};
 use anyhow::{Context as _, Result};
 
-use crate::config::{Address, Config};
+use crate::config::{Address, Config, LockBackend};
 
 pub fn app(config: &Config, service: &str) -> Result<Arc<App>> {
-    build(config, service, &config.database.url()?, pepper(config)?)
+    let (url, pepper) = (config.database.url()?, pepper(config)?);
+    build(config, service, &url, pepper, |pool| keeper(config, pool, service))
 }
 
 /// For what only describes the server: it has the routes and reaches nothing.
 pub fn unconnected(config: &Config) -> Result<Arc<App>> {
     let nowhere = Address::new("postgres://127.0.0.1:1/none");
-    build(config, "describe", &nowhere, Pepper::new(vec![0; 32])?)
+    build(config, "describe", &nowhere, Pepper::new(vec![0; 32])?, |_| Ok(None))
+}
+
+/// The queue of locks; none if it is to be in a Redis that nobody has named.
+fn keeper(config: &Config, pool: &Pool, service: &str) -> Result<Option<Keeper>> {
+    let locks = &config.locks;
+    let rate = Rate { per_minute: locks.acquires_per_minute, burst: locks.acquires_burst };
+    let settings = locks::Settings { lock_delay: locks.delay(), rate };
+    match locks.backend {
+        LockBackend::Postgres => Ok(Some(Keeper::postgres(pool.clone(), settings))),
+        LockBackend::Redis => {
+            let urls = config.redis.urls()?;
+            let urls: Vec<String> = urls.iter().map(|url| url.reveal().to_owned()).collect();
+            if urls.is_empty() {
+                return Ok(None);
+            }
+            let keeper = Keeper::redis(&urls, pool.clone(), service, settings);
+            Ok(Some(keeper.context("`redis.urls`")?))
+        }
+    }
 }
 
 pub fn pepper(config: &Config) -> Result<Pepper> {
@@ -37,7 +58,13 @@ fn executors(config: &Config) -> Result<Executors> {
     Ok(Executors::new(by_type.collect::<Result<_>>()?))
 }
 
-fn build(config: &Config, service: &str, url: &Address, pepper: Pepper) -> Result<Arc<App>> {
+fn build(
+    config: &Config,
+    service: &str,
+    url: &Address,
+    pepper: Pepper,
+    keeper: impl FnOnce(&Pool) -> Result<Option<Keeper>>,
+) -> Result<Arc<App>> {
     let database = &config.database;
     let settings = |url: &Address| PoolSettings {
         api_max: database.api_connections,
@@ -56,6 +83,7 @@ fn build(config: &Config, service: &str, url: &Address, pepper: Pepper) -> Resul
         Pool::new(&settings, Class::Api)
     });
     let parts = Parts {
+        locks: keeper(&pools.api)?,
         pools,
         replica: replica.transpose()?,
         pepper,

@@ -2,6 +2,8 @@
 //! default in `config.default.toml` and nowhere else; an unknown one is refused. Secrets come
 //! from files of their own or from the environment, and are never printed.
 
+mod locks;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -14,11 +16,13 @@ use config::{Environment, File, FileFormat};
 use serde::Deserialize;
 use thiserror::Error;
 
+pub use locks::{LockBackend, Locks, Redis};
+
 const DEFAULTS: &str = include_str!("../config.default.toml");
 const PREFIX: &str = "ADE";
 const SEPARATOR: &str = "__";
 /// Lists in the environment are written with commas.
-const LISTS: &[&str] = &["preview.sql_types", "workers.run"];
+const LISTS: &[&str] = &["preview.sql_types", "redis.urls", "workers.run"];
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +30,8 @@ pub struct Config {
     pub server: Server,
     pub database: Database,
     pub auth: Auth,
+    pub redis: Redis,
+    pub locks: Locks,
     pub preview: Preview,
     pub log: Log,
     pub workers: Workers,
@@ -106,7 +112,7 @@ pub struct Workers {
     lease_s: u64,
 }
 
-/// The address of a database: it may hold a password, so it is never printed.
+/// The address of a database or a node: it may hold a password, so it is never printed.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Address(String);
@@ -192,6 +198,8 @@ impl Config {
             ("database.api_connections", self.database.api_connections.into()),
             ("database.worker_connections", self.database.worker_connections.into()),
             ("database.replica_connections", self.database.replica_connections.into()),
+            ("locks.acquires_per_minute", self.locks.acquires_per_minute.into()),
+            ("locks.acquires_burst", self.locks.acquires_burst.into()),
             ("workers.period_s", self.workers.period_s),
             ("workers.lease_s", self.workers.lease_s),
         ] {
@@ -338,6 +346,11 @@ fn refuse_passwords(file: &config::Config) -> Result<(), ConfigError> {
         .collect();
     let targets = file.get_table("preview.targets").unwrap_or_default();
     urls.extend(targets.keys().map(|name| format!("preview.targets.{name}.url")));
+    let nodes = file.get_array("redis.urls").unwrap_or_default();
+    let mut nodes = nodes.into_iter().filter_map(|node| node.into_string().ok());
+    if nodes.any(|url| has_password(&url)) {
+        return Err(ConfigError::SecretInFile { setting: "redis.urls".to_owned() });
+    }
     let holder = urls
         .into_iter()
         .find(|setting| file.get_string(setting).is_ok_and(|url| has_password(&url)));

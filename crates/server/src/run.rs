@@ -134,6 +134,7 @@ pub fn doctor(config: &Config) -> Result<ExitCode> {
         ("workers' database", config.database.worker_url().map(drop)),
         ("pepper", config.auth.pepper().map(drop)),
         ("preview targets", config.preview.targets().map(drop)),
+        ("redis", config.redis.urls().map(drop)),
     ];
     let replica = config.database.replica_url();
     let mut is_well = match &replica {
@@ -148,9 +149,13 @@ pub fn doctor(config: &Config) -> Result<ExitCode> {
             let app = assemble::app(config, "doctor")?;
             let mut is_fit = told("record", setup::check(&app).await);
             let standing = status::standing(&app).await;
-            for (part, detail) in standing.degradations.into_iter().filter(|one| one.0 != "worker")
-            {
+            // Workers and locks have lines of their own.
+            let is_other = |one: &(&str, String)| !["worker", "locks"].contains(&one.0);
+            for (part, detail) in standing.degradations.into_iter().filter(is_other) {
                 is_fit &= told(part, Err(detail));
+            }
+            for (name, checked) in setup::lock_checks(&app).await {
+                is_fit &= told(&name, checked);
             }
             for worker in standing.workers {
                 told(&format!("worker {}", worker.name), worker.failure.map_or(Ok(()), Err));

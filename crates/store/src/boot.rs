@@ -107,3 +107,25 @@ fn problems(answer: Answer, versions: Vec<i64>) -> Vec<Problem> {
     }
     problems
 }
+
+const DURABILITY: &str = "
+    SELECT current_setting('synchronous_standby_names'), current_setting('synchronous_commit'),
+           (SELECT count(*) FROM pg_stat_replication)";
+
+/// What would let a failover lose a commit that was acknowledged, and with it a registered lock.
+pub async fn durability(pool: &Pool) -> Result<Option<String>, Error> {
+    let mut connection = pool.acquire().await?;
+    let (names, commit, followers): (String, String, i64) =
+        query_as(DURABILITY).fetch_one(connection.get()?).await?;
+    Ok(match (names.is_empty(), commit.as_str()) {
+        (_, "off" | "local") => Some(format!(
+            "`synchronous_commit` is `{commit}`: a crash or failover may forget who holds what"
+        )),
+        (true, _) if followers > 0 => Some(
+            "a standby follows, but not synchronously: set `synchronous_standby_names`, or a \
+             failover may forget who holds what"
+                .to_owned(),
+        ),
+        _ => None,
+    })
+}

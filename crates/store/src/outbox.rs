@@ -50,6 +50,10 @@ const APPEND: &str = "
     INSERT INTO outbox (tenant_id, at, kind, object, version, payload)
     SELECT $1, $2, given.kind, given.object, given.version, given.payload::json FROM ";
 
+const HINT: &str = "
+    INSERT INTO outbox (tenant_id, at, kind, object, version, payload)
+    VALUES ($1, $2, $3, $4, $5, $6::json)";
+
 fn row(event: &Event) -> Row {
     Row {
         id: None,
@@ -74,5 +78,18 @@ pub async fn append(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
     let given = rows.bind(&mut s)?;
     let sql = AssertSqlSafe(format!("{APPEND}{given} ORDER BY given.place"));
     tx.write(sqlx::query_with(sql, s.arguments)).await?;
+    Ok(())
+}
+
+/// Something that moved nothing in the record, and so has no leaf.
+pub async fn hint(tx: &mut Tx, event: &Event) -> Result<(), Error> {
+    let query = sqlx::query(HINT)
+        .bind(tx.tenant().uuid())
+        .bind(Moment(tx.now()))
+        .bind(event.kind.as_str())
+        .bind(&event.object)
+        .bind(event.version)
+        .bind(event.payload.to_string());
+    tx.write_beside(query).await?;
     Ok(())
 }

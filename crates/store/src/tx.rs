@@ -275,6 +275,11 @@ impl Tx {
         Ok(())
     }
 
+    /// What was read has also written: it needs its leaf.
+    pub(crate) fn note_write(&mut self) {
+        self.has_written = true;
+    }
+
     pub(crate) fn count_leaves(&mut self, leaves: usize) {
         self.leaves += leaves;
     }

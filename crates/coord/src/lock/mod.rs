@@ -4,6 +4,7 @@
 
 mod decode;
 mod encode;
+mod look;
 mod scripts;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::keys;
 use crate::script::Script;
+pub use look::{Held, Looks, Seen, Waiting};
 use scripts::{Scripts, Sources};
 
 #[derive(Debug, Clone)]

@@ -110,6 +110,14 @@ impl Scripts {
     }
 }
 
+/// A script that only looks: with the shared parts, so that it reads records as they are written.
+pub(super) fn looking(name: &'static str, files: &[&str]) -> Script {
+    let sources = Sources::default();
+    let parts: String = sources.first.iter().chain(&sources.parts).map(body).collect();
+    let own = files.iter().map(|text| body(&Source { name, text: (*text).to_owned() }));
+    Script::new(name, format!("#!lua\n{}{parts}{}", limits(), own.collect::<String>()))
+}
+
 /// The `#!lua` stands once, at the top of the whole. Comments are not sent.
 fn body(source: &Source) -> String {
     let code = source.text.lines().skip(1).filter(|line| !line.trim_start().starts_with("--"));

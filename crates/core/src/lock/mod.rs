@@ -6,6 +6,7 @@ mod admit;
 mod expire;
 pub mod fence;
 mod lease;
+pub mod line;
 mod promote;
 mod queue;
 mod rebuild;

@@ -80,6 +80,26 @@ impl WaitFor {
         Self { edges, waits }
     }
 
+    /// From records that were read elsewhere: all waits, and the holders of what they wait for.
+    pub fn between(waiting: &[Lease], holding: &[Lease], now: Timestamp) -> Self {
+        let live = |leases: &'_ [Lease]| -> Vec<Lease> {
+            leases.iter().filter(|lease| is_live(lease, now)).cloned().collect()
+        };
+        let (mut waiting, holding) = (live(waiting), live(holding));
+        waiting.sort_by_key(|lease| (lease.order, lease.request.lease()));
+        let mut edges = BTreeMap::new();
+        let mut waits = BTreeMap::new();
+        for (at, lease) in waiting.iter().enumerate() {
+            let owner = lease.request.owner();
+            let wait = Wait { birth: lease.request.birth(), lease: lease.request.lease() };
+            waits.insert(owner, wait);
+            let earlier = waiting.iter().take(at);
+            let ahead = holding.iter().chain(earlier).filter(|ahead| is_in_the_way(lease, ahead));
+            edges.insert(owner, ahead.map(|ahead| ahead.request.owner()).collect());
+        }
+        Self { edges, waits }
+    }
+
     pub fn edges(&self) -> impl Iterator<Item = (Owner, Owner)> {
         self.edges.iter().flat_map(|(from, to)| to.iter().map(|to| (*from, *to)))
     }
@@ -151,6 +171,18 @@ impl WaitFor {
     }
 }
 
+/// Whether they conflict on some resource, as an edge of the graph knows it.
+fn is_in_the_way(lease: &Lease, ahead: &Lease) -> bool {
+    lease.request.set().iter().any(|(resource, mode)| {
+        ahead.request.set().mode_of(resource).is_some_and(|other| makes_edge(mode, other))
+    })
+}
+
+fn makes_edge(mode: Mode, ahead: Mode) -> bool {
+    let counts = |mode| matches!(mode, Mode::Counting { .. });
+    !counts(mode) && !counts(ahead) && mode.conflicts_with(ahead)
+}
+
 fn trail(came_from: &BTreeMap<Owner, Owner>, start: Owner, last: Owner) -> Vec<Owner> {
     let mut trail = vec![last];
     let mut at = last;
@@ -174,10 +206,7 @@ fn conflicting_ahead<'a>(
     space
         .holders(resource)
         .chain(earlier)
-        .filter(move |(_, ahead)| {
-            let counts = |mode| matches!(mode, Mode::Counting { .. });
-            !counts(mode) && !counts(*ahead) && mode.conflicts_with(*ahead)
-        })
+        .filter(move |(_, ahead)| makes_edge(mode, *ahead))
         .map(|(id, _)| id)
 }
 

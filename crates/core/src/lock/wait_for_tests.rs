@@ -21,6 +21,27 @@ fn a_waiter_points_at_conflicting_holders_and_earlier_waiters() {
     assert_eq!(edges(&desk, 0), expected);
 }
 
+/// The same graph, from records that were read one by one.
+fn from_records(desk: &Desk, now: i64) -> WaitFor {
+    let (waiting, holding): (Vec<Lease>, Vec<Lease>) =
+        desk.space.leases().cloned().partition(|lease| lease.state == State::Waiting);
+    WaitFor::between(&waiting, &holding, at(now))
+}
+
+#[test]
+fn records_make_the_graph_that_the_space_makes() {
+    let mut desk = Desk::open();
+    desk.hold(ask(1, 1, &[("a", S), ("slots", counting(1))]), 0);
+    desk.hold(ask(2, 2, &[("a", S), ("b", X)]), 0);
+    desk.queue(ask(3, 3, &[("a", X), ("b", S)]), 0);
+    desk.queue(ask(4, 4, &[("a", S), ("slots", counting(1))]), 0);
+    desk.queue(ask(5, 1, &[("b", X)]), 0);
+    for now in [0, 29_999, 30_000, 60_000] {
+        assert_eq!(from_records(&desk, now), WaitFor::of(&desk.space, at(now)), "{now}");
+    }
+    assert!(from_records(&desk, 0).edges().count() > 4);
+}
+
 #[test]
 fn counting_resources_make_no_edges() {
     let mut desk = Desk::open();

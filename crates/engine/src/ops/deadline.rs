@@ -136,7 +136,7 @@ fn asked(task: &Task, command: &Command, facts: &Facts<'_>, now: Timestamp) -> O
 }
 
 /// A worker, as whoever decides sees it.
-pub(super) fn worker_caller(app: &App, worker: &str, tenant: TenantId) -> Caller {
+pub(crate) fn worker_caller(app: &App, worker: &str, tenant: TenantId) -> Caller {
     let service = app.service.clone();
     Caller {
         tenant,

@@ -11,6 +11,7 @@ pub mod deadline;
 pub mod decision;
 pub mod delegations;
 pub mod freezes;
+pub mod locks;
 pub mod me;
 pub mod notifications;
 pub mod overrides;

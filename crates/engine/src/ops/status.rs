@@ -39,7 +39,25 @@ pub async fn standing(app: &App) -> Standing {
     {
         degradations.push(("replica", problem));
     }
+    if let Err(problem) = queue(app).await {
+        degradations.push(("locks", problem));
+    }
     Standing { degradations, workers }
+}
+
+/// Whether locks can be had: their queue is there and answers.
+pub async fn queue(app: &App) -> Result<(), String> {
+    let Some(keeper) = &app.locks else {
+        return Err("no queue is configured, so none is granted".to_owned());
+    };
+    match tokio::time::timeout(HEALTH_TIMEOUT, keeper.ping()).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the queue of locks is not well");
+            Err("the queue does not answer as it should, so none is granted".to_owned())
+        }
+        Err(_) => Err(format!("no answer within {} ms", HEALTH_TIMEOUT.as_millis())),
+    }
 }
 
 async fn within<T>(

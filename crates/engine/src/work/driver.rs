@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::{Done, WORKERS, Worker};
+use super::{Done, WORKERS, Worker, lock_watcher};
 use crate::app::App;
 use crate::error::Error;
 
@@ -55,6 +55,9 @@ impl Driver {
     pub fn watch(app: &Arc<App>) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut running = JoinSet::new();
+        running.spawn(lock_watcher::hear(Arc::clone(app), stopped.clone()));
+        running.spawn(lock_watcher::poll(Arc::clone(app), stopped.clone()));
+        running.spawn(lock_watcher::follow(Arc::clone(app), stopped.clone()));
         running.spawn(super::task_watcher::watch(Arc::clone(app), stopped));
         Self { stop, running }
     }

@@ -3,8 +3,12 @@
 
 mod basis_checker;
 mod driver;
+mod epoch_keeper;
 mod expiry_warner;
+mod hold_reaper;
 mod idempotency_pruner;
+mod lock_sweeper;
+mod lock_watcher;
 mod override_lapser;
 mod partition_maker;
 mod review_escalator;
@@ -17,6 +21,9 @@ mod task_watcher;
 use std::pin::Pin;
 use std::time::Duration;
 
+use ade_core::ids::TenantId;
+use ade_core::limits::LOCK_TENANTS_PAGE;
+use ade_store::locks::many;
 use tokio::sync::Notify;
 
 use crate::app::App;
@@ -55,4 +62,21 @@ pub const WORKERS: &[Worker] = &[
     tally_keeper::WORKER,
     idempotency_pruner::WORKER,
     partition_maker::WORKER,
+    lock_sweeper::WORKER,
+    epoch_keeper::WORKER,
+    hold_reaper::WORKER,
 ];
+
+/// Every tenant that ever had a lock.
+async fn spaces(app: &App) -> Result<Vec<TenantId>, Error> {
+    let mut all: Vec<TenantId> = Vec::new();
+    loop {
+        let after = all.last().copied();
+        let page = many::tenants(&app.pools.worker, after, LOCK_TENANTS_PAGE).await?;
+        let is_last = page.len() < usize::try_from(LOCK_TENANTS_PAGE).unwrap_or(usize::MAX);
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
+    }
+}

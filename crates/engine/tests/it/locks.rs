@@ -234,3 +234,41 @@ async fn a_postgres_that_lost_its_last_epochs_goes_on_after_redis() {
     let next = granted(&world.desk(&cluster), &world, &ask(3, "c")).await;
     assert!(next > moved && moved > token && next.epoch().number() == 8, "{next}");
 }
+
+/// Whoever comes second must not take a queue that is just being built for one that was lost.
+#[tokio::test]
+async fn many_who_come_first_at_once_are_all_sure_of_themselves() {
+    let world = World::new().await;
+    let cluster = Cluster::shared().await;
+    let desks: Vec<Desk> = (0..8).map(|_| world.desk(&cluster)).collect();
+    let mut asking = tokio::task::JoinSet::new();
+    for (number, desk) in (1..).zip(desks) {
+        let tenant = world.tenant;
+        asking.spawn(async move {
+            let request = advisory(number, &number.to_string());
+            desk.acquire(tenant, &request, Arrival::New).await.unwrap().answer
+        });
+    }
+    while let Some(standing) = asking.join_next().await {
+        let standing = standing.unwrap();
+        assert!(matches!(standing, Standing::Granted { .. }), "{standing:?}");
+    }
+}
+
+/// Only advisory leases were ever held: the record has nothing of them, and still knows.
+#[tokio::test]
+async fn a_queue_that_was_used_is_unsure_once_it_is_empty() {
+    let world = World::new().await;
+    let cluster = Cluster::owned_with(5_000).await;
+    let desk = world.desk(&cluster);
+    granted(&desk, &world, &advisory(1, "a")).await;
+    for node in cluster.nodes() {
+        cluster.kill(node);
+    }
+    for node in cluster.nodes() {
+        cluster.restart_empty(node).await;
+    }
+    cluster.wait_until_ok(SOON).await;
+    let refused = world.desk(&cluster).acquire(world.tenant, &advisory(2, "a"), Arrival::New).await;
+    assert!(matches!(refused, Err(Error::Refused(Refusal::Unsure { .. }))), "{refused:?}");
+}

@@ -13,6 +13,9 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+/// A fact that says how long to stay away.
+const RETRY_AFTER_MS: &str = "retry_after_ms";
+
 /// What a handler returns when it cannot do what was asked. Its body is written at the outermost
 /// layer, which alone knows the request id.
 #[derive(Debug, Clone)]
@@ -33,6 +36,16 @@ impl Failure {
 
     pub fn code(&self) -> Code {
         self.0.code
+    }
+
+    /// How long to stay away; the caller's own spread comes on top.
+    fn retry_after_s(&self) -> Option<u64> {
+        let told = self.0.facts.get(RETRY_AFTER_MS).and_then(serde_json::Value::as_u64);
+        match (told, self.code().status()) {
+            (Some(millis), _) => Some(millis.div_ceil(1_000).max(1)),
+            (None, 423 | 429 | 503) => Some(1),
+            (None, _) => None,
+        }
     }
 
     pub(super) fn into_problem(self, request_id: String) -> Problem {
@@ -78,19 +91,11 @@ impl IntoResponse for Failure {
         if code == Code::Unauthenticated {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if let Some(seconds) = retry_after_s(code) {
+        if let Some(seconds) = self.retry_after_s() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response.extensions_mut().insert(self);
         response
-    }
-}
-
-/// How long to stay away; the caller's own spread comes on top.
-fn retry_after_s(code: Code) -> Option<u32> {
-    match code.status() {
-        429 | 503 => Some(1),
-        _ => None,
     }
 }
 
@@ -125,6 +130,58 @@ fn failed(error: ade_engine::Error) -> Problem {
             Problem::new(Code::Internal, "no token can be made now")
         }
         Error::Store(error) => store_failed(&error),
+        Error::LocksOff => problem(Code::LocksUnavailable),
+        Error::Locks(error) => locks_failed(&error),
+        Error::LockHeld(blocked) => lock_held(problem(Code::LockHeld), *blocked),
+        Error::Deadlock { lease } => problem(Code::DeadlockDetected).with("lease_hash", lease),
+        Error::LeaseLost { state } => problem(Code::LeaseLost).with("state", state),
+        Error::SessionOver => problem(Code::SessionOver),
+        Error::RateLimited { wait } => {
+            let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            problem(Code::RateLimited).with(RETRY_AFTER_MS, millis)
+        }
+    }
+}
+
+fn lock_held(problem: Problem, blocked: ade_engine::Blocked) -> Problem {
+    let ade_engine::Blocked { on, position, lease, holders } = blocked;
+    let problem = problem.with("holders", &holders).with("holder", holders.first());
+    let problem = problem.with_some("resource", on).with_some("position", position);
+    match lease {
+        Some(lease) => problem
+            .with("lease", lease)
+            .next("Send the same `lease` within ten seconds to keep your place, or release it.")
+            .call("POST /v1/locks/acquire"),
+        None => problem,
+    }
+}
+
+fn locks_failed(error: &ade_engine::locks::Error) -> Problem {
+    use ade_core::lock::Refusal as Lock;
+    use ade_engine::locks::Error;
+    let refusal = match error {
+        Error::Refused(refusal) => refusal,
+        Error::Store(error) => return store_failed(error),
+        Error::Unsettled | Error::Redis(_) => {
+            tracing::error!(%error, "no locks");
+            let detail = "the queue of locks gives no answer now";
+            return Problem::new(Code::LocksUnavailable, detail);
+        }
+    };
+    let problem = |code| Problem::new(code, refusal.to_string());
+    match refusal {
+        Lock::Unsure { until } => problem(Code::LocksUnsure).with("until", until),
+        Lock::Busy { resource } => problem(Code::LockHeld).with("resource", resource),
+        Lock::QueueFull { resource } => problem(Code::LockQueueFull).with("resource", resource),
+        Lock::SelfConflict { resource } => {
+            problem(Code::LockSelfConflict).with("resource", resource)
+        }
+        Lock::AlreadyWaiting { .. } => problem(Code::LockAlreadyWaiting),
+        Lock::OtherRequest => problem(Code::LeaseReused),
+        Lock::StaleEpoch { .. }
+        | Lock::Rebuild { .. }
+        | Lock::AlreadyRegistered
+        | Lock::NotFenced => problem(Code::LocksUnavailable),
     }
 }
 

@@ -48,7 +48,7 @@ fn an_answer_that_asks_to_come_back_says_when() {
         let response = Failure::new(*code, "x").into_response();
         assert_eq!(response.status().as_u16(), code.status());
         let has_time = response.headers().contains_key(RETRY_AFTER);
-        assert_eq!(has_time, matches!(code.status(), 429 | 503), "{code:?}");
+        assert_eq!(has_time, matches!(code.status(), 423 | 429 | 503), "{code:?}");
         let asks_for_token = response.headers().contains_key(WWW_AUTHENTICATE);
         assert_eq!(asks_for_token, code.status() == 401, "{code:?}");
     }

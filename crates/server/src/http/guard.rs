@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use ade_api::code::Code;
 use ade_core::limits::WAIT_MAX;
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::Method;
+use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
@@ -19,9 +20,31 @@ use super::error::Failure;
 use super::routes::Pace;
 use super::state::Shared;
 
+/// Tells a change that waits when its caller has gone: there is nothing more to wait for.
+#[derive(Debug, Clone)]
+pub struct Gone(watch::Receiver<bool>);
+
+impl Gone {
+    pub async fn wait(mut self) {
+        // A sender that was dropped has told, or never will.
+        if self.0.wait_for(|is_gone| *is_gone).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl FromRequestParts<Shared> for Gone {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+        let gone = parts.extensions.get::<Self>().cloned();
+        gone.ok_or_else(|| Failure::new(Code::Internal, "this route knows no caller"))
+    }
+}
+
 pub(super) async fn watch(
     State((shared, pace)): State<(Shared, Pace)>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let (room, limit) = room(&shared, pace, &request);
@@ -29,13 +52,15 @@ pub(super) async fn watch(
         metrics::counter!("ade_http_requests_shed_total").increment(1);
         return Failure::new(Code::Overloaded, "too many requests are at work").into_response();
     };
+    let (gone, is_gone) = watch::channel(false);
+    request.extensions_mut().insert(Gone(is_gone));
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
     let work = async move {
         let response = next.run(request).await;
         drop(permit);
         response
     };
-    let mut task = Work { handle: tokio::spawn(work.in_current_span()), is_safe };
+    let mut task = Work { handle: tokio::spawn(work.in_current_span()), is_safe, gone };
     match tokio::time::timeout(limit, &mut task.handle).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => {
@@ -54,7 +79,10 @@ pub(super) async fn watch(
 fn room(shared: &Shared, pace: Pace, request: &Request) -> (Arc<Semaphore>, Duration) {
     let limit = shared.settings().answer_timeout();
     match pace {
-        Pace::Waiting if asks_to_wait(request) => (shared.waits(), limit + WAIT_MAX),
+        // A body says later how long it waits.
+        Pace::Waiting if asks_to_wait(request) || *request.method() == Method::POST => {
+            (shared.waits(), limit + WAIT_MAX)
+        }
         Pace::Waiting | Pace::Quick => (shared.requests(), limit),
     }
 }
@@ -68,10 +96,12 @@ fn asks_to_wait(request: &Request) -> bool {
 struct Work {
     handle: JoinHandle<Response>,
     is_safe: bool,
+    gone: watch::Sender<bool>,
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
+        let _ = self.gone.send(true);
         if self.is_safe {
             self.handle.abort();
         }

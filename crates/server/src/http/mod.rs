@@ -16,6 +16,7 @@ pub mod extract;
 mod freezes;
 mod guard;
 mod links;
+mod locks;
 mod notifications;
 mod overrides;
 mod policies;
@@ -43,6 +44,7 @@ use self::system::Document;
 
 const OPEN: Door = Door::Open;
 const READ: Door = Door::Class(Class::Read);
+const EXECUTE: Door = Door::Class(Class::Execute);
 const PROPOSE: Door = Door::Class(Class::Propose);
 const OPERATE: Door = Door::Class(Class::Operate);
 const DECIDE: Door = Door::Class(Class::Decide);
@@ -50,7 +52,7 @@ const ADMINISTER: Door = Door::Class(Class::Administer);
 
 fn table(shared: Shared) -> Result<Table, RouteError> {
     let routes = system(Routes::new(shared));
-    people(rules(work(routes))).finish()
+    locking(people(rules(work(routes)))).finish()
 }
 
 /// What the server says of itself, and of the caller.
@@ -157,6 +159,21 @@ fn people(routes: Routes) -> Routes {
         .route(READ, "GET /v1/stats/reviewers/{id}", routes!(stats::reviewer))
         .route(READ, "GET /v1/stats/tasks/{id}", routes!(stats::task))
         .route(READ, "GET /v1/stats/overview", routes!(stats::overview))
+}
+
+/// Who holds what, for how long.
+fn locking(routes: Routes) -> Routes {
+    routes
+        .waiting(EXECUTE, "POST /v1/locks/acquire", routes!(locks::acquire))
+        .route(EXECUTE, "POST /v1/leases/heartbeat", routes!(locks::heartbeat))
+        .route(EXECUTE, "POST /v1/leases/{id}/release", routes!(locks::release))
+        .route(READ, "GET /v1/leases", routes!(locks::leases))
+        .route(READ, "GET /v1/locks", routes!(locks::list))
+        .route(READ, "GET /v1/locks/graph", routes!(locks::graph))
+        .route(READ, "GET /v1/locks/deadlocks", routes!(locks::deadlocks))
+        .route(OPERATE, "POST /v1/locks/incidents", routes!(locks::incident))
+        .route(READ, "GET /v1/locks/{type}/{id}", routes!(locks::get))
+        .route(OPERATE, "POST /v1/locks/{type}/{id}/break", routes!(locks::break_lock))
 }
 
 /// Everything the server answers, and what it says about it.

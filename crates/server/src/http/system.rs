@@ -26,7 +26,7 @@ pub struct Document(pub Bytes);
     (status = 200, description = "It runs", body = Health)
 ))]
 pub async fn health(State(shared): State<Shared>) -> Json<Health> {
-    Json(Health { readiness: readiness(&shared) })
+    Json(Health { readiness: readiness(&shared), locks: None })
 }
 
 /// Whether the process takes requests
@@ -38,7 +38,10 @@ pub async fn ready(State(shared): State<Shared>) -> Result<Json<Health>, Failure
         Readiness::Ready if !ops::status::is_reachable(shared.app()).await => {
             Err(Failure::new(Code::DatabaseUnavailable, "the record does not answer"))
         }
-        Readiness::Ready => Ok(Json(Health { readiness: Readiness::Ready })),
+        Readiness::Ready => {
+            let locks = Some(ops::status::queue(shared.app()).await.is_ok());
+            Ok(Json(Health { readiness: Readiness::Ready, locks }))
+        }
         Readiness::Draining => Err(Failure::new(Code::Draining, "it takes nothing new")),
     }
 }

@@ -10,8 +10,8 @@ use ade_server::http::routes::Door;
 use crate::rig::shared;
 use crate::world::{Exchange, World};
 use crate::{
-    agents, approvals, batches, break_glass, deadlines, delegations, evidence, policies, proposals,
-    registry, risk, stats, system, tasks, tokens, users,
+    agents, approvals, batches, break_glass, deadlines, delegations, evidence, locks, policies,
+    proposals, registry, risk, stats, system, tasks, tokens, users,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,6 +120,7 @@ async fn every_route_has_its_cases() {
         deadlines::CASES,
         delegations::CASES,
         evidence::CASES,
+        locks::CASES,
         policies::CASES,
         proposals::CASES,
         registry::CASES,

@@ -158,6 +158,11 @@ async fn the_guide_to_breaking_glass_does_what_it_says() {
     follow_on("break-glass.md").await;
 }
 
+#[tokio::test]
+async fn the_guide_to_locks_does_what_it_says() {
+    follow_on("locks.md").await;
+}
+
 #[test]
 fn what_a_guide_shows_is_compared_line_by_line() {
     assert!(is_like("…\"state\":\"APPROVED\"…", "{\"state\":\"APPROVED\",\"x\":1}"));

@@ -36,6 +36,10 @@ mod leavers;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod locks;
+#[cfg(test)]
+mod locks_waiting;
+#[cfg(test)]
 mod matrix;
 #[cfg(test)]
 mod oracle;

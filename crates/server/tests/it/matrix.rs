@@ -97,6 +97,16 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST /v1/tasks/{id}/override/confirm", "decide", "admin"),
     ("GET /v1/after-reviews", "read", "agent author reviewer admin"),
     ("POST /v1/after-reviews/{id}/close", "decide", "reviewer"),
+    ("POST /v1/locks/acquire", "execute", "agent"),
+    ("POST /v1/leases/heartbeat", "execute", "agent"),
+    ("POST /v1/leases/{id}/release", "execute", "agent"),
+    ("GET /v1/leases", "read", "agent author reviewer admin"),
+    ("GET /v1/locks", "read", "agent author reviewer admin"),
+    ("GET /v1/locks/graph", "read", "agent author reviewer admin"),
+    ("GET /v1/locks/deadlocks", "read", "agent author reviewer admin"),
+    ("POST /v1/locks/incidents", "operate", "admin"),
+    ("GET /v1/locks/{type}/{id}", "read", "agent author reviewer admin"),
+    ("POST /v1/locks/{type}/{id}/break", "operate", "admin"),
 ];
 
 const CLOSED_TO_AGENTS: [&str; 3] = ["decide", "operate", "administer"];
@@ -133,6 +143,9 @@ struct Named {
     delegation: String,
     freeze: String,
     review: String,
+    lease: String,
+    /// Within a day.
+    soon: String,
 }
 
 struct Ask {
@@ -194,6 +207,10 @@ async fn rules(world: &World, cast: &Cast, route: &str, mut named: Named) -> Nam
         let body = json!({ "scope": "environment", "target": "acme-env", "reason": "acme-why" });
         named.freeze = id(&world.post(admin, "/v1/freezes", body).await.expect(201)).to_owned();
     }
+    if route.contains("/v1/le") || route.contains("/v1/locks") || route == "GET" {
+        let made = world.post(&cast.agent.token, "/v1/locks/acquire", wanted(&named)).await;
+        named.lease = made.expect(200)["lease"].as_str().unwrap().to_owned();
+    }
     let path = format!("/v1/tasks/{}/override", named.task);
     if route.ends_with("/override/confirm") || route.contains("/after-reviews/") {
         let body = Some(json!({ "ticket": "INC-1", "reason": "acme-fire" }));
@@ -208,6 +225,18 @@ async fn rules(world: &World, cast: &Cast, route: &str, mut named: Named) -> Nam
         named.review = id(of_task.next().unwrap()).to_owned();
     }
     named
+}
+
+async fn soon(world: &World) -> String {
+    let now = "SELECT extract(epoch FROM clock_timestamp())::bigint";
+    let at = world.database.number(now).await + 3_600;
+    ade_core::time::Timestamp::from_micros(at * 1_000_000).to_string()
+}
+
+/// Beside others who share it, for as long as the test takes.
+fn wanted(named: &Named) -> Value {
+    let lock = json!({ "type": "database", "id": named.database, "mode": "shared" });
+    json!({ "resources": [lock], "ttl": "300s" })
 }
 
 /// What is voted on, without why.
@@ -262,6 +291,8 @@ async fn stage_all(world: &World, cast: &Cast) -> Named {
         delegation: String::new(),
         freeze: String::new(),
         review: format!("arv_{}", "0".repeat(26)),
+        lease: String::new(),
+        soon: soon(world).await,
     };
     let people = stage_people(world, &nothing).await;
     let all = stage_task(world, cast, "GET", &people).await;
@@ -338,6 +369,7 @@ fn absent(named: &Named) -> Named {
         delegation: none("del"),
         freeze: none("frz"),
         review: none("arv"),
+        lease: none("lease"),
         ..named.clone()
     }
 }
@@ -359,6 +391,7 @@ fn subject<'a>(template: &str, named: &'a Named) -> &'a str {
         "delegations" => &named.delegation,
         "freezes" => &named.freeze,
         "after-reviews" => &named.review,
+        "leases" => &named.lease,
         _ => &named.database,
     }
 }
@@ -403,6 +436,12 @@ fn ask(route: &'static str, named: &Named) -> Ask {
         "POST /v1/tasks/{id}/override" => Some(json!({ "ticket": "INC-2", "reason": "fire" })),
         "POST /v1/tasks/{id}/override/confirm" => Some(on_screen(named)),
         "POST /v1/after-reviews/{id}/close" => Some(json!({ "finding": "right" })),
+        "POST /v1/locks/acquire" => Some(wanted(named)),
+        "POST /v1/leases/heartbeat" => Some(json!({ "leases": [named.lease] })),
+        "POST /v1/locks/{type}/{id}/break" => Some(json!({ "reason": "it hangs" })),
+        "POST /v1/locks/incidents" => Some(json!({
+            "resources": ["incident:one"], "reason": "fire", "ends_at": named.soon
+        })),
         "POST /v1/policies" => Some(json!({ "document": rule("fresh") })),
         "POST /v1/policies/simulate" => Some(json!({ "document": rule("fresh"), "days": 1 })),
         "POST /v1/policies/{id}/rollback" => Some(json!({ "version": 1, "reason": "back" })),

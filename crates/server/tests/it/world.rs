@@ -8,11 +8,12 @@ use std::time::Duration;
 use ade_core::ids::{TenantId, UserId};
 use ade_core::time::Timestamp;
 use ade_engine::execute::{Executor, Executors, SqlPreview, Target};
+use ade_engine::locks::{self, Keeper, Rate};
 use ade_engine::secret::Pepper;
 use ade_engine::{App, Class, Parts, Pool, PoolSettings, Pools, setup, work};
 use ade_server::http::state::Shared;
 use ade_server::telemetry;
-use ade_testkit::Database;
+use ade_testkit::{Cluster, Database};
 use reqwest::Response;
 use serde_json::{Value, json};
 
@@ -20,7 +21,40 @@ use crate::rig::{Rig, settings};
 
 pub const ALL_SCOPES: [&str; 6] = ["read", "propose", "execute", "decide", "operate", "administer"];
 
+/// Where locks stand in line, and how they are limited.
+#[derive(Debug, Clone)]
+pub enum Line {
+    Off,
+    Rows(locks::Settings),
+    /// By the addresses of its nodes.
+    Redis(Vec<String>, locks::Settings),
+}
+
+impl Line {
+    /// Short, so that a test can wait for it; and as much as a test can ask for.
+    pub const SETTINGS: locks::Settings = locks::Settings {
+        lock_delay: Duration::from_millis(300),
+        rate: Rate { per_minute: 60_000, burst: 10_000 },
+    };
+
+    /// On the cluster that the whole test run shares.
+    pub async fn redis(settings: locks::Settings) -> Self {
+        Self::Redis(Cluster::shared().await.urls(), settings)
+    }
+
+    fn keeper(&self, pool: &Pool) -> Option<Keeper> {
+        match self {
+            Self::Off => None,
+            Self::Rows(settings) => Some(Keeper::postgres(pool.clone(), *settings)),
+            Self::Redis(urls, settings) => {
+                Some(Keeper::redis(urls, pool.clone(), "test", *settings).unwrap())
+            }
+        }
+    }
+}
+
 pub struct World {
+    line: Line,
     pub database: Database,
     pub rig: Rig,
     pub app: Arc<App>,
@@ -54,29 +88,36 @@ pub struct Answer {
 }
 
 impl World {
+    /// Its locks stand in line in PostgreSQL: no Redis is started for it.
     pub async fn new() -> Self {
-        let database = Database::fresh("server", async |url: String| setup::migrate(&url).await);
-        let database = database.await;
+        let database = fresh().await;
         let port = database.server().port();
         Self::through(database, port).await
     }
 
+    pub async fn locking(line: Line) -> Self {
+        let database = fresh().await;
+        let port = database.server().port();
+        Self::reached(database, port, None, line).await
+    }
+
     /// Whose server reaches PostgreSQL by this port: a proxy's, for one.
     pub async fn through(database: Database, port: u16) -> Self {
-        Self::reached(database, port, None).await
+        Self::reached(database, port, None, Line::Rows(Line::SETTINGS)).await
     }
 
     /// `replica` is the port of a server that follows the database's.
     pub async fn over(database: Database, replica: Option<u16>) -> Self {
         let port = database.server().port();
-        Self::reached(database, port, replica).await
+        Self::reached(database, port, replica, Line::Rows(Line::SETTINGS)).await
     }
 
-    async fn reached(database: Database, port: u16, replica: Option<u16>) -> Self {
-        let app = app_over(&database, port, replica).await;
+    async fn reached(database: Database, port: u16, replica: Option<u16>, line: Line) -> Self {
+        let app = app_over(&database, port, replica, &line).await;
         let shared = Shared::new(Arc::clone(&app), settings(&[]), telemetry::metrics().unwrap());
         let rig = Rig::over(shared).await;
         let mut world = Self {
+            line,
             admin: Person { id: String::new(), token: String::new() },
             tenant: String::new(),
             database,
@@ -102,7 +143,8 @@ impl World {
 
     /// Another process over the same database.
     pub fn another_app(&self) -> Arc<App> {
-        app_at(&self.database, ["app", "work"].map(|login| self.database.url_as(login)), None)
+        let urls = ["app", "work"].map(|login| self.database.url_as(login));
+        app_at(&self.database, urls, None, &self.line)
     }
 
     /// Another process over the same database, that answers too.
@@ -294,6 +336,11 @@ impl World {
         work::run_once(&self.app, name).await.unwrap().unwrap()
     }
 
+    /// The same, of a worker that may fail now.
+    pub async fn try_work(&self, name: &str) -> Option<work::Done> {
+        work::run_once(&self.app, name).await.unwrap().ok()
+    }
+
     /// A task that waits for its reviewers.
     pub async fn reviewing(&self, author: &Person, title: &str) -> Value {
         let task = self.draft(author, title).await;
@@ -390,18 +437,28 @@ pub fn plan(title: &str) -> Value {
     })
 }
 
+async fn fresh() -> Database {
+    Database::fresh("server", async |url: String| setup::migrate(&url).await).await
+}
+
 fn pepper() -> Pepper {
     Pepper::new(vec![7; 32]).unwrap()
 }
 
-async fn app_over(database: &Database, port: u16, replica: Option<u16>) -> Arc<App> {
+async fn app_over(database: &Database, port: u16, replica: Option<u16>, line: &Line) -> Arc<App> {
     database.login("app", "ade_app").await;
     database.login("work", "ade_app, ade_worker").await;
-    app_at(database, ["app", "work"].map(|login| database.url_as_through(port, login)), replica)
+    let urls = ["app", "work"].map(|login| database.url_as_through(port, login));
+    app_at(database, urls, replica, line)
 }
 
 /// The target of previews is the database `orders` on the same server, if the test makes it.
-fn app_at(database: &Database, [app, work]: [String; 2], replica: Option<u16>) -> Arc<App> {
+fn app_at(
+    database: &Database,
+    [app, work]: [String; 2],
+    replica: Option<u16>,
+    line: &Line,
+) -> Arc<App> {
     let settings = |url: &str| PoolSettings { api_max: 8, worker_max: 4, ..PoolSettings::new(url) };
     let pools = Pools {
         api: Pool::new(&settings(&app), Class::Api).unwrap(),
@@ -419,6 +476,7 @@ fn app_at(database: &Database, [app, work]: [String; 2], replica: Option<u16>) -
     let targets = BTreeMap::from([("orders".to_owned(), Target(target))]);
     let sql: Arc<dyn Executor> = Arc::new(SqlPreview::new(targets));
     let parts = Parts {
+        locks: line.keeper(&pools.api),
         pools,
         replica,
         pepper: pepper(),

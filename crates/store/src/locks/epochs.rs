@@ -2,15 +2,21 @@
 //! bump waits for them or they see it.
 
 use ade_core::lock::Epoch;
-use sqlx::{query, query_scalar};
+use sqlx::query;
 
 use crate::error::{Error, RowError};
 use crate::tx::Tx;
 
+const CURRENT: &str = "SELECT epoch, used_at IS NULL FROM lock_epoch WHERE tenant_id = $1";
+const NOTE_USE: &str = "
+    UPDATE lock_epoch SET used_at = clock_timestamp() WHERE tenant_id = $1 AND used_at IS NULL";
+const REPLID: &str = "SELECT replid FROM lock_epoch WHERE tenant_id = $1";
+const NOTE_REPLID: &str = "UPDATE lock_epoch SET replid = $2 WHERE tenant_id = $1";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Current {
     pub epoch: Epoch,
-    /// It was this call that began it: nobody has ever held anything in this space.
+    /// Nobody was ever told of a grant in this space.
     pub is_new: bool,
 }
 
@@ -22,11 +28,16 @@ pub async fn current(tx: &mut Tx) -> Result<Current, Error> {
          ON CONFLICT ON CONSTRAINT lock_epoch_pkey DO NOTHING",
         tx.tenant().uuid(),
     );
-    let is_new = tx.write_beside(first).await? > 0;
-    let query =
-        query_scalar!("SELECT epoch FROM lock_epoch WHERE tenant_id = $1", tx.tenant().uuid());
-    let epoch = epoch(tx.fetch_value(query).await?)?;
-    Ok(Current { epoch, is_new })
+    tx.write_beside(first).await?;
+    let rows: Vec<(i64, bool)> = tx.read(sqlx::query_as(CURRENT).bind(tx.tenant().uuid())).await?;
+    let (number, is_new) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
+    Ok(Current { epoch: epoch(number)?, is_new })
+}
+
+/// Before anybody is told of the first grant: an empty queue has lost something from then on.
+pub async fn note_use(tx: &mut Tx) -> Result<(), Error> {
+    tx.write_beside(query(NOTE_USE).bind(tx.tenant().uuid())).await?;
+    Ok(())
 }
 
 /// Ends the epoch `from`; `None` if it has ended already. Of several who saw it end, one wins.
@@ -52,6 +63,19 @@ pub async fn pass(tx: &mut Tx, seen: Epoch, reason: &str) -> Result<(), Error> {
         reason,
     );
     tx.write(query).await?;
+    Ok(())
+}
+
+/// The life of the Redis master under which the epoch was begun, if anybody has noted it.
+pub async fn replid(tx: &mut Tx) -> Result<Option<String>, Error> {
+    let rows: Vec<(Option<String>,)> =
+        tx.read(sqlx::query_as(REPLID).bind(tx.tenant().uuid())).await?;
+    Ok(rows.into_iter().find_map(|(replid,)| replid))
+}
+
+/// A word for the next look, no part of the record.
+pub async fn note_replid(tx: &mut Tx, replid: &str) -> Result<(), Error> {
+    tx.write_beside(query(NOTE_REPLID).bind(tx.tenant().uuid()).bind(replid)).await?;
     Ok(())
 }
 

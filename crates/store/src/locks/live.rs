@@ -6,13 +6,14 @@ use std::time::Duration;
 use ade_core::ids::LeaseId;
 use ade_core::lock::{Class, LiveHold, LockSet, Mode, Request, RequestDraft, Token};
 use ade_core::resource::ResourceRef;
-use sqlx::query_as;
+use sqlx::{FromRow, query_as};
 use uuid::Uuid;
 
 use crate::error::{Error, RowError};
 use crate::moment::Moment;
 use crate::tx::Tx;
 
+#[derive(Debug, FromRow)]
 struct LiveRow {
     lease_id: Uuid,
     resource: String,
@@ -45,8 +46,85 @@ pub async fn live(tx: &mut Tx) -> Result<Vec<LiveHold>, Error> {
         tx.tenant().uuid(),
     );
     let rows = tx.fetch(query).await?;
+    grouped(&rows)
+}
+
+const ON: &str = "
+    SELECT h.lease_id, h.resource, h.mode, h.capacity, h.token, h.owner, h.node, h.born_at,
+           h.deadline, (extract(epoch FROM h.ttl) * 1000)::bigint AS ttl_ms,
+           (extract(epoch FROM h.lock_delay) * 1000)::bigint AS lock_delay_ms
+      FROM lock_hold h
+     WHERE h.tenant_id = $1 AND h.fenced_by IS NULL AND h.released_at IS NULL
+       AND h.deadline + h.lock_delay > clock_timestamp()
+       AND h.lease_id IN (SELECT known.lease_id FROM lock_hold known
+                           WHERE known.tenant_id = $1 AND known.resource = ANY ($2)
+                             AND known.fenced_by IS NULL AND known.released_at IS NULL)
+     ORDER BY h.lease_id, h.resource";
+const OF: &str = "
+    SELECT h.lease_id, h.resource, h.mode, h.capacity, h.token, h.owner, h.node, h.born_at,
+           h.deadline, (extract(epoch FROM h.ttl) * 1000)::bigint AS ttl_ms,
+           (extract(epoch FROM h.lock_delay) * 1000)::bigint AS lock_delay_ms
+      FROM lock_hold h
+     WHERE h.tenant_id = $1 AND h.fenced_by IS NULL AND h.released_at IS NULL
+       AND h.lease_id = ANY ($2)
+     ORDER BY h.lease_id, h.resource";
+const NAMES: &str = "
+    SELECT DISTINCT resource FROM lock_hold
+     WHERE tenant_id = $1 AND fenced_by IS NULL AND released_at IS NULL
+       AND deadline + lock_delay > clock_timestamp() AND ($2 IS NULL OR resource > $2)
+     ORDER BY resource LIMIT $3";
+
+/// Who is in the way on one of these resources, each lease whole.
+pub async fn on(tx: &mut Tx, resources: &[ResourceRef]) -> Result<Vec<LiveHold>, Error> {
+    let names: Vec<String> = resources.iter().map(ToString::to_string).collect();
+    let rows: Vec<LiveRow> = tx.read(query_as(ON).bind(tx.tenant().uuid()).bind(names)).await?;
+    grouped(&rows)
+}
+
+/// Those of these that are open.
+pub async fn of(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<LiveHold>, Error> {
+    let ids: Vec<Uuid> = leases.iter().map(|lease| lease.uuid()).collect();
+    let rows: Vec<LiveRow> = tx.read(query_as(OF).bind(tx.tenant().uuid()).bind(ids)).await?;
+    grouped(&rows)
+}
+
+/// What is held, by name.
+pub async fn names(
+    tx: &mut Tx,
+    after: Option<&ResourceRef>,
+    limit: usize,
+) -> Result<Vec<ResourceRef>, Error> {
+    let query = query_as(NAMES)
+        .bind(tx.tenant().uuid())
+        .bind(after.map(ToString::to_string))
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX));
+    let rows: Vec<(String,)> = tx.read(query).await?;
+    let parsed = rows.into_iter().map(|(name,)| {
+        let wrong = |_| RowError {
+            table: "lock_hold",
+            column: "resource",
+            row: name.clone(),
+            why: "no resource".to_owned(),
+        };
+        Ok(name.parse().map_err(wrong)?)
+    });
+    parsed.collect()
+}
+
+fn grouped(rows: &[LiveRow]) -> Result<Vec<LiveHold>, Error> {
     let leases = rows.chunk_by(|one, other| one.lease_id == other.lease_id);
     leases.map(|rows| Ok(hold(rows)?)).collect()
+}
+
+/// As `mode_text` and `capacity` write it.
+pub(super) fn mode_of(mode: &str, capacity: Option<i32>) -> Option<Mode> {
+    let capacity = capacity.and_then(|capacity| u32::try_from(capacity).ok());
+    match (mode, capacity) {
+        ("exclusive", None) => Some(Mode::Exclusive),
+        ("shared", None) => Some(Mode::Shared),
+        ("counting", Some(capacity)) => Some(Mode::Counting { capacity }),
+        _ => None,
+    }
 }
 
 fn hold(rows: &[LiveRow]) -> Result<LiveHold, RowError> {
@@ -60,13 +138,8 @@ fn hold(rows: &[LiveRow]) -> Result<LiveHold, RowError> {
     for row in rows {
         let resource: Result<ResourceRef, _> = row.resource.parse();
         let resource = resource.map_err(|error| wrong("resource", error.to_string()))?;
-        let capacity = row.capacity.and_then(|capacity| u32::try_from(capacity).ok());
-        let mode = match (row.mode.as_str(), capacity) {
-            ("exclusive", None) => Mode::Exclusive,
-            ("shared", None) => Mode::Shared,
-            ("counting", Some(capacity)) => Mode::Counting { capacity },
-            _ => return Err(wrong("mode", row.mode.clone())),
-        };
+        let mode = mode_of(&row.mode, row.capacity);
+        let mode = mode.ok_or_else(|| wrong("mode", row.mode.clone()))?;
         wanted.push((resource, mode));
     }
     let millis = |ms: i64| Duration::from_millis(u64::try_from(ms).unwrap_or_default());

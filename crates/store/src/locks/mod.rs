@@ -2,20 +2,24 @@
 //! in every protected transaction. The rule is `ade_core::lock::fence`; here it is rows and row
 //! locks, by PostgreSQL's clock. Whoever is refused rolls back.
 
+pub mod deadlocks;
 pub mod epochs;
+pub mod line;
 mod live;
+pub mod many;
+pub mod rate;
 pub mod sessions;
 
 use ade_core::ids::{AgentSessionId, LeaseId};
 use ade_core::lock::fence::{NotHeld, RegisterRefusal};
-use ade_core::lock::{Epoch, Mode, Request, Token};
+use ade_core::lock::{Epoch, LockSet, Mode, Request, Token};
 use sqlx::query_as;
 use uuid::Uuid;
 
 use crate::error::{Error, RowError};
 use crate::moment::Moment;
 use crate::tx::Tx;
-pub use live::live;
+pub use live::{live, names, of};
 
 const REGISTER: &str = "
     SELECT refusal, refused_on, number, held_by
@@ -38,6 +42,8 @@ const RELEASE: &str = "
     UPDATE lock_hold SET released_at = clock_timestamp()
      WHERE tenant_id = $1 AND lease_id = $2 AND fenced_by IS NULL AND released_at IS NULL";
 
+const FLOOR: &str = "
+    SELECT max(max_token) FROM lock_fence WHERE tenant_id = $1 AND resource = ANY ($2)";
 const EVER: &str = "SELECT EXISTS (SELECT FROM lock_fence WHERE tenant_id = $1)";
 
 type Answer = (Option<String>, Option<String>, Option<i64>, Option<Vec<Uuid>>);
@@ -140,6 +146,21 @@ pub async fn extend(tx: &mut Tx, lease: LeaseId) -> Result<Result<(), NotHeld>, 
 pub async fn release(tx: &mut Tx, lease: LeaseId) -> Result<u64, Error> {
     let query = sqlx::query(RELEASE).bind(tx.tenant().uuid()).bind(lease.uuid());
     tx.write(query).await
+}
+
+/// Above everything these resources have seen, and of this epoch: for a hold that no queue granted.
+pub async fn next_token(tx: &mut Tx, epoch: Epoch, set: &LockSet) -> Result<Token, Error> {
+    let resources: Vec<String> = set.resources().map(ToString::to_string).collect();
+    let query = query_as(FLOOR).bind(tx.tenant().uuid()).bind(resources);
+    let rows: Vec<(Option<i64>,)> = tx.read(query).await?;
+    let floor = rows.into_iter().find_map(|(floor,)| floor).unwrap_or_default();
+    let floor = u64::try_from(floor).ok().and_then(Token::from_number);
+    let counter = floor.filter(|floor| floor.epoch() >= epoch).map_or(0, Token::counter);
+    let epoch = floor.map_or(epoch, |floor| floor.epoch().max(epoch));
+    Token::new(epoch, counter + 1).ok_or_else(|| Error::Unstorable {
+        value: format!("token {} of epoch {epoch}", counter + 1),
+        why: "the epoch has used up its numbers".to_owned(),
+    })
 }
 
 /// Whether anything was ever registered in this space.

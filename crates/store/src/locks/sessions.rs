@@ -4,9 +4,12 @@
 use std::time::Duration;
 
 use ade_core::ids::{AgentId, AgentSessionId};
-use sqlx::query;
+use ade_core::time::Timestamp;
+use sqlx::{query, query_as};
+use uuid::Uuid;
 
 use crate::error::Error;
+use crate::moment::Moment;
 use crate::tx::Tx;
 
 /// Of an agent's process, or of the server's own if there is no agent.
@@ -42,6 +45,39 @@ pub async fn keep(tx: &mut Tx, id: AgentSessionId, ttl: Duration) -> Result<bool
         ttl.as_secs_f64(),
     );
     Ok(tx.write_beside(query).await? > 0)
+}
+
+/// Whose it is, and whether it lives; `None` if nobody has opened it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    pub agent: Option<AgentId>,
+    pub is_alive: bool,
+    pub opened_at: Timestamp,
+    pub until: Timestamp,
+}
+
+const KNOWN: &str = "
+    SELECT agent_id, closed_at IS NULL AND lease_until > clock_timestamp(), opened_at, lease_until
+      FROM agent_session WHERE tenant_id = $1 AND id = $2";
+const CLOSE_SILENT: &str = "
+    UPDATE agent_session SET closed_at = clock_timestamp()
+     WHERE tenant_id = $1 AND closed_at IS NULL AND lease_until <= clock_timestamp()";
+
+pub async fn find(tx: &mut Tx, id: AgentSessionId) -> Result<Option<Known>, Error> {
+    let query = query_as(KNOWN).bind(tx.tenant().uuid()).bind(id.uuid());
+    let rows: Vec<(Option<Uuid>, bool, Moment, Moment)> = tx.read(query).await?;
+    let known = rows.into_iter().next().map(|(agent, is_alive, opened_at, until)| Known {
+        agent: agent.map(AgentId::from_uuid),
+        is_alive,
+        opened_at: opened_at.0,
+        until: until.0,
+    });
+    Ok(known)
+}
+
+/// Those that were not kept alive. They are over already; now their rows say so.
+pub async fn close_silent(tx: &mut Tx) -> Result<u64, Error> {
+    tx.write_beside(query(CLOSE_SILENT).bind(tx.tenant().uuid())).await
 }
 
 /// Whether it was this call that closed it. Its holds run out by their own deadlines.

@@ -142,6 +142,9 @@ async fn a_dead_session_and_an_ended_epoch_register_nothing() {
     assert_eq!(epochs::bump(&mut tx, Epoch::FIRST, "test").await.unwrap(), Some(two));
     assert_eq!(epochs::bump(&mut tx, Epoch::FIRST, "test").await.unwrap(), None, "one winner");
     let current = epochs::current(&mut tx).await.unwrap();
+    assert_eq!((current.epoch, current.is_new), (two, true), "nobody was told of a grant");
+    epochs::note_use(&mut tx).await.unwrap();
+    let current = epochs::current(&mut tx).await.unwrap();
     assert_eq!((current.epoch, current.is_new), (two, false));
     epochs::pass(&mut tx, Epoch::FIRST, "test").await.unwrap();
     assert_eq!(epochs::current(&mut tx).await.unwrap(), current, "nothing that was not passed");

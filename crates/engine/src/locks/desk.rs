@@ -2,13 +2,16 @@
 //! that lost its memory is rebuilt from the registered holds before anybody is granted anything;
 //! where the two disagree, the queue learns. Commits are not here: `ade_store::locks` judges them.
 
-use ade_coord::lock::{Locks, Space};
+use ade_coord::lock::{Held, Locks, Looks, Seen, Space, Waiting};
 use ade_core::actor::Actor;
 use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
 use ade_core::ids::{LeaseId, TenantId};
 use ade_core::limits::{LEASE_TTL_MAX, LOCK_EPOCH_TRIES, LOCK_EPOCHS_CACHED_MAX};
 use ade_core::lock::fence::RegisterRefusal;
-use ade_core::lock::{Arrival, Epoch, Event, Refusal, Reply, Request, Standing, Token};
+use ade_core::lock::{
+    Arrival, Epoch, Event, Lease, LiveHold, Refusal, Reply, Request, Standing, Token,
+};
+use ade_core::resource::ResourceRef;
 use ade_store::locks::{self, epochs};
 use ade_store::{Gate, Pool, Tx, audit};
 use moka::sync::Cache;
@@ -49,13 +52,14 @@ pub enum Next {
 #[derive(Debug, Clone)]
 pub struct Desk {
     queue: Locks,
+    looks: Looks,
     pool: Pool,
     /// A wrong one costs a call, never more: scripts refuse every epoch but their own.
     epochs: Cache<TenantId, Epoch>,
     service: String,
 }
 
-/// The epoch a call believes in, and whether nothing has ever been held in it.
+/// The epoch a call believes in, and whether nobody was ever told of a grant in this space.
 #[derive(Debug, Clone, Copy)]
 struct Belief {
     epoch: Epoch,
@@ -65,7 +69,8 @@ struct Belief {
 impl Desk {
     pub fn new(queue: Locks, pool: Pool, service: &str) -> Self {
         let epochs = Cache::builder().max_capacity(LOCK_EPOCHS_CACHED_MAX).build();
-        Self { queue, pool, epochs, service: service.to_owned() }
+        let looks = Looks::new(queue.clone());
+        Self { queue, looks, pool, epochs, service: service.to_owned() }
     }
 
     pub async fn acquire(
@@ -74,7 +79,7 @@ impl Desk {
         request: &Request,
         arrival: Arrival,
     ) -> Result<Said<Standing>, Error> {
-        self.ask(tenant, async |space| self.queue.acquire(space, request, arrival).await).await
+        self.ask(tenant, move |space| self.queue.acquire(space, request, arrival)).await
     }
 
     pub async fn renew(
@@ -82,16 +87,71 @@ impl Desk {
         tenant: TenantId,
         leases: &[LeaseId],
     ) -> Result<Said<Vec<Standing>>, Error> {
-        self.ask(tenant, async |space| self.queue.renew(space, leases).await).await
+        self.ask(tenant, move |space| self.queue.renew(space, leases)).await
     }
 
     pub async fn release(&self, tenant: TenantId, lease: LeaseId) -> Result<Said<Standing>, Error> {
-        self.ask(tenant, async |space| self.queue.release(space, lease).await).await
+        self.ask(tenant, move |space| self.queue.release(space, lease)).await
+    }
+
+    /// Frees what a holder has, who is not asked.
+    pub async fn break_lease(
+        &self,
+        tenant: TenantId,
+        lease: LeaseId,
+    ) -> Result<Said<Standing>, Error> {
+        self.ask(tenant, move |space| self.queue.break_lease(space, lease)).await
+    }
+
+    pub async fn resource(
+        &self,
+        tenant: TenantId,
+        resource: &ResourceRef,
+        most: usize,
+    ) -> Result<Seen, Error> {
+        let looked = self.ask(tenant, move |space| self.looks.resource(space, resource, most));
+        Ok(looked.await?.answer)
+    }
+
+    pub async fn leases(&self, tenant: TenantId, wanted: &[LeaseId]) -> Result<Vec<Lease>, Error> {
+        let looked = self.ask(tenant, move |space| self.looks.leases(space, wanted));
+        Ok(looked.await?.answer)
+    }
+
+    pub async fn held(
+        &self,
+        tenant: TenantId,
+        after: Option<&ResourceRef>,
+        resources: usize,
+        holders: usize,
+    ) -> Result<Held, Error> {
+        let looked =
+            self.ask(tenant, move |space| self.looks.held(space, after, resources, holders));
+        Ok(looked.await?.answer)
+    }
+
+    pub async fn waiting(&self, tenant: TenantId, most: usize) -> Result<Waiting, Error> {
+        let looked = self.ask(tenant, move |space| self.looks.waiting(space, most));
+        Ok(looked.await?.answer)
+    }
+
+    /// Ends the epoch, and has the queue begin the next with what is registered. From then on
+    /// advisory leases of the old one are refused until the last must have run out.
+    pub async fn begin_epoch(&self, tenant: TenantId, reason: &str) -> Result<(), Error> {
+        let mut tx = self.begin(tenant).await?;
+        let from = epochs::current(&mut tx).await?.epoch;
+        if epochs::bump(&mut tx, from, reason).await?.is_some() {
+            self.tell(&mut tx, from, reason).await?;
+        }
+        tx.commit().await?;
+        self.epochs.invalidate(&tenant);
+        self.sweep(tenant, 0).await?;
+        Ok(())
     }
 
     /// Of what is due, up to `limit`. Any process may do it at any time.
     pub async fn sweep(&self, tenant: TenantId, limit: usize) -> Result<Said<usize>, Error> {
-        self.ask(tenant, async |space| self.queue.sweep(space, limit).await).await
+        self.ask(tenant, move |space| self.queue.sweep(space, limit)).await
     }
 
     /// After the commit that registered it: from now on its expiry needs a lock delay.
@@ -100,7 +160,7 @@ impl Desk {
         tenant: TenantId,
         lease: LeaseId,
     ) -> Result<Said<Standing>, Error> {
-        self.ask(tenant, async |space| self.queue.register(space, lease).await).await
+        self.ask(tenant, move |space| self.queue.register(space, lease)).await
     }
 
     /// Teaches the queue what PostgreSQL knew better.
@@ -112,9 +172,8 @@ impl Desk {
     ) -> Result<Next, Error> {
         match refusal {
             RegisterRefusal::TokenLow { floor, .. } => {
-                let minted = self
-                    .ask(tenant, async |space| self.queue.refence(space, lease, *floor).await)
-                    .await?;
+                let minted =
+                    self.ask(tenant, move |space| self.queue.refence(space, lease, *floor)).await?;
                 Ok(match minted.answer {
                     Standing::Granted { token, .. } => Next::Again(token),
                     other => Next::Stands(other),
@@ -134,23 +193,32 @@ impl Desk {
         }
     }
 
-    async fn adopt(&self, tenant: TenantId, leases: &[LeaseId]) -> Result<(), Error> {
+    /// Teaches the queue the registered holds of these leases.
+    pub async fn adopt(&self, tenant: TenantId, leases: &[LeaseId]) -> Result<(), Error> {
         let mut tx = self.begin(tenant).await?;
         let holds = locks::live(&mut tx).await?;
         tx.commit().await?;
         for hold in holds.iter().filter(|hold| leases.contains(&hold.request.lease())) {
-            self.ask(tenant, async |space| self.queue.adopt(space, hold).await).await?;
+            self.take_over(tenant, hold).await?;
         }
+        Ok(())
+    }
+
+    async fn take_over(&self, tenant: TenantId, hold: &LiveHold) -> Result<(), Error> {
+        self.ask(tenant, move |space| self.queue.adopt(space, hold)).await?;
         Ok(())
     }
 
     /// In the epoch of the space, whatever it takes to find it: a refused epoch is read again,
     /// and a queue without memory is rebuilt.
-    async fn ask<T>(
+    async fn ask<T, F>(
         &self,
         tenant: TenantId,
-        call: impl AsyncFn(Space) -> Result<Reply<T>, ade_coord::Error>,
-    ) -> Result<Said<T>, Error> {
+        call: impl Fn(Space) -> F + Send,
+    ) -> Result<Said<T>, Error>
+    where
+        F: Future<Output = Result<Reply<T>, ade_coord::Error>> + Send,
+    {
         let mut belief = match self.epochs.get(&tenant) {
             Some(epoch) => Belief { epoch, is_new: false },
             None => self.read_epoch(tenant).await?,
@@ -159,6 +227,9 @@ impl Desk {
             let Reply { answer, events } = call(Space { tenant, epoch: belief.epoch }).await?;
             belief = match answer {
                 Ok(answer) => {
+                    if belief.is_new {
+                        self.note_use(tenant).await?;
+                    }
                     self.epochs.insert(tenant, belief.epoch);
                     return Ok(Said { answer, events });
                 }
@@ -194,7 +265,7 @@ impl Desk {
             current = epochs::current(&mut tx).await?;
         }
         tx.commit().await?;
-        Ok(Belief { epoch: current.epoch, is_new: false })
+        Ok(Belief { epoch: current.epoch, is_new: current.is_new })
     }
 
     /// An empty queue has forgotten its tokens too, so it begins a new epoch, unless somebody has
@@ -227,7 +298,13 @@ impl Desk {
             Ok(count) => tracing::info!(%tenant, %epoch, count, "the queue was rebuilt"),
             Err(refusal) => tracing::info!(%tenant, %epoch, %refusal, "somebody was quicker"),
         }
-        Ok(Belief { epoch, is_new: false })
+        Ok(Belief { epoch, ..belief })
+    }
+
+    async fn note_use(&self, tenant: TenantId) -> Result<(), Error> {
+        let mut tx = self.begin(tenant).await?;
+        epochs::note_use(&mut tx).await?;
+        Ok(tx.commit().await?)
     }
 
     async fn tell(&self, tx: &mut Tx, from: Epoch, reason: &str) -> Result<(), Error> {

@@ -1,0 +1,26 @@
+#!lua
+-- How a record is shown to those who only look: the words of its request, then how it stands.
+-- KEYS as tables.lua
+-- ARGV none
+-- Reply none: a part of the scripts that read
+-- Time: none
+
+local function row(id, r)
+  local words = {
+    id, r.owner, r.node, r.birth, r.delay, r.ttl, r.wait, r.boost, r.state, r.token or 0,
+    r.place or 0, r.arrival or 0, r.deadline, r.registered and 1 or 0,
+  }
+  for i = 1, #r.set do
+    words[#words + 1] = r.set[i]
+  end
+  return words
+end
+
+-- Each lease once, however many of its resources were met.
+local function add_row(rows, seen, id)
+  local r = not seen[id] and fetch(id)
+  if r then
+    seen[id] = true
+    rows[#rows + 1] = row(id, r)
+  end
+end

@@ -1,0 +1,13 @@
+//! Locks as the operations use them: one queue, in Redis or in PostgreSQL, and those of this
+//! process who wait in it.
+
+mod desk;
+mod keeper;
+mod rows;
+mod waiters;
+
+pub use ade_coord::rate::Rate;
+pub use desk::{Desk, Error, Next, Said};
+pub use keeper::{Keeper, Queue, RedisQueue, Settings};
+pub use rows::{Rows, resources};
+pub use waiters::Waiters;

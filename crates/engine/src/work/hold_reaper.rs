@@ -1,0 +1,68 @@
+//! Ends what nobody keeps alive: holds whose deadline and lock delay are over, and sessions. From
+//! then on their holders cannot commit, whether or not somebody else came for their resources.
+
+use ade_core::actor::Actor;
+use ade_core::event::EventKind;
+use ade_core::ids::{LeaseId, TenantId};
+use ade_core::limits::WORKER_BATCH;
+use ade_store::due::{self, Due};
+use ade_store::locks::{many, sessions};
+use ade_store::{Gate, Tx};
+use uuid::Uuid;
+
+use super::{Activation, Done, Worker, spaces};
+use crate::app::App;
+use crate::error::Error;
+use crate::ops::deadline::worker_caller;
+use crate::ops::locks::{REAP, told};
+
+pub const WORKER: Worker = Worker { name: "hold_reaper", period: None, signal: None, run };
+
+fn run(app: &App) -> Activation<'_> {
+    Box::pin(reap(app))
+}
+
+async fn reap(app: &App) -> Result<Done, Error> {
+    let due = due::next(&app.pools.worker, REAP, WORKER_BATCH).await?;
+    let has_more = due.len() >= usize::try_from(WORKER_BATCH).unwrap_or(usize::MAX);
+    let mut done = Done { items: 0, has_more };
+    for (tenant, due) in due {
+        match end(app, tenant, LeaseId::from_uuid(due.object)).await {
+            Ok(is_ended) => done.items += u64::from(is_ended),
+            Err(error) => {
+                done.has_more = false;
+                tracing::warn!(%tenant, %error, "a hold is not ended");
+            }
+        }
+    }
+    if done.items == 0 {
+        for tenant in spaces(app).await? {
+            let mut tx = begin(app, tenant).await?;
+            done.items += sessions::close_silent(&mut tx).await?;
+            tx.commit().await?;
+        }
+    }
+    Ok(done)
+}
+
+/// Whether it was ended; one that was kept alive is looked at again when it may be over.
+async fn end(app: &App, tenant: TenantId, lease: LeaseId) -> Result<bool, Error> {
+    let mut tx = begin(app, tenant).await?;
+    let is_ended = many::reap(&mut tx, lease, LeaseId::from_uuid(Uuid::new_v4())).await?;
+    if is_ended {
+        let caller = worker_caller(app, WORKER.name, tenant);
+        let kind = EventKind::LockExpired;
+        told(&mut tx, &caller, "lock.expire", kind, lease, None, None).await?;
+    }
+    match many::due_at(&mut tx, lease).await? {
+        Some(at) => due::set(&mut tx, &[Due { kind: REAP, object: lease.uuid(), at }]).await?,
+        None => drop(due::clear(&mut tx, REAP, &[lease.uuid()]).await?),
+    }
+    tx.commit().await?;
+    Ok(is_ended)
+}
+
+async fn begin(app: &App, tenant: TenantId) -> Result<Tx, Error> {
+    let actor = Actor::system(WORKER.name);
+    Ok(Tx::begin(&app.pools.worker, tenant, actor, Gate::Unasked).await?)
+}

@@ -1,0 +1,231 @@
+//! The line of a tenant without Redis: who waits, in rows that come and go without a leaf. Whoever
+//! enters it holds the row of the epoch, so one judges after the other.
+
+use std::time::Duration;
+
+use ade_core::ids::LeaseId;
+use ade_core::limits::LEASE_TOMBSTONE_TTL;
+use ade_core::lock::{Class, Epoch, Lease, LockSet, Order, Request, RequestDraft, State};
+use ade_core::resource::ResourceRef;
+use ade_core::time::Timestamp;
+use sqlx::FromRow;
+use sqlx::query_as;
+use uuid::Uuid;
+
+use super::live::{self, mode_of};
+use super::{capacity, epochs, mode_text};
+use crate::error::{Error, RowError};
+use crate::moment::Moment;
+use crate::tx::Tx;
+
+/// The line as whoever has entered it finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entered {
+    pub epoch: Epoch,
+    pub arrivals: u64,
+    /// By the clock that judges deadlines.
+    pub now: Timestamp,
+}
+
+const ENTER: &str = "
+    SELECT arrivals, clock_timestamp() FROM lock_epoch WHERE tenant_id = $1 FOR NO KEY UPDATE";
+const COLUMNS: &str = "
+    SELECT lease_id, state, owner, node, born_at, deadline,
+           (extract(epoch FROM ttl) * 1000)::bigint AS ttl_ms,
+           (extract(epoch FROM lock_delay) * 1000)::bigint AS lock_delay_ms,
+           (extract(epoch FROM patience) * 1000)::bigint AS patience_ms,
+           boost, place, arrival, resources, modes, capacities
+      FROM lock_wait";
+const WAITING: &str = " WHERE tenant_id = $1 AND state = 'waiting'
+       AND deadline > clock_timestamp() ORDER BY place, arrival, lease_id";
+const KNOWN: &str = " WHERE tenant_id = $1 AND lease_id = ANY ($2)";
+const JOIN: &str = "
+    INSERT INTO lock_wait (tenant_id, lease_id, state, owner, node, born_at, ttl, lock_delay,
+                           patience, boost, place, arrival, deadline, resources, modes, capacities)
+    VALUES ($1, $2, 'waiting', $3, $4, $5, make_interval(secs => $6), make_interval(secs => $7),
+            make_interval(secs => $8), $9, $10, $11,
+            clock_timestamp() + make_interval(secs => $8), $12, $13, $14)";
+/// A place that was lost in silence must not keep its owner from another.
+const FORGET: &str = "
+    DELETE FROM lock_wait
+     WHERE tenant_id = $1 AND (owner = $2 OR lease_id = $3) AND deadline <= clock_timestamp()";
+const COUNT: &str = "UPDATE lock_epoch SET arrivals = arrivals + 1 WHERE tenant_id = $1";
+const TOUCH: &str = "
+    UPDATE lock_wait SET deadline = clock_timestamp() + patience
+     WHERE tenant_id = $1 AND lease_id = ANY ($2) AND state = 'waiting'
+       AND deadline > clock_timestamp()";
+const END: &str = "
+    UPDATE lock_wait SET state = $3, deadline = clock_timestamp() + make_interval(secs => $4)
+     WHERE tenant_id = $1 AND lease_id = $2 AND state = 'waiting'";
+const LEAVE: &str = "DELETE FROM lock_wait WHERE tenant_id = $1 AND lease_id = $2";
+const SWEEP: &str = "
+    DELETE FROM lock_wait WHERE (tenant_id, lease_id) IN (
+        SELECT tenant_id, lease_id FROM lock_wait
+         WHERE tenant_id = $1 AND deadline <= clock_timestamp()
+         ORDER BY deadline LIMIT $2 FOR UPDATE SKIP LOCKED)";
+
+#[derive(Debug, FromRow)]
+struct WaitRow {
+    lease_id: Uuid,
+    state: String,
+    owner: String,
+    node: String,
+    born_at: Moment,
+    deadline: Moment,
+    ttl_ms: i64,
+    lock_delay_ms: i64,
+    patience_ms: i64,
+    boost: i32,
+    place: i64,
+    arrival: i64,
+    resources: Vec<String>,
+    modes: Vec<String>,
+    capacities: Vec<Option<i32>>,
+}
+
+/// One at a time; it is left with the transaction.
+pub async fn enter(tx: &mut Tx) -> Result<Entered, Error> {
+    let epoch = epochs::current(tx).await?.epoch;
+    let rows: Vec<(i64, Moment)> = tx.read(query_as(ENTER).bind(tx.tenant().uuid())).await?;
+    let (arrivals, now) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
+    Ok(Entered { epoch, arrivals: u64::try_from(arrivals).unwrap_or_default(), now: now.0 })
+}
+
+/// Everybody who waits, first to last.
+pub async fn waiting(tx: &mut Tx) -> Result<Vec<Lease>, Error> {
+    let text = text_of(WAITING);
+    let rows: Vec<WaitRow> =
+        tx.read(query_as(sqlx::AssertSqlSafe(text)).bind(tx.tenant().uuid())).await?;
+    rows.into_iter().map(|row| Ok(lease(row)?)).collect()
+}
+
+/// Those of these that stand in line or have left it just now.
+pub async fn find(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<Lease>, Error> {
+    let ids: Vec<Uuid> = leases.iter().map(|lease| lease.uuid()).collect();
+    let text = text_of(KNOWN);
+    let query = query_as(sqlx::AssertSqlSafe(text)).bind(tx.tenant().uuid()).bind(ids);
+    let rows: Vec<WaitRow> = tx.read(query).await?;
+    rows.into_iter().map(|row| Ok(lease(row)?)).collect()
+}
+
+fn text_of(rest: &str) -> String {
+    format!("{COLUMNS}{rest}")
+}
+
+/// Who holds one of these resources, each lease whole: those that could still commit and those
+/// whose lock delay is not over.
+pub async fn holding(tx: &mut Tx, on: &[ResourceRef]) -> Result<Vec<Lease>, Error> {
+    let holds = live::on(tx, on).await?;
+    let now = tx.now();
+    let leases = holds.into_iter().map(|hold| Lease {
+        state: if hold.deadline > now { State::Granted } else { State::Delayed },
+        request: hold.request,
+        token: Some(hold.token),
+        order: None,
+        deadline: hold.deadline,
+        registered: true,
+    });
+    Ok(leases.collect())
+}
+
+pub async fn join(tx: &mut Tx, request: &Request, order: Order) -> Result<(), Error> {
+    let set = request.set();
+    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let stale = sqlx::query(FORGET)
+        .bind(tx.tenant().uuid())
+        .bind(request.owner().to_string())
+        .bind(request.lease().uuid());
+    tx.write_beside(stale).await?;
+    let query = sqlx::query(JOIN)
+        .bind(tx.tenant().uuid())
+        .bind(request.lease().uuid())
+        .bind(request.owner().to_string())
+        .bind(request.node())
+        .bind(Moment(request.birth()))
+        .bind(request.ttl().as_secs_f64())
+        .bind(request.class().lock_delay().as_secs_f64())
+        .bind(request.wait().as_secs_f64())
+        .bind(i32::try_from(request.boost()).unwrap_or(i32::MAX))
+        .bind(number(order.place()))
+        .bind(number(order.arrival()))
+        .bind(set.resources().map(ToString::to_string).collect::<Vec<_>>())
+        .bind(set.iter().map(|(_, mode)| mode_text(mode)).collect::<Vec<_>>())
+        .bind(set.iter().map(|(_, mode)| capacity(mode)).collect::<Vec<_>>());
+    tx.write_beside(query).await?;
+    tx.write_beside(sqlx::query(COUNT).bind(tx.tenant().uuid())).await?;
+    Ok(())
+}
+
+/// A sign of life of those who still stand in line.
+pub async fn touch(tx: &mut Tx, leases: &[LeaseId]) -> Result<(), Error> {
+    let ids: Vec<Uuid> = leases.iter().map(|lease| lease.uuid()).collect();
+    tx.write_beside(sqlx::query(TOUCH).bind(tx.tenant().uuid()).bind(ids)).await?;
+    Ok(())
+}
+
+/// Ends a wait in one of the ways it can end without a grant; whether it was one.
+pub async fn end(tx: &mut Tx, lease: LeaseId, state: State) -> Result<bool, Error> {
+    let word = match state {
+        State::Victim => "victim",
+        State::TimedOut => "timed_out",
+        _ => "released",
+    };
+    let query = sqlx::query(END)
+        .bind(tx.tenant().uuid())
+        .bind(lease.uuid())
+        .bind(word)
+        .bind(LEASE_TOMBSTONE_TTL.as_secs_f64());
+    Ok(tx.write_beside(query).await? > 0)
+}
+
+/// Out of the line, for a grant.
+pub async fn leave(tx: &mut Tx, lease: LeaseId) -> Result<(), Error> {
+    tx.write_beside(sqlx::query(LEAVE).bind(tx.tenant().uuid()).bind(lease.uuid())).await?;
+    Ok(())
+}
+
+/// Forgets those who are over or silent, so many at a time.
+pub async fn sweep(tx: &mut Tx, limit: usize) -> Result<u64, Error> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    tx.write_beside(sqlx::query(SWEEP).bind(tx.tenant().uuid()).bind(limit)).await
+}
+
+fn lease(row: WaitRow) -> Result<Lease, RowError> {
+    let id = LeaseId::from_uuid(row.lease_id);
+    let wrong =
+        |column, why: String| RowError { table: "lock_wait", column, row: id.to_string(), why };
+    let mut wanted = Vec::new();
+    let modes = row.modes.iter().zip(&row.capacities);
+    for (name, (mode, capacity)) in row.resources.iter().zip(modes) {
+        let resource: ResourceRef = name.parse().map_err(|_| wrong("resources", name.clone()))?;
+        let mode = mode_of(mode, *capacity).ok_or_else(|| wrong("modes", mode.clone()))?;
+        wanted.push((resource, mode));
+    }
+    let millis = |ms: i64| Duration::from_millis(u64::try_from(ms).unwrap_or_default());
+    let draft = RequestDraft {
+        lease: id,
+        owner: row.owner.parse().map_err(|_| wrong("owner", row.owner.clone()))?,
+        node: row.node,
+        birth: row.born_at.0,
+        class: Class::Fenced { lock_delay: millis(row.lock_delay_ms) },
+        set: LockSet::new(wanted).map_err(|error| wrong("resources", error.to_string()))?,
+        ttl: millis(row.ttl_ms),
+        wait: millis(row.patience_ms),
+        boost: u32::try_from(row.boost).unwrap_or_default(),
+    };
+    let number = |value: i64| u64::try_from(value).unwrap_or_default();
+    Ok(Lease {
+        request: Request::new(draft).map_err(|error| wrong("ttl", error.to_string()))?,
+        state: match row.state.as_str() {
+            "waiting" => State::Waiting,
+            "victim" => State::Victim,
+            "timed_out" => State::TimedOut,
+            "released" => State::Released,
+            other => return Err(wrong("state", other.to_owned())),
+        },
+        token: None,
+        order: Order::from_numbers(number(row.place), number(row.arrival)),
+        deadline: row.deadline.0,
+        registered: false,
+    })
+}

@@ -1,0 +1,143 @@
+//! Holds of many leases at once: kept alive by heartbeats, ended by operators and by time, and
+//! looked at. Rows are locked in the order of their resources, then of their leases, as everywhere.
+
+use ade_core::ids::{LeaseId, TenantId};
+use ade_core::lock::Token;
+use ade_core::resource::ResourceRef;
+use ade_core::time::Timestamp;
+use sqlx::query_as;
+use uuid::Uuid;
+
+use crate::error::{Error, RowError};
+use crate::moment::Moment;
+use crate::pool::Pool;
+use crate::tx::Tx;
+
+/// A lease as the record has it after a heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    pub lease: LeaseId,
+    /// Not fenced in any part, and not given back.
+    pub is_open: bool,
+    pub token: Token,
+    pub deadline: Timestamp,
+}
+
+const EXTEND: &str = "SELECT lease, is_open, given_token, until FROM lock_extend($1)";
+const FENCE_OFF: &str = "SELECT lease FROM lock_fence_off($1, $2, $3) AS ended (lease)";
+const HOLDING: &str = "
+    SELECT lease_id FROM lock_hold
+     WHERE tenant_id = $1 AND resource = $2 AND fenced_by IS NULL AND released_at IS NULL
+     ORDER BY lease_id";
+const ENDED: &str = "
+    SELECT bool_and(released_at IS NOT NULL) FROM lock_hold
+     WHERE tenant_id = $1 AND lease_id = $2
+    HAVING bool_or(fenced_by IS NOT NULL OR released_at IS NOT NULL)";
+const SET_ASIDE: &str = "
+    UPDATE lock_hold SET purpose = $3, deadline = greatest(deadline, $4)
+     WHERE tenant_id = $1 AND lease_id = $2";
+const DUE_AT: &str = "
+    SELECT max(deadline + lock_delay) FROM lock_hold
+     WHERE tenant_id = $1 AND lease_id = $2 AND fenced_by IS NULL AND released_at IS NULL";
+const TENANTS: &str = "SELECT tenant FROM tenants_with_locks($1, $2) AS found (tenant)";
+
+/// Of those that were ever registered; a deadline is no part of the record.
+pub async fn extend(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<Kept>, Error> {
+    let rows: Vec<(Uuid, bool, i64, Moment)> = tx.read(query_as(EXTEND).bind(ids(leases))).await?;
+    let kept = rows.into_iter().map(|(lease, is_open, token, deadline)| {
+        let lease = LeaseId::from_uuid(lease);
+        let known = u64::try_from(token).ok().and_then(Token::from_number);
+        let row = || RowError {
+            table: "lock_hold",
+            column: "token",
+            row: lease.to_string(),
+            why: token.to_string(),
+        };
+        Ok(Kept { lease, is_open, token: known.ok_or_else(row)?, deadline: deadline.0 })
+    });
+    kept.collect()
+}
+
+/// Ends them whatever they do; waits for those who commit just now. Which of them had something.
+pub async fn break_off(
+    tx: &mut Tx,
+    leases: &[LeaseId],
+    by: LeaseId,
+) -> Result<Vec<LeaseId>, Error> {
+    fence_off(tx, leases, by, false).await
+}
+
+/// Ends a lease that nobody has kept alive, its lock delay included; `false` if somebody has.
+pub async fn reap(tx: &mut Tx, lease: LeaseId, by: LeaseId) -> Result<bool, Error> {
+    Ok(!fence_off(tx, &[lease], by, true).await?.is_empty())
+}
+
+async fn fence_off(
+    tx: &mut Tx,
+    leases: &[LeaseId],
+    by: LeaseId,
+    only_dead: bool,
+) -> Result<Vec<LeaseId>, Error> {
+    let query = query_as(FENCE_OFF).bind(ids(leases)).bind(by.uuid()).bind(only_dead);
+    let rows: Vec<(Uuid,)> = tx.read(query).await?;
+    if !rows.is_empty() {
+        tx.note_write();
+    }
+    Ok(rows.into_iter().map(|(lease,)| LeaseId::from_uuid(lease)).collect())
+}
+
+/// Who could commit on this resource.
+pub async fn holding(tx: &mut Tx, resource: &ResourceRef) -> Result<Vec<LeaseId>, Error> {
+    let query = query_as(HOLDING).bind(tx.tenant().uuid()).bind(resource.to_string());
+    let rows: Vec<(Uuid,)> = tx.read(query).await?;
+    Ok(rows.into_iter().map(|(lease,)| LeaseId::from_uuid(lease)).collect())
+}
+
+/// How a registered lease ended: given back, or taken. `None` if it was never registered, or is
+/// held still.
+pub async fn ended(tx: &mut Tx, lease: LeaseId) -> Result<Option<bool>, Error> {
+    let query = query_as(ENDED).bind(tx.tenant().uuid()).bind(lease.uuid());
+    let rows: Vec<(Option<bool>,)> = tx.read(query).await?;
+    Ok(rows.into_iter().find_map(|(is_released,)| is_released))
+}
+
+/// What a hold is for, and a later deadline than its own if it needs no heartbeat until then.
+pub async fn set_aside(
+    tx: &mut Tx,
+    lease: LeaseId,
+    purpose: Option<&str>,
+    until: Option<Timestamp>,
+) -> Result<(), Error> {
+    let query = sqlx::query(SET_ASIDE)
+        .bind(tx.tenant().uuid())
+        .bind(lease.uuid())
+        .bind(purpose)
+        .bind(until.map(Moment));
+    tx.write(query).await?;
+    Ok(())
+}
+
+/// When the lease may be ended if it stays silent; `None` if it has ended.
+pub async fn due_at(tx: &mut Tx, lease: LeaseId) -> Result<Option<Timestamp>, Error> {
+    let query = query_as(DUE_AT).bind(tx.tenant().uuid()).bind(lease.uuid());
+    let rows: Vec<(Option<Moment>,)> = tx.read(query).await?;
+    Ok(rows.into_iter().find_map(|(at,)| at).map(|at| at.0))
+}
+
+/// Tenants that ever had a lock, in their order, by a login that may act as `ade_worker`.
+pub async fn tenants(
+    pool: &Pool,
+    after: Option<TenantId>,
+    limit: u32,
+) -> Result<Vec<TenantId>, Error> {
+    let mut connection = pool.acquire().await?;
+    let query = query_as(TENANTS)
+        .bind(after.map(TenantId::uuid))
+        .bind(i32::try_from(limit).unwrap_or(i32::MAX));
+    let rows: Vec<(Uuid,)> = query.fetch_all(connection.get()?).await?;
+    Ok(rows.into_iter().map(|(tenant,)| TenantId::from_uuid(tenant)).collect())
+}
+
+fn ids(leases: &[LeaseId]) -> Vec<Uuid> {
+    leases.iter().map(|lease| lease.uuid()).collect()
+}
