@@ -10,6 +10,7 @@ mod ledger;
 mod mutants;
 mod mutants_lua;
 mod paint;
+mod redis_keys;
 mod report;
 mod schemathesis;
 mod shell;
@@ -56,6 +57,9 @@ enum Command {
     MutantsLua(mutants_lua::Args),
     /// Try the OpenAPI document against the running server with made-up requests
     Schemathesis(schemathesis::Args),
+    /// What lies in a running Redis Cluster, against the catalogue of keys
+    #[command(subcommand)]
+    RedisKeys(redis_keys::RedisKeys),
     /// Measure the system beside the bare engines below it
     Bench(bench::Args),
     /// Tests too long for CI, bounded in minutes, with a report
@@ -90,6 +94,7 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Bench(args) => bench::run(&root, &args)?,
         Command::Soak(args) => soak::run(&root, &args)?,
+        Command::RedisKeys(command) => return Ok(redis_keys::run(&command)),
         // Has told everything itself: something that does not run is an answer, not an error.
         Command::Stack(command) => return Ok(stack::run(command, &root)),
     }

@@ -1,21 +1,27 @@
 //! The connection to Redis Cluster: one for a whole process, shared by all its callers. Every
-//! wait is bounded. It opens without Redis and is there once Redis is.
+//! wait is bounded, and nobody waits for a key that keeps failing. It opens without Redis and is
+//! there once Redis is.
 
 use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
 
 use ade_core::limits::{
     REDIS_ANSWER_TIMEOUT, REDIS_CALL_TIMEOUT, REDIS_CONNECT_TIMEOUT, REDIS_RETRIES,
 };
 use redis::cluster::{ClusterClient, ClusterClientBuilder, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
+use redis::cluster_routing::RoutingInfo;
 use redis::{ErrorKind, ProtocolVersion, ServerErrorKind, Value};
 
+use crate::circuit::Circuits;
 use crate::error::Error;
 use crate::script::Script;
 
 #[derive(Clone)]
 pub struct Cluster {
     connection: ClusterConnection,
+    circuits: Arc<Circuits>,
 }
 
 /// The connection knows passwords.
@@ -30,7 +36,7 @@ impl Cluster {
     pub fn open(urls: &[String]) -> Result<Self, Error> {
         let client = builder(urls).build().map_err(Error::Settings)?;
         let connection = client.get_pending_async_connection_with_config(ClusterConfig::new());
-        Ok(Self { connection })
+        Ok(Self { connection, circuits: Arc::default() })
     }
 
     /// By the script's digest; its text is sent only to a node that does not know it yet.
@@ -38,8 +44,10 @@ impl Cluster {
         &self,
         script: &Script,
         keys: &[String],
-        args: &[String],
+        args: &[Vec<u8>],
     ) -> Result<Value, Error> {
+        let key = keys.first().map_or("", String::as_str);
+        self.circuits.enter(key, Instant::now()).map_err(|why| Error::Resting { why })?;
         let outcome = self.call("EVALSHA", script.digest(), keys, args).await;
         let outcome = match outcome {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
@@ -47,7 +55,35 @@ impl Cluster {
             }
             known => known,
         };
-        outcome.map_err(|error| Error::of_call(script.name(), error))
+        let outcome = outcome.map_err(|error| Error::of_call(script.name(), error));
+        self.judge(key, &outcome);
+        outcome
+    }
+
+    /// Whatever a server answers, it is there.
+    fn judge(&self, key: &str, outcome: &Result<Value, Error>) {
+        match outcome {
+            Err(error @ (Error::Unknown(_) | Error::Unavailable(_))) => {
+                if let Some(why) = self.circuits.failed(key, error.to_string(), Instant::now()) {
+                    tracing::warn!(key, why, "Redis is left alone");
+                }
+            }
+            Ok(_) | Err(_) => {
+                if self.circuits.succeeded(key) {
+                    tracing::info!(key, "Redis is back");
+                }
+            }
+        }
+    }
+
+    /// Past scripts and circuits, for whoever only looks.
+    pub(crate) async fn ask_node(
+        &self,
+        command: redis::Cmd,
+        node: RoutingInfo,
+    ) -> Result<Value, Error> {
+        let outcome = self.connection.clone().route_command(command, node).await;
+        outcome.map_err(|error| Error::of_call("look", error))
     }
 
     pub(crate) fn connection(&self) -> ClusterConnection {
@@ -59,7 +95,7 @@ impl Cluster {
         command: &str,
         script: &str,
         keys: &[String],
-        args: &[String],
+        args: &[Vec<u8>],
     ) -> Result<Value, redis::RedisError> {
         let mut command = redis::cmd(command);
         command.arg(script).arg(keys.len()).arg(keys).arg(args);

@@ -9,6 +9,8 @@ pub enum Error {
     Unknown(#[source] redis::RedisError),
     #[error("Redis refused before anything happened ({0}): try again later")]
     Unavailable(#[source] redis::RedisError),
+    #[error("Redis is left alone for a moment ({why}): nothing was sent; try again later")]
+    Resting { why: String },
     #[error("Redis cannot run `{script}`: {source}")]
     Script {
         script: &'static str,

@@ -2,7 +2,10 @@
 //! comes from when it is lost. A key literal anywhere else does not pass the checks. The reference
 //! is generated from here.
 
+use std::time::Duration;
+
 use ade_core::ids::TenantId;
+use ade_core::limits::LOCK_RATE_WINDOW;
 
 /// What stands for the tenant in a pattern: also the hash tag, so all keys of a tenant share one
 /// slot and one script can work on them at once.
@@ -24,6 +27,15 @@ impl Kind {
             Self::Channel => "sharded channel",
         }
     }
+
+    /// As Redis calls it; nothing of what is no key.
+    pub fn type_name(self) -> Option<&'static str> {
+        match self {
+            Self::Hash => Some("hash"),
+            Self::SortedSet => Some("zset"),
+            Self::Channel => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +45,8 @@ pub struct Key {
     pub holds: &'static str,
     /// How long it stays, or what bounds it.
     pub lifetime: &'static str,
+    /// Its TTL is never longer, and it has one; `None` if it has none.
+    pub ttl_max: Option<Duration>,
     /// The module that writes it; nobody else does.
     pub owner: &'static str,
     pub rebuilt_from: &'static str,
@@ -53,20 +67,14 @@ const HOLDS: &str = "the registered holds in PostgreSQL, under a new epoch";
 const WAITS: &str = "waiters who ask again with their old place";
 const LEASES: &str = "one entry per lease, wait or tombstone; no expiry, which is data here";
 
-pub const LOCK_META: Key = Key {
-    pattern: "ade:{tenant}:lock:meta",
+pub const LOCK_BOOK: Key = Key {
+    pattern: "ade:{tenant}:lock:book",
     kind: Kind::Hash,
-    holds: "epoch, counters of tokens and places, and what each owner holds and waits for",
-    lifetime: "two entries per owner that holds or waits",
-    owner: LOCKS,
-    rebuilt_from: HOLDS,
-};
-
-pub const LOCK_REQUESTS: Key = Key {
-    pattern: "ade:{tenant}:lock:requests",
-    kind: Kind::Hash,
-    holds: "lease id → its record: owner, set, state, token, place, deadline",
-    lifetime: LEASES,
+    holds: "epoch and counters; lease id → its record; what each owner holds and waits for; which \
+        resources are in use",
+    lifetime: "one entry per lease, wait or tombstone, two per owner and one per resource in use; \
+        no expiry, which is data here",
+    ttl_max: None,
     owner: LOCKS,
     rebuilt_from: HOLDS,
 };
@@ -74,8 +82,10 @@ pub const LOCK_REQUESTS: Key = Key {
 pub const LOCK_HOLDERS: Key = Key {
     pattern: "ade:{tenant}:lock:holders",
     kind: Kind::SortedSet,
-    holds: "resource, mode and lease id of everybody who holds, in the order of bytes",
-    lifetime: "one entry per resource of a held lease",
+    holds: "resource, mode and lease id of whoever does not hold it alone or has somebody waiting, \
+        in the order of bytes",
+    lifetime: "at most one entry per resource of a held lease",
+    ttl_max: None,
     owner: LOCKS,
     rebuilt_from: HOLDS,
 };
@@ -85,6 +95,7 @@ pub const LOCK_QUEUE: Key = Key {
     kind: Kind::SortedSet,
     holds: "resource, place, lease id and mode of everybody who waits, in the order of bytes",
     lifetime: "one entry per resource of a wait, at most LOCK_QUEUE_DEPTH_MAX for one resource",
+    ttl_max: None,
     owner: LOCKS,
     rebuilt_from: WAITS,
 };
@@ -94,6 +105,7 @@ pub const LOCK_REGISTRY: Key = Key {
     kind: Kind::SortedSet,
     holds: "lease id by the deadline of its state",
     lifetime: LEASES,
+    ttl_max: None,
     owner: LOCKS,
     rebuilt_from: HOLDS,
 };
@@ -103,6 +115,7 @@ pub const LOCK_CHANNEL: Key = Key {
     kind: Kind::Channel,
     holds: "event, lease id and node: a hint to look, lost without harm",
     lifetime: "none",
+    ttl_max: None,
     owner: LOCKS,
     rebuilt_from: "nothing: whoever misses a hint learns it from the next heartbeat",
 };
@@ -112,12 +125,13 @@ pub const LOCK_RATE: Key = Key {
     kind: Kind::Hash,
     holds: "agent → the time at which it has used up what it took so far",
     lifetime: "one entry per agent; a minute after the last call of any",
+    ttl_max: Some(LOCK_RATE_WINDOW),
     owner: "rate",
     rebuilt_from: "nothing: who was limited begins anew",
 };
 
 pub const CATALOGUE: &[Key] =
-    &[LOCK_META, LOCK_REQUESTS, LOCK_HOLDERS, LOCK_QUEUE, LOCK_REGISTRY, LOCK_CHANNEL, LOCK_RATE];
+    &[LOCK_BOOK, LOCK_HOLDERS, LOCK_QUEUE, LOCK_REGISTRY, LOCK_CHANNEL, LOCK_RATE];
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,8 @@
 //! Coordination in Redis Cluster: who is next, never who may commit. All of it may vanish at any
 //! moment; the record in PostgreSQL stays right without it. The only place that speaks to Redis.
 
+pub mod audit;
+mod circuit;
 pub mod cluster;
 pub mod error;
 pub mod hints;

@@ -45,7 +45,8 @@ impl Rates {
             gap.as_micros().to_string(),
             (gap * rate.burst.max(1)).as_micros().to_string(),
             LOCK_RATE_WINDOW.as_millis().to_string(),
-        ];
+        ]
+        .map(String::into_bytes);
         let value = self.cluster.run(&self.script, &[LOCK_RATE.of(tenant)], &args).await?;
         let mut words = Words::of(self.script.name(), value)?;
         let wait = words.number()?;

@@ -11,7 +11,7 @@ use redis::{FromRedisValue as _, Value};
 
 use crate::cluster::Cluster;
 use crate::error::Error;
-use crate::keys::LOCK_META;
+use crate::keys::LOCK_BOOK;
 
 /// A setting of a master that locks depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Cluster {
     pub async fn master_replid(&self, tenant: TenantId) -> Result<String, Error> {
         let mut info = redis::cmd("INFO");
         info.arg("replication");
-        let route = Route::with_key(LOCK_META.of(tenant), SlotAddr::Master);
+        let route = Route::with_key(LOCK_BOOK.of(tenant), SlotAddr::Master);
         let route = RoutingInfo::SingleNode(SingleNodeRoutingInfo::SpecificNode(route));
         let answered = self.connection().route_command(info, route).await;
         let text = answered.and_then(|value| Ok(String::from_redis_value(value)?));

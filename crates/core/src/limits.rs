@@ -141,6 +141,10 @@ pub const LOCK_EPOCH_PERIOD: Duration = Duration::from_secs(1);
 /// script's floating point keeps exact.
 pub const LOCK_COUNTER_BITS: u32 = 33;
 pub const LOCK_EPOCH_MAX: u64 = (1 << 20) - 1;
+/// Holds that one call of a rebuild brings: a few milliseconds in which Redis does nothing else.
+pub const LOCK_REBUILD_PAGE: usize = 500;
+/// Whoever rebuilds and says nothing for so long has died: another may begin again.
+pub const LOCK_REBUILD_PAUSE_MAX: Duration = Duration::from_secs(3);
 
 // Audit.
 /// Ids, names, states, user agents and tickets in a leaf; a resource's name is the longest.
@@ -189,6 +193,14 @@ pub const REDIS_ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 /// With all redirections and repetitions. A failover takes longer: callers hear of it.
 pub const REDIS_CALL_TIMEOUT: Duration = Duration::from_secs(2);
 pub const REDIS_RETRIES: u32 = 3;
+/// Keys that one step of a scan looks at.
+pub const REDIS_SCAN_PAGE: usize = 500;
+/// So many failures in a row are no accident: nobody else should wait for this key.
+pub const REDIS_CIRCUIT_FAILURES: u32 = 5;
+/// How long a key that fails is left alone before one call looks again.
+pub const REDIS_CIRCUIT_PAUSE: Duration = Duration::from_millis(250);
+/// Failing keys that a process remembers; beyond that it begins to count again.
+pub const REDIS_CIRCUITS_MAX: usize = 10_000;
 /// Epochs one call goes through before it gives up: its own, the next, and one more for whoever
 /// was quicker.
 pub const LOCK_EPOCH_TRIES: usize = 4;

@@ -2,8 +2,8 @@
 -- Asks for a whole set: granted at once, or a place in line, or a refusal that leaves no trace
 -- and spends no number. The same lease id again is the same request.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 channel, 3 how it comes: new, waited or held, 4 and 5 the place and arrival it
---      had, or the token and 0; 6 on the request, as record.lua reads it
+-- ARGV 1 epoch, 2 lease id, 3 the request, as record.lua reads it; then, unless it is new: 4 how it
+--      comes, waited or held, 5 and 6 the place and arrival it had, or the token and 0
 -- Reply a standing, or busy, queue_full or self_conflict with the resource, already_waiting with
 --       the lease, other_request, unsure with the time it ends, stale_epoch, rebuild
 -- Time: clock.lua
@@ -11,7 +11,7 @@ local refusal = enter()
 if refusal then
   return reply(refusal)
 end
-local id, r = read_request(6)
+local id, r = ARGV[2], read_request(ARGV[3])
 local is_advisory = r.delay < 0
 
 local function asks_the_same(known)
@@ -28,7 +28,7 @@ if known then
 end
 
 -- One wait per owner: with two, a grant could close a cycle, not only an enqueue.
-local waiting = call('HGET', META, 'waits:' .. r.owner)
+local waiting = call('HGET', BOOK, WAIT_OF .. r.owner)
 if waiting then
   local other = settle(waiting)
   if other and other.state == 'waiting' then
@@ -38,11 +38,11 @@ end
 
 -- Whoever claims a past it cannot have is a newcomer.
 local is_unsure = now < unsure_until
-local arrival = ARGV[3]
-if arrival == 'waited' and epoch_of(tonumber(ARGV[5])) >= epoch then
+local arrival = ARGV[4] or 'new'
+if arrival == 'waited' and epoch_of(tonumber(ARGV[6])) >= epoch then
   arrival = 'new'
 elseif arrival == 'held' then
-  local is_claim = is_advisory and is_unsure and epoch_of(tonumber(ARGV[4])) < epoch
+  local is_claim = is_advisory and is_unsure and epoch_of(tonumber(ARGV[5])) < epoch
   arrival = is_claim and 'held' or 'new'
 end
 if is_advisory and is_unsure and arrival ~= 'held' then
@@ -52,7 +52,7 @@ end
 -- Its place is looked at before it is taken: one that is granted at once has not stood in line.
 local place, number
 if arrival == 'waited' then
-  place, number = tonumber(ARGV[4]), tonumber(ARGV[5])
+  place, number = tonumber(ARGV[5]), tonumber(ARGV[6])
 elseif arrival == 'held' then
   -- It was there before anybody who waits now.
   place, number = 0, 0
@@ -63,6 +63,7 @@ else
   end
 end
 
+spread(r.set)
 local blocked = blocked_on(r.set, order_text(place, number), id)
 if not blocked then
   r.token = mint()
@@ -78,7 +79,7 @@ end
 
 -- Own live holds alone leave no room: only the owner could end such a wait, and it waits.
 local function own_hold_in_the_way()
-  if call('HEXISTS', META, 'holds:' .. r.owner) == 0 then
+  if call('HEXISTS', BOOK, HELD_BY .. r.owner) == 0 then
     return
   end
   for i = 1, #r.set, 2 do

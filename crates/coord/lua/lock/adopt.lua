@@ -2,14 +2,14 @@
 -- PostgreSQL refused a grant because of a hold that this space has forgotten: takes that hold
 -- over. Grants in its way that were never registered go back to their places, or are broken.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 channel, 3 on the hold, as record.lua reads it
+-- ARGV 1 epoch, 2 on the hold, as record.lua reads it
 -- Reply a standing, or stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then
   return reply(refusal)
 end
-local id, hold = read_hold(3)
+local id, hold = read_hold(2)
 local known = settle(id)
 if epoch_of(hold.token) == epoch then
   -- A space that forgot a holder has forgotten its token too: do not mint it again.
@@ -43,6 +43,7 @@ local function youngest_unregistered(resource)
 end
 
 local displaced = {}
+spread(hold.set)
 for i = 1, #hold.set, 2 do
   local resource, mode = hold.set[i], hold.set[i + 1]
   while not fits_beside_holders(resource, mode) do
@@ -60,7 +61,7 @@ put(id, hold)
 -- advisory one acts on it already, and must learn that it has lost it.
 local function send_back(other_id, r)
   local can_wait = r.delay >= 0 and r.wait > 0
-    and call('HEXISTS', META, 'waits:' .. r.owner) == 0
+    and call('HEXISTS', BOOK, WAIT_OF .. r.owner) == 0
   r.state = 'broken'
   if r.deadline <= now then
     r.state = 'expired'

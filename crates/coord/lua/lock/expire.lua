@@ -31,7 +31,7 @@ end
 local function sweep(limit)
   local done = 0
   while done < limit do
-    local id = call('ZRANGEBYSCORE', REGISTRY, '-inf', now, 'LIMIT', 0, 1)[1]
+    local id = call('ZRANGEBYSCORE', REGISTRY, '-inf', digits(now), 'LIMIT', '0', '1')[1]
     if not id then
       break
     end

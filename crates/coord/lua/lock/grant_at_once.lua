@@ -1,31 +1,39 @@
 #!lua
--- The common case, before anything else is even set up: one resource, exclusive, nobody on it and
--- nothing due. Whatever is not plainly so is left to the long way, which decides the same.
+-- The common case of asking, before anything else is even set up: all exclusive, nobody on any of
+-- it, and nothing due but tombstones. Whatever is not plainly so is left to the long way, which
+-- decides the same.
 -- KEYS as tables.lua
 -- ARGV as acquire.lua
--- Reply a standing, or none: the long way answers
+-- Reply token and deadline, or none: the long way answers
 -- Time: clock.lua
-local has_numbers = tokens + 1 < COUNTER_END and orders + 1 < COUNTER_END
-if epoch == EPOCH and has_numbers and ARGV[3] == 'new' and #ARGV == 16 and ARGV[16] == 'x' then
-  local id, owner, resource = ARGV[6], ARGV[7], ARGV[15]
-  local from, to = '[' .. resource .. US, '(' .. resource .. AFTER_US
-  local facts = call('HMGET', META, 'waits:' .. owner, 'holds:' .. owner)
-  if not facts[1]
-    and (ARGV[10] ~= '-1' or now >= unsure_until)
-    and not call('ZRANGEBYSCORE', REGISTRY, '-inf', now, 'LIMIT', 0, 1)[1]
-    and call('HEXISTS', REQUESTS, id) == 0
-    and not call('ZRANGEBYLEX', HOLDERS, from, to, 'LIMIT', 0, 1)[1]
-    and not call('ZRANGEBYLEX', QUEUE, from, to, 'LIMIT', 0, 1)[1]
-  then
-    local token = epoch * COUNTER_END + tokens + 1
-    local deadline = now + ARGV[11]
-    call('HSET', META, 'tokens', tokens + 1, 'holds:' .. owner, (facts[2] or 0) + 1)
-    -- As `save` of record.lua writes it.
-    call('HSET', REQUESTS, id, cmsgpack.pack('granted', owner, ARGV[8], tonumber(ARGV[9]),
-      tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13]),
-      { resource, 'x' }, token, nil, nil, deadline, nil))
-    call('ZADD', REGISTRY, deadline, id)
-    call('ZADD', HOLDERS, 0, resource .. US .. 'x' .. US .. id)
-    return { { 'granted', token, deadline }, { { 'acquired', id, token } } }
+if not ARGV[4] then
+  local id, request = ARGV[2], ARGV[3]
+  local owner, _, _, delay, ttl, _, _, set = cmsgpack.unpack(request)
+  local read = { 'epoch', 'tokens', 'orders', 'unsure_until', WAIT_OF .. owner, id,
+    HELD_BY .. owner }
+  local is_exclusive = true
+  for i = 1, #set, 2 do
+    is_exclusive = is_exclusive and set[i + 1] == 'x'
+    read[#read + 1] = USERS_OF .. set[i]
+  end
+  local known = call('HMGET', BOOK, unpack(read))
+  local is_free = is_exclusive and known[1] == ARGV[1] and not known[5] and not known[6]
+    and (delay >= 0 or now >= tonumber(known[4]))
+  for at = 8, #read do
+    is_free = is_free and not known[at]
+  end
+  local count = (known[2] or 0) + 1
+  local has_numbers = count < COUNTER_END and (known[3] or 0) + 1 < COUNTER_END
+  if is_free and has_numbers and drop_tombstones() then
+    local token, deadline = ARGV[1] * COUNTER_END + count, now + ttl
+    local written = { 'tokens', digits(count), HELD_BY .. owner, digits((known[7] or 0) + 1), id,
+      cmsgpack.pack('g', token, nil, nil, deadline, nil) .. request }
+    for at = 8, #read do
+      written[#written + 1] = read[at]
+      written[#written + 1] = id
+    end
+    call('HSET', BOOK, unpack(written))
+    call('ZADD', REGISTRY, digits(deadline), id)
+    return { token, deadline }
   end
 end

@@ -27,14 +27,6 @@ local function id_in_queue(resource, member)
   return string.sub(member, from, from + ID_LENGTH - 1)
 end
 
-local function from_start_of(resource)
-  return '[' .. resource .. US
-end
-
-local function to_end_of(resource)
-  return '(' .. resource .. AFTER_US
-end
-
 -- As an end of a range over a line: everybody before this place.
 local function to_place(resource, order, id)
   return '(' .. resource .. US .. order .. US .. id
@@ -63,14 +55,14 @@ local function fits_beside_holders(resource, mode)
   local kind = kind_of(mode)
   local from, to = from_start_of(resource), to_end_of(resource)
   local room = kind == 'c' and capacity_of(mode) or math.huge
-  local first = call('ZRANGEBYLEX', HOLDERS, from, to, 'LIMIT', 0, 1)[1]
+  local first = call('ZRANGEBYLEX', HOLDERS, from, to, 'LIMIT', '0', '1')[1]
   if not first then
     return true, 0, room
   end
   if kind == 'x' then
     return false
   end
-  local last = call('ZREVRANGEBYLEX', HOLDERS, to, from, 'LIMIT', 0, 1)[1]
+  local last = call('ZREVRANGEBYLEX', HOLDERS, to, from, 'LIMIT', '0', '1')[1]
   local least, most = mode_in_holders(resource, first), mode_in_holders(resource, last)
   if kind_of(least) ~= kind or kind_of(most) ~= kind then
     return false

@@ -1,33 +1,32 @@
 #!lua
--- A page of what is held, resource by resource in the order of their names. Lease ids are secrets
--- of their holders and no place to go on from.
+-- A page of what is used, in no order: names lie in the book, which is a hash. Lease ids are
+-- secrets of their holders and no place to go on from.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 channel, 3 the resource after which the page begins, empty at the start,
---      4 how many resources, 5 how many holders of each
--- Reply held, for each resource its name, how many hold it and how many wait, and a row for each
---       lease that is shown, or stale_epoch, rebuild
+-- ARGV 1 epoch, 2 the place at which the page before ended, 0 at the start, 3 how many resources
+--      (a page may be a few over, or end early where much else lies in the book),
+--      4 how many holders of each
+-- Reply held, the place to go on from, 0 at the end, for each resource its name, how many hold it
+--       and how many wait, and a row for each lease that is shown, or stale_epoch, rebuild
 -- Time: none
+local SCANS_MAX = 16
 local refusal = gate()
 if refusal then
   return reply(refusal)
 end
-local most, most_holders = tonumber(ARGV[4]), tonumber(ARGV[5])
-local places, rows, seen = {}, {}, {}
--- The member that is never removed is empty: everything else comes after it.
-local from = ARGV[3] == '' and '(' or '[' .. ARGV[3] .. AFTER_US
-while #places < most do
-  local first = call('ZRANGEBYLEX', HOLDERS, from, '+', 'LIMIT', 0, 1)[1]
-  if not first then
-    break
+local place, most, most_holders = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local places, rows, seen, scans = {}, {}, {}, 0
+repeat
+  local page = call('HSCAN', BOOK, place, 'MATCH', USERS_OF .. '*', 'COUNT', most)
+  place, scans = page[1], scans + 1
+  for at = 1, #page[2], 2 do
+    local resource = string.sub(page[2][at], 1 + #USERS_OF)
+    local ids, held = holders_of(resource, most_holders)
+    for _, id in ipairs(ids) do
+      add_row(rows, seen, id)
+    end
+    if held > 0 then
+      places[#places + 1] = { resource, held, waiting_for(resource) }
+    end
   end
-  local resource = string.match(first, '^[^' .. US .. ']+')
-  local start, stop = from_start_of(resource), to_end_of(resource)
-  for _, member in ipairs(call('ZRANGEBYLEX', HOLDERS, start, stop, 'LIMIT', 0, most_holders)) do
-    add_row(rows, seen, string.sub(member, -ID_LENGTH))
-  end
-  local held = call('ZLEXCOUNT', HOLDERS, start, stop)
-  local waited = call('ZLEXCOUNT', QUEUE, start, stop)
-  places[#places + 1] = { resource, held, waited }
-  from = '[' .. resource .. AFTER_US
-end
-return reply({ 'held', places, rows })
+until place == '0' or #places >= most or scans == SCANS_MAX
+return reply({ 'held', place, places, rows })

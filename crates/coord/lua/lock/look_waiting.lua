@@ -1,14 +1,14 @@
 #!lua
 -- Everybody who waits, up to a number, and everybody who holds what they wait for.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 channel, 3 how many waits
+-- ARGV 1 epoch, 2 how many waits
 -- Reply waiting, 1 if there are more, and a row for each lease, or stale_epoch, rebuild
 -- Time: none
 local refusal = gate()
 if refusal then
   return reply(refusal)
 end
-local most = tonumber(ARGV[3])
+local most = tonumber(ARGV[2])
 local rows, seen, resources = {}, {}, {}
 local has_more = 0
 each_in(QUEUE, '(', '+', function(member)
@@ -24,9 +24,8 @@ local known = {}
 for _, resource in ipairs(resources) do
   if not known[resource] then
     known[resource] = true
-    local from, to = from_start_of(resource), to_end_of(resource)
-    for _, member in ipairs(call('ZRANGEBYLEX', HOLDERS, from, to, 'LIMIT', 0, PAGE)) do
-      add_row(rows, seen, string.sub(member, -ID_LENGTH))
+    for _, id in ipairs(holders_of(resource, PAGE)) do
+      add_row(rows, seen, id)
     end
   end
 end

@@ -1,25 +1,37 @@
 #!lua
--- Begins an epoch with what PostgreSQL has registered. Compare-and-set: of several who saw the
--- old epoch end, one wins. Every table gets a member that is never removed: a key that is empty
--- would look like one that has moved away while its slot is resharded.
+-- Begins an epoch with what PostgreSQL has registered, page by page. Compare-and-set: of several
+-- who saw the old epoch end, one wins; nobody is let in before its last page. Every table gets a
+-- member that is never removed: a key that is empty would look like one that has moved away while
+-- its slot is resharded.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 channel, 3 when the last advisory lease of the lost epoch has run out, or 0;
---      4 on the holds, as record.lua reads them
--- Reply rebuilt and how many holds, or stale_epoch
+-- ARGV 1 epoch, 2 when the last advisory lease of the lost epoch has run out, or 0; 3 who rebuilds,
+--      4 the number of the page, 5 more or last, 6 on the holds, as record.lua reads them
+-- Reply rebuilt and how many holds the page has, or stale_epoch
 -- Time: clock.lua
-if epoch and epoch >= EPOCH then
-  return reply({ 'stale_epoch', epoch })
+local builder, page = ARGV[3], tonumber(ARGV[4])
+local current = call('HMGET', BOOK, 'builder', 'built_pages', 'building_until')
+local is_begun = building == EPOCH and current[1] == builder
+local is_left_alone = not building or building < EPOCH or tonumber(current[3]) <= now
+local can_go_on = is_begun and page <= current[2] + 1 or page == 1 and is_left_alone
+if epoch and epoch >= EPOCH or not can_go_on then
+  return reply({ 'stale_epoch', epoch or building or EPOCH })
 end
-call('UNLINK', META, REQUESTS, HOLDERS, QUEUE, REGISTRY)
-call('HSET', META, 'epoch', EPOCH, 'unsure_until', ARGV[3])
-call('HSET', REQUESTS, '', '')
-call('ZADD', HOLDERS, 0, '')
-call('ZADD', QUEUE, 0, '')
-call('ZADD', REGISTRY, '+inf', '')
-local at, count = 4, 0
-while ARGV[at] do
-  local id, r, next_at = read_hold(at)
-  put(id, r)
-  at, count = next_at, count + 1
+if not is_begun then
+  call('UNLINK', BOOK, HOLDERS, QUEUE, REGISTRY)
+  call('HSET', BOOK, 'building', EPOCH, 'builder', builder)
+  call('ZADD', HOLDERS, '0', '')
+  call('ZADD', QUEUE, '0', '')
+  call('ZADD', REGISTRY, '+inf', '')
 end
-return reply({ 'rebuilt', count })
+-- A page that comes twice, since its answer was lost, is read once.
+if not is_begun or page > tonumber(current[2]) then
+  for at = 6, #ARGV, 4 do
+    put(read_hold(at))
+  end
+  call('HSET', BOOK, 'built_pages', page, 'building_until', digits(now + REBUILD_PAUSE_MAX))
+end
+if ARGV[5] == 'last' then
+  call('HDEL', BOOK, 'building', 'builder', 'built_pages', 'building_until')
+  call('HSET', BOOK, 'epoch', EPOCH, 'unsure_until', ARGV[2])
+end
+return reply({ 'rebuilt', (#ARGV - 5) / 4 })

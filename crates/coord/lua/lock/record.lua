@@ -6,34 +6,49 @@
 -- Reply none: a part of every lock script
 -- Time: clock.lua
 --
--- requests  lease id → the fields below, packed
--- holders   resource US mode US lease id, so the modes of a resource lie together
--- queue     resource US order US lease id US mode, so a line lies in its order
--- registry  lease id by deadline
--- meta      waits:<owner> → its one waiting lease, holds:<owner> → how many it holds,
---           holding_waiters → how many owners do both
---
 -- A mode is `c` and five digits of capacity, `s` or `x`: they sort from the most to the least
 -- that may hold together. `delay` is -1 for an advisory lease.
-local ID_LENGTH = 32
+local ID_LENGTH = 26
 local ORDER_LENGTH = 32
 
+-- A request as every script is sent it, and as it is kept behind what changes of its record:
+-- owner, node, birth, delay, ttl, wait, boost, and resource and mode in turn.
+local function read_request(request)
+  local r = { request = request }
+  r.owner, r.node, r.birth, r.delay, r.ttl, r.wait, r.boost, r.set = cmsgpack.unpack(request)
+  return r
+end
+
+-- A registered hold as scripts are sent it: lease, token, deadline, request.
+local function read_hold(at)
+  local r = read_request(ARGV[at + 3])
+  r.state, r.registered = 'granted', true
+  r.token, r.deadline = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  return ARGV[at], r
+end
+
+-- A record keeps the first letter of its state.
+local STATES = { g = 'granted', w = 'waiting', d = 'delayed', r = 'released', e = 'expired',
+  b = 'broken', t = 'timed_out', v = 'victim' }
+
 local function fetch(id)
-  local packed = call('HGET', REQUESTS, id)
+  local packed = call('HGET', BOOK, id)
   if not packed then
     return nil
   end
-  local r = {}
-  r.state, r.owner, r.node, r.birth, r.delay, r.ttl, r.wait, r.boost, r.set, r.token, r.place,
-    r.arrival, r.deadline, r.registered = cmsgpack.unpack(packed)
+  local at, state, token, place, arrival, deadline, registered =
+    cmsgpack.unpack_limit(packed, 6)
+  local r = read_request(string.sub(packed, at + 1))
+  r.state, r.token, r.place, r.arrival = STATES[state], token, place, arrival
+  r.deadline, r.registered = deadline, registered
   return r
 end
 
 -- For changes that move nothing between tables.
 local function save(id, r)
-  call('HSET', REQUESTS, id, cmsgpack.pack(r.state, r.owner, r.node, r.birth, r.delay, r.ttl,
-    r.wait, r.boost, r.set, r.token, r.place, r.arrival, r.deadline, r.registered))
-  call('ZADD', REGISTRY, r.deadline, id)
+  call('HSET', BOOK, id, cmsgpack.pack(string.sub(r.state, 1, 1), r.token, r.place, r.arrival,
+    r.deadline, r.registered) .. r.request)
+  call('ZADD', REGISTRY, digits(r.deadline), id)
 end
 
 local function order_text(place, arrival)
@@ -64,24 +79,74 @@ end
 local function add_members(key, members)
   local scored = {}
   for _, member in ipairs(members) do
-    scored[#scored + 1] = 0
+    scored[#scored + 1] = '0'
     scored[#scored + 1] = member
   end
   call('ZADD', key, unpack(scored))
 end
 
+local function users_of(set)
+  local fields = {}
+  for i = 1, #set, 2 do
+    fields[#fields + 1] = USERS_OF .. set[i]
+  end
+  return fields
+end
+
+local function from_start_of(resource)
+  return '[' .. resource .. US
+end
+
+local function to_end_of(resource)
+  return '(' .. resource .. AFTER_US
+end
+
+-- Whoever has one of these to itself is moved to where all others stand. Before a set is judged
+-- or taken apart: everything but the common cases looks there alone.
+local function spread(set)
+  for at, alone in ipairs(call('HMGET', BOOK, unpack(users_of(set)))) do
+    if alone and alone ~= '' then
+      local resource = set[2 * at - 1]
+      call('ZADD', HOLDERS, '0', resource .. US .. 'x' .. US .. alone)
+      call('HSET', BOOK, USERS_OF .. resource, '')
+    end
+  end
+end
+
+local function mark_used(set)
+  local marks = {}
+  for _, field in ipairs(users_of(set)) do
+    marks[#marks + 1] = field
+    marks[#marks + 1] = ''
+  end
+  call('HSET', BOOK, unpack(marks))
+end
+
+local function unmark_unused(set)
+  for i = 1, #set, 2 do
+    local from, to = from_start_of(set[i]), to_end_of(set[i])
+    if not call('ZRANGEBYLEX', QUEUE, from, to, 'LIMIT', '0', '1')[1]
+      and not call('ZRANGEBYLEX', HOLDERS, from, to, 'LIMIT', '0', '1')[1]
+    then
+      call('HDEL', BOOK, USERS_OF .. set[i])
+    end
+  end
+end
+
 local function put(id, r)
   if r.state == 'waiting' then
     add_members(QUEUE, members_in_queue(id, r))
-    call('HSET', META, 'waits:' .. r.owner, id)
-    if call('HEXISTS', META, 'holds:' .. r.owner) == 1 then
-      call('HINCRBY', META, 'holding_waiters', 1)
+    mark_used(r.set)
+    call('HSET', BOOK, WAIT_OF .. r.owner, id)
+    if call('HEXISTS', BOOK, HELD_BY .. r.owner) == 1 then
+      call('HINCRBY', BOOK, 'holding_waiters', 1)
     end
   elseif holds(r) then
     add_members(HOLDERS, members_in_holders(id, r))
-    local count = call('HINCRBY', META, 'holds:' .. r.owner, 1)
-    if count == 1 and call('HEXISTS', META, 'waits:' .. r.owner) == 1 then
-      call('HINCRBY', META, 'holding_waiters', 1)
+    mark_used(r.set)
+    local count = call('HINCRBY', BOOK, HELD_BY .. r.owner, 1)
+    if count == 1 and call('HEXISTS', BOOK, WAIT_OF .. r.owner) == 1 then
+      call('HINCRBY', BOOK, 'holding_waiters', 1)
     end
   end
   save(id, r)
@@ -91,52 +156,25 @@ end
 local function take(id, r)
   if r.state == 'waiting' then
     call('ZREM', QUEUE, unpack(members_in_queue(id, r)))
-    call('HDEL', META, 'waits:' .. r.owner)
-    if call('HEXISTS', META, 'holds:' .. r.owner) == 1 then
-      call('HINCRBY', META, 'holding_waiters', -1)
+    unmark_unused(r.set)
+    call('HDEL', BOOK, WAIT_OF .. r.owner)
+    if call('HEXISTS', BOOK, HELD_BY .. r.owner) == 1 then
+      call('HINCRBY', BOOK, 'holding_waiters', -1)
     end
   elseif holds(r) then
+    spread(r.set)
     call('ZREM', HOLDERS, unpack(members_in_holders(id, r)))
-    if call('HINCRBY', META, 'holds:' .. r.owner, -1) == 0 then
-      call('HDEL', META, 'holds:' .. r.owner)
-      if call('HEXISTS', META, 'waits:' .. r.owner) == 1 then
-        call('HINCRBY', META, 'holding_waiters', -1)
+    unmark_unused(r.set)
+    if call('HINCRBY', BOOK, HELD_BY .. r.owner, -1) == 0 then
+      call('HDEL', BOOK, HELD_BY .. r.owner)
+      if call('HEXISTS', BOOK, WAIT_OF .. r.owner) == 1 then
+        call('HINCRBY', BOOK, 'holding_waiters', -1)
       end
     end
   end
 end
 
 local function forget(id)
-  call('HDEL', REQUESTS, id)
+  call('HDEL', BOOK, id)
   call('ZREM', REGISTRY, id)
-end
-
--- A request as every script is sent it: lease, owner, node, birth, delay, ttl, wait, boost, then
--- how many words the set has, then resource and mode in turn. Also where the next word stands.
-local function read_request(at)
-  local r = {
-    owner = ARGV[at + 1],
-    node = ARGV[at + 2],
-    birth = tonumber(ARGV[at + 3]),
-    delay = tonumber(ARGV[at + 4]),
-    ttl = tonumber(ARGV[at + 5]),
-    wait = tonumber(ARGV[at + 6]),
-    boost = tonumber(ARGV[at + 7]),
-    set = {},
-  }
-  local words = tonumber(ARGV[at + 8])
-  for i = 1, words do
-    r.set[i] = ARGV[at + 8 + i]
-  end
-  return ARGV[at], r, at + 9 + words
-end
-
--- The registered hold that follows its request: token and deadline.
-local function read_hold(at)
-  local id, r, next_at = read_request(at)
-  r.state = 'granted'
-  r.token = tonumber(ARGV[next_at])
-  r.deadline = tonumber(ARGV[next_at + 1])
-  r.registered = true
-  return id, r, next_at + 2
 end

@@ -2,14 +2,14 @@
 -- PostgreSQL has seen a token at or above this grant's: never mint below that floor again, and
 -- mint anew for the same grant.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 channel, 3 lease id, 4 the floor
+-- ARGV 1 epoch, 2 lease id, 3 the floor
 -- Reply a standing, or already_registered, stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then
   return reply(refusal)
 end
-local id, floor = ARGV[3], tonumber(ARGV[4])
+local id, floor = ARGV[2], tonumber(ARGV[3])
 local r = settle(id)
 if not r or r.state ~= 'granted' then
   return reply(standing(id, r))

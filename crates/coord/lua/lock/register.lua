@@ -1,14 +1,14 @@
 #!lua
 -- Notes that PostgreSQL has registered this grant: only now does its expiry need a delay.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 channel, 3 lease id
+-- ARGV 1 epoch, 2 lease id
 -- Reply a standing, or not_fenced, stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then
   return reply(refusal)
 end
-local id = ARGV[3]
+local id = ARGV[2]
 local r = settle(id)
 if r and r.state == 'granted' then
   if r.delay < 0 then

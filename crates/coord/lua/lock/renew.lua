@@ -1,7 +1,7 @@
 #!lua
 -- Extends many leases at once, grants and waits alike: for a waiter it is heartbeat and poll.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 channel, 3 on lease ids
+-- ARGV 1 epoch, 2 on lease ids
 -- Reply renewed and one standing for each, or stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
@@ -9,7 +9,7 @@ if refusal then
   return reply(refusal)
 end
 local answer = { 'renewed' }
-for at = 3, #ARGV do
+for at = 2, #ARGV do
   local id = ARGV[at]
   local r = settle(id)
   if r and r.state == 'granted' then

@@ -24,3 +24,20 @@ local function add_row(rows, seen, id)
     rows[#rows + 1] = row(id, r)
   end
 end
+
+-- The first of those who hold a resource, and how many there are.
+local function holders_of(resource, most)
+  local alone = call('HGET', BOOK, USERS_OF .. resource)
+  if alone and alone ~= '' then
+    return { alone }, 1
+  end
+  local from, to, ids = from_start_of(resource), to_end_of(resource), {}
+  for _, member in ipairs(call('ZRANGEBYLEX', HOLDERS, from, to, 'LIMIT', 0, most)) do
+    ids[#ids + 1] = string.sub(member, -ID_LENGTH)
+  end
+  return ids, call('ZLEXCOUNT', HOLDERS, from, to)
+end
+
+local function waiting_for(resource)
+  return call('ZLEXCOUNT', QUEUE, from_start_of(resource), to_end_of(resource))
+end

@@ -5,6 +5,17 @@
 -- ARGV as tables.lua
 -- Reply {answer, events}: an answer and an event are each a word and what belongs to it
 -- Time: none
+local EPOCH = tonumber(ARGV[1])
+-- Beside the tables, but no key: counted as one it would look like a key that has moved away while
+-- a slot is resharded.
+local CHANNEL = string.gsub(BOOK, 'book$', 'channel')
+local stored = call('HMGET', BOOK, 'epoch', 'tokens', 'orders', 'unsure_until', 'building')
+local epoch = tonumber(stored[1])
+local tokens = tonumber(stored[2]) or 0
+local orders = tonumber(stored[3]) or 0
+local unsure_until = tonumber(stored[4]) or 0
+-- The epoch that is being rebuilt: until that is done there is none.
+local building = tonumber(stored[5])
 local events = {}
 
 local function reply(answer)
@@ -20,7 +31,7 @@ end
 local function hint(node, ...)
   tell(...)
   local word, id = ...
-  call('SPUBLISH', CHANNEL, word .. ' ' .. id .. ' ' .. node)
+  call('SPUBLISH', CHANNEL, word .. ' lease_' .. id .. ' ' .. node)
 end
 
 local function epoch_of(number)
@@ -39,14 +50,15 @@ local function gate()
   if epoch and epoch > EPOCH then
     return { 'stale_epoch', epoch }
   end
-  return { 'rebuild', epoch or 0 }
+  -- Whoever sees a rebuild under way must not take it for a space that is empty.
+  return { 'rebuild', epoch or building and building - 1 or 0 }
 end
 
 -- Never below `floor` again.
 local function raise_tokens(floor)
   if floor > tokens then
     tokens = floor
-    call('HSET', META, 'tokens', tokens)
+    call('HSET', BOOK, 'tokens', digits(tokens))
   end
 end
 
@@ -56,7 +68,7 @@ local function mint()
     return nil
   end
   tokens = tokens + 1
-  call('HSET', META, 'tokens', tokens)
+  call('HSET', BOOK, 'tokens', digits(tokens))
   return epoch * COUNTER_END + tokens
 end
 
@@ -73,14 +85,14 @@ end
 
 local function count_place()
   orders = orders + 1
-  call('HSET', META, 'orders', orders)
+  call('HSET', BOOK, 'orders', digits(orders))
 end
 
 -- Calls `visit` with every member of a lexical range until it returns true; reads in pages,
 -- and may be used while the members it has shown are taken out.
 local function each_in(key, from, to, visit)
   while true do
-    local page = call('ZRANGEBYLEX', key, from, to, 'LIMIT', 0, PAGE)
+    local page = call('ZRANGEBYLEX', key, from, to, 'LIMIT', '0', PAGE)
     for _, member in ipairs(page) do
       if visit(member) then
         return

@@ -1,12 +1,23 @@
 #!lua
--- What every lock script works on: the five tables of one space, its epoch and its counters.
--- KEYS 1 meta, 2 requests, 3 holders, 4 queue, 5 registry; all of one slot, all or none exist
--- ARGV 1 the epoch the caller believes in, 2 the channel for hints: no key, and counted as one it
---      would look like a key that has moved away while a slot is resharded
+-- What every lock script works on: the four tables of one space.
+-- KEYS 1 book, 2 holders, 3 queue, 4 registry; all of one slot, all or none exist
+-- ARGV 1 the epoch the caller believes in
 -- Reply none: a part of every lock script
 -- Time: none
-local META, REQUESTS, HOLDERS, QUEUE, REGISTRY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local EPOCH, CHANNEL = tonumber(ARGV[1]), ARGV[2]
+--
+-- book      epoch, tokens, orders, unsure_until; building, builder, built_pages, building_until
+--           while it is rebuilt; holding_waiters → how many owners hold and wait;
+--           <lease id> → its record, packed; +<owner> → how many leases it holds;
+--           ?<owner> → its one waiting lease; =<resource> → the lease that has it to itself, or
+--           nothing if whoever holds it or waits for it stands in the tables below
+-- holders   resource US mode US lease id, so the modes of a resource lie together
+-- queue     resource US order US lease id US mode, so a line lies in its order
+-- registry  lease id by deadline
+--
+-- Ids are kept short, without what all of them begin with: there are very many.
+-- One table for all that is found by name: the common case is one read of it and one write.
+local BOOK, HOLDERS, QUEUE, REGISTRY = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local HELD_BY, WAIT_OF, USERS_OF = '+', '?', '='
 local call = redis.call
 
 -- Between the fields of a member; AFTER_US is the next byte, the end of a range over one field.
@@ -14,8 +25,8 @@ local US, AFTER_US = '\31', '\32'
 -- How much of a table one read takes.
 local PAGE = 32
 
-local stored = call('HMGET', META, 'epoch', 'tokens', 'orders', 'unsure_until')
-local epoch = tonumber(stored[1])
-local tokens = tonumber(stored[2]) or 0
-local orders = tonumber(stored[3]) or 0
-local unsure_until = tonumber(stored[4]) or 0
+-- Redis writes a number that a script hands it as a float, which takes longer than most commands:
+-- wherever it matters, commands are handed texts.
+local function digits(number)
+  return string.format('%d', number)
+end

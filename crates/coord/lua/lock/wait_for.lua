@@ -40,7 +40,7 @@ local function each_waiter_ahead(id, r, visit)
     local from, to = from_start_of(resource), to_place(resource, order, id)
     local is_open = FIRST_CONFLICT[kind] ~= nil
     while is_open do
-      local page = call('ZREVRANGEBYLEX', QUEUE, to, from, 'LIMIT', 0, PAGE)
+      local page = call('ZREVRANGEBYLEX', QUEUE, to, from, 'LIMIT', '0', PAGE)
       is_open = #page == PAGE
       for _, member in ipairs(page) do
         to = '(' .. member
@@ -69,7 +69,7 @@ local function explore(starts)
     if not edges[owner] then
       local nexts, seen = {}, {}
       edges[owner] = nexts
-      local id = call('HGET', META, 'waits:' .. owner)
+      local id = call('HGET', BOOK, WAIT_OF .. owner)
       local r = id and fetch(id)
       if r and is_live(r) then
         waits[owner] = { id = id, record = r }
@@ -204,7 +204,7 @@ end
 -- there was no cycle, so every cycle is reached from there. Without an owner that both holds and
 -- waits there is none: places fall along edges between waiters and cannot come round.
 local function break_deadlocks(starts)
-  while tonumber(call('HGET', META, 'holding_waiters') or 0) > 0 do
+  while tonumber(call('HGET', BOOK, 'holding_waiters') or 0) > 0 do
     local edges, waits = explore(starts)
     local stuck = owners_on_cycles(edges)
     local victim = youngest(stuck, waits)

@@ -1,7 +1,8 @@
 //! What a lock script answered, as the words of the core: a standing or a refusal, and what
 //! happened on the way.
 
-use ade_core::lock::{Epoch, Event, Order, Refusal, Reply, Standing, State, Token};
+use ade_core::ids::{AgentSessionId, LeaseId, SessionId, TaskId};
+use ade_core::lock::{Epoch, Event, Order, Owner, Refusal, Reply, Standing, State, Token};
 use ade_core::time::Timestamp;
 use redis::Value;
 
@@ -31,7 +32,28 @@ pub fn reply<T>(
     Ok(Reply { answer, events })
 }
 
-pub fn standing(word: &str, words: &mut Words) -> Result<Standing, Error> {
+/// About one lease. The common cases answer in short, without what the caller knows.
+pub fn standing_of(
+    script: &'static str,
+    value: Value,
+    lease: LeaseId,
+) -> Result<Reply<Standing>, Error> {
+    let (standing, event) = match value {
+        Value::BulkString(word) if word == b"released" => {
+            (Standing::Over { state: State::Released }, Event::Released { lease })
+        }
+        Value::Array(words) if matches!(words.first(), Some(Value::Int(_))) => {
+            let mut words = Words::of(script, Value::Array(words))?;
+            let (token, deadline) = (token(&mut words)?, moment(&mut words)?);
+            words.end()?;
+            (Standing::Granted { token, deadline }, Event::Acquired { lease, token })
+        }
+        long => return reply(script, long, standing),
+    };
+    Ok(Reply { answer: Ok(standing), events: vec![event] })
+}
+
+fn standing(word: &str, words: &mut Words) -> Result<Standing, Error> {
     Ok(match word {
         "granted" => Standing::Granted { token: token(words)?, deadline: moment(words)? },
         "waiting" => Standing::Waiting {
@@ -81,7 +103,7 @@ fn refusal(word: &str, words: &mut Words) -> Result<Option<Refusal>, Error> {
         "busy" => Refusal::Busy { resource: words.parsed()? },
         "queue_full" => Refusal::QueueFull { resource: words.parsed()? },
         "self_conflict" => Refusal::SelfConflict { resource: words.parsed()? },
-        "already_waiting" => Refusal::AlreadyWaiting { lease: words.parsed()? },
+        "already_waiting" => Refusal::AlreadyWaiting { lease: lease(words)? },
         "other_request" => Refusal::OtherRequest,
         "already_registered" => Refusal::AlreadyRegistered,
         "not_fenced" => Refusal::NotFenced,
@@ -91,7 +113,7 @@ fn refusal(word: &str, words: &mut Words) -> Result<Option<Refusal>, Error> {
 
 fn event(mut words: Words) -> Result<Event, Error> {
     let word = words.text()?;
-    let lease = words.parsed()?;
+    let lease = lease(&mut words)?;
     let event = match word.as_str() {
         "acquired" => Event::Acquired { lease, token: token(&mut words)? },
         "queued" => Event::Queued { lease, position: count(&mut words)? },
@@ -104,7 +126,7 @@ fn event(mut words: Words) -> Result<Event, Error> {
         "deadlock" => {
             let mut cycle = Vec::new();
             while !words.is_empty() {
-                cycle.push(words.parsed()?);
+                cycle.push(self::lease(&mut words)?);
             }
             Event::Deadlock { victim: lease, cycle }
         }
@@ -124,6 +146,22 @@ fn over(words: &mut Words) -> Result<State, Error> {
         "victim" => State::Victim,
         other => return Err(words.wrong(format!("`{other}` is no end"))),
     })
+}
+
+/// Scripts know it without its prefix.
+pub fn lease(words: &mut Words) -> Result<LeaseId, Error> {
+    let text = format!("{}_{}", LeaseId::PREFIX, words.text()?);
+    text.parse().map_err(|error| words.wrong(format!("{error}")))
+}
+
+/// By its one letter, as `encode::owner` writes it.
+pub fn owner(words: &mut Words) -> Result<Owner, Error> {
+    let text = words.text()?;
+    let (letter, id) = text.split_at_checked(1).unwrap_or_default();
+    let mut prefixes = [AgentSessionId::PREFIX, SessionId::PREFIX, TaskId::PREFIX].into_iter();
+    let prefix = prefixes.find(|prefix| !letter.is_empty() && prefix.starts_with(letter));
+    let owner = prefix.and_then(|prefix| format!("{prefix}_{id}").parse().ok());
+    owner.ok_or_else(|| words.wrong(format!("`{text}` is no owner")))
 }
 
 fn epoch(words: &mut Words) -> Result<Epoch, Error> {

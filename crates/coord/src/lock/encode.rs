@@ -1,50 +1,88 @@
 //! What a script is sent: every fact as one word, numbers in full digits, times and durations in
-//! microseconds. `record.lua` reads it back.
+//! microseconds. A request is one word, packed as scripts keep it: `record.lua` reads it back.
 
 use std::time::Duration;
 
-use ade_core::lock::{Arrival, Class, LiveHold, Mode, Request};
+use ade_core::ids::LeaseId;
+use ade_core::lock::{Arrival, Class, LiveHold, Mode, Owner, Request};
 use ade_core::time::Timestamp;
+use rmp::encode::ByteBuf;
 
-pub fn request(request: &Request) -> Vec<String> {
+/// One argument of a script.
+pub type Word = Vec<u8>;
+
+pub fn word(value: &(impl ToString + ?Sized)) -> Word {
+    value.to_string().into_bytes()
+}
+
+/// Without the prefix, which says what a reader of the script knows: four copies of the id are
+/// most of what a lease takes.
+pub fn lease(id: LeaseId) -> String {
+    let text = id.to_string();
+    let short = text.strip_prefix(LeaseId::PREFIX).and_then(|rest| rest.strip_prefix('_'));
+    short.map(str::to_owned).unwrap_or(text)
+}
+
+/// Its kind as one letter, which sorts like its prefix.
+pub fn owner(owner: Owner) -> String {
+    let text = owner.to_string();
+    let (prefix, id) = text.split_once('_').unwrap_or((&text, ""));
+    format!("{}{id}", prefix.get(..1).unwrap_or_default())
+}
+
+/// Without its lease id, which goes before it.
+pub fn request(request: &Request) -> Word {
     let set = request.set();
     let delay = match request.class() {
         Class::Fenced { lock_delay } => micros(lock_delay),
-        Class::Advisory => "-1".to_owned(),
+        Class::Advisory => -1,
     };
-    let mut words = vec![
-        request.lease().to_string(),
-        request.owner().to_string(),
-        request.node().to_owned(),
-        moment(request.birth()),
-        delay,
-        micros(request.ttl()),
-        micros(request.wait()),
-        request.boost().to_string(),
-        (2 * set.len()).to_string(),
-    ];
+    let mut packed = Packed(ByteBuf::new());
+    packed.text(&owner(request.owner()));
+    packed.text(request.node());
+    packed.number(request.birth().micros());
+    packed.number(delay);
+    packed.number(micros(request.ttl()));
+    packed.number(micros(request.wait()));
+    packed.number(i64::from(request.boost()));
+    packed.array(2 * set.len());
     for (resource, held) in set.iter() {
-        words.push(resource.to_string());
-        words.push(mode(held));
+        packed.text(&resource.to_string());
+        packed.text(&mode(held));
     }
-    words
+    packed.0.into_vec()
 }
 
-pub fn hold(hold: &LiveHold) -> Vec<String> {
-    let mut words = request(&hold.request);
-    words.push(hold.token.to_string());
-    words.push(moment(hold.deadline));
-    words
+pub fn hold(hold: &LiveHold) -> [Word; 4] {
+    let request = request(&hold.request);
+    [word(&lease(hold.request.lease())), word(&hold.token), word(&moment(hold.deadline)), request]
 }
 
-/// How it comes, and the two numbers that go with it.
-pub fn arrival(arrival: Arrival) -> [String; 3] {
-    let (word, first, second) = match arrival {
-        Arrival::New => ("new", 0, 0),
+/// How it comes and the two numbers that go with it; nothing of a newcomer.
+pub fn arrival(arrival: Arrival) -> Vec<Word> {
+    let (how, first, second) = match arrival {
+        Arrival::New => return Vec::new(),
         Arrival::Waited(order) => ("waited", order.place(), order.arrival()),
         Arrival::Held(token) => ("held", token.number(), 0),
     };
-    [word.to_owned(), first.to_string(), second.to_string()]
+    vec![word(how), word(&first), word(&second)]
+}
+
+/// Writing to memory does not fail, so what the encoder returns says nothing.
+struct Packed(ByteBuf);
+
+impl Packed {
+    fn text(&mut self, text: &str) {
+        let _ = rmp::encode::write_str(&mut self.0, text);
+    }
+
+    fn number(&mut self, number: i64) {
+        let _ = rmp::encode::write_sint(&mut self.0, number);
+    }
+
+    fn array(&mut self, len: usize) {
+        let _ = rmp::encode::write_array_len(&mut self.0, u32::try_from(len).unwrap_or(u32::MAX));
+    }
 }
 
 /// Five digits hold the greatest capacity, so that capacities sort like their texts.
@@ -60,15 +98,30 @@ pub fn moment(time: Timestamp) -> String {
     time.micros().to_string()
 }
 
-fn micros(duration: Duration) -> String {
-    duration.as_micros().to_string()
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use ade_core::ids::{AgentSessionId, SessionId, TaskId};
     use ade_core::limits::LOCK_COUNTING_CAPACITY_MAX;
 
     use super::*;
+
+    #[test]
+    fn ids_are_short_and_owners_sort_as_they_do_in_full() {
+        assert_eq!(lease(LeaseId::from_u128(1)), "00000000000000000000000001");
+        let owners = [
+            Owner::Agent(AgentSessionId::from_u128(9)),
+            Owner::User(SessionId::from_u128(1)),
+            Owner::User(SessionId::from_u128(9)),
+            Owner::Task(TaskId::from_u128(1)),
+        ];
+        let (short, full) = (owners.map(owner), owners.map(|owner| owner.to_string()));
+        assert!(short.is_sorted() && full.is_sorted(), "{short:?} {full:?}");
+        assert!(short.iter().all(|text| text.len() == 27), "{short:?}");
+    }
 
     #[test]
     fn modes_sort_from_the_most_to_the_least_that_may_hold_together() {

@@ -11,7 +11,8 @@ use ade_core::lock::{
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
 
-use super::{Locks, Space, decode, scripts};
+use super::encode::Word;
+use super::{Locks, Space, decode, encode, scripts};
 use crate::error::Error;
 use crate::reply::Words;
 use crate::script::Script;
@@ -40,11 +41,14 @@ pub struct Seen {
     pub leases: Vec<Lease>,
 }
 
-/// A page of what is held: each resource with how many hold it and how many wait for it.
+/// A page of what is held, in no order: each resource with how many hold it and how many wait for
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     pub resources: Vec<(ResourceRef, usize, usize)>,
     pub leases: Vec<Lease>,
+    /// Where to go on; nothing at the end.
+    pub next: Option<u64>,
 }
 
 /// Everybody who waits, and who holds what they wait for.
@@ -72,7 +76,7 @@ impl Looks {
         resource: &ResourceRef,
         most: usize,
     ) -> Result<Reply<Seen>, Error> {
-        let words = vec![resource.to_string(), most.to_string()];
+        let words = vec![encode::word(resource), encode::word(&most)];
         self.look(&self.scripts.resource, space, words, |words| {
             let (holding, waiting) = (count(words)?, count(words)?);
             Ok(Seen { holding, waiting, leases: leases(words)? })
@@ -86,20 +90,22 @@ impl Looks {
         space: Space,
         wanted: &[LeaseId],
     ) -> Result<Reply<Vec<Lease>>, Error> {
-        let words = wanted.iter().map(ToString::to_string).collect();
+        let words = wanted.iter().map(|id| encode::word(&encode::lease(*id))).collect();
         self.look(&self.scripts.leases, space, words, leases).await
     }
 
     pub async fn held(
         &self,
         space: Space,
-        after: Option<&ResourceRef>,
+        after: Option<u64>,
         resources: usize,
         holders: usize,
     ) -> Result<Reply<Held>, Error> {
-        let after = after.map(ToString::to_string).unwrap_or_default();
-        let words = vec![after, resources.to_string(), holders.to_string()];
+        let numbers = [after.unwrap_or_default().to_string(), resources.to_string()];
+        let mut words: Vec<Word> = numbers.iter().map(encode::word).collect();
+        words.push(encode::word(&holders));
         self.look(&self.scripts.held, space, words, |words| {
+            let next: u64 = words.parsed()?;
             let mut listed = words.words()?;
             let mut resources = Vec::new();
             while !listed.is_empty() {
@@ -107,13 +113,14 @@ impl Looks {
                 resources.push((one.parsed()?, count(&mut one)?, count(&mut one)?));
                 one.end()?;
             }
-            Ok(Held { resources, leases: leases(words)? })
+            let next = Some(next).filter(|place| *place > 0);
+            Ok(Held { resources, leases: leases(words)?, next })
         })
         .await
     }
 
     pub async fn waiting(&self, space: Space, most: usize) -> Result<Reply<Waiting>, Error> {
-        self.look(&self.scripts.waiting, space, vec![most.to_string()], |words| {
+        self.look(&self.scripts.waiting, space, vec![encode::word(&most)], |words| {
             Ok(Waiting { has_more: words.number()? > 0, leases: leases(words)? })
         })
         .await
@@ -123,7 +130,7 @@ impl Looks {
         &self,
         script: &Script,
         space: Space,
-        words: Vec<String>,
+        words: Vec<Word>,
         read: impl FnOnce(&mut Words) -> Result<T, Error>,
     ) -> Result<Reply<T>, Error> {
         let value = self.locks.run(script, space, words).await?;
@@ -147,7 +154,7 @@ fn leases(words: &mut Words) -> Result<Vec<Lease>, Error> {
 
 /// A row as `row.lua` writes it.
 fn lease(mut row: Words) -> Result<Lease, Error> {
-    let (lease, owner) = (row.parsed()?, row.parsed()?);
+    let (lease, owner) = (decode::lease(&mut row)?, decode::owner(&mut row)?);
     let node = row.text()?;
     let birth = moment(&mut row)?;
     let class = match row.integer()? {

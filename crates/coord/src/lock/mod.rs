@@ -10,13 +10,16 @@ mod scripts;
 use std::sync::Arc;
 
 use ade_core::ids::{LeaseId, TenantId};
-use ade_core::lock::{Arrival, Epoch, LiveHold, Reply, Request, Standing, Token};
+use ade_core::limits::LOCK_REBUILD_PAGE;
+use ade_core::lock::{Arrival, Epoch, LiveHold, Refusal, Reply, Request, Standing, Token};
 use ade_core::time::Timestamp;
+use uuid::Uuid;
 
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::keys;
 use crate::script::Script;
+use encode::Word;
 pub use look::{Held, Looks, Seen, Waiting};
 use scripts::{Scripts, Sources};
 
@@ -34,6 +37,16 @@ pub struct Space {
     pub epoch: Epoch,
 }
 
+/// What one call of a rebuild brings.
+struct Page<T> {
+    /// Another one with every rebuild.
+    builder: Uuid,
+    number: usize,
+    is_last: bool,
+    unsure_until: Option<Timestamp>,
+    holds: T,
+}
+
 impl Locks {
     pub fn new(cluster: Cluster) -> Self {
         Self { cluster, scripts: Arc::new(Scripts::new(&Sources::default())) }
@@ -45,9 +58,9 @@ impl Locks {
         request: &Request,
         arrival: Arrival,
     ) -> Result<Reply<Standing>, Error> {
-        let mut words = encode::arrival(arrival).to_vec();
-        words.extend(encode::request(request));
-        self.standing(&self.scripts.acquire, space, words).await
+        let mut words = vec![encode::request(request)];
+        words.extend(encode::arrival(arrival));
+        self.standing(&self.scripts.acquire, space, request.lease(), words).await
     }
 
     pub async fn renew(
@@ -56,17 +69,17 @@ impl Locks {
         leases: &[LeaseId],
     ) -> Result<Reply<Vec<Standing>>, Error> {
         let script = &self.scripts.renew;
-        let words = leases.iter().map(ToString::to_string).collect();
+        let words = leases.iter().map(|id| encode::word(&encode::lease(*id))).collect();
         let value = self.run(script, space, words).await?;
         decode::reply(script.name(), value, decode::standings)
     }
 
     pub async fn release(&self, space: Space, lease: LeaseId) -> Result<Reply<Standing>, Error> {
-        self.standing(&self.scripts.release, space, vec![lease.to_string()]).await
+        self.standing(&self.scripts.release, space, lease, Vec::new()).await
     }
 
     pub async fn cancel(&self, space: Space, lease: LeaseId) -> Result<Reply<Standing>, Error> {
-        self.standing(&self.scripts.cancel, space, vec![lease.to_string()]).await
+        self.standing(&self.scripts.cancel, space, lease, Vec::new()).await
     }
 
     pub async fn break_lease(
@@ -74,7 +87,7 @@ impl Locks {
         space: Space,
         lease: LeaseId,
     ) -> Result<Reply<Standing>, Error> {
-        self.standing(&self.scripts.break_lease, space, vec![lease.to_string()]).await
+        self.standing(&self.scripts.break_lease, space, lease, Vec::new()).await
     }
 
     pub async fn refence(
@@ -83,69 +96,103 @@ impl Locks {
         lease: LeaseId,
         floor: Token,
     ) -> Result<Reply<Standing>, Error> {
-        let words = vec![lease.to_string(), floor.to_string()];
-        self.standing(&self.scripts.refence, space, words).await
+        self.standing(&self.scripts.refence, space, lease, vec![encode::word(&floor)]).await
     }
 
     pub async fn register(&self, space: Space, lease: LeaseId) -> Result<Reply<Standing>, Error> {
-        self.standing(&self.scripts.register, space, vec![lease.to_string()]).await
+        self.standing(&self.scripts.register, space, lease, Vec::new()).await
     }
 
     pub async fn sweep(&self, space: Space, limit: usize) -> Result<Reply<usize>, Error> {
         let script = &self.scripts.sweep;
-        let value = self.run(script, space, vec![limit.to_string()]).await?;
+        let value = self.run(script, space, vec![encode::word(&limit)]).await?;
         decode::reply(script.name(), value, |word, words| decode::counted("swept", word, words))
     }
 
+    /// In pages, so that no call keeps Redis from all others. Until the last of them the space
+    /// lets nobody in; of several who rebuild it one goes on and the others are told so.
     pub async fn rebuild(
         &self,
         space: Space,
         holds: &[LiveHold],
         unsure_until: Option<Timestamp>,
     ) -> Result<Reply<usize>, Error> {
+        let builder = Uuid::now_v7();
+        let pages = holds.len().div_ceil(LOCK_REBUILD_PAGE).max(1);
+        let mut answer = Ok(0);
+        for number in 1..=pages {
+            let first = (number - 1) * LOCK_REBUILD_PAGE;
+            let page = Page {
+                builder,
+                number,
+                is_last: number == pages,
+                unsure_until,
+                holds: holds.iter().skip(first).take(LOCK_REBUILD_PAGE),
+            };
+            let brought = self.rebuild_page(space, page).await?;
+            answer = answer.and_then(|before: usize| brought.map(|count| before + count));
+            if answer.is_err() {
+                break;
+            }
+        }
+        Ok(Reply { answer, events: Vec::new() })
+    }
+
+    async fn rebuild_page<'a>(
+        &self,
+        space: Space,
+        page: Page<impl Iterator<Item = &'a LiveHold>>,
+    ) -> Result<Result<usize, Refusal>, Error> {
         let script = &self.scripts.rebuild;
-        let mut words = vec![unsure_until.map_or_else(|| "0".to_owned(), encode::moment)];
-        words.extend(holds.iter().flat_map(encode::hold));
+        let unsure_until = page.unsure_until.map_or_else(|| "0".to_owned(), encode::moment);
+        let mut words = vec![
+            encode::word(&unsure_until),
+            encode::word(&page.builder),
+            encode::word(&page.number),
+            encode::word(if page.is_last { "last" } else { "more" }),
+        ];
+        words.extend(page.holds.flat_map(encode::hold));
         let value = self.run(script, space, words).await?;
-        decode::reply(script.name(), value, |word, words| decode::counted("rebuilt", word, words))
+        let read = |word: &str, words: &mut _| decode::counted("rebuilt", word, words);
+        Ok(decode::reply(script.name(), value, read)?.answer)
     }
 
     pub async fn adopt(&self, space: Space, hold: &LiveHold) -> Result<Reply<Standing>, Error> {
-        self.standing(&self.scripts.adopt, space, encode::hold(hold)).await
+        let [_, token, deadline, request] = encode::hold(hold);
+        let words = vec![token, deadline, request];
+        self.standing(&self.scripts.adopt, space, hold.request.lease(), words).await
     }
 
+    /// A command about one lease, whose id goes first.
     async fn standing(
         &self,
         script: &Script,
         space: Space,
-        words: Vec<String>,
+        lease: LeaseId,
+        more: Vec<Word>,
     ) -> Result<Reply<Standing>, Error> {
+        let mut words = vec![encode::word(&encode::lease(lease))];
+        words.extend(more);
         let value = self.run(script, space, words).await?;
-        decode::reply(script.name(), value, decode::standing)
+        decode::standing_of(script.name(), value, lease)
     }
 
     async fn run(
         &self,
         script: &Script,
         space: Space,
-        words: Vec<String>,
+        words: Vec<Word>,
     ) -> Result<redis::Value, Error> {
         let Space { tenant, epoch } = space;
-        let mut args = vec![epoch.to_string(), keys::LOCK_CHANNEL.of(tenant)];
+        let mut args = vec![encode::word(&epoch)];
         args.extend(words);
         self.cluster.run(script, &tables(tenant), &args).await
     }
 }
 
 /// In the order of `tables.lua`.
-fn tables(tenant: TenantId) -> [String; 5] {
-    let tables = [
-        keys::LOCK_META,
-        keys::LOCK_REQUESTS,
-        keys::LOCK_HOLDERS,
-        keys::LOCK_QUEUE,
-        keys::LOCK_REGISTRY,
-    ];
+fn tables(tenant: TenantId) -> [String; 4] {
+    let tables = [keys::LOCK_BOOK, keys::LOCK_HOLDERS, keys::LOCK_QUEUE, keys::LOCK_REGISTRY];
     tables.map(|key| key.of(tenant))
 }
 

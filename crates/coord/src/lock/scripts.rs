@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ade_core::limits::{
     LEASE_CLAIM_TTL, LEASE_TOMBSTONE_TTL, LOCK_COUNTER_BITS, LOCK_QUEUE_DEPTH_MAX,
-    LOCK_SWEEP_PER_CALL,
+    LOCK_REBUILD_PAUSE_MAX, LOCK_SWEEP_PER_CALL,
 };
 
 use crate::script::Script;
@@ -30,10 +30,10 @@ macro_rules! sources {
 /// In the order in which they use each other.
 #[derive(Debug, Clone)]
 pub(super) struct Sources {
-    /// What the common case needs, and the common case itself: acquiring begins with it, so that
-    /// it does not pay for functions it does not call.
     pub(super) first: [Source; 2],
-    pub(super) common_case: [Source; 1],
+    /// What two commands begin with, so that their common case does not pay for functions it does
+    /// not call: what both need, then that of acquiring and that of releasing.
+    pub(super) at_once: [Source; 3],
     pub(super) parts: [Source; 6],
     pub(super) commands: [Source; 10],
 }
@@ -42,7 +42,7 @@ impl Default for Sources {
     fn default() -> Self {
         Self {
             first: sources!("clock", "tables"),
-            common_case: sources!("grant_at_once"),
+            at_once: sources!("tombstones", "grant_at_once", "release_at_once"),
             parts: sources!("space", "record", "judge", "promote", "expire", "wait_for"),
             commands: sources!(
                 "acquire",
@@ -90,15 +90,16 @@ impl Scripts {
             rebuild,
             adopt,
         ] = &sources.commands;
-        let build = |command: &Source, common_case: &str| {
-            let text = format!("#!lua\n{}{first}{common_case}{shared}{}", limits(), body(command));
+        let build = |command: &Source, at_once: &str| {
+            let text = format!("#!lua\n{}{first}{at_once}{shared}{}", limits(), body(command));
             Script::new(command.name, text)
         };
         let script = |command| build(command, "");
+        let [tombstones, grant, give_back] = sources.at_once.each_ref().map(body);
         Self {
-            acquire: build(acquire, &join(&sources.common_case)),
+            acquire: build(acquire, &format!("{tombstones}{grant}")),
             renew: script(renew),
-            release: script(release),
+            release: build(release, &format!("{tombstones}{give_back}")),
             cancel: script(cancel),
             break_lease: script(break_lease),
             refence: script(refence),
@@ -129,10 +130,11 @@ fn limits() -> String {
     format!(
         "local CLAIM_TTL, TOMBSTONE_TTL = {}, {}\n\
          local QUEUE_DEPTH_MAX, SWEEP_PER_CALL = {LOCK_QUEUE_DEPTH_MAX}, {LOCK_SWEEP_PER_CALL}\n\
-         local COUNTER_END = {}\n",
+         local COUNTER_END, REBUILD_PAUSE_MAX = {}, {}\n",
         micros(LEASE_CLAIM_TTL),
         micros(LEASE_TOMBSTONE_TTL),
         1_u64 << LOCK_COUNTER_BITS,
+        micros(LOCK_REBUILD_PAUSE_MAX),
     )
 }
 

@@ -121,7 +121,7 @@ impl Desk {
     pub async fn held(
         &self,
         tenant: TenantId,
-        after: Option<&ResourceRef>,
+        after: Option<u64>,
         resources: usize,
         holders: usize,
     ) -> Result<Held, Error> {

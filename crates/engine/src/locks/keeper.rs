@@ -13,6 +13,7 @@ use ade_core::limits::{LOCK_POLL_PERIOD, LOCK_RENEW_BATCH, WATCH_PERIOD};
 use ade_core::lock::{Class, Lease, Standing, State};
 use ade_core::resource::ResourceRef;
 use ade_store::Pool;
+use serde::{Deserialize, Serialize};
 
 use super::desk::{Desk, Error};
 use super::rows::Rows;
@@ -35,7 +36,7 @@ pub struct Keeper {
 
 #[derive(Debug)]
 pub enum Queue {
-    Redis(RedisQueue),
+    Redis(Box<RedisQueue>),
     Postgres(Rows),
 }
 
@@ -45,6 +46,40 @@ pub struct RedisQueue {
     pub hints: Hints,
     pub cluster: Cluster,
     rates: Rates,
+}
+
+/// Where a page of what is held ended. One of another queue than the one that is asked begins
+/// anew: it was given before the queue was moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    Name(ResourceRef),
+    /// In Redis' walk over the book.
+    Scan(u64),
+}
+
+impl Place {
+    fn name(&self) -> Option<&ResourceRef> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Scan(_) => None,
+        }
+    }
+
+    fn scan(&self) -> Option<u64> {
+        match self {
+            Self::Name(_) => None,
+            Self::Scan(place) => Some(*place),
+        }
+    }
+}
+
+/// What is held: each resource with how many hold it and how many wait for it, and who they are.
+#[derive(Debug)]
+pub struct Page {
+    pub resources: Vec<(ResourceRef, usize, usize)>,
+    pub leases: Vec<Lease>,
+    pub next: Option<Place>,
 }
 
 impl Keeper {
@@ -61,7 +96,7 @@ impl Keeper {
         let cluster = Cluster::open(urls)?;
         let desk = Desk::new(Locks::new(cluster.clone()), pool, service);
         let rates = Rates::new(cluster.clone());
-        let queue = Queue::Redis(RedisQueue { desk, hints, cluster, rates });
+        let queue = Queue::Redis(Box::new(RedisQueue { desk, hints, cluster, rates }));
         Ok(Self { queue, waiters, settings })
     }
 
@@ -182,13 +217,21 @@ impl Keeper {
     pub async fn held(
         &self,
         tenant: TenantId,
-        after: Option<&ResourceRef>,
+        after: Option<&Place>,
         resources: usize,
         holders: usize,
-    ) -> Result<Held, Error> {
+    ) -> Result<Page, Error> {
         match &self.queue {
-            Queue::Redis(redis) => redis.desk.held(tenant, after, resources, holders).await,
-            Queue::Postgres(rows) => rows.held(tenant, after, resources).await,
+            Queue::Redis(redis) => {
+                let after = after.and_then(Place::scan);
+                let mut held = redis.desk.held(tenant, after, resources, holders).await?;
+                held.resources.sort();
+                let Held { resources, leases, next } = held;
+                Ok(Page { resources, leases, next: next.map(Place::Scan) })
+            }
+            Queue::Postgres(rows) => {
+                rows.held(tenant, after.and_then(Place::name), resources).await
+            }
         }
     }
 

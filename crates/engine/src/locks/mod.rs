@@ -8,6 +8,6 @@ mod waiters;
 
 pub use ade_coord::rate::Rate;
 pub use desk::{Desk, Error, Next, Said};
-pub use keeper::{Keeper, Queue, RedisQueue, Settings};
+pub use keeper::{Keeper, Page, Place, Queue, RedisQueue, Settings};
 pub use rows::{Rows, resources};
 pub use waiters::Waiters;

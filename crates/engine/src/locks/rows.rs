@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ade_coord::lock::{Held, Seen, Waiting};
+use ade_coord::lock::{Seen, Waiting};
 use ade_coord::rate::Rate;
 use ade_core::actor::Actor;
 use ade_core::ids::{LeaseId, TenantId};
@@ -16,6 +16,7 @@ use ade_store::locks::{self, line, rate};
 use ade_store::{Gate, Pool, Tx};
 
 use super::desk::Error;
+use super::keeper::{Page, Place};
 
 const WORKER: &str = "locks";
 
@@ -150,9 +151,10 @@ impl Rows {
         tenant: TenantId,
         after: Option<&ResourceRef>,
         most: usize,
-    ) -> Result<Held, Error> {
+    ) -> Result<Page, Error> {
         let mut tx = self.begin(tenant).await?;
         let names = locks::names(&mut tx, after, most).await?;
+        let next = names.last().filter(|_| names.len() == most).cloned().map(Place::Name);
         let leases = line::holding(&mut tx, &names).await?;
         let waiting = line::waiting(&mut tx).await?;
         tx.commit().await?;
@@ -163,7 +165,7 @@ impl Rows {
             let (holds, waits) = (count(&leases, &name), count(&waiting, &name));
             (name, holds, waits)
         });
-        Ok(Held { resources: counted.collect(), leases })
+        Ok(Page { resources: counted.collect(), leases, next })
     }
 
     pub async fn waiting(&self, tenant: TenantId, most: usize) -> Result<Waiting, Error> {

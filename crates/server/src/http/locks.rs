@@ -98,7 +98,7 @@ pub struct LeaseQuery {
 
 /// List leases that are held
 ///
-/// By the names of their resources. A page may hold fewer than were asked for.
+/// In no order. A page may hold fewer than were asked for, or a few more.
 #[utoipa::path(get, path = "/v1/leases", tag = "leases", params(LeaseQuery),
     responses((status = 200, description = "A page", body = Page<LeaseView>)))]
 pub async fn leases(
@@ -116,7 +116,9 @@ pub async fn leases(
     Ok(page(paged, &caller, &("leases", &query)))
 }
 
-/// List what is locked, by name
+/// List what is locked
+///
+/// In no order. A page may hold fewer than were asked for, or a few more.
 #[utoipa::path(get, path = "/v1/locks", tag = "locks", params(ListQuery),
     responses((status = 200, description = "A page", body = Page<Lock>)))]
 pub async fn list(

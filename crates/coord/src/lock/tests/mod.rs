@@ -7,6 +7,7 @@ mod dice;
 mod hints;
 mod mutants;
 mod oracles;
+mod rebuilding;
 mod rig;
 mod tables;
 mod traps;

@@ -9,6 +9,7 @@ use ade_testkit::redis_node::Node;
 use super::super::scripts::{Scripts, Source, Sources};
 use super::conformance::live;
 use super::hints;
+use super::rebuilding;
 use super::rig::{Bench, sources};
 use super::traps;
 
@@ -23,8 +24,8 @@ struct Mutant {
 
 /// But for the clock, which is another one here.
 fn all(sources: &mut Sources) -> impl Iterator<Item = &mut Source> {
-    let Sources { first, common_case, parts, commands } = sources;
-    first.iter_mut().skip(1).chain(common_case).chain(parts).chain(commands)
+    let Sources { first, at_once, parts, commands } = sources;
+    first.iter_mut().skip(1).chain(at_once).chain(parts).chain(commands)
 }
 
 /// Lines that do something; what opens or closes a block alone cannot be left out.
@@ -80,6 +81,9 @@ async fn is_noticed(bench: &Bench, cluster: &Cluster) -> Option<String> {
         }
         if seed == SEEDS {
             if let Err(told) = traps::all(bench).await {
+                return Some(told);
+            }
+            if let Err(told) = rebuilding::all(bench).await {
                 return Some(told);
             }
             if let Err(told) = hints::case(bench, cluster).await {

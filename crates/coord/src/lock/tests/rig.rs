@@ -14,17 +14,18 @@ use ade_core::time::Timestamp;
 use ade_testkit::Namespace;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
+use uuid::Uuid;
 
 use super::super::scripts::{Scripts, Sources};
-use super::super::{Locks, Space};
+use super::super::{Locks, Page, Space};
 use super::oracles;
 use super::tables::Tables;
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::keys;
 
-/// Where the space keeps the time that its scripts are to believe.
-const CLOCK: &str = "#!lua\nlocal now = tonumber(redis.call('HGET', KEYS[1], 'test_now'))\n";
+/// Beside the space lies the time that its scripts are to believe.
+const CLOCK: &str = "#!lua\nlocal now = tonumber(redis.call('GET', KEYS[1] .. '-now'))\n";
 
 #[derive(Debug, Clone)]
 pub enum Call {
@@ -186,10 +187,40 @@ impl Rig {
         }
     }
 
+    /// Past the model, which is never half rebuilt.
+    pub async fn alone(
+        &mut self,
+        request: &Request,
+        arrival: Arrival,
+    ) -> Result<Standing, Refusal> {
+        self.set_clock().await.unwrap();
+        let space = Space { tenant: self.tenant, epoch: self.epoch };
+        self.bench.locks.acquire(space, request, arrival).await.unwrap().answer
+    }
+
+    /// One page of a rebuild, past the model, which knows none.
+    pub async fn page(
+        &mut self,
+        builder: u128,
+        number: usize,
+        is_last: bool,
+        holds: &[LiveHold],
+    ) -> Result<usize, Refusal> {
+        self.set_clock().await.unwrap();
+        let space = Space { tenant: self.tenant, epoch: self.epoch };
+        let builder = Uuid::from_u128(builder);
+        let page = Page { builder, number, is_last, unsure_until: None, holds: holds.iter() };
+        self.bench.locks.rebuild_page(space, page).await.unwrap()
+    }
+
     async fn set_clock(&mut self) -> Result<(), redis::RedisError> {
-        let mut command = redis::cmd("HSET");
-        command.arg(keys::LOCK_META.of(self.tenant)).arg("test_now").arg(self.now.micros());
+        let mut command = redis::cmd("SET");
+        command.arg(self.clock()).arg(self.now.micros());
         command.query_async(&mut self.bench.connection).await
+    }
+
+    fn clock(&self) -> String {
+        format!("{}-now", keys::LOCK_BOOK.of(self.tenant))
     }
 
     /// What a script said is unique must be, over all epochs of the space.
@@ -207,7 +238,7 @@ impl Rig {
 
     pub async fn clear(mut self) {
         let mut command = redis::cmd("UNLINK");
-        command.arg(&super::super::tables(self.tenant));
+        command.arg(&super::super::tables(self.tenant)).arg(self.clock());
         let _ = command.query_async::<i64>(&mut self.bench.connection).await;
     }
 }

@@ -1,10 +1,11 @@
 //! What a space holds, word for word: read from Redis, and as the model says it must be. Both
 //! are compared whole, so nothing can drift unseen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use ade_core::ids::TenantId;
-use ade_core::lock::{Lease, Order, Space as Model, State, Token};
+use ade_core::lock::{Class, Lease, Order, Space as Model, State, Token};
 use redis::Value;
 use redis::cluster_async::ClusterConnection;
 
@@ -17,14 +18,23 @@ const US: char = '\u{1f}';
 /// Members that are never removed are not shown, counters neither: what they do shows in the
 /// tokens and places that are handed out.
 const READ: &str = "#!lua
-local records, fields = {}, redis.call('HGETALL', KEYS[2])
+local records, used, meta, fields = {}, {}, {}, redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
-  if fields[i] ~= '' then
-    local state, owner, node, birth, delay, ttl, wait, boost, set, token, place, arrival,
-      deadline, registered = cmsgpack.unpack(fields[i + 1])
-    records[#records + 1] = { fields[i], state, owner, node, birth, delay, ttl, wait, boost,
+  local field, value = fields[i], fields[i + 1]
+  local mark = string.sub(field, 1, 1)
+  if #field == 26 and not string.find(field, '[^0-9a-z]') then
+    local at, state, token, place, arrival, deadline, registered = cmsgpack.unpack_limit(value, 6)
+    local owner, node, birth, delay, ttl, wait, boost, set =
+      cmsgpack.unpack(string.sub(value, at + 1))
+    records[#records + 1] = { field, state, owner, node, birth, delay, ttl, wait, boost,
       table.concat(set, ' '), token or 0, place or 0, arrival or 0, deadline,
       registered and 1 or 0 }
+  elseif mark == '=' then
+    used[#used + 1] = { string.sub(field, 2), value }
+  elseif mark == '+' or mark == '?' or field == 'epoch' or field == 'holding_waiters'
+    or field == 'building'
+  then
+    meta[#meta + 1] = { field, value }
   end
 end
 local function members(key)
@@ -37,19 +47,13 @@ local function members(key)
   return found
 end
 local registry = {}
-for _, id in ipairs(members(KEYS[5])) do
-  registry[#registry + 1] = { id, tonumber(redis.call('ZSCORE', KEYS[5], id)) }
-end
-local meta, facts = {}, redis.call('HGETALL', KEYS[1])
-for i = 1, #facts, 2 do
-  if string.find(facts[i], ':') or facts[i] == 'epoch' or facts[i] == 'holding_waiters' then
-    meta[#meta + 1] = { facts[i], facts[i + 1] }
-  end
+for _, id in ipairs(members(KEYS[4])) do
+  registry[#registry + 1] = { id, tonumber(redis.call('ZSCORE', KEYS[4], id)) }
 end
 if redis.call('EXISTS', unpack(KEYS)) == #KEYS then
   meta[#meta + 1] = { 'is_whole', '1' }
 end
-return { records, members(KEYS[3]), members(KEYS[4]), registry, meta }
+return { records, members(KEYS[2]), members(KEYS[3]), registry, meta, used }
 ";
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -61,6 +65,8 @@ pub struct Tables {
     /// By deadline, then id.
     pub registry: Vec<(String, i64)>,
     pub meta: BTreeMap<String, String>,
+    /// Resources that somebody holds or waits for.
+    pub used: BTreeSet<String>,
 }
 
 impl Tables {
@@ -92,7 +98,27 @@ impl Tables {
                 found.meta.insert(name, value);
             }
         }
+        let mut used = whole.words()?;
+        while !used.is_empty() {
+            let mut entry = used.words()?;
+            let (resource, alone) = (entry.text()?, entry.text()?);
+            found.use_of(resource, &alone);
+        }
         Ok(found)
+    }
+
+    /// Whoever has a resource to itself stands nowhere else, and nobody stands beside it.
+    fn use_of(&mut self, resource: String, alone: &str) {
+        if !alone.is_empty() {
+            let start = format!("{resource}{US}");
+            let mut others = self.holders.iter().chain(&self.queue);
+            if others.any(|member| member.starts_with(&start)) {
+                self.used.insert(format!("{resource} is crowded"));
+            }
+            self.holders.push(format!("{start}x{US}{alone}"));
+            self.holders.sort();
+        }
+        self.used.insert(resource);
     }
 
     pub fn of(model: &Model) -> Self {
@@ -100,8 +126,8 @@ impl Tables {
         let mut holds: BTreeMap<String, usize> = BTreeMap::new();
         let mut waits: BTreeMap<String, String> = BTreeMap::new();
         for lease in model.leases() {
-            let id = lease.request.lease().to_string();
-            let owner = lease.request.owner().to_string();
+            let id = encode::lease(lease.request.lease());
+            let owner = encode::owner(lease.request.owner());
             expected.records.insert(id.clone(), told(lease));
             expected.registry.push((id.clone(), lease.deadline.micros()));
             match lease.state {
@@ -122,11 +148,12 @@ impl Tables {
         if both > 0 {
             expected.meta.insert("holding_waiters".to_owned(), both.to_string());
         }
-        let held = holds.iter().map(|(owner, n)| (format!("holds:{owner}"), n.to_string()));
+        let held = holds.iter().map(|(owner, n)| (format!("+{owner}"), n.to_string()));
         expected.meta.extend(held);
-        expected
-            .meta
-            .extend(waits.iter().map(|(owner, id)| (format!("waits:{owner}"), id.clone())));
+        expected.meta.extend(waits.iter().map(|(owner, id)| (format!("?{owner}"), id.clone())));
+        let live = model.leases().filter(|lease| !lease.state.is_over());
+        let used = live.flat_map(|lease| lease.request.set().resources());
+        expected.used = used.map(ToString::to_string).collect();
         expected
     }
 }
@@ -136,7 +163,9 @@ fn holders(model: &Model) -> Vec<String> {
     let mut members: Vec<String> = leases
         .flat_map(|lease| lease.request.set().resources())
         .flat_map(|resource| {
-            let member = |(id, mode)| format!("{resource}{US}{}{US}{id}", encode::mode(mode));
+            let member = |(id, mode)| {
+                format!("{resource}{US}{}{US}{}", encode::mode(mode), encode::lease(id))
+            };
             model.holders(resource).map(member).collect::<Vec<_>>()
         })
         .collect();
@@ -154,6 +183,7 @@ fn queue(model: &Model) -> Vec<String> {
             let member = |(id, mode)| {
                 let order = model.lease(id).unwrap().order.unwrap();
                 let (place, arrival, mode) = (order.place(), order.arrival(), encode::mode(mode));
+                let id = encode::lease(id);
                 format!("{resource}{US}{place:016}{arrival:016}{US}{id}{US}{mode}")
             };
             (format!("{resource}{US}"), model.queue(resource).map(member).collect())
@@ -187,21 +217,29 @@ fn record(mut words: Words) -> Result<(String, String), Error> {
 fn told(lease: &Lease) -> String {
     let mut words = vec![
         match lease.state {
-            State::Waiting => "waiting",
-            State::Granted => "granted",
-            State::Delayed => "delayed",
-            State::Released => "released",
-            State::Expired => "expired",
-            State::Broken => "broken",
-            State::TimedOut => "timed_out",
-            State::Victim => "victim",
+            State::Waiting => "w",
+            State::Granted => "g",
+            State::Delayed => "d",
+            State::Released => "r",
+            State::Expired => "e",
+            State::Broken => "b",
+            State::TimedOut => "t",
+            State::Victim => "v",
         }
         .to_owned(),
     ];
-    let mut sent = encode::request(&lease.request).into_iter().skip(1);
-    words.extend(sent.by_ref().take(7));
-    // How many words follow is not kept.
-    words.extend(sent.skip(1));
+    let request = &lease.request;
+    let micros = |duration: Duration| duration.as_micros().to_string();
+    let delay = match request.class() {
+        Class::Fenced { lock_delay } => micros(lock_delay),
+        Class::Advisory => "-1".to_owned(),
+    };
+    words.extend([encode::owner(request.owner()), request.node().to_owned()]);
+    words.extend([request.birth().micros().to_string(), delay]);
+    words.extend([micros(request.ttl()), micros(request.wait()), request.boost().to_string()]);
+    for (resource, mode) in request.set().iter() {
+        words.extend([resource.to_string(), encode::mode(mode)]);
+    }
     let number = |number: Option<u64>| number.unwrap_or_default().to_string();
     words.push(number(lease.token.map(Token::number)));
     words.push(number(lease.order.map(Order::place)));

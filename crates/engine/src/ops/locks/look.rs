@@ -15,6 +15,7 @@ use super::{keeper, show};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::locks::Place;
 use crate::ops::act::look;
 use crate::ops::{Paged, Span};
 
@@ -36,17 +37,16 @@ pub async fn lock(app: &App, caller: &Caller, resource: ResourceRef) -> Result<L
     })
 }
 
-/// Everything that is held, in the order of names.
+/// Everything that is held. Pages are in no order; one may be a few over what was asked for, or
+/// short of it.
 pub async fn list(
     app: &App,
     caller: &Caller,
-    span: Span<ResourceRef>,
-) -> Result<Paged<Lock, ResourceRef>, Error> {
+    span: Span<Place>,
+) -> Result<Paged<Lock, Place>, Error> {
     let most = usize::try_from(span.limit).unwrap_or(usize::MAX);
     let after = span.after.as_ref();
-    let held = keeper(app)?
-        .held(caller.tenant, after, most.saturating_add(1), LOCK_QUEUE_SHOWN_MAX)
-        .await?;
+    let held = keeper(app)?.held(caller.tenant, after, most, LOCK_QUEUE_SHOWN_MAX).await?;
     let of = |resource: &ResourceRef| {
         let holds = |lease: &&Lease| lease.state != State::Waiting && holds_it(lease, resource);
         held.leases.iter().filter(holds).map(show::view).collect()
@@ -58,8 +58,7 @@ pub async fn list(
         holders: of(resource),
         queue: Vec::new(),
     });
-    let locks: Vec<Lock> = locks.collect();
-    Ok(crate::ops::paged(locks, span.limit, |lock: &Lock| lock.resource.clone()))
+    Ok(Paged { items: locks.collect(), next: held.next })
 }
 
 fn holds_it(lease: &Lease, resource: &ResourceRef) -> bool {
@@ -67,20 +66,21 @@ fn holds_it(lease: &Lease, resource: &ResourceRef) -> bool {
 }
 
 /// Each lease once, with the first of its resources; only those of one agent, if it is named. A
-/// page may be short of what was asked for: it ends after so many resources.
+/// page ends after so many resources, however many leases it has come to.
 pub async fn leases(
     app: &App,
     caller: &Caller,
     agent: Option<AgentId>,
-    span: Span<ResourceRef>,
-) -> Result<Paged<LeaseView, ResourceRef>, Error> {
+    span: Span<Place>,
+) -> Result<Paged<LeaseView, Place>, Error> {
     let keeper = keeper(app)?;
     let wanted = usize::try_from(span.limit).unwrap_or(usize::MAX);
     let mut after = span.after;
     let mut items = Vec::new();
     let mut looked = 0;
     while items.len() < wanted && looked < TASK_LIST_SCAN_MAX {
-        let held = keeper.held(caller.tenant, after.as_ref(), wanted, LOCK_QUEUE_SHOWN_MAX).await?;
+        let rest = wanted - items.len();
+        let held = keeper.held(caller.tenant, after.as_ref(), rest, LOCK_QUEUE_SHOWN_MAX).await?;
         for (resource, ..) in &held.resources {
             let is_first =
                 |lease: &&Lease| lease.request.set().resources().next() == Some(resource);
@@ -88,14 +88,10 @@ pub async fn leases(
                 |lease: &&Lease| agent.is_none() || show::agent_of(&lease.request) == agent;
             let own = held.leases.iter().filter(is_first).filter(is_theirs);
             items.extend(own.map(show::view));
-            after = Some(resource.clone());
-            looked += 1;
-            if items.len() >= wanted {
-                break;
-            }
         }
-        if held.resources.len() < wanted && items.len() < wanted {
-            after = None;
+        looked += u32::try_from(rest).unwrap_or(u32::MAX);
+        after = held.next;
+        if after.is_none() {
             break;
         }
     }

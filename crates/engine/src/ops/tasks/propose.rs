@@ -174,7 +174,7 @@ pub async fn amend(
     require_same(&work.task, &view)?;
     let rated = rate(&mut work, Previewed { proposal: &proposal, tags, preview }).await?;
     let command = Command::Amend { content: rated.content.clone() };
-    revise(work, command, rated, 200).await
+    Box::pin(revise(work, command, rated, 200)).await
 }
 
 /// Previews once more, so that what is handed in is what would happen now.

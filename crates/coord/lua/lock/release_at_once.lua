@@ -1,0 +1,39 @@
+#!lua
+-- The common case of giving back, before anything else is even set up: a grant that has all its
+-- resources to itself, of an owner that waits for nothing, and nothing due but tombstones.
+-- Whatever is not plainly so is left to the long way, which does the same.
+-- KEYS as tables.lua
+-- ARGV as release.lua
+-- Reply released, or none: the long way answers
+-- Time: clock.lua
+local id = ARGV[2]
+local known = call('HMGET', BOOK, 'epoch', id)
+if known[1] == ARGV[1] and known[2] then
+  local at, state, token, place, arrival, deadline, registered =
+    cmsgpack.unpack_limit(known[2], 6)
+  local request = string.sub(known[2], at + 1)
+  local owner, _, _, _, _, _, _, set = cmsgpack.unpack(request)
+  local freed = {}
+  for i = 1, #set, 2 do
+    freed[#freed + 1] = USERS_OF .. set[i]
+  end
+  local facts = call('HMGET', BOOK, WAIT_OF .. owner, HELD_BY .. owner, unpack(freed))
+  local is_alone = state == 'g' and deadline > now and not facts[1]
+  for place_of = 3, #facts do
+    is_alone = is_alone and facts[place_of] == id
+  end
+  if is_alone and drop_tombstones() then
+    deadline = now + TOMBSTONE_TTL
+    local written = { id,
+      cmsgpack.pack('r', token, place, arrival, deadline, registered) .. request }
+    if facts[2] == '1' then
+      freed[#freed + 1] = HELD_BY .. owner
+    else
+      written[3], written[4] = HELD_BY .. owner, digits(facts[2] - 1)
+    end
+    call('HSET', BOOK, unpack(written))
+    call('HDEL', BOOK, unpack(freed))
+    call('ZADD', REGISTRY, digits(deadline), id)
+    return 'released'
+  end
+end

@@ -1,0 +1,214 @@
+//! What really lies in a cluster, held against the catalogue: keys that nobody declared, of another
+//! type than declared, or with another lifetime. Only looks, in pages, master by master.
+
+use std::fmt;
+use std::time::Duration;
+
+use ade_core::ids::TenantId;
+use ade_core::limits::REDIS_SCAN_PAGE;
+use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
+use redis::{FromRedisValue, Value, from_redis_value};
+
+use crate::cluster::Cluster;
+use crate::error::Error;
+use crate::keys::{CATALOGUE, Key, Kind};
+
+const NAME: &str = "audit";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    Unknown,
+    WrongType { found: String, declared: Kind },
+    Expires { after: Duration, declared: Option<Duration> },
+    NeverExpires { declared: Duration },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub key: String,
+    pub problem: Problem,
+}
+
+#[derive(Debug, Default)]
+pub struct Audit {
+    pub keys: usize,
+    pub findings: Vec<Finding>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => write!(f, "is in no catalogue"),
+            Self::WrongType { found, declared } => {
+                write!(f, "is a {found}, declared as {}", declared.as_str())
+            }
+            Self::Expires { after, declared: None } => {
+                write!(f, "expires in {after:?}, declared to stay")
+            }
+            Self::Expires { after, declared: Some(most) } => {
+                write!(f, "expires in {after:?}, declared to go within {most:?}")
+            }
+            Self::NeverExpires { declared } => {
+                write!(f, "stays, declared to go within {declared:?}")
+            }
+        }
+    }
+}
+
+impl Cluster {
+    pub async fn audit(&self) -> Result<Audit, Error> {
+        let mut audit = Audit::default();
+        let nodes: String = self.look(redis::cmd("CLUSTER").arg("NODES").clone(), None).await?;
+        for master in masters(&nodes) {
+            let mut cursor = "0".to_owned();
+            loop {
+                let mut scan = redis::cmd("SCAN");
+                scan.arg(&cursor).arg("COUNT").arg(REDIS_SCAN_PAGE);
+                let page: (String, Vec<Vec<u8>>) = self.look(scan, Some(&master)).await?;
+                for key in page.1 {
+                    audit.keys += 1;
+                    audit.findings.extend(self.look_at(&key, &master).await?);
+                }
+                cursor = page.0;
+                if cursor == "0" {
+                    break;
+                }
+            }
+        }
+        audit.findings.sort_by(|one, other| one.key.cmp(&other.key));
+        Ok(audit)
+    }
+
+    async fn look_at(&self, key: &[u8], master: &Address) -> Result<Option<Finding>, Error> {
+        let kind: String = self.look(redis::cmd("TYPE").arg(key).clone(), Some(master)).await?;
+        if kind == "none" {
+            // Gone since it was seen.
+            return Ok(None);
+        }
+        let left: i64 = self.look(redis::cmd("PTTL").arg(key).clone(), Some(master)).await?;
+        let left = u64::try_from(left).ok().map(Duration::from_millis);
+        let key = String::from_utf8_lossy(key).into_owned();
+        Ok(judge(&key, &kind, left).map(|problem| Finding { key, problem }))
+    }
+
+    async fn look<T: FromRedisValue>(
+        &self,
+        command: redis::Cmd,
+        at: Option<&Address>,
+    ) -> Result<T, Error> {
+        let node = at.map_or(SingleNodeRoutingInfo::Random, |address| {
+            SingleNodeRoutingInfo::ByAddress { host: address.host.clone(), port: address.port }
+        });
+        let value: Value = self.ask_node(command, RoutingInfo::SingleNode(node)).await?;
+        from_redis_value(value)
+            .map_err(|error| Error::Reply { script: NAME, why: error.to_string() })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Address {
+    host: String,
+    port: u16,
+}
+
+/// Of the answer to CLUSTER NODES: id, address, flags, and more.
+fn masters(nodes: &str) -> Vec<Address> {
+    let masters = nodes.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let (address, flags) = (words.next()?, words.next()?);
+        let mut flags = flags.split(',');
+        let is_master = flags.clone().any(|flag| flag == "master");
+        let is_gone = flags.any(|flag| matches!(flag, "fail" | "noaddr" | "handshake"));
+        let (host, port) = address.split('@').next()?.rsplit_once(':')?;
+        let port = port.parse().ok()?;
+        (is_master && !is_gone).then(|| Address { host: host.to_owned(), port })
+    });
+    masters.collect()
+}
+
+fn judge(key: &str, kind: &str, left: Option<Duration>) -> Option<Problem> {
+    let Some(declared) = CATALOGUE.iter().find(|known| is_of(known, key)) else {
+        return Some(Problem::Unknown);
+    };
+    if declared.kind.type_name() != Some(kind) {
+        return Some(Problem::WrongType { found: kind.to_owned(), declared: declared.kind });
+    }
+    match (left, declared.ttl_max) {
+        (None, Some(most)) => Some(Problem::NeverExpires { declared: most }),
+        (Some(after), most) if most.is_none_or(|most| after > most) => {
+            Some(Problem::Expires { after, declared: most })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a tenant's id stands where the pattern has a place for one.
+fn is_of(known: &Key, key: &str) -> bool {
+    let tenant = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+    let tenant: Option<TenantId> = tenant.and_then(|(tag, _)| tag.parse().ok());
+    tenant.is_some_and(|tenant| known.of(tenant) == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use ade_testkit::Namespace;
+
+    use super::*;
+    use crate::keys;
+
+    #[test]
+    fn a_key_must_be_declared_with_its_type_and_its_lifetime() {
+        let key = keys::LOCK_BOOK.of(TenantId::from_u128(7));
+        let second = Duration::from_secs(1);
+        assert_eq!(judge(&key, "hash", None), None);
+        let of_nobody = key.replace(&TenantId::from_u128(7).to_string(), "nobody");
+        assert_eq!(judge(&of_nobody, "hash", None), Some(Problem::Unknown));
+        assert_eq!(judge(&format!("{key}s"), "hash", None), Some(Problem::Unknown));
+        let declared = Kind::Hash;
+        let wrong = Problem::WrongType { found: "string".to_owned(), declared };
+        assert_eq!(judge(&key, "string", None), Some(wrong));
+        let expires = Problem::Expires { after: second, declared: None };
+        assert_eq!(judge(&key, "hash", Some(second)), Some(expires));
+    }
+
+    #[test]
+    fn masters_are_those_that_serve() {
+        let told = "a 10.0.0.1:7000@17000,host myself,master - 0 0 1 connected 0-99\n\
+            b 10.0.0.2:7001@17001 slave a 0 0 1 connected\n\
+            c 10.0.0.3:7002@17002 master,fail - 0 0 1 disconnected\n";
+        assert_eq!(masters(told), [Address { host: "10.0.0.1".to_owned(), port: 7000 }]);
+    }
+
+    #[tokio::test]
+    async fn a_planted_key_is_found_wherever_it_lies() {
+        let servers = ade_testkit::Cluster::owned().await;
+        let cluster = Cluster::open(&servers.urls()).unwrap();
+        assert_eq!(cluster.audit().await.unwrap().keys, 0);
+        let tenants = Namespace::fresh();
+        let (good, typed, dying) = (tenants.tenant(), tenants.tenant(), tenants.tenant());
+        let registry = |tenant| keys::LOCK_REGISTRY.of(tenant);
+        let plant = async |command: &mut redis::Cmd| {
+            let mut connection = cluster.connection();
+            command.query_async::<()>(&mut connection).await.unwrap();
+        };
+        plant(redis::cmd("ZADD").arg(registry(good)).arg(1).arg("a")).await;
+        plant(redis::cmd("SET").arg(registry(typed)).arg(1)).await;
+        plant(redis::cmd("ZADD").arg(registry(dying)).arg(1).arg("a")).await;
+        plant(redis::cmd("EXPIRE").arg(registry(dying)).arg(100)).await;
+        plant(redis::cmd("SET").arg("stray").arg(1)).await;
+        let audit = cluster.audit().await.unwrap();
+        assert_eq!(audit.keys, 4);
+        let told: Vec<String> =
+            audit.findings.iter().map(|found| format!("{} {}", found.key, found.problem)).collect();
+        assert_eq!(told.len(), 3, "{told:#?}");
+        let told_of = |key: &str, what: &str| {
+            assert!(
+                told.iter().any(|line| line.starts_with(key) && line.contains(what)),
+                "{told:?}"
+            );
+        };
+        told_of(&registry(typed), "is a string, declared as sorted set");
+        told_of(&registry(dying), "declared to stay");
+        told_of("stray", "is in no catalogue");
+    }
+}
