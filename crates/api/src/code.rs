@@ -168,7 +168,7 @@ codes! {
     SessionOver = "session_over", 409, "The session has ended", never,
         "Stop, begin a new session, and acquire again what you still need.";
     LocksUnsure = "locks_unsure", 503, "Older advisory leases may still be held", again,
-        "Wait as long as `Retry-After` says, ask with `fenced`, or claim yours with `held_token`.";
+        "Wait until `until`, ask with `fenced`, or claim yours again with `held_token`.";
     LocksUnavailable = "locks_unavailable", 503, "The queue of locks cannot be reached", again,
         "Send the same lease id again; tell an operator if it stays.";
     NoCapacity = "no_capacity", 409, "The agent has no free slot", again,

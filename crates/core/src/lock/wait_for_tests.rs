@@ -35,7 +35,7 @@ fn records_make_the_graph_that_the_space_makes() {
     desk.hold(ask(2, 2, &[("a", S), ("b", X)]), 0);
     desk.queue(ask(3, 3, &[("a", X), ("b", S)]), 0);
     desk.queue(ask(4, 4, &[("a", S), ("slots", counting(1))]), 0);
-    desk.queue(ask(5, 1, &[("b", X)]), 0);
+    desk.queue(ask(5, 5, &[("b", X)]), 0);
     for now in [0, 29_999, 30_000, 60_000] {
         assert_eq!(from_records(&desk, now), WaitFor::of(&desk.space, at(now)), "{now}");
     }

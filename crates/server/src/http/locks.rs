@@ -89,7 +89,7 @@ pub struct LeaseQuery {
     /// Only those of this agent. An agent sees its own.
     #[param(value_type = Option<schema::AgentId>)]
     pub agent: Option<AgentId>,
-    /// How many at most.
+    /// About how many.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub page_size: Option<u32>,
     /// `next_page_token` of the page before.
@@ -98,7 +98,8 @@ pub struct LeaseQuery {
 
 /// List leases that are held
 ///
-/// In no order. A page may hold fewer than were asked for, or a few more.
+/// In no order. A page ends with a resource, so it may hold fewer than were asked for, and more if
+/// many share one.
 #[utoipa::path(get, path = "/v1/leases", tag = "leases", params(LeaseQuery),
     responses((status = 200, description = "A page", body = Page<LeaseView>)))]
 pub async fn leases(

@@ -45,6 +45,8 @@ on_both! {
         Denied "GET /v1/locks/{type}/{id}";
     a_set_is_had_whole_or_not_at_all:
         Happy "POST /v1/locks/acquire";
+    of_many_at_once_one_has_it:
+        Happy "POST /v1/locks/acquire";
     some_share_and_some_are_counted:
         Happy "POST /v1/locks/acquire";
     a_lease_id_is_one_request:
@@ -207,6 +209,27 @@ async fn a_set_is_had_whole_or_not_at_all(world: &World) {
     assert_eq!(found, ["db:a", "db:b", "db:c"], "each once, whichever page it is on");
     let leases = world.get(&world.admin.token, "/v1/leases").await.expect(200);
     assert_eq!(leases["items"].as_array().unwrap().len(), 1, "one lease of three locks");
+}
+
+/// As many as a world has connections, so that none waits for one of those instead.
+async fn of_many_at_once_one_has_it(world: &World) {
+    let [one] = bots(world, ["one"]).await;
+    for round in 0..5 {
+        let name = format!("a{round}");
+        let asked = with(want(&[&name, "b"]), &json!({ "fenced": true }));
+        let ask = || world.post(&one.token, ACQUIRE, asked.clone());
+        let (a, b, c, d, e, f) = tokio::join!(ask(), ask(), ask(), ask(), ask(), ask());
+        let answers = [a, b, c, d, e, f];
+        let mut held = Vec::new();
+        for answer in answers {
+            match answer.status {
+                200 => held.push(lease_of(&answer.body).to_owned()),
+                _ => drop(answer.refused(423, "lock_held")),
+            }
+        }
+        assert_eq!(held.len(), 1, "in round {round}");
+        release(world, &one, &held[0]).await.expect(200);
+    }
 }
 
 async fn some_share_and_some_are_counted(world: &World) {

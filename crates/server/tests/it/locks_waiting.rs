@@ -9,6 +9,7 @@ use ade_core::lock::{Arrival, Class, LockSet, Mode, Owner, Request, RequestDraft
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
 use ade_engine::locks::{Queue, Rate, Settings};
+use ade_engine::setup;
 use ade_engine::work::Driver;
 use ade_testkit::Cluster;
 use serde_json::{Value, json};
@@ -209,6 +210,24 @@ async fn without_a_queue_locks_are_refused_and_the_rest_goes_on() {
     }
     let world = World::locking(Line::redis(Line::SETTINGS).await).await;
     assert_eq!(world.get("", "/readyz").await.expect(200)["locks"], true);
+}
+
+#[tokio::test]
+async fn what_locks_depend_on_is_checked() {
+    let world = World::locking(Line::redis(Line::SETTINGS).await).await;
+    let checks = setup::lock_checks(&world.app).await;
+    let of = |setting: &str| -> Vec<&Result<(), String>> {
+        let named = checks.iter().filter(|(name, _)| name.ends_with(setting));
+        named.map(|(_, checked)| checked).collect()
+    };
+    assert_eq!(of("maxmemory-policy"), [&Ok(()), &Ok(()), &Ok(())], "{checks:?}");
+    let alone = of("min-replicas-to-write");
+    assert_eq!(alone.len(), 3, "{checks:?}");
+    assert!(alone.iter().all(|one| matches!(one, Err(why) if why.contains("`0`"))), "{checks:?}");
+    assert_eq!(of("whole"), [&Ok(())], "no standby follows: {checks:?}");
+    let off = World::locking(Line::Off).await;
+    let checks = setup::lock_checks(&off.app).await;
+    assert!(matches!(checks.as_slice(), [(_, Ok(()))]), "{checks:?}");
 }
 
 #[tokio::test]

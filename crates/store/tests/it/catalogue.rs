@@ -198,6 +198,7 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
         "make_partitions",
         "resolve_token",
         "tenants_with_expired_answers",
+        "tenants_with_locks",
         "tenants_with_news",
     ];
     let expected = expected.map(|name| (name.to_owned(), true, false));

@@ -123,13 +123,13 @@ impl Asked<'_> {
                 () = &mut gone => true,
             };
             let told = *news.borrow_and_update();
-            if is_late {
-                return Err(self.blocked(None, place.map(|(position, _)| position)).await);
-            }
             standing = match told {
-                Some(Standing::Granted { token, deadline }) => {
-                    let granted = Standing::Granted { token, deadline };
+                // Also in the last moment: what is held is not left to run out.
+                Some(granted @ Standing::Granted { .. }) => {
                     self.settle(granted, EventKind::LockPromoted).await?
+                }
+                _ if is_late => {
+                    return Err(self.blocked(None, place.map(|(position, _)| position)).await);
                 }
                 Some(told) => told,
                 None => standing,
