@@ -24,8 +24,10 @@ pub use holder::{Args as HolderArgs, run as hold};
 use nemesis::Nemesis;
 
 const PROCESSES: u32 = 3;
+/// The fault after which there is no master for a while.
+const KILL: &str = "kill";
 pub const RESOURCES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
-/// Leases are to be had again so soon after whatever happened.
+/// Leases are to be had again so soon after whatever happened, a failover among it.
 const GAP_MAX: Duration = Duration::from_secs(5);
 /// Whoever still waits at the end gets this much to come to an end of it.
 const DRAIN: Duration = Duration::from_mins(1);
@@ -88,7 +90,8 @@ fn conclude(verdict: &Verdict, double: i64) -> Result<()> {
     }
     ensure!(double == 0, "{double} resources have two who could both commit");
     ensure!(verdict.commits > 0 && verdict.registered > 0, "nothing happened");
-    let gap = verdict.gap_p99().unwrap_or_default();
+    // A kill is told, but how long Redis takes to elect a master is its own affair.
+    let gap = verdict.gap_p99(KILL).unwrap_or_default();
     ensure!(gap <= GAP_MAX, "leases were gone for {gap:?}");
     Ok(())
 }

@@ -12,7 +12,7 @@ use ade_testkit::{Failure, OwnedCluster};
 use anyhow::{Context as _, Result};
 use tokio::time::sleep;
 
-use super::moment;
+use super::{KILL, moment};
 
 /// Load goes on undisturbed for so long before the next.
 const CALM: Duration = Duration::from_millis(1_500);
@@ -90,7 +90,7 @@ impl<'a> Nemesis<'a> {
                 self.servers.wait_for_new_master(self.slot, &master, SOON).await;
                 let elected = moment();
                 self.servers.restart_empty(&master).await;
-                vec![fault("kill", at), fault("elected", elected)]
+                vec![fault(KILL, at), fault("elected", elected)]
             }
             Kind::TakeOver => {
                 let at = self.move_to(&replica, &master, &["FAILOVER", "TAKEOVER"]).await?;

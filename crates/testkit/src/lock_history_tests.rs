@@ -89,7 +89,8 @@ fn the_gap_after_a_fault_ends_with_a_grant_that_was_asked_for_after_it() {
     let events = [granted(SECOND, "a", 1), granted(4 * SECOND, "b", 2)];
     let fault = Fault { at: SECOND, name: "kill".to_owned() };
     let verdict = judge(&events, &[fault], BITS);
-    assert_eq!(verdict.gap_p99(), Some(Duration::from_secs(3)));
+    assert_eq!(verdict.gap_p99("other"), Some(Duration::from_secs(3)));
+    assert_eq!(verdict.gap_p99("kill"), None);
     assert!(verdict.to_string().ends_with("kill:3000ms"), "{verdict}");
 }
 
