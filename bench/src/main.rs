@@ -4,10 +4,12 @@
 
 mod bare;
 mod client;
+mod failover;
 mod figure;
 mod generate;
 mod installation;
 mod load;
+mod locks;
 mod probe;
 mod query;
 mod rules;
@@ -37,6 +39,13 @@ enum Command {
     Query(query::Args),
     /// A replay over a month of tasks, and answers by the two hundred
     Rules(rules::Args),
+    /// Locks beside the bare commands below them and beside others that lock on Redis
+    Locks(locks::Args),
+    /// Locks while masters are killed, emptied and moved, judged by what all holders saw
+    Failover(failover::Args),
+    /// One of its processes
+    #[command(hide = true)]
+    Hold(failover::HolderArgs),
     /// Fill a migrated database with tasks
     Generate(generate::Args),
     /// The server itself, for a scenario that wants it as a process of its own
@@ -63,6 +72,9 @@ fn start(command: Command) -> Result<ExitCode> {
         Command::Transition(args) => measure(transition::run(&args)),
         Command::Query(args) => measure(query::run(&args)),
         Command::Rules(args) => measure(rules::run(&args)),
+        Command::Locks(args) => measure(locks::run(&args)),
+        Command::Failover(args) => measure(failover::run(&args)),
+        Command::Hold(args) => measure(failover::hold(&args)),
         Command::Generate(args) => measure(generate::start(&args)),
         Command::Serve { workers } => {
             let config = Config::load(None)?;

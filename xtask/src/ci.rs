@@ -2,12 +2,17 @@
 //! the time of every step and tier either way.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use crate::ledger::{Ledger, Outcome};
-use crate::{check, schemathesis, shell, test};
+use crate::{check, schemathesis, shell, soak, test};
+
+/// Every kind of fault comes at least twice in so much time.
+const FAILOVER_LASTS: Duration = Duration::from_mins(1);
+const FAILOVER_SEED: u64 = 1;
 
 pub fn run(root: &Path) -> Result<()> {
     let mut ledger = Ledger::default();
@@ -21,6 +26,9 @@ fn tiers(root: &Path, ledger: &mut Ledger) -> Result<()> {
     ledger.step("test", "workspace", || test::all(root).map(|()| Outcome::Passed))?;
     ledger
         .step("api", "schemathesis", || schemathesis::run(root, &schemathesis::Args::default()))?;
+    ledger.step("faults", "failover", || {
+        soak::failover_for(root, FAILOVER_SEED, FAILOVER_LASTS, false).map(|_| Outcome::Passed)
+    })?;
     let benches = benches(root)?;
     if !benches.is_empty() {
         ledger.step("bench", "smoke", || smoke(root, &benches).map(|()| Outcome::Passed))?;

@@ -1,8 +1,10 @@
 //! What is too long for CI, bounded in minutes and repeatable by seed. `rules` runs the core's
 //! tests again and again, every round with random input that nobody has tried; `locks` holds the
 //! scripts in Redis against the core's model, `fence` the holds in PostgreSQL against holders that
-//! come too late, `deadlocks` has agents lock each other up. A success writes a report.
+//! come too late, `deadlocks` has agents lock each other up, `failover` breaks the servers below
+//! them. A success writes a report.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,8 @@ enum Name {
     Fence,
     /// Agents that lock each other up, three at a time, on a real cluster in real time
     Deadlocks,
+    /// Holders in processes of their own while masters are killed, emptied and moved
+    Failover,
 }
 
 #[derive(Debug, clap::Args)]
@@ -31,8 +35,23 @@ pub struct Args {
     #[arg(long)]
     seed: u64,
     /// No round begins after this
-    #[arg(long)]
+    #[arg(long, required_unless_present = "seconds", default_value_t = 0)]
     minutes: u64,
+    /// In place of minutes, where a minute is too long
+    #[arg(long, conflicts_with = "minutes")]
+    seconds: Option<u64>,
+    /// Of `locks`: so many seeds, if time allows
+    #[arg(long, default_value_t = u64::MAX)]
+    rounds: u64,
+    /// Of `failover`: run the control that must be caught, and write no report
+    #[arg(long)]
+    control: bool,
+}
+
+impl Args {
+    fn lasts(&self) -> Duration {
+        Duration::from_secs(self.seconds.unwrap_or(self.minutes * 60))
+    }
 }
 
 pub fn run(root: &Path, args: &Args) -> Result<()> {
@@ -41,11 +60,12 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
         Name::Locks => locks(root, args),
         Name::Fence => fence(root, args),
         Name::Deadlocks => deadlocks(root, args),
+        Name::Failover => failover(root, args),
     }
 }
 
 fn rules(root: &Path, args: &Args) -> Result<()> {
-    let end = Instant::now() + Duration::from_secs(args.minutes * 60);
+    let end = Instant::now() + args.lasts();
     let mut rounds = 0;
     while Instant::now() < end {
         let seed = args.seed.wrapping_add(rounds);
@@ -98,6 +118,62 @@ fn deadlocks(root: &Path, args: &Args) -> Result<()> {
     report::keep(root, "soak-deadlocks", &stamp, &text)
 }
 
+fn failover(root: &Path, args: &Args) -> Result<()> {
+    let printed = failover_for(root, args.seed, args.lasts(), args.control)?;
+    if args.control {
+        println!("{printed}");
+        return Ok(());
+    }
+    let words: Vec<String> = printed.split(' ').map(str::to_owned).collect();
+    let (_, gaps) = printed.split_once(" gaps ").context("the soak told no gaps")?;
+    let mut rows = vec![
+        ("leases granted", figure(&words, 1)?),
+        ("holds registered", figure(&words, 3)?),
+        ("commits under a registered hold", figure(&words, 5)?),
+        ("transactions that found themselves fenced", figure(&words, 7)?),
+        ("grants by Redis beside a live hold, turned away by PostgreSQL", figure(&words, 9)?),
+        ("stale commits", figure(&words, 11)?),
+        ("registered holds lost before their deadline", figure(&words, 13)?),
+        ("waiters that nobody answered", figure(&words, 15)?),
+        ("waiters that were overtaken", figure(&words, 17)?),
+    ];
+    let worst = worst_gaps(gaps);
+    rows.extend(worst.iter().map(|(name, text)| (name.as_str(), text.clone())));
+    let stamp = Stamp::take(root)?;
+    let text = report(&stamp, "locks while servers fail", "failover", args, &rows);
+    report::keep(root, "soak-failover", &stamp, &text)
+}
+
+/// The line of figures; an error if anything was not as it must be.
+pub fn failover_for(root: &Path, seed: u64, lasts: Duration, control: bool) -> Result<String> {
+    let program = ["run", "--quiet", "--package", "ade-bench", "--all-features", "--", "failover"];
+    let mut command = shell::cargo(root, &program);
+    command.args(["--seed", &seed.to_string(), "--seconds", &lasts.as_secs().to_string()]);
+    if control {
+        command.arg("--plain");
+    }
+    let printed = shell::output(&mut command)?;
+    let line = printed.lines().rev().find(|line| line.starts_with("grants "));
+    Ok(line.context("the soak told nothing")?.to_owned())
+}
+
+/// Of `kill:4012ms flush:80ms …` how often each came, and the longest until leases were granted.
+fn worst_gaps(gaps: &str) -> BTreeMap<String, String> {
+    let mut all: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for gap in gaps.split_whitespace() {
+        let parts = gap.strip_suffix("ms").and_then(|gap| gap.split_once(':'));
+        if let Some((name, Ok(ms))) = parts.map(|(name, ms)| (name, ms.parse())) {
+            all.entry(name).or_default().push(ms);
+        }
+    }
+    let told = all.into_iter().map(|(name, times)| {
+        let (count, worst) = (times.len(), times.iter().max().copied().unwrap_or_default());
+        let name = format!("`{name}`, {count} times: ms until leases were granted again, at most");
+        (name, worst.to_string())
+    });
+    told.collect()
+}
+
 /// The words of the last line that begins so, of all that an ignored test has printed.
 fn tell(
     root: &Path,
@@ -111,7 +187,8 @@ fn tell(
         .args(target)
         .args(["--", "--ignored", "--exact", "--nocapture", test])
         .env("ADE_SOAK_SEED", args.seed.to_string())
-        .env("ADE_SOAK_MINUTES", args.minutes.to_string());
+        .env("ADE_SOAK_ROUNDS", args.rounds.to_string())
+        .env("ADE_SOAK_SECONDS", args.lasts().as_secs().to_string());
     let printed = shell::output(&mut command)?;
     let last = printed.lines().rev().find(|line| line.starts_with(beginning));
     Ok(last.context("the soak told nothing")?.split(' ').map(str::to_owned).collect())
@@ -129,16 +206,19 @@ fn round(root: &Path, seed: u64) -> Result<()> {
 
 fn report(stamp: &Stamp, of: &str, name: &str, args: &Args, figures: &[(&str, String)]) -> String {
     let Stamp { day, commit } = stamp;
+    let lasts = match args.seconds {
+        Some(seconds) => format!("--seconds {seconds}"),
+        None => format!("--minutes {}", args.minutes),
+    };
     let rows: Vec<String> =
         figures.iter().map(|(figure, value)| format!("| {figure} | {value} |")).collect();
     format!(
         "# Soak of {of}, {day}\n\n\
          Repeat it on commit `{commit}` with\n\
-         `cargo xtask soak {name} --seed {} --minutes {}`.\n\n\
+         `cargo xtask soak {name} --seed {} {lasts}`.\n\n\
          | figure | value |\n|---|---|\n{}\n\
          | failures | 0 |\n",
         args.seed,
-        args.minutes,
         rows.join("\n"),
     )
 }
@@ -148,8 +228,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_longest_gap_of_each_fault_is_told() {
+        let worst = worst_gaps("kill:4012ms flush:80ms kill:3900ms");
+        let told: Vec<String> = worst.iter().map(|(name, ms)| format!("{name} {ms}")).collect();
+        assert!(told[0].starts_with("`flush`, 1 times") && told[0].ends_with(" 80"), "{told:?}");
+        assert!(told[1].starts_with("`kill`, 2 times") && told[1].ends_with(" 4012"), "{told:?}");
+    }
+
+    #[test]
     fn the_report_tells_how_to_repeat_it() {
-        let args = Args { name: Name::Rules, seed: 7, minutes: 3 };
+        let args = Args {
+            name: Name::Rules,
+            seed: 7,
+            minutes: 3,
+            seconds: None,
+            rounds: u64::MAX,
+            control: false,
+        };
         let stamp = Stamp { day: "2026-01-02".to_owned(), commit: "abc".to_owned() };
         let text = report(&stamp, "the rules", "rules", &args, &[("rounds", "12".to_owned())]);
         for part in ["# Soak of the rules, 2026-01-02", "`abc`", "--seed 7 --minutes 3", "| 12 |"] {

@@ -7,6 +7,7 @@ pub mod database;
 mod failure;
 mod install;
 pub mod ledger;
+pub mod lock_history;
 pub mod port;
 pub mod postgres;
 pub mod process;

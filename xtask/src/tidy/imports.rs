@@ -29,9 +29,9 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// Outside crates that have a home: the only crates of ours that may use them.
 const HOMES: &[(&str, &[&str])] = &[
-    // A bench holds the record against PostgreSQL driven directly.
+    // A bench holds the system against PostgreSQL and Redis driven directly.
     ("sqlx", &["bench", "store", "testkit", "xtask"]),
-    ("redis", &["coord", "testkit"]),
+    ("redis", &["bench", "coord", "testkit"]),
     ("axum", &["server", "testkit"]),
 ];
 

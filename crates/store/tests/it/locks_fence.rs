@@ -266,7 +266,7 @@ async fn a_look_without_a_lock_lets_stale_commits_through() {
 async fn soak() {
     let read = |name: &str| -> u64 { std::env::var(name).unwrap().parse().unwrap() };
     let mut seed = read("ADE_SOAK_SEED");
-    let end = Instant::now() + Duration::from_secs(60 * read("ADE_SOAK_MINUTES"));
+    let end = Instant::now() + Duration::from_secs(read("ADE_SOAK_SECONDS"));
     let count = |figure: &AtomicUsize| figure.load(Ordering::Relaxed);
     let control = run_all(Look::Plain, CONTROL_COMMITS, seed).await;
     let (through, of) = (count(&control.stale), count(&control.commits));

@@ -50,16 +50,18 @@ async fn scripts_and_model_agree_on_every_step() {
     assert!(missing.is_empty(), "never met: {missing:?}");
 }
 
-/// Run by `cargo xtask soak locks`, which names the first seed and the minutes.
+/// Run by `cargo xtask soak locks`, which names the first seed, and after how many or
+/// how long no more begins.
 #[tokio::test]
 #[ignore = "takes as long as it is told"]
 async fn soak() {
     let read = |name: &str| -> u64 { std::env::var(name).unwrap().parse().unwrap() };
     let first = read("ADE_SOAK_SEED");
-    let end = Instant::now() + Duration::from_secs(60 * read("ADE_SOAK_MINUTES"));
+    let end = Instant::now() + Duration::from_secs(read("ADE_SOAK_SECONDS"));
     let bench = Bench::open().await;
     let mut seed = first;
-    while Instant::now() < end {
+    let last = read("ADE_SOAK_ROUNDS").saturating_add(first);
+    while Instant::now() < end && seed < last {
         if let Err(told) = live(&bench, seed, SOAK_STEPS, |_, _| {}).await {
             panic!("{told}");
         }

@@ -1,0 +1,99 @@
+//! Locks on a real cluster, beside the bare commands that they are made of and beside others that
+//! lock on Redis: what a script costs, how fast a lock changes hands, and what a million leases
+//! cost. All sides take turns on the same servers through the same kind of connection.
+
+mod handoff;
+mod peers;
+mod place;
+
+use anyhow::Result;
+
+use crate::figure::{Goal, print_plain, print_ratio};
+use place::{Place, SECOND_IN_MICROS};
+
+/// Calls under way at once where the cost of one is asked for: enough to be sent in one go.
+const PIPELINE: usize = 16;
+const FEW: usize = 1_000;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A tenth of the leases and shorter rounds: about two minutes in all
+    #[arg(long)]
+    quick: bool,
+    /// Rows as JSON, which is all there is; for callers that pass it to every tool
+    #[arg(long)]
+    json: bool,
+}
+
+struct Plan {
+    rounds: usize,
+    calls: usize,
+    many: usize,
+}
+
+pub async fn run(args: &Args) -> Result<()> {
+    let plan = if args.quick {
+        Plan { rounds: 3, calls: 20_000, many: 100_000 }
+    } else {
+        Plan { rounds: 5, calls: 50_000, many: 1_000_000 }
+    };
+    let place = Place::start().await?;
+    cost_of_scripts(&place, &plan).await?;
+    handoff::run(&place, plan.rounds, plan.calls / 4).await?;
+    peers::run(&place, plan.rounds, plan.calls / 2).await?;
+    cost_of_many(&place, &plan).await
+}
+
+/// CPU of the server, per call: a grant that nobody else wants against the bare SET NX PX, and
+/// the whole pair against it too.
+async fn cost_of_scripts(place: &Place, plan: &Plan) -> Result<()> {
+    let (mut grants, mut pairs, mut sets) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..=plan.rounds {
+        let set = place.cpu_of(plan.calls, place.set_all(plan.calls, PIPELINE)).await?;
+        place.forget_sets(plan.calls).await?;
+        let first = place.reserve(plan.calls);
+        let grant =
+            place.cpu_of(plan.calls, place.acquire_all(first, plan.calls, PIPELINE)).await?;
+        let freed = place.release_all(first, plan.calls, PIPELINE);
+        let release = place.cpu_of(plan.calls, freed).await?;
+        sets.push(set * SECOND_IN_MICROS);
+        grants.push(grant * SECOND_IN_MICROS);
+        pairs.push((grant + release) * SECOND_IN_MICROS);
+    }
+    // The first of each warms up.
+    let (sets, grants, pairs) = (sets.split_off(1), grants.split_off(1), pairs.split_off(1));
+    print_ratio("lock.script_cpu_over_setnx", "µs", &grants, &sets, Goal::AtMost(5.0));
+    print_ratio("lock.pair_cpu_over_setnx", "µs", &pairs, &sets, Goal::None);
+    Ok(())
+}
+
+/// The same pairs with few and with very many leases held, and what each of those takes.
+async fn cost_of_many(place: &Place, plan: &Plan) -> Result<()> {
+    let first = place.reserve(FEW);
+    place.acquire_all(first, FEW, PIPELINE).await?;
+    let mut few = Vec::new();
+    for _ in 0..plan.rounds {
+        few.push(cost_of_pairs(place, plan.calls).await?);
+    }
+    let before = place.memory().await?;
+    let first = place.reserve(plan.many);
+    place.acquire_all(first, plan.many, PIPELINE * 4).await?;
+    let bytes = (place.memory().await? - before) / f64::from(u32::try_from(plan.many)?);
+    let mut many = Vec::new();
+    for _ in 0..plan.rounds {
+        many.push(cost_of_pairs(place, plan.calls).await?);
+    }
+    print_ratio("lock.cost_1m_over_1k", "µs", &many, &few, Goal::AtMost(1.3));
+    print_plain("lock.bytes_per_lease", "B", &[bytes], Goal::AtMost(500.0));
+    eprintln!("{} leases were held at once", plan.many + FEW);
+    Ok(())
+}
+
+async fn cost_of_pairs(place: &Place, calls: usize) -> Result<f64> {
+    let first = place.reserve(calls);
+    let pairs = async {
+        place.acquire_all(first, calls, PIPELINE).await?;
+        place.release_all(first, calls, PIPELINE).await
+    };
+    Ok(place.cpu_of(calls, pairs).await? * SECOND_IN_MICROS)
+}

@@ -1,0 +1,142 @@
+//! What there is: processes that share resources, a queue that may forget, a database that does
+//! not, and all that can happen to them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ade_core::ids::{AgentSessionId, LeaseId};
+use ade_core::lock::fence::Fences;
+use ade_core::lock::{Epoch, LockSet, Mode, Space, Token};
+use ade_core::resource::ResourceRef;
+use ade_core::time::Timestamp;
+
+pub const TICK: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    RegisterFirst,
+    /// What is often done: no registration; at the write, the token must not be below the
+    /// highest that the resource has seen.
+    TokenAtWrite,
+    /// Registers whatever epoch the token is from.
+    AnyEpoch,
+    /// Takes a resource from a holder that is alive.
+    StealsLive,
+    /// Lets the next one in at the deadline, however long a step overruns.
+    NoDelay,
+}
+
+#[derive(Debug, Clone)]
+pub struct Locks {
+    pub rule: Rule,
+    pub wanted: Vec<LockSet>,
+    /// How often each asks anew after it has lost its lease.
+    pub attempts: u8,
+    pub ticks: u8,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Phase {
+    Idle,
+    Waiting,
+    Holding(Token),
+    /// Has read what it is going to change.
+    Working(Token, Vec<u8>),
+    Done,
+    Dead,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Process {
+    pub phase: Phase,
+    pub attempt: u8,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct World {
+    pub space: Space,
+    /// What a replica of the space has received; it takes over when the master is lost.
+    pub replica: Option<Space>,
+    pub fences: Fences,
+    pub tick: u8,
+    pub losses: u8,
+    /// The last epoch in which the queue forgot something.
+    pub forgot: Option<Epoch>,
+    pub processes: Vec<Process>,
+    /// How often each resource was changed.
+    pub versions: Vec<u8>,
+    /// Of the broken rule: the highest token at a write.
+    pub floors: Vec<Option<Token>>,
+    pub commits: u8,
+    pub facts: BTreeSet<Fact>,
+}
+
+/// What has ever happened, for the properties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fact {
+    LostUpdate,
+    FencedAtCommit,
+    Held,
+    TokenLow,
+    StaleEpoch,
+    SessionDead,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Action {
+    Acquire(usize),
+    Poll(usize),
+    Begin(usize),
+    Commit(usize),
+    Crash(usize),
+    EndSession(usize),
+    Tick,
+    Replicate,
+    FailOver,
+    Flush,
+    Bump,
+    Rebuild,
+}
+
+pub fn resources() -> Vec<ResourceRef> {
+    ["db:a", "db:b"].map(|name| name.parse().unwrap()).into()
+}
+
+pub fn set(wanted: &[(&str, Mode)]) -> LockSet {
+    let pairs = wanted.iter().map(|(name, mode)| (name.parse().unwrap(), *mode));
+    LockSet::new(pairs).unwrap()
+}
+
+/// Each process lives a life of its own.
+pub fn session(index: usize) -> AgentSessionId {
+    AgentSessionId::from_u128(u128::try_from(index).unwrap())
+}
+
+impl World {
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_micros(0).plus(TICK * u32::from(self.tick))
+    }
+
+    pub fn epoch(&self) -> Epoch {
+        self.fences.epoch()
+    }
+}
+
+impl World {
+    /// Whether this process may be in the middle of a step that nothing can fence: it stops at
+    /// the deadline it knows, and the step overruns it by no more than the delay.
+    pub fn is_acting(&self, lease: LeaseId, index: usize) -> bool {
+        let is_working = matches!(self.processes[index].phase, Phase::Working(..));
+        let mut rows = self.fences.holds().filter(|(_, owner, _)| *owner == lease);
+        is_working && rows.any(|(_, _, hold)| hold.deadline.plus(TICK) > self.now())
+    }
+
+    /// Unless the queue has forgotten something of this very epoch.
+    pub fn is_in_step(&self) -> bool {
+        self.space.epoch() == Some(self.epoch()) && self.forgot < Some(self.epoch())
+    }
+}
+
+pub fn clash(one: Mode, other: Mode) -> bool {
+    one == Mode::Exclusive || other == Mode::Exclusive
+}
