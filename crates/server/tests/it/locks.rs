@@ -218,8 +218,7 @@ async fn of_many_at_once_one_has_it(world: &World) {
         let name = format!("a{round}");
         let asked = with(want(&[&name, "b"]), &json!({ "fenced": true }));
         let ask = || world.post(&one.token, ACQUIRE, asked.clone());
-        let (a, b, c, d, e, f) = tokio::join!(ask(), ask(), ask(), ask(), ask(), ask());
-        let answers = [a, b, c, d, e, f];
+        let answers: [Answer; 6] = tokio::join!(ask(), ask(), ask(), ask(), ask(), ask()).into();
         let mut held = Vec::new();
         for answer in answers {
             match answer.status {
