@@ -111,7 +111,7 @@ pub const LOCK_RATE: Key = Key {
     pattern: "ade:{tenant}:ratelimit:lock_acquire",
     kind: Kind::Hash,
     holds: "agent → the time at which it has used up what it took so far",
-    lifetime: "one entry per agent; a minute after the last call of any",
+    lifetime: "one entry per agent; a minute after nobody is limited any more",
     owner: "rate",
     rebuilt_from: "nothing: who was limited begins anew",
 };

@@ -40,11 +40,13 @@ impl Rates {
         rate: Rate,
     ) -> Result<Option<Duration>, Error> {
         let gap = Duration::from_mins(1) / rate.per_minute.max(1);
+        let ahead = gap * rate.burst.max(1);
         let args = [
             caller.to_owned(),
             gap.as_micros().to_string(),
-            (gap * rate.burst.max(1)).as_micros().to_string(),
-            LOCK_RATE_WINDOW.as_millis().to_string(),
+            ahead.as_micros().to_string(),
+            // Forgotten before it is used up, a slow rate would limit nobody.
+            (LOCK_RATE_WINDOW + ahead).as_millis().to_string(),
         ];
         let value = self.cluster.run(&self.script, &[LOCK_RATE.of(tenant)], &args).await?;
         let mut words = Words::of(self.script.name(), value)?;
