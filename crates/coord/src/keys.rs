@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ade_core::ids::TenantId;
-use ade_core::limits::LOCK_RATE_WINDOW;
+use ade_core::limits::LOCK_RATE_KEPT_MAX;
 
 /// What stands for the tenant in a pattern: also the hash tag, so all keys of a tenant share one
 /// slot and one script can work on them at once.
@@ -124,8 +124,8 @@ pub const LOCK_RATE: Key = Key {
     pattern: "ade:{tenant}:ratelimit:lock_acquire",
     kind: Kind::Hash,
     holds: "agent → the time at which it has used up what it took so far",
-    lifetime: "one entry per agent; a minute after the last call of any",
-    ttl_max: Some(LOCK_RATE_WINDOW),
+    lifetime: "one entry per agent; a minute after nobody is limited any more",
+    ttl_max: Some(LOCK_RATE_KEPT_MAX),
     owner: "rate",
     rebuilt_from: "nothing: who was limited begins anew",
 };

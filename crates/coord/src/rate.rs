@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ade_core::ids::TenantId;
-use ade_core::limits::LOCK_RATE_WINDOW;
+use ade_core::limits::{LOCK_RATE_KEPT_MAX, LOCK_RATE_WINDOW};
 
 use crate::cluster::Cluster;
 use crate::error::Error;
@@ -40,11 +40,13 @@ impl Rates {
         rate: Rate,
     ) -> Result<Option<Duration>, Error> {
         let gap = Duration::from_mins(1) / rate.per_minute.max(1);
+        let ahead = gap * rate.burst.max(1);
         let args = [
             caller.to_owned(),
             gap.as_micros().to_string(),
-            (gap * rate.burst.max(1)).as_micros().to_string(),
-            LOCK_RATE_WINDOW.as_millis().to_string(),
+            ahead.as_micros().to_string(),
+            // Forgotten before it is used up, a slow rate would limit nobody.
+            (LOCK_RATE_WINDOW + ahead).min(LOCK_RATE_KEPT_MAX).as_millis().to_string(),
         ]
         .map(String::into_bytes);
         let value = self.cluster.run(&self.script, &[LOCK_RATE.of(tenant)], &args).await?;

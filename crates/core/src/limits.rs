@@ -128,8 +128,10 @@ pub const LOCK_GRAPH_WAITS_MAX: usize = 1_000;
 pub const LOCK_DEADLOCKS_SHOWN_MAX: i64 = 200;
 /// Longer is not an incident but a freeze.
 pub const LOCK_INCIDENT_MAX: Duration = Duration::from_hours(24);
-/// After which a rate is forgotten.
+/// How long a rate is remembered once nobody is limited by it any more.
 pub const LOCK_RATE_WINDOW: Duration = Duration::from_mins(1);
+/// The same at most, however slow the rate that was set.
+pub const LOCK_RATE_KEPT_MAX: Duration = Duration::from_hours(24);
 /// Tenants whose locks one round of a worker takes at a time.
 pub const LOCK_TENANTS_PAGE: u32 = 500;
 pub const LOCK_SWEEP_PERIOD: Duration = Duration::from_secs(1);

@@ -232,7 +232,8 @@ async fn what_locks_depend_on_is_checked() {
 
 #[tokio::test]
 async fn an_agent_that_asks_too_often_is_told_to_wait() {
-    let rate = Rate { per_minute: 60, burst: 2 };
+    // Slower than a test on a busy machine.
+    let rate = Rate { per_minute: 1, burst: 2 };
     let settings = Settings { rate, ..Line::SETTINGS };
     for line in [Line::Rows(settings), Line::redis(settings).await] {
         let world = World::locking(line).await;
@@ -242,7 +243,7 @@ async fn an_agent_that_asks_too_often_is_told_to_wait() {
         }
         let told = world.post(&one.token, ACQUIRE, want(&["c"])).await.refused(429, "rate_limited");
         let wait = told["retry_after_ms"].as_u64().unwrap();
-        assert!((1..=1_000).contains(&wait), "{told}");
+        assert!((1..=60_000).contains(&wait), "{told}");
         world.post(&other.token, ACQUIRE, want(&["c"])).await.expect(200);
         // Counted for all processes together.
         let beside = world.beside().await;
@@ -250,7 +251,8 @@ async fn an_agent_that_asks_too_often_is_told_to_wait() {
         let asked = asked.header("authorization", format!("Bearer {}", one.token));
         let told = asked.send().await.unwrap();
         assert_eq!(told.status(), 429);
-        assert_eq!(told.headers()["retry-after"], "1");
+        let seconds: u64 = told.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+        assert!((1..=60).contains(&seconds), "{seconds}");
     }
 }
 
