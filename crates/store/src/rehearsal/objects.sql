@@ -34,7 +34,9 @@ SELECT 'column', a.attrelid::int8, a.attnum, format('%s.%I', c.name, a.attname),
        concat_ws(' | ', format_type(a.atttypid, a.atttypmod),
            CASE WHEN a.attnotnull THEN 'not null' END, pg_get_expr(d.adbin, d.adrelid),
            nullif(a.attidentity, ''), nullif(a.attgenerated, ''), a.attcollation, a.attacl,
-           a.attoptions, a.attstorage),
+           -- Not what anybody has set: since 15.20 PostgreSQL numbers columns there itself.
+           (SELECT array_agg(o) FROM unnest(a.attoptions) AS o WHERE o NOT LIKE 'pg\_attver=%'),
+           a.attstorage),
        a.attrelid::int8
   FROM pg_attribute a JOIN relation c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p', 'f', 'c')
   LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
