@@ -130,6 +130,7 @@ traps! {
     a_worn_out_counter_promotes_nobody
     two_who_claim_one_place_are_ordered_by_their_ids
     what_postgres_has_registered_stays_beside_what_it_has_registered
+    an_owner_with_two_leases_to_itself_gives_back_one
 }
 
 #[test]
@@ -527,6 +528,15 @@ mod cases {
         rig.call_compared(&Call::Adopt(hold)).await?;
         must(state(&rig, 1) == Some(State::Granted), "registered, so not displaced")?;
         must(state(&rig, 2) == Some(State::Granted), "registered, so taken over")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn an_owner_with_two_leases_to_itself_gives_back_one(bench: &Bench) -> Outcome {
+        let mut rig = open(bench).await?;
+        acquire_all(&mut rig, [ask(1, 1, "a x"), ask(2, 1, "b x")]).await?;
+        rig.call(&Call::Release(lease(1))).await?;
+        must(state(&rig, 2) == Some(State::Granted), "the other stays")?;
         rig.clear().await;
         Ok(())
     }
