@@ -29,6 +29,10 @@ const KILL: &str = "kill";
 pub const RESOURCES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 /// Leases are to be had again so soon after whatever happened, a failover among it.
 const GAP_MAX: Duration = Duration::from_secs(5);
+/// Of fewer than this the greatest says nothing about all but one in a hundred: each of them is
+/// held to `GAP_MAX_OF_FEW`, which only a lock that does not come back exceeds.
+const FEW_GAPS: usize = 100;
+const GAP_MAX_OF_FEW: Duration = Duration::from_secs(20);
 /// Whoever still waits at the end gets this much to come to an end of it.
 const DRAIN: Duration = Duration::from_mins(1);
 
@@ -92,7 +96,8 @@ fn conclude(verdict: &Verdict, double: i64) -> Result<()> {
     ensure!(verdict.commits > 0 && verdict.registered > 0, "nothing happened");
     // A kill is told, but how long Redis takes to elect a master is its own affair.
     let gap = verdict.gap_p99(KILL).unwrap_or_default();
-    ensure!(gap <= GAP_MAX, "leases were gone for {gap:?}");
+    let most = if verdict.gaps.len() < FEW_GAPS { GAP_MAX_OF_FEW } else { GAP_MAX };
+    ensure!(gap <= most, "leases were gone for {gap:?}");
     Ok(())
 }
 
