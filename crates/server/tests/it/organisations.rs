@@ -57,14 +57,15 @@ fn policy() -> impl Strategy<Value = Policy> {
         // As is one that asks the same people twice.
         groups.sort_by(|one, other| (&one.roles, &one.people).cmp(&(&other.roles, &other.people)));
         groups.dedup_by(|one, other| one.roles == other.roles && one.people == other.people);
-        Policy {
-            family,
-            groups,
-            reject_threshold,
-            exempt_role: exempt.0,
-            exempt_person: exempt.1,
-            forbids_delegation,
-        }
+        // Or that exempts so many of a group that nobody could ever meet it.
+        let (role, person) = exempt;
+        let is_possible = |group: &Group| {
+            let asked = group.people.iter().filter(|one| person != Some(**one)).count();
+            group.roles.iter().any(|one| role != Some(*one)) || asked >= group.min
+        };
+        let (exempt_role, exempt_person) =
+            if groups.iter().all(is_possible) { exempt } else { (None, None) };
+        Policy { family, groups, reject_threshold, exempt_role, exempt_person, forbids_delegation }
     })
 }
 
