@@ -41,7 +41,10 @@ pub async fn run(args: &Args) -> Result<()> {
     batch(&seed, &ballots, &mut client, batches).await
 }
 
+/// And nothing else writes while a replay is watched.
 async fn spread_over_a_month(owner: &mut PgConnection) -> Result<()> {
+    execute(owner, "ALTER SYSTEM SET autovacuum = off").await?;
+    execute(owner, "SELECT pg_reload_conf()").await?;
     let sql = "SET session_replication_role = replica;
         UPDATE task SET submitted_at = submitted_at - (number % 2500000) * interval '1 s';
         SET session_replication_role = origin;";

@@ -151,8 +151,10 @@ fn keys_are_named_and_signatures_checked_as_others_do() {
     let key = keys.get("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k").unwrap();
     let key = jsonwebtoken::DecodingKey::from_ed_components(&key.x).unwrap();
     let message = b"eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
-    let signature =
-        "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg";
+    let signature = concat!(
+        "hgyY0il_MGCjP0JzlnLWG1PPO",
+        "t7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
+    );
     let algorithm = jsonwebtoken::Algorithm::EdDSA;
     assert!(jsonwebtoken::crypto::verify(signature, message, &key, algorithm).unwrap());
 }

@@ -66,7 +66,7 @@ on_both! {
     who_waits_for_whom_is_seen:
         Happy "GET /v1/locks/graph",
         Happy "GET /v1/locks/deadlocks";
-    no_tenant_touches_anothers_locks:
+    no_tenant_touches_the_locks_of_another:
         Denied "POST /v1/leases/{id}/release";
     what_cannot_be_asked_for_is_said:
         Happy "POST /v1/locks/acquire";
@@ -249,7 +249,7 @@ async fn some_share_and_some_are_counted(world: &World) {
 
 async fn a_lease_id_is_one_request(world: &World) {
     let [one] = bots(world, ["one"]).await;
-    let lease = "lease_3s2m0aw1fkdk9gq4n8xz5v7tpe";
+    let lease = "lease_3s2m0aw1fkdk9gq4n8xz5v7t0e";
     let asked = with(want(&["a"]), &json!({ "lease": lease }));
     let held = world.post(&one.token, ACQUIRE, asked.clone()).await.expect(200);
     assert_eq!(held["lease"], lease);
@@ -413,7 +413,7 @@ async fn who_waits_for_whom_is_seen(world: &World) {
     assert_eq!(world.database.number(told).await, 1);
 }
 
-async fn no_tenant_touches_anothers_locks(world: &World) {
+async fn no_tenant_touches_the_locks_of_another(world: &World) {
     let [one] = bots(world, ["one"]).await;
     let (_, stranger) = world.tenant("other").await;
     let made = world
