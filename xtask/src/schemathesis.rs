@@ -62,6 +62,7 @@ fn try_requests(root: &Path, args: &Args, server: &OwnedPostgres) -> Result<()> 
         .env("ADE_ROOT", root)
         .env("ADE_URL", format!("http://127.0.0.1:{port}"))
         .env("PATH", format!("{}:{path}", programs.display()))
+        .env("ADE__LOCKS__BACKEND", "postgres")
         .env("PGHOST", "127.0.0.1")
         .env("PGPORT", server.port().to_string())
         .env("PGUSER", SUPERUSER)

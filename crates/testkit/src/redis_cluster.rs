@@ -210,6 +210,20 @@ impl Cluster {
         or_fail(self.find_master(slot).await)
     }
 
+    /// Puts something else under every key of a hash tag: whatever works on them then fails, and
+    /// nothing beside them.
+    pub async fn spoil(&self, tag: &str) {
+        let tag = format!("{{{tag}}}");
+        let master = self.master_of(self.slot_of(&tag).await).await;
+        let found = master.ask(redis::cmd("KEYS").arg(format!("*{tag}*"))).await;
+        let keys: Vec<String> = or_fail(found);
+        assert!(!keys.is_empty(), "{tag} has no keys");
+        for key in keys {
+            let spoilt = master.ask(redis::cmd("SET").arg(key).arg("spoilt")).await;
+            or_fail::<String>(spoilt);
+        }
+    }
+
     pub async fn replicas_of(&self, slot: u16) -> Vec<&Node> {
         let find = async {
             let topology = self.topology().await?;

@@ -8,7 +8,7 @@ use ade_core::limits::LOCK_EPOCH_PERIOD;
 use ade_store::locks::epochs;
 use ade_store::{Gate, Tx};
 
-use super::{Activation, Done, Worker, spaces};
+use super::{Activation, Done, Worker, in_each_space};
 use crate::app::App;
 use crate::error::Error;
 use crate::locks::{Error as LockError, Queue, RedisQueue};
@@ -24,13 +24,8 @@ async fn keep(app: &App) -> Result<Done, Error> {
     let Some(Queue::Redis(redis)) = app.locks.as_ref().map(|keeper| &keeper.queue) else {
         return Ok(Done::default());
     };
-    let mut done = Done::default();
-    for tenant in spaces(app).await? {
-        if look(app, redis, tenant).await? {
-            done.items += 1;
-        }
-    }
-    Ok(done)
+    let begun = |tenant| async move { Ok(u64::from(look(app, redis, tenant).await?)) };
+    Ok(Done { items: in_each_space(app, begun).await?, has_more: false })
 }
 
 /// Whether a new epoch was begun.

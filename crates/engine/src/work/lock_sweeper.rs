@@ -3,7 +3,7 @@
 
 use ade_core::limits::{LOCK_SWEEP_BATCH, LOCK_SWEEP_PERIOD};
 
-use super::{Activation, Done, Worker, spaces};
+use super::{Activation, Done, Worker, in_each_space};
 use crate::app::App;
 use crate::error::Error;
 
@@ -16,11 +16,10 @@ fn run(app: &App) -> Activation<'_> {
 
 async fn sweep(app: &App) -> Result<Done, Error> {
     let Some(keeper) = &app.locks else { return Ok(Done::default()) };
-    let mut done = Done::default();
-    for tenant in spaces(app).await? {
+    let items = in_each_space(app, |tenant| async move {
         let swept = keeper.sweep(tenant, LOCK_SWEEP_BATCH).await?;
-        done.items += u64::try_from(swept).unwrap_or(u64::MAX);
-        done.has_more |= swept >= LOCK_SWEEP_BATCH;
-    }
-    Ok(done)
+        Ok(u64::try_from(swept).unwrap_or(u64::MAX))
+    });
+    let items = items.await?;
+    Ok(Done { items, has_more: items >= u64::try_from(LOCK_SWEEP_BATCH).unwrap_or(u64::MAX) })
 }

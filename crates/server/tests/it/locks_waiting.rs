@@ -303,3 +303,30 @@ async fn a_failover_loses_no_registered_lease_and_no_waiter() {
     assert!(served["token"].as_u64() > held["token"].as_u64(), "{served} after {held}");
     watching.stop().await;
 }
+
+/// Whoever comes first in the round of a worker is the one whose locks fail.
+#[tokio::test]
+async fn a_tenant_whose_locks_fail_keeps_no_other_from_its_turn() {
+    let world = World::locking(Line::redis(Line::SETTINGS).await).await;
+    let (tenant, admin) = world.tenant("other").await;
+    let [one] = bots(&world, ["one"]).await;
+    let bob = world.person_of(&admin, "Bob", &["author"]).await;
+    let other = world.agent_of(&admin, "other", &bob).await;
+    let short = with(want(&["a"]), &json!({ "ttl": "1s" }));
+    for agent in [&one, &other] {
+        world.post(&agent.token, ACQUIRE, short.clone()).await.expect(200);
+    }
+    let mut spaces = [(world.tenant.clone(), &one), (tenant, &other)];
+    spaces.sort_by(|one, other| one.0.cmp(&other.0));
+    let [(spoilt, _), (_, lives)] = spaces;
+    Cluster::shared().await.spoil(&spoilt).await;
+    let began = Instant::now();
+    loop {
+        world.try_work("lock_sweeper").await;
+        let seen = world.get(&lives.token, "/v1/locks/db/a").await;
+        if seen.status == 404 {
+            return;
+        }
+        assert!(began.elapsed() < SOON, "nothing runs out any more: {}", seen.body);
+    }
+}

@@ -185,11 +185,15 @@ impl World {
     }
 
     pub async fn agent(&self, name: &str, owner: &Person) -> Person {
+        self.agent_of(&self.admin, name, owner).await
+    }
+
+    pub async fn agent_of(&self, admin: &Person, name: &str, owner: &Person) -> Person {
         let asked = json!({ "name": name, "owner": owner.id });
-        let agent = self.post(&self.admin.token, "/v1/agents", asked).await.expect(201);
+        let agent = self.post(&admin.token, "/v1/agents", asked).await.expect(201);
         let id = agent["id"].as_str().unwrap().to_owned();
         let asked = json!({ "agent": id, "scopes": ["read", "propose", "execute"] });
-        let token = self.post(&self.admin.token, "/v1/tokens", asked).await.expect(201);
+        let token = self.post(&admin.token, "/v1/tokens", asked).await.expect(201);
         Person { id, token: token["token"].as_str().unwrap().to_owned() }
     }
 
