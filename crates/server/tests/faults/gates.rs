@@ -218,7 +218,7 @@ impl Gatehouse {
             assert!(matches!(told.status, 200 | 201), "{change:?}: {}", told.body);
         });
         let (passed, was_overtaken) = self.meet(meeting, decide, alter).await;
-        if passed && !was_overtaken {
+        if passed && !was_overtaken && takes_from(change, decider) {
             let target = if decider == Decider::Permit { "APPLYING" } else { "APPROVED" };
             self.assert_in_time(&task, target, change).await;
         }
@@ -296,6 +296,26 @@ impl Gatehouse {
     }
 }
 
+/// A freeze stops applies and no answers; what was said for somebody stays said when the
+/// delegation ends.
+fn takes_from(change: Change, decider: Decider) -> bool {
+    !matches!(
+        (change, decider),
+        (Change::Freeze, Decider::Approve) | (Change::EndDelegation, Decider::Permit)
+    )
+}
+
+/// Whichever comes first, the decision passes.
+async fn meet_in_peace(change: Change, decider: Decider) {
+    assert!(!takes_from(change, decider), "{change:?} ends {decider:?}");
+    let house = Gatehouse::open(change).await;
+    for round in 0..rounds() {
+        let meeting = Meeting::of(round);
+        let ended = house.round(change, decider, meeting).await;
+        assert!(ended.passed, "{change:?} stopped {decider:?}, {meeting:?}");
+    }
+}
+
 async fn race(change: Change, decider: Decider) {
     let house = Gatehouse::open(change).await;
     let (mut passed, mut refused) = (0, 0);
@@ -333,7 +353,16 @@ async fn no_permit_passes_on_a_role_that_is_gone() {
     race(Change::Revoke, Decider::Permit).await;
 }
 
-/// What was said for somebody stays said when the delegation ends, so a permit has nothing to lose.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_permit_stands_on_what_was_said_through_a_delegation_that_ends() {
+    meet_in_peace(Change::EndDelegation, Decider::Permit).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_freeze_stops_nobody_from_answering() {
+    meet_in_peace(Change::Freeze, Decider::Approve).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_approval_passes_on_a_delegation_that_is_gone() {
     race(Change::EndDelegation, Decider::Approve).await;
