@@ -1,7 +1,23 @@
 //! What a scenario prints: one JSON object per row, always with the spread over its rounds. Also
 //! the few statistics that rows are made of.
 
+use std::time::Duration;
+
 use serde::Serialize;
+
+pub const SECOND_IN_MICROS: f64 = 1_000_000.0;
+
+/// How every scenario answers.
+#[derive(Debug, clap::Args)]
+pub struct Rows {
+    /// Rows as JSON, which is all there is; for callers that pass it to every tool
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
 
 /// Which side of its goal a figure must be on.
 #[derive(Debug, Clone, Copy, PartialEq)]

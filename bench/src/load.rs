@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::bare::Bare;
 use crate::client::Client;
+use crate::figure::millis;
 use crate::seed::{Ballot, Seed};
 
 /// Votes that are left; each is given once.
@@ -145,7 +146,7 @@ pub async fn offer(
                 if client.send(&seed.vote(&address, &ballot)).await?.status != 200 {
                     refused.fetch_add(1, Ordering::Relaxed);
                 }
-                times.push(due.elapsed().as_secs_f64() * 1_000.0);
+                times.push(millis(due.elapsed()));
             }
         });
     }

@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
-use crate::figure::{Goal, print_ratio, quantile};
+use crate::figure::{Goal, Rows, millis, print_ratio, quantile};
 use crate::generate::{Shape, TABLES, fill};
 use crate::installation::run as execute;
 use crate::probe::{Place, Probe};
@@ -30,9 +30,8 @@ pub struct Args {
     /// Few tasks and short rounds
     #[arg(long)]
     quick: bool,
-    /// Rows as JSON, which is all there is; for callers that pass it to every tool
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    rows: Rows,
     /// How many tasks the larger database has
     #[arg(long, default_value_t = 1_000_000)]
     tasks: u64,
@@ -86,10 +85,6 @@ fn keep(into: &mut [Vec<f64>; 2], nth: usize, value: f64) {
     if let Some(values) = into.get_mut(nth) {
         values.push(value);
     }
-}
-
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1_000.0
 }
 
 /// `200k`, `10m`.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use crate::client::Client;
-use crate::figure::{Goal, print_plain, quantile};
+use crate::figure::{Goal, Rows, millis, print_plain, quantile};
 use crate::installation::{Installation, Server, run as execute};
 use crate::load::Ballots;
 use crate::seed::{Ballot, POLICIES, Seed};
@@ -22,9 +22,8 @@ pub struct Args {
     /// Fewer batches
     #[arg(long)]
     quick: bool,
-    /// Rows as JSON, which is all there is; for callers that pass it to every tool
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    rows: Rows,
 }
 
 pub async fn run(args: &Args) -> Result<()> {
@@ -110,10 +109,6 @@ async fn batch(seed: &Seed, ballots: &Ballots, client: &mut Client, batches: usi
     print_plain("batch.p50_ms_of_200", "ms", &at(0.5), Goal::None);
     print_plain("batch.p99_ms_of_200", "ms", &at(0.99), Goal::None);
     Ok(())
-}
-
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1_000.0
 }
 
 async fn approve(seed: &Seed, client: &mut Client, ballots: &[Ballot]) -> Result<Duration> {

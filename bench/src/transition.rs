@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 
 use crate::bare::{Bare, Sample, rows};
 use crate::client::Client;
-use crate::figure::{Goal, median, print_plain, print_ratio, quantile};
+use crate::figure::{Goal, Rows, SECOND_IN_MICROS, median, print_plain, print_ratio, quantile};
 use crate::installation::{Installation, Server};
 use crate::load::{Ballots, Done, offer, saturate_bare, saturate_ours, vote};
 use crate::seed::Seed;
@@ -20,16 +20,14 @@ const OFFERED_PER_SECOND: u32 = 1_000;
 /// More than are ever at work at once, so that a slow answer does not keep others from being sent.
 const OFFERED_CONNECTIONS: usize = 256;
 const COUNTED_TRIPS: usize = 41;
-const MICROS: f64 = 1_000_000.0;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Shorter rounds: about a minute in all
     #[arg(long)]
     quick: bool,
-    /// Rows as JSON, which is all there is; for callers that pass it to every tool
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    rows: Rows,
 }
 
 struct Plan {
@@ -123,8 +121,8 @@ async fn ours(bench: &Bench, server: &Server, lasts: Duration) -> Result<Round> 
     let done = saturate_ours(address, seed, ballots, CALLERS, lasts).await?;
     Ok(Round {
         done,
-        api_cpu: (server.cpu_seconds() - api) / done.calls * MICROS,
-        postgres_cpu: (bench.at.cpu_seconds() - postgres) / done.calls * MICROS,
+        api_cpu: (server.cpu_seconds() - api) / done.calls * SECOND_IN_MICROS,
+        postgres_cpu: (bench.at.cpu_seconds() - postgres) / done.calls * SECOND_IN_MICROS,
     })
 }
 
@@ -136,7 +134,7 @@ async fn bare(bench: &Bench, lasts: Duration) -> Result<Round> {
     let postgres = bench.at.cpu_seconds();
     let given = saturate_bare(connections, &bench.seed, &bench.ballots, lasts).await?;
     let (done, connections) = given;
-    let postgres_cpu = (bench.at.cpu_seconds() - postgres) / done.calls * MICROS;
+    let postgres_cpu = (bench.at.cpu_seconds() - postgres) / done.calls * SECOND_IN_MICROS;
     drop(connections);
     Ok(Round { done, api_cpu: 0.0, postgres_cpu })
 }

@@ -8,8 +8,8 @@ mod place;
 
 use anyhow::Result;
 
-use crate::figure::{Goal, print_plain, print_ratio};
-use place::{Place, SECOND_IN_MICROS};
+use crate::figure::{Goal, Rows, SECOND_IN_MICROS, print_plain, print_ratio};
+use place::Place;
 
 /// Calls under way at once where the cost of one is asked for: enough to be sent in one go.
 const PIPELINE: usize = 16;
@@ -20,9 +20,8 @@ pub struct Args {
     /// A tenth of the leases and shorter rounds: about two minutes in all
     #[arg(long)]
     quick: bool,
-    /// Rows as JSON, which is all there is; for callers that pass it to every tool
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    rows: Rows,
 }
 
 struct Plan {

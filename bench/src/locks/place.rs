@@ -20,7 +20,6 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use tokio::task::JoinSet;
 
-pub const SECOND_IN_MICROS: f64 = 1_000_000.0;
 /// Long enough for the longest run: nothing may expire in the middle of a measurement.
 const TTL: Duration = Duration::from_mins(5);
 const FORGET_AT_ONCE: usize = 1_000;
