@@ -20,6 +20,18 @@ pub struct Rate {
     pub burst: u32,
 }
 
+impl Rate {
+    /// What one call uses up.
+    pub fn gap(self) -> Duration {
+        Duration::from_mins(1) / self.per_minute.max(1)
+    }
+
+    /// How far ahead of its time somebody may be.
+    pub fn ahead(self) -> Duration {
+        self.gap() * self.burst.max(1)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Rates {
     cluster: Cluster,
@@ -39,8 +51,7 @@ impl Rates {
         caller: &str,
         rate: Rate,
     ) -> Result<Option<Duration>, Error> {
-        let gap = Duration::from_mins(1) / rate.per_minute.max(1);
-        let ahead = gap * rate.burst.max(1);
+        let (gap, ahead) = (rate.gap(), rate.ahead());
         let args = [
             caller.to_owned(),
             gap.as_micros().to_string(),

@@ -128,6 +128,8 @@ pub const LOCK_GRAPH_WAITS_MAX: usize = 1_000;
 pub const LOCK_DEADLOCKS_SHOWN_MAX: i64 = 200;
 /// Longer is not an incident but a freeze.
 pub const LOCK_INCIDENT_MAX: Duration = Duration::from_hours(24);
+/// Steps over what is used that one page of a list of locks takes at most.
+pub const LOCK_LIST_SCANS_MAX: usize = 16;
 /// How long a rate is remembered once nobody is limited by it any more.
 pub const LOCK_RATE_WINDOW: Duration = Duration::from_mins(1);
 /// The same at most, however slow the rate that was set.

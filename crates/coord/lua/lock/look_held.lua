@@ -8,7 +8,6 @@
 -- Reply held, the place to go on from, 0 at the end, for each resource its name, how many hold it
 --       and how many wait, and a row for each lease that is shown, or stale_epoch, rebuild
 -- Time: none
-local SCANS_MAX = 16
 local refusal = gate()
 if refusal then
   return reply(refusal)

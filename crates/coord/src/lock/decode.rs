@@ -137,14 +137,24 @@ fn event(mut words: Words) -> Result<Event, Error> {
 }
 
 fn over(words: &mut Words) -> Result<State, Error> {
+    match state(words)? {
+        over if over.is_over() => Ok(over),
+        other => Err(words.wrong(format!("{other:?} is no end"))),
+    }
+}
+
+pub fn state(words: &mut Words) -> Result<State, Error> {
     let word = words.text()?;
     Ok(match word.as_str() {
+        "waiting" => State::Waiting,
+        "granted" => State::Granted,
+        "delayed" => State::Delayed,
         "released" => State::Released,
         "expired" => State::Expired,
         "broken" => State::Broken,
         "timed_out" => State::TimedOut,
         "victim" => State::Victim,
-        other => return Err(words.wrong(format!("`{other}` is no end"))),
+        other => return Err(words.wrong(format!("`{other}` is no state"))),
     })
 }
 

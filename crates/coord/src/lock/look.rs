@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ade_core::ids::LeaseId;
-use ade_core::lock::{
-    Class, Lease, LockSet, Mode, Order, Reply, Request, RequestDraft, State, Token,
-};
+use ade_core::lock::{Class, Lease, LockSet, Mode, Order, Reply, Request, RequestDraft, Token};
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
 
@@ -101,9 +99,8 @@ impl Looks {
         resources: usize,
         holders: usize,
     ) -> Result<Reply<Held>, Error> {
-        let numbers = [after.unwrap_or_default().to_string(), resources.to_string()];
-        let mut words: Vec<Word> = numbers.iter().map(encode::word).collect();
-        words.push(encode::word(&holders));
+        let after = after.unwrap_or_default();
+        let words = vec![encode::word(&after), encode::word(&resources), encode::word(&holders)];
         self.look(&self.scripts.held, space, words, |words| {
             let next: u64 = words.parsed()?;
             let mut listed = words.words()?;
@@ -163,7 +160,7 @@ fn lease(mut row: Words) -> Result<Lease, Error> {
     };
     let [ttl, wait] = [duration(&mut row)?, duration(&mut row)?];
     let boost = u32::try_from(row.number()?).unwrap_or(u32::MAX);
-    let state = state(&mut row)?;
+    let state = decode::state(&mut row)?;
     let token = Token::from_number(row.number()?);
     let order = Order::from_numbers(row.number()?, row.number()?);
     let deadline = moment(&mut row)?;
@@ -190,21 +187,6 @@ fn duration(row: &mut Words) -> Result<Duration, Error> {
 
 fn micros(row: &Words, given: i64) -> Result<Duration, Error> {
     u64::try_from(given).map(Duration::from_micros).map_err(|error| row.wrong(error.to_string()))
-}
-
-fn state(row: &mut Words) -> Result<State, Error> {
-    let word = row.text()?;
-    Ok(match word.as_str() {
-        "waiting" => State::Waiting,
-        "granted" => State::Granted,
-        "delayed" => State::Delayed,
-        "released" => State::Released,
-        "expired" => State::Expired,
-        "broken" => State::Broken,
-        "timed_out" => State::TimedOut,
-        "victim" => State::Victim,
-        other => return Err(row.wrong(format!("`{other}` is no state"))),
-    })
 }
 
 fn mode(row: &mut Words) -> Result<Mode, Error> {

@@ -19,6 +19,12 @@ pub struct LiveHold {
 }
 
 impl LiveHold {
+    /// As somebody sees it now: past its deadline it is in the way until its delay is over.
+    pub fn seen_at(self, now: Timestamp) -> Lease {
+        let state = if self.deadline > now { State::Granted } else { State::Delayed };
+        Lease { state, ..self.into_lease() }
+    }
+
     fn into_lease(self) -> Lease {
         Lease {
             request: self.request,

@@ -10,7 +10,7 @@ use ade_coord::rate::Rate;
 use ade_core::actor::Actor;
 use ade_core::ids::{LeaseId, TenantId};
 use ade_core::lock::line::Line;
-use ade_core::lock::{Lease, LiveHold, Standing, State};
+use ade_core::lock::{Lease, Standing, State};
 use ade_core::resource::ResourceRef;
 use ade_store::locks::{self, line, rate};
 use ade_store::{Gate, Pool, Tx};
@@ -44,9 +44,8 @@ impl Rows {
         caller: &str,
         limit: Rate,
     ) -> Result<Option<Duration>, Error> {
-        let gap = Duration::from_mins(1) / limit.per_minute.max(1);
         let mut tx = self.begin(tenant).await?;
-        let wait = rate::take(&mut tx, caller, gap, gap * limit.burst.max(1)).await?;
+        let wait = rate::take(&mut tx, caller, limit.gap(), limit.ahead()).await?;
         tx.commit().await?;
         Ok(wait)
     }
@@ -142,7 +141,7 @@ impl Rows {
         let mut known = line::find(&mut tx, wanted).await?;
         let held = locks::of(&mut tx, wanted).await?;
         tx.commit().await?;
-        known.extend(held.into_iter().map(|hold| held_lease(hold, now)));
+        known.extend(held.into_iter().map(|hold| hold.seen_at(now)));
         Ok(known)
     }
 
@@ -195,16 +194,5 @@ fn standing_of(line: &Line<'_>, known: &Lease) -> Standing {
         },
         (State::Waiting, None) => Standing::Unknown,
         (state, _) => Standing::Over { state },
-    }
-}
-
-fn held_lease(hold: LiveHold, now: ade_core::time::Timestamp) -> Lease {
-    Lease {
-        state: if hold.deadline > now { State::Granted } else { State::Delayed },
-        request: hold.request,
-        token: Some(hold.token),
-        order: None,
-        deadline: hold.deadline,
-        registered: true,
     }
 }

@@ -117,15 +117,7 @@ fn text_of(rest: &str) -> String {
 pub async fn holding(tx: &mut Tx, on: &[ResourceRef]) -> Result<Vec<Lease>, Error> {
     let holds = live::on(tx, on).await?;
     let now = tx.now();
-    let leases = holds.into_iter().map(|hold| Lease {
-        state: if hold.deadline > now { State::Granted } else { State::Delayed },
-        request: hold.request,
-        token: Some(hold.token),
-        order: None,
-        deadline: hold.deadline,
-        registered: true,
-    });
-    Ok(leases.collect())
+    Ok(holds.into_iter().map(|hold| hold.seen_at(now)).collect())
 }
 
 pub async fn join(tx: &mut Tx, request: &Request, order: Order) -> Result<(), Error> {
