@@ -2,13 +2,11 @@
 //! may be lost, so a new epoch begins: the queue is built anew from what is registered, and
 //! advisory leases are refused until the last of the old ones must have run out.
 
-use ade_core::actor::Actor;
 use ade_core::ids::TenantId;
 use ade_core::limits::LOCK_EPOCH_PERIOD;
 use ade_store::locks::epochs;
-use ade_store::{Gate, Tx};
 
-use super::{Activation, Done, Worker, in_each_space};
+use super::{Activation, Done, Worker, begin, in_each_space};
 use crate::app::App;
 use crate::error::Error;
 use crate::locks::{Error as LockError, Queue, RedisQueue};
@@ -31,7 +29,7 @@ async fn keep(app: &App) -> Result<Done, Error> {
 /// Whether a new epoch was begun.
 async fn look(app: &App, redis: &RedisQueue, tenant: TenantId) -> Result<bool, Error> {
     let answering = redis.cluster.master_replid(tenant).await.map_err(LockError::from)?;
-    let mut tx = begin(app, tenant).await?;
+    let mut tx = begin(app, WORKER, tenant).await?;
     let noted = epochs::replid(&mut tx).await?;
     tx.roll_back().await;
     if noted.as_ref() == Some(&answering) {
@@ -41,13 +39,8 @@ async fn look(app: &App, redis: &RedisQueue, tenant: TenantId) -> Result<bool, E
     if noted.is_some() {
         redis.desk.begin_epoch(tenant, "another master answers").await?;
     }
-    let mut tx = begin(app, tenant).await?;
+    let mut tx = begin(app, WORKER, tenant).await?;
     epochs::note_replid(&mut tx, &answering).await?;
     tx.commit().await?;
     Ok(noted.is_some())
-}
-
-async fn begin(app: &App, tenant: TenantId) -> Result<Tx, Error> {
-    let actor = Actor::system(WORKER.name);
-    Ok(Tx::begin(&app.pools.worker, tenant, actor, Gate::Unasked).await?)
 }

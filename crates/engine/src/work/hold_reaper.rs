@@ -1,16 +1,14 @@
 //! Ends what nobody keeps alive: holds whose deadline and lock delay are over, and sessions. From
 //! then on their holders cannot commit, whether or not somebody else came for their resources.
 
-use ade_core::actor::Actor;
 use ade_core::event::EventKind;
 use ade_core::ids::{LeaseId, TenantId};
 use ade_core::limits::WORKER_BATCH;
 use ade_store::due::{self, Due};
 use ade_store::locks::{many, sessions};
-use ade_store::{Gate, Tx};
 use uuid::Uuid;
 
-use super::{Activation, Done, Worker, spaces};
+use super::{Activation, Done, Worker, begin, in_each_space};
 use crate::app::App;
 use crate::error::Error;
 use crate::ops::deadline::worker_caller;
@@ -36,18 +34,20 @@ async fn reap(app: &App) -> Result<Done, Error> {
         }
     }
     if done.items == 0 {
-        for tenant in spaces(app).await? {
-            let mut tx = begin(app, tenant).await?;
-            done.items += sessions::close_silent(&mut tx).await?;
+        let close = |tenant| async move {
+            let mut tx = begin(app, WORKER, tenant).await?;
+            let closed = sessions::close_silent(&mut tx).await?;
             tx.commit().await?;
-        }
+            Ok(closed)
+        };
+        done.items = in_each_space(app, close).await?;
     }
     Ok(done)
 }
 
 /// Whether it was ended; one that was kept alive is looked at again when it may be over.
 async fn end(app: &App, tenant: TenantId, lease: LeaseId) -> Result<bool, Error> {
-    let mut tx = begin(app, tenant).await?;
+    let mut tx = begin(app, WORKER, tenant).await?;
     let is_ended = many::reap(&mut tx, lease, LeaseId::from_uuid(Uuid::new_v4())).await?;
     if is_ended {
         let caller = worker_caller(app, WORKER.name, tenant);
@@ -60,9 +60,4 @@ async fn end(app: &App, tenant: TenantId, lease: LeaseId) -> Result<bool, Error>
     }
     tx.commit().await?;
     Ok(is_ended)
-}
-
-async fn begin(app: &App, tenant: TenantId) -> Result<Tx, Error> {
-    let actor = Actor::system(WORKER.name);
-    Ok(Tx::begin(&app.pools.worker, tenant, actor, Gate::Unasked).await?)
 }

@@ -1,10 +1,9 @@
 //! Forgets answers that were kept long enough, so many of each tenant per round.
 
-use ade_core::actor::Actor;
 use ade_core::limits::{PRUNE_PERIOD, WORKER_BATCH};
-use ade_store::{Gate, Tx, idempotency};
+use ade_store::idempotency;
 
-use super::{Activation, Done, Worker};
+use super::{Activation, Done, Worker, begin};
 use crate::app::App;
 use crate::error::Error;
 
@@ -20,8 +19,7 @@ async fn prune(app: &App) -> Result<Done, Error> {
     let mut done = Done::default();
     let tenants = idempotency::tenants_to_prune(&app.pools.worker, now, None, WORKER_BATCH).await?;
     for tenant in tenants {
-        let actor = Actor::system(WORKER.name);
-        let mut tx = Tx::begin(&app.pools.worker, tenant, actor, Gate::Unasked).await?;
+        let mut tx = begin(app, WORKER, tenant).await?;
         let pruned = idempotency::prune(&mut tx, now, WORKER_BATCH).await?;
         tx.commit().await?;
         done.items += pruned;

@@ -21,9 +21,11 @@ mod task_watcher;
 use std::pin::Pin;
 use std::time::Duration;
 
+use ade_core::actor::Actor;
 use ade_core::ids::TenantId;
 use ade_core::limits::LOCK_TENANTS_PAGE;
 use ade_store::locks::many;
+use ade_store::{Gate, Tx};
 use tokio::sync::Notify;
 
 use crate::app::App;
@@ -66,6 +68,12 @@ pub const WORKERS: &[Worker] = &[
     epoch_keeper::WORKER,
     hold_reaper::WORKER,
 ];
+
+/// A transaction of this worker's in one tenant.
+async fn begin(app: &App, worker: Worker, tenant: TenantId) -> Result<Tx, Error> {
+    let actor = Actor::system(worker.name);
+    Ok(Tx::begin(&app.pools.worker, tenant, actor, Gate::Unasked).await?)
+}
 
 /// How much was done in all of them. A tenant whose part of Redis is away keeps no other from its
 /// turn; its error is told if nothing else is.

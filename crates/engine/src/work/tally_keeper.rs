@@ -1,11 +1,10 @@
 //! Folds the audit into what is asked often: counters by UTC day, and how like tasks ended, from
 //! which risk is rated. Each leaf counts once, however many processes do this.
 
-use ade_core::actor::Actor;
 use ade_core::limits::{TALLY_PERIOD, WORKER_BATCH};
-use ade_store::{Gate, Tx, tallies};
+use ade_store::tallies;
 
-use super::{Activation, Done, Worker};
+use super::{Activation, Done, Worker, begin};
 use crate::app::App;
 use crate::error::Error;
 
@@ -21,8 +20,7 @@ async fn keep(app: &App) -> Result<Done, Error> {
     let is_full = tenants.len() >= usize::try_from(WORKER_BATCH).unwrap_or(usize::MAX);
     let mut done = Done { items: 0, has_more: is_full };
     for tenant in tenants {
-        let actor = Actor::system(WORKER.name);
-        let mut tx = Tx::begin(&app.pools.worker, tenant, actor, Gate::Unasked).await?;
+        let mut tx = begin(app, WORKER, tenant).await?;
         let folded = tallies::fold(&mut tx).await?;
         tx.commit().await?;
         done.items += folded.leaves;
