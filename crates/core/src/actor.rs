@@ -60,6 +60,15 @@ impl Actor {
         Self::System { worker: worker.to_owned() }
     }
 
+    /// By its id, or the name of a worker: what events and idempotency keys call it.
+    pub fn label(&self) -> String {
+        match self {
+            Self::User { id, .. } => id.to_string(),
+            Self::Agent { id, .. } => id.to_string(),
+            Self::System { worker } => worker.clone(),
+        }
+    }
+
     /// The human who answers for what this actor does; nobody for the server's own workers.
     pub fn human(&self) -> Option<UserId> {
         match self {

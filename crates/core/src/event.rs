@@ -2,6 +2,61 @@
 //! changes its meaning; the envelope and delivery are not here.
 
 use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::ids::TenantId;
+use crate::limits::EVENT_SHARDS;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("no topic is called `{0}`")]
+pub struct UnknownTopic(pub String);
+
+/// What events are about; each has a stream of its own, and may be listened to alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Topic {
+    Task,
+    Approval,
+    Lock,
+    Agent,
+}
+
+impl Topic {
+    pub const ALL: [Self; 4] = [Self::Task, Self::Approval, Self::Lock, Self::Agent];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Approval => "approval",
+            Self::Lock => "lock",
+            Self::Agent => "agent",
+        }
+    }
+
+    /// By the name of the kind, also one of a newer release. What has no topic of its own, an
+    /// override for one, is told as a part of its task's life.
+    pub fn of(kind: &str) -> Self {
+        let subject = kind.split('.').next().unwrap_or_default();
+        subject.parse().unwrap_or(Self::Task)
+    }
+}
+
+impl FromStr for Topic {
+    type Err = UnknownTopic;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTopic> {
+        let known = Self::ALL.into_iter().find(|topic| topic.as_str() == text);
+        known.ok_or_else(|| UnknownTopic(text.to_owned()))
+    }
+}
+
+/// Where the events of a tenant are numbered and streamed. The end of an id made by time is
+/// random, so that tenants spread evenly.
+pub fn shard_of(tenant: TenantId) -> u8 {
+    let [.., last] = tenant.uuid().into_bytes();
+    last % EVENT_SHARDS
+}
 
 macro_rules! events {
     ($($kind:ident = $name:literal;)+) => {
@@ -63,10 +118,39 @@ events! {
     LockExpired = "lock.expired";
     LockBroken = "lock.broken";
     LockDeadlock = "lock.deadlock";
+    AgentOnline = "agent.online";
+    AgentLate = "agent.late";
+    AgentOffline = "agent.offline";
+    AgentDraining = "agent.draining";
+    AgentPaused = "agent.paused";
 }
 
 impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_topic_and_strangers_go_with_tasks() {
+        for kind in EventKind::ALL {
+            let subject = kind.as_str().split('.').next().unwrap();
+            let expected = if subject == "override" { "task" } else { subject };
+            assert_eq!(Topic::of(kind.as_str()).as_str(), expected);
+        }
+        assert_eq!(Topic::of("campaign.begun"), Topic::Task);
+    }
+
+    #[test]
+    fn tenants_made_at_one_moment_lie_in_all_shards() {
+        let tenants = (0..256).map(TenantId::from_u128);
+        let shards: BTreeSet<u8> = tenants.map(shard_of).collect();
+        assert_eq!(shards.len(), usize::from(EVENT_SHARDS));
     }
 }

@@ -117,12 +117,24 @@ ids! {
     /// A review that an override owes.
     AfterReviewId = "arv";
     NotificationId = "ntf";
+    /// The same wherever an event is delivered, and however often.
+    EventId = "evt";
     FreezeId = "frz";
     ExecutionId = "exec";
     /// One entry of the audit; the receipt of a decision.
     LeafId = "leaf";
     /// A secret of its holder: ownership proof, idempotency key and fencing identity in one.
     LeaseId = "lease";
+    /// An address that is told of events.
+    WebhookId = "hook";
+    /// One event on its way to one such address.
+    DeliveryId = "dlv";
+    /// An event that a group could not take.
+    DeadEventId = "dead";
+    /// Somebody's time on duty for a role.
+    DutyId = "duty";
+    /// Another system that sends events which become drafts.
+    InboundId = "inb";
     /// One call to the server: in its answer, its log lines and its audit leaves.
     RequestId = "req";
 }

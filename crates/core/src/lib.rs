@@ -4,16 +4,20 @@
 
 pub mod access;
 pub mod actor;
+pub mod agent;
 pub mod approval;
 pub mod audit;
 pub mod change;
 pub mod event;
 pub mod flag;
 pub mod freeze;
+pub mod group;
 pub mod ids;
+pub mod inbound;
 pub mod limits;
 pub mod lock;
 pub mod policy;
+pub mod preference;
 pub mod resource;
 pub mod risk;
 #[cfg(any(test, feature = "bench"))]
@@ -23,3 +27,4 @@ mod text;
 pub mod time;
 pub mod token;
 pub mod trial;
+pub mod webhook;

@@ -1,7 +1,19 @@
 //! Every bound of the product, once, with the reason for its value. A bound that is not here
 //! does not exist; a rule that needs one takes it from here.
 
+mod apply;
+mod groups;
+mod live;
+mod models;
+mod webhooks;
+
 use std::time::Duration;
+
+pub use apply::*;
+pub use groups::*;
+pub use live::*;
+pub use models::*;
+pub use webhooks::*;
 
 // Sizes of what a caller sends.
 pub const RESOURCE_TYPE_MAX_BYTES: usize = 64;
@@ -89,6 +101,7 @@ pub const RISK_FAILURE_PRIOR_TASKS: u64 = 10;
 pub const RISK_FAILURE_RATE_DEFAULT_BP: u64 = 5_000;
 
 // Locks.
+pub const LEASE_TTL_MIN: Duration = Duration::from_secs(1);
 pub const LEASE_TTL_DEFAULT: Duration = Duration::from_secs(30);
 pub const LEASE_TTL_MAX: Duration = Duration::from_mins(5);
 /// A promoted waiter must show life within this, or the next one is tried.
@@ -102,6 +115,8 @@ pub const LOCK_QUEUE_DEPTH_MAX: usize = 1_000;
 pub const LOCK_BOOST_MAX: u32 = 100;
 pub const LOCK_COUNTING_CAPACITY_MAX: u32 = 10_000;
 /// Longer would keep a resource hostage to one dead process: make the step fenceable instead.
+/// Where no setting says another.
+pub const LOCK_DELAY_DEFAULT: Duration = Duration::from_secs(10);
 pub const LOCK_DELAY_MAX: Duration = Duration::from_mins(15);
 /// Every call tidies up this many due records, so a space in use never piles them up, and no
 /// single caller pays for all of them.
@@ -131,6 +146,9 @@ pub const LOCK_INCIDENT_MAX: Duration = Duration::from_hours(24);
 /// Steps over what is used that one page of a list of locks takes at most.
 pub const LOCK_LIST_SCANS_MAX: usize = 16;
 /// How long a rate is remembered once nobody is limited by it any more.
+/// Whether an agent may have locks is asked anew after this, for leases that nothing protects.
+pub const LOCK_ADMITTED_FOR: Duration = Duration::from_millis(800);
+pub const LOCK_ADMITTED_MAX: u64 = 50_000;
 pub const LOCK_RATE_WINDOW: Duration = Duration::from_mins(1);
 /// The same at most, however slow the rate that was set.
 pub const LOCK_RATE_KEPT_MAX: Duration = Duration::from_hours(24);
@@ -215,6 +233,19 @@ pub const LOCK_EPOCHS_CACHED_MAX: u64 = 10_000;
 pub const TASK_TITLE_MAX_BYTES: usize = 200;
 pub const USER_ROLES_MAX: usize = 64;
 pub const AGENT_CAPABILITIES_MAX: usize = 64;
+/// What an agent applies at once until somebody says otherwise: enough to be busy while one waits.
+pub const AGENT_TASKS_DEFAULT: u32 = 4;
+/// As many as one lock can count.
+pub const AGENT_TASKS_MAX: u32 = LOCK_COUNTING_CAPACITY_MAX;
+/// Two heartbeats of ten seconds may be lost, the third is missed.
+pub const AGENT_LATE_AFTER: Duration = Duration::from_secs(30);
+/// Longer than a session lives: whoever is silent so long must begin anew anyway.
+pub const AGENT_OFFLINE_AFTER: Duration = Duration::from_secs(90);
+/// Agents that one transaction of the watcher settles.
+pub const AGENT_WATCH_BATCH: u32 = 500;
+pub const AGENT_CONFIG_MAX_BYTES: usize = 64 * 1024;
+/// Versions of one agent's configuration that a list shows; older ones are found by their number.
+pub const AGENT_CONFIG_VERSIONS_SHOWN: i64 = 200;
 /// Direct ones of one entry; what hangs on those is counted through.
 pub const RESOURCE_DEPENDENTS_MAX: usize = 256;
 /// A repetition that comes later is a new request.

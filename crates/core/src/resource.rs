@@ -62,6 +62,11 @@ impl ResourceRef {
         Ok(Self { kind: kind.to_owned(), id: id.to_owned() })
     }
 
+    /// Names the server gives itself, such as the slots of an agent: nobody else can lock them.
+    pub fn is_reserved(&self) -> bool {
+        self.kind.starts_with('_')
+    }
+
     pub fn kind(&self) -> &str {
         &self.kind
     }

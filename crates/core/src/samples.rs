@@ -11,7 +11,7 @@ use crate::approval::delegation::{Conditions, Delegation, Kind};
 use crate::approval::{Answer, Seen};
 use crate::change::{Digest, Origin};
 use crate::freeze::Freeze;
-use crate::ids::{AgentId, DelegationId, LeaseId, PolicyId, TaskId, UserId};
+use crate::ids::{AgentId, DelegationId, ExecutionId, LeaseId, PolicyId, TaskId, UserId};
 use crate::policy::{AuthorKind, AutoApprove, Document, Group, Policy, PolicyRef, Subject};
 use crate::risk::{Level, Score};
 use crate::task::{
@@ -27,6 +27,7 @@ pub const ADMIN: UserId = UserId::from_u128(5);
 pub const SECOND_ADMIN: UserId = UserId::from_u128(6);
 pub const STRANGER: UserId = UserId::from_u128(7);
 pub const AGENT: AgentId = AgentId::from_u128(1);
+pub const ATTEMPT: ExecutionId = ExecutionId::from_u128(1);
 pub const HOLD: Hold = Hold { lease: LeaseId::from_u128(1), token: 7 };
 pub const OTHER_HOLD: Hold = Hold { lease: LeaseId::from_u128(2), token: 8 };
 
@@ -248,7 +249,8 @@ impl World {
     }
 
     pub fn applying(&self, now: Timestamp) -> Task {
-        self.step(&self.approved(now), &agent(), &Command::StartApply { hold: HOLD }, now)
+        let start = Command::StartApply { execution: ATTEMPT, hold: HOLD };
+        self.step(&self.approved(now), &agent(), &start, now)
     }
 
     pub fn begun(&self, now: Timestamp) -> Task {

@@ -117,9 +117,17 @@ actions! {
     PublishPolicy = "policy.publish", Administer;
     AdministerUser = "user.administer", Administer;
     AdministerAgent = "agent.administer", Administer;
+    OrderAgent = "agent.order", Operate;
+    ConfigureAgent = "agent.configure", Administer;
+    ReadAgentConfig = "agent.read_config", Read;
     EditResource = "resource.edit", Administer;
     EditSettings = "settings.edit", Administer;
+    AdministerWebhook = "webhook.administer", Administer;
+    ReadWebhook = "webhook.read", Read;
     ReadAudit = "audit.read", Read;
+    ReadGroups = "group.read", Read;
+    EditOnCall = "on_call.edit", Operate;
+    RedriveEvents = "group.redrive", Operate;
 }
 
 impl fmt::Display for Action {

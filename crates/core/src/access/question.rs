@@ -22,7 +22,7 @@ pub struct Question<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Object {
     Tenant,
-    /// A thing with one owner: the actor's own delegation, lease, queue or policy draft.
+    /// A thing with one owner: the actor's own delegation, lease, agent, queue or policy draft.
     Own {
         is_own: bool,
     },

@@ -6,6 +6,7 @@ mod content;
 mod difference;
 mod digest;
 mod effect;
+mod fields;
 mod strict_json;
 mod strict_reader;
 mod versions;
@@ -15,6 +16,7 @@ pub use content::{ContentError, content_digest, content_shape};
 pub use difference::{Altered, Difference, Notes, difference};
 pub use digest::{Digest, DigestError};
 pub use effect::{Change, ChangeKind, Counts, Effect, EffectError, Report};
+pub use fields::{FieldChange, field_changes};
 pub use strict_json::{Fault, Position, StrictError, StrictValue, check, read};
 pub use versions::{Drift, PreviewVersions};
 

@@ -1,53 +1,12 @@
 //! What a draft would change in a document, field by field, in the words of the document itself.
 
-use serde::Serialize;
-use serde_json::Value;
-
 use super::document::Document;
-
-/// One field that differs. Absent: the document on that side does not have it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FieldChange {
-    /// Like `require[0].min`.
-    pub path: String,
-    pub before: Option<Value>,
-    pub after: Option<Value>,
-}
+use crate::change::{FieldChange, field_changes};
 
 /// Nothing if they say the same.
 pub fn difference(old: Option<&Document>, new: &Document) -> Vec<FieldChange> {
     let value = |document: &Document| serde_json::to_value(document).ok();
-    let mut changes = Vec::new();
-    compare(String::new(), old.and_then(value).as_ref(), value(new).as_ref(), &mut changes);
-    changes
-}
-
-fn compare(
-    path: String,
-    before: Option<&Value>,
-    after: Option<&Value>,
-    changes: &mut Vec<FieldChange>,
-) {
-    if before == after {
-        return;
-    }
-    match (before, after) {
-        (Some(Value::Object(old)), Some(Value::Object(new))) => {
-            let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-            for name in names {
-                let inner = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                compare(inner, old.get(name), new.get(name), changes);
-            }
-        }
-        // Lists of one length are compared place by place; otherwise the whole list is told, since
-        // places have moved.
-        (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
-            for (place, (old, new)) in old.iter().zip(new).enumerate() {
-                compare(format!("{path}[{place}]"), Some(old), Some(new), changes);
-            }
-        }
-        _ => changes.push(FieldChange { path, before: before.cloned(), after: after.cloned() }),
-    }
+    field_changes(old.and_then(value).as_ref(), value(new).as_ref())
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ mod strictness;
 
 pub use cases::{Case, Cases, Expected, Outcome};
 pub use clause::{AutoApproval, AutoRefusal, FailedCondition};
-pub use difference::{FieldChange, difference};
+pub use difference::difference;
 pub use document::{
     AutoApprove, DelegationRule, Document, EscalationAction, EscalationStep, Exempt, Group, Match,
     ReassignTo, WriteError,

@@ -8,12 +8,14 @@ use super::command::{Content, Found, Hold, Remains};
 use super::decide::{Decision, Write};
 use super::{Execution, Facts, Refusal, State, Task, content};
 use crate::event::EventKind;
+use crate::ids::ExecutionId;
 use crate::limits::{APPLY_ATTEMPTS_MAX, APPLY_BACKOFF_BASE, APPLY_BACKOFF_MAX};
 use crate::time::Timestamp;
 
 /// The permit: everything that made the task APPROVED is asked again, now.
 pub fn start(
     task: &Task,
+    id: ExecutionId,
     hold: Hold,
     facts: &Facts<'_>,
     now: Timestamp,
@@ -37,6 +39,7 @@ pub fn start(
         return Err(Refusal::ResourcesBlocked(facts.apply.blocked.to_vec()));
     }
     let execution = Execution {
+        id,
         holder: facts.actor.clone(),
         hold,
         started_at: now,
@@ -85,23 +88,27 @@ pub fn drift(task: &Task, hold: Hold, seen: &Content) -> Result<Decision, Refusa
 }
 
 /// The holder died before it began: somebody else may try, unless a stop was asked for.
-pub fn requeue(task: &Task, facts: &Facts<'_>) -> Result<Decision, Refusal> {
+pub fn requeue(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
     let execution = running(task)?;
     require_not_begun(execution)?;
     if !facts.apply.hold_is_fenced {
         return Err(Refusal::HolderMayLive);
     }
-    Ok(end_unbegun(task, execution))
+    Ok(end_unbegun(task, execution, now))
 }
 
-fn end_unbegun(task: &Task, execution: &Execution) -> Decision {
-    let (state, event) = if execution.abort_requested {
-        (State::Cancelled, EventKind::TaskCancelled)
-    } else {
-        (State::Approved, EventKind::TaskRequeued)
-    };
-    let decision = Decision::to(task, state).write(Write::EndExecution).tell(event);
-    if execution.abort_requested { decision.write(Write::ClearBasis) } else { decision }
+/// One whose holders die again and again before they begin is not tried for ever.
+fn end_unbegun(task: &Task, execution: &Execution, now: Timestamp) -> Decision {
+    let end = |state, event| Decision::to(task, state).write(Write::EndExecution).tell(event);
+    if execution.abort_requested {
+        return end(State::Cancelled, EventKind::TaskCancelled).write(Write::ClearBasis);
+    }
+    if task.attempts >= APPLY_ATTEMPTS_MAX {
+        return end(State::Failed, EventKind::TaskFailed);
+    }
+    // The first lost attempt is nobody's fault but its holder's.
+    let pause = if task.attempts > 1 { backoff(task.attempts) } else { Duration::ZERO };
+    end(State::Approved, EventKind::TaskRequeued).write(Write::NotBefore(now.plus(pause)))
 }
 
 pub fn finish(task: &Task, hold: Hold) -> Result<Decision, Refusal> {
@@ -126,7 +133,7 @@ pub fn fail(
         Remains::Changed => false,
     };
     if !has_begun && execution.abort_requested {
-        return Ok(end_unbegun(task, execution));
+        return Ok(end_unbegun(task, execution, now));
     }
     let may_retry = is_clean && !execution.abort_requested && task.attempts < APPLY_ATTEMPTS_MAX;
     if may_retry {
@@ -177,7 +184,13 @@ pub fn reconcile(
         }
         Found::NotApplied => return Err(Refusal::HolderMayLive),
     };
-    Ok(Decision::to(task, state).write(Write::EndExecution).tell(EventKind::TaskReconciled))
+    let decision = Decision::to(task, state).write(Write::EndExecution);
+    // Somebody has looked: what was tried before does not count against it.
+    let decision = match found {
+        Found::NotApplied => decision.write(Write::ResetAttempts),
+        Found::Completed | Found::Failed => decision,
+    };
+    Ok(decision.tell(EventKind::TaskReconciled))
 }
 
 /// Back into the queue if the approval still stands, else back to the reviewers.

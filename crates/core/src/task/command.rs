@@ -6,7 +6,7 @@ use std::fmt;
 use crate::access::Action;
 use crate::approval::{Answer, Seen};
 use crate::change::Digest;
-use crate::ids::{LeaseId, UserId};
+use crate::ids::{ExecutionId, LeaseId, UserId};
 use crate::policy::{PolicyRef, Subject};
 use crate::risk::Level;
 use crate::time::Timestamp;
@@ -167,6 +167,7 @@ pub enum Command {
     Expire,
     ReopenReview(Reopen),
     StartApply {
+        execution: ExecutionId,
         hold: Hold,
     },
     BeginApply {

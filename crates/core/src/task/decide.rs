@@ -266,10 +266,12 @@ pub fn transition(
         Command::Cancel { reason } => content::cancel(task, reason.as_deref()),
         Command::Expire => deadline::expire(task, facts, now),
         Command::ReopenReview(reopen) => review::reopen(task, reopen, facts, now),
-        Command::StartApply { hold } => apply::start(task, *hold, facts, now),
+        Command::StartApply { execution, hold } => {
+            apply::start(task, *execution, *hold, facts, now)
+        }
         Command::BeginApply { hold } => apply::begin(task, *hold),
         Command::DriftApply { hold, content } => apply::drift(task, *hold, content),
-        Command::RequeueApply => apply::requeue(task, facts),
+        Command::RequeueApply => apply::requeue(task, facts, now),
         Command::FinishApply { hold } if is_late => apply::report_late(task, *hold, None),
         Command::FinishApply { hold } => apply::finish(task, *hold),
         Command::FailApply { hold, remains } if is_late => {

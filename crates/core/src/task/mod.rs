@@ -16,6 +16,7 @@ mod moves;
 mod notice;
 mod refusal;
 mod review;
+mod rollback;
 mod state;
 mod voting;
 
@@ -32,6 +33,7 @@ pub use facts::{AgentFacts, ApplyFacts, Blocked, Facts, Rules};
 pub use moves::{MOVES, Move, To, Weight, acts_from, find_move};
 pub use notice::Notice;
 pub use refusal::Refusal;
+pub use rollback::Rollback;
 pub use state::State;
 
 use std::collections::BTreeSet;
@@ -40,7 +42,7 @@ use std::time::Duration;
 use crate::actor::Actor;
 use crate::approval::separation::Involvement;
 use crate::approval::{Approval, Status, Vote};
-use crate::ids::{AgentId, TaskId, UserId};
+use crate::ids::{AgentId, ExecutionId, TaskId, UserId};
 use crate::policy::PolicyRef;
 use crate::time::Timestamp;
 
@@ -117,6 +119,7 @@ impl Task {
 /// One attempt to apply, while it runs or until it is reconciled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Execution {
+    pub id: ExecutionId,
     pub holder: Actor,
     pub hold: Hold,
     pub started_at: Timestamp,

@@ -114,7 +114,7 @@ pub const MOVES: &[Move] = &[
     act(
         CommandKind::RequeueApply,
         &[Applying],
-        &[To::State(Approved), To::State(Cancelled)],
+        &[To::State(Approved), To::State(Cancelled), To::State(Failed)],
         SYSTEM,
     ),
     act(CommandKind::FinishApply, &[Applying], &[To::State(Completed)], HOLDER),

@@ -16,7 +16,7 @@ fn world() -> World {
 }
 
 fn start() -> Command {
-    Command::StartApply { hold: HOLD }
+    Command::StartApply { execution: ATTEMPT, hold: HOLD }
 }
 
 fn fail(remains: Remains) -> Command {

@@ -9,7 +9,7 @@ use crate::samples::*;
 use crate::task::*;
 
 fn start() -> Command {
-    Command::StartApply { hold: HOLD }
+    Command::StartApply { execution: ATTEMPT, hold: HOLD }
 }
 
 fn lost(world: &World, task: &Task, seconds: i64) -> Option<BasisLost> {

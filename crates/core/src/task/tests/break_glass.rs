@@ -36,7 +36,7 @@ fn two_admins_let_one_effect_pass_for_an_hour_and_owe_a_review() {
         assert_eq!(decision.events, [EventKind::OverrideConfirmed, EventKind::TaskApproved]);
         let task = task.after(&decision, at(HOUR - 1)).unwrap();
         assert_eq!((task.state, task.basis.clone()), (State::Approved, Some(Basis::Override)));
-        let start = Command::StartApply { hold: HOLD };
+        let start = Command::StartApply { execution: ATTEMPT, hold: HOLD };
         assert!(world.decide(&task, &agent(), &start, at(2 * HOUR - 2)).is_ok());
         let over = world.decide(&task, &agent(), &start, at(2 * HOUR - 1));
         let until = at(2 * HOUR - 1);
@@ -154,7 +154,9 @@ fn an_override_stands_only_while_both_admins_do() {
     let task = asked(&base, &base.reviewing(at(0)));
     let task = base.step(&task, &user(SECOND_ADMIN), &confirm(&task), at(1));
     let start = |world: &World, task: &Task| {
-        world.decide(task, &agent(), &Command::StartApply { hold: HOLD }, at(2)).err()
+        world
+            .decide(task, &agent(), &Command::StartApply { execution: ATTEMPT, hold: HOLD }, at(2))
+            .err()
     };
     let gone = Some(Refusal::BasisLost(BasisLost::OverrideAdminGone));
     for admin in [ADMIN, SECOND_ADMIN] {

@@ -60,7 +60,7 @@ fn explain_agrees_with_the_permit() {
         (&weaker, GateName::Approval),
     ] {
         assert!(closed(world, &task, 1).contains(&gate), "{gate:?}");
-        let start = Command::StartApply { hold: HOLD };
+        let start = Command::StartApply { execution: ATTEMPT, hold: HOLD };
         assert!(world.decide(&task, &agent(), &start, at(1)).is_err());
     }
     let text = evidence(&frozen, &task, 1, GateName::Freeze);

@@ -35,7 +35,7 @@ const EXPECTED: &str = "
     | start_apply     .   .   .   P   .   .   .   .   .   .   .
     | begin_apply     .   .   .   .   P   .   .   .   .   .   .
     | drift_apply     .   .   .   .   S   .   .   .   .   .   .
-    | requeue_apply   .   .   .   .   AL  .   .   .   .   .   .
+    | requeue_apply   .   .   .   .   ALF .   .   .   .   .   .
     | finish_apply    .   .   .   .   C   .   .   .   .   *   .
     | fail_apply      .   .   .   .   FAL .   .   .   .   *   .
     | lose_apply      .   .   .   .   U   .   .   .   .   .   .
@@ -183,7 +183,9 @@ fn order(kind: CommandKind, task: &Task, world: &World) -> (Actor, Command, Time
             let reopen = Reopen::EffectDrifted { content: content("drifted") };
             (worker(), Command::ReopenReview(reopen))
         }
-        CommandKind::StartApply => (agent(), Command::StartApply { hold: HOLD }),
+        CommandKind::StartApply => {
+            (agent(), Command::StartApply { execution: ATTEMPT, hold: HOLD })
+        }
         CommandKind::BeginApply => (agent(), Command::BeginApply { hold: HOLD }),
         CommandKind::DriftApply => {
             (agent(), Command::DriftApply { hold: HOLD, content: content("drifted") })

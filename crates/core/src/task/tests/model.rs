@@ -144,7 +144,7 @@ impl Lifecycle {
             }
         }
         if !life.holder_is_dead {
-            orders.push((agent(), Command::StartApply { hold: HOLD }));
+            orders.push((agent(), Command::StartApply { execution: ATTEMPT, hold: HOLD }));
             orders.push((agent(), Command::BeginApply { hold: HOLD }));
             orders.push((agent(), Command::FinishApply { hold: HOLD }));
             orders.push((agent(), Command::FailApply { hold: HOLD, remains: Remains::Changed }));
@@ -249,6 +249,7 @@ impl Model for Lifecycle {
 /// What a permit that asks for no basis would decide.
 fn start_unchecked(task: &Task, now: Timestamp) -> Decision {
     let execution = Execution {
+        id: ATTEMPT,
         holder: agent(),
         hold: HOLD,
         started_at: now,
