@@ -37,6 +37,19 @@ pub struct Approval {
     pub task: AskedTask,
 }
 
+/// A page of requests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Inbox {
+    pub items: Vec<Approval>,
+    /// Hand it back as `page_token` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_page_token: Option<String>,
+    /// Hand it back as `since_version` to see nothing older the next time. Only for whoever sent
+    /// one, and absent while something is on its way: then ask without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}
+
 /// As much of a task as a queue shows. Who decides loads the task: a vote needs its digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AskedTask {

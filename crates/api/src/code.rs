@@ -85,6 +85,10 @@ codes! {
         "Mend every place that `errors` names.";
     RateLimited = "rate_limited", 429, "Too many calls", again,
         "Wait as long as `Retry-After` says.";
+    TooManyListeners = "too_many_listeners", 429, "You listen too often already", again,
+        "Close a stream or a socket that you do not need, or share one.";
+    OriginRefused = "origin_refused", 403, "Sockets are not opened for pages from there", never,
+        "Ask an operator to add the page's origin to `server.origins`.";
 
     FeatureOff = "feature_off", 409, "This is switched off here", never,
         "Ask an admin to switch on the flag that `flag` names: `PUT /v1/flags/{name}`.";
@@ -116,6 +120,8 @@ codes! {
         "Make a new one.";
     TooManyTokens = "too_many_tokens", 409, "There are two active tokens already", never,
         "Revoke one of them first.";
+    TooMany = "too_many", 409, "There are as many as there may be", never,
+        "Delete one that is not needed any more.";
     BatchRefused = "batch_refused", 409, "An item is refused, so nothing was written", never,
         "Take the items with a `refusal` out, or look at them one by one.";
     StaleRevision = "stale_revision", 409, "It is not what you saw", never,
@@ -171,6 +177,12 @@ codes! {
         "Wait until `until`, ask with `fenced`, or claim yours again with `held_token`.";
     LocksUnavailable = "locks_unavailable", 503, "The queue of locks cannot be reached", again,
         "Send the same lease id again; tell an operator if it stays.";
+    ReceiptsUnavailable = "receipts_unavailable", 503, "No permit can be signed", again,
+        "Tell an operator: `receipts.key_files` is not set, or its key cannot sign.";
+    LogUnavailable = "log_unavailable", 503, "The log cannot be read now", again,
+        "Tell an operator if it stays: `blobs.url` is not set, or its store does not answer.";
+    EffectDrifted = "effect_drifted", 409, "It would do something else now", never,
+        "Change nothing; the task is back with its reviewers, who see the difference.";
     NoCapacity = "no_capacity", 409, "The agent has no free slot", again,
         "Finish something first.";
     LeaseLost = "lease_lost", 409, "This hold is not yours any more", never,

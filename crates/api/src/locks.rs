@@ -26,7 +26,7 @@ pub enum LockMode {
 #[serde(deny_unknown_fields)]
 pub struct WantedLock {
     #[serde(rename = "type")]
-    #[schema(pattern = "^[a-z0-9_-]{1,64}$", example = "database")]
+    #[schema(pattern = "^[a-z0-9-][a-z0-9_-]{0,63}$", example = "database")]
     pub kind: String,
     #[schema(pattern = "^[!-~]{1,256}$", example = "orders")]
     pub id: String,

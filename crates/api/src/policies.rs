@@ -78,7 +78,7 @@ pub struct PolicyDraft {
     pub document: Value,
     pub yaml: String,
     /// Field by field against the version in force.
-    pub changes: Vec<PolicyFieldChange>,
+    pub changes: Vec<FieldChange>,
     pub reason: Option<String>,
     #[schema(value_type = schema::UserId)]
     pub proposed_by: UserId,
@@ -90,7 +90,7 @@ pub struct PolicyDraft {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct PolicyFieldChange {
+pub struct FieldChange {
     /// Like `require[0].min`; empty for the whole document.
     pub path: String,
     pub before: Option<Value>,

@@ -2,6 +2,7 @@
 //! themselves, so that the document cannot drift from what is sent.
 
 use ade_core::access::Class;
+use ade_core::agent;
 use ade_core::approval::{Answer, Status, delegation};
 use ade_core::change;
 use ade_core::flag;
@@ -64,6 +65,12 @@ id_schemas! {
     TenantId = "ten";
     LeaseId = "lease";
     AgentSessionId = "ags";
+    ExecutionId = "exec";
+    WebhookId = "hook";
+    DeliveryId = "dlv";
+    DeadEventId = "dead";
+    InboundId = "inb";
+    DutyId = "duty";
 }
 
 schemas! {
@@ -79,6 +86,7 @@ schemas! {
         text.pattern(Some("^[a-z0-9_-]{1,64}:[!-~]{1,256}$")).examples(["database:orders"])
     });
     State = one_of(task::State::ALL);
+    AgentStatus = one_of(agent::Status::ALL);
     Flag = one_of(flag::Flag::ALL);
     Level = one_of([
         risk::Level::Low,

@@ -56,6 +56,9 @@ pub struct Overview {
     pub after_reviews_owed: Count,
     /// Oldest first; a day on which nothing happened is there, too.
     pub days: Vec<DayStats>,
+    /// How often each kind of event happened in the last 24 whole hours and the one that runs.
+    #[serde(default)]
+    pub rates: BTreeMap<String, u64>,
 }
 
 /// Counted up to a bound.

@@ -39,13 +39,43 @@ pub struct Status {
     pub uptime_s: u64,
     /// Empty if all is well.
     pub degradations: Vec<Degradation>,
+    /// One line for people: the worst of it, and how much more there is. Absent if all is well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub banner: Option<String>,
     /// What each worker did last, in whichever process it ran.
     pub workers: Vec<Worker>,
+    /// How far live events are behind what happened; nothing if the record does not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventsStatus>,
+    /// How the copies of your tenant in Redis stand; nothing where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_models: Option<ReadModels>,
+}
+
+/// Copies for reading, which are written behind the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReadModels {
+    /// Events that they have yet to see.
+    pub behind: u64,
+    /// Found unlike the record and written anew, since they were last lost.
+    pub differences: u64,
+}
+
+/// Events that happened and of which nobody has been told yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EventsStatus {
+    /// Counted up to ten thousand.
+    pub waiting: u64,
+    /// Milliseconds since the oldest of them.
+    pub lag_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Worker {
     pub name: String,
+    /// Which part of the tenants, of a worker that serves them in parts.
+    #[serde(default)]
+    pub shard: i32,
     /// Some process holds its lease now.
     pub is_held: bool,
     #[schema(value_type = Option<schema::Timestamp>)]

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use ade_core::change::{ChangeKind, Digest, Origin};
 use ade_core::ids::{AgentId, TaskId, UserId};
+use ade_core::limits::APPLY_TIMEOUT_DEFAULT_SECONDS;
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Level;
 use ade_core::task::State;
@@ -43,6 +44,13 @@ pub struct NewTask {
     #[serde(default)]
     #[schema(max_length = 128, example = "OPS-1234")]
     pub ticket: Option<String>,
+    /// How long applying it may take, from begin on.
+    #[serde(default = "default_timeout")]
+    #[schema(minimum = 1, maximum = 86_400, default = 3600)]
+    pub timeout_seconds: u32,
+    /// What is to be done if that fails half way.
+    #[serde(default)]
+    pub rollback: Rollback,
     /// The changes as the author states them, for types that no executor previews.
     #[serde(default)]
     pub plan: Option<Plan>,
@@ -50,6 +58,31 @@ pub struct NewTask {
 
 fn default_priority() -> u8 {
     50
+}
+
+fn default_timeout() -> u32 {
+    APPLY_TIMEOUT_DEFAULT_SECONDS
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RollbackStrategy {
+    /// Whoever applies it takes it back, on failure and when time is up.
+    Automatic,
+    /// A person does, in the steps given.
+    Manual,
+    #[default]
+    None,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rollback {
+    pub strategy: RollbackStrategy,
+    /// For `manual`, and only for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 4096)]
+    pub steps: Option<String>,
 }
 
 /// A new content of a task: what is left out stays as it is.
@@ -165,6 +198,9 @@ pub struct Task {
     pub resources: Vec<TouchedResource>,
     pub tags: BTreeSet<String>,
     pub effect: Effect,
+    /// How long applying it may take, from begin on.
+    pub timeout_seconds: u32,
+    pub rollback: Rollback,
     /// The ended task that this one takes up again.
     #[schema(value_type = Option<schema::TaskId>)]
     pub resubmits: Option<TaskId>,

@@ -16,6 +16,7 @@ use crate::receipt::Receipt;
 
 /// Says what kind of token this is, so that no other kind signed by the same key passes for it.
 pub(crate) const TYPE: &str = "ade-receipt+jwt";
+pub(crate) const REQUEST_TYPE: &str = "ade-request+jwt";
 const KEY_TYPE: &str = "OKP";
 const CURVE: &str = "Ed25519";
 const PUBLIC_BYTES: usize = 32;
@@ -66,10 +67,14 @@ impl Signer {
 
     /// As a compact JWS.
     pub fn sign(&self, receipt: &Receipt) -> Result<String, KeyError> {
+        self.sign_as(TYPE, receipt)
+    }
+
+    pub(crate) fn sign_as(&self, kind: &str, claims: &impl Serialize) -> Result<String, KeyError> {
         let mut header = Header::new(Algorithm::EdDSA);
-        header.typ = Some(TYPE.to_owned());
+        header.typ = Some(kind.to_owned());
         header.kid = Some(self.public.id.clone());
-        Ok(jsonwebtoken::encode(&header, receipt, &self.key)?)
+        Ok(jsonwebtoken::encode(&header, claims, &self.key)?)
     }
 }
 

@@ -7,11 +7,13 @@
 mod fence;
 mod key;
 mod receipt;
+mod request;
 mod verify;
 
 pub use fence::{Overtaken, Watermark};
 pub use key::{KeyError, KeySet, PublicKey, Signer};
 pub use receipt::{Fenced, Mode, PolicyVersion, Receipt, Voted};
+pub use request::SignedRequest;
 pub use verify::{Expected, Refused};
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ fn receipt() -> Receipt {
         digest: "ab".repeat(32),
         agent: "agt_1".to_owned(),
         lease: "lea_1".to_owned(),
-        votes: vec![Voted { vote: "vote_1".to_owned(), user: "usr_1".to_owned() }],
+        votes: vec![Voted { user: "usr_1".to_owned(), at: "2026-01-01T00:00:00Z".to_owned() }],
         policies: vec![PolicyVersion { policy: "pol_1".to_owned(), version: 3 }],
         resources: vec![fenced(Mode::Exclusive, 7)],
         versions: BTreeMap::from([("database:orders".to_owned(), "v9".to_owned())]),
@@ -189,4 +189,26 @@ fn a_watermark_lets_nobody_pass_from_behind() {
     assert_eq!(admit(mark, Mode::Exclusive, 8), Err(Overtaken { fence: 8, at: 9 }));
     let mark = admit(mark, Mode::Exclusive, 10).unwrap();
     assert_eq!(admit(mark, Mode::Shared, 9), Err(Overtaken { fence: 9, at: 10 }));
+}
+
+#[test]
+fn a_request_is_read_with_its_body_and_never_as_a_receipt() {
+    let signer = signer();
+    let keys = keys(&[&signer]);
+    let (issuer, audience) = (EXPECTED.issuer, EXPECTED.audience);
+    let request = SignedRequest::new(issuer, audience, "n-1", "apply", b"{}");
+    let request = request.between(NOW - 5, NOW + 60);
+    let token = signer.sign_request(&request).unwrap();
+    assert_eq!(keys.verify_request(&token, b"{}", EXPECTED), Ok(request.clone()));
+    assert_eq!(keys.verify_request(&token, b"{ }", EXPECTED), Err(Refused::OtherBody));
+    assert_eq!(keys.verify(&token, EXPECTED), Err(Refused::NotAReceipt));
+    let receipt = signer.sign(&receipt()).unwrap();
+    assert_eq!(keys.verify_request(&receipt, b"{}", EXPECTED), Err(Refused::NotAReceipt));
+    let late = Expected { now: NOW + 60, ..EXPECTED };
+    let until = request.expires_at;
+    assert_eq!(keys.verify_request(&token, b"{}", late), Err(Refused::RunOut { until }));
+    let other = Expected { audience: "https://elsewhere.example", ..EXPECTED };
+    let audience = request.audience;
+    let told = keys.verify_request(&token, b"{}", other);
+    assert_eq!(told, Err(Refused::OtherAudience { audience }));
 }

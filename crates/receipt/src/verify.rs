@@ -2,6 +2,7 @@
 //! reads it, and in time. Whoever reads says what time it is.
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::key::{KeySet, TYPE};
@@ -32,23 +33,62 @@ pub enum Refused {
     RunOut { until: u64 },
     #[error("it is from the future: issued at {issued_at}")]
     NotYet { issued_at: u64 },
+    #[error("it was signed for another body than the one that came")]
+    OtherBody,
+}
+
+/// What every kind of token says of itself.
+pub(crate) struct Span<'a> {
+    pub issuer: &'a str,
+    pub audience: &'a str,
+    pub issued_at: u64,
+    pub expires_at: u64,
+}
+
+pub(crate) trait Claims: DeserializeOwned {
+    /// Says what kind of token it is.
+    const TYPE: &'static str;
+
+    fn span(&self) -> Span<'_>;
+}
+
+impl Claims for Receipt {
+    const TYPE: &'static str = TYPE;
+
+    fn span(&self) -> Span<'_> {
+        Span {
+            issuer: &self.issuer,
+            audience: &self.audience,
+            issued_at: self.issued_at,
+            expires_at: self.expires_at,
+        }
+    }
 }
 
 impl KeySet {
     pub fn verify(&self, token: &str, expected: Expected<'_>) -> Result<Receipt, Refused> {
+        self.verify_as(token, expected)
+    }
+
+    pub(crate) fn verify_as<T: Claims>(
+        &self,
+        token: &str,
+        expected: Expected<'_>,
+    ) -> Result<T, Refused> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| Refused::NotAReceipt)?;
-        if header.alg != Algorithm::EdDSA || header.typ.as_deref() != Some(TYPE) {
+        if header.alg != Algorithm::EdDSA || header.typ.as_deref() != Some(T::TYPE) {
             return Err(Refused::NotAReceipt);
         }
         let id = header.kid.ok_or(Refused::NotAReceipt)?;
         let Some(key) = self.get(&id) else { return Err(Refused::UnknownKey { id }) };
         let key = DecodingKey::from_ed_components(&key.x).map_err(|_| Refused::WrongSignature)?;
-        let receipt = jsonwebtoken::decode::<Receipt>(token, &key, &only_the_signature());
-        let receipt = receipt.map_err(|error| match error.kind() {
+        let read = jsonwebtoken::decode::<T>(token, &key, &only_the_signature());
+        let read = read.map_err(|error| match error.kind() {
             jsonwebtoken::errors::ErrorKind::InvalidSignature => Refused::WrongSignature,
             _ => Refused::NotAReceipt,
         })?;
-        judge(receipt.claims, expected)
+        judge(&read.claims.span(), expected)?;
+        Ok(read.claims)
     }
 }
 
@@ -62,18 +102,18 @@ fn only_the_signature() -> Validation {
     validation
 }
 
-fn judge(receipt: Receipt, expected: Expected<'_>) -> Result<Receipt, Refused> {
-    if receipt.issuer != expected.issuer {
-        return Err(Refused::OtherIssuer { issuer: receipt.issuer });
+fn judge(span: &Span<'_>, expected: Expected<'_>) -> Result<(), Refused> {
+    if span.issuer != expected.issuer {
+        return Err(Refused::OtherIssuer { issuer: span.issuer.to_owned() });
     }
-    if receipt.audience != expected.audience {
-        return Err(Refused::OtherAudience { audience: receipt.audience });
+    if span.audience != expected.audience {
+        return Err(Refused::OtherAudience { audience: span.audience.to_owned() });
     }
-    if expected.now >= receipt.expires_at {
-        return Err(Refused::RunOut { until: receipt.expires_at });
+    if expected.now >= span.expires_at {
+        return Err(Refused::RunOut { until: span.expires_at });
     }
-    if expected.now < receipt.issued_at {
-        return Err(Refused::NotYet { issued_at: receipt.issued_at });
+    if expected.now < span.issued_at {
+        return Err(Refused::NotYet { issued_at: span.issued_at });
     }
-    Ok(receipt)
+    Ok(())
 }
