@@ -1,11 +1,12 @@
 //! What really lies in a cluster, held against the catalogue: keys that nobody declared, of another
 //! type than declared, or with another lifetime. Only looks, in pages, master by master.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
 use ade_core::ids::TenantId;
-use ade_core::limits::REDIS_SCAN_PAGE;
+use ade_core::limits::{EVENT_SHARDS, REDIS_SCAN_PAGE};
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::{FromRedisValue, Value, from_redis_value};
 
@@ -14,6 +15,8 @@ use crate::error::Error;
 use crate::keys::{CATALOGUE, Key, Kind};
 
 const NAME: &str = "audit";
+/// Is in no key.
+const PLACE: &str = "\u{1}";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
@@ -32,6 +35,8 @@ pub struct Finding {
 #[derive(Debug, Default)]
 pub struct Audit {
     pub keys: usize,
+    /// Patterns of the catalogue that a key was found of.
+    pub seen: BTreeSet<&'static str>,
     pub findings: Vec<Finding>,
 }
 
@@ -67,6 +72,8 @@ impl Cluster {
                 let page: (String, Vec<Vec<u8>>) = self.look(scan, Some(&master)).await?;
                 for key in page.1 {
                     audit.keys += 1;
+                    let name = String::from_utf8_lossy(&key);
+                    audit.seen.extend(declared(&name).map(Key::pattern));
                     audit.findings.extend(self.look_at(&key, &master).await?);
                 }
                 cursor = page.0;
@@ -126,8 +133,20 @@ fn masters(nodes: &str) -> Vec<Address> {
     masters.collect()
 }
 
+impl Audit {
+    /// Patterns of the catalogue that no key was found of.
+    pub fn unseen(&self) -> Vec<&'static str> {
+        let kept = CATALOGUE.iter().filter(|known| known.kind.type_name().is_some());
+        kept.map(Key::pattern).filter(|pattern| !self.seen.contains(pattern)).collect()
+    }
+}
+
+fn declared(key: &str) -> Option<&'static Key> {
+    CATALOGUE.iter().find(|known| is_of(known, key))
+}
+
 fn judge(key: &str, kind: &str, left: Option<Duration>) -> Option<Problem> {
-    let Some(declared) = CATALOGUE.iter().find(|known| is_of(known, key)) else {
+    let Some(declared) = declared(key) else {
         return Some(Problem::Unknown);
     };
     if declared.kind.type_name() != Some(kind) {
@@ -142,11 +161,22 @@ fn judge(key: &str, kind: &str, left: Option<Duration>) -> Option<Problem> {
     }
 }
 
-/// Whether a tenant's id stands where the pattern has a place for one.
+/// Whether a tenant's id, or a shard, stands where the pattern has a place for one.
 fn is_of(known: &Key, key: &str) -> bool {
+    if known.is_of_shard() {
+        return (0..EVENT_SHARDS).any(|shard| known.of_shard(shard) == key);
+    }
     let tenant = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
     let tenant: Option<TenantId> = tenant.and_then(|(tag, _)| tag.parse().ok());
-    tenant.is_some_and(|tenant| known.of(tenant) == key)
+    let Some(tenant) = tenant else { return false };
+    if !known.is_of_one() {
+        return known.of(tenant) == key;
+    }
+    // No id of ours has a colon or a brace, so two places that fit stand for two different things.
+    let with = known.of_one(tenant, PLACE);
+    let ends = with.split_once(PLACE);
+    let id = ends.and_then(|(head, tail)| key.strip_prefix(head)?.strip_suffix(tail));
+    id.is_some_and(|id| !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
 }
 
 #[cfg(test)]
@@ -169,6 +199,19 @@ mod tests {
         assert_eq!(judge(&key, "string", None), Some(wrong));
         let expires = Problem::Expires { after: second, declared: None };
         assert_eq!(judge(&key, "hash", Some(second)), Some(expires));
+        let stream = keys::EVENTS_TASK.of_shard(EVENT_SHARDS - 1);
+        assert_eq!(judge(&stream, "stream", None), None);
+        let beyond = keys::EVENTS_TASK.of_shard(EVENT_SHARDS);
+        assert_eq!(judge(&beyond, "stream", None), Some(Problem::Unknown));
+        let tenant = TenantId::from_u128(7);
+        let of_one = keys::TASK_STATE.of_one(tenant, "task_1");
+        assert_eq!(judge(&of_one, "hash", Some(second)), None);
+        let declared = keys::TASK_STATE.ttl_max.unwrap();
+        assert_eq!(judge(&of_one, "hash", None), Some(Problem::NeverExpires { declared }));
+        for wrong in ["", "a:b", "{a}"] {
+            let wrong = keys::TASK_STATE.of_one(tenant, wrong);
+            assert_eq!(judge(&wrong, "hash", Some(second)), Some(Problem::Unknown), "{wrong}");
+        }
     }
 
     #[test]
@@ -198,6 +241,9 @@ mod tests {
         plant(redis::cmd("SET").arg("stray").arg(1)).await;
         let audit = cluster.audit().await.unwrap();
         assert_eq!(audit.keys, 4);
+        assert_eq!(audit.seen.iter().copied().collect::<Vec<_>>(), [keys::LOCK_REGISTRY.pattern()]);
+        assert!(audit.unseen().contains(&keys::LOCK_BOOK.pattern()));
+        assert!(!audit.unseen().contains(&keys::LOCK_CHANNEL.pattern()), "it is no key");
         let told: Vec<String> =
             audit.findings.iter().map(|found| format!("{} {}", found.key, found.problem)).collect();
         assert_eq!(told.len(), 3, "{told:#?}");

@@ -12,7 +12,7 @@ use ade_core::limits::{
 use redis::cluster::{ClusterClient, ClusterClientBuilder, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::RoutingInfo;
-use redis::{ErrorKind, ProtocolVersion, ServerErrorKind, Value};
+use redis::{ErrorKind, ProtocolVersion, PushInfo, ServerErrorKind, Value};
 
 use crate::circuit::Circuits;
 use crate::error::Error;
@@ -34,9 +34,7 @@ impl fmt::Debug for Cluster {
 impl Cluster {
     /// Needs a runtime to connect in; whether anybody answers shows with the first call.
     pub fn open(urls: &[String]) -> Result<Self, Error> {
-        let client = builder(urls).build().map_err(Error::Settings)?;
-        let connection = client.get_pending_async_connection_with_config(ClusterConfig::new());
-        Ok(Self { connection, circuits: Arc::default() })
+        Ok(Self { connection: connect(urls)?, circuits: Arc::default() })
     }
 
     /// By the script's digest; its text is sent only to a node that does not know it yet.
@@ -103,8 +101,37 @@ impl Cluster {
     }
 }
 
+/// Needs a runtime to connect in; whether anybody answers shows with the first call.
+pub(crate) fn connect(urls: &[String]) -> Result<ClusterConnection, Error> {
+    pending(builder(urls))
+}
+
+/// Hears what it is subscribed to, as `heard` reads it. `hear` is called on the task of the
+/// connection, so it must not wait.
+pub(crate) fn connect_hearing<T>(
+    urls: &[String],
+    heard: fn(&PushInfo) -> Option<T>,
+    hear: impl Fn(T) + Send + Sync + 'static,
+) -> Result<ClusterConnection, Error>
+where
+    T: 'static,
+{
+    let push = move |info: PushInfo| {
+        if let Some(heard) = heard(&info) {
+            hear(heard);
+        }
+        Ok::<(), ()>(())
+    };
+    pending(builder(urls).push_sender(push))
+}
+
+fn pending(builder: ClusterClientBuilder) -> Result<ClusterConnection, Error> {
+    let client = builder.build().map_err(Error::Settings)?;
+    Ok(client.get_pending_async_connection_with_config(ClusterConfig::new()))
+}
+
 /// How every connection of ours speaks, and how long it waits.
-pub(crate) fn builder(urls: &[String]) -> ClusterClientBuilder {
+fn builder(urls: &[String]) -> ClusterClientBuilder {
     ClusterClient::builder(urls.iter().map(String::as_str))
         .use_protocol(ProtocolVersion::RESP3)
         .connection_timeout(REDIS_CONNECT_TIMEOUT)

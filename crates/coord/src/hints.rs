@@ -6,19 +6,22 @@
 use std::fmt;
 
 use ade_core::ids::{LeaseId, TenantId};
-use redis::cluster::ClusterConfig;
 use redis::cluster_async::ClusterConnection;
 use redis::{PushInfo, PushKind, Value};
 
-use crate::cluster::builder;
+use crate::cluster::connect_hearing;
 use crate::error::Error;
 use crate::keys::LOCK_CHANNEL;
+
+const WORK: &str = "work";
 
 /// What a subscription says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
     /// Look at this lease.
     Lease(LeaseId),
+    /// There is something to apply.
+    Work(TenantId),
     /// The subscription or its connection has ended: subscribe again.
     Silence,
 }
@@ -41,21 +44,21 @@ impl Hints {
         urls: &[String],
         hear: impl Fn(Heard) + Send + Sync + 'static,
     ) -> Result<Self, Error> {
-        let push = move |info: PushInfo| {
-            if let Some(heard) = heard(&info) {
-                hear(heard);
-            }
-            Ok::<(), ()>(())
-        };
-        let client = builder(urls).push_sender(push).build().map_err(Error::Settings)?;
-        let connection = client.get_pending_async_connection_with_config(ClusterConfig::new());
-        Ok(Self { connection })
+        Ok(Self { connection: connect_hearing(urls, heard, hear)? })
     }
 
     /// Also where it is subscribed already.
     pub async fn follow(&self, tenant: TenantId) -> Result<(), Error> {
         let followed = self.connection.clone().ssubscribe(LOCK_CHANNEL.of(tenant)).await;
         followed.map_err(|error| Error::of_call("ssubscribe", error))
+    }
+
+    /// Tells every process that waits for work of this tenant.
+    pub async fn tell_work(&self, tenant: TenantId) -> Result<(), Error> {
+        let mut hint = redis::cmd("SPUBLISH");
+        hint.arg(LOCK_CHANNEL.of(tenant)).arg(format!("{WORK} {tenant}"));
+        let told: Result<(), _> = hint.query_async(&mut self.connection.clone()).await;
+        told.map_err(|error| Error::of_call("spublish", error))
     }
 
     pub async fn leave(&self, tenant: TenantId) -> Result<(), Error> {
@@ -69,9 +72,13 @@ fn heard(info: &PushInfo) -> Option<Heard> {
         PushKind::Disconnection | PushKind::SUnsubscribe => Some(Heard::Silence),
         PushKind::SMessage => match info.data.as_slice() {
             [_, Value::BulkString(message)] => {
-                // An event, a lease id and a node.
-                let message = std::str::from_utf8(message).ok()?;
-                message.split(' ').nth(1)?.parse().ok().map(Heard::Lease)
+                // An event, a lease id and a node; or that there is work, and whose.
+                let mut words = std::str::from_utf8(message).ok()?.split(' ');
+                let (event, subject) = (words.next()?, words.next()?);
+                if event == WORK {
+                    return subject.parse().ok().map(Heard::Work);
+                }
+                subject.parse().ok().map(Heard::Lease)
             }
             _ => None,
         },
@@ -94,6 +101,9 @@ mod tests {
         let message = format!("promoted {lease} node-1");
         let told = push(PushKind::SMessage, &["channel", &message]);
         assert_eq!(heard(&told), Some(Heard::Lease(lease)));
+        let tenant = TenantId::from_u128(9);
+        let work = push(PushKind::SMessage, &["channel", &format!("work {tenant}")]);
+        assert_eq!(heard(&work), Some(Heard::Work(tenant)));
         assert_eq!(heard(&push(PushKind::SMessage, &["channel", "promoted x y"])), None);
         assert_eq!(heard(&push(PushKind::SSubscribe, &["channel"])), None);
         for kind in [PushKind::Disconnection, PushKind::SUnsubscribe] {

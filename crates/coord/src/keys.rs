@@ -2,19 +2,27 @@
 //! comes from when it is lost. A key literal anywhere else does not pass the checks. The reference
 //! is generated from here.
 
+use std::fmt::Display;
 use std::time::Duration;
 
+use ade_core::event::Topic;
 use ade_core::ids::TenantId;
-use ade_core::limits::LOCK_RATE_KEPT_MAX;
+use ade_core::limits::{LOCK_RATE_KEPT_MAX, MODEL_KEPT_MAX};
 
 /// What stands for the tenant in a pattern: also the hash tag, so all keys of a tenant share one
 /// slot and one script can work on them at once.
 const TENANT: &str = "{tenant}";
+/// The same for what many tenants share: `s00`, `s01` and so on.
+const SHARD: &str = "{shard}";
+/// And for the one thing that a key is about.
+const ID: &str = "{id}";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Hash,
     SortedSet,
+    Stream,
+    Text,
     /// Sharded pub/sub: nothing is kept.
     Channel,
 }
@@ -24,6 +32,8 @@ impl Kind {
         match self {
             Self::Hash => "hash",
             Self::SortedSet => "sorted set",
+            Self::Stream => "stream",
+            Self::Text => "string",
             Self::Channel => "sharded channel",
         }
     }
@@ -33,6 +43,8 @@ impl Kind {
         match self {
             Self::Hash => Some("hash"),
             Self::SortedSet => Some("zset"),
+            Self::Stream => Some("stream"),
+            Self::Text => Some("string"),
             Self::Channel => None,
         }
     }
@@ -55,6 +67,25 @@ pub struct Key {
 impl Key {
     pub fn of(&self, tenant: TenantId) -> String {
         self.pattern.replace(TENANT, &format!("{{{tenant}}}"))
+    }
+
+    pub fn of_shard(&self, shard: u8) -> String {
+        self.pattern.replace(SHARD, &format!("{{s{shard:02}}}"))
+    }
+
+    /// For one thing of a tenant, by its id.
+    pub fn of_one(&self, tenant: TenantId, id: impl Display) -> String {
+        self.of(tenant).replace(ID, &id.to_string())
+    }
+
+    /// Whether there is one for each thing of a tenant.
+    pub fn is_of_one(&self) -> bool {
+        self.pattern.contains(ID)
+    }
+
+    /// Whether it is one for many tenants.
+    pub fn is_of_shard(&self) -> bool {
+        self.pattern.contains(SHARD)
     }
 
     pub fn pattern(&self) -> &'static str {
@@ -130,8 +161,114 @@ pub const LOCK_RATE: Key = Key {
     rebuilt_from: "nothing: who was limited begins anew",
 };
 
-pub const CATALOGUE: &[Key] =
-    &[LOCK_BOOK, LOCK_HOLDERS, LOCK_QUEUE, LOCK_REGISTRY, LOCK_CHANNEL, LOCK_RATE];
+const EVENTS: &str = "streams";
+const RECORD: &str = "nothing: whoever misses an event reads it from the outbox";
+const TRIMMED: &str = "about EVENT_STREAM_LENGTH entries; no expiry";
+
+const fn events(pattern: &'static str, holds: &'static str) -> Key {
+    Key {
+        pattern,
+        kind: Kind::Stream,
+        holds,
+        lifetime: TRIMMED,
+        ttl_max: None,
+        owner: EVENTS,
+        rebuilt_from: RECORD,
+    }
+}
+
+pub const EVENTS_TASK: Key =
+    events("ade:{shard}:events:task", "tenant, number and event of what became of tasks");
+pub const EVENTS_APPROVAL: Key =
+    events("ade:{shard}:events:approval", "the same of requests and votes");
+pub const EVENTS_LOCK: Key = events("ade:{shard}:events:lock", "the same of registered locks");
+pub const EVENTS_AGENT: Key = events("ade:{shard}:events:agent", "the same of agents' presence");
+
+pub const EVENTS_CHANNEL: Key = Key {
+    pattern: "ade:{shard}:events:channel",
+    kind: Kind::Channel,
+    holds: "the number of the shard whose streams have grown: a hint to read them",
+    lifetime: "none",
+    ttl_max: None,
+    owner: EVENTS,
+    rebuilt_from: "nothing: whoever misses a hint finds the events by the next look",
+};
+
+/// The stream for what is about this.
+pub fn events_of(topic: Topic) -> Key {
+    match topic {
+        Topic::Task => EVENTS_TASK,
+        Topic::Approval => EVENTS_APPROVAL,
+        Topic::Lock => EVENTS_LOCK,
+        Topic::Agent => EVENTS_AGENT,
+    }
+}
+
+const MODELS: &str = "models";
+const ROWS: &str = "the row in PostgreSQL, when it moves or is asked for, or by a rebuild";
+const A_DAY: &str = "a day after its last write, some a little less";
+
+const fn model(pattern: &'static str, kind: Kind, holds: &'static str) -> Key {
+    Key {
+        pattern,
+        kind,
+        holds,
+        lifetime: A_DAY,
+        ttl_max: Some(MODEL_KEPT_MAX),
+        owner: MODELS,
+        rebuilt_from: ROWS,
+    }
+}
+
+pub const TASK_STATE: Key = model(
+    "ade:{tenant}:task:{id}:state",
+    Kind::Hash,
+    "version, state and whose task it is; that it is gone, of one that was deleted",
+);
+pub const TASK_DATA: Key = model(
+    "ade:{tenant}:task:{id}:data",
+    Kind::Text,
+    "the task as JSON, of the version that its state has; none above MODEL_VALUE_MAX_BYTES",
+);
+pub const APPROVAL_REQUEST: Key = model(
+    "ade:{tenant}:approval:request:{id}",
+    Kind::Hash,
+    "an open request as JSON and its place in the queue; of one that is over only that it is",
+);
+pub const APPROVAL_QUEUE: Key = model(
+    "ade:{tenant}:approval:queue:user:{id}",
+    Kind::SortedSet,
+    "due time, id and score of what waits for this person; and a mark if it is all of it",
+);
+pub const MODEL_HEAD: Key = Key {
+    pattern: "ade:{tenant}:model:head",
+    kind: Kind::Hash,
+    holds: "the number of the last event that the models of this tenant have seen, and how many of \
+        them were found wrong",
+    lifetime: "one for each tenant; no expiry: without it, its models are written anew",
+    ttl_max: None,
+    owner: MODELS,
+    rebuilt_from: "a rebuild of the tenant's models",
+};
+
+pub const CATALOGUE: &[Key] = &[
+    LOCK_BOOK,
+    LOCK_HOLDERS,
+    LOCK_QUEUE,
+    LOCK_REGISTRY,
+    LOCK_CHANNEL,
+    LOCK_RATE,
+    EVENTS_TASK,
+    EVENTS_APPROVAL,
+    EVENTS_LOCK,
+    EVENTS_AGENT,
+    EVENTS_CHANNEL,
+    TASK_STATE,
+    TASK_DATA,
+    APPROVAL_REQUEST,
+    APPROVAL_QUEUE,
+    MODEL_HEAD,
+];
 
 #[cfg(test)]
 mod tests {
@@ -140,13 +277,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_carries_its_tenant_as_the_only_tag() {
+    fn a_key_carries_its_tenant_or_shard_as_the_only_tag() {
         let tenant = TenantId::from_u128(7);
         for key in CATALOGUE {
-            let built = key.of(tenant);
+            let is_shared = key.is_of_shard();
+            let built = if is_shared { key.of_shard(7) } else { key.of_one(tenant, "one") };
+            let tag = if is_shared { "{s07}".to_owned() } else { format!("{{{tenant}}}") };
             assert_eq!(built.matches('{').count(), 1, "{built}");
-            assert!(built.contains(&format!("{{{tenant}}}")), "{built}");
-            assert_eq!(key.pattern().matches(TENANT).count(), 1, "{built}");
+            assert!(built.contains(&tag), "{built}");
+            let place = if is_shared { SHARD } else { TENANT };
+            assert_eq!(key.pattern().matches(place).count(), 1, "{built}");
         }
     }
 

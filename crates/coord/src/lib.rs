@@ -8,9 +8,11 @@ pub mod error;
 pub mod hints;
 pub mod keys;
 pub mod lock;
+pub mod models;
 pub mod rate;
 mod reply;
 mod script;
+pub mod streams;
 mod watch;
 
 pub use cluster::Cluster;

@@ -5,6 +5,8 @@
 pub mod builders;
 pub mod database;
 mod failure;
+mod http_message;
+pub mod http_target;
 mod install;
 pub mod ledger;
 pub mod lock_history;
@@ -18,12 +20,15 @@ pub mod run;
 pub mod session;
 pub mod signal;
 pub mod topology;
+pub mod webhook_receiver;
 
 pub use database::Database;
 pub use failure::Failure;
+pub use http_target::HttpTarget;
 pub use install::{POSTGRES_BIN_VARIABLE, REDIS_SERVER_VARIABLE};
 pub use postgres::{OwnedPostgres, Postgres};
 pub use proxy::{Direction, Flow, Proxy, Trap};
 pub use redis_cluster::{Cluster, Namespace, OwnedCluster};
 pub use session::Session;
 pub use signal::{Signals, eventually};
+pub use webhook_receiver::WebhookReceiver;

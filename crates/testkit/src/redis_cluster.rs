@@ -278,6 +278,15 @@ impl OwnedCluster {
         or_fail(node.start(self.cluster.timeout_ms).await);
     }
 
+    /// Every master forgets everything, and its replicas with it.
+    pub async fn flush(&self) {
+        for node in self.cluster.nodes.iter().filter(|node| node.is_running()) {
+            if or_fail(node.role().await).starts_with("master") {
+                or_fail::<String>(node.ask(&redis::cmd("FLUSHALL")).await);
+            }
+        }
+    }
+
     /// Returns the node that took the slot over from `old`, once all that run agree on it.
     pub async fn wait_for_new_master(&self, slot: u16, old: &Node, deadline: Duration) -> &Node {
         let what = format!("slot {slot} has another master than port {}", old.port());

@@ -98,10 +98,19 @@ impl Node {
 
     /// Over a connection made for the question, so that the answer is this node's own.
     pub async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failure> {
+        self.ask_within(command, ANSWER_TIMEOUT).await
+    }
+
+    /// For what takes its time, such as moving many keys at once.
+    pub async fn ask_within<T: FromRedisValue>(
+        &self,
+        command: &Cmd,
+        timeout: Duration,
+    ) -> Result<T, Failure> {
         let what = format!("ask {} on port {}", self.label, self.port);
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(ANSWER_TIMEOUT))
-            .set_response_timeout(Some(ANSWER_TIMEOUT));
+            .set_connection_timeout(Some(timeout))
+            .set_response_timeout(Some(timeout));
         let ask = async {
             let client = redis::Client::open(self.url())?;
             let mut connection =
