@@ -3,6 +3,133 @@
 
 COMMENT ON SCHEMA public IS 'standard public schema';
 
+CREATE FUNCTION public.apply_assert(lease uuid, token_of_lease bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    is_held boolean;
+BEGIN
+    SELECT bool_and(own.is_open) INTO is_held FROM (
+        SELECT h.fenced_by IS NULL AND h.released_at IS NULL AND h.token = token_of_lease
+               AS is_open
+          FROM public.lock_hold h
+         WHERE h.tenant_id = public.current_tenant() AND h.lease_id = lease
+         ORDER BY h.resource FOR UPDATE) AS own;
+    RETURN coalesce(is_held, false);
+END
+$$;
+
+CREATE FUNCTION public.apply_begin(lease uuid, token_of_lease bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT public.apply_assert(lease, token_of_lease) THEN
+        RETURN false;
+    END IF;
+    UPDATE public.lock_hold h SET is_begun = true
+     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = lease;
+    RETURN true;
+END
+$$;
+
+CREATE FUNCTION public.apply_block(lease uuid, by_lease uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM public.lock_hold h
+      WHERE h.tenant_id = public.current_tenant() AND h.lease_id = lease
+      ORDER BY h.resource FOR UPDATE;
+    UPDATE public.lock_hold h SET deadline = clock_timestamp() + interval '10 years'
+     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = lease
+       AND h.fenced_by IS NULL AND h.released_at IS NULL AND h.mode <> 'counting'
+       AND NOT EXISTS (SELECT FROM public.resource r
+                        WHERE r.tenant_id = h.tenant_id AND r.name = h.resource
+                          AND NOT r.block_on_unknown);
+    UPDATE public.lock_hold h SET fenced_by = by_lease, fenced_at = clock_timestamp()
+     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = lease
+       AND h.fenced_by IS NULL AND h.released_at IS NULL
+       AND h.deadline < clock_timestamp() + interval '5 years';
+END
+$$;
+
+CREATE FUNCTION public.apply_extend(lease uuid, token_of_lease bigint, OUT until timestamp with time
+        zone, OUT ttl_ms bigint) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT public.apply_assert(lease, token_of_lease) THEN
+        RETURN;
+    END IF;
+    UPDATE public.lock_hold h SET deadline = greatest(h.deadline, clock_timestamp() + h.ttl)
+     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = lease;
+    SELECT min(h.deadline), min((extract(epoch FROM h.ttl) * 1000)::bigint)
+      INTO until, ttl_ms FROM public.lock_hold h
+     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = lease;
+    UPDATE public.agent_session s SET lease_until = greatest(s.lease_until, until)
+      FROM public.lock_hold h
+     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = lease
+       AND s.tenant_id = h.tenant_id AND s.id = h.session_id AND s.closed_at IS NULL
+       AND s.lease_until > clock_timestamp();
+END
+$$;
+
+CREATE FUNCTION public.apply_register(lease uuid, session uuid, own_session boolean, agent uuid,
+        queue_token bigint, resources text[], modes text[], capacities integer[], lease_owner text,
+        lease_node text, born timestamp with time zone, lease_ttl interval, delay interval, OUT
+        refusal text, OUT refused_on text, OUT number bigint, OUT held_by uuid[], OUT given_token
+        bigint, OUT until timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    tenant uuid := public.current_tenant();
+    floor bigint;
+BEGIN
+    INSERT INTO public.lock_epoch (tenant_id, epoch, reason, begun_at)
+    VALUES (tenant, 1, 'first', clock_timestamp())
+    ON CONFLICT ON CONSTRAINT lock_epoch_pkey DO NOTHING;
+    IF own_session THEN
+        INSERT INTO public.agent_session (tenant_id, id, agent_id, node, opened_at, lease_until)
+        VALUES (tenant, session, agent, lease_node, clock_timestamp(),
+                clock_timestamp() + lease_ttl)
+        ON CONFLICT ON CONSTRAINT agent_session_pkey DO NOTHING;
+    END IF;
+    given_token := queue_token;
+    IF given_token IS NULL THEN
+        SELECT e.epoch << 33 INTO floor FROM public.lock_epoch e
+         WHERE e.tenant_id = tenant FOR SHARE;
+        INSERT INTO public.lock_fence (tenant_id, resource)
+        SELECT tenant, wanted FROM unnest(resources) AS wanted
+        ON CONFLICT ON CONSTRAINT lock_fence_pkey DO NOTHING;
+        PERFORM FROM public.lock_fence f
+          WHERE f.tenant_id = tenant AND f.resource = ANY (resources)
+          ORDER BY f.resource FOR UPDATE;
+        SELECT greatest(floor, max(f.max_token)) + 1 INTO given_token FROM public.lock_fence f
+         WHERE f.tenant_id = tenant AND f.resource = ANY (resources);
+    END IF;
+    SELECT r.refusal, r.refused_on, r.number, r.held_by
+      INTO refusal, refused_on, number, held_by
+      FROM public.lock_register(lease, session, given_token, resources, modes, capacities,
+                                lease_owner, lease_node, born, lease_ttl, delay) AS r;
+    IF refusal IS NULL THEN
+        SELECT min(h.deadline) INTO until FROM public.lock_hold h
+         WHERE h.tenant_id = tenant AND h.lease_id = lease;
+    END IF;
+END
+$$;
+
+CREATE FUNCTION public.apply_release(lease uuid, token_of_lease bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT public.apply_assert(lease, token_of_lease) THEN
+        RETURN false;
+    END IF;
+    UPDATE public.lock_hold h SET is_begun = false, released_at = clock_timestamp()
+     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = lease;
+    RETURN true;
+END
+$$;
+
 CREATE FUNCTION public.bump_rulebook() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -44,6 +171,55 @@ $$;
 CREATE FUNCTION public.current_tenant() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('ade.tenant'::text, true), ''::text))::uuid;
+
+CREATE FUNCTION public.drop_read_events(kept interval, most integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    SET lock_timeout TO '200ms'
+    AS $$
+DECLARE
+    old record;
+    dropped integer := 0;
+BEGIN
+    IF kept < interval '1 day' THEN
+        RAISE EXCEPTION 'events are kept for a day at least, not %', kept
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtextextended('make_partitions', 0));
+    FOR old IN
+        SELECT c.relname::text AS name,
+               to_date(substr(c.relname, 8), 'YYYY_MM_DD')::timestamptz AS day
+          FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+         WHERE i.inhparent = 'public.outbox'::regclass AND c.relname LIKE 'outbox\_2%'
+         ORDER BY c.relname
+    LOOP
+        EXIT WHEN dropped >= most OR old.day + interval '1 day' > public.moment() - kept;
+        CONTINUE WHEN EXISTS (
+            SELECT FROM public.outbox o
+             WHERE o.tenant_seq IS NULL AND o.at >= old.day AND o.at < old.day + interval '1 day');
+        CONTINUE WHEN EXISTS (
+            SELECT FROM (SELECT o.tenant_id, max(o.tenant_seq) AS last FROM public.outbox o
+                          WHERE o.at >= old.day AND o.at < old.day + interval '1 day'
+                          GROUP BY o.tenant_id) AS told
+              JOIN public.consumer_cursor c USING (tenant_id)
+             WHERE c.tenant_seq < told.last);
+        EXECUTE format('DROP TABLE public.%I', old.name);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+END
+$$;
+
+CREATE FUNCTION public.events_waiting(most integer, OUT waiting bigint, OUT oldest timestamp with
+        time zone) RETURNS record
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+    SELECT count(*), min(o.at)
+      FROM (SELECT at FROM public.outbox WHERE tenant_seq IS NULL ORDER BY seq LIMIT most) AS o
+$$;
 
 CREATE FUNCTION public.keep_in_rulebook(target regclass) RETURNS void
     LANGUAGE plpgsql
@@ -111,7 +287,8 @@ BEGIN
         UPDATE public.lock_hold h SET fenced_by = by_lease, fenced_at = clock_timestamp()
          WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
            AND h.fenced_by IS NULL AND h.released_at IS NULL
-           AND NOT (only_dead AND h.deadline + h.lock_delay > clock_timestamp())
+           AND NOT (only_dead
+                    AND (h.is_begun OR h.deadline + h.lock_delay > clock_timestamp()))
         RETURNING h.lease_id)
     SELECT DISTINCT e.lease_id FROM ended e;
 END
@@ -154,7 +331,7 @@ BEGIN
       FROM public.lock_hold h
      WHERE h.tenant_id = public.current_tenant() AND h.resource = target
        AND h.fenced_by IS NULL AND h.released_at IS NULL
-       AND h.deadline + h.lock_delay > clock_timestamp();
+       AND (h.is_begun OR h.deadline + h.lock_delay > clock_timestamp());
     IF NOT public.lock_fits(wanted, room, modes, capacities) THEN
         RETURN living;
     END IF;
@@ -259,6 +436,21 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.lock_task_of_execution(wanted uuid) RETURNS uuid
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    found uuid;
+BEGIN
+    SELECT e.task_id INTO found FROM public.execution e
+     WHERE e.tenant_id = public.current_tenant() AND e.id = wanted;
+    IF found IS NOT NULL THEN
+        PERFORM public.lock_task(found);
+    END IF;
+    RETURN found;
+END
+$$;
+
 CREATE FUNCTION public.make_partitions(ahead interval, since timestamp with time zone DEFAULT now())
         RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -305,9 +497,80 @@ CREATE FUNCTION public.moment() RETURNS timestamp with time zone
     LANGUAGE sql PARALLEL SAFE
     RETURN clock_timestamp();
 
+CREATE FUNCTION public.number_events(wanted integer[], shards integer, most integer) RETURNS
+        TABLE(tenant uuid, number bigint, event uuid, kind text, object text, version bigint, actor
+        text, at timestamp with time zone, payload text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    shard integer;
+    ours integer[] := '{}';
+    tenants uuid[];
+    times timestamptz[];
+    seqs bigint[];
+    earliest timestamptz;
+    latest timestamptz;
+    horizon timestamptz := public.moment() + interval '1 day';
+BEGIN
+    FOREACH shard IN ARRAY wanted LOOP
+        IF pg_try_advisory_xact_lock(hashtextextended('number_events ' || shard, 0)) THEN
+            ours := ours || shard;
+        END IF;
+    END LOOP;
+    SELECT array_agg(o.tenant_id ORDER BY o.seq), array_agg(o.at ORDER BY o.seq),
+           array_agg(o.seq ORDER BY o.seq), min(o.at), max(o.at)
+      INTO tenants, times, seqs, earliest, latest
+      FROM (SELECT o.tenant_id, o.at, o.seq FROM public.outbox o
+             WHERE o.tenant_seq IS NULL AND o.at < horizon
+               AND get_byte(uuid_send(o.tenant_id), 15) % shards = ANY (ours)
+             ORDER BY o.seq LIMIT most) AS o;
+    -- What follows opens every partition, needed or not.
+    IF seqs IS NULL THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    WITH batch AS MATERIALIZED (
+        SELECT * FROM unnest(tenants, times, seqs) AS given (tenant_id, at, seq)),
+    counted AS (
+        SELECT b.tenant_id, count(*) AS events FROM batch b GROUP BY b.tenant_id),
+    head AS (
+        INSERT INTO public.event_head AS h (tenant_id, tenant_seq)
+        SELECT c.tenant_id, c.events FROM counted c ORDER BY c.tenant_id
+        ON CONFLICT ON CONSTRAINT event_head_pkey
+           DO UPDATE SET tenant_seq = h.tenant_seq + excluded.tenant_seq
+        RETURNING h.tenant_id, h.tenant_seq),
+    numbered AS (
+        SELECT b.tenant_id, b.at, b.seq,
+               h.tenant_seq - c.events
+                   + row_number() OVER (PARTITION BY b.tenant_id ORDER BY b.seq) AS given
+          FROM batch b JOIN counted c USING (tenant_id) JOIN head h USING (tenant_id)),
+    told AS (
+        UPDATE public.outbox o SET tenant_seq = n.given, id = public.uuid_v7()
+          FROM numbered n
+         WHERE (o.tenant_id, o.at, o.seq) = (n.tenant_id, n.at, n.seq)
+           AND o.at BETWEEN earliest AND latest
+        RETURNING o.tenant_id, o.tenant_seq, o.id, o.kind, o.object, o.version, o.actor, o.at,
+                  o.payload::text AS payload)
+    SELECT t.tenant_id, t.tenant_seq, t.id, t.kind, t.object, t.version, t.actor, t.at, t.payload
+      FROM told t ORDER BY t.tenant_id, t.tenant_seq;
+END
+$$;
+
+CREATE FUNCTION public.open_tokens(wanted text[]) RETURNS SETOF text
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT t.key_id FROM public.token t
+     WHERE t.key_id = ANY (wanted) AND public.token_is_open(t)
+$$;
+
 CREATE FUNCTION public.open_transaction(tenant uuid, lock_ms integer, statement_ms integer, idle_ms
-        integer, gate text, key bigint, task uuid, approval uuid, OUT key_is_ours boolean, OUT
-        locked_task uuid, OUT moment_in_micros bigint) RETURNS record
+        integer, gate text, key bigint, task uuid, approval uuid, execution uuid, OUT key_is_ours
+        boolean, OUT locked_task uuid, OUT moment_in_micros bigint) RETURNS record
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -333,6 +596,8 @@ BEGIN
     IF key_is_ours IS NOT FALSE THEN
         IF approval IS NOT NULL THEN
             locked_task := public.lock_task_of_approval(approval);
+        ELSIF execution IS NOT NULL THEN
+            locked_task := public.lock_task_of_execution(execution);
         ELSIF task IS NOT NULL THEN
             PERFORM public.lock_task(task);
             locked_task := task;
@@ -342,10 +607,60 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.open_webhook_circuits() RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT count(*) FROM public.webhook_circuit c
+      JOIN public.webhook_endpoint e ON (e.tenant_id, e.id) = (c.tenant_id, c.endpoint_id)
+     WHERE c.open_until > public.moment() AND e.state = 'active' AND e.deleted_at IS NULL
+$$;
+
+CREATE FUNCTION public.pass_over_unheard(reader text, most integer) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    WITH passed AS (
+        INSERT INTO public.consumer_cursor AS c (tenant_id, consumer, tenant_seq, moved_at)
+        SELECT h.tenant_id, reader, h.tenant_seq, public.moment()
+          FROM public.event_head h
+          LEFT JOIN public.consumer_cursor o ON o.tenant_id = h.tenant_id AND o.consumer = reader
+         WHERE h.tenant_seq > coalesce(o.tenant_seq, 0)
+           AND NOT EXISTS (SELECT FROM public.webhook_endpoint e
+                            WHERE e.tenant_id = h.tenant_id AND e.state = 'active'
+                              AND e.deleted_at IS NULL)
+         ORDER BY h.tenant_id
+         LIMIT least(most, 10000)
+        ON CONFLICT ON CONSTRAINT consumer_cursor_pkey
+           DO UPDATE SET tenant_seq = excluded.tenant_seq, moved_at = excluded.moved_at
+           WHERE c.tenant_seq < excluded.tenant_seq
+        RETURNING 1)
+    SELECT count(*) FROM passed
+$$;
+
 CREATE FUNCTION public.queue_score(risk integer, priority integer) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((risk * 10) + CASE WHEN (priority >= 85) THEN 1000 WHEN (priority >= 60) THEN 500 WHEN
         (priority >= 25) THEN 100 ELSE 0 END);
+
+CREATE FUNCTION public.reached_by_role(wanted text, moment timestamp with time zone) RETURNS SETOF
+        uuid
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    WITH holder AS (
+        SELECT r.user_id FROM public.user_role r
+          JOIN public.app_user u ON (u.tenant_id, u.id) = (r.tenant_id, r.user_id)
+         WHERE r.tenant_id = public.current_tenant() AND r.role = wanted AND u.active),
+    duty AS (
+        SELECT h.user_id FROM holder h
+          JOIN public.on_call o ON o.tenant_id = public.current_tenant()
+           AND o.role = wanted AND o.user_id = h.user_id
+         WHERE o.starts_at <= moment AND moment < o.ends_at)
+    SELECT user_id FROM duty
+     UNION
+    SELECT user_id FROM holder WHERE NOT EXISTS (SELECT FROM duty)
+$$;
 
 CREATE FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind text, OUT
         principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT
@@ -387,6 +702,28 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.rulebook_versions(wanted uuid[]) RETURNS TABLE(tenant uuid, version bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT b.tenant_id, b.version FROM public.rulebook b WHERE b.tenant_id = ANY (wanted)
+$$;
+
+CREATE FUNCTION public.tenants_to_tell(reader text, after uuid, most integer) RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT h.tenant_id
+      FROM (SELECT DISTINCT e.tenant_id FROM public.webhook_endpoint e
+             WHERE e.state = 'active' AND e.deleted_at IS NULL
+               AND (after IS NULL OR e.tenant_id > after)) AS listening
+      JOIN public.event_head h USING (tenant_id)
+      LEFT JOIN public.consumer_cursor c ON c.tenant_id = h.tenant_id AND c.consumer = reader
+     WHERE h.tenant_seq > coalesce(c.tenant_seq, 0)
+     ORDER BY h.tenant_id
+     LIMIT least(most, 1000)
+$$;
+
 CREATE FUNCTION public.tenants_with_expired_answers(until timestamp with time zone, after uuid, most
         integer) RETURNS SETOF uuid
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -425,6 +762,19 @@ CREATE FUNCTION public.tenants_with_news(most integer) RETURNS SETOF uuid
               AND l.xid < pg_snapshot_xmin(pg_current_snapshot())
               AND l.at >= coalesce(c.at, '-infinity'::timestamptz)
             LIMIT 1) AS news
+     ORDER BY t.tenant_id
+     LIMIT least(most, 1000)
+$$;
+
+CREATE FUNCTION public.tenants_with_old_deliveries(until timestamp with time zone, most integer)
+        RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT t.tenant_id
+      FROM public.tenant t
+     WHERE EXISTS (SELECT FROM public.webhook_delivery d
+                    WHERE d.tenant_id = t.tenant_id AND d.ended_at <= until)
      ORDER BY t.tenant_id
      LIMIT least(most, 1000)
 $$;
@@ -537,11 +887,32 @@ CREATE TABLE public.agent (
     capabilities jsonb DEFAULT '[]'::jsonb NOT NULL,
     registered_at timestamp with time zone DEFAULT now() NOT NULL,
     revoked_at timestamp with time zone,
+    max_tasks integer DEFAULT 4 NOT NULL,
+    standing_order text,
+    config_version integer DEFAULT 0 NOT NULL,
+    CONSTRAINT agent_config_version_is_natural CHECK ((config_version >= 0)),
+    CONSTRAINT agent_max_tasks_is_in_range CHECK (((max_tasks >= 1) AND (max_tasks <= 10000))),
+    CONSTRAINT agent_order_is_known CHECK ((standing_order = ANY (ARRAY['drain'::text,
+        'pause'::text]))),
     CONSTRAINT agent_status_is_known CHECK ((status = ANY (ARRAY['active'::text, 'late'::text,
         'offline'::text, 'draining'::text, 'paused'::text])))
 );
 
 ALTER TABLE ONLY public.agent FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.agent_config_version (
+    tenant_id uuid NOT NULL,
+    agent_id uuid NOT NULL,
+    version integer NOT NULL,
+    config jsonb NOT NULL,
+    set_by uuid NOT NULL,
+    reason text,
+    set_at timestamp with time zone NOT NULL,
+    CONSTRAINT agent_config_version_counts_from_one CHECK ((version >= 1)),
+    CONSTRAINT agent_config_version_is_an_object CHECK ((jsonb_typeof(config) = 'object'::text))
+);
+
+ALTER TABLE ONLY public.agent_config_version FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.agent_session (
     tenant_id uuid NOT NULL,
@@ -551,6 +922,9 @@ CREATE TABLE public.agent_session (
     opened_at timestamp with time zone NOT NULL,
     lease_until timestamp with time zone NOT NULL,
     closed_at timestamp with time zone,
+    seen_at timestamp with time zone,
+    load integer,
+    CONSTRAINT agent_session_load_is_in_range CHECK (((load >= 0) AND (load <= 10000))),
     CONSTRAINT agent_session_node_is_short CHECK (((octet_length(node) >= 1) AND (octet_length(node)
         <= 128)))
 )
@@ -664,6 +1038,35 @@ ALTER TABLE public.comment ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.consumer_cursor (
+    tenant_id uuid NOT NULL,
+    consumer text NOT NULL,
+    tenant_seq bigint NOT NULL,
+    moved_at timestamp with time zone NOT NULL,
+    CONSTRAINT consumer_cursor_is_natural CHECK ((tenant_seq >= 0)),
+    CONSTRAINT consumer_cursor_name_is_short CHECK (((octet_length(consumer) >= 1) AND
+        (octet_length(consumer) <= 64)))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.consumer_cursor FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.consumer_trouble (
+    tenant_id uuid NOT NULL,
+    consumer text NOT NULL,
+    tenant_seq bigint NOT NULL,
+    singly_until bigint NOT NULL,
+    tries integer NOT NULL,
+    problem text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    CONSTRAINT consumer_trouble_problem_is_bounded CHECK ((octet_length(problem) <= 2048)),
+    CONSTRAINT consumer_trouble_tries_are_natural CHECK ((tries >= 0))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.consumer_trouble FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.daily_count (
     tenant_id uuid NOT NULL,
     day date NOT NULL,
@@ -676,6 +1079,32 @@ CREATE TABLE public.daily_count (
 WITH (fillfactor='80');
 
 ALTER TABLE ONLY public.daily_count FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.dead_event (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    consumer text NOT NULL,
+    tenant_seq bigint NOT NULL,
+    event_id uuid NOT NULL,
+    kind text NOT NULL,
+    object text NOT NULL,
+    version bigint,
+    actor text,
+    at timestamp with time zone NOT NULL,
+    payload text NOT NULL,
+    state text NOT NULL,
+    tries integer NOT NULL,
+    problem text NOT NULL,
+    died_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone NOT NULL,
+    CONSTRAINT dead_event_problem_is_bounded CHECK ((octet_length(problem) <= 2048)),
+    CONSTRAINT dead_event_state_is_known CHECK ((state = ANY (ARRAY['dead'::text, 'redriving'::text,
+        'taken'::text]))),
+    CONSTRAINT dead_event_was_tried CHECK ((tries >= 1))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY public.dead_event FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.delegation (
     tenant_id uuid NOT NULL,
@@ -707,6 +1136,26 @@ WITH (fillfactor='80');
 
 ALTER TABLE ONLY public.due FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.event_head (
+    tenant_id uuid NOT NULL,
+    tenant_seq bigint NOT NULL,
+    CONSTRAINT event_head_is_natural CHECK ((tenant_seq >= 0))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.event_head FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.event_rate (
+    tenant_id uuid NOT NULL,
+    hour timestamp with time zone NOT NULL,
+    kind text NOT NULL COLLATE pg_catalog."C",
+    count bigint NOT NULL,
+    CONSTRAINT event_rate_counts_something CHECK ((count >= 1))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY public.event_rate FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.execution (
     tenant_id uuid NOT NULL,
     task_id uuid NOT NULL,
@@ -720,13 +1169,62 @@ CREATE TABLE public.execution (
     abort_requested boolean DEFAULT false NOT NULL,
     ended_at timestamp with time zone,
     late_report text,
+    attempt integer DEFAULT 1 NOT NULL,
+    result text,
+    left_behind text,
+    error text,
+    output text,
+    output_key text,
+    details json,
+    log_lines bigint DEFAULT 0 NOT NULL,
+    log_bytes bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT execution_counts_are_natural CHECK (((attempt >= 1) AND (log_lines >= 0) AND
+        (log_bytes >= 0))),
+    CONSTRAINT execution_error_is_short CHECK ((octet_length(error) <= 4096)),
     CONSTRAINT execution_late_report_is_known CHECK ((late_report = ANY (ARRAY['finished'::text,
         'nothing'::text, 'rolled_back'::text, 'changed'::text]))),
+    CONSTRAINT execution_left_is_known CHECK ((left_behind = ANY (ARRAY['nothing'::text,
+        'rolled_back'::text, 'changed'::text]))),
+    CONSTRAINT execution_output_is_short CHECK ((octet_length(output) <= 65536)),
+    CONSTRAINT execution_result_is_known CHECK ((result = ANY (ARRAY['success'::text,
+        'failure'::text, 'timeout'::text, 'cancelled'::text, 'unknown'::text, 'drifted'::text,
+        'lost'::text]))),
     CONSTRAINT execution_token_is_natural CHECK ((token >= 0))
 )
 WITH (fillfactor='80');
 
 ALTER TABLE ONLY public.execution FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.execution_line (
+    tenant_id uuid NOT NULL,
+    execution_id uuid NOT NULL,
+    number bigint NOT NULL,
+    stream text NOT NULL,
+    line text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT execution_line_is_short CHECK ((octet_length(line) <= 8192)),
+    CONSTRAINT execution_line_number_is_natural CHECK ((number >= 0)),
+    CONSTRAINT execution_line_stream_is_known CHECK ((stream = ANY (ARRAY['stdout'::text,
+        'stderr'::text, 'note'::text])))
+);
+
+ALTER TABLE ONLY public.execution_line FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.export_batch (
+    tenant_id uuid NOT NULL,
+    consumer text NOT NULL,
+    first_seq bigint NOT NULL,
+    last_seq bigint NOT NULL,
+    sink text NOT NULL,
+    sha256 bytea NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT export_batch_hash_is_sha256 CHECK ((octet_length(sha256) = 32)),
+    CONSTRAINT export_batch_is_in_order CHECK (((first_seq >= 1) AND (first_seq <= last_seq))),
+    CONSTRAINT export_batch_sink_is_short CHECK (((octet_length(sink) >= 1) AND (octet_length(sink)
+        <= 512)))
+);
+
+ALTER TABLE ONLY public.export_batch FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.failure_history (
     tenant_id uuid NOT NULL,
@@ -793,6 +1291,51 @@ CREATE TABLE public.idempotency (
 
 ALTER TABLE ONLY public.idempotency FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.inbound_minute (
+    tenant_id uuid NOT NULL,
+    source_id uuid NOT NULL,
+    minute timestamp with time zone NOT NULL,
+    count integer NOT NULL,
+    CONSTRAINT inbound_minute_counts_something CHECK ((count >= 1))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.inbound_minute FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.inbound_source (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    label text NOT NULL,
+    agent_id uuid NOT NULL,
+    template json NOT NULL,
+    salt bytea NOT NULL,
+    old_salt bytea,
+    old_until timestamp with time zone,
+    active boolean NOT NULL,
+    version bigint NOT NULL,
+    created_by uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT inbound_source_counts_from_one CHECK ((version >= 1)),
+    CONSTRAINT inbound_source_label_is_short CHECK ((octet_length(label) <= 128)),
+    CONSTRAINT inbound_source_old_salt_ends CHECK (((old_salt IS NULL) = (old_until IS NULL))),
+    CONSTRAINT inbound_source_salts_are_long CHECK (((octet_length(salt) = 32) AND
+        COALESCE((octet_length(old_salt) = 32), true)))
+);
+
+ALTER TABLE ONLY public.inbound_source FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.live_ticket (
+    tenant_id uuid NOT NULL,
+    hash bytea NOT NULL,
+    key_id text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT live_ticket_hash_is_sha256 CHECK ((octet_length(hash) = 32))
+);
+
+ALTER TABLE ONLY public.live_ticket FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.lock_deadlock (
     tenant_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -852,6 +1395,7 @@ CREATE TABLE public.lock_hold (
     fenced_at timestamp with time zone,
     released_at timestamp with time zone,
     purpose text,
+    is_begun boolean DEFAULT false NOT NULL,
     CONSTRAINT lock_hold_counting_has_a_capacity CHECK ((((mode = 'counting'::text) = (capacity IS
         NOT NULL)) AND ((capacity >= 1) AND (capacity <= 10000)))),
     CONSTRAINT lock_hold_delay_is_natural CHECK ((lock_delay >= '00:00:00'::interval)),
@@ -907,6 +1451,44 @@ WITH (fillfactor='50');
 
 ALTER TABLE ONLY public.lock_wait FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.message_channel (
+    tenant_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    channel text NOT NULL,
+    sent_at timestamp with time zone,
+    tries integer NOT NULL,
+    problem text,
+    sender uuid,
+    sending_until timestamp with time zone,
+    CONSTRAINT message_channel_is_sent_by_somebody CHECK (((sender IS NULL) = (sending_until IS
+        NULL))),
+    CONSTRAINT message_channel_tries_are_natural CHECK ((tries >= 0))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.message_channel FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.message_item (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    channel text NOT NULL,
+    seq bigint NOT NULL,
+    kind text NOT NULL,
+    task_id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    state text NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT message_item_channel_is_known CHECK ((channel = ANY (ARRAY['mail'::text,
+        'slack'::text]))),
+    CONSTRAINT message_item_ends_once CHECK (((state = 'waiting'::text) = (ended_at IS NULL))),
+    CONSTRAINT message_item_state_is_known CHECK ((state = ANY (ARRAY['waiting'::text, 'sent'::text,
+        'dead'::text])))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY public.message_item FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.notification (
     tenant_id uuid NOT NULL,
     id uuid DEFAULT public.uuid_v7() NOT NULL,
@@ -920,6 +1502,45 @@ CREATE TABLE public.notification (
 
 ALTER TABLE ONLY public.notification FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.notification_preference (
+    tenant_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    mail text[] NOT NULL,
+    slack text[] NOT NULL,
+    slack_member text,
+    quiet_zone text,
+    quiet_from text,
+    quiet_to text,
+    digest_s integer NOT NULL,
+    version bigint NOT NULL,
+    changed_at timestamp with time zone NOT NULL,
+    CONSTRAINT notification_preference_counts_from_one CHECK ((version >= 1)),
+    CONSTRAINT notification_preference_digest_is_natural CHECK (((digest_s >= 0) AND (digest_s <=
+        86400))),
+    CONSTRAINT notification_preference_is_bounded CHECK (((cardinality(mail) <= 64) AND
+        (cardinality(slack) <= 64))),
+    CONSTRAINT notification_preference_quiet_is_whole CHECK ((num_nonnulls(quiet_zone, quiet_from,
+        quiet_to) = ANY (ARRAY[0, 3])))
+);
+
+ALTER TABLE ONLY public.notification_preference FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.on_call (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    role text NOT NULL,
+    user_id uuid NOT NULL,
+    starts_at timestamp with time zone NOT NULL,
+    ends_at timestamp with time zone NOT NULL,
+    set_by uuid NOT NULL,
+    set_at timestamp with time zone NOT NULL,
+    CONSTRAINT on_call_ends_after_it_starts CHECK ((starts_at < ends_at)),
+    CONSTRAINT on_call_role_is_short CHECK (((octet_length(role) >= 1) AND (octet_length(role) <=
+        128)))
+);
+
+ALTER TABLE ONLY public.on_call FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.outbox (
     tenant_id uuid NOT NULL,
     at timestamp with time zone NOT NULL,
@@ -929,7 +1550,9 @@ CREATE TABLE public.outbox (
     object text NOT NULL,
     version bigint,
     payload json NOT NULL,
-    tenant_seq bigint
+    tenant_seq bigint,
+    id uuid,
+    actor text
 )
 PARTITION BY RANGE (at);
 
@@ -1117,6 +1740,9 @@ CREATE TABLE public.task (
     closed_at timestamp with time zone,
     submitted_at timestamp with time zone,
     extended_to timestamp with time zone,
+    timeout_seconds integer DEFAULT 3600 NOT NULL,
+    rollback text DEFAULT 'none'::text NOT NULL,
+    rollback_steps text,
     CONSTRAINT task_applying_has_attempt CHECK (((state <> 'APPLYING'::text) OR (attempts > 0))),
     CONSTRAINT task_approved_has_basis CHECK (((state <> ALL (ARRAY['APPROVED'::text,
         'APPLYING'::text])) OR (basis IS NOT NULL))),
@@ -1125,17 +1751,25 @@ CREATE TABLE public.task (
     CONSTRAINT task_digest_is_sha256 CHECK ((octet_length(digest) = 32)),
     CONSTRAINT task_level_is_known CHECK ((level = ANY (ARRAY['LOW'::text, 'MEDIUM'::text,
         'HIGH'::text, 'CRITICAL'::text]))),
+    CONSTRAINT task_manual_rollback_has_steps CHECK (((rollback = 'manual'::text) = (rollback_steps
+        IS NOT NULL))),
     CONSTRAINT task_past_draft_has_submitter CHECK (((state = ANY (ARRAY['DRAFT'::text,
         'CANCELLED'::text])) OR (submitter_id IS NOT NULL))),
     CONSTRAINT task_priority_is_a_score CHECK (((priority >= 0) AND (priority <= 100))),
     CONSTRAINT task_reviewing_was_opened CHECK (((state <> 'REVIEWING'::text) OR (review_opened_at
         IS NOT NULL))),
     CONSTRAINT task_risk_is_a_score CHECK (((risk >= 0) AND (risk <= 100))),
+    CONSTRAINT task_rollback_is_known CHECK ((rollback = ANY (ARRAY['automatic'::text,
+        'manual'::text, 'none'::text]))),
+    CONSTRAINT task_rollback_steps_are_short CHECK (((octet_length(rollback_steps) >= 1) AND
+        (octet_length(rollback_steps) <= 4096))),
     CONSTRAINT task_state_is_known CHECK ((state = ANY (ARRAY['DRAFT'::text, 'SUBMITTED'::text,
         'REVIEWING'::text, 'APPROVED'::text, 'APPLYING'::text, 'COMPLETED'::text, 'REJECTED'::text,
         'CANCELLED'::text, 'FAILED'::text, 'UNKNOWN'::text, 'EXPIRED'::text]))),
     CONSTRAINT task_terminal_has_closed_at CHECK (((state = ANY (ARRAY['COMPLETED'::text,
-        'REJECTED'::text, 'CANCELLED'::text, 'EXPIRED'::text])) = (closed_at IS NOT NULL)))
+        'REJECTED'::text, 'CANCELLED'::text, 'EXPIRED'::text])) = (closed_at IS NOT NULL))),
+    CONSTRAINT task_timeout_is_bounded CHECK (((timeout_seconds >= 1) AND (timeout_seconds <=
+        86400)))
 )
 WITH (fillfactor='80');
 
@@ -1286,6 +1920,92 @@ CREATE TABLE public.vote_withdrawal (
 
 ALTER TABLE ONLY public.vote_withdrawal FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.webhook_circuit (
+    tenant_id uuid NOT NULL,
+    endpoint_id uuid NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    open_until timestamp with time zone,
+    failing_since timestamp with time zone,
+    problem text,
+    delivered_at timestamp with time zone,
+    CONSTRAINT webhook_circuit_failures_are_natural CHECK ((failures >= 0))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.webhook_circuit FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.webhook_delivery (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    endpoint_id uuid NOT NULL,
+    event_id text NOT NULL,
+    seq bigint,
+    kind text NOT NULL,
+    object text NOT NULL,
+    body text NOT NULL,
+    state text NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    sender uuid,
+    sending_until timestamp with time zone,
+    status integer,
+    excerpt text,
+    problem text,
+    created_at timestamp with time zone NOT NULL,
+    queued_at timestamp with time zone NOT NULL,
+    tried_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    CONSTRAINT webhook_delivery_ends_once CHECK (((state = ANY (ARRAY['delivered'::text,
+        'dead'::text])) = (ended_at IS NOT NULL))),
+    CONSTRAINT webhook_delivery_is_sent_by_somebody CHECK (((sender IS NULL) = (sending_until IS
+        NULL))),
+    CONSTRAINT webhook_delivery_is_sent_when_its_turn_comes CHECK (((sender IS NULL) OR (state =
+        'pending'::text))),
+    CONSTRAINT webhook_delivery_state_is_known CHECK ((state = ANY (ARRAY['waiting'::text,
+        'pending'::text, 'delivered'::text, 'dead'::text]))),
+    CONSTRAINT webhook_delivery_tries_are_natural CHECK ((tries >= 0))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY public.webhook_delivery FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.webhook_endpoint (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    url text NOT NULL,
+    label text NOT NULL,
+    events text[] NOT NULL,
+    scheme text NOT NULL,
+    salt bytea NOT NULL,
+    old_salt bytea,
+    old_until timestamp with time zone,
+    state text NOT NULL,
+    reason text,
+    version bigint NOT NULL,
+    created_by uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone NOT NULL,
+    active_since timestamp with time zone NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT webhook_endpoint_counts_from_one CHECK ((version >= 1)),
+    CONSTRAINT webhook_endpoint_disabled_has_reason CHECK (((state = 'disabled'::text) = (reason IS
+        NOT NULL))),
+    CONSTRAINT webhook_endpoint_hears_something CHECK (((cardinality(events) >= 1) AND
+        (cardinality(events) <= 64))),
+    CONSTRAINT webhook_endpoint_label_is_short CHECK ((octet_length(label) <= 128)),
+    CONSTRAINT webhook_endpoint_old_salt_ends CHECK (((old_salt IS NULL) = (old_until IS NULL))),
+    CONSTRAINT webhook_endpoint_salts_are_long CHECK (((octet_length(salt) = 32) AND
+        COALESCE((octet_length(old_salt) = 32), true))),
+    CONSTRAINT webhook_endpoint_scheme_is_known CHECK ((scheme = ANY (ARRAY['v1'::text,
+        'v1a'::text]))),
+    CONSTRAINT webhook_endpoint_state_is_known CHECK ((state = ANY (ARRAY['active'::text,
+        'disabled'::text]))),
+    CONSTRAINT webhook_endpoint_url_is_bounded CHECK (((octet_length(url) >= 1) AND
+        (octet_length(url) <= 2048)))
+);
+
+ALTER TABLE ONLY public.webhook_endpoint FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.worker_lease (
     name text NOT NULL,
     shard integer NOT NULL,
@@ -1306,6 +2026,9 @@ ALTER TABLE ONLY public.worker_lease FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE ONLY public.after_review
     ADD CONSTRAINT after_review_pkey PRIMARY KEY (tenant_id, task_id, id);
+
+ALTER TABLE ONLY public.agent_config_version
+    ADD CONSTRAINT agent_config_version_pkey PRIMARY KEY (tenant_id, agent_id, version);
 
 ALTER TABLE ONLY public.agent
     ADD CONSTRAINT agent_name_is_taken UNIQUE (tenant_id, name);
@@ -1334,8 +2057,20 @@ ALTER TABLE ONLY public.audit_leaf
 ALTER TABLE ONLY public.comment
     ADD CONSTRAINT comment_pkey PRIMARY KEY (tenant_id, task_id, seq);
 
+ALTER TABLE ONLY public.consumer_cursor
+    ADD CONSTRAINT consumer_cursor_pkey PRIMARY KEY (tenant_id, consumer);
+
+ALTER TABLE ONLY public.consumer_trouble
+    ADD CONSTRAINT consumer_trouble_pkey PRIMARY KEY (tenant_id, consumer);
+
 ALTER TABLE ONLY public.daily_count
     ADD CONSTRAINT daily_count_pkey PRIMARY KEY (tenant_id, day, name);
+
+ALTER TABLE ONLY public.dead_event
+    ADD CONSTRAINT dead_event_dies_once UNIQUE (tenant_id, consumer, tenant_seq);
+
+ALTER TABLE ONLY public.dead_event
+    ADD CONSTRAINT dead_event_pkey PRIMARY KEY (tenant_id, id);
 
 ALTER TABLE ONLY public.delegation
     ADD CONSTRAINT delegation_pkey PRIMARY KEY (tenant_id, id);
@@ -1343,8 +2078,23 @@ ALTER TABLE ONLY public.delegation
 ALTER TABLE ONLY public.due
     ADD CONSTRAINT due_pkey PRIMARY KEY (tenant_id, kind, object);
 
+ALTER TABLE ONLY public.event_head
+    ADD CONSTRAINT event_head_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY public.event_rate
+    ADD CONSTRAINT event_rate_pkey PRIMARY KEY (tenant_id, hour, kind);
+
+ALTER TABLE ONLY public.execution
+    ADD CONSTRAINT execution_is_found_by_id UNIQUE (tenant_id, id);
+
+ALTER TABLE ONLY public.execution_line
+    ADD CONSTRAINT execution_line_pkey PRIMARY KEY (tenant_id, execution_id, number);
+
 ALTER TABLE ONLY public.execution
     ADD CONSTRAINT execution_pkey PRIMARY KEY (tenant_id, task_id, id);
+
+ALTER TABLE ONLY public.export_batch
+    ADD CONSTRAINT export_batch_pkey PRIMARY KEY (tenant_id, consumer, first_seq);
 
 ALTER TABLE ONLY public.failure_history
     ADD CONSTRAINT failure_history_pkey PRIMARY KEY (tenant_id, task_type, resource);
@@ -1357,6 +2107,15 @@ ALTER TABLE ONLY public."freeze"
 
 ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_pkey PRIMARY KEY (tenant_id, principal, route, key);
+
+ALTER TABLE ONLY public.inbound_minute
+    ADD CONSTRAINT inbound_minute_pkey PRIMARY KEY (tenant_id, source_id);
+
+ALTER TABLE ONLY public.inbound_source
+    ADD CONSTRAINT inbound_source_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE ONLY public.live_ticket
+    ADD CONSTRAINT live_ticket_pkey PRIMARY KEY (tenant_id, hash);
 
 ALTER TABLE ONLY public.lock_deadlock
     ADD CONSTRAINT lock_deadlock_pkey PRIMARY KEY (tenant_id, id);
@@ -1376,8 +2135,23 @@ ALTER TABLE ONLY public.lock_rate
 ALTER TABLE ONLY public.lock_wait
     ADD CONSTRAINT lock_wait_pkey PRIMARY KEY (tenant_id, lease_id);
 
+ALTER TABLE ONLY public.message_channel
+    ADD CONSTRAINT message_channel_pkey PRIMARY KEY (tenant_id, user_id, channel);
+
+ALTER TABLE ONLY public.message_item
+    ADD CONSTRAINT message_item_is_told_once UNIQUE (tenant_id, user_id, channel, seq);
+
+ALTER TABLE ONLY public.message_item
+    ADD CONSTRAINT message_item_pkey PRIMARY KEY (tenant_id, id);
+
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE ONLY public.notification_preference
+    ADD CONSTRAINT notification_preference_pkey PRIMARY KEY (tenant_id, user_id);
+
+ALTER TABLE ONLY public.on_call
+    ADD CONSTRAINT on_call_pkey PRIMARY KEY (tenant_id, id);
 
 ALTER TABLE ONLY public.outbox
     ADD CONSTRAINT outbox_pkey PRIMARY KEY (tenant_id, at, seq);
@@ -1457,6 +2231,18 @@ ALTER TABLE ONLY public.vote
 ALTER TABLE ONLY public.vote_withdrawal
     ADD CONSTRAINT vote_withdrawal_pkey PRIMARY KEY (tenant_id, task_id, vote_seq);
 
+ALTER TABLE ONLY public.webhook_circuit
+    ADD CONSTRAINT webhook_circuit_pkey PRIMARY KEY (tenant_id, endpoint_id);
+
+ALTER TABLE ONLY public.webhook_delivery
+    ADD CONSTRAINT webhook_delivery_is_made_once UNIQUE (tenant_id, endpoint_id, seq);
+
+ALTER TABLE ONLY public.webhook_delivery
+    ADD CONSTRAINT webhook_delivery_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE ONLY public.webhook_endpoint
+    ADD CONSTRAINT webhook_endpoint_pkey PRIMARY KEY (tenant_id, id);
+
 ALTER TABLE ONLY public.worker_lease
     ADD CONSTRAINT worker_lease_pkey PRIMARY KEY (name, shard);
 
@@ -1467,6 +2253,9 @@ CREATE INDEX agent_by_owner ON public.agent USING btree (tenant_id, owner_id);
 
 CREATE INDEX agent_session_open ON public.agent_session USING btree (tenant_id, lease_until) WHERE
         (closed_at IS NULL);
+
+CREATE INDEX agent_session_seen ON public.agent_session USING btree (tenant_id, agent_id, seen_at)
+        WHERE (seen_at IS NOT NULL);
 
 CREATE INDEX app_user_by_manager ON public.app_user USING btree (tenant_id, manager_id) WHERE
         (manager_id IS NOT NULL);
@@ -1487,6 +2276,9 @@ CREATE INDEX audit_leaf_of_actor ON ONLY public.audit_leaf USING btree (tenant_i
 
 CREATE INDEX audit_leaf_of_object ON ONLY public.audit_leaf USING btree (tenant_id, object, at);
 
+CREATE INDEX dead_event_of_group ON public.dead_event USING btree (tenant_id, consumer, id) WHERE
+        (state = 'dead'::text);
+
 CREATE INDEX delegation_of_owner ON public.delegation USING btree (tenant_id, owner_id) WHERE
         active;
 
@@ -1500,6 +2292,8 @@ CREATE INDEX freeze_in_force ON public."freeze" USING btree (tenant_id, id) WHER
 
 CREATE INDEX idempotency_expired ON public.idempotency USING btree (tenant_id, expires_at);
 
+CREATE INDEX live_ticket_expired ON public.live_ticket USING btree (tenant_id, expires_at);
+
 CREATE INDEX lock_hold_open ON public.lock_hold USING btree (tenant_id, resource) WHERE ((fenced_by
         IS NULL) AND (released_at IS NULL));
 
@@ -1508,15 +2302,21 @@ CREATE INDEX lock_wait_by_deadline ON public.lock_wait USING btree (tenant_id, d
 CREATE UNIQUE INDEX lock_wait_of_an_owner ON public.lock_wait USING btree (tenant_id, owner) WHERE
         (state = 'waiting'::text);
 
+CREATE INDEX message_item_of_task ON public.message_item USING btree (tenant_id, task_id);
+
+CREATE INDEX message_item_waiting ON public.message_item USING btree (tenant_id, user_id, channel,
+        seq) WHERE (state = 'waiting'::text);
+
 CREATE INDEX notification_of_task ON public.notification USING btree (tenant_id, task_id);
 
 CREATE INDEX notification_of_user ON public.notification USING btree (tenant_id, user_id, id);
 
+CREATE INDEX on_call_of_role ON public.on_call USING btree (tenant_id, role, ends_at);
+
 CREATE INDEX outbox_by_tenant_seq ON ONLY public.outbox USING btree (tenant_id, tenant_seq) WHERE
         (tenant_seq IS NOT NULL);
 
-CREATE INDEX outbox_to_relay ON ONLY public.outbox USING btree (xid, seq) WHERE (tenant_seq IS
-        NULL);
+CREATE INDEX outbox_to_relay ON ONLY public.outbox USING btree (seq) WHERE (tenant_seq IS NULL);
 
 CREATE UNIQUE INDEX override_one_live_per_task ON public.override USING btree (tenant_id, task_id)
         WHERE (dropped_at IS NULL);
@@ -1530,8 +2330,8 @@ CREATE INDEX resource_by_owner ON public.resource USING btree (tenant_id, owner_
 CREATE INDEX resource_dependency_by_dependent ON public.resource_dependency USING btree (tenant_id,
         dependent);
 
-CREATE INDEX task_claimable ON public.task USING btree (tenant_id, hurried_at, priority DESC, since)
-        WHERE (state = 'APPROVED'::text);
+CREATE INDEX task_claimable ON public.task USING btree (tenant_id, task_type, hurried_at, priority
+        DESC, since, id) WHERE (state = 'APPROVED'::text);
 
 CREATE INDEX task_closed ON public.task USING btree (tenant_id, closed_at, id) WHERE (closed_at IS
         NOT NULL);
@@ -1579,6 +2379,27 @@ CREATE INDEX user_alias_by_alias ON public.user_alias USING btree (tenant_id, al
 CREATE INDEX user_role_by_role ON public.user_role USING btree (tenant_id, role);
 
 CREATE INDEX vote_of_voter ON public.vote USING btree (tenant_id, voter_id, at);
+
+CREATE INDEX webhook_circuit_open ON public.webhook_circuit USING btree (open_until) WHERE
+        (open_until IS NOT NULL);
+
+CREATE INDEX webhook_delivery_ended ON public.webhook_delivery USING btree (tenant_id, ended_at)
+        WHERE (ended_at IS NOT NULL);
+
+CREATE INDEX webhook_delivery_in_line ON public.webhook_delivery USING btree (tenant_id,
+        endpoint_id, object, seq) WHERE (state = ANY (ARRAY['waiting'::text, 'pending'::text]));
+
+CREATE INDEX webhook_delivery_next ON public.webhook_delivery USING btree (tenant_id, endpoint_id,
+        next_at) WHERE ((state = 'pending'::text) AND (sending_until IS NULL));
+
+CREATE INDEX webhook_delivery_of_endpoint ON public.webhook_delivery USING btree (tenant_id,
+        endpoint_id, id);
+
+CREATE INDEX webhook_delivery_open ON public.webhook_delivery USING btree (tenant_id, endpoint_id,
+        queued_at) WHERE (state = ANY (ARRAY['waiting'::text, 'pending'::text]));
+
+CREATE INDEX webhook_delivery_sending ON public.webhook_delivery USING btree (tenant_id,
+        sending_until) WHERE (sending_until IS NOT NULL);
 
 CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.agent REFERENCING OLD TABLE AS changed
         FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
@@ -1684,6 +2505,14 @@ ALTER TABLE ONLY public.after_review
     ADD CONSTRAINT after_review_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
         public.task(tenant_id, id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.agent_config_version
+    ADD CONSTRAINT agent_config_version_agent_exists FOREIGN KEY (tenant_id, agent_id) REFERENCES
+        public.agent(tenant_id, id);
+
+ALTER TABLE ONLY public.agent_config_version
+    ADD CONSTRAINT agent_config_version_author_exists FOREIGN KEY (tenant_id, set_by) REFERENCES
+        public.app_user(tenant_id, id);
+
 ALTER TABLE ONLY public.agent
     ADD CONSTRAINT agent_owner_exists FOREIGN KEY (tenant_id, owner_id) REFERENCES
         public.app_user(tenant_id, id);
@@ -1716,8 +2545,20 @@ ALTER TABLE ONLY public.comment
     ADD CONSTRAINT comment_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
         public.task(tenant_id, id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.consumer_cursor
+    ADD CONSTRAINT consumer_cursor_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.consumer_trouble
+    ADD CONSTRAINT consumer_trouble_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
 ALTER TABLE ONLY public.daily_count
     ADD CONSTRAINT daily_count_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.dead_event
+    ADD CONSTRAINT dead_event_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
 
 ALTER TABLE ONLY public.delegation
@@ -1731,9 +2572,25 @@ ALTER TABLE ONLY public.delegation
 ALTER TABLE ONLY public.due
     ADD CONSTRAINT due_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES public.tenant(tenant_id);
 
+ALTER TABLE ONLY public.event_head
+    ADD CONSTRAINT event_head_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.event_rate
+    ADD CONSTRAINT event_rate_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.execution_line
+    ADD CONSTRAINT execution_line_execution_exists FOREIGN KEY (tenant_id, execution_id) REFERENCES
+        public.execution(tenant_id, id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.execution
     ADD CONSTRAINT execution_revision_exists FOREIGN KEY (tenant_id, task_id, revision) REFERENCES
         public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.export_batch
+    ADD CONSTRAINT export_batch_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
 
 ALTER TABLE ONLY public.failure_history
     ADD CONSTRAINT failure_history_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
@@ -1753,6 +2610,22 @@ ALTER TABLE ONLY public."freeze"
 
 ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.inbound_minute
+    ADD CONSTRAINT inbound_minute_is_of_a_source FOREIGN KEY (tenant_id, source_id) REFERENCES
+        public.inbound_source(tenant_id, id);
+
+ALTER TABLE ONLY public.inbound_source
+    ADD CONSTRAINT inbound_source_agent_exists FOREIGN KEY (tenant_id, agent_id) REFERENCES
+        public.agent(tenant_id, id);
+
+ALTER TABLE ONLY public.inbound_source
+    ADD CONSTRAINT inbound_source_is_of_somebody FOREIGN KEY (tenant_id, created_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.live_ticket
+    ADD CONSTRAINT live_ticket_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
 
 ALTER TABLE ONLY public.lock_deadlock
@@ -1783,13 +2656,37 @@ ALTER TABLE ONLY public.lock_wait
     ADD CONSTRAINT lock_wait_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
 
+ALTER TABLE ONLY public.message_channel
+    ADD CONSTRAINT message_channel_is_of_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.message_item
+    ADD CONSTRAINT message_item_is_for_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.message_item
+    ADD CONSTRAINT message_item_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
+        public.task(tenant_id, id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_is_for_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
         public.app_user(tenant_id, id);
 
+ALTER TABLE ONLY public.notification_preference
+    ADD CONSTRAINT notification_preference_is_of_somebody FOREIGN KEY (tenant_id, user_id)
+        REFERENCES public.app_user(tenant_id, id);
+
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_task_exists FOREIGN KEY (tenant_id, task_id) REFERENCES
         public.task(tenant_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.on_call
+    ADD CONSTRAINT on_call_is_set_by_somebody FOREIGN KEY (tenant_id, set_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.on_call
+    ADD CONSTRAINT on_call_is_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public.override
     ADD CONSTRAINT override_asker_exists FOREIGN KEY (tenant_id, asked_by) REFERENCES
@@ -1931,9 +2828,23 @@ ALTER TABLE ONLY public.vote_withdrawal
     ADD CONSTRAINT vote_withdrawal_vote_exists FOREIGN KEY (tenant_id, task_id, vote_seq) REFERENCES
         public.vote(tenant_id, task_id, seq) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.webhook_circuit
+    ADD CONSTRAINT webhook_circuit_is_of_an_endpoint FOREIGN KEY (tenant_id, endpoint_id) REFERENCES
+        public.webhook_endpoint(tenant_id, id);
+
+ALTER TABLE ONLY public.webhook_delivery
+    ADD CONSTRAINT webhook_delivery_is_for_an_endpoint FOREIGN KEY (tenant_id, endpoint_id)
+        REFERENCES public.webhook_endpoint(tenant_id, id);
+
+ALTER TABLE ONLY public.webhook_endpoint
+    ADD CONSTRAINT webhook_endpoint_is_of_somebody FOREIGN KEY (tenant_id, created_by) REFERENCES
+        public.app_user(tenant_id, id);
+
 ALTER TABLE public.after_review ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.agent ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.agent_config_version ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.agent_session ENABLE ROW LEVEL SECURITY;
 
@@ -1947,13 +2858,27 @@ ALTER TABLE public.audit_leaf ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.comment ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.consumer_cursor ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.consumer_trouble ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.daily_count ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.dead_event ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.delegation ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.due ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.event_head ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.event_rate ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.execution ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.execution_line ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.export_batch ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.failure_history ENABLE ROW LEVEL SECURITY;
 
@@ -1962,6 +2887,12 @@ ALTER TABLE public.feature_flag ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public."freeze" ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.idempotency ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.inbound_minute ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.inbound_source ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.live_ticket ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.lock_deadlock ENABLE ROW LEVEL SECURITY;
 
@@ -1975,7 +2906,15 @@ ALTER TABLE public.lock_rate ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.lock_wait ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.message_channel ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.message_item ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.notification ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.notification_preference ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.on_call ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.outbox ENABLE ROW LEVEL SECURITY;
 
@@ -1986,6 +2925,9 @@ CREATE POLICY own_tenant ON public.after_review USING ((tenant_id = public.curre
 
 CREATE POLICY own_tenant ON public.agent USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.agent_config_version USING ((tenant_id =
+        public.current_tenant())) WITH CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.agent_session USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
@@ -2002,7 +2944,16 @@ CREATE POLICY own_tenant ON public.audit_leaf USING ((tenant_id = public.current
 CREATE POLICY own_tenant ON public.comment USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
 
+CREATE POLICY own_tenant ON public.consumer_cursor USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.consumer_trouble USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
 CREATE POLICY own_tenant ON public.daily_count USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.dead_event USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.delegation USING ((tenant_id = public.current_tenant())) WITH
@@ -2011,7 +2962,19 @@ CREATE POLICY own_tenant ON public.delegation USING ((tenant_id = public.current
 CREATE POLICY own_tenant ON public.due USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
 
+CREATE POLICY own_tenant ON public.event_head USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.event_rate USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
 CREATE POLICY own_tenant ON public.execution USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.execution_line USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.export_batch USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.failure_history USING ((tenant_id = public.current_tenant()))
@@ -2024,6 +2987,15 @@ CREATE POLICY own_tenant ON public."freeze" USING ((tenant_id = public.current_t
         ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.idempotency USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.inbound_minute USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.inbound_source USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.live_ticket USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.lock_deadlock USING ((tenant_id = public.current_tenant())) WITH
@@ -2044,8 +3016,20 @@ CREATE POLICY own_tenant ON public.lock_rate USING ((tenant_id = public.current_
 CREATE POLICY own_tenant ON public.lock_wait USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
+CREATE POLICY own_tenant ON public.message_channel USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.message_item USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
 CREATE POLICY own_tenant ON public.notification USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.notification_preference USING ((tenant_id =
+        public.current_tenant())) WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.on_call USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.outbox USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
@@ -2116,7 +3100,22 @@ CREATE POLICY own_tenant ON public.vote USING ((tenant_id = public.current_tenan
 CREATE POLICY own_tenant ON public.vote_withdrawal USING ((tenant_id = public.current_tenant()))
         WITH CHECK ((tenant_id = public.current_tenant()));
 
+CREATE POLICY own_tenant ON public.webhook_circuit USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.webhook_delivery USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.webhook_endpoint USING ((tenant_id = public.current_tenant()))
+        WITH CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY owner_compares ON public.rulebook FOR SELECT TO ade USING (true);
+
 CREATE POLICY owner_consumes ON public.token FOR UPDATE TO ade USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_counts ON public.webhook_circuit FOR SELECT TO ade USING (true);
+
+CREATE POLICY owner_counts ON public.webhook_endpoint FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_lists ON public.tenant FOR SELECT TO ade USING (true);
 
@@ -2127,6 +3126,14 @@ CREATE POLICY owner_looks_for_expired ON public.idempotency FOR SELECT TO ade US
 CREATE POLICY owner_looks_for_news ON public.audit_leaf FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_looks_for_news ON public.tally_cursor FOR SELECT TO ade USING (true);
+
+CREATE POLICY owner_looks_for_old ON public.webhook_delivery FOR SELECT TO ade USING (true);
+
+CREATE POLICY owner_numbers ON public.event_head TO ade USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_numbers ON public.outbox TO ade USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_passes_over ON public.consumer_cursor TO ade USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_resolves ON public.token FOR SELECT TO ade USING (true);
 
@@ -2172,9 +3179,19 @@ ALTER TABLE public.vote ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.vote_withdrawal ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.webhook_circuit ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.webhook_delivery ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.webhook_endpoint ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.worker_lease ENABLE ROW LEVEL SECURITY;
 
+CREATE POLICY worker_reads ON public.consumer_cursor FOR SELECT TO ade_worker USING (true);
+
 CREATE POLICY worker_reads ON public.due FOR SELECT TO ade_worker USING (true);
+
+CREATE POLICY worker_reads ON public.event_head FOR SELECT TO ade_worker USING (true);
 
 CREATE POLICY worker_reads ON public.outbox FOR SELECT TO ade_worker USING (true);
 
@@ -2188,6 +3205,16 @@ REVOKE ALL ON FUNCTION public.bump_rulebook() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.consume_token(wanted text) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.consume_token(wanted text) TO ade_app;
 
+REVOKE ALL ON FUNCTION public.drop_read_events(kept interval, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.drop_read_events(kept interval, most integer) TO ade_worker;
+
+REVOKE ALL ON FUNCTION public.events_waiting(most integer, OUT waiting bigint, OUT oldest timestamp
+        with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.events_waiting(most integer, OUT waiting bigint, OUT oldest timestamp
+        with time zone) TO ade_app;
+GRANT ALL ON FUNCTION public.events_waiting(most integer, OUT waiting bigint, OUT oldest timestamp
+        with time zone) TO ade_worker;
+
 REVOKE ALL ON FUNCTION public.keep_in_rulebook(target regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.keep_to_tenant(target regclass) FROM PUBLIC;
@@ -2197,6 +3224,26 @@ REVOKE ALL ON FUNCTION public.make_partitions(ahead interval, since timestamp wi
 GRANT ALL ON FUNCTION public.make_partitions(ahead interval, since timestamp with time zone) TO
         ade_worker;
 
+REVOKE ALL ON FUNCTION public.number_events(wanted integer[], shards integer, most integer) FROM
+        PUBLIC;
+GRANT ALL ON FUNCTION public.number_events(wanted integer[], shards integer, most integer) TO
+        ade_worker;
+
+REVOKE ALL ON FUNCTION public.open_tokens(wanted text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.open_tokens(wanted text[]) TO ade_app;
+GRANT ALL ON FUNCTION public.open_tokens(wanted text[]) TO ade_worker;
+
+REVOKE ALL ON FUNCTION public.open_webhook_circuits() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.open_webhook_circuits() TO ade_worker;
+
+REVOKE ALL ON FUNCTION public.pass_over_unheard(reader text, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.pass_over_unheard(reader text, most integer) TO ade_worker;
+
+REVOKE ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with time zone) FROM
+        PUBLIC;
+GRANT ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with time zone) TO
+        ade_app;
+
 REVOKE ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind
         text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[],
         OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT
@@ -2205,6 +3252,13 @@ GRANT ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT 
         OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT
         expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT single_use
         boolean, OUT is_live boolean) TO ade_app;
+
+REVOKE ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) TO ade_app;
+GRANT ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) TO ade_worker;
+
+REVOKE ALL ON FUNCTION public.tenants_to_tell(reader text, after uuid, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.tenants_to_tell(reader text, after uuid, most integer) TO ade_worker;
 
 REVOKE ALL ON FUNCTION public.tenants_with_expired_answers(until timestamp with time zone, after
         uuid, most integer) FROM PUBLIC;
@@ -2217,11 +3271,18 @@ GRANT ALL ON FUNCTION public.tenants_with_locks(after uuid, most integer) TO ade
 REVOKE ALL ON FUNCTION public.tenants_with_news(most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.tenants_with_news(most integer) TO ade_worker;
 
+REVOKE ALL ON FUNCTION public.tenants_with_old_deliveries(until timestamp with time zone, most
+        integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.tenants_with_old_deliveries(until timestamp with time zone, most
+        integer) TO ade_worker;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.token TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.after_review TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.agent TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.agent_config_version TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.agent_session TO ade_app;
 
@@ -2233,14 +3294,30 @@ GRANT SELECT,INSERT ON TABLE public.audit_leaf TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.comment TO ade_app;
 
+GRANT SELECT,INSERT,UPDATE ON TABLE public.consumer_cursor TO ade_app;
+GRANT SELECT ON TABLE public.consumer_cursor TO ade_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.consumer_trouble TO ade_app;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.daily_count TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.dead_event TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.delegation TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.due TO ade_app;
 GRANT SELECT ON TABLE public.due TO ade_worker;
 
+GRANT SELECT ON TABLE public.event_head TO ade_app;
+GRANT SELECT ON TABLE public.event_head TO ade_worker;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.event_rate TO ade_app;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.execution TO ade_app;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.execution_line TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.export_batch TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.failure_history TO ade_app;
 
@@ -2249,6 +3326,12 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.feature_flag TO ade_app;
 GRANT SELECT,INSERT,UPDATE ON TABLE public."freeze" TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.inbound_minute TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.inbound_source TO ade_app;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.live_ticket TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.lock_deadlock TO ade_app;
 
@@ -2262,7 +3345,15 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.lock_rate TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.lock_wait TO ade_app;
 
+GRANT SELECT,INSERT,UPDATE ON TABLE public.message_channel TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.message_item TO ade_app;
+
 GRANT SELECT,INSERT ON TABLE public.notification TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.notification_preference TO ade_app;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.on_call TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.outbox TO ade_app;
 GRANT SELECT ON TABLE public.outbox TO ade_worker;
@@ -2308,6 +3399,12 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.user_role TO ade_app;
 GRANT SELECT,INSERT ON TABLE public.vote TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.vote_withdrawal TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.webhook_circuit TO ade_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.webhook_delivery TO ade_app;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.webhook_endpoint TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.worker_lease TO ade_worker;
 GRANT SELECT ON TABLE public.worker_lease TO ade_app;

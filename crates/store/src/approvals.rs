@@ -3,6 +3,7 @@
 
 use ade_core::approval::{Approval, Place, Status, Vote};
 use ade_core::ids::{ApprovalId, TaskId, UserId, VoteId};
+use ade_core::limits::BACKLOG_OVERDUE;
 use ade_core::risk::{Level, Score};
 use ade_core::task::State;
 use ade_core::time::Timestamp;
@@ -57,6 +58,11 @@ const OVERDUE: &str = "
      WHERE a.tenant_id = $1 AND a.reviewer_id = $2 AND a.status = 'PENDING' AND a.due_at <= $3
        AND (a.due_at, a.id) > ($4, $5)
      ORDER BY a.due_at, a.id LIMIT $6";
+const OVERDUE_COUNT: &str = "
+    SELECT count(*) FROM (
+        SELECT FROM approval
+         WHERE tenant_id = $1 AND reviewer_id = $2 AND status = 'PENDING' AND due_at <= $3
+         LIMIT $4) AS found";
 const AHEAD: &str = "
      WHERE a.tenant_id = $1 AND a.reviewer_id = $2 AND a.status = 'PENDING' AND a.due_at > $3
        AND a.score <= $4 AND (a.score < $4 OR a.id > $5)
@@ -66,15 +72,16 @@ const ENDED: &str = "
        AND a.status <> 'PENDING'
      ORDER BY a.id DESC LIMIT $5";
 
-/// What waits for this reviewer: overdue first, longest overdue foremost, then by score. Says
-/// where to go on if there may be more.
+/// What waits for this reviewer: overdue first, longest overdue foremost, then by score. Where
+/// more is overdue than anybody works off, by score alone: the riskiest must not wait behind the
+/// oldest. Says where to go on if there may be more.
 pub async fn inbox(
     tx: &mut Tx,
     reviewer: UserId,
     after: Option<Cursor>,
     limit: u32,
 ) -> Result<(Vec<Request>, Option<Cursor>), Error> {
-    let as_of = after.map_or(tx.now(), |cursor| cursor.as_of);
+    let mut as_of = after.map_or(tx.now(), |cursor| cursor.as_of);
     let mut requests = Vec::new();
     let ahead_of = match after.map(|cursor| cursor.place) {
         Some(QueuePlace::Ahead { score, id }) => Some((score, id)),
@@ -84,6 +91,13 @@ pub async fn inbox(
         }
         None => {
             requests = overdue(tx, reviewer, as_of, None, limit).await?;
+            let found = u32::try_from(requests.len()).unwrap_or(u32::MAX);
+            if found >= limit.min(BACKLOG_OVERDUE)
+                && overdue_count(tx, reviewer).await? > BACKLOG_OVERDUE
+            {
+                as_of = Timestamp::from_micros(0);
+                requests.clear();
+            }
             None
         }
     };
@@ -101,6 +115,18 @@ pub async fn inbox(
         },
     });
     Ok((requests, next))
+}
+
+/// How many requests of this reviewer are overdue, counted to one more than a backlog has.
+pub async fn overdue_count(tx: &mut Tx, reviewer: UserId) -> Result<u32, Error> {
+    let now = tx.now();
+    let query = sqlx::query_as::<_, (i64,)>(OVERDUE_COUNT)
+        .bind(tx.tenant().uuid())
+        .bind(reviewer.uuid())
+        .bind(Moment(now))
+        .bind(i64::from(BACKLOG_OVERDUE) + 1);
+    let found = tx.read(query).await?.pop();
+    Ok(found.map_or(0, |(count,)| u32::try_from(count).unwrap_or(u32::MAX)))
 }
 
 async fn overdue(

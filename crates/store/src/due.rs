@@ -1,6 +1,8 @@
 //! What a worker has to look at, and when: all it learns of a tenant before it opens that tenant's
 //! transaction. A row is a hint with a time; what to do is decided from the object itself.
 
+use std::collections::BTreeSet;
+
 use ade_core::ids::{TenantId, UserId};
 use ade_core::limits::DUE_WINDOW_ROWS;
 use ade_core::time::Timestamp;
@@ -38,6 +40,20 @@ pub async fn set(tx: &mut Tx, dues: &[Due]) -> Result<(), Error> {
     );
     tx.write_beside(query).await?;
     Ok(())
+}
+
+/// Whether the row was as it was seen, and now waits until `at`: of several who saw it one has it.
+pub async fn postpone(tx: &mut Tx, due: &Due, at: Timestamp) -> Result<bool, Error> {
+    let query = query!(
+        "UPDATE due SET at = $5
+          WHERE tenant_id = $1 AND kind = $2 AND object = $3 AND at = $4",
+        tx.tenant().uuid(),
+        due.kind,
+        due.object,
+        Moment(due.at) as _,
+        Moment(at) as _,
+    );
+    Ok(tx.write_beside(query).await? > 0)
 }
 
 pub async fn clear(tx: &mut Tx, kind: &'static str, objects: &[Uuid]) -> Result<u64, Error> {
@@ -79,6 +95,45 @@ pub async fn next(
             (TenantId::from_uuid(row.tenant_id), due)
         })
         .collect())
+}
+
+/// Which of these have any of this kind now.
+pub async fn tenants_among(
+    pool: &Pool,
+    kind: &'static str,
+    tenants: &BTreeSet<TenantId>,
+) -> Result<BTreeSet<TenantId>, Error> {
+    let mut connection = pool.acquire().await?;
+    let asked: Vec<Uuid> = tenants.iter().map(|tenant| tenant.uuid()).collect();
+    // One look into the index for each, however much is due.
+    let query = query!(
+        r#"SELECT asked.id AS "id!" FROM unnest($2::uuid[]) AS asked (id)
+            WHERE EXISTS (SELECT FROM due d WHERE d.tenant_id = asked.id AND d.kind = $1
+                             AND d.at <= (SELECT moment()))"#,
+        kind,
+        &asked,
+    );
+    let rows = query.fetch_all(connection.get()?).await?.into_iter();
+    Ok(rows.map(|row| TenantId::from_uuid(row.id)).collect())
+}
+
+/// Who has any of this kind, page by page.
+pub async fn tenants(
+    pool: &Pool,
+    kind: &'static str,
+    after: Option<TenantId>,
+    limit: u32,
+) -> Result<Vec<TenantId>, Error> {
+    let mut connection = pool.acquire().await?;
+    let query = query!(
+        "SELECT DISTINCT tenant_id FROM due
+          WHERE kind = $1 AND ($2::uuid IS NULL OR tenant_id > $2) ORDER BY tenant_id LIMIT $3",
+        kind,
+        after.map(TenantId::uuid),
+        i64::from(limit),
+    );
+    let rows = query.fetch_all(connection.get()?).await?.into_iter();
+    Ok(rows.map(|row| TenantId::from_uuid(row.tenant_id)).collect())
 }
 
 columns! { Sets of Set {
@@ -167,6 +222,25 @@ pub async fn set_for_approved(tx: &mut Tx, kind: &'static str) -> Result<u64, Er
         tx.tenant().uuid(),
         kind,
         Moment(tx.now()) as _,
+    );
+    tx.write_beside(query).await
+}
+
+/// Every approved task of these types, now, unless it is known already.
+pub async fn set_for_types(
+    tx: &mut Tx,
+    kind: &'static str,
+    types: &[String],
+) -> Result<u64, Error> {
+    let query = query!(
+        "INSERT INTO due (tenant_id, kind, object, at)
+         SELECT tenant_id, $2, id, $3 FROM task
+          WHERE tenant_id = $1 AND state = 'APPROVED' AND task_type = ANY ($4)
+         ON CONFLICT ON CONSTRAINT due_pkey DO NOTHING",
+        tx.tenant().uuid(),
+        kind,
+        Moment(tx.now()) as _,
+        types,
     );
     tx.write_beside(query).await
 }

@@ -31,6 +31,22 @@ const REPORT: &str = "
     UPDATE worker_lease
        SET ran_at = clock_timestamp(), runs = runs + 1, items = items + $5, failure = $6
      WHERE name = $1 AND shard = $2 AND holder = $3 AND fence = $4";
+// In one order, or two who ask for the same ones would wait for each other.
+const ACQUIRE_MANY: &str = "
+    INSERT INTO worker_lease AS held (name, shard, holder, fence, deadline)
+    SELECT $1, wanted.shard, $3, 1, clock_timestamp() + make_interval(secs => $4)
+      FROM unnest($2::int4[]) AS wanted (shard) ORDER BY wanted.shard
+    ON CONFLICT ON CONSTRAINT worker_lease_pkey DO UPDATE
+       SET holder = excluded.holder,
+           deadline = clock_timestamp() + make_interval(secs => $4),
+           fence = held.fence + (held.holder <> excluded.holder)::integer
+     WHERE held.holder = excluded.holder OR held.deadline <= clock_timestamp()
+    RETURNING shard, fence, deadline";
+const REPORT_MANY: &str = "
+    UPDATE worker_lease l
+       SET ran_at = clock_timestamp(), runs = runs + 1, items = l.items + done.items, failure = NULL
+      FROM unnest($2::int4[], $4::int8[]) AS done (shard, items)
+     WHERE l.name = $1 AND l.shard = done.shard AND l.holder = $3";
 const BOARD: &str = "
     SELECT name, shard, deadline > clock_timestamp(), ran_at, runs, items, failure
       FROM worker_lease ORDER BY name, shard";
@@ -62,6 +78,53 @@ pub async fn acquire(
     );
     let row = query.fetch_optional(connection.get()?).await?;
     row.map(|row| lease(name, shard, holder, &row)).transpose()
+}
+
+/// Those of these shards that nobody else holds, in one statement: taken, or renewed.
+pub async fn acquire_many(
+    pool: &Pool,
+    name: &'static str,
+    shards: &[u8],
+    holder: Uuid,
+    ttl: Duration,
+) -> Result<Vec<Lease>, Error> {
+    let mut connection = pool.acquire().await?;
+    let wanted: Vec<i32> = shards.iter().copied().map(i32::from).collect();
+    let query = query_as::<_, (i32, i64, Moment)>(ACQUIRE_MANY)
+        .bind(name)
+        .bind(wanted)
+        .bind(holder)
+        .bind(ttl.as_secs_f64());
+    let rows = query.fetch_all(connection.get()?).await?;
+    connection.give_back();
+    let held = rows.into_iter().map(|(shard, fence, deadline)| {
+        let shard = u32::try_from(shard).unwrap_or_default();
+        lease(name, shard, holder, &LeaseRow { fence, deadline })
+    });
+    held.collect()
+}
+
+/// What was done in each of these shards, for everybody to see; nothing where somebody else has
+/// the lease now.
+pub async fn report_many(
+    pool: &Pool,
+    name: &'static str,
+    holder: Uuid,
+    items: &[(u8, u64)],
+) -> Result<(), Error> {
+    let mut connection = pool.acquire().await?;
+    let shards: Vec<i32> = items.iter().map(|(shard, _)| i32::from(*shard)).collect();
+    let counts: Vec<i64> =
+        items.iter().map(|(_, count)| i64::try_from(*count).unwrap_or(i64::MAX)).collect();
+    query(REPORT_MANY)
+        .bind(name)
+        .bind(shards)
+        .bind(holder)
+        .bind(counts)
+        .execute(connection.get()?)
+        .await?;
+    connection.give_back();
+    Ok(())
 }
 
 /// `None` if the deadline has passed or somebody else has it: stop, and acquire it anew.

@@ -2,7 +2,7 @@
 //! repetition, the gate, the lock on a task's row and, once all of it was had, the moment by the
 //! database's clock. Nothing but numbers and uuids goes into it.
 
-use ade_core::ids::{ApprovalId, TaskId, TenantId};
+use ade_core::ids::{ApprovalId, ExecutionId, TaskId, TenantId};
 use ade_core::limits::{DATABASE_IDLE_TIMEOUT, DATABASE_LOCK_TIMEOUT, DATABASE_STATEMENT_TIMEOUT};
 use uuid::Uuid;
 
@@ -18,11 +18,12 @@ pub enum Gate {
     Exclusive,
 }
 
-/// The task whose row is meant, by its own id or by that of a request about it.
+/// The task whose row is meant, by its own id, by that of a request about it or of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
     Task(TaskId),
     TaskOf(ApprovalId),
+    TaskOfExecution(ExecutionId),
 }
 
 /// What a transaction takes while it begins, in the same round trip.
@@ -52,15 +53,16 @@ pub(crate) fn opening(tenant: TenantId, gate: Gate, key: Option<i64>, row: Optio
     };
     let key = key.map_or_else(|| "NULL".to_owned(), |key| key.to_string());
     let quoted = |id: Uuid| format!("'{id}'");
-    let [task, approval] = match row {
-        Some(Row::Task(task)) => [Some(task.uuid()), None],
-        Some(Row::TaskOf(approval)) => [None, Some(approval.uuid())],
-        None => [None, None],
+    let [task, approval, execution] = match row {
+        Some(Row::Task(task)) => [Some(task.uuid()), None, None],
+        Some(Row::TaskOf(approval)) => [None, Some(approval.uuid()), None],
+        Some(Row::TaskOfExecution(execution)) => [None, None, Some(execution.uuid())],
+        None => [None, None, None],
     }
     .map(|id| id.map_or_else(|| "NULL".to_owned(), quoted));
     format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; \
          SELECT * FROM open_transaction('{tenant}', {lock}, {statement}, {idle}, {gate}, {key}, \
-           {task}, {approval})"
+           {task}, {approval}, {execution})"
     )
 }

@@ -1,6 +1,7 @@
-//! Events, written in the transaction they tell of. Their order is that of commits (`xid`, then
-//! `seq`); the dense number a subscriber sees is given later, by the relay.
+//! Events, written in the transaction they tell of. The dense number that a subscriber sees is
+//! given after its commit, by the relay ([`events`](crate::events)).
 
+use ade_core::actor::Actor;
 use ade_core::event::EventKind;
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
@@ -36,23 +37,29 @@ impl Events {
     }
 
     /// $1 is the tenant and $2 the moment of the transaction.
-    pub(crate) fn part(self, s: &mut Statement) -> Result<(), Error> {
+    pub(crate) fn part(self, s: &mut Statement, actor: &Actor) -> Result<(), Error> {
         if self.count() == 0 {
             return Ok(());
         }
+        let append = append_by(s, actor)?;
         let given = self.bind(s)?;
-        s.part("told", &format!("{APPEND}{given} JOIN guard USING (id) ORDER BY given.place"));
+        s.part("told", &format!("{append}{given} JOIN guard USING (id) ORDER BY given.place"));
         Ok(())
     }
 }
 
-const APPEND: &str = "
-    INSERT INTO outbox (tenant_id, at, kind, object, version, payload)
-    SELECT $1, $2, given.kind, given.object, given.version, given.payload::json FROM ";
+fn append_by(s: &mut Statement, actor: &Actor) -> Result<String, Error> {
+    let actor = s.cell(actor.label(), "text")?;
+    Ok(format!(
+        "INSERT INTO outbox (tenant_id, at, actor, kind, object, version, payload)
+         SELECT $1, $2, {actor}, given.kind, given.object, given.version, given.payload::json
+           FROM "
+    ))
+}
 
 const HINT: &str = "
-    INSERT INTO outbox (tenant_id, at, kind, object, version, payload)
-    VALUES ($1, $2, $3, $4, $5, $6::json)";
+    INSERT INTO outbox (tenant_id, at, actor, kind, object, version, payload)
+    VALUES ($1, $2, $7, $3, $4, $5, $6::json)";
 
 fn row(event: &Event) -> Row {
     Row {
@@ -75,8 +82,9 @@ pub async fn append(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
     let mut s = Statement::default();
     s.bind(tx.tenant().uuid())?;
     s.bind(Moment(tx.now()))?;
+    let append = append_by(&mut s, tx.actor())?;
     let given = rows.bind(&mut s)?;
-    let sql = AssertSqlSafe(format!("{APPEND}{given} ORDER BY given.place"));
+    let sql = AssertSqlSafe(format!("{append}{given} ORDER BY given.place"));
     tx.write(sqlx::query_with(sql, s.arguments)).await?;
     Ok(())
 }
@@ -89,7 +97,8 @@ pub async fn hint(tx: &mut Tx, event: &Event) -> Result<(), Error> {
         .bind(event.kind.as_str())
         .bind(&event.object)
         .bind(event.version)
-        .bind(event.payload.to_string());
+        .bind(event.payload.to_string())
+        .bind(tx.actor().label());
     tx.write_beside(query).await?;
     Ok(())
 }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ade_core::actor::{Directory, Person, Role};
+use ade_core::agent::Order;
 use ade_core::approval::delegation::{Conditions, Delegation, Kind};
 use ade_core::flag::Flag;
 use ade_core::freeze::{Freeze, Scope};
@@ -21,7 +22,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, RowError};
 use crate::tx::Tx;
-use crate::{policies, settings};
+use crate::{agents, policies, settings};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rulebook {
@@ -60,7 +61,20 @@ pub struct AgentEntry {
     pub owner: UserId,
     /// Not revoked.
     pub is_active: bool,
-    pub capabilities: Vec<String>,
+    /// Types of tasks it may apply; what is no pattern covers nothing.
+    pub capabilities: Vec<Pattern>,
+    /// How many it applies at once.
+    pub max_tasks: u32,
+    pub order: Option<Order>,
+    /// Of its configuration; 0 while it has none.
+    pub config_version: u32,
+}
+
+impl AgentEntry {
+    /// Whether it may be given new work. What it has begun it finishes in any case.
+    pub fn is_taking_work(&self) -> bool {
+        self.is_active && self.order.is_none()
+    }
 }
 
 /// The tenant's number as of this statement. Under the gate it cannot change before the commit.
@@ -89,7 +103,9 @@ pub async fn load(tx: &mut Tx) -> Result<Rulebook, Error> {
               WHERE u.tenant_id = $1) AS "people!: Json<Vec<PersonRow>>",
             (SELECT coalesce(json_agg(json_build_object('id', a.id, 'name', a.name,
                         'owner', a.owner_id, 'is_active', a.revoked_at IS NULL,
-                        'capabilities', a.capabilities)), '[]')
+                        'capabilities', a.capabilities, 'max_tasks', a.max_tasks,
+                        'standing_order', a.standing_order,
+                        'config_version', a.config_version)), '[]')
                FROM agent a WHERE a.tenant_id = $1) AS "agents!: Json<Vec<AgentRow>>",
             (SELECT coalesce(json_agg(json_build_object('id', v.policy_id,
                         'version', v.version, 'document', v.document) ORDER BY p.id), '[]')
@@ -153,6 +169,9 @@ struct AgentRow {
     owner: Uuid,
     is_active: bool,
     capabilities: Value,
+    max_tasks: u32,
+    standing_order: Option<String>,
+    config_version: u32,
 }
 
 #[derive(Deserialize)]
@@ -231,14 +250,23 @@ impl From<PersonRow> for Person {
 
 fn agent(row: AgentRow) -> Result<(AgentId, AgentEntry), RowError> {
     let id = AgentId::from_uuid(row.id);
-    let capabilities = serde_json::from_value(row.capabilities).map_err(|error| RowError {
-        table: "agent",
-        column: "capabilities",
-        row: id.to_string(),
-        why: error.to_string(),
-    })?;
-    let owner = UserId::from_uuid(row.owner);
-    Ok((id, AgentEntry { name: row.name, owner, is_active: row.is_active, capabilities }))
+    let capabilities: Vec<String> =
+        serde_json::from_value(row.capabilities).map_err(|error| RowError {
+            table: "agent",
+            column: "capabilities",
+            row: id.to_string(),
+            why: error.to_string(),
+        })?;
+    let entry = AgentEntry {
+        name: row.name,
+        owner: UserId::from_uuid(row.owner),
+        is_active: row.is_active,
+        capabilities: capabilities.iter().filter_map(|text| Pattern::new(text).ok()).collect(),
+        max_tasks: row.max_tasks,
+        order: agents::order_of(id, row.standing_order.as_deref())?,
+        config_version: row.config_version,
+    };
+    Ok((id, entry))
 }
 
 fn delegation(row: DelegationRow) -> Result<Delegation, RowError> {

@@ -193,7 +193,7 @@ pub async fn revoke(tx: &mut Tx, key_id: &str) -> Result<bool, Error> {
         key_id,
         Moment(tx.now()) as _,
     );
-    Ok(tx.write(query).await? > 0)
+    Ok(tx.write_if_left(query).await? > 0)
 }
 
 struct ResolvedRow {

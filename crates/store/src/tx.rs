@@ -155,6 +155,18 @@ impl Tx {
         }
     }
 
+    /// A single statement that may find nothing left to do, because others were quicker: only what
+    /// was done needs a leaf.
+    pub async fn write_if_left(
+        &mut self,
+        query: Query<'_, Postgres, PgArguments>,
+    ) -> Result<u64, Error> {
+        let has_written = self.has_written;
+        let moved = self.write(query).await?;
+        self.has_written = has_written || moved > 0;
+        Ok(moved)
+    }
+
     /// A guarded write: exactly one row, or the object is not what the decision was about.
     pub async fn write_one(
         &mut self,

@@ -184,7 +184,7 @@ pub async fn add_alias(tx: &mut Tx, id: UserId, alias: UserId) -> Result<bool, E
         id.uuid(),
         alias.uuid(),
     );
-    Ok(tx.write(query).await? > 0)
+    Ok(tx.write_if_left(query).await? > 0)
 }
 
 /// In whichever direction it was entered. Whether there was any.
@@ -197,5 +197,5 @@ pub async fn remove_alias(tx: &mut Tx, id: UserId, alias: UserId) -> Result<bool
         id.uuid(),
         alias.uuid(),
     );
-    Ok(tx.write(query).await? > 0)
+    Ok(tx.write_if_left(query).await? > 0)
 }

@@ -49,7 +49,7 @@ pub async fn bump(tx: &mut Tx, from: Epoch, reason: &str) -> Result<Option<Epoch
         i64::try_from(from.number()).unwrap_or(i64::MAX),
         reason,
     );
-    let moved = tx.write(query).await?;
+    let moved = tx.write_if_left(query).await?;
     Ok(from.next().filter(|_| moved > 0))
 }
 

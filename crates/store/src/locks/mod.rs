@@ -74,42 +74,51 @@ pub async fn register(
         .bind(request.class().lock_delay().as_secs_f64());
     let rows: Vec<Answer> = tx.write_rows(query).await?;
     let lease = request.lease();
-    let wrong = |column, why: &str| {
-        Error::from(RowError {
-            table: "lock_register",
-            column,
-            row: lease.to_string(),
-            why: why.to_owned(),
+    let Some((refusal, on, number, held_by)) = rows.into_iter().next() else {
+        return Err(wrong(lease, "refusal", "no row").into());
+    };
+    match refusal {
+        None => Ok(Ok(())),
+        Some(refusal) => Ok(Err(Refused { refusal, on, number, held_by }.read(lease)?)),
+    }
+}
+
+/// A refusal as the database words it.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub refusal: String,
+    pub on: Option<String>,
+    pub number: Option<i64>,
+    pub held_by: Option<Vec<Uuid>>,
+}
+
+impl Refused {
+    pub fn read(self, lease: LeaseId) -> Result<RegisterRefusal, RowError> {
+        let number = self.number.and_then(|number| u64::try_from(number).ok());
+        let number = number.unwrap_or_default();
+        let on = || {
+            let name = self.on.as_deref().unwrap_or_default();
+            name.parse().map_err(|_| wrong(lease, "refused_on", name))
+        };
+        let token = || Token::from_number(number).ok_or_else(|| wrong(lease, "number", "no token"));
+        let held_by = self.held_by.unwrap_or_default().into_iter().map(LeaseId::from_uuid);
+        Ok(match self.refusal.as_str() {
+            "session_dead" => RegisterRefusal::SessionDead,
+            "stale_epoch" => RegisterRefusal::StaleEpoch {
+                // No row yet is the first epoch, which has not begun.
+                current: Epoch::new(number).unwrap_or(Epoch::FIRST),
+            },
+            "token_low" => RegisterRefusal::TokenLow { resource: on()?, floor: token()? },
+            "held" => RegisterRefusal::Held { resource: on()?, by: held_by.collect() },
+            "lease_spent" => RegisterRefusal::LeaseSpent,
+            other => return Err(wrong(lease, "refusal", other)),
         })
-    };
-    let Some((refusal, resource, number, held_by)) = rows.into_iter().next() else {
-        return Err(wrong("refusal", "no row"));
-    };
-    let Some(refusal) = refusal else {
-        return Ok(Ok(()));
-    };
-    let number = number.and_then(|number| u64::try_from(number).ok()).unwrap_or_default();
-    let on = || {
-        let name = resource.as_deref().unwrap_or_default();
-        name.parse().map_err(|_| wrong("refused_on", name))
-    };
-    Ok(Err(match refusal.as_str() {
-        "session_dead" => RegisterRefusal::SessionDead,
-        "stale_epoch" => RegisterRefusal::StaleEpoch {
-            // No row yet is the first epoch, which has not begun.
-            current: Epoch::new(number).unwrap_or(Epoch::FIRST),
-        },
-        "token_low" => RegisterRefusal::TokenLow {
-            resource: on()?,
-            floor: Token::from_number(number).ok_or_else(|| wrong("number", "no token"))?,
-        },
-        "held" => RegisterRefusal::Held {
-            resource: on()?,
-            by: held_by.unwrap_or_default().into_iter().map(LeaseId::from_uuid).collect(),
-        },
-        "lease_spent" => RegisterRefusal::LeaseSpent,
-        other => return Err(wrong("refusal", other)),
-    }))
+    }
+}
+
+fn wrong(lease: LeaseId, column: &'static str, why: &str) -> RowError {
+    let row = lease.to_string();
+    RowError { table: "lock_register", column, row, why: why.to_owned() }
 }
 
 /// The first statement of every protected transaction. Whether the deadline has passed does not
@@ -169,7 +178,7 @@ pub async fn has_registered(tx: &mut Tx) -> Result<bool, Error> {
     Ok(rows.first().is_some_and(|(ever,)| *ever))
 }
 
-fn mode_text(mode: Mode) -> &'static str {
+pub(crate) fn mode_text(mode: Mode) -> &'static str {
     match mode {
         Mode::Exclusive => "exclusive",
         Mode::Shared => "shared",
@@ -177,14 +186,14 @@ fn mode_text(mode: Mode) -> &'static str {
     }
 }
 
-fn capacity(mode: Mode) -> Option<i32> {
+pub(crate) fn capacity(mode: Mode) -> Option<i32> {
     match mode {
         Mode::Exclusive | Mode::Shared => None,
         Mode::Counting { capacity } => i32::try_from(capacity).ok(),
     }
 }
 
-fn stored(token: Token) -> Result<i64, Error> {
+pub(crate) fn stored(token: Token) -> Result<i64, Error> {
     i64::try_from(token.number()).map_err(|error| Error::Unstorable {
         value: format!("token {token}"),
         why: error.to_string(),

@@ -163,6 +163,8 @@ fn execution(parts: &mut Parts, task: &Task, next: &Task) -> Result<(), Error> {
         }),
         Some(execution) => parts.starts.push(parts::Start {
             id,
+            execution: execution.id.uuid(),
+            attempt: integer("attempts", next.attempts)?,
             revision: integer("revision", next.revision)?,
             holder: text(&execution.holder)?,
             lease: execution.hold.lease.uuid(),

@@ -16,7 +16,7 @@ use super::Heading;
 use super::rows::{
     ApprovalRow, ExecutionRow, OverrideRow, PinRow, Source, TaskRow, VoteRow, gather_all,
 };
-use crate::error::Error;
+use crate::error::{Error, RowError};
 use crate::idempotency::{self, Claim, Key};
 use crate::moment::Moment;
 use crate::tx::Tx;
@@ -47,8 +47,8 @@ const EVERYTHING: &str = "
            t.submitter_id, t.editors, t.round, t.review_opened_at, t.escalated_to_us,
            t.extended_to, t.basis, t.attempts, t.number, t.title, t.priority, t.team,
            t.ticket AS task_ticket,
-           t.resubmits, t.created_at, r.digest, r.shape, r.task_type, r.risk, r.level, r.origin,
-           r.author_kind, r.author_roles,
+           t.resubmits, t.timeout_seconds, t.rollback, t.rollback_steps, t.created_at, r.digest,
+           r.shape, r.task_type, r.risk, r.level, r.origin, r.author_kind, r.author_roles,
            array(SELECT n.resource FROM task_resource n
                   WHERE (n.tenant_id, n.task_id, n.revision) = ($1, t.id, t.revision))
                AS resources,
@@ -57,7 +57,8 @@ const EVERYTHING: &str = "
            pin.*, asked.*, vote.*,
            o.revision AS override_revision, o.digest AS override_digest, o.asked_by, o.ticket,
            o.reason, o.confirm_before, o.confirmed_by, o.valid_until,
-           e.holder, e.lease_id, e.token, e.started_at, e.begun_at, e.abort_requested,
+           e.id AS execution_id, e.holder, e.lease_id, e.token, e.started_at, e.begun_at,
+           e.abort_requested,
            {answer},
            coalesce((SELECT b.version FROM rulebook b WHERE b.tenant_id = $1), 0) AS rulebook
       FROM (VALUES (1)) AS one
@@ -196,7 +197,7 @@ impl FromRow<'_, PgRow> for Everything {
             return Ok(all);
         }
         all.task = Some(TaskRow::from_row(row)?);
-        all.label = Some(label(row)?);
+        all.label = Some(label(row, id)?);
         all.pins = pins(row, id)?;
         all.approvals = approvals(row, id)?;
         all.votes = votes(row, id)?;
@@ -210,7 +211,8 @@ impl FromRow<'_, PgRow> for Everything {
     }
 }
 
-fn label(row: &PgRow) -> Result<Label, sqlx::Error> {
+fn label(row: &PgRow, id: Uuid) -> Result<Label, sqlx::Error> {
+    let of = Source { table: "task", task: id };
     // The column is checked to be a score.
     let priority = u8::try_from(row.try_get::<i16, _>("priority")?).unwrap_or(u8::MAX);
     Ok(Label {
@@ -221,9 +223,19 @@ fn label(row: &PgRow) -> Result<Label, sqlx::Error> {
             team: row.try_get("team")?,
             ticket: row.try_get("task_ticket")?,
             resubmits: row.try_get::<Option<Uuid>, _>("resubmits")?.map(TaskId::from_uuid),
+            timeout_seconds: of
+                .natural("timeout_seconds", row.try_get::<i32, _>("timeout_seconds")?)
+                .map_err(unread)?,
+            rollback: of
+                .rollback(row.try_get("rollback")?, row.try_get("rollback_steps")?)
+                .map_err(unread)?,
         },
         created_at: row.try_get::<Moment, _>("created_at")?.0,
     })
+}
+
+fn unread(error: RowError) -> sqlx::Error {
+    sqlx::Error::Decode(Box::new(error))
 }
 
 /// The values of one column of a list; none is an empty list.
@@ -322,6 +334,7 @@ fn break_glass(row: &PgRow, task_id: Uuid) -> Result<OverrideRow, sqlx::Error> {
 fn execution(row: &PgRow, task_id: Uuid) -> Result<ExecutionRow, sqlx::Error> {
     Ok(ExecutionRow {
         task_id,
+        id: row.try_get("execution_id")?,
         holder: row.try_get("holder")?,
         lease_id: row.try_get("lease_id")?,
         token: row.try_get("token")?,

@@ -27,7 +27,7 @@ use ade_core::change::{Effect, PreviewVersions, StrictValue};
 use ade_core::ids::TaskId;
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Assessment;
-use ade_core::task::{CommandKind, Decision, State, Task, To};
+use ade_core::task::{CommandKind, Decision, Rollback, State, Task, To};
 use serde_json::json;
 
 use self::write::Batch;
@@ -46,6 +46,9 @@ pub struct Heading {
     pub ticket: Option<String>,
     /// The ended task that this one takes up again.
     pub resubmits: Option<TaskId>,
+    /// From begin on.
+    pub timeout_seconds: u32,
+    pub rollback: Rollback,
 }
 
 /// The whole of a revision, of which the rules see digest and subject.

@@ -96,6 +96,8 @@ columns! { Confirmations of Confirm {
 }}
 columns! { Starts of Start {
     id: Uuid => "uuid",
+    execution: Uuid => "uuid",
+    attempt: i32 => "int4",
     revision: i32 => "int4",
     holder: String => "text",
     lease: Uuid => "uuid",
@@ -234,7 +236,8 @@ const NOTIFIED: &str = "
     INSERT INTO notification (tenant_id, user_id, task_id, kind, at)
     SELECT DISTINCT $1::uuid, u.id, given.id, given.kind, $2::timestamptz
       FROM {given} JOIN guard USING (id)
-      LEFT JOIN user_role r ON r.tenant_id = $1 AND r.role = given.role
+      LEFT JOIN LATERAL reached_by_role(given.role, $2::timestamptz) AS r (user_id)
+        ON given.role IS NOT NULL
       JOIN app_user u
         ON u.tenant_id = $1 AND u.id = coalesce(given.person, r.user_id) AND u.active";
 const COMMENTED: &str = "
@@ -245,10 +248,10 @@ const OWED: &str = "
     INSERT INTO after_review (tenant_id, task_id, opened_at, due_at)
     SELECT $1, id, $2, given.due_at FROM {given} JOIN guard USING (id)";
 const STARTED: &str = "
-    INSERT INTO execution (tenant_id, task_id, revision, holder, lease_id, token, started_at,
-        begun_at, abort_requested)
-    SELECT $1, id, given.revision, given.holder::json, given.lease, given.token,
-           given.started_at, given.begun_at, given.abort_requested
+    INSERT INTO execution (tenant_id, task_id, id, attempt, revision, holder, lease_id, token,
+        started_at, begun_at, abort_requested)
+    SELECT $1, id, given.execution, given.attempt, given.revision, given.holder::json,
+           given.lease, given.token, given.started_at, given.begun_at, given.abort_requested
       FROM {given} JOIN guard USING (id)";
 /// The task's row is locked, so the votes stand in the order in which they were loaded.
 const WITHDRAWN: &str = "

@@ -9,11 +9,11 @@ use ade_core::actor::{Actor, Role};
 use ade_core::approval::separation::Involvement;
 use ade_core::approval::{Approval, Place, Vote};
 use ade_core::change::Digest;
-use ade_core::ids::{AgentId, LeaseId, TaskId, UserId};
+use ade_core::ids::{AgentId, ExecutionId, LeaseId, TaskId, UserId};
 use ade_core::policy::{PolicyRef, Subject};
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Score;
-use ade_core::task::{Basis, BreakGlass, Confirmation, Content, Execution, Hold, Task};
+use ade_core::task::{Basis, BreakGlass, Confirmation, Content, Execution, Hold, Rollback, Task};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -67,6 +67,10 @@ impl Source {
         text: &str,
     ) -> Result<T, RowError> {
         serde_json::from_str(text).map_err(|error| self.wrong(column, error))
+    }
+
+    pub fn rollback(self, strategy: &str, steps: Option<String>) -> Result<Rollback, RowError> {
+        Rollback::new(strategy, steps).ok_or_else(|| self.wrong("rollback", strategy))
     }
 
     pub fn digest(self, column: &'static str, bytes: &[u8]) -> Result<Digest, RowError> {
@@ -351,6 +355,7 @@ impl TryFrom<OverrideRow> for BreakGlass {
 #[derive(Debug)]
 pub(super) struct ExecutionRow {
     pub task_id: Uuid,
+    pub id: Uuid,
     pub holder: Json<Value>,
     pub lease_id: Uuid,
     pub token: i64,
@@ -367,6 +372,7 @@ impl TryFrom<ExecutionRow> for Execution {
         let holder: Actor =
             serde_json::from_value(row.holder.0).map_err(|error| of.wrong("holder", error))?;
         Ok(Self {
+            id: ExecutionId::from_uuid(row.id),
             holder,
             hold: Hold {
                 lease: LeaseId::from_uuid(row.lease_id),

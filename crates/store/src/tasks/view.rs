@@ -38,7 +38,6 @@ pub struct View {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub closed_at: Option<Timestamp>,
-    /// The current revision.
     pub revision: Revision,
 }
 
@@ -72,7 +71,6 @@ pub struct RevisionHead {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
-    /// Grows; where the next page begins.
     pub seq: i64,
     pub actor: Actor,
     pub body: String,
@@ -84,7 +82,8 @@ pub async fn view(tx: &mut Tx, id: TaskId) -> Result<Option<View>, Error> {
         ViewRow,
         r#"SELECT id, number, title, state, since AS "since: Moment", version, revision, priority,
                   author_id, agent_id, submitter_id, editors, team, ticket, resubmits, round,
-                  review_opened_at AS "review_opened_at: Moment", basis, attempts,
+                  timeout_seconds, rollback, rollback_steps, basis, attempts,
+                  review_opened_at AS "review_opened_at: Moment",
                   not_before AS "not_before: Moment", created_at AS "created_at: Moment",
                   updated_at AS "updated_at: Moment", closed_at AS "closed_at: Moment"
              FROM task WHERE tenant_id = $1 AND id = $2"#,
@@ -218,6 +217,9 @@ struct ViewRow {
     team: Option<String>,
     ticket: Option<String>,
     resubmits: Option<Uuid>,
+    timeout_seconds: i32,
+    rollback: String,
+    rollback_steps: Option<String>,
     round: i32,
     review_opened_at: Option<Moment>,
     basis: Option<Value>,
@@ -241,6 +243,8 @@ impl ViewRow {
                 team: self.team,
                 ticket: self.ticket,
                 resubmits: self.resubmits.map(TaskId::from_uuid),
+                timeout_seconds: of.natural("timeout_seconds", self.timeout_seconds)?,
+                rollback: of.rollback(&self.rollback, self.rollback_steps)?,
             },
             state: of.word("state", self.state)?,
             since: self.since.0,

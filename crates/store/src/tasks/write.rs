@@ -39,6 +39,9 @@ columns! { Inserts of Insert {
     team: Option<String> => "text",
     ticket: Option<String> => "text",
     resubmits: Option<Uuid> => "uuid",
+    timeout_seconds: i32 => "int4",
+    rollback: &'static str => "text",
+    rollback_steps: Option<String> => "text",
 }}
 columns! { Updates of Update {
     id: Uuid => "uuid",
@@ -74,11 +77,12 @@ columns! { Removals of Removal {
 const INSERTED: &str = "
     INSERT INTO task (tenant_id, id, number, state, since, version, revision, title, task_type,
         priority, risk, level, digest, author_id, agent_id, submitter_id, editors, team, ticket,
-        resubmits, created_at, updated_at)
+        resubmits, timeout_seconds, rollback, rollback_steps, created_at, updated_at)
     SELECT $1, given.id, numbered.first + given.place, given.state, given.since, given.version,
            given.revision, given.title, given.task_type, given.priority, given.risk,
            given.level, given.digest, given.author, given.agent, given.submitter,
-           given.editors::uuid[], given.team, given.ticket, given.resubmits, $2, $2
+           given.editors::uuid[], given.team, given.ticket, given.resubmits,
+           given.timeout_seconds, given.rollback, given.rollback_steps, $2, $2
       FROM {given}, numbered
     RETURNING id, number";
 const UPDATED: &str = "
@@ -145,6 +149,9 @@ impl Batch {
             team: heading.team.clone(),
             ticket: heading.ticket.clone(),
             resubmits: heading.resubmits.map(TaskId::uuid),
+            timeout_seconds: integer("timeout_seconds", heading.timeout_seconds)?,
+            rollback: heading.rollback.strategy(),
+            rollback_steps: heading.rollback.steps().map(str::to_owned),
         });
         Ok(())
     }
@@ -277,7 +284,7 @@ impl Batch {
         let guarded = self.bind_guard(&mut s)?;
         let mut expected = self.parts.bind(&mut s)?;
         self.leaves.part(&mut s)?;
-        self.events.part(&mut s)?;
+        self.events.part(&mut s, tx.actor())?;
         self.dues.parts(&mut s)?;
         expected.extend(self.answers.part(&mut s)?);
         let numbers = if has_numbers { "array(SELECT number FROM guard)" } else { "'{}'::int8[]" };

@@ -8,7 +8,8 @@ use crate::rig::{Rig, run};
 /// Of the installation, not of a tenant. The first is the migrator's own.
 const NOT_OF_A_TENANT: &[&str] = &["_sqlx_migrations", "worker_lease"];
 /// Read before the tenant is known, or by workers that serve all of them.
-const ACROSS_TENANTS: &[&str] = &["token_key_id_names_one_tenant", "outbox_to_relay", "due_next"];
+const ACROSS_TENANTS: &[&str] =
+    &["token_key_id_names_one_tenant", "outbox_to_relay", "due_next", "webhook_circuit_open"];
 
 #[derive(sqlx::FromRow)]
 struct Table {
@@ -195,11 +196,20 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
     let expected = [
         "bump_rulebook",
         "consume_token",
+        "drop_read_events",
+        "events_waiting",
         "make_partitions",
+        "number_events",
+        "open_tokens",
+        "open_webhook_circuits",
+        "pass_over_unheard",
         "resolve_token",
+        "rulebook_versions",
+        "tenants_to_tell",
         "tenants_with_expired_answers",
         "tenants_with_locks",
         "tenants_with_news",
+        "tenants_with_old_deliveries",
     ];
     let expected = expected.map(|name| (name.to_owned(), true, false));
     assert_eq!(functions, expected);

@@ -24,6 +24,8 @@ mod reads;
 #[cfg(test)]
 mod rehearsal;
 #[cfg(test)]
+mod relay;
+#[cfg(test)]
 mod resources;
 #[cfg(test)]
 mod rig;

@@ -11,7 +11,7 @@ use ade_core::ids::{AgentId, DelegationId, FreezeId, TaskId, TenantId, UserId};
 use ade_core::policy::Pattern;
 use ade_core::risk::Score;
 use ade_core::samples::{passes_below, policy, two_dbas};
-use ade_store::agents::{self, Profile, Status};
+use ade_store::agents::{self, Profile};
 use ade_store::rulebook::{self, AgentEntry, Rulebook};
 use ade_store::users;
 use ade_store::{Error, Gate, policies, tasks};
@@ -41,7 +41,8 @@ async fn people_agents_and_policies_are_as_entered() {
     let profile = users::Profile { name: "Bo".to_owned(), email: None, manager, is_active: false };
     users::update(&mut tx, two, &profile).await.unwrap();
     let capabilities = vec!["cache.**".to_owned()];
-    let bot = Profile { name: "bot".to_owned(), capabilities, status: Status::Active };
+    let name = "bot".to_owned();
+    let bot = Profile { name, capabilities, max_tasks: 7 };
     agents::insert(&mut tx, AgentId::from_u128(9), two, &bot).await.unwrap();
     agents::revoke(&mut tx, AgentId::from_u128(9)).await.unwrap();
     let (old, new) = (policy(1, 1, two_dbas()), policy(1, 2, passes_below(30)));
@@ -59,16 +60,19 @@ async fn people_agents_and_policies_are_as_entered() {
     assert_eq!(book.directory.person(two), Some(&expected));
     assert!(book.directory.same_human(three, two));
     assert_eq!((book.names[&two].as_str(), book.names[&one].as_str()), ("Bo", "person 1"));
-    let entry = |name: &str, owner, is_active, capabilities| AgentEntry {
+    let entry = |name: &str, owner, is_active, capabilities, max_tasks| AgentEntry {
         name: name.to_owned(),
         owner,
         is_active,
         capabilities,
+        max_tasks,
+        order: None,
+        config_version: 0,
     };
     let agents: Vec<AgentEntry> = book.agents.into_values().collect();
     let expected = [
-        entry("infra-bot", one, true, Vec::new()),
-        entry("bot", two, false, vec!["cache.**".to_owned()]),
+        entry("infra-bot", one, true, Vec::new(), 4),
+        entry("bot", two, false, vec!["cache.**".parse().unwrap()], 7),
     ];
     assert_eq!(agents, expected);
     assert_eq!(book.policies, [new], "the current version of what is enabled");
@@ -181,6 +185,9 @@ const CHANGES: &[&str] = &[
     "INSERT INTO user_alias VALUES ('{t}', '{u}', '{t}')",
     "DELETE FROM user_alias WHERE tenant_id = '{t}' AND user_id = '{u}'",
     "INSERT INTO agent (tenant_id, id, name, owner_id) VALUES ('{t}', '{u}', 'b', '{u}')",
+    "UPDATE agent SET max_tasks = 9 WHERE tenant_id = '{t}' AND id = '{u}'",
+    "UPDATE agent SET standing_order = 'drain' WHERE tenant_id = '{t}' AND id = '{u}'",
+    "UPDATE agent SET config_version = 1 WHERE tenant_id = '{t}' AND id = '{u}'",
     "UPDATE agent SET revoked_at = now() WHERE tenant_id = '{t}' AND id = '{u}'",
     "INSERT INTO policy VALUES ('{t}', '{u}', 'p')",
     "INSERT INTO policy_version VALUES ('{t}', '{u}', 1, '{}', '{u}', '{v}', now())",

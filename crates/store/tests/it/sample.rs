@@ -8,7 +8,7 @@ use ade_core::change::{Effect, PreviewVersions, Report, StrictValue};
 use ade_core::ids::TaskId;
 use ade_core::risk::{Assessment, Facts, Level, Score, Settings, assess};
 use ade_core::samples::{ADMIN, AUTHOR, SECOND_ADMIN, World, draft, two_dbas, user};
-use ade_core::task::{Command, CommandKind, Decision, Task, create};
+use ade_core::task::{Command, CommandKind, Decision, Rollback, Task, create};
 use ade_core::time::Timestamp;
 use ade_store::tasks::{self, Beside, Body, Cause, Committed, Heading};
 use ade_store::{Error, Gate, Tx};
@@ -17,7 +17,15 @@ use crate::rig::{Rig, run};
 
 pub fn heading() -> Heading {
     let [title, team, ticket] = ["Add an index", "data", "OPS-7"].map(ToOwned::to_owned);
-    Heading { title, priority: 40, team: Some(team), ticket: Some(ticket), resubmits: None }
+    Heading {
+        title,
+        priority: 40,
+        team: Some(team),
+        ticket: Some(ticket),
+        resubmits: None,
+        timeout_seconds: 60,
+        rollback: Rollback::Automatic,
+    }
 }
 
 pub fn body() -> Body {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ade_core::actor::Actor;
 use ade_core::approval::Answer;
 use ade_core::change::StrictValue;
-use ade_core::ids::TaskId;
+use ade_core::ids::{ExecutionId, TaskId};
 use ade_core::samples::{
     ADMIN, ALICE, AUTHOR, BOB, CAROL, HOLD, SECOND_ADMIN, World, agent, content, seen, user, vote,
     worker,
@@ -31,6 +31,7 @@ fn moves(task: &Task, world: &World, seed: u64) -> Vec<(Actor, Command)> {
     let reason = || "found by looking".to_owned();
     let opened_at = task.review_opened_at.unwrap_or(task.since);
     let until = opened_at.plus(Duration::from_hours(6 * 24));
+    let execution = ExecutionId::from_u128(seed.into());
     let mut moves = vec![
         (user(AUTHOR), Command::Amend { content: next.clone() }),
         (user(AUTHOR), Command::Submit { content: task.content.clone(), pins: world.pins() }),
@@ -47,7 +48,7 @@ fn moves(task: &Task, world: &World, seed: u64) -> Vec<(Actor, Command)> {
         (worker(), Command::RequeueApply),
         (worker(), Command::LoseApply),
         (worker(), Command::LapseOverride),
-        (agent(), Command::StartApply { hold: HOLD }),
+        (agent(), Command::StartApply { execution, hold: HOLD }),
         (agent(), Command::BeginApply { hold: HOLD }),
         (agent(), Command::DriftApply { hold: HOLD, content: next }),
         (agent(), Command::FinishApply { hold: HOLD }),

@@ -169,7 +169,9 @@ async fn a_worker_sees_of_all_tenants_only_what_is_due_and_what_is_to_be_told() 
     .fetch_all(&mut admin)
     .await
     .unwrap();
-    assert_eq!(closed, ["_sqlx_migrations", "due", "outbox", "worker_lease"]);
+    let expected =
+        ["_sqlx_migrations", "consumer_cursor", "due", "event_head", "outbox", "worker_lease"];
+    assert_eq!(closed, expected);
     run(&mut admin, "RESET ROLE; SET ROLE ade_app").await;
     for table in ["due", "outbox"] {
         let sql = format!("SELECT count(*) FROM {table}");

@@ -40,6 +40,22 @@ async fn a_write_without_a_leaf_is_not_committed() {
     assert_eq!(renamed(&rig).await, 1);
 }
 
+/// Of several who do the same at once, the others have done nothing that an audit could tell.
+#[tokio::test]
+async fn who_finds_nothing_left_to_do_needs_no_leaf() {
+    let rig = Rig::new().await;
+    let nobody = "UPDATE app_user SET active = false WHERE subject = 'nobody'";
+    let mut tx = rig.begin().await;
+    assert_eq!(tx.write_if_left(query(nobody)).await.unwrap(), 0);
+    tx.commit().await.unwrap();
+
+    let mut tx = rig.begin().await;
+    assert_eq!(tx.write_if_left(query(RENAME)).await.unwrap(), 1);
+    assert_eq!(tx.write_if_left(query(nobody)).await.unwrap(), 0);
+    assert!(matches!(tx.commit().await, Err(Error::Unaudited)));
+    assert_eq!(renamed(&rig).await, 0);
+}
+
 #[tokio::test]
 async fn a_guard_that_does_not_hold_undoes_everything() {
     let rig = Rig::new().await;

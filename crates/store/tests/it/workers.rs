@@ -67,6 +67,27 @@ async fn a_lease_has_one_holder_and_its_fence_grows_when_that_changes() {
 }
 
 #[tokio::test]
+async fn leases_of_many_shards_are_taken_renewed_and_told_of_at_once() {
+    let rig = Rig::new().await;
+    let workers = rig.worker_pool().await;
+    let [ours, theirs] = [1, 2].map(Uuid::from_u128);
+    let shards = async |holder, wanted: &[u8]| {
+        let held = lease::acquire_many(&workers, "relay", wanted, holder, TTL).await.unwrap();
+        held.iter().map(|lease| (lease.shard, lease.fence)).collect::<Vec<_>>()
+    };
+    assert_eq!(shards(ours, &[2, 0]).await, [(0, 1), (2, 1)]);
+    assert_eq!(shards(theirs, &[0, 1, 2]).await, [(1, 1)], "the rest is held");
+    assert_eq!(shards(ours, &[0, 1, 2]).await, [(0, 1), (2, 1)], "renewed");
+    let mut admin = rig.database.connect().await;
+    run(&mut admin, "UPDATE worker_lease SET deadline = clock_timestamp() WHERE shard = 2").await;
+    assert_eq!(shards(theirs, &[0, 1, 2]).await, [(1, 1), (2, 2)]);
+    lease::report_many(&workers, "relay", ours, &[(0, 5), (2, 7)]).await.unwrap();
+    let board = lease::board(&workers).await.unwrap();
+    let items: Vec<i64> = board.iter().map(|posted| posted.items).collect();
+    assert_eq!(items, [5, 0, 0], "only of what is still held");
+}
+
+#[tokio::test]
 async fn a_lease_ends_by_the_clock_of_the_database() {
     let rig = Rig::new().await;
     let workers = rig.worker_pool().await;
@@ -174,5 +195,48 @@ async fn a_worker_makes_partitions_and_nobody_else() {
     run(&mut admin, &format!("DROP TABLE {name}")).await;
     assert_eq!(partitions::make(&workers).await.unwrap(), 1);
     let refused = partitions::make(&rig.pool).await;
+    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn days_of_the_outbox_go_once_everybody_has_read_them() {
+    let rig = Rig::new().await;
+    let workers: Pool = rig.worker_pool().await;
+    let mut admin = rig.database.connect().await;
+    run(&mut admin, "SELECT make_partitions('2 days', moment() - interval '20 days')").await;
+    let days = async |admin: &mut sqlx::PgConnection| -> i64 {
+        let sql = "SELECT count(*) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+                    WHERE i.inhparent = 'outbox'::regclass
+                      AND c.relname < 'outbox_' || to_char(moment(), 'YYYY_MM_DD')";
+        sqlx::query_scalar(sql).fetch_one(admin).await.unwrap()
+    };
+    let before = days(&mut admin).await;
+    assert_eq!(before, 3);
+    let event = |day: u32, seq: &str| {
+        format!(
+            "INSERT INTO outbox (tenant_id, at, kind, object, payload, tenant_seq)
+             VALUES ('{}', moment() - interval '{day} days', 'task.created', 'x', '{{}}', {seq})",
+            rig.tenant.uuid()
+        )
+    };
+    run(&mut admin, &event(20, "1")).await;
+    run(&mut admin, &event(19, "2")).await;
+    run(&mut admin, &event(18, "NULL")).await;
+    let cursor = format!(
+        "INSERT INTO consumer_cursor VALUES ('{}', 'one', 1, now()), ('{0}', 'other', 9, now())",
+        rig.tenant.uuid()
+    );
+    run(&mut admin, &cursor).await;
+    assert_eq!(partitions::drop_read(&workers).await.unwrap(), 1, "what both have read");
+    assert_eq!(days(&mut admin).await, before - 1);
+    run(&mut admin, "UPDATE consumer_cursor SET tenant_seq = 2 WHERE consumer = 'one'").await;
+    assert_eq!(partitions::drop_read(&workers).await.unwrap(), 1);
+    assert_eq!(partitions::drop_read(&workers).await.unwrap(), 0, "one has no number yet");
+    run(&mut admin, "UPDATE outbox SET tenant_seq = 3 WHERE tenant_seq IS NULL").await;
+    assert_eq!(partitions::drop_read(&workers).await.unwrap(), 0, "and then it is not read");
+    run(&mut admin, "UPDATE consumer_cursor SET tenant_seq = 3").await;
+    assert_eq!(partitions::drop_read(&workers).await.unwrap(), 1);
+    assert_eq!(days(&mut admin).await, 0);
+    let refused = partitions::drop_read(&rig.pool).await;
     assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
 }

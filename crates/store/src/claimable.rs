@@ -1,0 +1,129 @@
+//! What waits to be applied, in the order in which it is to be: what was hurried first, then by
+//! priority, then by age. Whoever looks changes nothing.
+
+use ade_core::ids::TaskId;
+use ade_core::resource::ResourceRef;
+use ade_core::time::Timestamp;
+use sqlx::{FromRow, query_as};
+use uuid::Uuid;
+
+use crate::error::{Error, RowError};
+use crate::moment::Moment;
+use crate::tx::Tx;
+
+/// An approved task that nobody applies yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub task: TaskId,
+    /// When it was approved.
+    pub since: Timestamp,
+    pub task_type: String,
+    pub priority: u8,
+    /// Each with the mode it is to be locked in, if the task says one.
+    pub resources: Vec<(ResourceRef, Option<String>)>,
+}
+
+// From one type to the next, however many tasks there are of each.
+const TYPES: &str = "
+    WITH RECURSIVE kind AS (
+        (SELECT task_type FROM task WHERE tenant_id = $1 AND state = 'APPROVED'
+          ORDER BY task_type LIMIT 1)
+        UNION ALL
+        SELECT (SELECT t.task_type FROM task t
+                 WHERE t.tenant_id = $1 AND t.state = 'APPROVED' AND t.task_type > kind.task_type
+                 ORDER BY t.task_type LIMIT 1)
+          FROM kind WHERE kind.task_type IS NOT NULL)
+    SELECT task_type FROM kind WHERE task_type IS NOT NULL";
+const NEXT: &str = "
+    SELECT next.*,
+           array(SELECT r.resource FROM task_resource r
+                  WHERE (r.tenant_id, r.task_id, r.revision) = ($1, next.id, next.revision)
+                  ORDER BY r.resource) AS resources,
+           array(SELECT coalesce(r.mode, '') FROM task_resource r
+                  WHERE (r.tenant_id, r.task_id, r.revision) = ($1, next.id, next.revision)
+                  ORDER BY r.resource) AS modes
+      FROM (SELECT t.id, t.since, t.task_type, t.priority, t.revision
+              FROM unnest($2::text[]) AS wanted (kind)
+             CROSS JOIN LATERAL (
+                SELECT * FROM task t
+                 WHERE t.tenant_id = $1 AND t.state = 'APPROVED' AND t.task_type = wanted.kind
+                   AND ($3::uuid IS NULL OR t.id = $3)
+                   AND (t.not_before IS NULL OR t.not_before <= $4)
+                 ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $5) AS t
+             ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $5) AS next";
+const HOLDS: &str = "
+    SELECT resource, count(*) FROM lock_hold
+     WHERE tenant_id = $1 AND resource = ANY ($2) AND fenced_by IS NULL AND released_at IS NULL
+     GROUP BY resource";
+
+#[derive(FromRow)]
+struct CandidateRow {
+    id: Uuid,
+    since: Moment,
+    task_type: String,
+    priority: i16,
+    resources: Vec<String>,
+    modes: Vec<String>,
+}
+
+/// Of the tasks that wait to be applied.
+pub async fn types(tx: &mut Tx) -> Result<Vec<String>, Error> {
+    let rows: Vec<(String,)> = tx.read(query_as(TYPES).bind(tx.tenant().uuid())).await?;
+    Ok(rows.into_iter().map(|(task_type,)| task_type).collect())
+}
+
+/// What is next of these types, or this one task if it is among them.
+pub async fn next(
+    tx: &mut Tx,
+    types: &[String],
+    only: Option<TaskId>,
+    limit: u32,
+) -> Result<Vec<Candidate>, Error> {
+    let query = query_as(NEXT)
+        .bind(tx.tenant().uuid())
+        .bind(types)
+        .bind(only.map(TaskId::uuid))
+        .bind(Moment(tx.now()))
+        .bind(i64::from(limit));
+    let rows: Vec<CandidateRow> = tx.read(query).await?;
+    let candidates = rows.into_iter().map(|row| {
+        let of = |column, why: String| RowError {
+            table: "task",
+            column,
+            row: TaskId::from_uuid(row.id).to_string(),
+            why,
+        };
+        let named = row.resources.iter().zip(&row.modes).map(|(name, mode)| {
+            let resource = name.parse().map_err(|_| of("resource", name.clone()))?;
+            Ok((resource, Some(mode.clone()).filter(|mode| !mode.is_empty())))
+        });
+        Ok(Candidate {
+            task: TaskId::from_uuid(row.id),
+            since: row.since.0,
+            resources: named.collect::<Result<_, RowError>>()?,
+            task_type: row.task_type,
+            priority: u8::try_from(row.priority).unwrap_or(u8::MAX),
+        })
+    });
+    candidates.collect()
+}
+
+/// How many hold each of these; those that nobody holds are left out.
+pub async fn held(
+    tx: &mut Tx,
+    resources: &[ResourceRef],
+) -> Result<Vec<(ResourceRef, u32)>, Error> {
+    let names: Vec<String> = resources.iter().map(ToString::to_string).collect();
+    let rows: Vec<(String, i64)> =
+        tx.read(query_as(HOLDS).bind(tx.tenant().uuid()).bind(names)).await?;
+    let known = rows.into_iter().map(|(name, count)| {
+        let wrong = |_| RowError {
+            table: "lock_hold",
+            column: "resource",
+            row: name.clone(),
+            why: "no resource".to_owned(),
+        };
+        Ok((name.parse().map_err(wrong)?, u32::try_from(count).unwrap_or(u32::MAX)))
+    });
+    known.collect()
+}

@@ -1,0 +1,84 @@
+//! Who is on duty for a role, and when. Whom a role reaches at a moment is a function of the
+//! database, since the statement that moves a task asks it.
+
+use ade_core::ids::{DutyId, UserId};
+use ade_core::time::Timestamp;
+use sqlx::query;
+
+use crate::error::Error;
+use crate::moment::Moment;
+use crate::tx::Tx;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Duty {
+    pub id: DutyId,
+    pub role: String,
+    pub user: UserId,
+    pub starts_at: Timestamp,
+    pub ends_at: Timestamp,
+}
+
+pub async fn insert(tx: &mut Tx, duty: &Duty, by: UserId) -> Result<(), Error> {
+    let query = query!(
+        "INSERT INTO on_call (tenant_id, id, role, user_id, starts_at, ends_at, set_by, set_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        tx.tenant().uuid(),
+        duty.id.uuid(),
+        duty.role,
+        duty.user.uuid(),
+        Moment(duty.starts_at) as _,
+        Moment(duty.ends_at) as _,
+        by.uuid(),
+        Moment(tx.now()) as _,
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
+pub async fn delete(tx: &mut Tx, id: DutyId) -> Result<(), Error> {
+    let query = query!(
+        "DELETE FROM on_call WHERE tenant_id = $1 AND id = $2",
+        tx.tenant().uuid(),
+        id.uuid(),
+    );
+    tx.write_one(&id, query).await
+}
+
+pub async fn get(tx: &mut Tx, id: DutyId) -> Result<Option<Duty>, Error> {
+    let found = list(tx).await?;
+    Ok(found.into_iter().find(|duty| duty.id == id))
+}
+
+/// Those that are not over, in the order in which they start.
+pub async fn list(tx: &mut Tx) -> Result<Vec<Duty>, Error> {
+    let query = query!(
+        r#"SELECT id, role, user_id, starts_at AS "starts_at: Moment",
+                  ends_at AS "ends_at: Moment"
+             FROM on_call WHERE tenant_id = $1 AND ends_at > $2
+            ORDER BY starts_at, id LIMIT 1000"#,
+        tx.tenant().uuid(),
+        Moment(tx.now()) as _,
+    );
+    let rows = tx.fetch(query).await?.into_iter();
+    Ok(rows
+        .map(|row| Duty {
+            id: DutyId::from_uuid(row.id),
+            role: row.role,
+            user: UserId::from_uuid(row.user_id),
+            starts_at: row.starts_at.0,
+            ends_at: row.ends_at.0,
+        })
+        .collect())
+}
+
+/// Those whom a role reaches now.
+pub async fn reached(tx: &mut Tx, role: &str) -> Result<Vec<UserId>, Error> {
+    let query = query!(
+        r#"SELECT user_id AS "user_id!" FROM reached_by_role($1, $2) AS found (user_id)
+            ORDER BY 1"#,
+        role,
+        Moment(tx.now()) as _,
+    );
+    let rows = tx.fetch(query).await?.into_iter();
+    Ok(rows.map(|row| UserId::from_uuid(row.user_id)).collect())
+}
