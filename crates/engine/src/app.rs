@@ -8,12 +8,20 @@ use ade_core::risk;
 use ade_store::{Pool, Pools};
 
 use crate::auth::Tokens;
+use crate::blobs::Blobs;
 use crate::book::Books;
+use crate::claims::Claims;
 use crate::execute::Executors;
+use crate::export::Sink;
+use crate::live::Live;
 use crate::locks::Keeper;
+use crate::notify::Notify;
+use crate::receipts::Receipts;
 use crate::secret::Pepper;
+use crate::strain::Strain;
 use crate::wake::Wake;
 use crate::watch::Watch;
+use crate::webhooks::Webhooks;
 
 #[derive(Debug)]
 pub struct App {
@@ -28,8 +36,19 @@ pub struct App {
     pub risk: risk::Settings,
     /// Without one, locks are refused and everything else goes on.
     pub locks: Option<Keeper>,
+    /// Without them no permit is given.
+    pub receipts: Option<Receipts>,
+    /// Without one, logs stay in the record.
+    pub blobs: Option<Blobs>,
+    pub webhooks: Webhooks,
+    /// Without one, events stay here.
+    pub sink: Option<Sink>,
+    pub notify: Notify,
+    pub claims: Claims,
+    pub live: Live,
     pub wake: Wake,
     pub watch: Watch,
+    pub strain: Strain,
     /// The part of the server that acts, as the audit names it.
     pub service: String,
 }
@@ -43,12 +62,19 @@ pub struct Parts {
     pub executors: Executors,
     pub risk: risk::Settings,
     pub locks: Option<Keeper>,
+    pub receipts: Option<Receipts>,
+    pub blobs: Option<Blobs>,
+    pub live: Live,
+    pub webhooks: Webhooks,
+    pub sink: Option<Sink>,
+    pub notify: Notify,
     pub service: String,
 }
 
 impl App {
     pub fn new(parts: Parts) -> Result<Arc<Self>, AccessError> {
-        let Parts { pools, replica, pepper, executors, risk, locks, service } = parts;
+        let Parts { pools, replica, pepper, executors, risk, locks, .. } = parts;
+        let Parts { receipts, blobs, live, webhooks, sink, notify, service, .. } = parts;
         Ok(Arc::new(Self {
             pools,
             replica,
@@ -59,8 +85,16 @@ impl App {
             executors,
             risk,
             locks,
+            receipts,
+            blobs,
+            webhooks,
+            sink,
+            notify,
+            claims: Claims::default(),
+            live,
             wake: Wake::default(),
             watch: Watch::default(),
+            strain: Strain::default(),
             service,
         }))
     }

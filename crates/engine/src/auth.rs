@@ -66,6 +66,15 @@ pub async fn authenticate(app: &App, token: &Token, place: Where) -> Result<Call
         // Only then: a token in constant use must not keep its own memory alive.
         app.tokens.known.insert(key_id.to_owned(), Arc::clone(&resolved));
     }
+    caller_of(&resolved, key_id, place)
+}
+
+/// The caller that a token speaks for, once it is known to be live.
+pub(crate) fn caller_of(
+    resolved: &Resolved,
+    key_id: &str,
+    place: Where,
+) -> Result<Caller, AuthError> {
     let actor = match (resolved.principal, resolved.owner) {
         (Principal::User(id), _) => Actor::user(id),
         (Principal::Agent(id), Some(on_behalf_of)) => Actor::Agent { id, on_behalf_of },
@@ -76,5 +85,6 @@ pub async fn authenticate(app: &App, token: &Token, place: Where) -> Result<Call
         .filter(|class| resolved.scopes.iter().any(|scope| scope == class.as_str()))
         .filter(|class| matches!(actor, Actor::User { .. }) || class.is_open_to_agents())
         .collect();
-    Ok(Caller { tenant: resolved.tenant, actor, scopes, place })
+    let key_id = Some(key_id.to_owned());
+    Ok(Caller { tenant: resolved.tenant, actor, scopes, key_id, place })
 }

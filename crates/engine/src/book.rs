@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use ade_core::access::Access;
 use ade_core::actor::Actor;
-use ade_core::ids::{TenantId, UserId};
+use ade_core::ids::{AgentId, TenantId, UserId};
 use ade_core::limits::{RULEBOOK_IDLE, RULEBOOKS_CACHED_MAX};
-use ade_core::policy::{Pattern, Policy, PolicyRef};
+use ade_core::policy::{Policy, PolicyRef};
 use ade_core::task::{AgentFacts, ApplyFacts, Facts, Task};
 use ade_store::rulebook::{self, Rulebook};
 use ade_store::{Tx, policies};
@@ -114,7 +114,14 @@ impl Knowledge {
     }
 }
 
-/// What the book says of the acting agent. A capability that is no pattern covers nothing.
+/// Whether an agent's capabilities cover tasks of this type.
+pub fn covers(book: &Rulebook, agent: AgentId, task_type: &str) -> bool {
+    book.agents.get(&agent).is_some_and(|entry| {
+        entry.capabilities.iter().any(|pattern| pattern.matches_text(task_type))
+    })
+}
+
+/// What the book says of the acting agent.
 pub fn agent_facts(book: &Rulebook, actor: &Actor, task_type: &str) -> AgentFacts {
     let Actor::Agent { id, .. } = actor else {
         return AgentFacts::default();
@@ -122,10 +129,7 @@ pub fn agent_facts(book: &Rulebook, actor: &Actor, task_type: &str) -> AgentFact
     let Some(entry) = book.agents.get(id) else {
         return AgentFacts::default();
     };
-    let covers = |capability: &String| {
-        Pattern::new(capability).is_ok_and(|pattern| pattern.matches_text(task_type))
-    };
-    AgentFacts { is_active: entry.is_active, is_capable: entry.capabilities.iter().any(covers) }
+    AgentFacts { is_active: entry.is_active, is_capable: covers(book, *id, task_type) }
 }
 
 /// Whether the caller may see the task at all is asked of the same facts.

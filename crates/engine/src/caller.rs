@@ -14,17 +14,15 @@ pub struct Caller {
     pub tenant: TenantId,
     pub actor: Actor,
     pub scopes: BTreeSet<Class>,
+    /// Names the token that was shown; nothing of a worker.
+    pub key_id: Option<String>,
     pub place: Where,
 }
 
 impl Caller {
     /// Whose idempotency keys these are: those of another never meet them.
     pub fn principal(&self) -> String {
-        match &self.actor {
-            Actor::User { id, .. } => id.to_string(),
-            Actor::Agent { id, .. } => id.to_string(),
-            Actor::System { worker } => worker.clone(),
-        }
+        self.actor.label()
     }
 }
 

@@ -45,10 +45,18 @@ pub enum Error {
     Closed { what: &'static str, why: &'static str },
     #[error("{principal} has two active tokens: revoke one first")]
     TooManyTokens { principal: String },
+    #[error("there are {most} {what} already, as many as there may be")]
+    TooMany { what: &'static str, most: usize },
     #[error("the preview by `{executor}` could not run: {problem}")]
     PreviewFailed { executor: &'static str, problem: String },
+    #[error("no key is configured here to sign permits with: set `receipts.key_files`")]
+    ReceiptsOff,
+    #[error("the effect has changed since it was approved: it is {found} now, not {approved}")]
+    EffectDrifted { approved: Digest, found: Digest },
     #[error("no queue of locks is configured here: set `redis.urls`, or `locks.backend`")]
     LocksOff,
+    #[error("the blob store has failed: {0}")]
+    Blobs(#[source] crate::blobs::BlobError),
     #[error(transparent)]
     Locks(#[from] crate::locks::Error),
     #[error("{}", .0.told())]
@@ -61,6 +69,12 @@ pub enum Error {
     SessionOver,
     #[error("too many locks are asked for: wait {} ms", .wait.as_millis())]
     RateLimited { wait: Duration },
+    #[error("too many {what}: wait {} s", .wait.as_secs())]
+    TooOften { what: &'static str, wait: Duration },
+    #[error("you listen {most} times here already: end one of them first")]
+    TooManyListeners { most: usize },
+    #[error("this process ends: listen to another")]
+    Draining,
     #[error(transparent)]
     Secret(#[from] SecretError),
     #[error(transparent)]

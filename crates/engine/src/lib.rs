@@ -3,18 +3,29 @@
 
 pub mod app;
 pub mod auth;
+pub mod blobs;
 mod book;
 pub mod caller;
+mod claims;
 mod content;
 pub mod error;
 pub mod execute;
+pub mod export;
+mod groups;
+pub mod live;
 pub mod locks;
+pub mod models;
+pub mod notify;
 pub mod ops;
+pub mod outbound;
 mod present;
+pub mod receipts;
 pub mod secret;
 pub mod setup;
+pub mod strain;
 mod wake;
 mod watch;
+pub mod webhooks;
 pub mod work;
 
 pub use ade_store::Error as StoreError;

@@ -4,7 +4,7 @@
 use ade_api::approvals::{Approval, AskedTask, Vote};
 use ade_api::tasks::{
     Change, Comment, Counts, Effect, Factor, Mode, Revision, RevisionHead, Risk, RiskAssessment,
-    Task, TaskSummary, TouchedResource,
+    Rollback, RollbackStrategy, Task, TaskSummary, TouchedResource,
 };
 use ade_core::approval;
 use ade_core::change::{self, StrictValue};
@@ -105,9 +105,41 @@ pub fn decided_with(
             .collect(),
         tags: subject.tags.clone(),
         effect: effect(&body.effect)?,
+        timeout_seconds: label.heading.timeout_seconds,
+        rollback: rollback(&label.heading.rollback),
         resubmits: label.heading.resubmits,
         next_action: next_action(task.state).to_owned(),
     })
+}
+
+/// The whole of it, with a content that the decision left as it was.
+pub fn decided_whole(
+    label: &Label,
+    task: &task::Task,
+    revision: &tasks::Revision,
+    now: Timestamp,
+) -> Result<Task, Error> {
+    let resources = revision.resources.iter();
+    Ok(Task {
+        summary: decided(label, task, now),
+        parameters: value(&revision.parameters)?,
+        resources: resources.map(|(name, mode)| touched(name, mode.as_ref())).collect(),
+        tags: revision.tags.iter().cloned().collect(),
+        effect: effect(&revision.effect)?,
+        timeout_seconds: label.heading.timeout_seconds,
+        rollback: rollback(&label.heading.rollback),
+        resubmits: label.heading.resubmits,
+        next_action: next_action(task.state).to_owned(),
+    })
+}
+
+fn rollback(rollback: &task::Rollback) -> Rollback {
+    let strategy = match rollback {
+        task::Rollback::Automatic => RollbackStrategy::Automatic,
+        task::Rollback::Manual { .. } => RollbackStrategy::Manual,
+        task::Rollback::None => RollbackStrategy::None,
+    };
+    Rollback { strategy, steps: rollback.steps().map(str::to_owned) }
 }
 
 fn touched(resource: &ResourceRef, text: Option<&String>) -> TouchedResource {
@@ -142,6 +174,8 @@ pub fn viewed(view: &View) -> Result<Task, Error> {
         resources: revision.resources.iter().map(|(r, mode)| touched(r, mode.as_ref())).collect(),
         tags: revision.tags.iter().cloned().collect(),
         effect: effect(&revision.effect)?,
+        timeout_seconds: view.heading.timeout_seconds,
+        rollback: rollback(&view.heading.rollback),
         resubmits: view.heading.resubmits,
         next_action: next_action(view.state).to_owned(),
     })

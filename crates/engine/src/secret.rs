@@ -3,8 +3,12 @@
 
 use std::fmt;
 
+use ade_core::ids::{InboundId, LeaseId, TaskId, TenantId, WebhookId};
 use ade_core::limits::PEPPER_MIN_BYTES;
+use ade_core::time::Timestamp;
 use ade_core::token::{KeyId, Kind, Secret, Token};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use thiserror::Error;
@@ -16,6 +20,8 @@ pub struct Pepper(Vec<u8>);
 pub enum SecretError {
     #[error("the pepper has {bytes} bytes: at least {PEPPER_MIN_BYTES} are needed")]
     PepperTooShort { bytes: usize },
+    #[error("no key can be made for an endpoint")]
+    NoKey,
     #[error("the system gives no randomness")]
     NoRandomness,
 }
@@ -43,11 +49,66 @@ impl Pepper {
         self.mac(secret).is_some_and(|mac| mac.verify_slice(kept).is_ok())
     }
 
+    /// The lease under which a task waits while it is approved: the same for every process that
+    /// works for it, another one each time it is approved, and nobody else can guess it.
+    pub fn lease(&self, tenant: TenantId, task: TaskId, since: Timestamp) -> LeaseId {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
+            return LeaseId::from_u128(0);
+        };
+        mac.update(b"lease");
+        mac.update(tenant.uuid().as_bytes());
+        mac.update(task.uuid().as_bytes());
+        mac.update(&since.micros().to_be_bytes());
+        let bytes: [u8; 32] = mac.finalize().into_bytes().into();
+        let (half, _) = bytes.split_at(16);
+        let half = <[u8; 16]>::try_from(half).unwrap_or_default();
+        LeaseId::from_uuid(uuid::Builder::from_custom_bytes(half).into_uuid())
+    }
+
+    /// The key with which requests to one endpoint are signed: nowhere kept, since it follows from
+    /// the salt, and from the salt alone nobody can tell it.
+    pub fn webhook_key(
+        &self,
+        tenant: TenantId,
+        endpoint: WebhookId,
+        scheme: &str,
+        salt: &[u8; 32],
+    ) -> Option<[u8; 32]> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
+        // All parts but the scheme have one length, so no two sets of parts are one text.
+        for part in [b"webhook".as_slice(), tenant.uuid().as_bytes(), endpoint.uuid().as_bytes()] {
+            mac.update(part);
+        }
+        mac.update(salt);
+        mac.update(scheme.as_bytes());
+        Some(mac.finalize().into_bytes().into())
+    }
+
+    /// The key with which one source signs what it sends here; like that of an endpoint.
+    pub fn inbound_key(
+        &self,
+        tenant: TenantId,
+        source: InboundId,
+        salt: &[u8; 32],
+    ) -> Option<[u8; 32]> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
+        for part in [b"inbound".as_slice(), tenant.uuid().as_bytes(), source.uuid().as_bytes()] {
+            mac.update(part);
+        }
+        mac.update(salt);
+        Some(mac.finalize().into_bytes().into())
+    }
+
     fn mac(&self, secret: &Secret) -> Option<Hmac<Sha256>> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
         mac.update(secret.reveal().as_bytes());
         Some(mac)
     }
+}
+
+/// A shared secret as libraries for Standard Webhooks take it.
+pub(crate) fn standard(key: &[u8]) -> String {
+    format!("whsec_{}", STANDARD.encode(key))
 }
 
 /// A fresh token for one principal.
@@ -57,7 +118,7 @@ pub fn issue(kind: Kind) -> Result<Token, SecretError> {
     Ok(Token { kind, key_id, secret })
 }
 
-fn random<const BYTES: usize>() -> Result<[u8; BYTES], SecretError> {
+pub(crate) fn random<const BYTES: usize>() -> Result<[u8; BYTES], SecretError> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|_| SecretError::NoRandomness)?;
     Ok(bytes)
@@ -77,6 +138,25 @@ mod tests {
         assert!(!pepper.matches(&two, &kept), "another secret");
         assert!(!other.matches(&one, &kept), "another pepper");
         assert!(!pepper.matches(&one, &kept[..31]), "half a hash");
+    }
+
+    #[test]
+    fn every_endpoint_scheme_and_salt_has_a_key_of_its_own() {
+        let [one, two] = [7, 8].map(|byte| Pepper::new(vec![byte; PEPPER_MIN_BYTES]).unwrap());
+        let [tenant, other] = [1, 2].map(TenantId::from_u128);
+        let [hook, another] = [1, 2].map(WebhookId::from_u128);
+        let (salt, fresh) = ([1; 32], [2; 32]);
+        let keys = [
+            one.webhook_key(tenant, hook, "v1", &salt),
+            two.webhook_key(tenant, hook, "v1", &salt),
+            one.webhook_key(other, hook, "v1", &salt),
+            one.webhook_key(tenant, another, "v1", &salt),
+            one.webhook_key(tenant, hook, "v1a", &salt),
+            one.webhook_key(tenant, hook, "v1", &fresh),
+        ];
+        let distinct: std::collections::BTreeSet<_> = keys.iter().flatten().collect();
+        assert_eq!(distinct.len(), keys.len());
+        assert_eq!(one.webhook_key(tenant, hook, "v1", &salt), keys[0], "the same ever after");
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Callers who wait for a task to move. One look per tenant and round serves all of them, and a
-//! commit of this process wakes its own at once; nothing is held open in PostgreSQL meanwhile.
+//! Callers who wait for a task to move. A commit of this process wakes its own at once, events wake
+//! those of others, and a slow look per tenant serves all whom no event reached; nothing is held
+//! open in PostgreSQL meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,6 +19,12 @@ impl Watch {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = watched.entry((tenant, task)).or_insert_with(|| watch::channel(known).0);
         sender.subscribe()
+    }
+
+    /// Whether anybody here waits for this task.
+    pub fn wants(&self, tenant: TenantId, task: TaskId) -> bool {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.get(&(tenant, task)).is_some_and(|sender| sender.receiver_count() > 0)
     }
 
     /// Wakes whoever waits for this task.

@@ -1,9 +1,15 @@
-//! Executors know one kind of change: what it would do, and later how to do it. The task's type
+//! Executors know one kind of change: what it would do, and some also how to do it. The task's type
 //! chooses one, by the server's settings and never by the author, so that nobody can pick the
 //! preview that sees least. The same checks hold for all of them (`conformance` in the tests).
 
+mod child;
+mod command;
+mod http;
 mod plan;
+mod protocol;
+mod speak;
 mod sql_preview;
+mod work;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,8 +22,12 @@ use ade_core::policy::Pattern;
 use ade_core::resource::ResourceRef;
 use thiserror::Error;
 
+pub use ade_receipt::Signer;
+pub use command::{Command, Program, ProgramLimits};
+pub use http::{Endpoint, Http};
 pub use plan::Plan;
 pub use sql_preview::{SqlPreview, Target};
+pub use work::{Applies, Doing, Leash, Left, Line, Outcome, Stash, Unstashed, Work};
 
 /// What a task wants, before anybody knows what that would do.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,17 +69,38 @@ pub trait Executor: fmt::Debug + Send + Sync {
 
     /// Without any side effect that lasts.
     fn preview<'a>(&'a self, proposal: &'a Proposal) -> Previewing<'a>;
+
+    /// The other three verbs; nothing if an agent has to apply what this one can only preview.
+    fn applies(&self) -> Option<&dyn Applies> {
+        None
+    }
 }
 
 /// Which executor serves which task types. What none claims is declared by its author.
 #[derive(Debug)]
 pub struct Executors {
     by_type: Vec<(Pattern, Arc<dyn Executor>)>,
+    at_once: usize,
 }
 
 impl Executors {
-    pub fn new(by_type: Vec<(Pattern, Arc<dyn Executor>)>) -> Self {
-        Self { by_type }
+    /// `at_once` is how many tasks this process applies at the same time.
+    pub fn new(by_type: Vec<(Pattern, Arc<dyn Executor>)>, at_once: usize) -> Self {
+        Self { by_type, at_once }
+    }
+
+    pub fn at_once(&self) -> usize {
+        self.at_once
+    }
+
+    pub fn runs_any(&self) -> bool {
+        self.by_type.iter().any(|(_, executor)| executor.applies().is_some())
+    }
+
+    /// Whether tasks of this type are applied by the server itself. No agent may claim one: it
+    /// could say that it was done.
+    pub fn runs(&self, task_type: &str) -> bool {
+        self.for_type(task_type).applies().is_some()
     }
 
     pub fn for_type(&self, task_type: &str) -> &dyn Executor {

@@ -41,7 +41,7 @@ fn declared(proposal: &Proposal) -> Result<Preview, PreviewError> {
     Ok(Preview { effect: Effect::declared(report)?, versions: PreviewVersions::default() })
 }
 
-fn change(stated: &DeclaredChange) -> Result<Change, StrictError> {
+pub(super) fn change(stated: &DeclaredChange) -> Result<Change, StrictError> {
     let strict = |value: &Option<Value>| value.as_ref().map(StrictValue::from_json).transpose();
     Ok(Change {
         resource: stated.resource.clone(),

@@ -16,7 +16,7 @@ use ade_store::rehearsal::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Executor, Preview, PreviewError, Previewing, Proposal};
+use super::{Executor, Preview, PreviewError, Previewing, Proposal, protocol};
 
 /// The kind of the resource that a target is.
 const DATABASE: &str = "database";
@@ -51,10 +51,7 @@ impl SqlPreview {
     }
 
     async fn observe(&self, proposal: &Proposal) -> Result<Preview, PreviewError> {
-        if proposal.plan.is_some() {
-            let problem = "the server previews this type itself: leave the plan out";
-            return Err(PreviewError::invalid("plan", problem));
-        }
+        protocol::require_no_plan(proposal)?;
         let Parameters { target, sql } = parameters(proposal)?;
         let Some(Target(url)) = self.targets.get(&target) else {
             let problem = format!("`{target}` is no database that this server previews on");

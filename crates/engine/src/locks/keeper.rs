@@ -15,6 +15,7 @@ use ade_core::resource::ResourceRef;
 use ade_store::Pool;
 use serde::{Deserialize, Serialize};
 
+use super::admitted::Admitted;
 use super::desk::{Desk, Error};
 use super::rows::Rows;
 use super::waiters::Waiters;
@@ -31,6 +32,7 @@ pub struct Settings {
 pub struct Keeper {
     pub queue: Queue,
     pub waiters: Arc<Waiters>,
+    pub admitted: Admitted,
     pub settings: Settings,
 }
 
@@ -97,13 +99,13 @@ impl Keeper {
         let desk = Desk::new(Locks::new(cluster.clone()), pool, service);
         let rates = Rates::new(cluster.clone());
         let queue = Queue::Redis(Box::new(RedisQueue { desk, hints, cluster, rates }));
-        Ok(Self { queue, waiters, settings })
+        Ok(Self { queue, waiters, admitted: Admitted::default(), settings })
     }
 
     /// For an installation without Redis: every lease is registered there.
     pub fn postgres(pool: Pool, settings: Settings) -> Self {
         let queue = Queue::Postgres(Rows::new(pool));
-        Self { queue, waiters: Arc::default(), settings }
+        Self { queue, waiters: Arc::default(), admitted: Admitted::default(), settings }
     }
 
     /// `None` if this agent may ask for a lock now, else how long it has to wait.

@@ -1,12 +1,14 @@
 //! Locks as the operations use them: one queue, in Redis or in PostgreSQL, and those of this
 //! process who wait in it.
 
+mod admitted;
 mod desk;
 mod keeper;
 mod rows;
 mod waiters;
 
 pub use ade_coord::rate::Rate;
+pub use admitted::Admitted;
 pub use desk::{Desk, Error, Next, Said};
 pub use keeper::{Keeper, Page, Place, Queue, RedisQueue, Settings};
 pub use rows::{Rows, resources};

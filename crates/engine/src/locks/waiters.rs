@@ -17,6 +17,8 @@ type Line = HashMap<LeaseId, watch::Sender<Told>>;
 pub struct Waiters {
     waiting: Mutex<BTreeMap<TenantId, Line>>,
     hinted: Mutex<BTreeSet<(TenantId, LeaseId)>>,
+    /// Tenants in which another process has something to apply.
+    work: Mutex<BTreeSet<TenantId>>,
     /// Something was hinted at.
     pub woken: Notify,
     /// A subscription has ended, or a new one is needed.
@@ -44,6 +46,10 @@ impl Waiters {
                     lock(&self.hinted).insert((*tenant, lease));
                     self.woken.notify_one();
                 }
+            }
+            Heard::Work(tenant) => {
+                lock(&self.work).insert(tenant);
+                self.woken.notify_one();
             }
             Heard::Silence => self.unfollowed.notify_one(),
         }
@@ -79,6 +85,11 @@ impl Waiters {
         });
         let lines = waiting.iter();
         lines.map(|(tenant, line)| (*tenant, line.keys().copied().collect())).collect()
+    }
+
+    /// Where hints said that there is work, since the last time.
+    pub fn work(&self) -> BTreeSet<TenantId> {
+        std::mem::take(&mut *lock(&self.work))
     }
 
     /// Those that a hint named since the last time.

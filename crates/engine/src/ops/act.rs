@@ -195,7 +195,7 @@ pub(super) async fn begin(pool: &Pool, caller: &Caller, gate: Gate) -> Result<Tx
 }
 
 /// For reading: nothing is written, so nothing needs a leaf.
-pub(super) async fn look(app: &App, caller: &Caller) -> Result<Tx, Error> {
+pub(crate) async fn look(app: &App, caller: &Caller) -> Result<Tx, Error> {
     begin(&app.pools.api, caller, Gate::Unasked).await
 }
 

@@ -17,7 +17,7 @@ use super::{Paged, Reply, Span};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
-use crate::present;
+use crate::{models, present};
 
 /// Where a page of the queue ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,18 +49,41 @@ impl QueueKey {
     }
 }
 
-/// What waits for the caller: overdue first, then by score.
+/// A page of a queue, and how new it is for whoever asked.
+#[derive(Debug)]
+pub struct Inbox {
+    pub page: Paged<Approval, QueueKey>,
+    /// The number of the last event that it has seen for certain; nothing if nobody can say.
+    pub version: Option<u64>,
+}
+
+/// What waits for the caller: overdue first, then by score; by score alone where too much is
+/// overdue. Whoever knows a version gets that one or a newer one, from a model if one has it.
 pub async fn inbox(
     app: &App,
     caller: &Caller,
     span: Span<QueueKey>,
-) -> Result<Paged<Approval, QueueKey>, Error> {
+    since: Option<u64>,
+) -> Result<Inbox, Error> {
     let reviewer = person(caller)?;
-    let mut tx = look(app, caller).await?;
     let after = span.after.map(|key| key.cursor()).transpose()?;
+    if let Some(since) = since
+        && let Some(found) = models::inbox(app, caller, reviewer, after, span.limit, since).await?
+    {
+        let next = found.next.map(|cursor| QueueKey::of(&cursor));
+        let page = Paged { items: found.items, next };
+        return Ok(Inbox { page, version: Some(found.version) });
+    }
+    let mut tx = look(app, caller).await?;
     let (found, next) = approvals::inbox(&mut tx, reviewer, after, span.limit).await?;
+    // After what was read, so that nothing in it is newer than this.
+    let version = match since {
+        Some(_) => ade_store::models::settled(&mut tx).await?,
+        None => None,
+    };
     let now = tx.now();
-    Ok(Paged { items: shown(found, now)?, next: next.map(|cursor| QueueKey::of(&cursor)) })
+    let next = next.map(|cursor| QueueKey::of(&cursor));
+    Ok(Inbox { page: Paged { items: shown(found, now)?, next }, version })
 }
 
 /// What the caller was asked before, by how it ended.

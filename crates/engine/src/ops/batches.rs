@@ -91,12 +91,13 @@ pub async fn vote(
     }
     for (item, (_, verdict)) in items.iter().zip(&judged.verdicts) {
         if let Ok(decision) = verdict {
-            write(caller, &mut tx, item, decision, &order).await?;
+            write(app, caller, &mut tx, item, decision, &order).await?;
         }
     }
     let reply = keep(&mut tx, caller, attempt, 200, &answer).await?;
     let tenant = tx.tenant();
     tx.commit().await?;
+    app.wake.relay.notify_one();
     for item in &items {
         app.watch.tell(tenant, item.task.id, item.task.version + 1);
     }
@@ -167,6 +168,7 @@ fn verdicts(items: &[BatchItem], tasks: &[TaskId], judged: &Preflight) -> Vec<Ba
 }
 
 async fn write(
+    app: &App,
     caller: &Caller,
     tx: &mut Tx,
     item: &Item<'_>,
@@ -179,7 +181,8 @@ async fn write(
     let why = Why { reason: order.reason.clone(), ticket: None };
     let cause = Cause { command, place: caller.place.clone(), why, receipt: None };
     let next = item.task.after(decision, tx.now());
-    let Schedule { dues, done } = schedule(item.task, next.as_ref(), item.facts, tx.now());
+    let (executors, now) = (&app.executors, tx.now());
+    let Schedule { dues, done } = schedule(executors, item.task, next.as_ref(), item.facts, now);
     let beside = Beside { dues: &dues, done: &done, answer: None };
     tasks::commit_decision(tx, item.task, decision, None, cause, &beside).await?;
     Ok(())

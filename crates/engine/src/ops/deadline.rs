@@ -7,15 +7,18 @@ use ade_core::access::Class;
 use ade_core::actor::Actor;
 use ade_core::audit::Where;
 use ade_core::ids::{TaskId, TenantId};
+use ade_core::limits::APPLY_ABORT_GRACE;
 use ade_core::task::{
-    Command, Escalation, Facts, Refusal, State, Task, decide, expires_at, warns_at,
+    Command, Decision, Escalation, Facts, Refusal, State, Task, Write, decide, expires_at, warns_at,
 };
 use ade_core::time::Timestamp;
 use ade_store::due::{self, Due};
+use uuid::Uuid;
 
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::execute::Executors;
 use crate::work::Done;
 
 /// Why a worker looks at a task, and when.
@@ -33,10 +36,18 @@ pub enum Deadline {
     Reassign,
     /// An override that nobody has confirmed.
     LapseOverride,
+    /// It can be claimed.
+    Claim,
+    /// The server can apply it itself.
+    Run,
+    /// Whoever applies it may have died.
+    RescueApply,
+    /// It has taken too long.
+    TimeApply,
 }
 
 impl Deadline {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::OpenReview,
         Self::WarnExpiry,
         Self::Expire,
@@ -44,6 +55,10 @@ impl Deadline {
         Self::Escalate,
         Self::Reassign,
         Self::LapseOverride,
+        Self::Claim,
+        Self::Run,
+        Self::RescueApply,
+        Self::TimeApply,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -55,6 +70,10 @@ impl Deadline {
             Self::Escalate => "escalate",
             Self::Reassign => "reassign",
             Self::LapseOverride => "lapse_override",
+            Self::Claim => "claim",
+            Self::Run => "run",
+            Self::RescueApply => "rescue_apply",
+            Self::TimeApply => "time_apply",
         }
     }
 }
@@ -68,13 +87,14 @@ pub(super) struct Schedule {
 
 /// Nothing if what workers wait for is as it was; everything is settled once a task is gone.
 pub(super) fn schedule(
+    executors: &Executors,
     before: &Task,
     after: Option<&Task>,
     facts: &Facts<'_>,
     now: Timestamp,
 ) -> Schedule {
     let dues = match after {
-        Some(task) => dues(before, task, facts, now),
+        Some(task) => dues(executors, before, task, facts, now),
         None => Some(Vec::new()),
     };
     // The next step of an escalation does not replace a reviewer who is gone.
@@ -88,7 +108,13 @@ pub(super) fn schedule(
 }
 
 /// When workers have to look at the task again; nothing if what they wait for is as it was.
-fn dues(before: &Task, task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option<Vec<Due>> {
+fn dues(
+    executors: &Executors,
+    before: &Task,
+    task: &Task,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Option<Vec<Due>> {
     let is_as_it_was = before.state == task.state
         && before.revision == task.revision
         && before.escalated_to == task.escalated_to
@@ -110,6 +136,10 @@ fn dues(before: &Task, task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option
         let at = expires_at(task, facts, now).map_or(now, |at| at.max(now));
         add(Deadline::Expire, at);
     }
+    if task.state == State::Approved {
+        let is_run_here = executors.runs(&task.content.subject.task_type);
+        add(if is_run_here { Deadline::Run } else { Deadline::Claim }, now);
+    }
     if let Some(at) = warns_at(task, facts, now) {
         add(Deadline::WarnExpiry, at.max(now));
     }
@@ -122,6 +152,17 @@ fn dues(before: &Task, task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option
         add(Deadline::LapseOverride, glass.confirm_before);
     }
     Some(dues)
+}
+
+/// Whoever is told to stop has as long as this, whoever told it and whenever.
+pub(super) fn grace(before: &Task, decision: &Decision, now: Timestamp) -> Option<Due> {
+    let is_told = decision.writes.contains(&Write::RequestAbort);
+    let has_begun = before.execution.as_ref().is_some_and(|live| live.begun_at.is_some());
+    (is_told && has_begun).then(|| Due {
+        kind: Deadline::TimeApply.as_str(),
+        object: before.id.uuid(),
+        at: now.plus(APPLY_ABORT_GRACE),
+    })
 }
 
 /// When the core would let a worker do this; nothing if never.
@@ -142,6 +183,7 @@ pub(crate) fn worker_caller(app: &App, worker: &str, tenant: TenantId) -> Caller
         tenant,
         actor: Actor::system(worker),
         scopes: BTreeSet::from(Class::ALL),
+        key_id: None,
         place: Where { address: None, user_agent: None, service },
     }
 }
@@ -156,16 +198,31 @@ pub async fn for_each_due(
     limit: u32,
     step: for<'s> fn(&'s App, TenantId, TaskId) -> Step<'s>,
 ) -> Result<Done, Error> {
-    let due = due::next(&app.pools.worker, deadline.as_str(), limit).await?;
+    let step = |tenant, object| async move {
+        step(app, tenant, TaskId::from_uuid(object)).await.map(|()| true)
+    };
+    take_up(app, deadline.as_str(), limit, step).await
+}
+
+/// The same of any kind; a step says whether it has done anything.
+pub(crate) async fn take_up<F>(
+    app: &App,
+    kind: &'static str,
+    limit: u32,
+    step: impl Fn(TenantId, Uuid) -> F,
+) -> Result<Done, Error>
+where
+    F: Future<Output = Result<bool, Error>>,
+{
+    let due = due::next(&app.pools.worker, kind, limit).await?;
     let has_more = due.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
     let mut done = Done { items: 0, has_more };
     for (tenant, due) in due {
-        let task = TaskId::from_uuid(due.object);
-        match step(app, tenant, task).await {
-            Ok(()) => done.items += 1,
+        match step(tenant, due.object).await {
+            Ok(is_done) => done.items += u64::from(is_done),
             Err(error) => {
                 done.has_more = false;
-                tracing::warn!(%tenant, %task, kind = due.kind, %error, "not settled");
+                tracing::warn!(%tenant, object = %due.object, kind, %error, "not settled");
             }
         }
     }

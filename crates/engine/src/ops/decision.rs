@@ -6,11 +6,12 @@ use std::borrow::Cow;
 use ade_core::access::{Action, Object, Standing};
 use ade_core::actor::Actor;
 use ade_core::audit::Why;
-use ade_core::ids::{ApprovalId, TaskId, TenantId, UserId};
+use ade_core::ids::{ApprovalId, ExecutionId, TaskId, TenantId, UserId};
 use ade_core::limits::IDEMPOTENCY_KEPT_FOR;
-use ade_core::task::{Command, Decision, Facts, Refusal, State, Task, decide};
+use ade_core::task::{ApplyFacts, Command, Decision, Facts, Refusal, State, Task, decide};
 use ade_core::time::Timestamp;
 use ade_store::audit::LeafId;
+use ade_store::due::Due;
 use ade_store::idempotency::{self, Answer, Claim, Kept};
 use ade_store::rulebook::Rulebook;
 use ade_store::tasks::{self, Beside, Cause, Committed, Gathered, Label};
@@ -20,7 +21,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::act::{key_of, leaf_of, permit, told_before};
-use super::deadline::{Deadline, Schedule, schedule, worker_caller};
+use super::deadline::{Deadline, Schedule, grace, schedule, worker_caller};
 use super::{Reply, json};
 use crate::app::App;
 use crate::book::{self, Knowledge};
@@ -52,6 +53,10 @@ pub struct Work<'a> {
     pub label: Label,
     pub knowledge: Knowledge,
     pub(super) settled: Option<Deadline>,
+    /// What the lock tables say; nothing until somebody has asked them.
+    pub(super) apply: ApplyFacts<'static>,
+    /// What becomes due besides what the task itself says.
+    pub(super) dues: Vec<Due>,
 }
 
 #[derive(Debug)]
@@ -80,6 +85,16 @@ impl<'a> Work<'a> {
         Self::begin_on(app, caller, attempt, Row::TaskOf(request), None).await
     }
 
+    /// On the task that an attempt applies.
+    pub async fn begin_applying(
+        app: &'a App,
+        caller: &'a Caller,
+        attempt: &'a Attempt,
+        execution: ExecutionId,
+    ) -> Result<Begun<'a>, Error> {
+        Self::begin_on(app, caller, attempt, Row::TaskOfExecution(execution), None).await
+    }
+
     async fn begin_on(
         app: &'a App,
         caller: &'a Caller,
@@ -96,7 +111,7 @@ impl<'a> Work<'a> {
             Row::Task(task) => task,
             // A request that is not there leads to a task that is not there; a repetition is
             // still answered.
-            Row::TaskOf(_) => tx.locked().unwrap_or(TaskId::from_u128(0)),
+            Row::TaskOf(_) | Row::TaskOfExecution(_) => tx.locked().unwrap_or(TaskId::from_u128(0)),
         };
         let asked = key.as_ref().map(|key| (key, &attempt.body));
         let gathered = tasks::gather(&mut tx, task, asked).await?;
@@ -151,11 +166,19 @@ impl<'a> Work<'a> {
         }
         let pinned = app.books.pinned(&mut tx, &book, &task.pins).await?;
         let knowledge = book::of_task(book, pinned, &caller.actor, &task);
-        Ok(Self { app, caller, attempt, tx, task, label, knowledge, settled: None })
+        let apply = ApplyFacts::default();
+        let (settled, dues) = (None, Vec::new());
+        Ok(Self { app, caller, attempt, tx, task, label, knowledge, settled, apply, dues })
     }
 
     pub fn facts(&self) -> Facts<'_> {
-        self.knowledge.facts(&self.app.access, &self.caller.actor)
+        let facts = self.knowledge.facts(&self.app.access, &self.caller.actor);
+        Facts { apply: self.apply, ..facts }
+    }
+
+    /// Nothing of it happens.
+    pub async fn roll_back(self: Box<Self>) {
+        self.tx.roll_back().await;
     }
 
     pub fn decide(&self, command: &Command) -> Result<Decision, Refusal> {
@@ -220,7 +243,8 @@ impl<'a> Work<'a> {
         let (status, body) = answer(self.after(decision).as_ref(), receipt)?;
         let answer = Answer { status, body: json(&body)? };
         let given = Given { receipt, answer: &answer };
-        let committed = self.write(command, decision, rated, why, Some(given)).await?;
+        let written = self.write(command, decision, rated, why, Some(given));
+        let committed = Box::pin(written).await?;
         self.commit(&committed).await?;
         Ok(Reply { status, body: answer.body, is_repeated: false })
     }
@@ -252,8 +276,11 @@ impl<'a> Work<'a> {
         let receipt = given.map(|given| given.receipt);
         let cause = Cause { command: command.kind(), place, why, receipt };
         let next = self.after(decision);
-        let Schedule { dues, mut done } =
-            schedule(&self.task, next.as_ref(), &self.facts(), self.tx.now());
+        let (executors, now) = (&self.app.executors, self.tx.now());
+        let Schedule { mut dues, mut done } =
+            schedule(executors, &self.task, next.as_ref(), &self.facts(), now);
+        dues.extend(grace(&self.task, decision, now));
+        dues.append(&mut self.dues);
         done.extend(self.settled.map(Deadline::as_str).filter(|kind| !done.contains(kind)));
         let key = self.attempt.and_then(|attempt| key_of(&self.caller, attempt));
         let answer = match (&key, self.attempt, given) {
@@ -276,10 +303,16 @@ impl<'a> Work<'a> {
         let Self { app, tx, .. } = self;
         let tenant = tx.tenant();
         tx.commit().await?;
+        app.wake.relay.notify_one();
         if let Some(task) = &committed.task {
             app.watch.tell(tenant, task.id, task.version);
-            if task.state == State::Submitted {
-                app.wake.review_opener.notify_one();
+            match task.state {
+                State::Submitted => app.wake.review_opener.notify_one(),
+                State::Approved => {
+                    app.claims.announce(tenant);
+                    app.wake.apply_runner.notify_one();
+                }
+                _ => {}
             }
         }
         Ok(())

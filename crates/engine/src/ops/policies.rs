@@ -2,7 +2,7 @@
 //! anew. Publishing runs behind the closed gate, so that no decision passes on rules that are gone.
 
 use ade_api::policies::{
-    NewDraft, PolicyDraft, PolicyFieldChange, PolicyHistory, PolicyVersionShown, Rollback,
+    FieldChange, NewDraft, PolicyDraft, PolicyHistory, PolicyVersionShown, Rollback,
 };
 use ade_core::access::{Action, Object};
 use ade_core::ids::{PolicyDraftId, PolicyId};
@@ -271,7 +271,7 @@ async fn shown_draft(tx: &mut Tx, draft: &Draft) -> Result<PolicyDraft, Error> {
     let is_open = draft.closed.is_none();
     let is_stale = is_open && current.map_or(0, |policy| policy.version) != draft.base_version;
     let changes = difference(current.map(|policy| &policy.document), &draft.document);
-    let changes = changes.into_iter().map(|change| PolicyFieldChange {
+    let changes = changes.into_iter().map(|change| FieldChange {
         path: change.path,
         before: change.before,
         after: change.after,

@@ -66,6 +66,15 @@ impl Work<'_> {
         Ok(self.tx.commit().await?)
     }
 
+    /// It is not being applied any more: nobody has to look after it.
+    pub(super) async fn forget_apply(mut self: Box<Self>) -> Result<(), Error> {
+        let object = [self.task.id.uuid()];
+        for deadline in [Deadline::RescueApply, Deadline::TimeApply] {
+            due::clear(&mut self.tx, deadline.as_str(), &object).await?;
+        }
+        Ok(self.tx.commit().await?)
+    }
+
     /// Somebody whose answer is waited for and who cannot give it any more.
     pub fn gone_reviewer(&self) -> Option<UserId> {
         let directory = &self.knowledge.book.directory;

@@ -12,7 +12,7 @@ use ade_core::limits::{STATS_COUNT_MAX, STATS_DAYS_MAX};
 use ade_core::task::{Agreement, Rules, State};
 use ade_core::time::Timestamp;
 use ade_store::stats::{self, DayCount};
-use ade_store::tasks;
+use ade_store::{rates, tasks};
 
 use super::act::{look, permit, person};
 use super::tasks::visible_in;
@@ -99,6 +99,8 @@ pub async fn overview(app: &App, caller: &Caller, days: u32) -> Result<Overview,
     let open = stats::open(&mut tx, &states).await?;
     let first = tx.now().minus(DAY * (days - 1)).day();
     let counted = stats::days(&mut tx, first).await?;
+    let since = tx.now().minus(DAY);
+    let rates = rates::since(&mut tx, since).await?;
     let counts: BTreeMap<String, i64> = open.tasks.into_iter().collect();
     let of_state = |state: State| StateCount {
         state,
@@ -111,6 +113,7 @@ pub async fn overview(app: &App, caller: &Caller, days: u32) -> Result<Overview,
         overdue_approvals: bounded(open.overdue_approvals),
         after_reviews_owed: bounded(open.after_reviews_owed),
         days: (0..days).map(|number| day(first.plus(DAY * number), &counted)).collect(),
+        rates: rates.into_iter().map(|(kind, count)| (kind, count.unsigned_abs())).collect(),
     })
 }
 

@@ -5,15 +5,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ade_core::limits::WORKER_BACKOFF;
+use ade_core::limits::{EVENT_SHARDS, WORKER_BACKOFF};
 use ade_store::lease::{self, Lease};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::{Done, WORKERS, Worker, lock_watcher};
+use super::{Done, WORKERS, Worker, apply_runner, claim_matcher, lock_watcher, relay};
 use crate::app::App;
 use crate::error::Error;
+use crate::ops::status;
+use crate::{live, models};
 
 /// Which workers run here, and how often.
 #[derive(Debug, Clone)]
@@ -25,9 +27,16 @@ pub struct Plan {
     pub lease: Duration,
 }
 
+impl Plan {
+    fn runs(&self, worker: &str) -> bool {
+        self.run.iter().any(|name| name == "all" || name == worker)
+    }
+}
+
 /// All workers of one process.
 #[derive(Debug)]
 pub struct Driver {
+    app: Arc<App>,
     stop: watch::Sender<bool>,
     running: JoinSet<()>,
 }
@@ -37,9 +46,12 @@ impl Driver {
         let (stop, stopped) = watch::channel(false);
         let holder = Uuid::now_v7();
         let mut running = JoinSet::new();
-        let is_wanted =
-            |worker: &&Worker| plan.run.iter().any(|name| name == "all" || name == worker.name);
-        for worker in WORKERS.iter().filter(is_wanted) {
+        for worker in WORKERS.iter().filter(|worker| plan.runs(worker.name)) {
+            // By shard and without a period, it has a way of its own.
+            if worker.name == relay::WORKER.name {
+                running.spawn(relay::drive(Arc::clone(app), holder, stopped.clone()));
+                continue;
+            }
             let turns = Turns {
                 worker: *worker,
                 period: worker.period.unwrap_or(plan.period),
@@ -48,7 +60,11 @@ impl Driver {
             };
             running.spawn(drive(Arc::clone(app), turns, stopped.clone()));
         }
-        Self { stop, running }
+        if plan.runs(apply_runner::NAME) {
+            running.spawn(apply_runner::run_due(Arc::clone(app), stopped.clone()));
+        }
+        running.spawn(claim_matcher::announce(Arc::clone(app), stopped));
+        Self { app: Arc::clone(app), stop, running }
     }
 
     /// For the callers who wait in this process.
@@ -58,14 +74,26 @@ impl Driver {
         running.spawn(lock_watcher::hear(Arc::clone(app), stopped.clone()));
         running.spawn(lock_watcher::poll(Arc::clone(app), stopped.clone()));
         running.spawn(lock_watcher::follow(Arc::clone(app), stopped.clone()));
-        running.spawn(super::task_watcher::watch(Arc::clone(app), stopped));
-        Self { stop, running }
+        running.spawn(claim_matcher::matching(Arc::clone(app), stopped.clone()));
+        running.spawn(claim_matcher::announce(Arc::clone(app), stopped.clone()));
+        running.spawn(claim_matcher::poll(Arc::clone(app), stopped.clone()));
+        running.spawn(super::task_watcher::watch(Arc::clone(app), stopped.clone()));
+        for shard in 0..EVENT_SHARDS {
+            running.spawn(live::read_shard(Arc::clone(app), shard, stopped.clone()));
+        }
+        running.spawn(live::follow(Arc::clone(app), stopped.clone()));
+        running.spawn(live::sweep(Arc::clone(app), stopped.clone()));
+        running.spawn(live::check(Arc::clone(app), stopped.clone()));
+        running.spawn(models::refill(Arc::clone(app), stopped.clone()));
+        running.spawn(status::measure(Arc::clone(app), stopped));
+        Self { app: Arc::clone(app), stop, running }
     }
 
-    /// Each finishes its activation and gives its lease back.
+    /// Each finishes its activation and gives its lease back; what is on its way arrives.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         while self.running.join_next().await.is_some() {}
+        self.app.webhooks.quiet().await;
     }
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{Activation, Done, Worker, begin, in_each_space};
 use crate::app::App;
 use crate::error::Error;
-use crate::ops::deadline::worker_caller;
+use crate::ops::deadline::{take_up, worker_caller};
 use crate::ops::locks::{REAP, told};
 
 pub const WORKER: Worker = Worker { name: "hold_reaper", period: None, signal: None, run };
@@ -21,18 +21,8 @@ fn run(app: &App) -> Activation<'_> {
 }
 
 async fn reap(app: &App) -> Result<Done, Error> {
-    let due = due::next(&app.pools.worker, REAP, WORKER_BATCH).await?;
-    let has_more = due.len() >= usize::try_from(WORKER_BATCH).unwrap_or(usize::MAX);
-    let mut done = Done { items: 0, has_more };
-    for (tenant, due) in due {
-        match end(app, tenant, LeaseId::from_uuid(due.object)).await {
-            Ok(is_ended) => done.items += u64::from(is_ended),
-            Err(error) => {
-                done.has_more = false;
-                tracing::warn!(%tenant, %error, "a hold is not ended");
-            }
-        }
-    }
+    let end = |tenant, lease| end(app, tenant, LeaseId::from_uuid(lease));
+    let mut done = take_up(app, REAP, WORKER_BATCH, end).await?;
     if done.items == 0 {
         let close = |tenant| async move {
             let mut tx = begin(app, WORKER, tenant).await?;

@@ -24,6 +24,9 @@ pub async fn hear(app: Arc<App>, mut stopped: Stopped) {
             () = keeper.waiters.woken.notified() => {}
             _ = stopped.changed() => {}
         }
+        for tenant in keeper.waiters.work() {
+            app.claims.stir(tenant);
+        }
         look(&app, keeper.waiters.hinted()).await;
     }
 }
@@ -67,7 +70,8 @@ pub async fn follow(app: Arc<App>, mut stopped: Stopped) {
     let Queue::Redis(redis) = &keeper.queue else { return };
     let mut followed: BTreeSet<TenantId> = BTreeSet::new();
     while !*stopped.borrow() {
-        let wanted: BTreeSet<TenantId> = keeper.waiters.wanted().into_keys().collect();
+        let mut wanted = app.claims.tenants();
+        wanted.extend(keeper.waiters.wanted().into_keys());
         let mut joining = JoinSet::new();
         for tenant in &wanted {
             let (hints, tenant) = (redis.hints.clone(), *tenant);
@@ -83,16 +87,17 @@ pub async fn follow(app: Arc<App>, mut stopped: Stopped) {
             }
         }
         followed = wanted;
-        rest(keeper, followed.is_empty(), &mut stopped).await;
+        rest(&app, keeper, followed.is_empty(), &mut stopped).await;
     }
 }
 
 /// Without waiters there is nothing to keep alive.
-async fn rest(keeper: &Keeper, is_idle: bool, stopped: &mut Stopped) {
+async fn rest(app: &App, keeper: &Keeper, is_idle: bool, stopped: &mut Stopped) {
     let pause = if is_idle { Duration::MAX } else { LOCK_HINT_HEARTBEAT };
     tokio::select! {
         () = tokio::time::sleep(pause) => {}
         () = keeper.waiters.unfollowed.notified() => {}
+        () = app.claims.first.notified() => {}
         _ = stopped.changed() => {}
     }
 }

@@ -1,22 +1,39 @@
 //! Workers: they take no input, read what is due, go through the same decisions as everybody and
 //! may be run by any number of processes. Here is the list of all of them; the driver runs them.
 
+mod agent_watcher;
+mod analytics_pipeline;
+mod apply_rescuer;
+mod apply_runner;
+mod apply_timer;
+mod audit_logger;
 mod basis_checker;
+mod claim_matcher;
 mod driver;
 mod epoch_keeper;
+mod event_redriver;
 mod expiry_warner;
 mod hold_reaper;
 mod idempotency_pruner;
 mod lock_sweeper;
 mod lock_watcher;
+mod message_sender;
+mod notification_service;
+mod output_archiver;
 mod override_lapser;
 mod partition_maker;
+mod read_model_checker;
+mod read_model_projector;
+mod relay;
 mod review_escalator;
 mod review_opener;
 mod review_reassigner;
 mod tally_keeper;
 mod task_expirer;
 mod task_watcher;
+mod webhook_dispatcher;
+mod webhook_pruner;
+mod webhook_sender;
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -30,6 +47,7 @@ use tokio::sync::Notify;
 
 use crate::app::App;
 use crate::error::Error;
+use crate::groups::Job;
 
 pub use driver::{Driver, Plan, run_once};
 
@@ -67,6 +85,29 @@ pub const WORKERS: &[Worker] = &[
     lock_sweeper::WORKER,
     epoch_keeper::WORKER,
     hold_reaper::WORKER,
+    apply_rescuer::WORKER,
+    apply_timer::WORKER,
+    agent_watcher::WORKER,
+    output_archiver::WORKER,
+    relay::WORKER,
+    webhook_dispatcher::WORKER,
+    webhook_sender::WORKER,
+    webhook_pruner::WORKER,
+    audit_logger::WORKER,
+    analytics_pipeline::WORKER,
+    event_redriver::WORKER,
+    notification_service::WORKER,
+    message_sender::WORKER,
+    read_model_projector::WORKER,
+    read_model_checker::WORKER,
+];
+
+/// Groups that read events; each has a worker of its own above.
+pub(crate) const JOBS: &[Job] = &[
+    webhook_dispatcher::JOB,
+    audit_logger::JOB,
+    analytics_pipeline::JOB,
+    notification_service::JOB,
 ];
 
 /// A transaction of this worker's in one tenant.

@@ -1,11 +1,12 @@
-//! Looks, for the callers who wait in this process, whether their tasks have moved elsewhere.
-//! Every process does so for its own; there is nothing to share and so no lease.
+//! Looks, for the callers who wait in this process, whether their tasks have moved elsewhere and no
+//! event told of it: a net below the hub, so it is slow. Every process does so for its own; there
+//! is nothing to share and so no lease.
 
 use std::sync::Arc;
 
 use ade_core::actor::Actor;
 use ade_core::ids::{TaskId, TenantId};
-use ade_core::limits::WATCH_PERIOD;
+use ade_core::limits::WATCH_NET_PERIOD;
 use ade_store::{Gate, Tx, tasks};
 use tokio::sync::watch;
 
@@ -20,7 +21,7 @@ pub async fn watch(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
             }
         }
         tokio::select! {
-            () = tokio::time::sleep(WATCH_PERIOD) => {}
+            () = tokio::time::sleep(WATCH_NET_PERIOD) => {}
             _ = stopped.changed() => {}
         }
     }

@@ -48,12 +48,16 @@ pub async fn acquire(
     let keeper = keeper(app)?;
     let began = Instant::now();
     let wanted = Wanted::read(&new)?;
-    let mut tx = admit::enter(app, caller).await?;
+    let class = keeper.class(new.fenced);
     let life = match new.session {
-        Some(session) => admit::live(&mut tx, caller, session, &app.service).await?.began,
-        None => tx.now(),
+        Some(session) => {
+            let mut tx = admit::enter(app, caller).await?;
+            let life = admit::live(&mut tx, caller, session, &app.service).await?;
+            tx.commit().await?;
+            life.began
+        }
+        None => admit::now(app, caller, keeper, class).await?,
     };
-    tx.commit().await?;
     let agent = admit::agent(caller)?;
     if let Some(wait) = keeper.rate(caller.tenant, agent).await? {
         return Err(Error::RateLimited { wait });
@@ -66,7 +70,7 @@ pub async fn acquire(
         owner: Owner::Agent(session),
         node: show::node(&agent.to_string(), &app.service),
         birth: life,
-        class: keeper.class(new.fenced),
+        class,
         set: wanted.set,
         ttl: wanted.ttl,
         wait: if wanted.wait.is_zero() { Duration::ZERO } else { LOCK_PLACE_KEPT },
@@ -250,6 +254,7 @@ fn wanted((at, lock): (usize, &WantedLock)) -> Result<(ResourceRef, Mode), Error
     let field = format!("resources[{at}]");
     let resource = ResourceRef::new(&lock.kind, &lock.id)
         .map_err(|error| Error::invalid(field.clone(), error))?;
+    require_free(&field, &resource)?;
     let mode = match (lock.mode, lock.capacity) {
         (LockMode::Exclusive, None) => Mode::Exclusive,
         (LockMode::Shared, None) => Mode::Shared,
@@ -259,8 +264,16 @@ fn wanted((at, lock): (usize, &WantedLock)) -> Result<(ResourceRef, Mode), Error
     Ok((resource, mode))
 }
 
+/// Nobody locks what the server keeps for itself.
+pub fn require_free(field: &str, resource: &ResourceRef) -> Result<(), Error> {
+    if resource.is_reserved() {
+        return Err(Error::invalid(field, "types that begin with `_` are the server's own"));
+    }
+    Ok(())
+}
+
 /// `30s` or `1500ms`.
-fn length(field: &str, text: &str) -> Result<Duration, Error> {
+pub fn length(field: &str, text: &str) -> Result<Duration, Error> {
     let number = |digits: &str| digits.parse::<u32>().ok().map(u64::from);
     let millis = text.strip_suffix("ms").and_then(number).map(Duration::from_millis);
     let seconds = || text.strip_suffix('s').and_then(number).map(Duration::from_secs);

@@ -1,20 +1,26 @@
 //! Who may ask, and as which life: permission by the rules of the moment, and the session that
 //! all leases of one process share.
 
+use std::sync::Arc;
+
 use ade_core::access::{Action, Object};
 use ade_core::actor::Actor;
 use ade_core::audit::{Kind, What, Why};
 use ade_core::ids::{AgentId, AgentSessionId};
-use ade_core::limits::AGENT_SESSION_TTL;
+use ade_core::limits::{AGENT_LATE_AFTER, AGENT_SESSION_TTL};
+use ade_core::lock::Class;
 use ade_core::time::Timestamp;
 use ade_store::locks::{epochs, sessions};
+use ade_store::rulebook::Rulebook;
 use ade_store::{Gate, Tx, audit};
 
 use super::show;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::locks::Keeper;
 use crate::ops::act::{begin, leaf_of, permit, refuse};
+use crate::ops::agents::settle;
 
 /// A life that may hold locks.
 #[derive(Debug, Clone, Copy)]
@@ -32,17 +38,48 @@ pub fn agent(caller: &Caller) -> Result<AgentId, Error> {
 
 /// A transaction for somebody who may have locks of their own; who may not is noted.
 pub async fn enter(app: &App, caller: &Caller) -> Result<Tx, Error> {
+    let own = Object::Own { is_own: true };
+    Ok(enter_for(app, caller, Action::AcquireLock, own).await?.0)
+}
+
+/// The same for another action, with the rules of that moment.
+pub async fn enter_for(
+    app: &App,
+    caller: &Caller,
+    action: Action,
+    object: Object,
+) -> Result<(Tx, Arc<Rulebook>), Error> {
     let mut tx = begin(&app.pools.api, caller, Gate::Unasked).await?;
     let book = app.books.current(&mut tx).await?;
-    let own = Object::Own { is_own: true };
-    match permit(app, &book, &caller.actor, Action::AcquireLock, own) {
-        Ok(()) => Ok(tx),
+    match permit(app, &book, &caller.actor, action, object) {
+        Ok(()) => Ok((tx, book)),
         Err(denied) => {
-            let object = caller.tenant.to_string();
-            refuse(tx, caller, Action::AcquireLock.as_str(), object, &denied).await?;
+            refuse(tx, caller, action.as_str(), caller.tenant.to_string(), &denied).await?;
             Err(denied.into())
         }
     }
+}
+
+/// The time, for somebody who may have locks of this class. One that nothing protects needs no
+/// record, so whoever was asked less than a second ago is not asked again.
+pub async fn now(
+    app: &App,
+    caller: &Caller,
+    keeper: &Keeper,
+    class: Class,
+) -> Result<Timestamp, Error> {
+    if let (Actor::Agent { id, .. }, Class::Advisory) = (&caller.actor, class)
+        && let Some(now) = keeper.admitted.now(caller.tenant, *id)
+    {
+        return Ok(now);
+    }
+    let tx = enter(app, caller).await?;
+    let now = tx.now();
+    tx.roll_back().await;
+    if let Actor::Agent { id, .. } = caller.actor {
+        keeper.admitted.note(caller.tenant, id, now);
+    }
+    Ok(now)
 }
 
 /// Keeps it alive, or begins it. One of somebody else is none, and one that has ended stays so.
@@ -52,12 +89,26 @@ pub async fn live(
     session: AgentSessionId,
     service: &str,
 ) -> Result<Life, Error> {
+    beat(tx, caller, session, service, None).await
+}
+
+/// The same, with what the process says of its load. Whoever was silent for long is heard again.
+pub async fn beat(
+    tx: &mut Tx,
+    caller: &Caller,
+    session: AgentSessionId,
+    service: &str,
+    load: Option<u32>,
+) -> Result<Life, Error> {
     let agent = agent(caller)?;
     match sessions::find(tx, session).await? {
         Some(known) if known.agent != Some(agent) => Err(Error::NotFound { what: "session" }),
         Some(known) => {
-            if !sessions::keep(tx, session, AGENT_SESSION_TTL).await? {
+            if !sessions::beat(tx, session, AGENT_SESSION_TTL, load).await? {
                 return Err(Error::SessionOver);
+            }
+            if known.silence.is_none_or(|silence| silence >= AGENT_LATE_AFTER) {
+                settle(tx, &[agent]).await?;
             }
             Ok(Life { began: known.opened_at, until: tx.now().plus(AGENT_SESSION_TTL) })
         }
@@ -66,6 +117,8 @@ pub async fn live(
             epochs::current(tx).await?;
             let node = show::node(&agent.to_string(), service);
             sessions::open(tx, session, Some(agent), &node, AGENT_SESSION_TTL).await?;
+            sessions::beat(tx, session, AGENT_SESSION_TTL, load).await?;
+            settle(tx, &[agent]).await?;
             let what = What {
                 object: agent.to_string(),
                 action: "agent.session".to_owned(),

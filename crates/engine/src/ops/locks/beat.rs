@@ -8,6 +8,7 @@ use ade_api::locks::{Beat, Beats, Heartbeat, LeaseState};
 use ade_core::ids::LeaseId;
 use ade_core::limits::LEASES_PER_HEARTBEAT_MAX;
 use ade_core::lock::Standing;
+use ade_store::Tx;
 use ade_store::locks::many::{self, Kept};
 
 use super::{admit, keeper, show};
@@ -17,27 +18,54 @@ use crate::error::Error;
 use crate::locks::Keeper;
 
 pub async fn heartbeat(app: &App, caller: &Caller, beat: Heartbeat) -> Result<Beats, Error> {
-    let keeper = keeper(app)?;
+    keeper(app)?;
     let Heartbeat { session, leases } = beat;
-    if leases.len() > LEASES_PER_HEARTBEAT_MAX {
-        let most = format!("at most {LEASES_PER_HEARTBEAT_MAX} in one call");
-        return Err(Error::invalid("leases", most));
-    }
+    check_leases(&leases)?;
     let mut tx = admit::enter(app, caller).await?;
     let life = match session {
         Some(session) => Some(admit::live(&mut tx, caller, session, &app.service).await?),
         None => None,
     };
-    let registered = many::extend(&mut tx, &leases).await?;
+    let registered = extend(&mut tx, &leases).await?;
     tx.commit().await?;
-    let registered: BTreeMap<LeaseId, Kept> =
-        registered.into_iter().map(|kept| (kept.lease, kept)).collect();
-    let queued = in_queue(keeper, caller, &leases, &registered).await;
-    let mut beats = Vec::with_capacity(leases.len());
-    for lease in leases {
-        beats.push(beat_of(lease, registered.get(&lease), queued.as_ref()));
+    let leases = stand(app, caller, leases, &registered).await?;
+    Ok(Beats { session_until: life.map(|life| life.until), leases })
+}
+
+pub fn check_leases(leases: &[LeaseId]) -> Result<(), Error> {
+    if leases.len() > LEASES_PER_HEARTBEAT_MAX {
+        let most = format!("at most {LEASES_PER_HEARTBEAT_MAX} in one call");
+        return Err(Error::invalid("leases", most));
     }
-    Ok(Beats { session_until: life.map(|life| life.until), leases: beats })
+    Ok(())
+}
+
+/// Keeps those alive that the record knows.
+pub async fn extend(tx: &mut Tx, leases: &[LeaseId]) -> Result<BTreeMap<LeaseId, Kept>, Error> {
+    if leases.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let registered = many::extend(tx, leases).await?;
+    Ok(registered.into_iter().map(|kept| (kept.lease, kept)).collect())
+}
+
+/// Keeps the rest alive in the queue, once the record has had its say. Without leases there is
+/// nothing to ask the queue for.
+pub async fn stand(
+    app: &App,
+    caller: &Caller,
+    leases: Vec<LeaseId>,
+    registered: &BTreeMap<LeaseId, Kept>,
+) -> Result<Vec<Beat>, Error> {
+    if leases.is_empty() {
+        return Ok(Vec::new());
+    }
+    let queued = in_queue(keeper(app)?, caller, &leases, registered).await;
+    let beats = leases.into_iter().map(|lease| {
+        let registered = registered.get(&lease);
+        beat_of(lease, registered, queued.as_ref())
+    });
+    Ok(beats.collect())
 }
 
 /// How the queue sees those that can still be held; nothing if it does not answer.

@@ -3,7 +3,7 @@
 //! business; what a fenced lease may commit is the record's.
 
 mod acquire;
-mod admit;
+pub(super) mod admit;
 mod beat;
 mod line;
 mod look;
@@ -24,11 +24,15 @@ use crate::error::Error;
 use crate::locks::Keeper;
 
 pub use acquire::acquire;
+pub(super) use acquire::{length, require_free};
+pub(super) use admit::live;
 pub use beat::heartbeat;
+pub(super) use beat::{check_leases, extend, stand};
 pub use look::{deadlocks, graph, leases, list, lock};
 pub use operate::{break_lock, incident};
 pub(crate) use register::told;
 pub use release::release;
+pub(super) use show::{hash, node};
 
 /// When a silent hold is ended.
 pub(crate) const REAP: &str = "reap_hold";
@@ -43,6 +47,6 @@ pub(crate) fn event(kind: EventKind, lease: LeaseId, request: Option<&Request>) 
     let resources: Vec<String> = request
         .map(|request| request.set().resources().map(ToString::to_string).collect())
         .unwrap_or_default();
-    let payload = json!({ "lease_hash": show::hash(&lease), "resources": resources });
-    outbox::Event { kind, object: show::hash(&lease).to_string(), version: None, payload }
+    let payload = json!({ "lease_hash": hash(&lease), "resources": resources });
+    outbox::Event { kind, object: hash(&lease).to_string(), version: None, payload }
 }

@@ -4,17 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ade_api::tasks::{Amendment, NewTask, Plan, Task as TaskShown, TouchedResource};
+use ade_api::tasks::{
+    Amendment, NewTask, Plan, RollbackStrategy, Task as TaskShown, TouchedResource,
+};
 use ade_core::access::Action;
 use ade_core::actor::Actor;
 use ade_core::audit::Why;
 use ade_core::change::{Origin, StrictValue};
 use ade_core::ids::TaskId;
-use ade_core::limits::{TASK_RESOURCES_MAX, TASK_TITLE_MAX_BYTES};
+use ade_core::limits::{APPLY_TIMEOUT_MAX_SECONDS, TASK_RESOURCES_MAX, TASK_TITLE_MAX_BYTES};
 use ade_core::policy;
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Priority;
-use ade_core::task::{Command, CommandKind, Content, Refusal, Task, create as decide_create};
+use ade_core::task::{
+    Command, CommandKind, Content, Refusal, Rollback, Task, create as decide_create,
+};
 use ade_core::time::Timestamp;
 use ade_store::rulebook::Rulebook;
 use ade_store::tasks::{self, Beside, Cause, Heading, Label, View};
@@ -32,6 +36,7 @@ use crate::execute::Proposal;
 use crate::ops::Reply;
 use crate::ops::act::{begin, refuse, told_before};
 use crate::ops::decision::{Begun, Target, Work, claim, keep};
+use crate::ops::locks::require_free;
 use crate::ops::users::check_name;
 use crate::present;
 
@@ -221,7 +226,8 @@ async fn revise(
     .await
 }
 
-async fn rate(work: &mut Work<'_>, previewed: Previewed<'_>) -> Result<Rated, Error> {
+/// As its author's, whoever asks.
+pub(crate) async fn rate(work: &mut Work<'_>, previewed: Previewed<'_>) -> Result<Rated, Error> {
     let book = Arc::clone(&work.knowledge.book);
     let involvement = &work.task.involvement;
     let kind = if involvement.agent.is_some() {
@@ -265,12 +271,26 @@ fn heading_of(new: &NewTask) -> Result<Heading, Error> {
             check_name(field, text)?;
         }
     }
+    if !(1..=APPLY_TIMEOUT_MAX_SECONDS).contains(&new.timeout_seconds) {
+        let range = format!("1 to {APPLY_TIMEOUT_MAX_SECONDS}");
+        return Err(Error::invalid("timeout_seconds", range));
+    }
+    let strategy = match new.rollback.strategy {
+        RollbackStrategy::Automatic => "automatic",
+        RollbackStrategy::Manual => "manual",
+        RollbackStrategy::None => "none",
+    };
+    let rollback = Rollback::new(strategy, new.rollback.steps.clone()).ok_or_else(|| {
+        Error::invalid("rollback", "`manual` says its steps, and no other strategy does")
+    })?;
     Ok(Heading {
         title: new.title.clone(),
         priority: new.priority,
         team: new.team.clone(),
         ticket: new.ticket.clone(),
         resubmits: None,
+        timeout_seconds: new.timeout_seconds,
+        rollback,
     })
 }
 
@@ -293,6 +313,7 @@ fn strict(field: &str, value: &Value) -> Result<StrictValue, Error> {
 fn listed(given: Vec<TouchedResource>) -> Result<BTreeMap<ResourceRef, Option<String>>, Error> {
     let mut listed = BTreeMap::new();
     for TouchedResource { resource, mode } in given {
+        require_free("resources", &resource)?;
         let mode = mode.map(|mode| mode.as_str().to_owned());
         if listed.insert(resource.clone(), mode).is_some() {
             let problem = format!("{resource} is named twice: name each once, with one mode");
@@ -306,7 +327,7 @@ fn listed(given: Vec<TouchedResource>) -> Result<BTreeMap<ResourceRef, Option<St
 }
 
 /// The content of a task as it was proposed; what was stated is stated again.
-fn proposal_of(view: &View) -> Result<Proposal, Error> {
+pub(crate) fn proposal_of(view: &View) -> Result<Proposal, Error> {
     let revision = &view.revision;
     let plan = match revision.effect.origin() {
         Origin::Observed => None,

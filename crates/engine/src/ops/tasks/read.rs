@@ -18,14 +18,29 @@ use crate::error::Error;
 use crate::ops::act::{look, permit};
 use crate::ops::decision::standing;
 use crate::ops::{Paged, Span, paged};
-use crate::present;
+use crate::{live, models, present};
 
 pub async fn get(app: &App, caller: &Caller, task: TaskId) -> Result<ade_api::tasks::Task, Error> {
     let mut tx = look(app, caller).await?;
     present::viewed(&visible_in(app, caller, &mut tx, task).await?)
 }
 
-/// Answers when the task has moved past `since`, or when the time is over.
+/// For whoever knows a version of it: that one or a newer one, from a model if one has it.
+pub async fn get_since(
+    app: &App,
+    caller: &Caller,
+    task: TaskId,
+    since: u64,
+) -> Result<ade_api::tasks::Task, Error> {
+    match models::task(app, caller, task, since).await? {
+        Some(shown) => Ok(shown),
+        None => get(app, caller, task).await,
+    }
+}
+
+/// Answers when the task has moved past `since`, or when the time is over. Events tell of it: of
+/// this process at once, of others by the hub that listeners have too, and where no event comes
+/// for long, a look at the record does.
 pub async fn wait(
     app: &App,
     caller: &Caller,
@@ -35,6 +50,7 @@ pub async fn wait(
 ) -> Result<Watched, Error> {
     // Before the first look, so that nothing moves unseen in between.
     let mut versions = app.watch.follow(caller.tenant, task, since);
+    let _attending = live::attend(app, caller.tenant).await?;
     let shown = get(app, caller, task).await?;
     if shown.summary.version > since {
         return Ok(Watched { task: shown, timed_out: false });
@@ -48,7 +64,7 @@ pub async fn wait(
         true
     };
     let moved = tokio::time::timeout(patience.min(WAIT_MAX), moved).await.unwrap_or(false);
-    let shown = get(app, caller, task).await?;
+    let shown = get_since(app, caller, task, since.saturating_add(1)).await?;
     let timed_out = !moved && shown.summary.version <= since;
     Ok(Watched { task: shown, timed_out })
 }

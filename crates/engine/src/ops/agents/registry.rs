@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use ade_api::agents::{Agent, AgentChange, NewAgent};
 use ade_core::access::Action;
 use ade_core::ids::AgentId;
-use ade_core::limits::AGENT_CAPABILITIES_MAX;
+use ade_core::limits::{AGENT_CAPABILITIES_MAX, AGENT_TASKS_MAX};
 use ade_core::policy::Pattern;
-use ade_store::agents::{self, Profile, Status};
+use ade_store::agents::{self, Profile};
 use ade_store::users as people;
 use uuid::Uuid;
 
-use super::act::{Act, Begun, Deed, look};
-use super::users::check_name;
-use super::{Paged, Reply, Span, paged};
+use super::settle;
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
+use crate::ops::act::{Act, Begun, Deed, look};
+use crate::ops::users::check_name;
+use crate::ops::{Paged, Reply, Span, paged};
 
 pub async fn create(
     app: &App,
@@ -26,6 +27,7 @@ pub async fn create(
 ) -> Result<Reply, Error> {
     check_name("name", &new.name)?;
     let capabilities = capabilities_of(&new.capabilities)?;
+    let max_tasks = room_of(new.max_tasks)?;
     let mut act = match begin(app, caller, attempt).await? {
         Begun::Act(act) => act,
         Begun::Repeated(reply) => return Ok(reply),
@@ -36,7 +38,7 @@ pub async fn create(
         return Err(Error::invalid("owner", "there is no such active user"));
     }
     let id = AgentId::from_uuid(Uuid::now_v7());
-    let profile = Profile { name: new.name, capabilities, status: Status::Offline };
+    let profile = Profile { name: new.name, capabilities, max_tasks };
     agents::insert(&mut act.tx, id, new.owner, &profile).await?;
     finish(act, id, "agent.create", 201).await
 }
@@ -64,6 +66,9 @@ pub async fn change(
     if let Some(capabilities) = &change.capabilities {
         profile.capabilities = capabilities_of(capabilities)?;
     }
+    if let Some(max_tasks) = change.max_tasks {
+        profile.max_tasks = room_of(max_tasks)?;
+    }
     agents::update(&mut act.tx, id, &profile).await?;
     finish(act, id, "agent.change", 200).await
 }
@@ -81,6 +86,7 @@ pub async fn revoke(
     };
     get_in(&mut act, id).await?;
     agents::revoke(&mut act.tx, id).await?;
+    settle(&mut act.tx, &[id]).await?;
     finish(act, id, "agent.revoke", 200).await
 }
 
@@ -112,7 +118,7 @@ async fn get_in(act: &mut Act<'_>, id: AgentId) -> Result<agents::Agent, Error> 
     agents::get(&mut act.tx, id).await?.ok_or(Error::NotFound { what: "agent" })
 }
 
-async fn live(act: &mut Act<'_>, id: AgentId) -> Result<agents::Agent, Error> {
+pub(super) async fn live(act: &mut Act<'_>, id: AgentId) -> Result<agents::Agent, Error> {
     let agent = get_in(act, id).await?;
     if agent.revoked_at.is_some() {
         return Err(Error::Closed { what: "agent", why: "it was revoked" });
@@ -134,9 +140,13 @@ async fn finish(
     action: &'static str,
     status: u16,
 ) -> Result<Reply, Error> {
-    let agent = shown(get_in(&mut act, id).await?);
+    let agent = shown_in(&mut act, id).await?;
     let deed = Deed { object: id.to_string(), action };
     act.finish(deed, status, &agent).await
+}
+
+pub(super) async fn shown_in(act: &mut Act<'_>, id: AgentId) -> Result<Agent, Error> {
+    Ok(shown(get_in(act, id).await?))
 }
 
 fn capabilities_of(given: &BTreeSet<String>) -> Result<Vec<String>, Error> {
@@ -149,13 +159,24 @@ fn capabilities_of(given: &BTreeSet<String>) -> Result<Vec<String>, Error> {
     Ok(given.iter().cloned().collect())
 }
 
+fn room_of(max_tasks: u32) -> Result<u32, Error> {
+    if !(1..=AGENT_TASKS_MAX).contains(&max_tasks) {
+        return Err(Error::invalid("max_tasks", format!("1 to {AGENT_TASKS_MAX}")));
+    }
+    Ok(max_tasks)
+}
+
 fn shown(agent: agents::Agent) -> Agent {
     Agent {
         id: agent.id,
         name: agent.profile.name,
         owner: agent.owner,
-        status: agent.profile.status.as_str().to_owned(),
+        status: agent.status,
+        seen_at: agent.seen_at,
+        load: agent.load,
+        config_version: agent.config_version,
         capabilities: agent.profile.capabilities.into_iter().collect(),
+        max_tasks: agent.profile.max_tasks,
         registered_at: agent.registered_at,
         revoked_at: agent.revoked_at,
     }

@@ -1,0 +1,326 @@
+//! The permit: APPROVED to APPLYING in one transaction that asks everything again (basis, policies,
+//! freezes) and registers the holds, all or none, or moves the task to where it belongs. What is
+//! signed is what was committed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ade_api::executions::{Claimed, FencedResource, Permit};
+use ade_api::tasks::Mode;
+use ade_core::approval::Answer;
+use ade_core::audit::Why;
+use ade_core::freeze::Scope;
+use ade_core::ids::{AgentSessionId, ExecutionId, LeaseId};
+use ade_core::limits::APPLY_BEGIN_WITHIN;
+use ade_core::lock::fence::RegisterRefusal;
+use ade_core::lock::{self, Token};
+use ade_core::task::{Command, Decision, Hold, Refusal, Task};
+use ade_core::time::Timestamp;
+use ade_receipt::{Fenced, Mode as FencedMode, PolicyVersion, Receipt, Voted};
+use ade_store::executions::{self, Holder, Registered};
+use ade_store::rulebook::AgentEntry;
+use ade_store::tasks::{self, Revision};
+use ade_store::{due::Due, resources};
+use uuid::Uuid;
+
+use super::claim::Asked;
+use super::settle::{reopen, tell_queue, withdraw};
+use super::{Taker, lock_delay, request, slot};
+use crate::claims::Offer;
+use crate::error::Error;
+use crate::locks::Queue;
+use crate::ops::Reply;
+use crate::ops::deadline::Deadline;
+use crate::ops::decision::{Begun, Target, Work};
+use crate::present;
+use crate::receipts::seconds;
+
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Permitted(Reply),
+    /// Somebody else has it, or it cannot be now.
+    FellThrough,
+}
+
+pub(super) async fn permit(asked: &Asked<'_>, offer: Offer) -> Result<Outcome, Error> {
+    let Asked { app, caller, attempt, .. } = asked;
+    let target = Target { task: offer.candidate.task, expected: None };
+    let mut work = match Work::begin(app, caller, attempt, target).await {
+        Ok(Begun::Work(work)) => work,
+        Ok(Begun::Repeated(reply)) => return Ok(Outcome::Permitted(reply)),
+        Err(Error::NotFound { .. }) => return Ok(Outcome::FellThrough),
+        Err(error) => return Err(error),
+    };
+    let (task, revision) = (work.task.id, work.task.revision);
+    let is_taking_work = match asked.taker {
+        Taker::Agent(agent) => {
+            let entry = work.knowledge.book.agents.get(&agent);
+            entry.is_some_and(AgentEntry::is_taking_work)
+        }
+        Taker::Server => true,
+    };
+    if work.task.since != offer.candidate.since || !is_taking_work {
+        // The key must be free again before the next offer is taken up under it.
+        work.roll_back().await;
+        return Ok(Outcome::FellThrough);
+    }
+    let revision = tasks::revision(&mut work.tx, task, revision).await?;
+    let revision = revision.ok_or(Error::NotFound { what: "revision" })?;
+    let mut freezes = work.knowledge.book.freezes.iter();
+    if freezes.any(|freeze| matches!(freeze.scope, Scope::Environment(_))) {
+        let named = offer.candidate.resources.iter().map(|(name, _)| name.clone());
+        let known = resources::facts(&mut work.tx, &named.collect::<Vec<_>>()).await?;
+        work.knowledge.environments =
+            known.into_values().filter_map(|entry| entry.environment).collect();
+    }
+    work.apply.has_capacity = true;
+    let execution = ExecutionId::from_uuid(Uuid::now_v7());
+    let token = offer.token.map_or(0, Token::number);
+    let command = Command::StartApply { execution, hold: Hold { lease: offer.lease, token } };
+    let decision = match work.decide(&command) {
+        Ok(decision) => decision,
+        Err(refusal) => return refused(asked, work, &offer, command, refusal).await,
+    };
+    let registered = match register(asked, &mut work, &offer).await? {
+        Ok(registered) => registered,
+        Err(refusal) => {
+            work.roll_back().await;
+            return not_held(asked, &offer, refusal).await;
+        }
+    };
+    let (command, decision) = under(&work, command, decision, execution, &offer, registered)?;
+    let granted = Granted { execution, lease: offer.lease, registered, revision };
+    let reply = granted.write(asked, work, &command, &decision).await?;
+    tell_queue(app, caller.tenant, offer.lease, offer.token.is_some()).await;
+    Ok(Outcome::Permitted(reply))
+}
+
+/// The same decision under the token that the record gave, where the queue had given none.
+fn under(
+    work: &Work<'_>,
+    command: Command,
+    decision: Decision,
+    execution: ExecutionId,
+    offer: &Offer,
+    registered: Registered,
+) -> Result<(Command, Decision), Error> {
+    if offer.token == Some(registered.token) {
+        return Ok((command, decision));
+    }
+    let hold = Hold { lease: offer.lease, token: registered.token.number() };
+    let command = Command::StartApply { execution, hold };
+    let decision = work.decide(&command)?;
+    Ok((command, decision))
+}
+
+/// Where a task goes whose permit the rules refuse.
+async fn refused(
+    asked: &Asked<'_>,
+    work: Box<Work<'_>>,
+    offer: &Offer,
+    command: Command,
+    refusal: Refusal,
+) -> Result<Outcome, Error> {
+    let (app, tenant) = (asked.app, asked.caller.tenant);
+    match refusal {
+        // Somebody was faster.
+        Refusal::WrongState { .. } => {
+            work.roll_back().await;
+            Ok(Outcome::FellThrough)
+        }
+        Refusal::BasisLost(_) => {
+            work.roll_back().await;
+            reopen(app, tenant, offer.candidate.task).await?;
+            withdraw(app, tenant, offer.lease).await;
+            Ok(Outcome::FellThrough)
+        }
+        Refusal::Frozen { .. } | Refusal::AttemptsExhausted => {
+            work.roll_back().await;
+            withdraw(app, tenant, offer.lease).await;
+            Ok(Outcome::FellThrough)
+        }
+        other => {
+            withdraw(app, tenant, offer.lease).await;
+            Err(work.refuse(&command, other).await)
+        }
+    }
+}
+
+async fn register(
+    asked: &Asked<'_>,
+    work: &mut Work<'_>,
+    offer: &Offer,
+) -> Result<Result<Registered, RegisterRefusal>, Error> {
+    let (agent, slot) = match asked.taker {
+        Taker::Agent(agent) => {
+            let entry = work.knowledge.book.agents.get(&agent);
+            let capacity = entry.ok_or(Error::NotFound { what: "agent" })?.max_tasks;
+            (Some(agent), Some((slot(agent)?, lock::Mode::Counting { capacity })))
+        }
+        Taker::Server => (None, None),
+    };
+    let (offered, taker) = ((&offer.candidate, offer.lease), (asked.taker, asked.ttl));
+    let request = request(asked.app, offered, taker, Duration::ZERO, slot)?;
+    let own = AgentSessionId::from_uuid(offer.lease.uuid());
+    let holder = Holder {
+        agent,
+        session: asked.session.unwrap_or(own),
+        is_own_session: asked.session.is_none(),
+    };
+    Ok(executions::register(&mut work.tx, &request, holder, offer.token).await?)
+}
+
+/// The record knew better than the queue, which learns; the task keeps its place.
+async fn not_held(
+    asked: &Asked<'_>,
+    offer: &Offer,
+    refusal: RegisterRefusal,
+) -> Result<Outcome, Error> {
+    let tenant = asked.caller.tenant;
+    tracing::info!(task = %offer.candidate.task, %refusal, "no permit");
+    metrics::counter!("ade_permits_refused_total", "why" => why(&refusal)).increment(1);
+    match &refusal {
+        RegisterRefusal::SessionDead => return Err(Error::SessionOver),
+        RegisterRefusal::Held { resource, .. } if resource.is_reserved() => {}
+        _ => {
+            if let (Some(keeper), Some(_)) = (&asked.app.locks, offer.token)
+                && let Queue::Redis(redis) = &keeper.queue
+                && let Err(error) = redis.desk.mend(tenant, offer.lease, &refusal).await
+            {
+                tracing::warn!(%error, "the queue has not learned of a live hold");
+            }
+        }
+    }
+    Ok(Outcome::FellThrough)
+}
+
+const fn why(refusal: &RegisterRefusal) -> &'static str {
+    match refusal {
+        RegisterRefusal::SessionDead => "session_dead",
+        RegisterRefusal::StaleEpoch { .. } => "stale_epoch",
+        RegisterRefusal::TokenLow { .. } => "token_low",
+        RegisterRefusal::Held { .. } => "held",
+        RegisterRefusal::LeaseSpent => "lease_spent",
+    }
+}
+
+/// What is written, signed and told.
+struct Granted {
+    execution: ExecutionId,
+    lease: LeaseId,
+    registered: Registered,
+    revision: Revision,
+}
+
+impl Granted {
+    async fn write(
+        self,
+        asked: &Asked<'_>,
+        mut work: Box<Work<'_>>,
+        command: &Command,
+        decision: &Decision,
+    ) -> Result<Reply, Error> {
+        let (now, object) = (work.now(), work.task.id.uuid());
+        let silent_at = self.registered.deadline.plus(lock_delay(asked.app));
+        let begin_before = now.plus(APPLY_BEGIN_WITHIN);
+        work.dues.extend([
+            Due { kind: Deadline::RescueApply.as_str(), object, at: silent_at },
+            Due { kind: Deadline::TimeApply.as_str(), object, at: begin_before },
+        ]);
+        let (label, pins) = (work.label.clone(), work.task.pins.clone());
+        let fenced = self.fenced();
+        let receipt = self.receipt(asked, &work, &fenced, &pins, now)?;
+        let ttl_ms = u64::try_from(asked.ttl.as_millis()).unwrap_or(u64::MAX);
+        work.finish(command, decision, None, Why::default(), |next, _| {
+            let next = next.ok_or(Error::NotFound { what: "task" })?;
+            let permit = Permit {
+                execution: self.execution,
+                task: present::decided_whole(&label, next, &self.revision, now)?,
+                attempt: next.attempts,
+                lease: self.lease,
+                token: self.registered.token.number(),
+                resources: fenced,
+                expires_at: self.registered.deadline,
+                ttl_ms,
+                begin_before,
+                timeout_seconds: label.heading.timeout_seconds,
+                receipt,
+            };
+            Ok((200, Claimed { permit: Some(permit), timed_out: false }))
+        })
+        .await
+    }
+
+    fn fenced(&self) -> Vec<FencedResource> {
+        let fence = self.registered.token.number();
+        let named = self.revision.resources.iter().map(|(resource, mode)| FencedResource {
+            resource: resource.clone(),
+            mode: mode.as_deref().and_then(Mode::parse).unwrap_or(Mode::Exclusive),
+            fence,
+        });
+        named.collect()
+    }
+
+    fn receipt(
+        &self,
+        asked: &Asked<'_>,
+        work: &Work<'_>,
+        fenced: &[FencedResource],
+        pins: &[ade_core::policy::PolicyRef],
+        now: Timestamp,
+    ) -> Result<String, Error> {
+        let receipts = asked.app.receipts.as_ref().ok_or(Error::ReceiptsOff)?;
+        let until = now
+            .plus(APPLY_BEGIN_WITHIN)
+            .plus(Duration::from_secs(u64::from(work.label.heading.timeout_seconds)));
+        let receipt = Receipt {
+            issuer: receipts.issuer().to_owned(),
+            audience: asked.audience.clone(),
+            nonce: self.execution.to_string(),
+            issued_at: seconds(now.micros()),
+            expires_at: seconds(until.micros()),
+            task: work.task.id.to_string(),
+            tenant: asked.caller.tenant.to_string(),
+            revision: work.task.revision,
+            digest: work.task.content.digest.to_string(),
+            agent: asked.taker.name(),
+            lease: crate::ops::locks::hash(&self.lease).to_string(),
+            votes: voted(&work.task),
+            policies: pins
+                .iter()
+                .map(|pin| PolicyVersion { policy: pin.id.to_string(), version: pin.version })
+                .collect(),
+            resources: fenced.iter().map(fenced_of).collect(),
+            versions: versions_of(&self.revision),
+        };
+        receipts.sign(&receipt).map_err(|_| Error::ReceiptsOff)
+    }
+}
+
+fn fenced_of(fenced: &FencedResource) -> Fenced {
+    Fenced {
+        resource: fenced.resource.to_string(),
+        mode: match fenced.mode {
+            Mode::Exclusive => FencedMode::Exclusive,
+            Mode::Shared => FencedMode::Shared,
+        },
+        fence: fenced.fence,
+    }
+}
+
+fn versions_of(revision: &Revision) -> BTreeMap<String, String> {
+    let versions = revision.versions.0.iter();
+    versions.map(|(resource, version)| (resource.to_string(), version.clone())).collect()
+}
+
+/// The answers that count on this revision.
+fn voted(task: &Task) -> Vec<Voted> {
+    let counts = task.votes.iter().filter(|vote| {
+        vote.effectual
+            && !vote.withdrawn
+            && vote.revision == task.revision
+            && vote.answer == Answer::Approve
+    });
+    let voted = counts.map(|vote| Voted { user: vote.voter.to_string(), at: vote.at.to_string() });
+    voted.collect()
+}
