@@ -4,23 +4,43 @@ use std::sync::Arc;
 
 use ade_core::policy::Pattern;
 use ade_core::risk;
-use ade_engine::execute::{Executor, Executors, SqlPreview, Target};
+use ade_engine::blobs::Blobs;
+use ade_engine::execute::{
+    Command, Endpoint, Executor, Executors, Http, Program, ProgramLimits, Signer, SqlPreview,
+    Target,
+};
+use ade_engine::export::Sink;
+use ade_engine::live::Live;
 use ade_engine::locks::{self, Keeper, Rate};
+use ade_engine::notify::{Mailer, Notify, Slack};
+use ade_engine::outbound::{Reach, SystemLookup};
+use ade_engine::receipts::Receipts;
 use ade_engine::secret::Pepper;
+use ade_engine::webhooks::Webhooks;
 use ade_engine::{App, Class, Parts, Pool, PoolSettings, Pools};
 use anyhow::{Context as _, Result};
 
-use crate::config::{Address, Config, LockBackend};
+use crate::config::{self, Address, Config, LockBackend};
 
 pub fn app(config: &Config, service: &str) -> Result<Arc<App>> {
     let (url, pepper) = (config.database.url()?, pepper(config)?);
-    build(config, service, &url, pepper, |pool| keeper(config, pool, service))
+    build(config, service, &url, pepper, live(config)?, |pool| keeper(config, pool, service))
 }
 
 /// For what only describes the server: it has the routes and reaches nothing.
 pub fn unconnected(config: &Config) -> Result<Arc<App>> {
     let nowhere = Address::new("postgres://127.0.0.1:1/none");
-    build(config, "describe", &nowhere, Pepper::new(vec![0; 32])?, |_| Ok(None))
+    build(config, "describe", &nowhere, Pepper::new(vec![0; 32])?, Live::default(), |_| Ok(None))
+}
+
+/// Quick where there is a Redis, else at the pace of polls.
+fn live(config: &Config) -> Result<Live> {
+    let urls = config.redis.urls()?;
+    let urls: Vec<String> = urls.iter().map(|url| url.reveal().to_owned()).collect();
+    if urls.is_empty() {
+        return Ok(Live::default());
+    }
+    Live::over_redis(&urls).context("`redis.urls`")
 }
 
 /// The queue of locks; none if it is to be in a Redis that nobody has named.
@@ -46,6 +66,21 @@ pub fn pepper(config: &Config) -> Result<Pepper> {
     Ok(Pepper::new(config.auth.pepper()?.reveal().to_vec())?)
 }
 
+/// None if no key is configured: then no permit is given.
+pub fn receipts(config: &Config) -> Result<Option<Receipts>> {
+    let mut keys = config.receipts.keys()?.into_iter();
+    let Some(signing) = keys.next() else { return Ok(None) };
+    let others: Vec<Vec<u8>> = keys.collect();
+    let receipts = Receipts::new(&config.receipts.issuer, &signing, &others);
+    Ok(Some(receipts.context("`receipts.key_files`")?))
+}
+
+fn blobs(config: &Config) -> Result<Option<Blobs>> {
+    let url = config.blobs.url.as_str();
+    let open = || Blobs::open(url).context("`blobs.url`");
+    (!url.is_empty()).then(open).transpose()
+}
+
 /// Types that are previewed on a database; all others are stated by their authors.
 fn executors(config: &Config) -> Result<Executors> {
     let targets = config.preview.targets()?.into_iter();
@@ -55,7 +90,78 @@ fn executors(config: &Config) -> Result<Executors> {
         let pattern = Pattern::new(pattern).context("`preview.sql_types`")?;
         Ok((pattern, Arc::clone(&sql)))
     });
-    Ok(Executors::new(by_type.collect::<Result<_>>()?))
+    let mut by_type = by_type.collect::<Result<Vec<_>>>()?;
+    for (name, program) in &config.executors.command {
+        let executor: Arc<dyn Executor> = Arc::new(command(config, program));
+        let setting = format!("`executors.command.{name}.types`");
+        by_type.extend(claims(&program.types, &executor).context(setting)?);
+    }
+    for (name, endpoint) in &config.executors.http {
+        let executor: Arc<dyn Executor> =
+            Arc::new(http(config, endpoint).with_context(|| format!("`executors.http.{name}`"))?);
+        let setting = format!("`executors.http.{name}.types`");
+        by_type.extend(claims(&endpoint.types, &executor).context(setting)?);
+    }
+    Ok(Executors::new(by_type, config.executors.at_once))
+}
+
+fn claims(
+    types: &[String],
+    executor: &Arc<dyn Executor>,
+) -> Result<Vec<(Pattern, Arc<dyn Executor>)>> {
+    types.iter().map(|text| Ok((Pattern::new(text)?, Arc::clone(executor)))).collect()
+}
+
+fn command(config: &Config, program: &config::Program) -> Command {
+    let bounds = config.executors.bounds(program);
+    Command::new(Program {
+        path: program.program.clone(),
+        arguments: program.arguments.clone(),
+        directory: program.directory.clone(),
+        environment: program.environment.clone(),
+        limits: ProgramLimits {
+            time: bounds.time,
+            log_bytes: bounds.log_bytes,
+            memory_bytes: bounds.memory_bytes,
+            cpu: bounds.cpu,
+        },
+    })
+}
+
+fn http(config: &Config, endpoint: &config::Endpoint) -> Result<Http> {
+    let executors = &config.executors;
+    let reach = if endpoint.allow_loopback { Reach::Loopback } else { Reach::Open };
+    let target = Endpoint::new(&endpoint.url, reach, executors.time(endpoint))?;
+    let key = config.receipts.keys()?.into_iter().next();
+    let key = key.context("`receipts.key_files` is not set: it signs requests to endpoints")?;
+    let signer = Signer::from_pkcs8(&key).context("`receipts.key_files`")?;
+    let (issuer, audience) = (config.receipts.issuer.clone(), endpoint.audience.clone());
+    Ok(Http::new(target, Arc::new(signer), issuer, audience))
+}
+
+fn webhooks(config: &Config) -> Result<Webhooks> {
+    let settings = &config.webhooks;
+    let reach = if settings.allow_loopback { Reach::Loopback } else { Reach::Open };
+    Webhooks::new(reach, settings.ports.clone(), SystemLookup).context("`webhooks`")
+}
+
+fn sink(config: &Config) -> Result<Option<Sink>> {
+    let sink = config.export.sink.as_str();
+    let open = || Sink::open(sink).context("`export.sink`");
+    (!sink.is_empty()).then(open).transpose()
+}
+
+fn notify(config: &Config) -> Result<Notify> {
+    let mail = config.mail.url()?.map(|url| Mailer::new(url.reveal(), &config.mail.from));
+    let slack = config
+        .slack
+        .secrets()?
+        .map(|(token, signing)| Slack::new(&config.slack.api, token.reveal(), signing.reveal()));
+    Ok(Notify {
+        mail: mail.transpose().context("`mail`")?,
+        slack: slack.transpose().context("`slack`")?,
+        page: config.notify.page.trim_end_matches('/').to_owned(),
+    })
 }
 
 fn build(
@@ -63,6 +169,7 @@ fn build(
     service: &str,
     url: &Address,
     pepper: Pepper,
+    live: Live,
     keeper: impl FnOnce(&Pool) -> Result<Option<Keeper>>,
 ) -> Result<Arc<App>> {
     let database = &config.database;
@@ -87,8 +194,14 @@ fn build(
         pools,
         replica: replica.transpose()?,
         pepper,
+        receipts: receipts(config)?,
+        blobs: blobs(config)?,
         executors: executors(config)?,
+        webhooks: webhooks(config)?,
+        sink: sink(config)?,
+        notify: notify(config)?,
         risk: risk::Settings::default(),
+        live,
         service: service.to_owned(),
     };
     App::new(parts).context("the rules cannot be read")

@@ -2,7 +2,12 @@
 //! default in `config.default.toml` and nowhere else; an unknown one is refused. Secrets come
 //! from files of their own or from the environment, and are never printed.
 
+mod executors;
 mod locks;
+mod notify;
+mod outward;
+mod receipts;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,13 +21,25 @@ use config::{Environment, File, FileFormat};
 use serde::Deserialize;
 use thiserror::Error;
 
+pub use executors::{Endpoint, Executors, Program};
 pub use locks::{LockBackend, Locks, Redis};
+pub use notify::{Mail, Notify, Slack};
+pub use outward::{Blobs, Export};
+pub use receipts::Receipts;
+pub use webhooks::Webhooks;
 
 const DEFAULTS: &str = include_str!("../config.default.toml");
 const PREFIX: &str = "ADE";
 const SEPARATOR: &str = "__";
 /// Lists in the environment are written with commas.
-const LISTS: &[&str] = &["preview.sql_types", "redis.urls", "workers.run"];
+const LISTS: &[&str] = &[
+    "preview.sql_types",
+    "receipts.key_files",
+    "redis.urls",
+    "server.origins",
+    "webhooks.ports",
+    "workers.run",
+];
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +49,15 @@ pub struct Config {
     pub auth: Auth,
     pub redis: Redis,
     pub locks: Locks,
+    pub receipts: Receipts,
+    pub blobs: Blobs,
     pub preview: Preview,
+    pub executors: Executors,
+    pub webhooks: Webhooks,
+    pub export: Export,
+    pub notify: Notify,
+    pub mail: Mail,
+    pub slack: Slack,
     pub log: Log,
     pub workers: Workers,
 }
@@ -45,6 +70,8 @@ pub struct Server {
     pub connections_max: usize,
     pub requests_max: usize,
     pub waits_max: usize,
+    pub listeners_max: usize,
+    pub origins: Vec<String>,
     head_timeout_s: u64,
     body_timeout_s: u64,
     answer_timeout_s: u64,
@@ -135,6 +162,8 @@ pub enum ConfigError {
     Missing { setting: &'static str, what: &'static str },
     #[error("`{setting}` names {path}, which cannot be read: {source}")]
     File { setting: String, path: String, source: std::io::Error },
+    #[error("`{setting}` must be an absolute path")]
+    Relative { setting: String },
     #[error("`{setting}` is {value}: it must be at least 1")]
     Zero { setting: &'static str, value: u64 },
     #[error("`auth.pepper_file` has {bytes} bytes: at least {PEPPER_MIN_BYTES} are needed")]
@@ -192,6 +221,7 @@ impl Config {
             ("server.connections_max", count(self.server.connections_max)),
             ("server.requests_max", count(self.server.requests_max)),
             ("server.waits_max", count(self.server.waits_max)),
+            ("server.listeners_max", count(self.server.listeners_max)),
             ("server.head_timeout_s", self.server.head_timeout_s),
             ("server.body_timeout_s", self.server.body_timeout_s),
             ("server.answer_timeout_s", self.server.answer_timeout_s),
@@ -207,7 +237,7 @@ impl Config {
                 return Err(ConfigError::Zero { setting, value });
             }
         }
-        Ok(())
+        self.executors.check()
     }
 }
 
@@ -340,12 +370,11 @@ fn unreadable(setting: &str, path: &Path, source: std::io::Error) -> ConfigError
 
 /// A settings file is copied, committed and shown; a password in it is as good as published.
 fn refuse_passwords(file: &config::Config) -> Result<(), ConfigError> {
-    let mut urls: Vec<String> = ["url", "worker_url", "replica_url", "owner_url"]
-        .iter()
-        .map(|name| format!("database.{name}"))
-        .collect();
+    let names = ["url", "worker_url", "replica_url", "owner_url"].iter();
+    let mut urls: Vec<String> = names.map(|name| format!("database.{name}")).collect();
     let targets = file.get_table("preview.targets").unwrap_or_default();
     urls.extend(targets.keys().map(|name| format!("preview.targets.{name}.url")));
+    urls.push("mail.url".to_owned());
     let nodes = file.get_array("redis.urls").unwrap_or_default();
     let mut nodes = nodes.into_iter().filter_map(|node| node.into_string().ok());
     if nodes.any(|url| has_password(&url)) {

@@ -135,3 +135,38 @@ fn room_for_nothing_is_refused() {
     assert_refused(with_variable("ADE__SERVER__REQUESTS_MAX", "0"), "requests_max");
     assert_refused(with_variable("ADE__WORKERS__PERIOD_S", "0"), "period_s");
 }
+
+const PROGRAM: &str = "[executors.command.deploy]\ntypes = [\"deploy.*\"]\n";
+
+#[test]
+fn a_program_is_named_by_its_whole_path_and_bounded_unless_it_says_otherwise() {
+    let table = format!("{PROGRAM}program = \"/bin/true\"\ndirectory = \"/tmp\"\ncpu_max_s = 7\n");
+    let config = with_file("program", &table).unwrap();
+    let program = &config.executors.command["deploy"];
+    let bounds = config.executors.bounds(program);
+    assert_eq!((bounds.time, bounds.cpu), (Duration::from_mins(5), Duration::from_secs(7)));
+    assert_eq!((program.arguments.len(), program.environment.len()), (0, 0));
+    let relative = format!("{PROGRAM}program = \"deploy\"\ndirectory = \"/tmp\"\n");
+    assert_refused(with_file("relative", &relative), "executors.command.deploy.program");
+    let relative = format!("{PROGRAM}program = \"/bin/true\"\ndirectory = \"x\"\n");
+    assert_refused(with_file("nowhere", &relative), "executors.command.deploy.directory");
+    assert_refused(with_file("shell", &format!("{table}shell = \"sh\"\n")), "shell");
+}
+
+#[test]
+fn keys_are_read_from_pem_files_in_their_order() {
+    let config = with_file("http", "[executors.http.dns]\ntypes = []\nurl = \"https://x\"\n");
+    let config = config.unwrap();
+    assert!(!config.executors.http["dns"].allow_loopback);
+    assert!(config.receipts.keys().unwrap().is_empty(), "none is needed until something is signed");
+    let pem =
+        |text: &str| format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n");
+    let [first, second] =
+        [Scratch::new("first", &pem("AAAA")), Scratch::new("second", &pem("AQEB"))];
+    let both = format!("{},{}", first.0.display(), second.0.display());
+    let named = with_variable("ADE__RECEIPTS__KEY_FILES", &both).unwrap();
+    assert_eq!(named.receipts.keys().unwrap(), [vec![0; 3], vec![1; 3]]);
+    let junk = Scratch::new("junk", "no key");
+    let named = with_variable("ADE__RECEIPTS__KEY_FILES", junk.0.to_str().unwrap()).unwrap();
+    assert!(named.receipts.keys().unwrap_err().to_string().contains("receipts.key_files"));
+}

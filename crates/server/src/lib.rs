@@ -6,7 +6,9 @@
 pub mod assemble;
 pub mod config;
 pub mod http;
+pub mod keys;
 pub mod policy_test;
+pub mod read_models;
 pub mod run;
 pub mod serve;
 pub mod telemetry;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ade_server::config::Config;
-use ade_server::{policy_test, run};
+use ade_server::{keys, policy_test, read_models, run};
 use clap::{Parser, Subcommand};
 
 #[derive(Debug, Parser)]
@@ -35,9 +35,32 @@ enum Command {
     Doctor,
     /// Print the OpenAPI document; needs no database
     Openapi,
+    /// The copies in Redis that reads are answered from
+    #[command(subcommand)]
+    ReadModels(ReadModelsCommand),
+    /// Keys that receipts are signed with
+    #[command(subcommand)]
+    Keys(KeysCommand),
     /// Try policies out where they are written; needs no settings and no database
     #[command(subcommand)]
     Policy(PolicyCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum ReadModelsCommand {
+    /// Write those of every tenant anew from the record, beside whatever runs
+    Rebuild,
+    /// Hold all of them against the record, and write anew what differs; ends with 0 if nothing did
+    Check,
+}
+
+#[derive(Debug, Subcommand)]
+enum KeysCommand {
+    /// Make a key in a file that only its owner can read; refuses to write over another
+    New {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -59,6 +82,13 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Policy(PolicyCommand::Test { policies, cases }) => {
             return policy_test::run(&policies, &cases);
+        }
+        Command::Keys(KeysCommand::New { file }) => keys::new(&file),
+        Command::ReadModels(ReadModelsCommand::Rebuild) => {
+            load().and_then(|config| read_models::rebuild(&config))
+        }
+        Command::ReadModels(ReadModelsCommand::Check) => {
+            load().and_then(|config| read_models::check(&config))
         }
         Command::Migrate { bootstrap } => {
             load().and_then(|config| run::migrate(&config, bootstrap.as_deref()))

@@ -11,10 +11,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::config;
@@ -41,7 +40,8 @@ pub async fn serve(
     shared: Shared,
     stop: impl Future<Output = ()>,
 ) -> Ended {
-    let graceful = GracefulShutdown::new();
+    // Every connection has a receiver: told to end, it closes when the last of them has gone.
+    let (closing, is_closing) = watch::channel(false);
     let builder = connection_builder(shared.settings());
     let connections = Arc::new(Semaphore::new(shared.settings().connections_max));
     let mut fold = tokio::time::interval(FOLD_PERIOD);
@@ -56,13 +56,15 @@ pub async fn serve(
             accepted = accept(&listener, &connections) => accepted,
         };
         if let Some((stream, permit)) = accepted {
-            connect(stream, permit, router.clone(), &builder, &graceful);
+            connect(stream, permit, router.clone(), &builder, is_closing.clone());
         }
     }
     drop(listener);
     shared.begin_draining();
     let end = Instant::now() + shared.settings().drain();
-    let are_closed = timeout_at(end, graceful.shutdown()).await.is_ok();
+    drop(is_closing);
+    closing.send_replace(true);
+    let are_closed = timeout_at(end, closing.closed()).await.is_ok();
     let are_done = timeout_at(end, shared.finished()).await.is_ok();
     if are_closed && are_done { Ended::Drained } else { Ended::Cut }
 }
@@ -98,7 +100,7 @@ fn connect(
     permit: OwnedSemaphorePermit,
     router: Router,
     builder: &http1::Builder,
-    graceful: &GracefulShutdown,
+    mut is_closing: watch::Receiver<bool>,
 ) {
     let peer = stream.peer_addr().ok();
     // Answers are written whole; waiting to fill a packet only delays them.
@@ -111,13 +113,22 @@ fn connect(
         handler.call(request)
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
-    let connection = graceful.watch(connection);
+    // What becomes a socket is no connection of ours any more; those who listen are counted.
+    let connection = connection.with_upgrades();
     tokio::spawn(async move {
         metrics::gauge!("ade_http_connections").increment(1);
-        if let Err(error) = connection.await {
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = async { drop(is_closing.wait_for(|is_closing| *is_closing).await) } => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             tracing::debug!(%error, "a connection ended early");
         }
         metrics::gauge!("ade_http_connections").decrement(1);
-        drop(permit);
+        drop((permit, is_closing));
     });
 }

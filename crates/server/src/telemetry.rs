@@ -61,4 +61,72 @@ fn describe() {
     );
     metrics::describe_counter!("ade_http_panics_total", "Handlers that panicked");
     metrics::describe_gauge!("ade_http_connections", "Open connections");
+    metrics::describe_counter!("ade_events_relayed_total", "Events that were given a number");
+    metrics::describe_counter!(
+        "ade_events_unpublished_total",
+        "Events that no stream tells of; listeners find them in the record"
+    );
+    metrics::describe_gauge!("ade_live_listeners", "Open streams and sockets of events");
+    metrics::describe_counter!("ade_live_events_sent_total", "Events told to listeners");
+    metrics::describe_counter!(
+        "ade_live_events_reread_total",
+        "Events read from the record because streams did not tell them"
+    );
+    metrics::describe_counter!("ade_live_resets_total", "Listeners told to begin anew");
+    metrics::describe_counter!("ade_live_cut_total", "Sockets cut because they took nothing");
+    describe_webhooks();
+    describe_groups();
+    describe_models();
+}
+
+fn describe_groups() {
+    metrics::describe_counter!("ade_group_events_total", "Events that a group has taken");
+    metrics::describe_counter!(
+        "ade_group_dead_total",
+        "Events that a group could not take and has put aside"
+    );
+    metrics::describe_counter!("ade_inbound_taken_total", "Events of others that became drafts");
+    metrics::describe_counter!(
+        "ade_inbound_refused_total",
+        "Messages that are not known to come from a source"
+    );
+    metrics::describe_counter!(
+        "ade_messages_total",
+        "Tries of messages to people, by channel and what came of them"
+    );
+}
+
+fn describe_models() {
+    metrics::describe_counter!(
+        "ade_model_reads_total",
+        "Reads for which a read model was asked, by model and what came of it"
+    );
+    metrics::describe_counter!("ade_model_events_total", "Events brought into read models");
+    metrics::describe_counter!("ade_model_rebuilds_total", "Tenants whose models were made anew");
+    metrics::describe_counter!(
+        "ade_model_differences_total",
+        "Read models that were not as the record, and were written anew"
+    );
+    metrics::describe_gauge!("ade_degraded", "Whether a part works less well than it should");
+    metrics::describe_gauge!("ade_relay_lag_seconds", "Since the oldest event without a number");
+    metrics::describe_gauge!("ade_relay_waiting", "Events without a number, up to ten thousand");
+    metrics::describe_counter!("ade_contention_total", "Calls that met others at the same row");
+    metrics::describe_counter!("ade_lock_queue_full_total", "Requests that found a queue full");
+}
+
+fn describe_webhooks() {
+    metrics::describe_counter!(
+        "ade_webhook_deliveries_total",
+        "Tries of deliveries by what came of them, and letters that died otherwise"
+    );
+    metrics::describe_histogram!(
+        "ade_webhook_delivery_lag_seconds",
+        metrics::Unit::Seconds,
+        "From the making of a delivery to the yes of its endpoint"
+    );
+    metrics::describe_gauge!("ade_webhook_open_circuits", "Endpoints that are left alone now");
+    metrics::describe_gauge!(
+        "ade_webhook_endpoints_waiting",
+        "Endpoints for which something waits, counted up to ten thousand"
+    );
 }

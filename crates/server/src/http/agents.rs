@@ -1,8 +1,10 @@
-//! Agents over HTTP: read by everybody of the tenant, registered and revoked by admins.
+//! Agents over HTTP: read by everybody of the tenant, registered and revoked by admins, told what
+//! to do by whoever answers for them, and heard of by their heartbeats.
 
-use ade_api::agents::{Agent, AgentChange, NewAgent};
+use ade_api::agents::{Agent, AgentBeats, AgentChange, AgentHeartbeat, AgentOrder, NewAgent};
 use ade_api::page::{Page, PageQuery};
 use ade_api::schema;
+use ade_core::agent::Order;
 use ade_core::ids::AgentId;
 use ade_engine::ops::agents;
 use axum::extract::State;
@@ -80,4 +82,70 @@ pub async fn revoke(
 ) -> Result<Kept, Failure> {
     let attempt = attempt("agents.revoke", &id.to_string(), key, &());
     Ok(Kept(agents::revoke(shared.app(), &caller, &attempt, id).await?))
+}
+
+/// Keep an agent's process and many leases alive
+///
+/// Every ten seconds. The answer tells what people have ordered meanwhile, and the version of the
+/// configuration.
+#[utoipa::path(post, path = "/v1/agents/{id}/heartbeat", tag = "agents",
+    params(("id" = schema::AgentId, Path)), request_body = AgentHeartbeat,
+    responses(
+        (status = 200, description = "How everything stands", body = AgentBeats),
+        (status = 404, description = "The session is not yours",
+            body = ade_api::problem::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`session_over`", body = ade_api::problem::Problem,
+            content_type = "application/problem+json")))]
+pub async fn heartbeat(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<AgentId>,
+    Json(beat): Json<AgentHeartbeat>,
+) -> Result<Json<AgentBeats>, Failure> {
+    Ok(Json(agents::heartbeat(shared.app(), &caller, id, beat).await?))
+}
+
+/// Give an agent nothing new and let it finish, since it is about to go
+#[utoipa::path(post, path = "/v1/agents/{id}/drain", tag = "agents",
+    params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentOrder,
+    responses((status = 200, description = "The agent", body = Agent)))]
+pub async fn drain(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<AgentId>,
+    key: IdempotencyKey,
+    Json(order): Json<AgentOrder>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("agents.drain", &id.to_string(), key, &order);
+    Ok(Kept(agents::order(shared.app(), &caller, &attempt, id, Some(Order::Drain), order).await?))
+}
+
+/// Give an agent nothing new until it is resumed
+#[utoipa::path(post, path = "/v1/agents/{id}/pause", tag = "agents",
+    params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentOrder,
+    responses((status = 200, description = "The agent", body = Agent)))]
+pub async fn pause(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<AgentId>,
+    key: IdempotencyKey,
+    Json(order): Json<AgentOrder>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("agents.pause", &id.to_string(), key, &order);
+    Ok(Kept(agents::order(shared.app(), &caller, &attempt, id, Some(Order::Pause), order).await?))
+}
+
+/// Let an agent that drains or is paused work again
+#[utoipa::path(post, path = "/v1/agents/{id}/resume", tag = "agents",
+    params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentOrder,
+    responses((status = 200, description = "The agent", body = Agent)))]
+pub async fn resume(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    Path(id): Path<AgentId>,
+    key: IdempotencyKey,
+    Json(order): Json<AgentOrder>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("agents.resume", &id.to_string(), key, &order);
+    Ok(Kept(agents::order(shared.app(), &caller, &attempt, id, None, order).await?))
 }

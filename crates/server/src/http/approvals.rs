@@ -1,6 +1,6 @@
 //! A reviewer's queue and answers over HTTP.
 
-use ade_api::approvals::{Approval, NewVote, Voted};
+use ade_api::approvals::{Approval, Inbox, NewVote, Voted};
 use ade_api::page::{Page, PageQuery};
 use ade_api::schema;
 use ade_api::tasks::TaskSummary;
@@ -29,33 +29,44 @@ pub struct ApprovalQuery {
     pub page_size: Option<u32>,
     /// `next_page_token` of the page before.
     pub page_token: Option<String>,
+    /// `version` of the last answer, or 0 at first. The answer is never older, and may come from a
+    /// copy that is as new. Without it, the record itself is asked.
+    #[serde(default, deserialize_with = "super::extract::number")]
+    pub since_version: Option<u64>,
 }
 
 /// See what waits for you
 ///
-/// Overdue first, then by risk and priority. With `status`: what you were asked before.
+/// Overdue first, then by risk and priority; the riskiest first where more than a hundred are
+/// overdue. With `status`: what you were asked before.
 #[utoipa::path(get, path = "/v1/approvals", tag = "approvals", params(ApprovalQuery),
-    responses((status = 200, description = "A page", body = Page<Approval>)))]
+    responses((status = 200, description = "A page", body = Inbox)))]
 pub async fn inbox(
     State(shared): State<Shared>,
     Known(caller): Known,
     Query(mut query): Query<ApprovalQuery>,
-) -> Result<Json<Page<Approval>>, Failure> {
+) -> Result<Json<Inbox>, Failure> {
     let app = shared.app();
+    // How new it must be tells no list from another.
+    let since = query.since_version.take();
     let wanted =
         PageQuery { page_size: query.page_size.take(), page_token: query.page_token.take() };
     match query.status {
         None | Some(Status::Pending) => {
             let span = span(&wanted, &caller, &query)?;
-            let paged = approvals::inbox(app, &caller, span).await?;
-            Ok(page(paged, &caller, &query))
+            let found = approvals::inbox(app, &caller, span, since).await?;
+            Ok(shown(page(found.page, &caller, &query), found.version))
         }
         Some(status) => {
             let span = span(&wanted, &caller, &query)?;
             let paged = approvals::ended(app, &caller, status, span).await?;
-            Ok(page(paged, &caller, &query))
+            Ok(shown(page(paged, &caller, &query), None))
         }
     }
+}
+
+fn shown(Json(page): Json<Page<Approval>>, version: Option<u64>) -> Json<Inbox> {
+    Json(Inbox { items: page.items, next_page_token: page.next_page_token, version })
 }
 
 /// Get one request

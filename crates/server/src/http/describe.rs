@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use ade_api::code::Code;
+use ade_api::events::Event;
 use ade_api::problem::{self, NextAction, Problem};
 use serde_json::json;
 use utoipa::openapi::extensions::Extensions;
@@ -26,7 +27,7 @@ const SCHEME: &str = "token";
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     servers((url = "/")),
-    components(schemas(Problem, Code, NextAction)),
+    components(schemas(Problem, Code, NextAction, Event)),
     modifiers(&SignIn)
 )]
 struct Base;

@@ -106,6 +106,8 @@ fn failed(error: ade_engine::Error) -> Problem {
     let problem = |code| Problem::new(code, detail.clone());
     match error {
         Error::NotFound { .. } => problem(Code::NotFound),
+        Error::TooManyListeners { .. } => problem(Code::TooManyListeners),
+        Error::Draining => problem(Code::Draining),
         Error::Refused(refusal) => refused(refusal),
         Error::Denied(denied) => denied_by(denied),
         Error::Invalid { field, .. } => problem(Code::InvalidBody).with("path", field),
@@ -122,6 +124,7 @@ fn failed(error: ade_engine::Error) -> Problem {
         }
         Error::Closed { .. } => problem(Code::Closed),
         Error::TooManyTokens { .. } => problem(Code::TooManyTokens),
+        Error::TooMany { most, .. } => problem(Code::TooMany).with("most", most),
         Error::PreviewFailed { executor, .. } => {
             problem(Code::PreviewUnavailable).with("executor", executor)
         }
@@ -130,13 +133,21 @@ fn failed(error: ade_engine::Error) -> Problem {
             Problem::new(Code::Internal, "no token can be made now")
         }
         Error::Store(error) => store_failed(&error),
+        Error::ReceiptsOff => problem(Code::ReceiptsUnavailable),
+        Error::Blobs(error) => {
+            tracing::error!(%error, "the blob store has failed");
+            problem(Code::LogUnavailable)
+        }
+        Error::EffectDrifted { approved, found } => {
+            problem(Code::EffectDrifted).with("approved", approved).with("found", found)
+        }
         Error::LocksOff => problem(Code::LocksUnavailable),
         Error::Locks(error) => locks_failed(&error),
         Error::LockHeld(blocked) => lock_held(problem(Code::LockHeld), *blocked),
         Error::Deadlock { lease } => problem(Code::DeadlockDetected).with("lease_hash", lease),
         Error::LeaseLost { state } => problem(Code::LeaseLost).with("state", state),
         Error::SessionOver => problem(Code::SessionOver),
-        Error::RateLimited { wait } => {
+        Error::RateLimited { wait } | Error::TooOften { wait, .. } => {
             let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             problem(Code::RateLimited).with(RETRY_AFTER_MS, millis)
         }

@@ -19,8 +19,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::IntoParams;
 
 use super::door::Known;
@@ -47,6 +47,15 @@ pub struct IfMatch(pub u64);
 /// Names a call, so that sending it twice does it once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey(pub Option<String>);
+
+/// A number of the record in a query. The record counts in 63 bits: what is more names nothing.
+pub fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let number = Option::<u64>::deserialize(from)?;
+    if number.is_some_and(|number| i64::try_from(number).is_err()) {
+        return Err(D::Error::custom("no number is above 9223372036854775807"));
+    }
+    Ok(number)
+}
 
 /// For the description of a handler that takes [`IfMatch`].
 #[derive(Debug, IntoParams)]
@@ -105,6 +114,22 @@ impl<T: Serialize> IntoResponse for Json<T> {
                 Failure::new(Code::Internal, "the answer could not be written").into_response()
             }
         }
+    }
+}
+
+/// A body word for word, as it was signed; nothing if it is too long, too slow or breaks off.
+#[derive(Debug)]
+pub struct Raw(pub Option<Bytes>);
+
+impl FromRequest<Shared> for Raw {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
+        let (parts, body) = request.into_parts();
+        if check_length(&parts.headers).is_err() {
+            return Ok(Self(None));
+        }
+        Ok(Self(read_body(body, shared.settings().body_timeout()).await.ok()))
     }
 }
 
@@ -252,6 +277,18 @@ impl FromRequestParts<Shared> for Known {
         let caller = caller
             .ok_or_else(|| Failure::new(Code::Unauthenticated, "this route knows no caller"))?;
         Ok(Self(Caller::clone(caller)))
+    }
+}
+
+/// Where a call came from, for a route that knows no caller.
+#[derive(Debug)]
+pub struct Place(pub Where);
+
+impl FromRequestParts<Shared> for Place {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+        Ok(Self(place_of(parts)))
     }
 }
 

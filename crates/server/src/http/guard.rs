@@ -3,7 +3,7 @@
 //! cut short by a caller who has gone: a half-heard COMMIT would help nobody.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ade_api::code::Code;
 use ade_core::limits::WAIT_MAX;
@@ -55,8 +55,10 @@ pub(super) async fn watch(
     let (gone, is_gone) = watch::channel(false);
     request.extensions_mut().insert(Gone(is_gone));
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    let strained = shared.clone();
     let work = async move {
         let response = next.run(request).await;
+        note_strain(&strained, &response);
         drop(permit);
         response
     };
@@ -73,6 +75,16 @@ pub(super) async fn watch(
             let detail = format!("no answer within {} s", limit.as_secs());
             Failure::new(Code::TimedOut, detail).into_response()
         }
+    }
+}
+
+/// Who was turned away because of others adds up to something that is told.
+fn note_strain(shared: &Shared, response: &Response) {
+    let now = Instant::now();
+    match response.extensions().get::<Failure>().map(Failure::code) {
+        Some(Code::Conflict | Code::Busy) => shared.app().strain.contended(now),
+        Some(Code::LockQueueFull) => shared.app().strain.queue_full(now),
+        _ => {}
     }
 }
 

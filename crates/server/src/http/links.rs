@@ -16,6 +16,9 @@ const MAKERS: &[(&str, &str, &str)] = &[
     ("/v1/policy-drafts", "200", "$response.body#/items/0/id"),
     ("/v1/delegations", "201", "$response.body#/id"),
     ("/v1/freezes", "201", "$response.body#/id"),
+    ("/v1/webhooks", "201", "$response.body#/id"),
+    ("/v1/on-call", "201", "$response.body#/id"),
+    ("/v1/inbound-sources", "201", "$response.body#/id"),
     ("/v1/after-reviews", "200", "$response.body#/items/0/id"),
 ];
 

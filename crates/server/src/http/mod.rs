@@ -2,6 +2,7 @@
 //! must hold. Handlers are in one file per noun; what every call goes through is in `envelope`
 //! (outermost), `guard` and `door`.
 
+mod agent_configs;
 mod agents;
 mod approvals;
 mod audit;
@@ -12,24 +13,32 @@ mod docs;
 pub mod door;
 pub mod envelope;
 pub mod error;
+mod executions;
 pub mod extract;
 mod freezes;
+mod groups;
 mod guard;
+mod inbound;
 mod links;
+mod live;
 mod locks;
+mod logs;
 mod notifications;
+mod on_call;
 mod overrides;
 mod policies;
 mod reply;
 mod resources;
 pub mod routes;
 mod settings;
+mod slack;
 pub mod state;
 mod stats;
 mod system;
 mod tasks;
 mod tokens;
 mod users;
+mod webhooks;
 
 use ade_core::access::Class;
 use axum::body::Bytes;
@@ -52,7 +61,8 @@ const ADMINISTER: Door = Door::Class(Class::Administer);
 
 fn table(shared: Shared) -> Result<Table, RouteError> {
     let routes = system(Routes::new(shared));
-    locking(people(rules(work(routes)))).finish()
+    let routes = telling(applying(locking(programs(people(rules(work(routes)))))));
+    inbound(reading(hooks(routes))).finish()
 }
 
 /// What the server says of itself, and of the caller.
@@ -143,11 +153,6 @@ fn people(routes: Routes) -> Routes {
         .route(ADMINISTER, "PATCH /v1/users/{id}", routes!(users::change))
         .route(ADMINISTER, "PUT /v1/users/{id}/roles", routes!(users::set_roles))
         .route(ADMINISTER, "POST /v1/users/{id}/aliases", routes!(users::add_alias))
-        .route(ADMINISTER, "POST /v1/agents", routes!(agents::create))
-        .route(READ, "GET /v1/agents", routes!(agents::list))
-        .route(READ, "GET /v1/agents/{id}", routes!(agents::get))
-        .route(ADMINISTER, "PATCH /v1/agents/{id}", routes!(agents::change))
-        .route(ADMINISTER, "DELETE /v1/agents/{id}", routes!(agents::revoke))
         .route(READ, "GET /v1/resources", routes!(resources::list))
         .route(ADMINISTER, "POST /v1/resources/import", routes!(resources::import))
         .route(READ, "GET /v1/resources/{type}/{id}", routes!(resources::get))
@@ -159,6 +164,33 @@ fn people(routes: Routes) -> Routes {
         .route(READ, "GET /v1/stats/reviewers/{id}", routes!(stats::reviewer))
         .route(READ, "GET /v1/stats/tasks/{id}", routes!(stats::task))
         .route(READ, "GET /v1/stats/overview", routes!(stats::overview))
+}
+
+/// Registered programs, what they are told and what they are set up with.
+fn programs(routes: Routes) -> Routes {
+    routes
+        .route(ADMINISTER, "POST /v1/agents", routes!(agents::create))
+        .route(READ, "GET /v1/agents", routes!(agents::list))
+        .route(READ, "GET /v1/agents/{id}", routes!(agents::get))
+        .route(ADMINISTER, "PATCH /v1/agents/{id}", routes!(agents::change))
+        .route(ADMINISTER, "DELETE /v1/agents/{id}", routes!(agents::revoke))
+        .route(EXECUTE, "POST /v1/agents/{id}/heartbeat", routes!(agents::heartbeat))
+        .route(OPERATE, "POST /v1/agents/{id}/drain", routes!(agents::drain))
+        .route(OPERATE, "POST /v1/agents/{id}/pause", routes!(agents::pause))
+        .route(OPERATE, "POST /v1/agents/{id}/resume", routes!(agents::resume))
+        .route(READ, "GET /v1/agents/{id}/config", routes!(agent_configs::config))
+        .route(ADMINISTER, "PUT /v1/agents/{id}/config", routes!(agent_configs::configure))
+        .route(READ, "GET /v1/agents/{id}/config/versions", routes!(agent_configs::config_versions))
+        .route(
+            READ,
+            "GET /v1/agents/{id}/config/versions/{version}/diff",
+            routes!(agent_configs::config_difference),
+        )
+        .route(
+            ADMINISTER,
+            "POST /v1/agents/{id}/config/rollback",
+            routes!(agent_configs::roll_back_config),
+        )
 }
 
 /// Who holds what, for how long.
@@ -174,6 +206,71 @@ fn locking(routes: Routes) -> Routes {
         .route(OPERATE, "POST /v1/locks/incidents", routes!(locks::incident))
         .route(READ, "GET /v1/locks/{type}/{id}", routes!(locks::get))
         .route(OPERATE, "POST /v1/locks/{type}/{id}/break", routes!(locks::break_lock))
+}
+
+/// What becomes of approved tasks.
+fn applying(routes: Routes) -> Routes {
+    routes
+        .waiting(EXECUTE, "POST /v1/agents/{id}/claim", routes!(executions::claim))
+        .route(EXECUTE, "POST /v1/executions/{id}/begin", routes!(executions::begin))
+        .route(EXECUTE, "POST /v1/executions/{id}/heartbeat", routes!(executions::heartbeat))
+        .route(EXECUTE, "POST /v1/executions/{id}/log", routes!(executions::log))
+        .route(EXECUTE, "POST /v1/executions/{id}/finish", routes!(executions::finish))
+        .route(EXECUTE, "POST /v1/executions/{id}/fail", routes!(executions::fail))
+        .route(READ, "GET /v1/executions/{id}", routes!(executions::get))
+        .route(READ, "GET /v1/executions/{id}/log", routes!(executions::lines))
+        .route(READ, "GET /v1/tasks/{id}/executions", routes!(executions::list))
+        .route(READ, "GET /v1/tasks/{id}/logs", routes!(logs::follow))
+        .route(OPERATE, "POST /v1/tasks/{id}/reconcile", routes!(executions::reconcile))
+        .route(OPEN, "GET /.well-known/jwks.json", routes!(system::keys))
+}
+
+/// Who is told of events, over HTTP.
+fn hooks(routes: Routes) -> Routes {
+    routes
+        .route(ADMINISTER, "POST /v1/webhooks", routes!(webhooks::create))
+        .route(READ, "GET /v1/webhooks", routes!(webhooks::list))
+        .route(READ, "GET /v1/webhooks/{id}", routes!(webhooks::get))
+        .route(ADMINISTER, "PATCH /v1/webhooks/{id}", routes!(webhooks::change))
+        .route(ADMINISTER, "DELETE /v1/webhooks/{id}", routes!(webhooks::delete))
+        .route(ADMINISTER, "POST /v1/webhooks/{id}/rotate", routes!(webhooks::rotate))
+        .route(ADMINISTER, "POST /v1/webhooks/{id}/ping", routes!(webhooks::ping))
+        .route(READ, "GET /v1/webhooks/{id}/deliveries", routes!(webhooks::deliveries))
+        .route(ADMINISTER, "POST /v1/webhooks/{id}/redeliver", routes!(webhooks::redeliver))
+}
+
+/// Whose events become drafts.
+fn inbound(routes: Routes) -> Routes {
+    routes
+        .route(ADMINISTER, "POST /v1/inbound-sources", routes!(inbound::create))
+        .route(READ, "GET /v1/inbound-sources", routes!(inbound::list))
+        .route(READ, "GET /v1/inbound-sources/{id}", routes!(inbound::get))
+        .route(ADMINISTER, "PATCH /v1/inbound-sources/{id}", routes!(inbound::change))
+        .route(ADMINISTER, "DELETE /v1/inbound-sources/{id}", routes!(inbound::delete))
+        .route(ADMINISTER, "POST /v1/inbound-sources/{id}/rotate", routes!(inbound::rotate))
+        .route(OPEN, "POST /v1/inbound/{tenant}/{id}", routes!(inbound::receive))
+}
+
+/// Who reads events, what they could not take, and how people are told.
+fn reading(routes: Routes) -> Routes {
+    routes
+        .route(READ, "GET /v1/groups", routes!(groups::list))
+        .route(READ, "GET /v1/dead-events", routes!(groups::dead_events))
+        .route(OPERATE, "POST /v1/dead-events/redrive", routes!(groups::redrive))
+        .route(READ, "GET /v1/notifications/preferences", routes!(notifications::preferences))
+        .route(DECIDE, "PUT /v1/notifications/preferences", routes!(notifications::set_preferences))
+        .route(READ, "GET /v1/on-call", routes!(on_call::list))
+        .route(OPERATE, "POST /v1/on-call", routes!(on_call::create))
+        .route(OPERATE, "DELETE /v1/on-call/{id}", routes!(on_call::delete))
+        .route(OPEN, "POST /v1/slack/interactions", routes!(slack::interactions))
+}
+
+/// What happens, as it happens.
+fn telling(routes: Routes) -> Routes {
+    routes
+        .route(READ, "GET /v1/events", routes!(live::events))
+        .route(READ, "POST /v1/ws/tickets", routes!(live::ticket))
+        .route(OPEN, "GET /v1/ws", routes!(live::socket))
 }
 
 /// Everything the server answers, and what it says about it.

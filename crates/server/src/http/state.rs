@@ -21,6 +21,7 @@ struct Inner {
     is_draining: AtomicBool,
     requests: Arc<Semaphore>,
     waits: Arc<Semaphore>,
+    listeners: Arc<Semaphore>,
 }
 
 impl Shared {
@@ -29,6 +30,7 @@ impl Shared {
             app,
             requests: Arc::new(Semaphore::new(settings.requests_max)),
             waits: Arc::new(Semaphore::new(settings.waits_max)),
+            listeners: Arc::new(Semaphore::new(settings.listeners_max)),
             settings,
             metrics,
             started: Instant::now(),
@@ -38,6 +40,16 @@ impl Shared {
 
     pub fn app(&self) -> &App {
         &self.0.app
+    }
+
+    /// For what outlives the request.
+    pub(super) fn app_shared(&self) -> &Arc<App> {
+        &self.0.app
+    }
+
+    /// Room for those who listen; each holds one permit until it has gone.
+    pub(super) fn listeners(&self) -> Arc<Semaphore> {
+        self.0.listeners.clone()
     }
 
     pub fn settings(&self) -> &config::Server {
@@ -58,6 +70,7 @@ impl Shared {
 
     pub fn begin_draining(&self) {
         self.0.is_draining.store(true, Ordering::Relaxed);
+        self.0.app.live.drain();
     }
 
     /// Room for requests that work; each holds one permit until it is done, also when its caller
@@ -76,6 +89,7 @@ impl Shared {
         let all = u32::try_from(self.0.settings.requests_max).unwrap_or(u32::MAX);
         // A closed semaphore has no requests either; it is never closed.
         let _ = self.0.requests.acquire_many(all).await;
+        self.0.app.live.emptied().await;
     }
 }
 

@@ -2,8 +2,10 @@
 //! and the two answers for calls that reach no handler.
 
 use ade_api::code::Code;
-use ade_api::status::{Degradation, Health, Readiness, Status, Worker};
+use ade_api::executions::Keys;
+use ade_api::status::{Degradation, EventsStatus, Health, ReadModels, Readiness, Status, Worker};
 use ade_engine::ops;
+use ade_engine::receipts::KeySet;
 use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -11,6 +13,7 @@ use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
+use super::door::Known;
 use super::error::Failure;
 use super::extract::Json;
 use super::state::Shared;
@@ -59,11 +62,18 @@ pub async fn metrics(State(shared): State<Shared>) -> Response {
 #[utoipa::path(get, path = "/v1/status", tag = "system", responses(
     (status = 200, description = "The state of this process", body = Status)
 ))]
-pub async fn status(State(shared): State<Shared>) -> Json<Status> {
+pub async fn status(State(shared): State<Shared>, Known(caller): Known) -> Json<Status> {
     let standing = ops::status::standing(shared.app()).await;
-    let degradations = standing.degradations.into_iter();
+    let webhooks = ops::status::failing_webhooks(shared.app(), &caller).await;
+    let webhooks = webhooks.into_iter().map(|detail| ("webhook", detail));
+    let backlog = ops::status::overdue(shared.app(), &caller).await;
+    let backlog = backlog.into_iter().map(|detail| ("backlog", detail));
+    let degradations: Vec<(&str, String)> =
+        standing.degradations.into_iter().chain(webhooks).chain(backlog).collect();
+    let read_models = ops::status::read_models(shared.app(), &caller).await;
     let workers = standing.workers.into_iter().map(|worker| Worker {
         name: worker.name,
+        shard: worker.shard,
         is_held: worker.is_held,
         ran_at: worker.ran_at,
         runs: worker.runs,
@@ -73,10 +83,18 @@ pub async fn status(State(shared): State<Shared>) -> Json<Status> {
     Json(Status {
         readiness: readiness(&shared),
         uptime_s: shared.uptime().as_secs(),
+        banner: ops::status::banner(&degradations),
         degradations: degradations
+            .into_iter()
             .map(|(part, detail)| Degradation { part: part.to_owned(), detail })
             .collect(),
         workers: workers.collect(),
+        events: standing.events.map(|backlog| EventsStatus {
+            waiting: backlog.waiting,
+            lag_ms: u64::try_from(backlog.lag.as_millis()).unwrap_or(u64::MAX),
+        }),
+        read_models: read_models
+            .map(|models| ReadModels { behind: models.behind, differences: models.differences }),
     })
 }
 
@@ -86,6 +104,17 @@ pub async fn status(State(shared): State<Shared>) -> Json<Status> {
 ))]
 pub async fn openapi(Extension(Document(bytes)): Extension<Document>) -> Response {
     ([(CONTENT_TYPE, "application/json")], bytes).into_response()
+}
+
+/// The keys with which receipts are verified
+///
+/// Several while one takes over from another. None if no permit can be signed here.
+#[utoipa::path(get, path = "/.well-known/jwks.json", tag = "system", responses(
+    (status = 200, description = "A JSON Web Key Set", body = Keys)
+))]
+pub async fn keys(State(shared): State<Shared>) -> Json<KeySet> {
+    let receipts = shared.app().receipts.as_ref();
+    Json(receipts.map(|receipts| receipts.keys().clone()).unwrap_or_default())
 }
 
 pub(super) async fn nothing_here(uri: Uri) -> Failure {

@@ -99,7 +99,9 @@ pub struct WaitQuery {
     /// Hold the answer back until the task moves, at most this long: `55s` or less.
     #[param(pattern = "^([0-9]|[1-4][0-9]|5[0-5])s$", example = "55s")]
     pub wait: Option<String>,
-    /// The version the caller knows; the present one if left out.
+    /// The version the caller knows; the present one if left out. Without `wait` too the answer is
+    /// never older, and may come from a copy that is as new.
+    #[serde(default, deserialize_with = "super::extract::number")]
     pub since_version: Option<u64>,
 }
 
@@ -116,7 +118,10 @@ pub async fn get(
 ) -> Result<Tagged<Watched>, Failure> {
     let app = shared.app();
     let Some(wait) = query.wait.as_deref().map(patience).transpose()? else {
-        let task = tasks::get(app, &caller, id).await?;
+        let task = match query.since_version {
+            Some(since) => tasks::get_since(app, &caller, id, since).await?,
+            None => tasks::get(app, &caller, id).await?,
+        };
         return Ok(Tagged(task.summary.version, Watched { task, timed_out: false }));
     };
     let since = match query.since_version {
@@ -127,7 +132,7 @@ pub async fn get(
     Ok(Tagged(watched.task.summary.version, watched))
 }
 
-fn patience(text: &str) -> Result<Duration, Failure> {
+pub(super) fn patience(text: &str) -> Result<Duration, Failure> {
     let seconds = text.strip_suffix('s').and_then(|digits| digits.parse::<u64>().ok());
     match seconds.map(Duration::from_secs) {
         Some(wait) if wait <= ade_core::limits::WAIT_MAX => Ok(wait),

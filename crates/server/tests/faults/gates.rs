@@ -3,7 +3,7 @@
 //! what comes after it goes by the new rules. The control takes the gate away and sees them pass
 //! each other.
 
-use ade_core::ids::{LeaseId, TaskId, TenantId};
+use ade_core::ids::{ExecutionId, LeaseId, TaskId, TenantId};
 use ade_core::task::{ApplyFacts, Command, Facts, Hold, decide};
 use ade_engine::ops::deadline::Deadline;
 use ade_engine::ops::decision::Work;
@@ -170,7 +170,8 @@ impl Gatehouse {
         let work = Work::by_worker(&self.world.app, "permit", tenant, task).await;
         let work = work.unwrap().unwrap();
         let hold = Hold { lease: LeaseId::from_uuid(task.uuid()), token: 1 };
-        let command = Command::StartApply { hold };
+        let execution = ExecutionId::from_uuid(task.uuid());
+        let command = Command::StartApply { execution, hold };
         let apply = ApplyFacts { has_capacity: true, ..ApplyFacts::default() };
         let facts = Facts { apply, ..work.facts() };
         let decided = decide(&work.task, &command, &facts, work.now());

@@ -3,15 +3,23 @@
 //! whole database. `ADE_ROUNDS=1000` runs every race a thousand times.
 
 #[cfg(test)]
+mod applies;
+#[cfg(test)]
 mod cuts;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
 mod gates;
 #[cfg(test)]
+mod groups;
+#[cfg(test)]
 mod invariants;
 #[cfg(test)]
+mod listeners;
+#[cfg(test)]
 mod meetings;
+#[cfg(test)]
+mod read_models;
 #[cfg(test)]
 mod repeats;
 #[cfg(test)]
@@ -22,6 +30,8 @@ mod restarts;
 mod rig;
 #[cfg(test)]
 mod votes;
+#[cfg(test)]
+mod without_redis;
 #[cfg(test)]
 mod workers;
 #[cfg(test)]

@@ -27,10 +27,11 @@ async fn two_approvals_that_reach_the_quorum_at_once_approve_once_and_are_both_k
             .meet(
                 Meeting::of(round),
                 id(task),
-                async |office| office.approve(&office.rea, &asked.rea, task).await.expect(200),
-                async |office| office.approve(&office.sam, &asked.sam, task).await.expect(200),
+                async |office| office.approve(&office.rea, &asked.rea, task).await,
+                async |office| office.approve(&office.sam, &asked.sam, task).await,
             )
             .await;
+        let (rea, sam) = (rea.expect(200), sam.expect(200));
         let mut states = [&rea["state"], &sam["state"]];
         states.sort_by_key(|state| state.as_str());
         assert_eq!(states, [&json!("APPROVED"), &json!("REVIEWING")], "one of them completes it");
@@ -62,7 +63,7 @@ async fn an_approval_that_meets_an_amendment_never_counts_for_the_new_revision()
                     let matching = [("if-match", &*quoted(task))];
                     office
                         .world
-                        .send("PATCH", &office.bob.token, &path, Some(other), &matching)
+                        .send("PATCH", &office.bob.token, &path, Some(other.clone()), &matching)
                         .await
                 },
             )
@@ -148,13 +149,14 @@ async fn an_override_that_meets_an_approval_passes_once() {
             .meet(
                 Meeting::of(round),
                 id(task),
-                async |office| office.approve(&office.rea, &asked.rea, task).await.expect(200),
+                async |office| office.approve(&office.rea, &asked.rea, task).await,
                 async |office| {
                     let path = format!("{path}/confirm");
                     office.world.post(&second.token, &path, seen(task)).await
                 },
             )
             .await;
+        let vote = vote.expect(200);
         assert_eq!(vote["state"], "APPROVED");
         assert_eq!(office.number(&approvals_of(task)).await, 1);
         let owed = format!(

@@ -25,7 +25,8 @@ const NOTHING: &str = "agt_00000000000000000000000000";
 
 async fn an_admin_registers_an_agent(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
-    let asked = json!({ "name": "bot", "owner": bob.id, "capabilities": ["sql.*"] });
+    let asked =
+        json!({ "name": "bot", "owner": bob.id, "capabilities": ["sql.*"], "max_tasks": 9 });
     let made = world.post(&world.admin.token, "/v1/agents", asked.clone()).await.expect(201);
     for (name, value) in asked.as_object().unwrap() {
         assert_eq!(made[name], *value);
@@ -36,6 +37,8 @@ async fn an_admin_registers_an_agent(world: &World) {
         json!({ "name": "", "owner": bob.id }),
         json!({ "name": "x", "owner": "usr_00000000000000000000000000" }),
         json!({ "name": "x", "owner": bob.id, "capabilities": [""] }),
+        json!({ "name": "x", "owner": bob.id, "max_tasks": 0 }),
+        json!({ "name": "x", "owner": bob.id, "max_tasks": 10_001 }),
     ] {
         let told = world.post(&world.admin.token, "/v1/agents", bad).await;
         told.refused(422, "invalid_body");
@@ -85,6 +88,12 @@ async fn an_agent_changes_until_it_is_revoked(world: &World) {
     let change = json!({ "name": "robot", "capabilities": ["dns.*"] });
     let changed = world.send("PATCH", admin, &path, Some(change), &[]).await.expect(200);
     assert_eq!((&changed["name"], &changed["capabilities"]), (&json!("robot"), &json!(["dns.*"])));
+    assert_eq!(changed["max_tasks"], 4, "as many as by default");
+    let roomy = Some(json!({ "max_tasks": 10_000 }));
+    let changed = world.send("PATCH", admin, &path, roomy, &[]).await.expect(200);
+    assert_eq!((&changed["name"], &changed["max_tasks"]), (&json!("robot"), &json!(10_000)));
+    let none = world.send("PATCH", admin, &path, Some(json!({ "max_tasks": 0 })), &[]).await;
+    none.refused(422, "invalid_body");
     let empty = world.send("PATCH", admin, &path, Some(json!({})), &[]).await;
     empty.refused(422, "invalid_body");
     let gone = world.send("DELETE", admin, &path, None, &[]).await.expect(200);

@@ -7,13 +7,13 @@ use std::time::Duration;
 use ade_core::change::{StrictValue, content_digest};
 use ade_core::resource::ResourceRef;
 use ade_engine::execute::{Executor, Plan, PreviewError, Proposal, SqlPreview, Target};
-use ade_testkit::Database;
 use serde_json::{Value, json};
 
+use crate::executors::Subject;
 use crate::previews::{change, fingerprint, target};
 use crate::world::{Person, World, plan};
 
-fn proposal(parameters: &Value, stated: Option<Value>) -> Proposal {
+pub fn proposal(parameters: &Value, stated: Option<Value>) -> Proposal {
     let orders: ResourceRef = "database:orders".parse().unwrap();
     Proposal {
         task_type: "any.change".to_owned(),
@@ -24,11 +24,16 @@ fn proposal(parameters: &Value, stated: Option<Value>) -> Proposal {
 }
 
 /// Asked twice it says the same, leaves nothing behind, and says no to what it cannot read.
-async fn conforms(executor: &dyn Executor, good: &Proposal, bad: &Proposal, target: &Database) {
+async fn conforms(
+    executor: &dyn Executor,
+    good: &Proposal,
+    bad: &Proposal,
+    fingerprint: impl AsyncFn() -> String,
+) {
     let name = executor.name();
-    let before = fingerprint(target).await;
+    let before = fingerprint().await;
     let first = executor.preview(good).await.unwrap();
-    assert_eq!(fingerprint(target).await, before, "{name}");
+    assert_eq!(fingerprint().await, before, "{name}");
     let second = executor.preview(good).await.unwrap();
     assert_eq!(first, second, "{name}");
     assert!(!first.effect.changes().is_empty(), "{name}");
@@ -39,16 +44,17 @@ async fn conforms(executor: &dyn Executor, good: &Proposal, bad: &Proposal, targ
     assert_eq!(digest(&first), digest(&second), "{name}");
     let refused = executor.preview(bad).await;
     assert!(matches!(refused, Err(PreviewError::Invalid { .. })), "{name}: {refused:?}");
-    assert_eq!(fingerprint(target).await, before, "{name}");
+    assert_eq!(fingerprint().await, before, "{name}");
 }
 
 #[tokio::test]
 async fn every_executor_conforms() {
     let world = World::new().await;
     let target = target(&world).await;
+    let seen = async || fingerprint(&target).await.to_string();
     let stated = plan("x")["plan"].clone();
     let good = proposal(&json!({}), Some(stated));
-    conforms(&Plan, &good, &proposal(&json!({}), None), &target).await;
+    conforms(&Plan, &good, &proposal(&json!({}), None), &seen).await;
 
     let (port, name) = (world.database.server().port(), world.database.name());
     let url = format!("postgres://{name}_preview:x@127.0.0.1:{port}/{name}_orders?sslmode=disable");
@@ -57,7 +63,21 @@ async fn every_executor_conforms() {
     let script = "DELETE FROM sale WHERE id > 5; CREATE TABLE tag (word text)";
     let good = proposal(&json!({ "target": "orders", "sql": script }), None);
     let bad = proposal(&json!({ "target": "orders" }), None);
-    conforms(sql.as_ref(), &good, &bad, &target).await;
+    conforms(sql.as_ref(), &good, &bad, &seen).await;
+
+    for subject in [Subject::command(), Subject::http().await] {
+        let good = proposal(&json!({ "value": "two" }), None);
+        let bad = proposal(&json!({ "value": 2 }), None);
+        let seen = async || subject.value();
+        conforms(subject.executor.as_ref(), &good, &bad, seen).await;
+        let stated = proposal(&json!({ "value": "two" }), Some(plan("x")["plan"].clone()));
+        let refused = subject.executor.preview(&stated).await;
+        assert!(matches!(refused, Err(PreviewError::Invalid { .. })), "{refused:?}");
+        let mut elsewhere = good.clone();
+        elsewhere.resources = BTreeMap::from([("database:other".parse().unwrap(), None)]);
+        let refused = subject.executor.preview(&elsewhere).await;
+        assert!(matches!(refused, Err(PreviewError::Invalid { .. })), "unnamed: {refused:?}");
+    }
 }
 
 /// Five columns: little by itself, and seen, for what is only stated is rated by the worst.

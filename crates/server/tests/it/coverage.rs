@@ -10,8 +10,9 @@ use ade_server::http::routes::Door;
 use crate::rig::shared;
 use crate::world::{Exchange, World};
 use crate::{
-    agents, approvals, batches, break_glass, deadlines, delegations, evidence, locks, policies,
-    proposals, registry, risk, stats, system, tasks, tokens, users,
+    agent_configs, agent_orders, agents, approvals, batches, break_glass, deadlines, delegations,
+    evidence, executions, groups, inbound, live, locks, logs, messages, policies, proposals,
+    registry, risk, stats, system, tasks, tokens, users, webhooks,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,10 +55,32 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
+/// The same, and each is run once more on Redis.
+macro_rules! on_both {
+    ($($name:ident: $($kind:ident $route:literal),+;)+) => {
+        $crate::coverage::cases! { $($name: $($kind $route),+;)+ }
+
+        mod on_redis {
+            use $crate::world::{Line, World};
+
+            $(#[tokio::test]
+            async fn $name() {
+                let line = Line::redis(Line::SETTINGS).await;
+                super::$name(&World::locking(line).await).await;
+            })+
+        }
+    };
+}
+pub(crate) use on_both;
+
 impl Kind {
     fn is_shown_by(self, exchange: &Exchange) -> bool {
         match self {
-            Self::Happy => (200..300).contains(&exchange.status) && !exchange.is_repeated,
+            // A socket is opened with 101.
+            Self::Happy => {
+                (exchange.status == 101 || (200..300).contains(&exchange.status))
+                    && !exchange.is_repeated
+            }
             Self::Denied => [401, 403, 404].contains(&exchange.status),
             Self::Conflict => {
                 [409, 412, 428].contains(&exchange.status)
@@ -91,8 +114,13 @@ pub fn assert_shown(world: &World, route: &str, kind: Kind) {
     assert!(is_shown, "no {kind:?} of {route} was seen, but {of_route:?}");
 }
 
-/// What only says what would be cannot come too late or twice.
-const WRITE_NOTHING: [&str; 2] = ["POST /v1/policies/simulate", "POST /v1/simulate"];
+/// What only says what would be cannot come too late or twice; and each ticket is another.
+const WRITE_NOTHING: [&str; 4] = [
+    "POST /v1/policies/simulate",
+    "POST /v1/simulate",
+    "POST /v1/slack/interactions",
+    "POST /v1/ws/tickets",
+];
 
 fn wanted() -> BTreeSet<(String, Kind)> {
     let mut wanted = BTreeSet::new();
@@ -113,6 +141,8 @@ fn wanted() -> BTreeSet<(String, Kind)> {
 #[tokio::test]
 async fn every_route_has_its_cases() {
     let all = [
+        agent_configs::CASES,
+        agent_orders::CASES,
         agents::CASES,
         approvals::CASES,
         batches::CASES,
@@ -120,7 +150,14 @@ async fn every_route_has_its_cases() {
         deadlines::CASES,
         delegations::CASES,
         evidence::CASES,
+        executions::CASES,
+        groups::CASES,
+        inbound::CASES,
+        live::CASES,
+        messages::CASES,
+        messages::SLACK_CASES,
         locks::CASES,
+        logs::CASES,
         policies::CASES,
         proposals::CASES,
         registry::CASES,
@@ -130,6 +167,7 @@ async fn every_route_has_its_cases() {
         tasks::CASES,
         tokens::CASES,
         users::CASES,
+        webhooks::CASES,
     ];
     let cases = all.into_iter().flatten().map(|case| (case.route.to_owned(), case.kind));
     let covered: BTreeSet<(String, Kind)> = cases.collect();

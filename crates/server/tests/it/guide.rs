@@ -163,6 +163,28 @@ async fn the_guide_to_locks_does_what_it_says() {
     follow_on("locks.md").await;
 }
 
+#[tokio::test]
+async fn the_guide_to_applying_does_what_it_says() {
+    follow_on("applying.md").await;
+}
+
+#[tokio::test]
+async fn the_guide_to_webhooks_does_what_it_says() {
+    follow_on("webhooks.md").await;
+}
+
+#[tokio::test]
+async fn the_guide_to_agents_does_what_it_says() {
+    follow_on("agents.md").await;
+}
+
+#[tokio::test]
+async fn the_guide_to_running_commands_does_what_it_says() {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_ade-server")).with_file_name("ade");
+    assert!(program.exists(), "build it first: cargo build --bin ade");
+    follow_on("run.md").await;
+}
+
 #[test]
 fn what_a_guide_shows_is_compared_line_by_line() {
     assert!(is_like("…\"state\":\"APPROVED\"…", "{\"state\":\"APPROVED\",\"x\":1}"));

@@ -18,7 +18,7 @@ async fn managed(world: &World, name: &str, manager: &Person) -> Person {
     person
 }
 
-async fn leave(world: &World, person: &Person) {
+pub async fn leave(world: &World, person: &Person) {
     let (path, gone) = (format!("/v1/users/{}", person.id), json!({ "active": false }));
     world.send("PATCH", &world.admin.token, &path, Some(gone), &[]).await.expect(200);
 }

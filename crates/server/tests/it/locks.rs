@@ -3,25 +3,12 @@
 
 use std::time::Duration;
 
+use ade_testkit::eventually;
 use serde_json::{Value, json};
 
-use crate::coverage::cases;
-use crate::world::{Answer, Line, Person, World};
-
-/// Each is a case of the routes it names, and is run once more on Redis.
-macro_rules! on_both {
-    ($($name:ident: $($kind:ident $route:literal),+;)+) => {
-        cases! { $($name: $($kind $route),+;)+ }
-
-        mod on_redis {
-            $(#[tokio::test]
-            async fn $name() {
-                let line = super::Line::redis(super::Line::SETTINGS).await;
-                super::$name(&super::World::locking(line).await).await;
-            })+
-        }
-    };
-}
+use crate::coverage::on_both;
+use crate::leavers::leave;
+use crate::world::{Answer, Person, World};
 
 on_both! {
     a_lease_is_had_kept_seen_and_given_back:
@@ -36,6 +23,9 @@ on_both! {
     people_have_no_leases:
         Denied "POST /v1/locks/acquire",
         Denied "POST /v1/leases/heartbeat",
+        Denied "POST /v1/leases/{id}/release";
+    agents_of_somebody_who_left_have_no_leases:
+        Denied "POST /v1/locks/acquire",
         Denied "POST /v1/leases/{id}/release";
     strangers_see_no_locks:
         Denied "GET /v1/leases",
@@ -72,6 +62,7 @@ on_both! {
         Happy "POST /v1/locks/acquire";
 }
 
+const SOON: Duration = Duration::from_secs(10);
 pub const ACQUIRE: &str = "/v1/locks/acquire";
 pub const HEARTBEAT: &str = "/v1/leases/heartbeat";
 
@@ -166,6 +157,22 @@ async fn a_fenced_lease_is_on_the_record(world: &World) {
     let secret =
         format!("SELECT count(*) FROM outbox WHERE payload::text LIKE '%{}%'", lease_of(&held));
     assert_eq!(world.database.number(&secret).await, 0);
+}
+
+/// Whoever was let in a moment ago is not asked again, but for less than a second.
+async fn agents_of_somebody_who_left_have_no_leases(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let bot = world.agent("bot", &bob).await;
+    let held = world.post(&bot.token, ACQUIRE, want(&["a"])).await.expect(200);
+    leave(world, &bob).await;
+    eventually("the agent is let go", SOON, async || {
+        match world.post(&bot.token, ACQUIRE, want(&["b"])).await.status {
+            401 => Ok(()),
+            status => Err(status.to_string()),
+        }
+    })
+    .await;
+    release(world, &bot, lease_of(&held)).await.refused(401, "unauthenticated");
 }
 
 async fn people_have_no_leases(world: &World) {

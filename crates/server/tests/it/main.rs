@@ -2,11 +2,19 @@
 //! taken at once, and how it ends. One binary; one file per subject.
 
 #[cfg(test)]
+mod agent_configs;
+#[cfg(test)]
+mod agent_orders;
+#[cfg(test)]
 mod agents;
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod applying;
+#[cfg(test)]
 mod approvals;
+#[cfg(test)]
+mod archive;
 #[cfg(test)]
 mod batches;
 #[cfg(test)]
@@ -20,6 +28,8 @@ mod coverage;
 #[cfg(test)]
 mod deadlines;
 #[cfg(test)]
+mod degradations;
+#[cfg(test)]
 mod delegations;
 #[cfg(test)]
 mod description;
@@ -30,17 +40,35 @@ mod ending;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod executions;
+#[cfg(test)]
+mod executors;
+#[cfg(test)]
+mod export;
+#[cfg(test)]
+mod features;
+#[cfg(test)]
+mod groups;
+#[cfg(test)]
 mod guide;
+#[cfg(test)]
+mod inbound;
 #[cfg(test)]
 mod leavers;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod locks;
 #[cfg(test)]
 mod locks_waiting;
 #[cfg(test)]
+mod logs;
+#[cfg(test)]
 mod matrix;
+#[cfg(test)]
+mod messages;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
@@ -56,6 +84,8 @@ mod program;
 #[cfg(test)]
 mod proposals;
 #[cfg(test)]
+mod read_models;
+#[cfg(test)]
 mod registry;
 #[cfg(test)]
 mod repeats;
@@ -65,6 +95,8 @@ mod replica;
 mod rig;
 #[cfg(test)]
 mod risk;
+#[cfg(test)]
+mod runner;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
@@ -81,5 +113,9 @@ mod tokens;
 mod users;
 #[cfg(test)]
 mod waiting;
+#[cfg(test)]
+mod webhook_deliveries;
+#[cfg(test)]
+mod webhooks;
 #[cfg(test)]
 mod world;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use ade_engine::work::Driver;
+use ade_engine::work::{Driver, Plan};
 use serde_json::{Value, json};
 
-use crate::world::{World, path_of, quoted};
+use crate::world::{Line, World, path_of, quoted};
 
 #[tokio::test]
 async fn a_wait_ends_when_another_process_moves_the_task() {
@@ -34,6 +34,57 @@ async fn a_wait_ends_when_another_process_moves_the_task() {
     assert_eq!((&seen["state"], &seen["timed_out"]), (&json!("SUBMITTED"), &json!(false)));
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     watching.stop().await;
+}
+
+/// Far below what the slow look at the record would take for so many in a row.
+const MOVES: u64 = 6;
+const BY_EVENTS: Duration = Duration::from_secs(4);
+
+async fn events_wake_those_who_wait(world: &World) {
+    let other = world.beside().await;
+    let bob = world.person("Bob", &["author"]).await;
+    world.person("Rea", &["reviewer"]).await;
+    let task = world.reviewing(&bob, "x").await;
+    let first = task["version"].as_u64().unwrap();
+    let watching = Driver::watch(&world.app);
+    let (period, lease) = (Duration::from_mins(1), Duration::from_secs(30));
+    let relay = Plan { run: vec!["relay".to_owned()], period, lease };
+    let relaying = Driver::start(&world.another_app(), &relay);
+    let mut took = Duration::ZERO;
+    for version in first..first + MOVES {
+        let waits = async {
+            let path = format!("{}?wait=55s&since_version={version}", path_of(&task));
+            world.get(&bob.token, &path).await.expect(200)
+        };
+        let moves = async {
+            while world.app.watch.wanted().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            let asked = other.json(&format!("{}/comments", path_of(&task)), r#"{"text":"x"}"#);
+            let asked = asked.header("authorization", format!("Bearer {}", bob.token));
+            assert_eq!(asked.send().await.unwrap().status(), 201);
+            Instant::now()
+        };
+        let (seen, moved_at) = tokio::join!(waits, moves);
+        took += moved_at.elapsed();
+        assert_eq!((&seen["version"], &seen["timed_out"]), (&json!(version + 1), &json!(false)));
+        while !world.app.watch.wanted().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert!(took < BY_EVENTS, "{took:?}");
+    relaying.stop().await;
+    watching.stop().await;
+}
+
+#[tokio::test]
+async fn events_of_another_process_wake_those_who_wait() {
+    events_wake_those_who_wait(&World::locking(Line::redis(Line::SETTINGS).await).await).await;
+}
+
+#[tokio::test]
+async fn events_wake_those_who_wait_without_redis_too() {
+    events_wake_those_who_wait(&World::new().await).await;
 }
 
 #[tokio::test]

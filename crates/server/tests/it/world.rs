@@ -6,13 +6,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ade_core::ids::{TenantId, UserId};
+use ade_core::policy::Pattern;
 use ade_core::time::Timestamp;
+use ade_engine::blobs::Blobs;
 use ade_engine::execute::{Executor, Executors, SqlPreview, Target};
+use ade_engine::export::Sink;
+use ade_engine::live::Live;
 use ade_engine::locks::{self, Keeper, Rate};
+use ade_engine::notify::{Mailer, Notify, Slack};
+use ade_engine::outbound::{Reach, SystemLookup};
+use ade_engine::receipts::Receipts;
 use ade_engine::secret::Pepper;
+use ade_engine::webhooks::Webhooks;
 use ade_engine::{App, Class, Parts, Pool, PoolSettings, Pools, setup, work};
 use ade_server::http::state::Shared;
-use ade_server::telemetry;
+use ade_server::{config, telemetry};
 use ade_testkit::{Cluster, Database};
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -42,6 +50,14 @@ impl Line {
         Self::Redis(Cluster::shared().await.urls(), settings)
     }
 
+    /// Events go over the same Redis.
+    fn live(&self) -> Live {
+        match self {
+            Self::Redis(urls, _) => Live::over_redis(urls).unwrap(),
+            Self::Off | Self::Rows(_) => Live::default(),
+        }
+    }
+
     fn keeper(&self, pool: &Pool) -> Option<Keeper> {
         match self {
             Self::Off => None,
@@ -53,8 +69,39 @@ impl Line {
     }
 }
 
+/// What one installation has that another has not.
+#[derive(Debug, Clone)]
+pub struct Fittings {
+    pub line: Line,
+    /// Beside the one that previews SQL.
+    pub executors: Vec<(Pattern, Arc<dyn Executor>)>,
+    /// Signs receipts, with the issuer that targets know; one of its own if there is none.
+    pub key: Option<(String, Vec<u8>)>,
+    /// A directory for whole logs.
+    pub blobs: Option<String>,
+    /// Where events go.
+    pub sink: Option<String>,
+    /// A mail server, and the methods of Slack.
+    pub mail: Option<String>,
+    pub slack: Option<String>,
+}
+
+impl From<Line> for Fittings {
+    fn from(line: Line) -> Self {
+        Self {
+            line,
+            executors: Vec::new(),
+            key: None,
+            blobs: None,
+            sink: None,
+            mail: None,
+            slack: None,
+        }
+    }
+}
+
 pub struct World {
-    line: Line,
+    fittings: Fittings,
     pub database: Database,
     pub rig: Rig,
     pub app: Arc<App>,
@@ -71,6 +118,14 @@ pub struct Exchange {
     pub status: u16,
     pub code: Option<String>,
     pub is_repeated: bool,
+}
+
+/// One server-sent event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    pub id: Option<String>,
+    pub event: String,
+    pub data: Value,
 }
 
 /// Somebody with a token.
@@ -96,28 +151,41 @@ impl World {
     }
 
     pub async fn locking(line: Line) -> Self {
+        Self::fitted(line.into()).await
+    }
+
+    pub async fn fitted(fittings: Fittings) -> Self {
         let database = fresh().await;
         let port = database.server().port();
-        Self::reached(database, port, None, line).await
+        Self::reached(database, port, None, fittings).await
     }
 
     /// Whose server reaches PostgreSQL by this port: a proxy's, for one.
     pub async fn through(database: Database, port: u16) -> Self {
-        Self::reached(database, port, None, Line::Rows(Line::SETTINGS)).await
+        Self::reached(database, port, None, Line::Rows(Line::SETTINGS).into()).await
     }
 
     /// `replica` is the port of a server that follows the database's.
     pub async fn over(database: Database, replica: Option<u16>) -> Self {
         let port = database.server().port();
-        Self::reached(database, port, replica, Line::Rows(Line::SETTINGS)).await
+        Self::reached(database, port, replica, Line::Rows(Line::SETTINGS).into()).await
     }
 
-    async fn reached(database: Database, port: u16, replica: Option<u16>, line: Line) -> Self {
-        let app = app_over(&database, port, replica, &line).await;
+    async fn reached(
+        database: Database,
+        port: u16,
+        replica: Option<u16>,
+        fittings: Fittings,
+    ) -> Self {
+        // Only a test that fails is read; then what the server said of it is worth having.
+        let level = std::env::var("ADE_TEST_LOG").unwrap_or_else(|_| "error".to_owned());
+        let lines = config::Log { format: config::LogFormat::Text, level };
+        let _ = telemetry::log(&lines);
+        let app = app_over(&database, port, replica, &fittings).await;
         let shared = Shared::new(Arc::clone(&app), settings(&[]), telemetry::metrics().unwrap());
         let rig = Rig::over(shared).await;
         let mut world = Self {
-            line,
+            fittings,
             admin: Person { id: String::new(), token: String::new() },
             tenant: String::new(),
             database,
@@ -144,13 +212,18 @@ impl World {
     /// Another process over the same database.
     pub fn another_app(&self) -> Arc<App> {
         let urls = ["app", "work"].map(|login| self.database.url_as(login));
-        app_at(&self.database, urls, None, &self.line)
+        app_at(&self.database, urls, None, &self.fittings)
     }
 
     /// Another process over the same database, that answers too.
     pub async fn beside(&self) -> Rig {
+        self.beside_with(settings(&[])).await
+    }
+
+    /// The same, set up in another way.
+    pub async fn beside_with(&self, settings: config::Server) -> Rig {
         let metrics = telemetry::metrics().unwrap();
-        Rig::over(Shared::new(self.another_app(), settings(&[]), metrics)).await
+        Rig::over(Shared::new(self.another_app(), settings, metrics)).await
     }
 
     /// A tenant with its first admin, by the way every installation takes.
@@ -234,6 +307,43 @@ impl World {
         answer
     }
 
+    /// What a stream says until it ends, block by block.
+    pub async fn streamed(
+        &self,
+        token: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Vec<Message> {
+        let request = self.rig.get(path).header("authorization", format!("Bearer {token}"));
+        let response =
+            headers.iter().fold(request, |asked, (name, value)| asked.header(*name, *value));
+        let response = response.send().await.unwrap();
+        self.note("GET", path, response.status().as_u16());
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let text = response.text().await.unwrap();
+        let blocks = text.split("\n\n").filter(|block| block.contains("data: "));
+        let field = |block: &str, name: &str| {
+            block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+        };
+        let read = |block| Message {
+            id: field(block, "id: "),
+            event: field(block, "event: ").unwrap(),
+            data: serde_json::from_str(&field(block, "data: ").unwrap()).unwrap(),
+        };
+        blocks.map(read).collect()
+    }
+
+    /// For what is not asked by [`World::send`].
+    pub fn note(&self, method: &str, path: &str, status: u16) {
+        self.exchanges.lock().unwrap().push(Exchange {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            status,
+            code: None,
+            is_repeated: false,
+        });
+    }
+
     /// All that was asked over this world so far.
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.exchanges.lock().unwrap().clone()
@@ -273,7 +383,7 @@ impl World {
         leaves["items"].as_array().unwrap().iter().filter(is_one).count()
     }
 
-    /// Time passes for every process over this database.
+    /// So much time has passed for every process over this database, since the test began.
     pub async fn pass(&self, by: Duration) {
         self.database.advance_clock(by).await;
         self.database.run("SELECT make_partitions(interval '7 days', moment())").await;
@@ -449,11 +559,28 @@ fn pepper() -> Pepper {
     Pepper::new(vec![7; 32]).unwrap()
 }
 
-async fn app_over(database: &Database, port: u16, replica: Option<u16>, line: &Line) -> Arc<App> {
+async fn app_over(
+    database: &Database,
+    port: u16,
+    replica: Option<u16>,
+    fittings: &Fittings,
+) -> Arc<App> {
     database.login("app", "ade_app").await;
     database.login("work", "ade_app, ade_worker").await;
     let urls = ["app", "work"].map(|login| database.url_as_through(port, login));
-    app_at(database, urls, replica, line)
+    app_at(database, urls, replica, fittings)
+}
+
+pub const SLACK_SECRET: &str = "8f742231b10e8888abcd99yyyzzz85a5";
+
+fn notify(fittings: &Fittings) -> Notify {
+    let from = "ADE <ade@example.org>";
+    let slack = fittings.slack.as_deref();
+    Notify {
+        mail: fittings.mail.as_deref().map(|url| Mailer::new(url, from).unwrap()),
+        slack: slack.map(|api| Slack::new(api, "xoxb-test", SLACK_SECRET).unwrap()),
+        page: "https://ade.example.org".to_owned(),
+    }
 }
 
 /// The target of previews is the database `orders` on the same server, if the test makes it.
@@ -461,7 +588,7 @@ fn app_at(
     database: &Database,
     [app, work]: [String; 2],
     replica: Option<u16>,
-    line: &Line,
+    fittings: &Fittings,
 ) -> Arc<App> {
     let settings = |url: &str| PoolSettings { api_max: 8, worker_max: 4, ..PoolSettings::new(url) };
     let pools = Pools {
@@ -479,13 +606,25 @@ fn app_at(
         format!("postgres://{name}_preview:x@127.0.0.1:{port}/{name}_orders?sslmode=disable");
     let targets = BTreeMap::from([("orders".to_owned(), Target(target))]);
     let sql: Arc<dyn Executor> = Arc::new(SqlPreview::new(targets));
+    let mut by_type = fittings.executors.clone();
+    by_type.push(("sql.*".parse().unwrap(), sql));
+    let receipts = match &fittings.key {
+        Some((issuer, key)) => Receipts::new(issuer, key, &[]),
+        None => Receipts::made_up("ade"),
+    };
     let parts = Parts {
-        locks: line.keeper(&pools.api),
+        receipts: Some(receipts.unwrap()),
+        blobs: fittings.blobs.as_deref().map(|url| Blobs::open(url).unwrap()),
+        locks: fittings.line.keeper(&pools.api),
         pools,
         replica,
         pepper: pepper(),
-        executors: Executors::new(vec![("sql.*".parse().unwrap(), sql)]),
+        executors: Executors::new(by_type, 8),
         risk: ade_core::risk::Settings::default(),
+        live: fittings.line.live(),
+        webhooks: Webhooks::new(Reach::Loopback, Vec::new(), SystemLookup).unwrap(),
+        sink: fittings.sink.as_deref().map(|sink| Sink::open(sink).unwrap()),
+        notify: notify(fittings),
         service: "test".to_owned(),
     };
     App::new(parts).unwrap()

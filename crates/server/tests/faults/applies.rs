@@ -1,0 +1,445 @@
+//! The hunt for a change that is made twice. Agents in processes of their own claim, begin, write
+//! to a target and report, and die or stop for longer than they may at every step in between; their
+//! requests are sent twice; others lock the same resources. The target keeps its own ledger and
+//! checks receipts and fences, and it alone says in the end what happened how often.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ade_receipt::{Expected, Fenced, KeySet, Mode, Watermark};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::world::{Line, Person, World, id};
+
+const TTL: &str = "2s";
+/// Four agents and one that locks are let loose on six databases; of many tasks, more such packs,
+/// so that each has as much to fight over as one.
+const DATABASES: usize = 6;
+const AGENTS: usize = 4;
+const TASKS_OF_A_PACK: usize = 500;
+const PACKS: usize = 6;
+/// Agents die and stop now and then; whoever has stopped goes on after more than its lease and its
+/// delay; a dead holder is found by others before the server comes to it, now and then.
+const HUNT: Rage = Rage {
+    dies: 24,
+    stops: 24,
+    stopped: Duration::from_millis(3_500),
+    rescue: Duration::from_secs(4),
+};
+/// Mostly they stop, and the server is late.
+const CONTROL: Rage = Rage {
+    dies: 1_000,
+    stops: 4,
+    stopped: Duration::from_secs(6),
+    rescue: Duration::from_secs(30),
+};
+const SOON: Duration = Duration::from_mins(10);
+const SOON_OF_A_TASK: Duration = Duration::from_millis(250);
+
+/// How things go wrong: one step in so many, and for how long.
+#[derive(Clone, Copy)]
+struct Rage {
+    dies: u64,
+    stops: u64,
+    stopped: Duration,
+    rescue: Duration,
+}
+
+/// What the target knows.
+#[derive(Default)]
+struct Ledger {
+    marks: BTreeMap<String, Watermark>,
+    /// Which attempt made the change of a task, every time it was made.
+    made: BTreeMap<String, Vec<String>>,
+    /// Attempts that came too late.
+    refused: BTreeSet<String>,
+    /// Attempts after which somebody has looked: whatever they still send is to be refused.
+    looked_after: BTreeSet<String>,
+    /// So far ahead of the world's clock is the one of the record, in seconds.
+    ahead: u64,
+}
+
+impl Ledger {
+    /// Attempts that were let begin, and were overtaken all the same.
+    fn overtaken(&self) -> Vec<&String> {
+        self.refused.difference(&self.looked_after).collect()
+    }
+}
+
+#[derive(Clone)]
+struct Target {
+    ledger: Arc<Mutex<Ledger>>,
+    keys: Arc<KeySet>,
+}
+
+impl Target {
+    async fn start(world: &World) -> (Self, String) {
+        let keys = world.get("", "/.well-known/jwks.json").await.expect(200).to_string();
+        let keys = Arc::new(KeySet::from_json(&keys).unwrap());
+        let target = Self { ledger: Arc::default(), keys };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let served = target.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(served.clone().answer(stream));
+            }
+        });
+        (target, address)
+    }
+
+    /// A receipt in one line, and whether its change was made.
+    async fn answer(self, stream: TcpStream) -> std::io::Result<()> {
+        let mut stream = BufReader::new(stream);
+        let mut receipt = String::new();
+        stream.read_line(&mut receipt).await?;
+        let is_made = self.write(receipt.trim());
+        stream.write_all(if is_made { b"made" } else { b"no" }).await
+    }
+
+    /// In one step: the check of the fence and what it protects.
+    fn write(&self, receipt: &str) -> bool {
+        let mut ledger = self.ledger.lock().unwrap();
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() + ledger.ahead + 1;
+        let expected = Expected { issuer: "ade", audience: "ade", now };
+        let receipt = self.keys.verify(receipt, expected).unwrap();
+        let made = ledger.made.get(&receipt.task);
+        if made.is_some_and(|made| made.contains(&receipt.nonce)) {
+            return true;
+        }
+        let mut marks = ledger.marks.clone();
+        for fenced in &receipt.resources {
+            let mark = marks.entry(fenced.resource.clone()).or_default();
+            let Ok(next) = mark.admit(fenced) else {
+                ledger.refused.insert(receipt.nonce);
+                return false;
+            };
+            *mark = next;
+        }
+        ledger.marks = marks;
+        ledger.made.entry(receipt.task).or_default().push(receipt.nonce);
+        true
+    }
+
+    /// Somebody else holds the resource, and works on it.
+    fn touch(&self, resource: &str, fence: u64) {
+        let mut ledger = self.ledger.lock().unwrap();
+        let next = Fenced { resource: resource.to_owned(), mode: Mode::Exclusive, fence };
+        let mark = ledger.marks.entry(resource.to_owned()).or_default();
+        *mark = mark.admit(&next).unwrap_or(*mark);
+    }
+
+    /// Refuses everything up to this attempt's fence from now on; whether the change was made.
+    fn look(&self, task: &str, attempt: &Value, resource: &str) -> bool {
+        self.touch(resource, attempt["token"].as_u64().unwrap() + 1);
+        let mut ledger = self.ledger.lock().unwrap();
+        ledger.looked_after.insert(id(attempt).to_owned());
+        ledger.made.contains_key(task)
+    }
+}
+
+/// Whether the target says that it has done it.
+async fn send(target: &str, receipt: &str) -> bool {
+    let sent = async {
+        let mut stream = TcpStream::connect(target).await?;
+        stream.write_all(format!("{receipt}\n").as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok::<_, std::io::Error>(answer == "made")
+    };
+    sent.await.unwrap_or_default()
+}
+
+/// A small generator: the same seed is the same run of an agent.
+struct Dice(u64);
+
+impl Dice {
+    fn one_in(&mut self, sides: u64) -> bool {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+        (self.0 >> 33).is_multiple_of(sides)
+    }
+
+    /// Dies, or stops until somebody has it go on, now and then.
+    fn risk(&mut self, [dies, stops]: [u64; 2]) {
+        let own = rustix::process::getpid();
+        if self.one_in(dies) {
+            kill_process(own, Signal::KILL).unwrap();
+        }
+        if self.one_in(stops) {
+            kill_process(own, Signal::STOP).unwrap();
+        }
+    }
+}
+
+/// Claims, begins, writes, reports; until it is killed.
+#[tokio::test]
+#[ignore = "a process of the tests below"]
+async fn an_agent() {
+    // However the test ends, this ends with it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+    let setting = |name: &str| std::env::var(format!("ADE_TEST_{name}")).unwrap();
+    let (url, token, target) = (setting("URL"), setting("TOKEN"), setting("TARGET"));
+    let mut dice = Dice(setting("SEED").parse().unwrap());
+    let sides = ["DIES", "STOPS"].map(|name| setting(name).parse().unwrap());
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let post = async |path: String, body: &Value| -> Option<(u16, Value)> {
+        let asked = client.post(path).bearer_auth(&token);
+        let asked = asked.header("content-type", "application/json").body(body.to_string());
+        let answer = asked.send().await.ok()?;
+        Some((answer.status().as_u16(), answer.json().await.unwrap_or_default()))
+    };
+    let claim = format!("{url}/v1/agents/{}/claim?wait=2s", setting("AGENT"));
+    loop {
+        let Some((200, claimed)) = post(claim.clone(), &json!({ "ttl": TTL })).await else {
+            continue;
+        };
+        let permit = &claimed["permit"];
+        let Some(execution) = permit["execution"].as_str() else { continue };
+        let lease = json!({ "lease": permit["lease"] });
+        let path = |verb: &str| format!("{url}/v1/executions/{execution}/{verb}");
+        dice.risk(sides);
+        if !matches!(post(path("begin"), &lease).await, Some((200, _))) {
+            continue;
+        }
+        dice.risk(sides);
+        let receipt = permit["receipt"].as_str().unwrap();
+        let mut is_made = send(&target, receipt).await;
+        if dice.one_in(4) {
+            is_made = send(&target, receipt).await;
+        }
+        dice.risk(sides);
+        if !is_made {
+            continue;
+        }
+        let repeats = if dice.one_in(4) { 2 } else { 1 };
+        for _ in 0..repeats {
+            post(path("finish"), &lease).await;
+        }
+        dice.risk(sides);
+    }
+}
+
+struct Hunt {
+    world: World,
+    target: Target,
+    address: String,
+    author: Person,
+    bots: Vec<Person>,
+    packs: usize,
+    tasks: Vec<Value>,
+    rage: Rage,
+}
+
+const POLICY: &str = "name: nobody-is-asked
+match: {task_types: [\"db.*\"]}
+require:
+  - {roles: [reviewer], min: 1}
+auto_approve_if: {risk_below: 100, accept_declared_effect: true}";
+
+impl Hunt {
+    async fn new(tasks: usize, rage: Rage) -> Self {
+        let line = Line::redis(Line::SETTINGS).await;
+        let world = World::locking(line).await;
+        world.policy(POLICY).await;
+        let author = world.person("Bob", &["author"]).await;
+        let (target, address) = Target::start(&world).await;
+        let mut bots = Vec::new();
+        let packs = tasks.div_ceil(TASKS_OF_A_PACK).min(PACKS);
+        for nth in 0..AGENTS * packs {
+            let bot = world.agent(&format!("bot-{nth}"), &author).await;
+            let path = format!("/v1/agents/{}", bot.id);
+            let able = json!({ "capabilities": ["db.*"], "max_tasks": 10_000 });
+            world.send("PATCH", &world.admin.token, &path, Some(able), &[]).await.expect(200);
+            bots.push(bot);
+        }
+        let mut hunt =
+            Self { world, target, address, author, bots, packs, tasks: Vec::new(), rage };
+        for nth in 0..tasks {
+            hunt.propose(nth).await;
+        }
+        hunt
+    }
+
+    async fn propose(&mut self, nth: usize) {
+        let resource = format!("database:d{}", nth % (DATABASES * self.packs));
+        let wanted = json!({
+            "title": format!("Change {nth}"), "type": "db.change", "parameters": { "nth": nth },
+            "resources": [{ "resource": resource }],
+            "plan": { "changes": [{
+                "resource": resource, "action": "change", "irreversible": false, "summary": "one"
+            }] }
+        });
+        let task = self.world.post(&self.author.token, "/v1/tasks", wanted).await.expect(201);
+        self.world.submit(&self.author, &task).await;
+        self.tasks.push(task);
+    }
+
+    fn agent(&self, bot: &Person, seed: u64) -> Child {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["applies::an_agent", "--exact", "--ignored", "--nocapture"])
+            .env("ADE_TEST_URL", format!("http://{}", self.world.rig.address))
+            .env("ADE_TEST_TOKEN", &bot.token)
+            .env("ADE_TEST_AGENT", &bot.id)
+            .env("ADE_TEST_TARGET", &self.address)
+            .env("ADE_TEST_SEED", seed.to_string())
+            .env("ADE_TEST_DIES", self.rage.dies.to_string())
+            .env("ADE_TEST_STOPS", self.rage.stops.to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    async fn states(&self) -> BTreeMap<String, i64> {
+        let mut states = BTreeMap::new();
+        for state in ["SUBMITTED", "APPROVED", "APPLYING", "UNKNOWN", "COMPLETED", "FAILED"] {
+            let count = format!("SELECT count(*) FROM task WHERE state = '{state}'");
+            states.insert(state.to_owned(), self.world.database.number(&count).await);
+        }
+        states
+    }
+
+    /// What a person does with a task of which nobody knows what became of it.
+    async fn reconcile(&self) {
+        let admin = &self.world.admin.token;
+        let unknown = self.world.get(admin, "/v1/tasks?state=UNKNOWN&page_size=200").await;
+        for task in unknown.expect(200)["items"].as_array().unwrap() {
+            let path = format!("/v1/tasks/{}", id(task));
+            let tries = self.world.get(admin, &format!("{path}/executions")).await.expect(200);
+            let whole = self.world.get(admin, &path).await.expect(200);
+            let resource = whole["resources"][0]["resource"].as_str().unwrap();
+            let was_made = self.target.look(id(task), &tries["items"][0], resource);
+            let found = if was_made { "completed" } else { "not_applied" };
+            let body = json!({ "found": found, "reason": "asked the target" });
+            let version = format!("\"{}\"", whole["version"]);
+            let matching = [("if-match", version.as_str())];
+            let path = format!("{path}/reconcile");
+            self.world.send("POST", admin, &path, Some(body), &matching).await;
+        }
+    }
+
+    /// Locks the databases of a pack for itself, between the tasks.
+    async fn lock(&self, pack: usize) {
+        let bot = self.world.agent(&format!("locker-{pack}"), &self.author).await;
+        for nth in 0.. {
+            let database = format!("d{}", pack * DATABASES + nth % DATABASES);
+            let wanted = json!({
+                "resources": [{ "type": "database", "id": database }], "fenced": true,
+                "ttl": "1s", "wait": "1s"
+            });
+            let had = self.world.post(&bot.token, "/v1/locks/acquire", wanted).await;
+            if had.status != 200 {
+                continue;
+            }
+            let fence = had.body["token"].as_u64().unwrap();
+            self.target.touch(&format!("database:{database}"), fence);
+            let path = format!("/v1/leases/{}/release", had.body["lease"].as_str().unwrap());
+            self.world.post(&bot.token, &path, json!({})).await;
+        }
+    }
+
+    /// What failed five times is handed in again by its author.
+    async fn retry(&self) {
+        let failed = self.world.get(&self.author.token, "/v1/tasks?state=FAILED&page_size=200");
+        for task in failed.await.expect(200)["items"].as_array().unwrap() {
+            let path = format!("/v1/tasks/{}/retry", id(task));
+            self.world.matching("POST", &self.author.token, &path, None, task).await.expect(202);
+        }
+    }
+
+    async fn run(&self, seed: u64, is_over: impl Fn(&Ledger) -> bool) {
+        let lockers = futures_util::future::join_all((0..self.packs).map(|pack| self.lock(pack)));
+        tokio::select! {
+            () = self.drive(seed, is_over) => {}
+            _ = lockers => {}
+        }
+    }
+
+    /// Until everything is done, with agents that are replaced when they die.
+    async fn drive(&self, seed: u64, is_over: impl Fn(&Ledger) -> bool) {
+        let watching = ade_engine::work::Driver::watch(&self.world.app);
+        let mut seeds = seed * 1_000_000..;
+        let mut next_agent = |bot| (self.agent(bot, seeds.next().unwrap()), None::<Instant>);
+        let mut agents: Vec<_> = self.bots.iter().map(&mut next_agent).collect();
+        let soon = SOON + SOON_OF_A_TASK * u32::try_from(self.tasks.len()).unwrap();
+        let (began, mut rescued) = (Instant::now(), Instant::now());
+        loop {
+            self.world.work("review_opener").await;
+            // Late, so that others find a dead holder first now and then.
+            if rescued.elapsed() > self.rage.rescue {
+                self.world.work("apply_rescuer").await;
+                rescued = Instant::now();
+            }
+            self.reconcile().await;
+            self.retry().await;
+            for ((child, stopped), bot) in agents.iter_mut().zip(&self.bots) {
+                let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
+                let options = WaitOptions::UNTRACED | WaitOptions::NOHANG;
+                match waitpid(Some(pid), options) {
+                    Ok(Some((_, status))) if status.stopped() => *stopped = Some(Instant::now()),
+                    Ok(None) => {}
+                    _ => (*child, *stopped) = next_agent(bot),
+                }
+                if stopped.is_some_and(|since| since.elapsed() > self.rage.stopped) {
+                    kill_process(pid, Signal::CONT).unwrap();
+                    *stopped = None;
+                }
+            }
+            let states = self.states().await;
+            let is_done = states["COMPLETED"] == i64::try_from(self.tasks.len()).unwrap();
+            if is_done || is_over(&self.target.ledger.lock().unwrap()) {
+                break;
+            }
+            assert!(began.elapsed() < soon, "{states:?}");
+            // Time passes for what waits for its turn; a hold runs out by real time.
+            self.target.ledger.lock().unwrap().ahead += 2;
+            self.world.pass(Duration::from_secs(2)).await;
+        }
+        for (mut child, _) in agents {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        watching.stop().await;
+    }
+}
+
+fn tasks() -> usize {
+    let rounds = std::env::var("ADE_ROUNDS").ok().and_then(|text| text.parse().ok());
+    rounds.unwrap_or(60)
+}
+
+#[tokio::test]
+async fn no_change_is_made_twice_whoever_dies_when() {
+    let hunt = Hunt::new(tasks(), HUNT).await;
+    hunt.run(1, |_| false).await;
+    let ledger = hunt.target.ledger.lock().unwrap();
+    for task in &hunt.tasks {
+        let made = ledger.made.get(id(task)).map_or(0, Vec::len);
+        assert_eq!(made, 1, "{} was made {made} times", id(task));
+    }
+    assert_eq!(ledger.overtaken(), Vec::<&String>::new(), "let begin, and overtaken");
+    let lost = ledger.refused.len();
+    println!("{} tasks, each made once; {lost} attempts came too late", hunt.tasks.len());
+}
+
+/// The same hunt over a record that asks no hold whether it still stands: it must find somebody who
+/// was let begin although others had taken over.
+#[tokio::test]
+async fn without_the_assertion_somebody_who_was_overtaken_begins() {
+    let hunt = Hunt::new(60, CONTROL).await;
+    hunt.world
+        .database
+        .run(
+            "CREATE OR REPLACE FUNCTION apply_assert(lease uuid, token_of_lease bigint)
+             RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+        )
+        .await;
+    hunt.run(2, |ledger| !ledger.overtaken().is_empty()).await;
+    let ledger = hunt.target.ledger.lock().unwrap();
+    assert!(!ledger.overtaken().is_empty(), "the hunt would not have seen it");
+}

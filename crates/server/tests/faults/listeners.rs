@@ -1,0 +1,303 @@
+//! Relays and servers are killed while thousands of things happen and many listen: each listener
+//! hears every number once and in order, wherever it comes back, and all hear the same.
+//! `ADE_ROUNDS=5000` makes a hundred thousand transitions with two hundred listeners.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ade_testkit::Database;
+use futures_util::StreamExt as _;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+
+use crate::meetings::{Office, SOON, rounds};
+use crate::world::{Line, Person, World, plan};
+
+const SERVERS: usize = 2;
+const RELAYS: usize = 2;
+const WRITERS: usize = 4;
+/// Each names its own person: one may listen only so often.
+const PEOPLE: usize = 8;
+/// Between two kills: long enough for the others to take over now and then.
+const LIFE: Duration = Duration::from_millis(700);
+/// Between two tries of a listener that was refused.
+const PAUSE: Duration = Duration::from_millis(20);
+
+fn transitions() -> usize {
+    rounds() * 20 / WRITERS * WRITERS
+}
+
+fn listeners() -> usize {
+    (rounds() / 5).clamp(16, 200)
+}
+
+/// The built program over the database of the world.
+pub struct Program {
+    pub child: Child,
+    address: String,
+}
+
+pub struct Settings {
+    pepper: PathBuf,
+    urls: [String; 2],
+    redis: String,
+    /// Which of them a worker runs.
+    workers: &'static str,
+    /// Whatever else is set.
+    pub others: Vec<(&'static str, String)>,
+}
+
+impl Settings {
+    pub fn over(
+        database: &Database,
+        pepper: PathBuf,
+        redis: &[String],
+        workers: &'static str,
+    ) -> Self {
+        let urls = ["app", "work"].map(|login| database.url_as(login));
+        Self { pepper, urls, redis: redis.join(","), workers, others: Vec::new() }
+    }
+
+    pub fn start(&self, what: &str) -> Program {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ade-server"))
+            .arg(what)
+            .env_clear()
+            .env("ADE__SERVER__LISTEN", "127.0.0.1:0")
+            .env("ADE__DATABASE__URL", &self.urls[0])
+            .env("ADE__DATABASE__WORKER_URL", &self.urls[1])
+            .env("ADE__AUTH__PEPPER_FILE", &self.pepper)
+            .env("ADE__REDIS__URLS", &self.redis)
+            .env("ADE__WORKERS__RUN", self.workers)
+            .envs(self.others.iter().map(|(name, value)| (*name, value)))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut address = String::new();
+        loop {
+            let mut line = String::new();
+            assert_ne!(log.read_line(&mut line).unwrap(), 0, "{what} ended");
+            let line: Value = serde_json::from_str(&line).unwrap_or_default();
+            match line["message"].as_str() {
+                Some("listening") => {
+                    line["address"].as_str().unwrap().clone_into(&mut address);
+                    break;
+                }
+                Some("working") => break,
+                _ => {}
+            }
+        }
+        // Read to the end, or the program waits for somebody to do so.
+        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        Program { child, address }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[derive(Default)]
+struct Heard {
+    /// The id that each number was told with, by whoever heard it first.
+    ids: Mutex<BTreeMap<u64, String>>,
+    breaks: AtomicU64,
+    resets: AtomicU64,
+    is_over: AtomicBool,
+    /// The last number, once everything has happened.
+    end: AtomicU64,
+}
+
+struct Listener {
+    token: String,
+    seq: u64,
+    heard: Arc<Heard>,
+    world: Arc<Office>,
+    addresses: Arc<Mutex<Vec<String>>>,
+    number: usize,
+}
+
+impl Listener {
+    fn is_done(&self) -> bool {
+        self.heard.is_over.load(Ordering::Relaxed)
+            && self.seq >= self.heard.end.load(Ordering::Relaxed)
+    }
+
+    async fn listen(mut self) -> u64 {
+        let mut tries = self.number;
+        while !self.is_done() {
+            tries += 1;
+            let address = {
+                let known = self.addresses.lock().unwrap();
+                known[tries % known.len()].clone()
+            };
+            if self.follow(&address, tries).await.is_none() {
+                tokio::time::sleep(PAUSE).await;
+            }
+            self.heard.breaks.fetch_add(1, Ordering::Relaxed);
+        }
+        self.seq
+    }
+
+    /// Until it breaks, by itself or because somebody was killed.
+    async fn follow(&mut self, address: &str, tries: usize) -> Option<()> {
+        let world = &self.world.world;
+        let made = world.rig.post("/v1/ws/tickets").bearer_auth(&self.token).send().await.ok()?;
+        let made: Value = made.json().await.ok()?;
+        let (ticket, seq) = (made["ticket"].as_str()?, self.seq);
+        let url = format!("ws://{address}/v1/ws?ticket={ticket}&resume={seq}");
+        let stream = TcpStream::connect(address).await.ok()?;
+        let request = url.into_client_request().unwrap();
+        let (mut socket, _) = tokio_tungstenite::client_async(request, stream).await.ok()?;
+        let patience = 20 + (tries * 37) % 200;
+        for _ in 0..patience {
+            let next = tokio::time::timeout(Duration::from_secs(2), socket.next()).await;
+            match next {
+                Ok(Some(Ok(Message::Text(text)))) => self.hear(&text),
+                Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return None,
+                // A ping, or nothing: the next look tells whether it is over.
+                Ok(Some(Ok(_))) | Err(_) => {}
+            }
+            if self.is_done() {
+                break;
+            }
+        }
+        Some(())
+    }
+
+    fn hear(&mut self, text: &str) {
+        let said: Value = serde_json::from_str(text).unwrap();
+        let seq = said["seq"].as_u64().unwrap();
+        match said["frame"].as_str() {
+            Some("ready") => assert_eq!(seq, self.seq, "it begins where it was left"),
+            Some("reset") => {
+                self.heard.resets.fetch_add(1, Ordering::Relaxed);
+            }
+            Some(other) => panic!("everything is for them: {other}"),
+            None => {
+                assert_eq!(seq, self.seq + 1, "listener {}", self.number);
+                let id = said["id"].as_str().unwrap().to_owned();
+                let first = self.heard.ids.lock().unwrap().entry(seq).or_insert(id.clone()).clone();
+                assert_eq!(first, id, "{seq} is two events");
+            }
+        }
+        self.seq = seq;
+    }
+}
+
+async fn write(office: &Office, bob: &Person, count: usize) {
+    for number in 0..count {
+        let body = plan(&format!("task {number}"));
+        office.world.post(&bob.token, "/v1/tasks", body).await.expect(201);
+    }
+}
+
+/// One after the other dies and is replaced; servers change their address.
+async fn kill(
+    settings: Arc<Settings>,
+    mut programs: Vec<Program>,
+    addresses: Arc<Mutex<Vec<String>>>,
+    heard: Arc<Heard>,
+) -> (usize, Vec<Program>) {
+    let mut kills = 0;
+    while !heard.is_over.load(Ordering::Relaxed) {
+        tokio::time::sleep(LIFE).await;
+        let one = kills * 5 % programs.len();
+        let what = if one < SERVERS { "api" } else { "worker" };
+        programs[one].child.kill().unwrap();
+        let settings = Arc::clone(&settings);
+        let next = tokio::task::spawn_blocking(move || settings.start(what)).await.unwrap();
+        if one < SERVERS {
+            addresses.lock().unwrap()[one].clone_from(&next.address);
+        }
+        programs[one] = next;
+        kills += 1;
+    }
+    (kills, programs)
+}
+
+pub fn pepper(at: &Path) {
+    std::fs::write(at, [7; 32]).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_listener_hears_everything_once_whoever_is_killed() {
+    let line = Line::redis(Line::SETTINGS).await;
+    let Line::Redis(redis, _) = line.clone() else { panic!("it is Redis") };
+    let office = Arc::new(Office::in_world(World::locking(line).await, 1).await);
+    let database = &office.world.database;
+    let file = std::env::temp_dir().join(format!("{}.pepper", database.name()));
+    pepper(&file);
+    let settings = Arc::new(Settings::over(database, file.clone(), &redis, "relay"));
+    let mut programs = Vec::new();
+    for what in std::iter::repeat_n("api", SERVERS).chain(std::iter::repeat_n("worker", RELAYS)) {
+        let settings = Arc::clone(&settings);
+        programs.push(tokio::task::spawn_blocking(move || settings.start(what)).await.unwrap());
+    }
+    let addresses: Vec<String> =
+        programs.iter().take(SERVERS).map(|program| program.address.clone()).collect();
+    let addresses = Arc::new(Mutex::new(addresses));
+    let heard = Arc::new(Heard::default());
+    let mut people = Vec::new();
+    for number in 0..PEOPLE {
+        people.push(office.world.person(&format!("Listener {number}"), &[]).await);
+    }
+    let listening: Vec<_> = (0..listeners())
+        .map(|number| {
+            tokio::spawn(
+                Listener {
+                    token: people[number % PEOPLE].token.clone(),
+                    seq: 0,
+                    heard: Arc::clone(&heard),
+                    world: Arc::clone(&office),
+                    addresses: Arc::clone(&addresses),
+                    number,
+                }
+                .listen(),
+            )
+        })
+        .collect();
+    let killing =
+        tokio::spawn(kill(settings, programs, Arc::clone(&addresses), Arc::clone(&heard)));
+    let each = transitions() / WRITERS;
+    let writing = (0..WRITERS).map(|_| {
+        let office = Arc::clone(&office);
+        tokio::spawn(async move { write(&office, &office.bob, each).await })
+    });
+    for writer in writing.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    let count = "SELECT count(*) FROM outbox o JOIN tenant t USING (tenant_id)
+                  WHERE t.name = 'acme'";
+    let end = u64::try_from(database.number(count).await).unwrap();
+    heard.end.store(end, Ordering::Relaxed);
+    heard.is_over.store(true, Ordering::Relaxed);
+    // Those that are left go on until everybody has heard everything.
+    let (kills, programs) = killing.await.unwrap();
+    for listener in listening {
+        let seq = tokio::time::timeout(SOON, listener).await.expect("it has not heard all");
+        assert_eq!(seq.unwrap(), end);
+    }
+    drop(programs);
+    std::fs::remove_file(file).unwrap();
+    let ids = heard.ids.lock().unwrap();
+    let breaks = heard.breaks.load(Ordering::Relaxed);
+    println!("{end} events, {} listeners, {kills} kills, {breaks} breaks", listeners());
+    assert_eq!(ids.keys().copied().collect::<Vec<_>>(), (1..=end).collect::<Vec<_>>());
+    let mut all: Vec<&String> = ids.values().collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len() as u64, end, "an id names one event");
+    assert_eq!(heard.resets.load(Ordering::Relaxed), 0);
+    assert!(kills > 0 && breaks > 0);
+}

@@ -1,0 +1,499 @@
+//! People are told where they are: by mail and in Slack, of what they want, when they want it, and
+//! a flood in one message. The other sides keep to their contracts: a mail server speaks SMTP and
+//! refuses what is out of order, and Slack takes only what it documents.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::coverage::cases;
+use crate::world::{Fittings, Line, Person, SLACK_SECRET, World, id, path_of, quoted};
+
+cases! {
+    a_person_says_how_they_want_to_be_told:
+        Happy "GET /v1/notifications/preferences",
+        Happy "PUT /v1/notifications/preferences",
+        Conflict "PUT /v1/notifications/preferences",
+        Denied "GET /v1/notifications/preferences",
+        Denied "PUT /v1/notifications/preferences";
+    an_operator_puts_people_on_duty:
+        Happy "GET /v1/on-call",
+        Happy "POST /v1/on-call",
+        Happy "DELETE /v1/on-call/{id}",
+        Conflict "POST /v1/on-call",
+        Conflict "DELETE /v1/on-call/{id}",
+        Denied "GET /v1/on-call",
+        Denied "POST /v1/on-call",
+        Denied "DELETE /v1/on-call/{id}";
+}
+
+pub const SLACK_CASES: &[crate::coverage::Case] = &[crate::coverage::Case {
+    route: "POST /v1/slack/interactions",
+    kind: crate::coverage::Kind::Happy,
+}];
+
+const PREFERENCES: &str = "/v1/notifications/preferences";
+const ON_CALL: &str = "/v1/on-call";
+
+/// One message as a server took it.
+#[derive(Debug, Clone)]
+struct Mail {
+    to: String,
+    data: String,
+}
+
+/// Speaks as much of SMTP as a client needs, and nothing out of order.
+struct MailServer {
+    url: String,
+    taken: Arc<Mutex<Vec<Mail>>>,
+    /// How it answers to a recipient; 250 if it is nothing.
+    answer: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl MailServer {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("smtp://{}", listener.local_addr().unwrap());
+        let (taken, answer): (Arc<Mutex<Vec<Mail>>>, _) = (Arc::default(), Arc::default());
+        let server = Self { url, taken: Arc::clone(&taken), answer: Arc::clone(&answer) };
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (taken, answer) = (Arc::clone(&taken), Arc::clone(&answer));
+                tokio::spawn(async move {
+                    let _ = converse(stream, &taken, &answer).await;
+                });
+            }
+        });
+        server
+    }
+
+    fn taken(&self) -> Vec<Mail> {
+        self.taken.lock().unwrap().clone()
+    }
+}
+
+async fn converse(
+    stream: TcpStream,
+    taken: &Mutex<Vec<Mail>>,
+    answer: &Mutex<Option<&'static str>>,
+) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    stream.write_all(b"220 mail.example.org\r\n").await?;
+    let (mut is_greeted, mut from, mut to) = (false, None, None);
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await? == 0 {
+            return Ok(());
+        }
+        let line = line.strip_suffix("\r\n").expect("a line ends with CRLF");
+        let verb = line.to_ascii_uppercase();
+        let said = match () {
+            () if verb.starts_with("EHLO ") => {
+                is_greeted = true;
+                "250 mail.example.org".to_owned()
+            }
+            () if verb.starts_with("MAIL FROM:<") && is_greeted => {
+                from = Some(line.to_owned());
+                "250 yes".to_owned()
+            }
+            () if verb.starts_with("RCPT TO:<") && from.is_some() => {
+                let refused = *answer.lock().unwrap();
+                if refused.is_none() {
+                    to = Some(line["RCPT TO:<".len()..].trim_end_matches('>').to_owned());
+                }
+                refused.unwrap_or("250 yes").to_owned()
+            }
+            () if verb == "DATA" && to.is_some() => {
+                stream.write_all(b"354 go on\r\n").await?;
+                let data = data(&mut stream).await?;
+                taken.lock().unwrap().push(Mail { to: to.take().unwrap(), data });
+                from = None;
+                "250 taken".to_owned()
+            }
+            () if verb == "RSET" || verb == "NOOP" => "250 yes".to_owned(),
+            () if verb == "QUIT" => {
+                stream.write_all(b"221 bye\r\n").await?;
+                return Ok(());
+            }
+            () => "503 out of order".to_owned(),
+        };
+        stream.write_all(format!("{said}\r\n").as_bytes()).await?;
+    }
+}
+
+async fn data(stream: &mut BufReader<TcpStream>) -> std::io::Result<String> {
+    let mut data = String::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        assert!(line.ends_with("\r\n") && line.len() <= 1000, "{line:?}");
+        match line.as_str() {
+            ".\r\n" => return Ok(data),
+            other => data.push_str(other.strip_prefix('.').unwrap_or(other)),
+        }
+    }
+}
+
+/// Takes messages as Slack's Web API does: a token, a channel, text; and says no in its own way.
+struct FakeSlack {
+    api: String,
+    taken: Arc<Mutex<Vec<Value>>>,
+    error: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl FakeSlack {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let api = format!("http://{}/api", listener.local_addr().unwrap());
+        let taken: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let error: Arc<Mutex<Option<&'static str>>> = Arc::default();
+        let slack = Self { api, taken: Arc::clone(&taken), error: Arc::clone(&error) };
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let refused = *error.lock().unwrap();
+                if let Some(message) = take(stream, refused).await {
+                    taken.lock().unwrap().push(message);
+                }
+            }
+        });
+        slack
+    }
+
+    fn taken(&self) -> Vec<Value> {
+        self.taken.lock().unwrap().clone()
+    }
+}
+
+async fn take(mut stream: TcpStream, refused: Option<&'static str>) -> Option<Value> {
+    let mut bytes = Vec::new();
+    let (head, body) = loop {
+        if stream.read_buf(&mut bytes).await.unwrap() == 0 {
+            return None;
+        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let head = head.to_owned();
+        let lower = head.to_ascii_lowercase();
+        let (_, length) = lower.split_once("content-length: ").unwrap();
+        if body.len() >= length.lines().next().unwrap().parse().unwrap() {
+            break (head, body.to_owned());
+        }
+    };
+    let message: Value = serde_json::from_str(&body).unwrap();
+    let error = if !head.starts_with("POST /api/chat.postMessage ") {
+        Some("unknown_method")
+    } else if !head.contains("Bearer xoxb-test") {
+        Some("invalid_auth")
+    } else if !message["channel"].as_str().is_some_and(|channel| channel.starts_with('U')) {
+        Some("channel_not_found")
+    } else if message["blocks"].as_array().is_none_or(|blocks| blocks.len() > 50) {
+        Some("invalid_blocks")
+    } else if message["text"].as_str().is_none_or(str::is_empty) {
+        Some("no_text")
+    } else {
+        refused
+    };
+    let answer = match error {
+        Some(error) => json!({ "ok": false, "error": error }),
+        None => json!({ "ok": true, "ts": "1503435956.000247" }),
+    };
+    let answer = answer.to_string();
+    let length = answer.len();
+    let head =
+        format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{answer}");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    error.is_none().then_some(message)
+}
+
+async fn tell(world: &World) {
+    while world.work("relay").await.has_more {}
+    while world.work("notification_service").await.has_more {}
+    while world.work("message_sender").await.items > 0 {}
+}
+
+async fn email(world: &World, person: &Person, address: &str) {
+    let path = format!("/v1/users/{}", person.id);
+    let body = Some(json!({ "email": address }));
+    world.send("PATCH", &world.admin.token, &path, body, &[]).await.expect(200);
+}
+
+async fn prefer(world: &World, person: &Person, wanted: Value) {
+    let now = world.get(&person.token, PREFERENCES).await.expect(200);
+    let sent = world.matching("PUT", &person.token, PREFERENCES, Some(wanted), &now).await;
+    sent.expect(200);
+}
+
+async fn with_mail(server: &MailServer) -> World {
+    let line = Line::Rows(Line::SETTINGS);
+    World::fitted(Fittings { mail: Some(server.url.clone()), ..line.into() }).await
+}
+
+async fn with_slack(slack: &FakeSlack) -> World {
+    let line = Line::Rows(Line::SETTINGS);
+    World::fitted(Fittings { slack: Some(slack.api.clone()), ..line.into() }).await
+}
+
+async fn a_person_says_how_they_want_to_be_told(world: &World) {
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let before = world.get(&rea.token, PREFERENCES).await.expect(200);
+    assert_eq!((&before["version"], &before["digest_minutes"]), (&json!(0), &json!(5)));
+    assert!(before["mail"].as_array().unwrap().contains(&json!("approval.requested")));
+    let wanted = json!({
+        "mail": [], "slack": ["approval.*"], "slack_member": "U012AB3CD", "digest_minutes": 30,
+        "quiet_hours": { "zone": "Europe/Vienna", "from": "22:00", "to": "07:00" },
+    });
+    let set = world.matching("PUT", &rea.token, PREFERENCES, Some(wanted.clone()), &before).await;
+    let set = set.expect(200);
+    assert_eq!((&set["version"], &set["quiet_hours"]), (&json!(1), &wanted["quiet_hours"]));
+    let stale = world.matching("PUT", &rea.token, PREFERENCES, Some(wanted.clone()), &before).await;
+    stale.refused(412, "version_mismatch");
+    for (field, bad) in [
+        ("mail", json!({ "mail": ["tasks.*"], "slack": [], "digest_minutes": 5 })),
+        ("slack_member", json!({ "mail": [], "slack": ["*"], "digest_minutes": 5 })),
+        ("digest_minutes", json!({ "mail": [], "slack": [], "digest_minutes": 1441 })),
+        (
+            "quiet_hours",
+            json!({ "mail": [], "slack": [], "digest_minutes": 5,
+                    "quiet_hours": { "zone": "Mars", "from": "22:00", "to": "07:00" } }),
+        ),
+    ] {
+        let told = world.matching("PUT", &rea.token, PREFERENCES, Some(bad), &set).await;
+        assert_eq!(told.refused(422, "invalid_body")["path"], field);
+    }
+    let bob = world.person("Bob", &["author"]).await;
+    let agent = world.agent("helper", &bob).await;
+    world.get(&agent.token, PREFERENCES).await.refused(403, "person_required");
+    let answer = world.matching("PUT", &agent.token, PREFERENCES, Some(wanted), &set).await;
+    answer.refused(403, "class_closed");
+    let own = world.get(&bob.token, PREFERENCES).await.expect(200);
+    assert_eq!(own["version"], 0, "another's are another's");
+}
+
+async fn an_operator_puts_people_on_duty(world: &World) {
+    let oper = world.person("Oper", &["operator"]).await;
+    let dba = world.person("Dba", &["dba"]).await;
+    let other = world.person("Other", &["dba"]).await;
+    let duty = json!({
+        "role": "dba", "user": dba.id, "starts_at": "2020-01-01T00:00:00Z",
+        "ends_at": "2100-01-01T00:00:00Z",
+    });
+    let mut later = duty.clone();
+    later["starts_at"] = json!("2099-01-01T00:00:00Z");
+    later["user"] = json!(other.id);
+    world.twice("POST", &oper.token, ON_CALL, [duty.clone(), later.clone()]).await;
+    world.post(&oper.token, ON_CALL, later).await.expect(201);
+    let all = world.get(&dba.token, ON_CALL).await.expect(200);
+    assert_eq!(all["items"].as_array().unwrap().len(), 2, "{all}");
+    assert_eq!(all["now"], json!([{ "role": "dba", "people": [dba.id] }]), "{all}");
+    let mut wrong = duty.clone();
+    wrong["role"] = json!("admin");
+    let told = world.post(&oper.token, ON_CALL, wrong).await.refused(422, "invalid_body");
+    assert_eq!(told["path"], "user", "a duty gives no role: {told}");
+    let mut past = duty.clone();
+    past["ends_at"] = json!("2021-01-01T00:00:00Z");
+    world.post(&oper.token, ON_CALL, past).await.refused(422, "invalid_body");
+    world.post(&dba.token, ON_CALL, duty.clone()).await.refused(403, "not_allowed");
+    world.get("", ON_CALL).await.refused(401, "unauthenticated");
+    let path = format!("{ON_CALL}/{}", id(&all["items"][0]));
+    world.send("DELETE", &dba.token, &path, None, &[]).await.refused(403, "not_allowed");
+    let key = [("idempotency-key", "off")];
+    world.send("DELETE", &oper.token, &path, None, &key).await.expect(200);
+    assert!(world.send("DELETE", &oper.token, &path, None, &key).await.is_repeated);
+    world.send("DELETE", &oper.token, &path, None, &[]).await.refused(404, "not_found");
+    let left = world.get(&dba.token, ON_CALL).await.expect(200);
+    let people = left["now"][0]["people"].as_array().unwrap().len();
+    assert_eq!(people, 2, "nobody is on duty, so all who hold the role are reached");
+}
+
+#[tokio::test]
+async fn a_reviewer_is_told_by_mail_and_a_title_is_text() {
+    let server = MailServer::start().await;
+    let world = with_mail(&server).await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Réa Viewer", &["reviewer"]).await;
+    email(&world, &rea, "rea@example.org").await;
+    let task = world.reviewing(&bob, "Grow it <b>now</b>").await;
+    tell(&world).await;
+    let taken = server.taken();
+    assert_eq!(taken.len(), 1, "{taken:?}");
+    assert_eq!(taken[0].to, "rea@example.org");
+    let data = &taken[0].data;
+    assert!(data.contains("Content-Type: text/plain"), "{data}");
+    assert!(!data.to_ascii_lowercase().contains("text/html"), "{data}");
+    let link = format!("https://ade.example.org/tasks/{}", id(&task));
+    assert!(data.replace("=\r\n", "").contains(&link), "{data}");
+    tell(&world).await;
+    assert_eq!(server.taken().len(), 1, "once");
+}
+
+#[tokio::test]
+async fn a_flood_is_one_message_and_what_cannot_wait_does_not() {
+    let server = MailServer::start().await;
+    let world = with_mail(&server).await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    email(&world, &rea, "rea@example.org").await;
+    for number in 0..30 {
+        world.reviewing(&bob, &format!("task {number}")).await;
+        if number == 0 {
+            tell(&world).await;
+        }
+    }
+    tell(&world).await;
+    assert_eq!(server.taken().len(), 1, "the first at once, the others wait");
+    world.pass(Duration::from_mins(6)).await;
+    tell(&world).await;
+    let taken = server.taken();
+    assert_eq!(taken.len(), 2, "{taken:?}");
+    assert!(taken[1].data.contains("29 things"), "{}", taken[1].data);
+    let waiting = "SELECT count(*) FROM message_item WHERE state <> 'sent'";
+    assert_eq!(world.database.number(waiting).await, 0);
+}
+
+#[tokio::test]
+async fn a_mail_server_that_is_busy_is_asked_again_and_a_no_is_a_no() {
+    let server = MailServer::start().await;
+    let world = with_mail(&server).await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    email(&world, &rea, "rea@example.org").await;
+    *server.answer.lock().unwrap() = Some("450 later");
+    world.reviewing(&bob, "one").await;
+    tell(&world).await;
+    assert_eq!(server.taken().len(), 0);
+    *server.answer.lock().unwrap() = None;
+    world.pass(Duration::from_mins(2)).await;
+    tell(&world).await;
+    assert_eq!(server.taken().len(), 1, "it comes when it is taken");
+    *server.answer.lock().unwrap() = Some("550 nobody here");
+    world.pass(Duration::from_mins(20)).await;
+    world.reviewing(&bob, "two").await;
+    tell(&world).await;
+    let dead = "SELECT count(*) FROM message_item WHERE state = 'dead'";
+    assert_eq!(world.database.number(dead).await, 1);
+}
+
+#[tokio::test]
+async fn an_escalation_reaches_whoever_is_on_duty() {
+    let server = MailServer::start().await;
+    let world = with_mail(&server).await;
+    world
+        .policy(
+            "name: urgent\nmatch: {task_types: [\"db.*\"]}\nrequire:\n  - {roles: [reviewer]}\n\
+             escalation:\n  - {after: 1h, notify: {roles: [dba]}}\n",
+        )
+        .await;
+    let bob = world.person("Bob", &["author"]).await;
+    world.person("Rea", &["reviewer"]).await;
+    let on = world.person("On", &["dba"]).await;
+    let off = world.person("Off", &["dba"]).await;
+    email(&world, &on, "on@example.org").await;
+    email(&world, &off, "off@example.org").await;
+    let duty = json!({
+        "role": "dba", "user": on.id, "starts_at": "2020-01-01T00:00:00Z",
+        "ends_at": "2100-01-01T00:00:00Z",
+    });
+    world.post(&world.admin.token, ON_CALL, duty).await.expect(201);
+    world.reviewing(&bob, "one").await;
+    world.pass(Duration::from_mins(61)).await;
+    world.work("review_escalator").await;
+    tell(&world).await;
+    let to: Vec<String> = server.taken().into_iter().map(|mail| mail.to).collect();
+    assert_eq!(to, ["on@example.org"]);
+    let told = world.get(&off.token, "/v1/notifications").await.expect(200);
+    assert_eq!(told["items"], json!([]), "nor is it in the list of others");
+}
+
+#[tokio::test]
+async fn slack_gets_text_with_a_link() {
+    let slack = FakeSlack::start().await;
+    let world = with_slack(&slack).await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let wanted = json!({
+        "mail": [], "slack": ["approval.requested"], "slack_member": "U012AB3CD",
+        "digest_minutes": 0,
+    });
+    prefer(&world, &rea, wanted).await;
+    let task = world.reviewing(&bob, "<!channel> *now*").await;
+    tell(&world).await;
+    let taken = slack.taken();
+    assert_eq!(taken.len(), 1, "{taken:?}");
+    assert_eq!(taken[0]["channel"], "U012AB3CD");
+    assert!(!taken[0]["text"].as_str().unwrap().contains('<'), "{}", taken[0]);
+    let block = &taken[0]["blocks"][0];
+    assert_eq!(block["text"]["type"], "plain_text");
+    let link = format!("https://ade.example.org/tasks/{}", id(&task));
+    assert_eq!(block["accessory"]["url"], json!(link));
+    *slack.error.lock().unwrap() = Some("ratelimited");
+    world.reviewing(&bob, "two").await;
+    tell(&world).await;
+    *slack.error.lock().unwrap() = None;
+    world.pass(Duration::from_mins(2)).await;
+    tell(&world).await;
+    assert_eq!(slack.taken().len(), 2, "it comes when it is taken");
+}
+
+fn signed(body: &str, at: u64) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(SLACK_SECRET.as_bytes()).unwrap();
+    mac.update(format!("v0:{at}:{body}").as_bytes());
+    let bytes = mac.finalize().into_bytes();
+    let mut text = "v0=".to_owned();
+    for byte in bytes {
+        write!(text, "{byte:02x}").unwrap();
+    }
+    text
+}
+
+#[tokio::test]
+async fn what_is_pressed_in_slack_opens_the_page_and_decides_nothing() {
+    let slack = FakeSlack::start().await;
+    let world = with_slack(&slack).await;
+    let bob = world.person("Bob", &["author"]).await;
+    world.person("Rea", &["reviewer"]).await;
+    let task = world.reviewing(&bob, "one").await;
+    let press = async |body: &str, at: u64, signature: &str| {
+        let path = "/v1/slack/interactions";
+        let request = world.rig.request("POST", path);
+        let request = request
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("x-slack-request-timestamp", at.to_string())
+            .header("x-slack-signature", signature)
+            .body(body.to_owned());
+        let answer = request.send().await.unwrap();
+        let status = answer.status().as_u16();
+        world.note("POST", path, status);
+        (status, answer.json::<Value>().await.unwrap())
+    };
+    let now = ade_engine::webhooks::seconds();
+    let action =
+        format!("payload=%7B%22actions%22%3A%5B%7B%22value%22%3A%22approve%20{}", id(&task));
+    let (status, told) = press(&action, now, &signed(&action, now)).await;
+    assert_eq!(status, 200, "{told}");
+    let link = format!("https://ade.example.org/tasks/{}", id(&task));
+    assert!(told["text"].as_str().unwrap().ends_with(&link), "{told}");
+    assert_eq!(told["response_type"], "ephemeral");
+    crate::coverage::assert_shown(
+        &world,
+        "POST /v1/slack/interactions",
+        crate::coverage::Kind::Happy,
+    );
+    let after = world.get(&bob.token, &path_of(&task)).await.expect(200);
+    assert_eq!((&after["state"], quoted(&after)), (&json!("REVIEWING"), quoted(&task)));
+    let large = "x".repeat((1 << 20) + 1);
+    for (what, body, at, signature) in [
+        ("another's", &*action, now, signed("other", now)),
+        ("old", &*action, now - 400, signed(&action, now - 400)),
+        ("unsigned", &*action, now, String::new()),
+        ("too large", &*large, now, signed(&large, now)),
+    ] {
+        let (status, told) = press(body, at, &signature).await;
+        assert_eq!((status, told["code"].as_str()), (401, Some("unauthenticated")), "{what}");
+    }
+}
