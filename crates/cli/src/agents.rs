@@ -1,0 +1,197 @@
+//! `ade agents`.
+
+use ade_api::agent_configs::{
+    AgentConfig, AgentConfigRollback, AgentConfigVersion, NewAgentConfig,
+};
+use ade_api::agents::{Agent, AgentChange, AgentOrder, NewAgent};
+use ade_api::policies::FieldChange;
+use ade_client::{Client, gather};
+use ade_core::limits::AGENT_TASKS_DEFAULT;
+use comfy_table::Cell;
+
+use crate::args::{AgentArg, AgentsCommand, ConfigCommand, OrderArgs};
+use crate::context::{self, Context};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::look;
+use crate::output::Output;
+use crate::text::{cut, visible};
+
+/// A list of capabilities in a table.
+const CAPABILITIES_CHARS: usize = 32;
+/// A value of a configuration in a line.
+const VALUE_CHARS: usize = 60;
+
+type Ended = Result<Exit, Failure>;
+
+pub async fn run(command: AgentsCommand, cx: &Context) -> Ended {
+    let client = cx.client()?;
+    let agents = client.agents();
+    match command {
+        AgentsCommand::List(limit) => {
+            let found = gather(limit.count(), async |page| agents.list(&page).await).await?;
+            let mut head = vec!["ID", "STATUS", "NAME", "SEEN", "LOAD", "CAPABILITIES"];
+            if cx.output.is_wide() {
+                head.push("OWNER");
+            }
+            let nothing = ("No agents yet.", "ade agents create NAME --owner USER");
+            cx.output.list(&found.items, &head, |agent| row(agent, &cx.output), nothing)?;
+            cx.more(found.has_more, limit.limit);
+            Ok(Exit::Done)
+        }
+        AgentsCommand::Get(AgentArg { id }) => shown(&agents.get(id).await?, cx),
+        AgentsCommand::Create { name, owner, change } => {
+            let new = NewAgent {
+                name,
+                owner,
+                capabilities: change.capabilities.into_iter().collect(),
+                max_tasks: change.max_tasks.unwrap_or(AGENT_TASKS_DEFAULT),
+            };
+            let agent = agents.create(&new).await?;
+            let what = format!("{} is registered as {}", visible(&agent.name), agent.id);
+            let next = format!("ade tokens create --agent {} --scope execute", agent.id);
+            cx.output.done(&agent, &what, &next)?;
+            Ok(Exit::Done)
+        }
+        AgentsCommand::Change { agent, name, change } => {
+            let given = change.capabilities;
+            let change = AgentChange {
+                name,
+                capabilities: (!given.is_empty()).then(|| given.into_iter().collect()),
+                max_tasks: change.max_tasks,
+            };
+            shown(&agents.change(agent.id, &change).await?, cx)
+        }
+        AgentsCommand::Pause(args) => shown(&agents.pause(args.agent.id, &order(args)).await?, cx),
+        AgentsCommand::Drain(args) => shown(&agents.drain(args.agent.id, &order(args)).await?, cx),
+        AgentsCommand::Resume(args) => {
+            shown(&agents.resume(args.agent.id, &order(args)).await?, cx)
+        }
+        AgentsCommand::Delete { agent, yes } => {
+            let known = agents.get(agent.id).await?;
+            let name = visible(&known.name);
+            cx.confirm(&format!("Take everything from {name}, for good?"), yes)?;
+            shown(&agents.revoke(agent.id).await?, cx)
+        }
+        AgentsCommand::Config(command) => config(&client, command, cx).await,
+    }
+}
+
+fn order(args: OrderArgs) -> AgentOrder {
+    AgentOrder { reason: args.reason }
+}
+
+fn row(agent: &Agent, output: &Output) -> Vec<Cell> {
+    let (icon, tone) = look::agent(agent.status);
+    let mut row = vec![
+        Cell::new(agent.id),
+        output.cell(&format!("{icon} {}", agent.status.as_str()), tone),
+        Cell::new(output.text(&agent.name, CAPABILITIES_CHARS)),
+        Cell::new(agent.seen_at.map_or_else(|| "never".to_owned(), |at| output.when(at))),
+        Cell::new(format!("{}/{}", agent.load.unwrap_or(0), agent.max_tasks)),
+        Cell::new(output.text(&capabilities(agent), CAPABILITIES_CHARS)),
+    ];
+    if output.is_wide() {
+        row.push(Cell::new(agent.owner));
+    }
+    row
+}
+
+fn capabilities(agent: &Agent) -> String {
+    let known: Vec<&str> = agent.capabilities.iter().map(String::as_str).collect();
+    known.join(", ")
+}
+
+fn shown(agent: &Agent, cx: &Context) -> Ended {
+    let output = &cx.output;
+    output.show(agent, || {
+        let (icon, tone) = look::agent(agent.status);
+        let status = output.paint.tone(&format!("{icon} {}", agent.status.as_str()), tone);
+        let rows = [
+            ("agent", agent.id.to_string()),
+            ("status", status),
+            ("owner", agent.owner.to_string()),
+            ("seen", agent.seen_at.map_or_else(|| "never".to_owned(), |at| output.when(at))),
+            ("load", format!("{} of {}", agent.load.unwrap_or(0), agent.max_tasks)),
+            ("applies", visible(&capabilities(agent))),
+            ("config", format!("version {}", agent.config_version)),
+            ("revoked", agent.revoked_at.map(|at| output.when(at)).unwrap_or_default()),
+            ("next", output.paint.bold(&format!("ade tasks list --agent {}", agent.id))),
+        ];
+        output.facts(&visible(&agent.name), &rows)
+    })?;
+    Ok(Exit::Done)
+}
+
+async fn config(client: &Client, command: ConfigCommand, cx: &Context) -> Ended {
+    let agents = client.agents();
+    match command {
+        ConfigCommand::Get(AgentArg { id }) => configured(&agents.config(id).await?, cx),
+        ConfigCommand::Set { agent, file, reason } => {
+            let config = context::read(&file)?;
+            let version = agents.config(agent.id).await?.version;
+            let new = NewAgentConfig { config, reason };
+            configured(&agents.configure(agent.id, version, &new).await?, cx)
+        }
+        ConfigCommand::Versions(AgentArg { id }) => {
+            let all = agents.config_versions(id).await?;
+            let output = &cx.output;
+            let row = |one: &AgentConfigVersion| {
+                vec![
+                    Cell::new(one.version),
+                    Cell::new(one.set_by),
+                    Cell::new(output.when(one.set_at)),
+                    Cell::new(output.text(one.reason.as_deref().unwrap_or_default(), VALUE_CHARS)),
+                ]
+            };
+            let next = format!("ade agents config set {id} -f FILE");
+            let nothing = ("It has no configuration.", next.as_str());
+            output.list(&all.items, &["VERSION", "BY", "WHEN", "REASON"], row, nothing)?;
+            Ok(Exit::Done)
+        }
+        ConfigCommand::Diff { agent, version, against } => {
+            let found = agents.config_difference(agent.id, version, against).await?;
+            cx.output.show(&found, || {
+                let head = format!("version {} → {}\n", found.against, found.version);
+                head + &field_changes(&found.changes, &cx.output)
+            })?;
+            Ok(Exit::Done)
+        }
+        ConfigCommand::Rollback { agent, to, reason } => {
+            let rollback = AgentConfigRollback { to, reason };
+            configured(&agents.roll_back_config(agent.id, &rollback).await?, cx)
+        }
+    }
+}
+
+fn configured(config: &AgentConfig, cx: &Context) -> Ended {
+    cx.output.show(config, || {
+        let text = serde_json::to_string_pretty(&config.config).unwrap_or_default();
+        let head = cx.output.paint.bold(&format!("version {}", config.version));
+        format!("{head}\n{}\n", crate::text::quiet_json(&text))
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Field by field, also for drafts of policies.
+pub fn field_changes(changes: &[FieldChange], output: &Output) -> String {
+    let value = |value: &Option<serde_json::Value>| match value {
+        Some(value) => cut(&visible(&value.to_string()), VALUE_CHARS),
+        None => "nothing".to_owned(),
+    };
+    let lines = changes.iter().map(|change| {
+        let path = if change.path.is_empty() { "all of it" } else { &change.path };
+        let mark = match (&change.before, &change.after) {
+            (None, _) => output.paint.green("+"),
+            (_, None) => output.paint.red("-"),
+            _ => output.paint.yellow("~"),
+        };
+        format!(
+            "  {mark} {}: {} → {}\n",
+            visible(path),
+            value(&change.before),
+            value(&change.after)
+        )
+    });
+    lines.collect()
+}

@@ -1,0 +1,272 @@
+//! `ade approve`, `reject`, `request-changes` and `withdraw`. A vote is bound to the revision and
+//! digest that were just shown. The server alone says who may decide; that nobody types for a
+//! person is looked after here as well as a program can.
+
+use ade_api::approvals::{Approval, NewVote, Voted};
+use ade_api::batches::{BatchAction, BatchAnswer, BatchItem, NewBatch};
+use ade_api::tasks::Task;
+use ade_client::Client;
+use ade_core::actor::Actor;
+use ade_core::approval::Status;
+use ade_core::ids::{ApprovalId, UserId};
+use ade_core::risk::Level;
+use comfy_table::Cell;
+
+use crate::args::{AnswerArgs, ApproveArgs, Asked, RejectArgs, WithdrawArgs};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Tone;
+use crate::text::visible;
+use crate::{look, tasks};
+
+/// Set by programs that run agents. A courtesy: whoever wants to get round it can, and is then
+/// stopped by the server, which takes no vote from an agent.
+const AGENT_MARKS: [&str; 4] = ["ADE_TASK", "AI_AGENT", "CLAUDECODE", "CODEX_SANDBOX"];
+/// A title in a table.
+const TITLE_CHARS: usize = 48;
+
+type Ended = Result<Exit, Failure>;
+
+/// A request, and what it asks about as it stands now.
+struct Item {
+    approval: ApprovalId,
+    task: Task,
+}
+
+impl Item {
+    fn vote(&self, reason: Option<String>) -> NewVote {
+        let summary = &self.task.summary;
+        NewVote { revision: summary.revision, digest: summary.digest, reason }
+    }
+
+    fn is_grave(&self) -> bool {
+        matches!(self.task.summary.risk.level, Level::High | Level::Critical)
+    }
+}
+
+pub async fn approve(args: ApproveArgs, cx: &Context) -> Ended {
+    let client = cx.client()?;
+    let items = items(&client, &args.ids, args.rev).await?;
+    if args.dry_run {
+        let batch = batch(BatchAction::Approve, &items, args.reason);
+        return verdicts(&client.approvals().batch(&batch, true).await?, cx);
+    }
+    by_a_person()?;
+    if let [item] = items.as_slice() {
+        agree(item, args.yes, cx)?;
+        let voted = client.approvals().approve(item.approval, &item.vote(args.reason)).await?;
+        return receipt(&voted, cx);
+    }
+    if let Some(grave) = items.iter().find(|item| item.is_grave()) {
+        let id = grave.task.summary.id;
+        return Err(Failure::new(Exit::NotAllowed, format!("{id} has to be looked at alone"))
+            .detail(format!("its risk is {}", look::risk(grave.task.summary.risk)))
+            .or_next(format!("ade approve {id}")));
+    }
+    cx.output.remark(&overview(&items, cx));
+    cx.confirm(&format!("Approve these {}?", items.len()), args.yes)?;
+    let batch = batch(BatchAction::Approve, &items, args.reason);
+    verdicts(&client.approvals().batch(&batch, false).await?, cx)
+}
+
+pub async fn reject(args: RejectArgs, cx: &Context) -> Ended {
+    let client = cx.client()?;
+    let items = items(&client, &args.ids, args.rev).await?;
+    match items.as_slice() {
+        [item] if !args.dry_run => {
+            let vote = item.vote(Some(args.reason));
+            receipt(&client.approvals().reject(item.approval, &vote).await?, cx)
+        }
+        several => {
+            let batch = batch(BatchAction::Reject, several, Some(args.reason));
+            verdicts(&client.approvals().batch(&batch, args.dry_run).await?, cx)
+        }
+    }
+}
+
+pub async fn request_changes(args: AnswerArgs, cx: &Context) -> Ended {
+    let client = cx.client()?;
+    let items = items(&client, &[args.id], args.rev).await?;
+    let Some(item) = items.first() else { return Ok(Exit::Done) };
+    let vote = item.vote(Some(args.reason));
+    receipt(&client.approvals().request_changes(item.approval, &vote).await?, cx)
+}
+
+pub async fn withdraw(args: &WithdrawArgs, cx: &Context) -> Ended {
+    let client = cx.client()?;
+    let approval = match args.id {
+        Asked::Approval(id) => id,
+        Asked::Task(id) => {
+            let me = person(&client).await?;
+            let all = client.tasks().approvals(id).await?.approvals;
+            let mine = all.iter().filter(|one| one.reviewer == me).max_by_key(|one| one.revision);
+            mine.ok_or_else(|| nobody_asked(&id.to_string()))?.id
+        }
+    };
+    let task = client.approvals().withdraw(approval).await?;
+    let what = format!("your answer to {} is taken back", task.id);
+    cx.output.done(&task, &what, "ade inbox")?;
+    Ok(Exit::Done)
+}
+
+/// What is asked of the caller, one request for each id.
+async fn items(client: &Client, ids: &[Asked], rev: Option<u32>) -> Result<Vec<Item>, Failure> {
+    let me = person(client).await?;
+    let mut items = Vec::new();
+    for id in ids {
+        let item = item(client, *id, me).await?;
+        let is = item.task.summary.revision;
+        if let Some(rev) = rev.filter(|rev| *rev != is) {
+            let id = item.task.summary.id;
+            return Err(Failure::new(Exit::Stale, format!("{id} is at revision {is}, not {rev}"))
+                .detail("nothing was sent")
+                .or_next(format!("ade tasks diff {id} --rev {rev}..{is}")));
+        }
+        items.push(item);
+    }
+    Ok(items)
+}
+
+async fn item(client: &Client, id: Asked, me: UserId) -> Result<Item, Failure> {
+    match id {
+        Asked::Approval(id) => {
+            let approval = client.approvals().get(id).await?;
+            Ok(Item { approval: id, task: client.tasks().get(approval.task.id).await? })
+        }
+        Asked::Task(id) => {
+            let all = client.tasks().approvals(id).await?.approvals;
+            let is_mine = |one: &&Approval| one.reviewer == me && one.status == Status::Pending;
+            let mine = all.iter().filter(is_mine).max_by_key(|one| one.revision);
+            let approval = mine.ok_or_else(|| nobody_asked(&id.to_string()))?.id;
+            Ok(Item { approval, task: client.tasks().get(id).await? })
+        }
+    }
+}
+
+fn nobody_asked(id: &str) -> Failure {
+    Failure::new(Exit::NotAllowed, format!("you are not asked about {id}"))
+        .or_next(format!("ade can-i approve {id}"))
+}
+
+async fn person(client: &Client) -> Result<UserId, Failure> {
+    let me = client.me().await?;
+    match serde_json::from_value::<Actor>(me.actor) {
+        Ok(Actor::User { id, .. }) => Ok(id),
+        _ => Err(Failure::new(Exit::NotAllowed, "only a person can decide")
+            .detail(format!("the token is that of {}", me.name))
+            .or_next("ade login --profile me --token -")),
+    }
+}
+
+/// Not where a program that runs agents has started this shell.
+fn by_a_person() -> Result<(), Failure> {
+    let mark = AGENT_MARKS.into_iter().find(|name| std::env::var_os(name).is_some());
+    let Some(mark) = mark else { return Ok(()) };
+    Err(Failure::new(Exit::NotAllowed, "an agent seems to have started this shell")
+        .detail(format!("{mark} is set; a person approves in a terminal of their own"))
+        .or_next("ade inbox"))
+}
+
+/// Shows what is agreed to, and asks. For a high risk the answer is its number, which nobody types
+/// without having looked.
+fn agree(item: &Item, is_yes: bool, cx: &Context) -> Result<(), Failure> {
+    let summary = &item.task.summary;
+    if is_yes && !item.is_grave() {
+        return Ok(());
+    }
+    let (id, revision) = (summary.id, summary.revision);
+    if is_yes {
+        let what = format!("{id} has the risk {}: --yes is not enough", look::risk(summary.risk));
+        return Err(Failure::new(Exit::NotAllowed, what)
+            .detail("only LOW and MEDIUM are agreed to without a question")
+            .or_next(format!("ade approve {id}")));
+    }
+    let shown = tasks::whole(&item.task, cx.output.talk);
+    eprint!("{shown}");
+    let question = format!("Approve revision {revision}?");
+    if !item.is_grave() {
+        return cx.confirm(&question, false);
+    }
+    let number = summary.number.to_string();
+    let answer = cx.ask(&format!("{question} Type its number, {number}, to agree: "))?;
+    if answer.trim().trim_start_matches('#') == number {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Failed, "nothing was done: that is not its number"))
+}
+
+fn batch(action: BatchAction, items: &[Item], reason: Option<String>) -> NewBatch {
+    let item = |item: &Item| BatchItem {
+        approval: item.approval,
+        revision: item.task.summary.revision,
+        digest: item.task.summary.digest,
+    };
+    NewBatch {
+        action,
+        reason,
+        items: items.iter().map(item).collect(),
+        apply_immediately: false,
+        skip_validation: false,
+    }
+}
+
+fn overview(items: &[Item], cx: &Context) -> String {
+    let rows = items.iter().map(|item| {
+        let summary = &item.task.summary;
+        let counts = item.task.effect.counts;
+        vec![
+            Cell::new(summary.id),
+            Cell::new(summary.revision),
+            Cell::new(look::risk(summary.risk)),
+            Cell::new(format!("+{} ~{} -{}", counts.adds, counts.changes, counts.removes)),
+            Cell::new(counts.irreversible),
+            Cell::new(cx.output.text(&summary.title, TITLE_CHARS)),
+        ]
+    });
+    cx.output.table(&["TASK", "REV", "RISK", "EFFECT", "FOREVER", "TITLE"], rows.collect())
+}
+
+/// A vote that came too late is told as such.
+fn receipt(voted: &Voted, cx: &Context) -> Ended {
+    let output = &cx.output;
+    output.show(voted, || {
+        let id = voted.task.id;
+        let answer = tasks::word(&voted.answer);
+        let mark =
+            if voted.effectual { output.paint.green("✓") } else { output.paint.yellow("!") };
+        let counts = if voted.effectual { "" } else { ", too late to count" };
+        let rows = [
+            ("state", look::state_text(voted.state, output.paint)),
+            ("receipt", visible(&voted.receipt)),
+            ("means", visible(&voted.next_action)),
+            ("next", output.paint.bold(&format!("ade watch {id}"))),
+        ];
+        format!("{mark} {}", output.facts(&format!("{answer}: {id}{counts}"), &rows))
+    })?;
+    Ok(if voted.effectual { Exit::Done } else { Exit::Stale })
+}
+
+fn verdicts(answer: &BatchAnswer, cx: &Context) -> Ended {
+    let output = &cx.output;
+    let is_refused = answer.items.iter().any(|item| item.refusal.is_some());
+    output.show(answer, || {
+        let rows = answer.items.iter().map(|item| {
+            let state = item.state.map(|state| state.to_string()).unwrap_or_default();
+            let (word, tone) = match &item.refusal {
+                Some(why) => (visible(why), Tone::Bad),
+                None => ("ok".to_owned(), Tone::Good),
+            };
+            vec![
+                Cell::new(item.approval),
+                Cell::new(item.task),
+                Cell::new(state),
+                output.cell(&word, tone),
+            ]
+        });
+        let table = output.table(&["REQUEST", "TASK", "STATE", "VERDICT"], rows.collect());
+        let written = if answer.is_written { "written" } else { "nothing was written" };
+        format!("{table}{written}: {}\n", visible(&answer.next_action))
+    })?;
+    Ok(if is_refused { Exit::Stale } else { Exit::Done })
+}

@@ -1,0 +1,108 @@
+//! `ade delegations`: who answers for whom.
+
+use std::fmt::Write as _;
+
+use ade_api::delegations::{Delegation, DelegationConditions, HandOver, NewDelegation, Resolved};
+use comfy_table::Cell;
+
+use crate::args::{DelegateArgs, DelegationsCommand};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::look;
+use crate::output::{Output, Paint};
+use crate::tasks::word;
+use crate::text::visible;
+
+pub async fn run(command: DelegationsCommand, cx: &Context) -> Result<Exit, Failure> {
+    let client = cx.client()?;
+    let delegations = client.delegations();
+    match command {
+        DelegationsCommand::List { owner } => {
+            let all = delegations.list(owner).await?;
+            let head = ["ID", "OWNER", "TO", "KIND", "ACTIVE", "ENDS", "ONLY"];
+            let nothing = ("No delegations.", "ade delegations create --to USER --until 48h");
+            cx.output.list(&all.items, &head, |one| row(one, &cx.output), nothing)?;
+        }
+        DelegationsCommand::Create(args) => {
+            let made = delegations.create(&new(args)).await?;
+            let to = made.delegation.delegate_to;
+            let mut what = format!("{to} answers, until {}", made.delegation.expires_at);
+            if made.moved > 0 {
+                let _ = write!(what, "; {} request(s) were handed over", made.moved);
+            }
+            for stayed in &made.stayed {
+                cx.output.remark(&format!("stayed: {}", visible(stayed)));
+            }
+            cx.output.done(&made, &what, "ade delegations resolve")?;
+        }
+        DelegationsCommand::Revoke { id } => {
+            let ended = delegations.end(id).await?;
+            cx.output.done(&ended, &format!("{id} is over"), "ade delegations list")?;
+        }
+        DelegationsCommand::Resolve { user, task } => {
+            let resolved = delegations.resolve(user, task).await?;
+            cx.output.show(&resolved, || told(&resolved, cx.output.paint))?;
+        }
+        DelegationsCommand::HandOver { id, to, reason } => {
+            let task = client.approvals().hand_over(id, &HandOver { to, reason }).await?;
+            let what = format!("{to} is asked about {} instead", task.id);
+            cx.output.done(&task, &what, "ade inbox")?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn new(args: DelegateArgs) -> NewDelegation {
+    NewDelegation {
+        owner: args.owner,
+        delegate_to: args.to,
+        kind: args.kind,
+        conditions: DelegationConditions {
+            task_types: args.task_types.into_iter().collect(),
+            resource_patterns: args.resources.into_iter().collect(),
+            risk_above: args.risk_above,
+        },
+        cascade: args.cascade,
+        starts_at: args.from,
+        expires_at: args.until,
+        move_pending: args.move_pending,
+    }
+}
+
+fn row(one: &Delegation, output: &Output) -> Vec<Cell> {
+    vec![
+        Cell::new(one.id),
+        Cell::new(one.owner),
+        Cell::new(one.delegate_to),
+        Cell::new(word(&one.kind)),
+        Cell::new(look::yes(one.active)),
+        Cell::new(output.when(one.expires_at)),
+        Cell::new(only(&one.conditions)),
+    ]
+}
+
+fn only(conditions: &DelegationConditions) -> String {
+    let mut parts: Vec<String> = conditions.task_types.iter().map(|kind| visible(kind)).collect();
+    parts.extend(conditions.resource_patterns.iter().map(|pattern| visible(pattern)));
+    parts.extend(conditions.risk_above.map(|risk| format!("risk above {risk}")));
+    parts.join(", ")
+}
+
+fn told(resolved: &Resolved, paint: Paint) -> String {
+    let mut out = format!("{}\n", paint.bold(&format!("for {}", resolved.user)));
+    for acting in &resolved.acting {
+        let mark = paint.green("✓");
+        let _ = writeln!(out, "  {mark} {}  {}", acting.user, visible(&acting.says));
+    }
+    for way in resolved.ways.iter().filter(|way| !way.acts) {
+        let path: Vec<String> = way.path.iter().map(ToString::to_string).collect();
+        let why: Vec<String> = way.because.iter().map(|why| visible(why)).collect();
+        let _ = writeln!(out, "  {} {}: {}", paint.dim("○"), path.join(" → "), why.join("; "));
+    }
+    for fault in &resolved.faults {
+        let _ = writeln!(out, "  {} {}", paint.red("✕"), visible(&fault.says));
+    }
+    let _ = writeln!(out, "  {:<8} {}", "means", visible(&resolved.next_action));
+    out
+}

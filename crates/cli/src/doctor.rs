@@ -1,0 +1,114 @@
+//! `ade doctor`: one line for each thing that must be right, and what to do about the first that
+//! is not.
+
+use ade_api::status::Readiness;
+use ade_client::Client;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::settings;
+use crate::text::visible;
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    what: &'static str,
+    is_good: bool,
+    says: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl Finding {
+    fn good(what: &'static str, says: impl Into<String>) -> Self {
+        Self { what, is_good: true, says: says.into(), next: None }
+    }
+
+    fn bad(what: &'static str, says: impl Into<String>, next: &str) -> Self {
+        Self { what, is_good: false, says: says.into(), next: Some(next.to_owned()) }
+    }
+}
+
+pub async fn doctor(cx: &Context) -> Result<Exit, Failure> {
+    let mut found = Vec::new();
+    found.push(kept(cx));
+    match cx.client() {
+        Ok(client) => server(&client, &mut found).await,
+        Err(failure) => {
+            let next = "ade login --server URL --token -";
+            found.push(Finding::bad("token", failure.what(), next));
+        }
+    }
+    cx.output.show(&found, || {
+        let line = |one: &Finding| {
+            let mark =
+                if one.is_good { cx.output.paint.green("✓") } else { cx.output.paint.red("✕") };
+            let next = one
+                .next
+                .as_deref()
+                .map(|next| format!("             next  {}\n", cx.output.paint.bold(next)));
+            format!("{mark} {:<10} {}\n{}", one.what, visible(&one.says), next.unwrap_or_default())
+        };
+        found.iter().map(line).collect()
+    })?;
+    let is_good = found.iter().all(|one| one.is_good);
+    Ok(if is_good { Exit::Done } else { Exit::NotSo })
+}
+
+fn kept(cx: &Context) -> Finding {
+    let looked = settings::place().and_then(|path| Ok((settings::read(&path)?, path)));
+    let (kept, path) = match looked {
+        Ok(looked) => looked,
+        Err(failure) => return Finding::bad("settings", failure.what(), "ade login --token -"),
+    };
+    match settings::choose(cx.profile.as_deref(), &kept) {
+        Ok(chosen) => {
+            let says = format!("profile {} of {}", chosen.name, settings::shown(&path));
+            Finding::good("settings", says)
+        }
+        Err(failure) => Finding::bad("settings", failure.what(), "ade profiles list"),
+    }
+}
+
+async fn server(client: &Client, found: &mut Vec<Finding>) {
+    let address = client.server();
+    match client.system().ready().await {
+        Ok(health) if health.readiness == Readiness::Ready => {
+            found.push(Finding::good("server", format!("{address} takes requests")));
+            found.push(match health.locks {
+                Some(false) => Finding::bad("locks", "no locks can be had", "ade locks list"),
+                Some(true) | None => Finding::good("locks", "locks can be had"),
+            });
+        }
+        Ok(_) => found.push(Finding::bad("server", format!("{address} is ending"), "ade doctor")),
+        Err(error) => {
+            found.push(Finding::bad("server", error.to_string(), "export ADE_SERVER=URL"));
+            return;
+        }
+    }
+    match client.me().await {
+        Ok(me) => {
+            let says = format!("{} may {}", me.name, me.scopes.join(", "));
+            found.push(Finding::good("token", says));
+        }
+        Err(error) => {
+            found.push(Finding::bad("token", error.to_string(), "ade login --token -"));
+            return;
+        }
+    }
+    let Ok(status) = client.system().status().await else { return };
+    for one in &status.degradations {
+        let says = format!("{}: {}", one.part, one.detail);
+        found.push(Finding::bad("degraded", says, "ade api GET /v1/status"));
+    }
+    let failing = status.workers.iter().filter_map(|one| Some((one, one.failure.as_ref()?)));
+    for (worker, why) in failing {
+        let says = format!("{}: {why}", worker.name);
+        found.push(Finding::bad("worker", says, "ade api GET /v1/status"));
+    }
+    if status.degradations.is_empty() {
+        let says = format!("{} workers, nothing is degraded", status.workers.len());
+        found.push(Finding::good("workers", says));
+    }
+}

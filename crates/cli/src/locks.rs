@@ -1,0 +1,245 @@
+//! `ade locks`: who holds what, who waits, and the means of an operator.
+
+mod graph;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use ade_api::code::Code;
+use ade_api::locks::{
+    Breaking, Deadlock, Heartbeat, LeaseState, LeaseView, Lock, NewIncident, NewLease,
+};
+use ade_client::{Client, gather};
+use ade_core::limits::CLIENT_CALL_TIMEOUT;
+use ade_core::resource::ResourceRef;
+use comfy_table::Cell;
+
+use crate::args::{AcquireArgs, LocksCommand};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::look::time;
+use crate::output::Output;
+use crate::{screen, tasks};
+
+type Ended = Result<Exit, Failure>;
+
+pub async fn run(command: LocksCommand, cx: &Context) -> Ended {
+    let client = cx.client()?;
+    match command {
+        LocksCommand::List(limit) => {
+            let found = gather(limit.count(), async |page| client.locks().list(&page).await);
+            let found = found.await?;
+            let head = ["RESOURCE", "HELD", "WAITING", "HOLDER", "TOKEN", "EXPIRES"];
+            let nothing = ("Nothing is locked.", "ade locks acquire TYPE:ID");
+            cx.output.list(&found.items, &head, |lock| row(lock, &cx.output), nothing)?;
+            cx.more(found.has_more, limit.limit);
+        }
+        LocksCommand::Get { resource } => {
+            let lock = look_up(&client, resource).await?;
+            cx.output.show(&lock, || whole(&lock, &cx.output))?;
+        }
+        LocksCommand::Top => return screen::locks(&client, cx).await,
+        LocksCommand::Leases { agent, limit } => {
+            let ask = async |page| client.locks().leases(agent, &page).await;
+            let found = gather(limit.count(), ask).await?;
+            let head = ["LEASE", "STATE", "WHO", "RESOURCES", "TOKEN", "EXPIRES"];
+            let nothing = ("No leases.", "ade locks list");
+            cx.output.list(&found.items, &head, |view| lease_row(view, &cx.output), nothing)?;
+            cx.more(found.has_more, limit.limit);
+        }
+        LocksCommand::Graph { dot, mermaid } => {
+            return graph::show(&client.locks().graph().await?, (dot, mermaid), cx);
+        }
+        LocksCommand::Deadlocks => deadlocks(&client, cx).await?,
+        LocksCommand::Acquire(args) => return acquire(&client, args, cx).await,
+        LocksCommand::Release { lease } => {
+            let beat = client.locks().release(lease).await?;
+            let what = format!("the lease is {}", beat.state.as_str());
+            cx.output.done(&beat, &what, "ade locks list")?;
+        }
+        LocksCommand::Extend { lease } => {
+            let heartbeat = Heartbeat { session: None, leases: vec![lease] };
+            let beats = client.locks().heartbeat(&heartbeat, CLIENT_CALL_TIMEOUT).await?;
+            let state = beats.leases.first().map_or(LeaseState::Unknown, |beat| beat.state);
+            let what = format!("the lease is {}", state.as_str());
+            cx.output.done(&beats, &what, "ade locks leases")?;
+            return Ok(if state == LeaseState::Granted { Exit::Done } else { Exit::LeaseLost });
+        }
+        LocksCommand::Break { resource, reason, lease_hash, yes } => {
+            let breaking = Breaking { reason, lease_hash };
+            return break_lock(&client, &resource, breaking, yes, cx).await;
+        }
+        LocksCommand::Take { resources, reason, until } => {
+            let incident = NewIncident { resources, reason, ends_at: until };
+            let made = client.locks().incident(&incident).await?;
+            let named: Vec<String> = made.resources.iter().map(ToString::to_string).collect();
+            let until = cx.output.when(made.ends_at);
+            let what = format!("kept from everybody, {until} at the latest: {}", named.join(", "));
+            let first = named.first().cloned().unwrap_or_default();
+            cx.output.done(&made, &what, &format!("ade locks break {first} --reason over"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The server knows of no lock that nobody holds and nobody waits for.
+async fn look_up(client: &Client, resource: ResourceRef) -> Result<Lock, Failure> {
+    match client.locks().get(&resource).await {
+        Err(error) if error.is(Code::NotFound) => {
+            Ok(Lock { resource, holding: 0, waiting: 0, holders: Vec::new(), queue: Vec::new() })
+        }
+        found => Ok(found?),
+    }
+}
+
+/// Whoever it is: a task, an agent, a person.
+pub fn who(view: &LeaseView) -> String {
+    let task = view.task.map(|task| task.to_string());
+    let agent = view.agent.map(|agent| agent.to_string());
+    let user = view.user.map(|user| user.to_string());
+    task.or(agent).or(user).unwrap_or_else(|| "the server".to_owned())
+}
+
+fn row(lock: &Lock, output: &Output) -> Vec<Cell> {
+    let first = lock.holders.first();
+    let more = lock.holding.saturating_sub(1);
+    let holder = first.map(who).unwrap_or_default();
+    let holder = if more > 0 { format!("{holder} and {more} more") } else { holder };
+    vec![
+        Cell::new(&lock.resource),
+        Cell::new(lock.holding),
+        Cell::new(lock.waiting),
+        Cell::new(holder),
+        Cell::new(token(first)),
+        Cell::new(first.map(|first| output.when(first.expires_at)).unwrap_or_default()),
+    ]
+}
+
+fn token(view: Option<&LeaseView>) -> String {
+    view.and_then(|view| view.token).map(|token| token.to_string()).unwrap_or_default()
+}
+
+fn lease_row(view: &LeaseView, output: &Output) -> Vec<Cell> {
+    let resources: Vec<String> =
+        view.resources.iter().map(|held| held.resource.to_string()).collect();
+    let hash = view.lease_hash.to_string();
+    let hash = if output.is_wide() || !output.is_terminal() {
+        hash
+    } else {
+        tasks::short(view.lease_hash)
+    };
+    vec![
+        Cell::new(hash),
+        Cell::new(view.state.as_str()),
+        Cell::new(who(view)),
+        Cell::new(resources.join(", ")),
+        Cell::new(token(Some(view))),
+        Cell::new(output.when(view.expires_at)),
+    ]
+}
+
+/// Who is in the way and what can be done, in words.
+fn whole(lock: &Lock, output: &Output) -> String {
+    let mut out = output.paint.bold(&lock.resource.to_string());
+    out.push('\n');
+    if lock.holding == 0 {
+        out.push_str("  nobody holds it\n");
+    }
+    for holder in &lock.holders {
+        let mode = mode(holder, &lock.resource);
+        let left = time::clock(holder.expires_at.since(time::now()));
+        let fenced = if holder.fenced { "fenced" } else { "advisory" };
+        let token = holder.token.map(|token| format!(", token {token}")).unwrap_or_default();
+        let hash = output.paint.dim(&holder.lease_hash.to_string());
+        let _ = writeln!(out, "  held by  {} {mode}, {fenced}{token}, {left} left", who(holder));
+        let _ = writeln!(out, "           {hash}");
+    }
+    for (place, waiter) in (1..).zip(&lock.queue) {
+        let mode = mode(waiter, &lock.resource);
+        let since = time::long(time::now().since(waiter.since));
+        let _ = writeln!(out, "  #{place:<6}  {} {mode}, for {since}", who(waiter));
+    }
+    let hidden = lock.waiting.saturating_sub(lock.queue.len());
+    if hidden > 0 {
+        let _ = writeln!(out, "           … and {hidden} more in line");
+    }
+    let next = match lock.holding {
+        0 => format!("ade locks acquire {}", lock.resource),
+        _ => format!("ade locks break {} --reason TEXT", lock.resource),
+    };
+    let _ = writeln!(out, "  next     {}", output.paint.bold(&next));
+    out
+}
+
+pub fn mode(view: &LeaseView, resource: &ResourceRef) -> String {
+    let held = view.resources.iter().find(|held| held.resource == *resource);
+    held.map(|held| tasks::word(&held.mode)).unwrap_or_default()
+}
+
+async fn deadlocks(client: &Client, cx: &Context) -> Result<(), Failure> {
+    let all = client.locks().deadlocks().await?;
+    let output = &cx.output;
+    let row = |one: &Deadlock| {
+        let cycle: Vec<String> = one.cycle.iter().map(who).collect();
+        let victim = one.cycle.iter().find(|view| view.lease_hash == one.victim);
+        vec![
+            Cell::new(output.when(one.at)),
+            Cell::new(victim.map(who).unwrap_or_default()),
+            Cell::new(cycle.join(" → ")),
+        ]
+    };
+    let nothing = ("No circles of waiting so far.", "ade locks graph");
+    output.list(&all.items, &["WHEN", "VICTIM", "CIRCLE"], row, nothing)
+}
+
+async fn acquire(client: &Client, args: AcquireArgs, cx: &Context) -> Ended {
+    let new = NewLease {
+        lease: None,
+        session: None,
+        resources: args.resources,
+        ttl: Some(format!("{}ms", args.ttl.as_millis())),
+        wait: None,
+        priority: args.priority,
+        fenced: args.fenced,
+        purpose: args.purpose,
+        held_token: None,
+    };
+    let wait = args.wait.unwrap_or(Duration::ZERO);
+    let lease = client.locks().acquire(new, wait).await?;
+    let output = &cx.output;
+    output.show(&lease, || {
+        let named: Vec<String> = lease.resources.iter().map(ToString::to_string).collect();
+        let rows = [
+            ("lease", lease.lease.to_string()),
+            ("token", lease.token.to_string()),
+            ("expires", output.when(lease.expires_at)),
+            ("next", output.paint.bold(&format!("ade locks extend {}", lease.lease))),
+        ];
+        let headline = format!("holds {}", named.join(", "));
+        format!("{} {}", output.paint.green("✓"), output.facts(&headline, &rows))
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Says what will happen before it asks.
+async fn break_lock(
+    client: &Client,
+    resource: &ResourceRef,
+    breaking: Breaking,
+    is_yes: bool,
+    cx: &Context,
+) -> Ended {
+    let lock = look_up(client, resource.clone()).await?;
+    let holders: Vec<String> = lock.holders.iter().map(who).collect();
+    let question = format!(
+        "{} cannot commit any more, and {} in line move up. Break {resource}?",
+        if holders.is_empty() { "Nobody".to_owned() } else { holders.join(", ") },
+        lock.waiting
+    );
+    cx.confirm(&question, is_yes)?;
+    let broken = client.locks().break_lock(resource, &breaking).await?;
+    let what = format!("{resource} was taken from {} holder(s)", broken.leases.len());
+    cx.output.done(&broken, &what, &format!("ade locks get {resource}"))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,80 @@
+//! Who waits for whom: as words, or as a graph that other programs draw.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use ade_api::locks::LockGraph;
+use ade_core::change::Digest;
+
+use super::who;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::tasks::short;
+
+pub fn show(
+    graph: &LockGraph,
+    (is_dot, is_mermaid): (bool, bool),
+    cx: &Context,
+) -> Result<Exit, Failure> {
+    cx.output.show(graph, || match (is_dot, is_mermaid) {
+        (true, _) => dot(graph),
+        (_, true) => mermaid(graph),
+        (false, false) => words(graph),
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Names of owners: what they hold or want is told by a lease of theirs.
+fn names(graph: &LockGraph) -> BTreeMap<Digest, String> {
+    // One agent may be several processes.
+    let name = |owner: Digest, who: String| (owner, format!("{who} {}", short(owner)));
+    graph.leases.iter().map(|lease| name(lease.owner_hash, who(lease))).collect()
+}
+
+fn name(names: &BTreeMap<Digest, String>, owner: Digest) -> String {
+    names.get(&owner).cloned().unwrap_or_else(|| short(owner))
+}
+
+fn words(graph: &LockGraph) -> String {
+    if graph.edges.is_empty() {
+        return "Nobody waits.\n  next     ade locks list\n".to_owned();
+    }
+    let names = names(graph);
+    let mut out = String::new();
+    for root in &graph.root_blockers {
+        let name = name(&names, root.owner_hash);
+        let _ = writeln!(out, "{} cannot go on before {name}", root.blocked);
+    }
+    for edge in &graph.edges {
+        let (waiter, waits_for) = (name(&names, edge.waiter), name(&names, edge.waits_for));
+        let _ = writeln!(out, "  {waiter} waits for {waits_for}");
+    }
+    if graph.has_more {
+        out.push_str("  … and there is more\n");
+    }
+    out
+}
+
+/// Ids and hashes hold letters, digits and underscores only, so that nothing needs an escape.
+fn dot(graph: &LockGraph) -> String {
+    let names = names(graph);
+    let mut out = "digraph locks {\n  rankdir=LR;\n".to_owned();
+    for edge in &graph.edges {
+        let (waiter, waits_for) = (name(&names, edge.waiter), name(&names, edge.waits_for));
+        let _ = writeln!(out, "  \"{waiter}\" -> \"{waits_for}\";");
+    }
+    out.push_str("}\n");
+    out
+}
+
+fn mermaid(graph: &LockGraph) -> String {
+    let names = names(graph);
+    let mut out = "flowchart LR\n".to_owned();
+    for edge in &graph.edges {
+        let (waiter, waits_for) = (name(&names, edge.waiter), name(&names, edge.waits_for));
+        let (from, to) = (short(edge.waiter), short(edge.waits_for));
+        let _ = writeln!(out, "  n{from}[{waiter}] --> n{to}[{waits_for}]");
+    }
+    out
+}

@@ -1,0 +1,116 @@
+//! `ade users` and `ade tokens`.
+
+use ade_api::tokens::{NewToken, Token};
+use ade_api::users::User;
+use ade_client::gather;
+use comfy_table::Cell;
+
+use crate::args::{TokensCommand, UsersCommand};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::look;
+use crate::output::Output;
+use crate::text::visible;
+
+/// A name in a table.
+const NAME_CHARS: usize = 32;
+
+pub async fn users(command: &UsersCommand, cx: &Context) -> Result<Exit, Failure> {
+    let client = cx.client()?;
+    match command {
+        UsersCommand::List(limit) => {
+            let ask = async |page| client.users().list(&page).await;
+            let found = gather(limit.count(), ask).await?;
+            let output = &cx.output;
+            let row = |user: &User| {
+                vec![
+                    Cell::new(user.id),
+                    Cell::new(output.text(&user.name, NAME_CHARS)),
+                    Cell::new(roles(user)),
+                    Cell::new(look::yes(user.active)),
+                    Cell::new(output.text(user.email.as_deref().unwrap_or_default(), NAME_CHARS)),
+                ]
+            };
+            let head = ["ID", "NAME", "ROLES", "ACTIVE", "EMAIL"];
+            output.list(&found.items, &head, row, ("Nobody.", "ade whoami"))?;
+            cx.more(found.has_more, limit.limit);
+        }
+        UsersCommand::Get { id } => {
+            let user = client.users().get(*id).await?;
+            cx.output.show(&user, || {
+                let rows = [
+                    ("user", user.id.to_string()),
+                    ("roles", roles(&user)),
+                    ("active", look::yes(user.active).to_owned()),
+                    ("email", visible(user.email.as_deref().unwrap_or_default())),
+                    ("manager", user.manager.map(|one| one.to_string()).unwrap_or_default()),
+                    ("known as", visible(&format!("{} at {}", user.subject, user.issuer))),
+                ];
+                cx.output.facts(&visible(&user.name), &rows)
+            })?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn roles(user: &User) -> String {
+    let roles: Vec<String> = user.roles.iter().map(|role| visible(role)).collect();
+    roles.join(", ")
+}
+
+pub async fn tokens(command: TokensCommand, cx: &Context) -> Result<Exit, Failure> {
+    let client = cx.client()?;
+    match command {
+        TokensCommand::List(whose) => {
+            let all = client.tokens().list(whose.user, whose.agent).await?;
+            let head = ["KEY_ID", "OF", "SCOPES", "EXPIRES", "REVOKED", "LABEL"];
+            let nothing = ("No tokens.", "ade tokens create --scope read");
+            cx.output.list(&all.items, &head, |token| row(token, &cx.output), nothing)?;
+        }
+        TokensCommand::Create { whose, scopes, label, days } => {
+            let new = NewToken {
+                user: whose.user,
+                agent: whose.agent,
+                scopes: scopes.into_iter().collect(),
+                label,
+                days,
+            };
+            let made = client.tokens().create(&new).await?;
+            cx.output.show(&made, || {
+                let token = made.token.as_deref().unwrap_or("shown before, and not again");
+                let rows = [
+                    ("token", cx.output.paint.bold(&visible(token))),
+                    ("of", of(&made.about)),
+                    ("expires", cx.output.when(made.about.expires_at)),
+                    ("next", "ade login --token -".to_owned()),
+                ];
+                cx.output.facts(&visible(&made.about.key_id), &rows)
+            })?;
+            cx.output.remark(&cx.output.talk.yellow("! It is shown this once: keep it now."));
+        }
+        TokensCommand::Revoke { key_id } => {
+            let token = client.tokens().revoke(&key_id).await?;
+            let what = format!("{} opens nothing any more", visible(&token.key_id));
+            cx.output.done(&token, &what, "ade tokens list")?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn of(token: &Token) -> String {
+    let user = token.user.map(|user| user.to_string());
+    user.or(token.agent.map(|agent| agent.to_string())).unwrap_or_default()
+}
+
+fn row(token: &Token, output: &Output) -> Vec<Cell> {
+    let scopes: Vec<String> = token.scopes.iter().map(|scope| visible(scope)).collect();
+    vec![
+        Cell::new(visible(&token.key_id)),
+        Cell::new(of(token)),
+        Cell::new(scopes.join(", ")),
+        Cell::new(output.when(token.expires_at)),
+        Cell::new(token.revoked_at.map(|at| output.when(at)).unwrap_or_default()),
+        Cell::new(output.text(token.label.as_deref().unwrap_or_default(), NAME_CHARS)),
+    ]
+}

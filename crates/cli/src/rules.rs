@@ -1,0 +1,152 @@
+//! `ade risk`, and stops of applies: `ade freeze`, `unfreeze` and `freezes`.
+
+use ade_api::freezes::{Freeze, FreezeScope, NewFreeze};
+use ade_api::tasks::{Factor, RiskAssessment};
+use ade_client::{Client, gather};
+use ade_core::ids::FreezeId;
+use comfy_table::Cell;
+
+use crate::args::{FreezeArgs, FreezesCommand, RiskCommand, TaskArg, UnfreezeArgs};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::look;
+use crate::output::{Output, Tone};
+use crate::text::visible;
+
+/// Of these, those in force are looked for.
+const FREEZES: usize = 200;
+/// A bar of a factor is so long.
+const BAR: usize = 10;
+/// A reason in a table.
+const REASON_CHARS: usize = 40;
+
+type Ended = Result<Exit, Failure>;
+
+pub async fn risk(command: &RiskCommand, cx: &Context) -> Ended {
+    let client = cx.client()?;
+    match command {
+        RiskCommand::Explain(TaskArg { id }) => {
+            let risk = client.tasks().risk(*id).await?;
+            cx.output.show(&risk, || assessed(&risk, &cx.output))?;
+        }
+        RiskCommand::Settings => {
+            let settings = client.settings().risk().await?;
+            cx.output.show(&settings, || {
+                let weights = settings.weights;
+                let percent = |bp: u16| format!("{}.{:02} %", bp / 100, bp % 100);
+                let levels = settings.thresholds;
+                let rows = [
+                    ("criticality", percent(weights.resource_criticality_bp)),
+                    ("magnitude", percent(weights.change_magnitude_bp)),
+                    ("blast radius", percent(weights.blast_radius_bp)),
+                    ("failures", percent(weights.historical_failure_rate_bp)),
+                    ("medium from", levels.medium.to_string()),
+                    ("high from", levels.high.to_string()),
+                    ("critical from", levels.critical.to_string()),
+                ];
+                cx.output.facts(&format!("version {}", settings.version), &rows)
+            })?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn assessed(risk: &RiskAssessment, output: &Output) -> String {
+    let head = output.paint.tone(&look::bars(risk.risk), look::level_tone(risk.risk.level));
+    let row = |factor: &Factor| {
+        let filled = usize::from(factor.score) * BAR / 100;
+        let bar = format!("{}{}", "▓".repeat(filled), "░".repeat(BAR - filled));
+        vec![
+            Cell::new(visible(&factor.name).replace('_', " ")),
+            Cell::new(format!("{} %", factor.weight_bp / 100)),
+            Cell::new(format!("{bar} {:>3}", factor.score)),
+            Cell::new(format!(
+                "+{}.{}",
+                factor.contribution_bp / 10_000,
+                factor.contribution_bp / 1_000 % 10
+            )),
+            Cell::new(visible(&factor.sentence)),
+        ]
+    };
+    let rows = risk.factors.iter().map(row).collect();
+    let table = output.table(&["FACTOR", "WEIGHT", "SCORE", "ADDS", "WHY"], rows);
+    let by = format!("by {} for revision {}", visible(&risk.assessed_by), risk.revision);
+    format!("{head}\n{table}{}\n", output.paint.dim(&by))
+}
+
+pub async fn freeze(args: FreezeArgs, cx: &Context) -> Ended {
+    let (scope, target) = match args.scope {
+        None => (FreezeScope::Tenant, None),
+        Some(scope) => match scope.strip_prefix("env:") {
+            Some(environment) => (FreezeScope::Environment, Some(environment.to_owned())),
+            None => (FreezeScope::Resources, Some(scope)),
+        },
+    };
+    let new = NewFreeze { scope, target, reason: args.reason, ends_at: args.until };
+    let freeze = cx.client()?.freezes().create(&new).await?;
+    let what = format!("applies are stopped for {}", scope_of(&freeze));
+    cx.output.done(&freeze, &what, &format!("ade unfreeze {}", freeze.id))?;
+    Ok(Exit::Done)
+}
+
+fn scope_of(freeze: &Freeze) -> String {
+    match &freeze.target {
+        Some(target) => format!("{} {}", visible(&freeze.scope), visible(target)),
+        None => "everything".to_owned(),
+    }
+}
+
+pub async fn unfreeze(args: &UnfreezeArgs, cx: &Context) -> Ended {
+    let client = cx.client()?;
+    let id = match args.id {
+        Some(id) => id,
+        None => only(&client).await?,
+    };
+    let lifted = client.freezes().lift(id).await?;
+    cx.output.done(
+        &lifted,
+        &format!("applies go on for {}", scope_of(&lifted)),
+        "ade freezes list",
+    )?;
+    Ok(Exit::Done)
+}
+
+/// Nobody lifts the wrong one by leaving its name out.
+async fn only(client: &Client) -> Result<FreezeId, Failure> {
+    let found = gather(FREEZES, async |page| client.freezes().list(&page).await).await?;
+    let in_force: Vec<&Freeze> = found.items.iter().filter(|one| one.in_force).collect();
+    match in_force.as_slice() {
+        [one] => Ok(one.id),
+        [] => {
+            Err(Failure::new(Exit::NotFound, "no freeze is in force").or_next("ade freezes list"))
+        }
+        several => Err(Failure::new(Exit::Usage, format!("{} are in force", several.len()))
+            .detail("say which one is to be lifted")
+            .or_next("ade freezes list")),
+    }
+}
+
+pub async fn freezes(command: &FreezesCommand, cx: &Context) -> Ended {
+    let FreezesCommand::List(limit) = command;
+    let client = cx.client()?;
+    let found = gather(limit.count(), async |page| client.freezes().list(&page).await).await?;
+    let output = &cx.output;
+    let row = |one: &Freeze| {
+        let (word, tone) =
+            if one.in_force { ("in force", Tone::Busy) } else { ("over", Tone::Quiet) };
+        vec![
+            Cell::new(one.id),
+            output.cell(word, tone),
+            Cell::new(scope_of(one)),
+            Cell::new(one.set_by),
+            Cell::new(output.when(one.set_at)),
+            Cell::new(one.ends_at.map(|at| output.when(at)).unwrap_or_default()),
+            Cell::new(output.text(&one.reason, REASON_CHARS)),
+        ]
+    };
+    let head = ["ID", "STATE", "SCOPE", "BY", "SINCE", "ENDS", "REASON"];
+    output.list(&found.items, &head, row, ("Nothing is frozen.", "ade freeze --reason TEXT"))?;
+    cx.more(found.has_more, limit.limit);
+    Ok(Exit::Done)
+}

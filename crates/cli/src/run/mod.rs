@@ -1,0 +1,178 @@
+//! `ade run`: a command is proposed, people agree, its locks are taken, it runs, and how it ended
+//! is reported. Until it runs, whatever ends `ade` takes the task back.
+
+mod apply;
+mod declare;
+mod environment;
+mod group;
+mod interrupt;
+mod lines;
+mod log;
+mod outcome;
+mod preview;
+mod pump;
+mod review;
+
+use std::pin::pin;
+
+use ade_api::executions::Permit;
+use ade_api::tasks::{NewTask, Task};
+use ade_client::Client;
+use ade_core::actor::Actor;
+use ade_core::ids::{AgentId, TaskId};
+use ade_core::limits::RUN_ASIDE_TIMEOUT;
+use ade_core::policy::Pattern;
+use rustix::process::Signal;
+use tokio::time::{Instant, timeout};
+
+use crate::args::RunArgs;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::tasks;
+use crate::text::visible;
+use apply::Attempt;
+use declare::Declaration;
+use interrupt::Interrupts;
+use review::{Denied, Review};
+
+/// Why a run ended before its command.
+enum Halt {
+    Failure(Failure),
+    Signal(Signal),
+}
+
+impl From<Failure> for Halt {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<ade_client::Error> for Halt {
+    fn from(error: ade_client::Error) -> Self {
+        Self::Failure(error.into())
+    }
+}
+
+impl From<Signal> for Halt {
+    fn from(signal: Signal) -> Self {
+        Self::Signal(signal)
+    }
+}
+
+pub async fn run(args: RunArgs, cx: &Context) -> Result<Exit, Failure> {
+    let client = cx.client()?;
+    let mut interrupts = Interrupts::listen()?;
+    let mut progress = Progress::new(cx.output.talk);
+    let prepared = prepare(&client, &args, &mut progress, &mut interrupts).await;
+    let (declaration, permit) = match prepared {
+        Ok(prepared) => prepared,
+        Err(Halt::Failure(failure)) => return Err(failure),
+        Err(Halt::Signal(signal)) => return Ok(interrupt::exit(signal)),
+    };
+    let what = (&declaration, args.preview.as_deref());
+    Attempt::new(&client, permit, what, &mut progress, &mut interrupts).apply().await
+}
+
+async fn prepare(
+    client: &Client,
+    args: &RunArgs,
+    progress: &mut Progress,
+    interrupts: &mut Interrupts,
+) -> Result<(Declaration, Permit), Halt> {
+    // The wait is for people; it is counted from the moment the caller began to wait.
+    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+    let agent = interrupts.during(agent(client, &args.task_type)).await??;
+    let declaration = interrupts.during(Declaration::gather(args, progress)).await??;
+    let plan = match &args.preview {
+        Some(command) => interrupts.during(preview::preview(command)).await??,
+        None => declaration.plan(args),
+    };
+    let new = declaration.task(args, plan);
+    let task = propose(client, &new, progress, interrupts).await?;
+    let id = task.summary.id;
+    let risk = task.summary.risk.score;
+    let title = visible(&task.summary.title);
+    progress.reached("proposed", &format!("{id} · risk {risk} · {title}"));
+    let reviewed = {
+        let review = pin!(async {
+            let submitted = client.tasks().submit(id, task.summary.version).await;
+            let submitted = submitted.map_err(|error| Denied::GivenUp(error.into()))?;
+            progress.reached("submitted", &format!("look at it: ade tasks get {id}"));
+            Review::new(client, agent, (args.ttl, deadline), &mut *progress).permit(submitted).await
+        });
+        interrupts.during(review).await
+    };
+    match reviewed {
+        Ok(Ok(permit)) => Ok((declaration, permit)),
+        Ok(Err(Denied::Over(failure))) => Err(failure.into()),
+        Ok(Err(Denied::GivenUp(failure))) => {
+            take_back(client, id, progress, interrupts).await;
+            Err(failure.or_next(format!("ade tasks get {id}")).into())
+        }
+        Err(signal) => {
+            take_back(client, id, progress, interrupts).await;
+            Err(signal.into())
+        }
+    }
+}
+
+/// Only an agent can apply, so only an agent's token can run; and one that is not trusted with
+/// this type would wait for ever.
+async fn agent(client: &Client, task_type: &str) -> Result<AgentId, Failure> {
+    let me = client.me().await?;
+    let Ok(Actor::Agent { id, .. }) = serde_json::from_value::<Actor>(me.actor) else {
+        return Err(Failure::new(Exit::NotAllowed, "only an agent can run a command")
+            .detail(format!("the token is that of {}; sign in with an agent's", me.name))
+            .or_next("ade login --token -"));
+    };
+    let agent = client.agents().get(id).await?;
+    let covers = |capability: &String| {
+        Pattern::new(capability).is_ok_and(|pattern| pattern.matches_text(task_type))
+    };
+    if agent.capabilities.iter().any(covers) {
+        return Ok(id);
+    }
+    let known: Vec<&str> = agent.capabilities.iter().map(String::as_str).collect();
+    let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let what = format!("{} may not apply tasks of the type {task_type}", agent.name);
+    Err(Failure::new(Exit::NotAllowed, what)
+        .detail(format!("its capabilities are: {has}; an admin can add to them"))
+        .or_next(format!("ade agents change {id} --capability {task_type}")))
+}
+
+/// Interrupted half-way, it waits for the answer: only then is known what to take back.
+async fn propose(
+    client: &Client,
+    new: &NewTask,
+    progress: &mut Progress,
+    interrupts: &mut Interrupts,
+) -> Result<Task, Halt> {
+    let mut creating = pin!(client.tasks().create(new));
+    match interrupts.during(&mut creating).await {
+        Ok(created) => Ok(created?),
+        Err(signal) => {
+            if let Ok(Ok(task)) = timeout(RUN_ASIDE_TIMEOUT, creating).await {
+                take_back(client, task.summary.id, progress, interrupts).await;
+            }
+            Err(signal.into())
+        }
+    }
+}
+
+/// Nobody is left to run it. A second interrupt does not wait for the answer.
+async fn take_back(
+    client: &Client,
+    id: TaskId,
+    progress: &mut Progress,
+    interrupts: &mut Interrupts,
+) {
+    progress.awaits("cancelling", &id.to_string());
+    let reason = Some("whoever wanted to run it has gone".to_owned());
+    let asked = timeout(RUN_ASIDE_TIMEOUT, tasks::withdraw(client, id, reason));
+    match interrupts.during(asked).await {
+        Ok(Ok(Ok(_))) => progress.warn("cancelled", &format!("{id} · nothing was run")),
+        _ => progress.warn("left", &format!("{id} as it is · ade tasks cancel {id}")),
+    }
+}

@@ -1,0 +1,98 @@
+//! `--preview CMD`: a command that says what would change. It runs before the review and again
+//! under the locks; what it prints is the plan.
+
+use std::process::{ExitStatus, Stdio};
+
+use ade_api::tasks::Plan;
+use ade_core::limits::{PAYLOAD_MAX_BYTES, RUN_PREVIEW_TIMEOUT};
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{ChildStdout, Command};
+use tokio::time::timeout;
+
+use super::environment;
+use super::group::Group;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Dropped half-way, it takes its processes with it.
+pub async fn preview(command: &str) -> Result<Plan, Failure> {
+    let wrong = |what: String| {
+        Failure::new(Exit::Failed, what)
+            .or_next(format!("sh -c {}", super::declare::quoted(command)))
+    };
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", command])
+        .env_clear()
+        .envs(environment::inherited())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut group = Group::spawn(&mut shell)
+        .map_err(|error| wrong(format!("the preview cannot be started: {error}")))?;
+    let printed = timeout(RUN_PREVIEW_TIMEOUT, printed(&mut group)).await.map_err(|_| {
+        wrong(format!("the preview has not ended after {} s", RUN_PREVIEW_TIMEOUT.as_secs()))
+    })?;
+    let (status, bytes) =
+        printed.map_err(|error| wrong(format!("the preview cannot be read: {error}")))?;
+    if !status.success() {
+        return Err(wrong(format!("the preview failed: {status}")));
+    }
+    if bytes.len() > PAYLOAD_MAX_BYTES {
+        return Err(wrong(format!("the preview printed more than {PAYLOAD_MAX_BYTES} bytes")));
+    }
+    serde_json::from_slice(&bytes).map_err(|error| {
+        wrong("the preview did not print a plan".to_owned()).detail(format!(
+            "{error}; it prints {{\"changes\":[…],\"warnings\":[…]}} and nothing else"
+        ))
+    })
+}
+
+async fn printed(group: &mut Group) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+    let bytes = match group.streams().1 {
+        Some(output) => read(output).await?,
+        None => Vec::new(),
+    };
+    Ok((group.wait().await?, bytes))
+}
+
+/// One byte more than is allowed, so that too much is seen; the rest is read and forgotten, since
+/// a command that cannot print cannot end.
+async fn read(mut output: ChildStdout) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let bound = u64::try_from(PAYLOAD_MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    (&mut output).take(bound).read_to_end(&mut bytes).await?;
+    tokio::io::copy(&mut output, &mut tokio::io::sink()).await?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn refused(command: &str) -> String {
+        let failure = preview(command).await.unwrap_err();
+        failure.shown(crate::output::Paint::OFF)
+    }
+
+    #[tokio::test]
+    async fn what_it_prints_is_the_plan() {
+        let change = r#"{"resource":"host:a","action":"add","irreversible":false,"summary":"x"}"#;
+        let command = format!("echo '{{\"changes\":[{change}],\"warnings\":[\"w\"]}}'");
+        let plan = preview(&command).await.unwrap();
+        assert_eq!((plan.changes.len(), plan.warnings.len()), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn anything_else_is_told_with_the_command_to_try() {
+        for (command, says) in [
+            ("exit 3", "the preview failed: exit status: 3"),
+            ("echo hello", "did not print a plan"),
+            (r#"echo '{"changes":[],"state":"APPROVED"}'"#, "unknown field `state`"),
+            ("yes | head -c 300000", "more than 262144 bytes"),
+        ] {
+            let told = refused(command).await;
+            assert!(told.contains(says), "{told}");
+            assert!(told.contains("next     sh -c '"), "{told}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Live screens: a list that keeps itself up to date, keys to move in it, and a line that says how
+//! fresh it is. Screens are drawn by functions of what is known; only the loop here waits.
+
+mod inbox;
+mod locks;
+mod terminal;
+
+use std::future::Future;
+
+use ade_client::{Client, Error, Heard, Wanted};
+use ade_core::event::Topic;
+use ade_core::limits::{CLI_SCREEN_PERIOD, CLI_SCREEN_POLL};
+use ade_core::time::Timestamp;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::failure::Failure;
+use crate::look::time;
+use crate::text::visible;
+pub use inbox::inbox;
+pub use locks::locks;
+use terminal::Live;
+
+/// Messages to a screen that is being drawn; whoever has more waits.
+const NEWS: usize = 8;
+
+/// What comes to a screen from outside.
+#[derive(Debug)]
+enum News<D> {
+    Data(D),
+    Failed(Error),
+    /// What became of something that was asked for here.
+    Notice(String),
+}
+
+/// What a key asks of the loop.
+#[derive(Debug, PartialEq, Eq)]
+enum Step<A> {
+    Stay,
+    Quit,
+    Do(A),
+}
+
+/// How fresh the screen is. A dead connection looks dead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Link {
+    Connecting,
+    Live(Timestamp),
+    Lost { since: Option<Timestamp>, why: String },
+}
+
+trait View {
+    type Data: Send + 'static;
+    type Act;
+
+    fn update(&mut self, data: Self::Data);
+    fn notice(&mut self, text: String);
+    fn key(&mut self, key: KeyEvent) -> Step<Self::Act>;
+    fn draw(&mut self, frame: &mut Frame<'_>, link: &Link, now: Timestamp);
+}
+
+/// Until somebody quits.
+async fn run<V: View>(
+    view: &mut V,
+    mut news: mpsc::Receiver<News<V::Data>>,
+    mut act: impl FnMut(V::Act),
+) -> Result<(), Failure> {
+    let mut live = Live::open()?;
+    let mut link = Link::Connecting;
+    loop {
+        live.draw(|frame| view.draw(frame, &link, time::now()))?;
+        tokio::select! {
+            key = live.key() => match key.map_or(Step::Quit, |key| pressed(view, key)) {
+                Step::Stay => {}
+                Step::Quit => return Ok(()),
+                Step::Do(what) => act(what),
+            },
+            told = news.recv() => match told {
+                Some(News::Data(data)) => {
+                    link = Link::Live(time::now());
+                    view.update(data);
+                }
+                Some(News::Failed(error)) => link = link.lost(&error),
+                Some(News::Notice(text)) => view.notice(text),
+                None => return Ok(()),
+            },
+            () = tokio::time::sleep(CLI_SCREEN_PERIOD) => {}
+        }
+    }
+}
+
+fn pressed<V: View>(view: &mut V, key: KeyEvent) -> Step<V::Act> {
+    let is_interrupt =
+        key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+    if is_interrupt { Step::Quit } else { view.key(key) }
+}
+
+impl Link {
+    fn lost(self, error: &Error) -> Self {
+        let since = match self {
+            Self::Connecting => None,
+            Self::Live(at) => Some(at),
+            Self::Lost { since, .. } => since,
+        };
+        Self::Lost { since, why: error.to_string() }
+    }
+
+    /// Icon and word first.
+    fn told(&self) -> String {
+        let clock = |at: Timestamp| time::second(at).chars().skip(11).take(8).collect::<String>();
+        match self {
+            Self::Connecting => "◌ connecting".to_owned(),
+            Self::Live(at) => format!("● live {}", clock(*at)),
+            Self::Lost { since: Some(at), .. } => format!("■ offline, showing {}", clock(*at)),
+            Self::Lost { since: None, .. } => "■ offline".to_owned(),
+        }
+    }
+
+    fn why(&self) -> Option<String> {
+        match self {
+            Self::Lost { why, .. } => Some(visible(why)),
+            Self::Connecting | Self::Live(_) => None,
+        }
+    }
+}
+
+/// Asks again whenever something happens, and now and then anyway. Ends with the screen.
+fn feed<D, F, A>(client: &Client, topic: Topic, ask: F) -> Feed<D>
+where
+    D: Send + 'static,
+    F: Fn(Client) -> A + Send + 'static,
+    A: Future<Output = Result<D, Error>> + Send,
+{
+    let (tell, news) = mpsc::channel(NEWS);
+    let (hint, mut hinted) = mpsc::channel(1);
+    let listening = tokio::spawn(listen(client.clone(), topic, hint));
+    let (client, telling) = (client.clone(), tell.clone());
+    let asking = tokio::spawn(async move {
+        loop {
+            let told = match ask(client.clone()).await {
+                Ok(data) => News::Data(data),
+                Err(error) => News::Failed(error),
+            };
+            if telling.send(told).await.is_err() {
+                return;
+            }
+            // A listener that has given up is replaced by the clock.
+            if let Ok(None) = timeout(CLI_SCREEN_POLL, hinted.recv()).await {
+                tokio::time::sleep(CLI_SCREEN_POLL).await;
+            }
+        }
+    });
+    Feed { news: Some(news), tell, tasks: [listening, asking] }
+}
+
+struct Feed<D> {
+    news: Option<mpsc::Receiver<News<D>>>,
+    tell: mpsc::Sender<News<D>>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+impl<D> Drop for Feed<D> {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+async fn listen(client: Client, topic: Topic, hint: mpsc::Sender<()>) {
+    let wanted = Wanted { topics: vec![topic], object: None, after: None };
+    let mut stream = client.events().listen(&wanted);
+    while let Ok(heard) = stream.next().await {
+        if matches!(heard, Heard::Event(_) | Heard::Reset(_)) {
+            // One that waits already is enough.
+            let _ = hint.try_send(());
+        }
+    }
+}
+
+/// The first line: what it is, and how fresh.
+fn headline(frame: &mut Frame<'_>, area: Rect, title: &str, link: &Link) {
+    let state = link.told();
+    let gap = usize::from(area.width)
+        .saturating_sub(title.chars().count() + state.chars().count())
+        .max(1);
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let whole = Line::from(vec![
+        Span::styled(title.to_owned(), bold),
+        Span::raw(" ".repeat(gap)),
+        Span::styled(state, bold),
+    ]);
+    frame.render_widget(whole, area);
+}
+
+/// The last line: what keys do, or what happened.
+fn footline(frame: &mut Frame<'_>, area: Rect, text: &str) {
+    let quiet = Style::new().add_modifier(Modifier::DIM);
+    frame.render_widget(Line::styled(text.to_owned(), quiet), area);
+}
+
+/// Where the selection goes; it stays where it is if the list is empty.
+fn moved(selected: usize, key: KeyCode, count: usize) -> usize {
+    let last = count.saturating_sub(1);
+    match key {
+        KeyCode::Up | KeyCode::Char('k') => selected.saturating_sub(1),
+        KeyCode::Down | KeyCode::Char('j') => selected.saturating_add(1).min(last),
+        KeyCode::Home => 0,
+        KeyCode::End => last,
+        _ => selected.min(last),
+    }
+}

@@ -1,0 +1,178 @@
+//! `ade inbox --watch`: what waits for an answer, as it comes. Deciding is a command of its own,
+//! which shows the whole task first.
+
+use ade_api::approvals::Approval;
+use ade_api::page::PageQuery;
+use ade_client::Client;
+use ade_core::event::Topic;
+use ade_core::ids::ApprovalId;
+use ade_core::limits::CLI_SCREEN_ROWS;
+use ade_core::time::Timestamp;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::layout::{Constraint, Layout};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState};
+
+use super::{Link, Step, View, feed, footline, headline, moved};
+use crate::args::InboxArgs;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::look::{self, time};
+use crate::text::visible;
+
+const KEYS: &str = "↑↓ move  ↵ detail  q quit";
+/// Of the details below the list.
+const DETAIL_LINES: u16 = 8;
+
+pub async fn inbox(client: &Client, args: &InboxArgs, cx: &Context) -> Result<Exit, Failure> {
+    let (status, least) = (args.status, args.risk.unwrap_or(0));
+    let mut feed = feed(client, Topic::Approval, move |client: Client| async move {
+        let page = PageQuery { page_size: Some(CLI_SCREEN_ROWS), page_token: None };
+        let mut items = client.approvals().inbox(status, &page).await?.items;
+        items.retain(|one| one.task.risk.score >= least);
+        Ok(items)
+    });
+    let Some(news) = feed.news.take() else { return Ok(Exit::Done) };
+    let mut inbox = Inbox::default();
+    super::run(&mut inbox, news, |never: Never| match never {}).await?;
+    let row = |one: &Approval| {
+        let cells = [
+            look::bars(one.task.risk),
+            one.task.id.to_string(),
+            cx.output.text(&one.task.title, 48),
+        ];
+        cells.into_iter().map(comfy_table::Cell::new).collect()
+    };
+    let nothing = ("Nothing needs you.", "ade tasks list");
+    cx.output.list(&inbox.items, &["RISK", "TASK", "TITLE"], row, nothing)?;
+    Ok(Exit::Done)
+}
+
+/// Nothing here changes anything.
+#[derive(Debug, PartialEq, Eq)]
+enum Never {}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    items: Vec<Approval>,
+    /// By id: rows move, what was chosen does not.
+    selected: Option<ApprovalId>,
+    has_detail: bool,
+    /// Came since the last key was pressed.
+    fresh: usize,
+}
+
+impl Inbox {
+    fn place(&self) -> usize {
+        let chosen = |one: &Approval| Some(one.id) == self.selected;
+        self.items.iter().position(chosen).unwrap_or(0)
+    }
+
+    fn chosen(&self) -> Option<&Approval> {
+        self.items.get(self.place())
+    }
+}
+
+impl View for Inbox {
+    type Data = Vec<Approval>;
+    type Act = Never;
+
+    fn update(&mut self, data: Self::Data) {
+        let is_known = |one: &Approval| self.items.iter().any(|known| known.id == one.id);
+        if !self.items.is_empty() {
+            self.fresh += data.iter().filter(|one| !is_known(one)).count();
+        }
+        // What stands under the cursor stays there.
+        let chosen = self.chosen().map(|one| one.id);
+        self.items = data;
+        self.selected = chosen.or_else(|| self.items.first().map(|one| one.id));
+    }
+
+    fn notice(&mut self, _: String) {}
+
+    fn key(&mut self, key: KeyEvent) -> Step<Never> {
+        self.fresh = 0;
+        match key.code {
+            KeyCode::Esc if self.has_detail => self.has_detail = false,
+            KeyCode::Char('q') | KeyCode::Esc => return Step::Quit,
+            KeyCode::Enter => self.has_detail = !self.has_detail,
+            other => {
+                let place = moved(self.place(), other, self.items.len());
+                self.selected = self.items.get(place).map(|one| one.id);
+            }
+        }
+        Step::Stay
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>, link: &Link, now: Timestamp) {
+        let detail = if self.has_detail { DETAIL_LINES } else { 0 };
+        let [head, list, below, foot] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Min(3),
+            Constraint::Length(detail),
+            Constraint::Length(1),
+        ])
+        .areas(frame.area());
+        let fresh = if self.fresh > 0 { format!(" · {} new", self.fresh) } else { String::new() };
+        headline(frame, head, &format!("Inbox  {} need you{fresh}", self.items.len()), link);
+        if self.items.is_empty() {
+            frame.render_widget(Paragraph::new("Nothing needs you."), list);
+        } else {
+            let bold = Style::new().add_modifier(Modifier::BOLD);
+            let names = Row::new(["RISK", "TITLE", "TYPE", "DUE", "ASKED"]).style(bold);
+            let widths = [
+                Constraint::Length(18),
+                Constraint::Fill(3),
+                Constraint::Fill(1),
+                Constraint::Length(16),
+                Constraint::Length(9),
+            ];
+            let rows = self.items.iter().map(|one| row(one, now));
+            let reversed = Style::new().add_modifier(Modifier::REVERSED);
+            let table = Table::new(rows, widths).header(names).row_highlight_style(reversed);
+            let mut state = TableState::new().with_selected(Some(self.place()));
+            frame.render_stateful_widget(table, list, &mut state);
+        }
+        if let Some(one) = self.chosen().filter(|_| self.has_detail) {
+            frame.render_widget(Paragraph::new(lines(one, now)), below);
+        }
+        footline(frame, foot, &link.why().unwrap_or_else(|| KEYS.to_owned()));
+    }
+}
+
+fn due(one: &Approval, now: Timestamp) -> String {
+    let when = time::relative(one.due_at, now);
+    if one.due_at <= now { format!("overdue {when}") } else { when }
+}
+
+fn row(one: &Approval, now: Timestamp) -> Row<'static> {
+    let cells = [
+        look::bars(one.task.risk),
+        visible(&one.task.title),
+        visible(&one.task.task_type),
+        due(one, now),
+        time::relative(one.requested_at, now),
+    ];
+    Row::new(cells.map(Cell::from))
+}
+
+fn lines(one: &Approval, now: Timestamp) -> Vec<Line<'static>> {
+    let task = &one.task;
+    let rows = [
+        visible(&task.title),
+        format!("  task     {} #{}", task.id, task.number),
+        format!("  revision {}", one.revision),
+        format!("  risk     {}", look::bars(task.risk)),
+        format!("  author   {}", task.author),
+        format!("  due      {}", due(one, now)),
+        format!("  next     ade approve {}", task.id),
+    ];
+    std::iter::once(String::new()).chain(rows).map(Line::raw).collect()
+}
+
+#[cfg(test)]
+#[path = "inbox_tests.rs"]
+mod tests;

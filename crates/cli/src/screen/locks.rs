@@ -1,0 +1,338 @@
+//! `ade locks top`: who holds what, how long it lasts, who waits; the most waited for first.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use ade_api::locks::{Breaking, LeaseView, Lock};
+use ade_api::page::PageQuery;
+use ade_client::Client;
+use ade_core::event::Topic;
+use ade_core::limits::CLI_SCREEN_ROWS;
+use ade_core::resource::ResourceRef;
+use ade_core::time::Timestamp;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState};
+
+use super::{Link, News, Step, View, feed, footline, headline, moved};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::locks::{mode, who};
+use crate::look::time;
+use crate::text::visible;
+
+const KEYS: &str = "↑↓ move  ↵ detail  s sort  / filter  b break  q quit";
+/// Locks whose line is asked for with them: those that most wait for.
+const LINES: usize = 8;
+/// Of the details below the list.
+const DETAIL_LINES: u16 = 10;
+
+pub async fn locks(client: &Client, cx: &Context) -> Result<Exit, Failure> {
+    let mut feed = feed(client, Topic::Lock, async |client: Client| {
+        let page = PageQuery { page_size: Some(CLI_SCREEN_ROWS), page_token: None };
+        let mut locks = client.locks().list(&page).await?.items;
+        // A list counts those in line; who they are is told for one lock at a time.
+        locks.sort_by_key(|lock| Reverse(lock.waiting));
+        for lock in locks.iter_mut().filter(|lock| lock.waiting > 0).take(LINES) {
+            if let Ok(whole) = client.locks().get(&lock.resource).await {
+                *lock = whole;
+            }
+        }
+        Ok(locks)
+    });
+    let Some(news) = feed.news.take() else { return Ok(Exit::Done) };
+    let tell = feed.tell.clone();
+    let mut top = Top::default();
+    let act = |Break { resource, reason }: Break| {
+        let (client, tell) = (client.clone(), tell.clone());
+        tokio::spawn(async move {
+            let breaking = Breaking { reason, lease_hash: None };
+            let told = match client.locks().break_lock(&resource, &breaking).await {
+                Ok(broken) => {
+                    format!("{resource} was taken from {} holder(s)", broken.leases.len())
+                }
+                Err(error) => format!("{resource} was not broken: {error}"),
+            };
+            let _ = tell.send(News::Notice(told)).await;
+        });
+    };
+    super::run(&mut top, news, act).await?;
+    // What was last seen stays where one can scroll to it.
+    let head = ["RESOURCE", "HELD", "WAITING", "HOLDER"];
+    let row = |lock: &Lock| {
+        let holder = lock.holders.first().map(who).unwrap_or_default();
+        let cells =
+            [lock.resource.to_string(), lock.holding.to_string(), lock.waiting.to_string(), holder];
+        cells.into_iter().map(comfy_table::Cell::new).collect()
+    };
+    cx.output.list(&top.locks, &head, row, ("Nothing is locked.", "ade locks list"))?;
+    Ok(Exit::Done)
+}
+
+#[derive(Debug, Default)]
+struct Top {
+    locks: Vec<Lock>,
+    /// By name: rows move, what was chosen does not.
+    selected: Option<ResourceRef>,
+    sort: Sort,
+    filter: String,
+    entry: Entry,
+    has_detail: bool,
+    notice: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Sort {
+    #[default]
+    Waiters,
+    Age,
+    Left,
+}
+
+/// What keys are for now.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Entry {
+    #[default]
+    Moving,
+    Filter,
+    /// The reason so far.
+    Break(String),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Break {
+    resource: ResourceRef,
+    reason: String,
+}
+
+impl Sort {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Waiters => "waiters",
+            Self::Age => "age",
+            Self::Left => "time left",
+        }
+    }
+
+    const fn next(self) -> Self {
+        match self {
+            Self::Waiters => Self::Age,
+            Self::Age => Self::Left,
+            Self::Left => Self::Waiters,
+        }
+    }
+}
+
+fn first(lock: &Lock) -> Option<&LeaseView> {
+    lock.holders.first()
+}
+
+impl Top {
+    fn shown(&self) -> Vec<&Lock> {
+        let fits = |lock: &&Lock| {
+            let holder = first(lock).map(who).unwrap_or_default();
+            lock.resource.to_string().contains(&self.filter) || holder.contains(&self.filter)
+        };
+        let mut shown: Vec<&Lock> = self.locks.iter().filter(fits).collect();
+        shown.sort_by_key(|lock| lock.resource.clone());
+        match self.sort {
+            Sort::Waiters => shown.sort_by_key(|lock| Reverse(lock.waiting)),
+            Sort::Age => shown.sort_by_key(|lock| first(lock).map(|view| view.since)),
+            Sort::Left => shown.sort_by_key(|lock| first(lock).map(|view| view.expires_at)),
+        }
+        shown
+    }
+
+    fn place(&self) -> usize {
+        let chosen = self.selected.as_ref();
+        let shown = self.shown();
+        shown.iter().position(|lock| Some(&lock.resource) == chosen).unwrap_or(0)
+    }
+
+    fn go(&mut self, key: KeyCode) {
+        let shown = self.shown();
+        let place = moved(self.place(), key, shown.len());
+        self.selected = shown.get(place).map(|lock| lock.resource.clone());
+    }
+
+    fn chosen(&self) -> Option<&Lock> {
+        self.shown().get(self.place()).copied()
+    }
+
+    fn typed(&mut self, key: KeyCode) -> Step<Break> {
+        let text = match &mut self.entry {
+            Entry::Filter => &mut self.filter,
+            Entry::Break(reason) => reason,
+            Entry::Moving => return Step::Stay,
+        };
+        match key {
+            KeyCode::Char(c) => text.push(c),
+            KeyCode::Backspace => {
+                text.pop();
+            }
+            KeyCode::Esc => {
+                if self.entry == Entry::Filter {
+                    self.filter.clear();
+                }
+                self.entry = Entry::Moving;
+            }
+            KeyCode::Enter => return self.entered(),
+            _ => {}
+        }
+        Step::Stay
+    }
+
+    fn entered(&mut self) -> Step<Break> {
+        let Entry::Break(reason) = std::mem::take(&mut self.entry) else { return Step::Stay };
+        let resource = self.chosen().map(|lock| lock.resource.clone());
+        match resource {
+            Some(resource) if !reason.trim().is_empty() => Step::Do(Break { resource, reason }),
+            _ => {
+                self.notice = Some("nothing was broken: a reason is needed".to_owned());
+                Step::Stay
+            }
+        }
+    }
+
+    fn foot(&self, link: &Link) -> String {
+        match &self.entry {
+            Entry::Filter => format!("filter: {}_   ↵ keep  Esc clear", self.filter),
+            Entry::Break(reason) => {
+                let what = self.chosen().map(|lock| lock.resource.to_string()).unwrap_or_default();
+                format!("break {what}, because: {}_   ↵ do it  Esc leave it", visible(reason))
+            }
+            Entry::Moving => link.why().or(self.notice.clone()).unwrap_or_else(|| KEYS.to_owned()),
+        }
+    }
+}
+
+impl View for Top {
+    type Data = Vec<Lock>;
+    type Act = Break;
+
+    fn update(&mut self, data: Self::Data) {
+        self.locks = data;
+    }
+
+    fn notice(&mut self, text: String) {
+        self.notice = Some(visible(&text));
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Step<Break> {
+        if self.entry != Entry::Moving {
+            return self.typed(key.code);
+        }
+        self.notice = None;
+        match key.code {
+            KeyCode::Esc if self.has_detail => self.has_detail = false,
+            KeyCode::Char('q') | KeyCode::Esc => return Step::Quit,
+            KeyCode::Enter => self.has_detail = !self.has_detail,
+            KeyCode::Char('s') => self.sort = self.sort.next(),
+            KeyCode::Char('/') => self.entry = Entry::Filter,
+            KeyCode::Char('b') if self.chosen().is_some() => {
+                self.entry = Entry::Break(String::new());
+            }
+            other => self.go(other),
+        }
+        Step::Stay
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>, link: &Link, now: Timestamp) {
+        let detail = if self.has_detail { DETAIL_LINES } else { 0 };
+        let [head, list, below, foot] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Min(3),
+            Constraint::Length(detail),
+            Constraint::Length(1),
+        ])
+        .areas(frame.area());
+        let waiting: usize = self.locks.iter().map(|lock| lock.waiting).sum();
+        let title = format!(
+            "Locks  {} held · {waiting} waiting · by {}",
+            self.locks.iter().filter(|lock| lock.holding > 0).count(),
+            self.sort.word()
+        );
+        headline(frame, head, &title, link);
+        self.list(frame, list, now);
+        if let Some(lock) = self.chosen().filter(|_| self.has_detail) {
+            frame.render_widget(Paragraph::new(lines(lock, now)), below);
+        }
+        footline(frame, foot, &self.foot(link));
+    }
+}
+
+impl Top {
+    fn list(&self, frame: &mut Frame<'_>, area: Rect, now: Timestamp) {
+        let shown = self.shown();
+        if shown.is_empty() {
+            let says = if self.locks.is_empty() {
+                "Nothing is locked."
+            } else {
+                "Nothing fits the filter."
+            };
+            frame.render_widget(Paragraph::new(says), area);
+            return;
+        }
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let head = Row::new(["RESOURCE", "MODE", "HOLDER", "LEFT", "WAITS", "LONGEST"]).style(bold);
+        let widths = [
+            Constraint::Fill(2),
+            Constraint::Length(12),
+            Constraint::Fill(2),
+            Constraint::Length(9),
+            Constraint::Length(6),
+            Constraint::Length(8),
+        ];
+        let rows = shown.iter().map(|lock| row(lock, now));
+        let reversed = Style::new().add_modifier(Modifier::REVERSED);
+        let table = Table::new(rows, widths).header(head).row_highlight_style(reversed);
+        let mut state = TableState::new().with_selected(Some(self.place()));
+        frame.render_stateful_widget(table, area, &mut state);
+    }
+}
+
+/// One whose time is over says so in a word.
+fn left(view: &LeaseView, now: Timestamp) -> String {
+    if view.expires_at <= now { "LATE".to_owned() } else { time::clock(view.expires_at.since(now)) }
+}
+
+fn row(lock: &Lock, now: Timestamp) -> Row<'static> {
+    let holder = first(lock);
+    let more = lock.holding.saturating_sub(1);
+    let name = holder.map(who).unwrap_or_default();
+    let name = if more > 0 { format!("{name} +{more}") } else { name };
+    let longest: Option<Duration> = lock.queue.iter().map(|view| now.since(view.since)).max();
+    let cells = [
+        lock.resource.to_string(),
+        holder.map(|view| mode(view, &lock.resource)).unwrap_or_default(),
+        name,
+        holder.map(|view| left(view, now)).unwrap_or_default(),
+        lock.waiting.to_string(),
+        longest.map(time::long).unwrap_or_default(),
+    ];
+    Row::new(cells.map(Cell::from))
+}
+
+fn lines(lock: &Lock, now: Timestamp) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::raw(""), Line::raw(lock.resource.to_string())];
+    for view in &lock.holders {
+        let token = view.token.map(|token| format!(", token {token}")).unwrap_or_default();
+        let fenced = if view.fenced { "fenced" } else { "advisory" };
+        let text = format!("  held by {}, {fenced}{token}, {} left", who(view), left(view, now));
+        lines.push(Line::raw(text));
+    }
+    for (place, view) in (1..).zip(&lock.queue) {
+        let since = time::long(now.since(view.since));
+        let text = format!("  #{place} {} {}, for {since}", who(view), mode(view, &lock.resource));
+        lines.push(Line::raw(text));
+    }
+    lines
+}
+
+#[cfg(test)]
+#[path = "locks_tests.rs"]
+mod tests;

@@ -1,0 +1,142 @@
+//! The screen of locks as it is drawn, and what its keys do.
+
+use ade_api::locks::{HeldLock, LeaseState, LockMode};
+use ade_core::change::Digest;
+use ade_core::ids::{AgentId, TaskId};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::KeyModifiers;
+
+use super::*;
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_micros(0).plus(Duration::from_secs(1_000_000 + seconds))
+}
+
+fn digest() -> Digest {
+    serde_json::from_value(format!("sha256:{}", "0".repeat(64)).into()).unwrap()
+}
+
+fn view(resource: &str, number: u128, since: u64, expires: u64) -> LeaseView {
+    let held =
+        HeldLock { resource: resource.parse().unwrap(), mode: LockMode::Exclusive, capacity: None };
+    LeaseView {
+        lease_hash: digest(),
+        state: LeaseState::Granted,
+        fenced: true,
+        agent: Some(AgentId::from_u128(number)),
+        user: None,
+        task: Some(TaskId::from_u128(number)),
+        owner_hash: digest(),
+        resources: vec![held],
+        priority: 0,
+        token: Some(7),
+        since: at(since),
+        expires_at: at(expires),
+    }
+}
+
+fn lock(resource: &str, waiting: usize) -> Lock {
+    let queue: Vec<LeaseView> = (0..waiting).map(|_| view(resource, 9, 40, 200)).collect();
+    Lock {
+        resource: resource.parse().unwrap(),
+        holding: 1,
+        waiting,
+        holders: vec![view(resource, 1, 0, 124)],
+        queue,
+    }
+}
+
+fn top() -> Top {
+    let locks = vec![lock("database:a", 0), lock("database:b", 2), lock("host:c", 1)];
+    Top { locks, ..Top::default() }
+}
+
+fn press(top: &mut Top, keys: &[KeyCode]) -> Step<Break> {
+    let mut last = Step::Stay;
+    for key in keys {
+        last = top.key(KeyEvent::new(*key, KeyModifiers::NONE));
+    }
+    last
+}
+
+fn screen(top: &mut Top, link: &Link) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(90, 12)).unwrap();
+    terminal.draw(|frame| top.draw(frame, link, at(100))).unwrap();
+    let lines = terminal.backend().to_string();
+    lines.lines().flat_map(|line| [line.trim_matches('"').trim_end(), "\n"]).collect()
+}
+
+fn names(top: &Top) -> Vec<String> {
+    top.shown().iter().map(|lock| lock.resource.to_string()).collect()
+}
+
+#[test]
+fn the_most_waited_for_stands_first_with_time_and_queue() {
+    let drawn = screen(&mut top(), &Link::Live(at(100)));
+    let lines: Vec<&str> = drawn.lines().collect();
+    assert!(lines[0].starts_with("Locks  3 held · 3 waiting · by waiters"), "{drawn}");
+    assert!(lines[0].contains("● live"), "{drawn}");
+    assert!(lines[2].starts_with("database:b") && lines[2].contains("0:24"), "{drawn}");
+    assert!(lines[2].ends_with("2      1m"), "{drawn}");
+    assert!(drawn.contains(KEYS), "{drawn}");
+}
+
+#[test]
+fn a_lost_connection_looks_lost_and_keeps_what_was_seen() {
+    let error = ade_client::Error::Unreachable { server: "x".to_owned(), why: "y".to_owned() };
+    let link = Link::Live(at(100)).lost(&error);
+    let drawn = screen(&mut top(), &link);
+    assert!(drawn.contains("■ offline, showing") && drawn.contains("database:a"), "{drawn}");
+    assert!(drawn.contains("cannot be reached"), "{drawn}");
+}
+
+#[test]
+fn what_is_chosen_stays_chosen_when_rows_move() {
+    let mut top = top();
+    press(&mut top, &[KeyCode::Down]);
+    assert_eq!(top.chosen().unwrap().resource.to_string(), "host:c");
+    top.update(vec![lock("host:c", 9), lock("database:a", 0)]);
+    assert_eq!(top.chosen().unwrap().resource.to_string(), "host:c");
+    assert_eq!(top.place(), 0);
+}
+
+#[test]
+fn a_filter_narrows_and_escape_clears_it() {
+    let mut top = top();
+    press(&mut top, &[KeyCode::Char('/'), KeyCode::Char('h'), KeyCode::Char('o')]);
+    assert_eq!(names(&top), ["host:c"]);
+    press(&mut top, &[KeyCode::Esc]);
+    assert_eq!(names(&top).len(), 3);
+}
+
+#[test]
+fn a_lock_is_broken_only_with_a_reason() {
+    let mut top = top();
+    assert_eq!(press(&mut top, &[KeyCode::Char('b'), KeyCode::Enter]), Step::Stay);
+    assert!(top.notice.as_deref().unwrap().contains("a reason is needed"));
+    let keys = [KeyCode::Char('b'), KeyCode::Char('x'), KeyCode::Char('q'), KeyCode::Enter];
+    let resource: ResourceRef = "database:b".parse().unwrap();
+    let expected = Step::Do(Break { resource, reason: "xq".to_owned() });
+    assert_eq!(press(&mut top, &keys), expected);
+    let left = [KeyCode::Char('b'), KeyCode::Char('x'), KeyCode::Esc];
+    assert_eq!(press(&mut top, &left), Step::Stay);
+    assert_eq!(press(&mut top, &[KeyCode::Char('q')]), Step::Quit);
+}
+
+#[test]
+fn details_tell_who_stands_in_line() {
+    let mut top = top();
+    press(&mut top, &[KeyCode::Enter]);
+    let mut terminal = Terminal::new(TestBackend::new(90, 20)).unwrap();
+    terminal.draw(|frame| top.draw(frame, &Link::Connecting, at(100))).unwrap();
+    let drawn = terminal.backend().to_string();
+    assert!(drawn.contains("held by task_") && drawn.contains("fenced, token 7"), "{drawn}");
+    assert!(drawn.contains("#2 task_"), "{drawn}");
+}
+
+#[test]
+fn nothing_says_so() {
+    let drawn = screen(&mut Top::default(), &Link::Connecting);
+    assert!(drawn.contains("Nothing is locked.") && drawn.contains("◌ connecting"), "{drawn}");
+}

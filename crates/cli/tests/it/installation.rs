@@ -1,0 +1,302 @@
+//! A server of its own for one test: the built program over a fresh database, with an admin, a
+//! reviewer and an agent, and `ade` with a home of its own.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Output, Stdio};
+use std::time::Duration;
+
+use ade_testkit::{Database, eventually};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+pub const SOON: Duration = Duration::from_secs(30);
+const PEPPER: [u8; 32] = [7; 32];
+
+pub struct Installation {
+    server: Child,
+    /// Dropped after the server that uses it.
+    _database: Database,
+    folder: PathBuf,
+    http: Client,
+    pub url: String,
+    pub admin: String,
+    pub reviewer: String,
+    pub agent: String,
+    pub agent_id: String,
+}
+
+/// Built with the tests of the whole workspace; it lies beside the program under test.
+fn server_program() -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_BIN_EXE_ade")).with_file_name("ade-server");
+    assert!(path.exists(), "build it first: cargo build --bin ade-server");
+    path
+}
+
+async fn migrate(url: &str, pepper: &PathBuf, more: &[&str]) -> Result<String, String> {
+    let done = Command::new(server_program())
+        .arg("migrate")
+        .args(more)
+        .env_clear()
+        .env("ADE__DATABASE__OWNER_URL", url)
+        .env("ADE__AUTH__PEPPER_FILE", pepper)
+        .output()
+        .await
+        .map_err(|error| error.to_string())?;
+    let [out, err] = [&done.stdout, &done.stderr].map(|text| String::from_utf8_lossy(text));
+    if done.status.success() { Ok(out.into_owned()) } else { Err(format!("{out}{err}")) }
+}
+
+impl Installation {
+    pub async fn start() -> Self {
+        let folder = std::env::temp_dir().join(format!("ade-cli-{}", uuid::Uuid::now_v7()));
+        fs::create_dir(&folder).unwrap();
+        let pepper = folder.join("pepper");
+        fs::write(&pepper, PEPPER).unwrap();
+        let fresh = async |url: String| migrate(&url, &pepper, &[]).await.map(|_| ());
+        let database = Database::fresh("cli", fresh).await;
+        let told = migrate(&database.url(), &pepper, &["--bootstrap", "acme"]).await.unwrap();
+        let once = told.split_whitespace().find(|word| word.starts_with("ade_usr_")).unwrap();
+        let app = database.login("app", "ade_app").await;
+        let work = database.login("work", "ade_app, ade_worker").await;
+        let key = folder.join("key");
+        let made = Command::new(server_program()).args(["keys", "new"]).arg(&key).output().await;
+        assert!(made.unwrap().status.success(), "no key for receipts");
+        let log = folder.join("log");
+        let server = std::process::Command::new(server_program())
+            .arg("all")
+            .env_clear()
+            .env("ADE__SERVER__LISTEN", "127.0.0.1:0")
+            .env("ADE__DATABASE__URL", app)
+            .env("ADE__DATABASE__WORKER_URL", work)
+            .env("ADE__AUTH__PEPPER_FILE", &pepper)
+            .env("ADE__LOCKS__BACKEND", "postgres")
+            .env("ADE__RECEIPTS__KEY_FILES", &key)
+            .stdin(Stdio::null())
+            .stderr(File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let address = eventually("the server listens", SOON, async || {
+            let text = fs::read_to_string(&log).map_err(|error| error.to_string())?;
+            let mut lines = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+            let told = lines.find(|line: &Value| line["message"] == "listening");
+            told.and_then(|line| Some(line.get("address")?.as_str()?.to_owned())).ok_or(text)
+        })
+        .await;
+        let http = Client::builder().no_proxy().build().unwrap();
+        let mut made = Self {
+            server,
+            _database: database,
+            folder,
+            http,
+            url: format!("http://{address}"),
+            admin: String::new(),
+            reviewer: String::new(),
+            agent: String::new(),
+            agent_id: String::new(),
+        };
+        made.people(once).await;
+        made
+    }
+
+    async fn people(&mut self, once: &str) {
+        let all = ["read", "propose", "execute", "decide", "operate", "administer"];
+        let token = self.post(once, "/v1/tokens", json!({ "scopes": all })).await;
+        self.admin = token["token"].as_str().unwrap().to_owned();
+        let bob = json!({ "name": "Bob", "roles": ["author"] });
+        let bob = self.post(&self.admin, "/v1/users", bob).await;
+        let rea = json!({ "name": "Rea", "roles": ["reviewer"] });
+        let rea = self.post(&self.admin, "/v1/users", rea).await;
+        let asked = json!({ "user": rea["id"], "scopes": ["read", "decide"] });
+        let token = self.post(&self.admin, "/v1/tokens", asked).await;
+        self.reviewer = token["token"].as_str().unwrap().to_owned();
+        let asked = json!({
+            "name": "infra-bot", "owner": bob["id"], "capabilities": ["command.run"]
+        });
+        let agent = self.post(&self.admin, "/v1/agents", asked).await;
+        self.agent_id = agent["id"].as_str().unwrap().to_owned();
+        let asked = json!({ "agent": agent["id"], "scopes": ["read", "propose", "execute"] });
+        let token = self.post(&self.admin, "/v1/tokens", asked).await;
+        self.agent = token["token"].as_str().unwrap().to_owned();
+    }
+
+    pub async fn call(
+        &self,
+        method: Method,
+        token: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Value {
+        let mut request = self.http.request(method, format!("{}{path}", self.url));
+        request = request.bearer_auth(token);
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_string());
+        }
+        let answer = request.send().await.unwrap();
+        let status = answer.status();
+        let body: Value = answer.json().await.unwrap();
+        assert!(status.is_success(), "{path}: {status} {body}");
+        body
+    }
+
+    pub async fn post(&self, token: &str, path: &str, body: Value) -> Value {
+        self.call(Method::POST, token, path, Some(body)).await
+    }
+
+    pub async fn get(&self, path: &str) -> Value {
+        self.call(Method::GET, &self.admin, path, None).await
+    }
+
+    /// A task as the admin sees it.
+    pub async fn task(&self, id: &str) -> Value {
+        self.get(&format!("/v1/tasks/{id}")).await
+    }
+
+    /// A token of the person the agent acts for.
+    pub async fn author(&self) -> String {
+        let agent = self.get(&format!("/v1/agents/{}", self.agent_id)).await;
+        let asked = json!({ "user": agent["owner"], "scopes": ["read", "propose"] });
+        let token = self.post(&self.admin, "/v1/tokens", asked).await;
+        token["token"].as_str().unwrap().to_owned()
+    }
+
+    /// The newest task, once there is one in this state.
+    pub async fn task_in(&self, state: &str) -> Value {
+        eventually(&format!("a task is {state}"), SOON, async || {
+            let list = self.get("/v1/tasks").await;
+            let found = list["items"][0].clone();
+            if found["state"] == state { Ok(found) } else { Err(list.to_string()) }
+        })
+        .await
+    }
+
+    /// The reviewer's answer to the newest task, once they are asked for it.
+    pub async fn answer(&self, verb: &str, reason: &str) -> Value {
+        let task = self.task_in("REVIEWING").await;
+        let inbox = self.call(Method::GET, &self.reviewer, "/v1/approvals", None).await;
+        let items = inbox["items"].as_array().unwrap();
+        let asked = items.iter().find(|item| item["task"]["id"] == task["id"]).unwrap();
+        let path = format!("/v1/approvals/{}/{verb}", asked["id"].as_str().unwrap());
+        let body = json!({
+            "revision": task["revision"], "digest": task["digest"], "reason": reason
+        });
+        self.post(&self.reviewer, &path, body).await;
+        task
+    }
+
+    /// `ade` as the agent, with an empty home and nothing else of this machine's.
+    pub fn ade(&self, args: &[&str]) -> Command {
+        let mut command = self.bare(args);
+        command.env("ADE_SERVER", &self.url).env("ADE_TOKEN", &self.agent);
+        command
+    }
+
+    /// The same as somebody else.
+    pub fn ade_as(&self, token: &str, args: &[&str]) -> Command {
+        let mut command = self.bare(args);
+        command.env("ADE_SERVER", &self.url).env("ADE_TOKEN", token);
+        command
+    }
+
+    /// From now on hardly anything is a high risk.
+    pub async fn calm(&self) {
+        let levels = r#"{"thresholds":{"medium":97,"high":98,"critical":99}}"#;
+        let args = ["api", "PUT", "/v1/risk/settings", "--if-match", "0", "-d", levels];
+        ended(self.ade_as(&self.admin, &args)).await.with(0);
+    }
+
+    /// A task of the agent that waits for its reviewers.
+    pub async fn reviewing(&self, title: &str) -> String {
+        let body = json!({
+            "title": title, "type": "command.run", "parameters": { "n": 1 },
+            "resources": [{ "resource": "host:a", "mode": "shared" }],
+            "plan": { "changes": [{
+                "resource": "host:a", "action": "add", "irreversible": false, "summary": "a file"
+            }] }
+        });
+        let task = self.post(&self.agent, "/v1/tasks", body).await;
+        let id = task["id"].as_str().unwrap().to_owned();
+        let version = task["version"].to_string();
+        let args = ["api", "POST", &format!("/v1/tasks/{id}/submit"), "--if-match", &version];
+        ended(self.ade(&args)).await.with(0);
+        eventually("it is reviewed", SOON, async || {
+            let state = self.task(&id).await["state"].clone();
+            if state == "REVIEWING" { Ok(()) } else { Err(state.to_string()) }
+        })
+        .await;
+        id
+    }
+
+    /// The same before anybody has signed in.
+    pub fn bare(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ade"));
+        command
+            .args(args)
+            .current_dir(&self.folder)
+            .env_clear()
+            .env("PATH", env!("PATH"))
+            .env("HOME", &self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    pub fn home(&self) -> &PathBuf {
+        &self.folder
+    }
+
+    pub fn port(&self) -> u16 {
+        self.url.rsplit(':').next().unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Installation {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// How a run in a pipe ended, with what it said.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ended {
+    #[track_caller]
+    pub fn with(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\n{}\n{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    pub fn says(&self, text: &str) -> &Self {
+        assert!(self.err.contains(text), "`{text}` is not in\n{}", self.err);
+        self
+    }
+
+    #[track_caller]
+    pub fn prints(&self, text: &str) -> &Self {
+        assert!(self.out.contains(text), "`{text}` is not in\n{}", self.out);
+        self
+    }
+}
+
+/// Runs it to its end, within bounds.
+pub async fn ended(mut command: Command) -> Ended {
+    let output = tokio::time::timeout(SOON, command.output()).await;
+    output.expect("it does not end").unwrap().into()
+}

@@ -1,0 +1,73 @@
+//! Events and screens over breaks: nothing is lost, and what is dead looks dead.
+
+use ade_testkit::{Proxy, eventually};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::time::timeout;
+
+use crate::installation::{Installation, SOON, ended};
+use crate::terminal::Terminal;
+
+#[tokio::test]
+async fn events_go_on_after_a_break_and_none_is_lost_or_told_twice() {
+    let at = Installation::start().await;
+    let mut proxy = Proxy::to_port(at.port(), 1);
+    let mut command =
+        at.ade_as(&at.admin, &["events", "follow", "--topics", "task", "-o", "jsonl"]);
+    command.env("ADE_SERVER", format!("http://{}", proxy.address()));
+    let mut following = command.spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let log = at.home().join("log");
+    eventually("it listens", SOON, async || {
+        let text = std::fs::read_to_string(&log).unwrap();
+        if text.contains(r#""route":"/v1/events""#) { Ok(()) } else { Err("not yet") }
+    })
+    .await;
+    let mut made = Vec::new();
+    let mut heard = Vec::new();
+    for round in 0..3 {
+        made.push(at.reviewing(&format!("Round {round}")).await);
+        if round == 0 {
+            // The first is heard before the way is cut.
+            let line = timeout(SOON, lines.next_line()).await.unwrap().unwrap().unwrap();
+            heard.push(serde_json::from_str::<Value>(&line).unwrap());
+            proxy.cut().await;
+        }
+        if round == 1 {
+            proxy.heal();
+        }
+    }
+    let is_last =
+        |event: &Value| event["object"] == made[2].as_str() && event["type"] == "task.reviewing";
+    while !heard.last().is_some_and(is_last) {
+        let line = timeout(SOON, lines.next_line()).await.unwrap().unwrap().unwrap();
+        heard.push(serde_json::from_str(&line).unwrap());
+    }
+    let seqs: Vec<u64> = heard.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert!(seqs.is_sorted_by(|one, other| one < other), "{seqs:?}");
+    for id in &made {
+        for kind in ["task.created", "task.submitted", "task.reviewing"] {
+            let is_it = |event: &&Value| event["object"] == id.as_str() && event["type"] == kind;
+            assert_eq!(heard.iter().filter(is_it).count(), 1, "{kind} of {id}");
+        }
+    }
+    following.kill().await.unwrap();
+    let one = ended(at.ade_as(&at.admin, &["events", "follow", "--since", "0", "-n", "1"])).await;
+    one.with(0).says("listening after");
+}
+
+#[tokio::test]
+async fn the_inbox_shows_what_comes_while_somebody_looks() {
+    let at = Installation::start().await;
+    let mut terminal = Terminal::start(&at.ade_as(&at.reviewer, &["inbox", "--watch"]));
+    // Blanks are jumped over: only words are looked for.
+    terminal.until("live").await;
+    let id = at.reviewing("Look \u{1b}[2Jat me").await;
+    terminal.until("␛[2Jat").await;
+    terminal.press(b"\r").await;
+    terminal.until("approve").await;
+    terminal.press(b"q").await;
+    let (status, screen) = terminal.end().await;
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert!(screen.contains(&id), "the last list stays: {screen}");
+}

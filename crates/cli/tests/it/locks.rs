@@ -1,0 +1,77 @@
+//! `ade locks`: what is held and waited for, and the means of an operator.
+
+use ade_testkit::eventually;
+use serde_json::Value;
+
+use crate::installation::{Installation, SOON, ended};
+use crate::terminal::Terminal;
+
+async fn acquire(at: &Installation, more: &[&str]) -> Value {
+    let args = ["locks", "acquire", "host:a", "--ttl", "60s", "-o", "json"];
+    let args = [&args[..], more].concat();
+    serde_json::from_str(&ended(at.ade(&args)).await.with(0).out).unwrap()
+}
+
+#[tokio::test]
+async fn a_lock_is_taken_seen_extended_and_given_back() {
+    let at = Installation::start().await;
+    ended(at.ade(&["locks", "list"])).await.with(0).prints("Nothing is locked.");
+    let lease = acquire(&at, &["--fenced", "--purpose", "a test"]).await;
+    let id = lease["lease"].as_str().unwrap();
+    let listed = ended(at.ade(&["locks", "list"])).await.with(0);
+    listed.prints("host:a").prints(&at.agent_id);
+    assert!(!listed.out.contains(id), "a lease is its holder's secret");
+    let one = ended(at.ade(&["locks", "explain", "host:a"])).await.with(0);
+    one.prints("held by  agt_").prints("exclusive, fenced").prints("next     ade locks break");
+    let second = ended(at.ade(&["locks", "acquire", "host:a"])).await.with(72);
+    second.says("error[lock_held]").says("request  ");
+    ended(at.ade(&["locks", "extend", id])).await.with(0).prints("granted");
+    ended(at.ade(&["locks", "leases"])).await.with(0).prints("host:a");
+    ended(at.ade(&["locks", "graph"])).await.with(0).prints("Nobody waits.");
+    ended(at.ade(&["locks", "graph", "--dot"])).await.with(0).prints("digraph locks");
+    ended(at.ade(&["locks", "deadlocks"])).await.with(0);
+    ended(at.ade(&["locks", "release", id])).await.with(0).prints("released");
+    ended(at.ade(&["locks", "get", "host:a"])).await.with(0).prints("nobody holds it");
+    ended(at.ade(&["locks", "extend", id])).await.with(70);
+}
+
+#[tokio::test]
+async fn an_operator_breaks_and_takes_locks_and_nobody_else() {
+    let at = Installation::start().await;
+    acquire(&at, &["--fenced"]).await;
+    let args = ["locks", "break", "host:a", "--reason", "an incident"];
+    ended(at.ade(&[&args[..], &["--yes"]].concat())).await.with(77);
+    ended(at.ade_as(&at.admin, &args)).await.with(64).says("cannot commit any more");
+    let mut terminal = Terminal::start(&at.ade_as(&at.admin, &args));
+    terminal.until("Break host:a? [y/N]").await;
+    terminal.press(b"y\r").await;
+    let (status, screen) = terminal.end().await;
+    assert_eq!(status.code(), Some(0), "{screen}");
+    let take = ["locks", "take", "host:a", "--reason", "INC-1", "--until", "1h"];
+    ended(at.ade_as(&at.admin, &take)).await.with(0).prints("kept from everybody");
+    ended(at.ade(&["locks", "acquire", "host:a"])).await.with(72);
+}
+
+#[tokio::test]
+async fn a_live_screen_shows_what_comes_and_breaks_with_a_reason() {
+    let at = Installation::start().await;
+    let piped = ended(at.ade_as(&at.admin, &["locks", "top"])).await.with(64);
+    piped.says("needs a terminal");
+    let mut terminal = Terminal::start(&at.ade_as(&at.admin, &["locks", "top"]));
+    // Blanks are jumped over: only words are looked for.
+    terminal.until("live").await;
+    acquire(&at, &["--fenced"]).await;
+    terminal.until("host:a").await;
+    terminal.press(b"b").await;
+    terminal.until("break host:a,").await;
+    terminal.press(b"stuck\r").await;
+    let free = async || {
+        let told = ended(at.ade(&["locks", "get", "host:a"])).await.with(0);
+        if told.out.contains("nobody holds it") { Ok(()) } else { Err(told.out) }
+    };
+    eventually("it is broken", SOON, free).await;
+    terminal.press(b"q").await;
+    let (status, screen) = terminal.end().await;
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert!(screen.contains("\u{1b}[?1049l"), "the terminal is given back");
+}

@@ -1,0 +1,26 @@
+//! The program against a real server over a real PostgreSQL, in a pipe and on a terminal.
+
+#[cfg(test)]
+mod apply;
+#[cfg(test)]
+mod decide;
+#[cfg(test)]
+mod installation;
+#[cfg(test)]
+mod live;
+#[cfg(test)]
+mod locks;
+#[cfg(test)]
+mod login;
+#[cfg(test)]
+mod look;
+#[cfg(test)]
+mod nouns;
+#[cfg(test)]
+mod run;
+#[cfg(test)]
+mod snapshots;
+#[cfg(test)]
+mod tasks;
+#[cfg(test)]
+mod terminal;

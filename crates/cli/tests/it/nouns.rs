@@ -1,0 +1,215 @@
+//! Every noun once: what its commands print, write and refuse, against the real server.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::installation::{Ended, Installation, ended};
+use crate::snapshots::same;
+
+async fn admin(at: &Installation, args: &[&str]) -> Ended {
+    ended(at.ade_as(&at.admin, args)).await
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+async fn told(at: &Installation, args: &[&str]) -> Value {
+    let all = [args, &["-o", "json"]].concat();
+    serde_json::from_str(&admin(at, &all).await.with(0).out).unwrap()
+}
+
+#[tokio::test]
+async fn a_task_goes_through_its_life() {
+    let at = Installation::start().await;
+    let yaml = "title: Rotate keys\ntype: command.run\nparameters: {n: 1}\n\
+                resources:\n  - resource: host:a\nplan:\n  changes:\n    - resource: host:a\n      \
+                action: change\n      irreversible: false\n      summary: new keys\n";
+    fs::write(at.home().join("task.yaml"), yaml).unwrap();
+    let simulated = ended(at.ade(&["tasks", "simulate", "-f", "task.yaml"])).await.with(0);
+    simulated.prints("Nothing was written: people would be asked");
+    let made = ended(at.ade(&["tasks", "create", "-f", "task.yaml", "-o", "name"])).await.with(0);
+    let id = made.out.trim();
+    let wrong = fs::write(at.home().join("wrong.yaml"), "title: x\nstate: APPROVED\n");
+    wrong.unwrap();
+    ended(at.ade(&["tasks", "create", "-f", "wrong.yaml"])).await.with(64).says("wrong.yaml");
+    ended(at.ade(&["tasks", "create", "-f", "gone.yaml"])).await.with(64).says("cannot read");
+
+    fs::write(at.home().join("more.yaml"), "parameters: {n: 2}\n").unwrap();
+    ended(at.ade(&["tasks", "amend", id, "-f", "more.yaml"])).await.with(0);
+    let differs = ended(at.ade(&["tasks", "diff", id])).await.with(0);
+    differs.prints("~ parameters.n: 1 → 2").prints("Effect: 0 to add, 1 to change");
+    ended(at.ade(&["tasks", "diff", id, "--exit-code"])).await.with(1);
+    let revisions = ended(at.ade(&["tasks", "revisions", id])).await.with(0);
+    assert_eq!(revisions.out.lines().count(), 3, "{}", revisions.out);
+    ended(at.ade(&["tasks", "submit", id])).await.with(0).prints("is handed in");
+    at.task_in("REVIEWING").await;
+    ended(at.ade(&["tasks", "comment", id, "mind the \u{1b}[2Jgap"])).await.with(0);
+    ended(at.ade(&["tasks", "comments", id])).await.with(0).prints("mind the ␛[2Jgap");
+    let why = ended(at.ade(&["tasks", "explain", id])).await.with(0);
+    why.prints("may answer").prints("REVIEWING");
+    let asked = ended(at.ade(&["tasks", "approvals", id])).await.with(0);
+    asked.prints("pending");
+    ended(at.ade(&["can-i", "apply", id])).await.with(1).prints("no\n");
+    ended(at.ade(&["tasks", "executions", id])).await.with(0).prints("It was not tried yet.");
+    ended(at.ade(&["tasks", "logs", id])).await.with(68).says("was not tried yet");
+    ended(at.ade(&["tasks", "cancel", id, "--reason", "later"])).await.with(0);
+    // To propose anew what has ended is for the person the agent acts for.
+    let resubmit = ["tasks", "resubmit", id, "-o", "name"];
+    ended(at.ade(&resubmit)).await.with(77).says("task.resubmit is refused");
+    let author = at.author().await;
+    let again = ended(at.ade_as(&author, &resubmit)).await.with(0);
+    assert!(again.out.starts_with("task_") && again.out.trim() != id, "{}", again.out);
+    ended(at.ade_as(&author, &["tasks", "delete", again.out.trim()])).await.with(0);
+}
+
+#[tokio::test]
+async fn what_a_command_printed_can_be_read_again_and_followed() {
+    let at = Installation::start().await;
+    let run =
+        ["run", "--resource", "host:a", "--ttl", "5s", "--", "sh", "-c", "echo out; echo err >&2"];
+    let running = at.ade(&run).spawn().unwrap();
+    let task = at.answer("approve", "go on").await;
+    let id = text(&task["id"]);
+    let followed = ended(at.ade(&["tasks", "logs", id, "-f"])).await.with(0);
+    followed.prints("out\n").prints("err\n").prints("[ade] ");
+    running.wait_with_output().await.unwrap();
+    let read = ended(at.ade(&["tasks", "logs", id])).await.with(0);
+    assert_eq!(read.out, followed.out);
+    let lines = ended(at.ade(&["tasks", "logs", id, "-o", "jsonl"])).await.with(0);
+    let first: Value = serde_json::from_str(lines.out.lines().next().unwrap()).unwrap();
+    assert_eq!(first["number"], 0, "{first}");
+    ended(at.ade(&["tasks", "executions", id])).await.with(0).prints("success");
+}
+
+#[tokio::test]
+async fn agents_are_registered_ordered_about_and_set_up() {
+    let at = Installation::start().await;
+    let id = at.agent_id.as_str();
+    let shown = admin(&at, &["agents", "list"]).await.with(0);
+    shown.prints("infra-bot").prints("command.run");
+    admin(&at, &["agents", "pause", id, "--reason", "x"]).await.with(0).prints("‖ paused");
+    admin(&at, &["agents", "resume", id]).await.with(0);
+    let args = ["agents", "change", id, "--capability", "a.*", "--max-tasks", "9"];
+    admin(&at, &args).await.with(0).prints("of 9").prints("a.*");
+    fs::write(at.home().join("config.json"), r#"{"a":1}"#).unwrap();
+    admin(&at, &["agents", "config", "set", id, "-f", "config.json"]).await.with(0);
+    fs::write(at.home().join("config.json"), r#"{"a":2}"#).unwrap();
+    let set = ["agents", "config", "set", id, "-f", "config.json", "--reason", "more"];
+    admin(&at, &set).await.with(0).prints("version 2");
+    let differs = admin(&at, &["agents", "config", "diff", id, "--version", "2"]).await.with(0);
+    differs.prints("a: 1 → 2");
+    let versions = admin(&at, &["agents", "config", "versions", id]).await.with(0);
+    assert_eq!(versions.out.lines().count(), 3, "{}", versions.out);
+    let back = ["agents", "config", "rollback", id, "--to", "1", "--reason", "worse"];
+    admin(&at, &back).await.with(0).prints("version 3");
+    let owner = told(&at, &["agents", "get", id]).await["owner"].clone();
+    let made = told(&at, &["agents", "create", "second", "--owner", text(&owner)]).await;
+    let second = text(&made["id"]);
+    let token = told(&at, &["tokens", "create", "--agent", second, "--scope", "read"]).await;
+    assert!(text(&token["token"]).starts_with("ade_agt_"), "{token}");
+    let tokens = admin(&at, &["tokens", "list", "--agent", second]).await.with(0);
+    tokens.prints(text(&token["key_id"]));
+    assert!(!tokens.out.contains(text(&token["token"])), "shown once");
+    admin(&at, &["tokens", "revoke", text(&token["key_id"])]).await.with(0);
+    admin(&at, &["agents", "delete", second]).await.with(64).says("nobody can be asked");
+    admin(&at, &["agents", "delete", second, "--yes"]).await.with(0);
+    admin(&at, &["users", "list"]).await.with(0).prints("Rea").prints("reviewer");
+}
+
+#[tokio::test]
+async fn policies_are_proposed_tried_and_published_by_two() {
+    let at = Installation::start().await;
+    let policy = "name: hosts\nrequire: [{roles: [reviewer], min: 1}]\n";
+    fs::create_dir(at.home().join("rules")).unwrap();
+    fs::write(at.home().join("rules/hosts.yaml"), policy).unwrap();
+    let draft = told(&at, &["policies", "apply", "-f", "rules/hosts.yaml"]).await;
+    let id = text(&draft["id"]);
+    admin(&at, &["policies", "drafts"]).await.with(0).prints(id).prints("open");
+    admin(&at, &["policies", "draft", id]).await.with(0).prints("next     ade policies publish");
+    let simulated = admin(&at, &["policies", "simulate", "-f", "rules/hosts.yaml"]).await.with(0);
+    simulated.prints("nothing was written").prints("same");
+    // The same admin may not do both.
+    admin(&at, &["policies", "publish", id]).await.with(77);
+    admin(&at, &["policies", "withdraw", id]).await.with(0).prints("withdrawn");
+    admin(&at, &["policies", "list"]).await.with(0);
+
+    let cases = "cases:\n  - name: one\n    task: {type: command.run, resources: [host:a], \
+                 risk: 10}\n    expect: {outcome: OUTCOME}\n";
+    for (outcome, code) in [("review", 0), ("passes", 76)] {
+        fs::write(at.home().join("cases.yaml"), cases.replace("OUTCOME", outcome)).unwrap();
+        let mut test = at.bare(&["policies", "test", "-f", "cases.yaml", "--policies", "rules"]);
+        test.env("ADE_SERVER", "http://127.0.0.1:9");
+        let tried = ended(test).await;
+        assert_eq!(tried.code, Some(code), "{}{}", tried.out, tried.err);
+        same(&format!("policies-test-{outcome}"), &tried.out);
+    }
+}
+
+#[tokio::test]
+async fn delegations_freezes_audit_and_webhooks_answer() {
+    let at = Installation::start().await;
+    let users = told(&at, &["users", "list"]).await;
+    let named = |name: &str| {
+        let all = users.as_array().unwrap();
+        text(&all.iter().find(|user| user["name"] == name).unwrap()["id"]).to_owned()
+    };
+    let rea = named("Rea");
+    let made = told(&at, &["delegations", "create", "--to", &rea, "--until", "2h"]).await;
+    let listed = admin(&at, &["delegations", "list"]).await.with(0);
+    listed.prints(text(&made["id"])).prints("transfer");
+    admin(&at, &["delegations", "resolve"]).await.with(0).prints(&rea);
+    admin(&at, &["delegations", "revoke", text(&made["id"])]).await.with(0);
+
+    let frozen = admin(&at, &["freeze", "--scope", "env:prod", "--reason", "INC-1"]).await.with(0);
+    frozen.prints("applies are stopped for environment prod");
+    let listed = admin(&at, &["freezes", "list"]).await.with(0);
+    listed.prints("in force").prints("INC-1");
+    admin(&at, &["unfreeze"]).await.with(0).prints("applies go on");
+    admin(&at, &["unfreeze"]).await.with(68).says("no freeze is in force");
+
+    let audit = admin(&at, &["audit", "list", "--from", "1h", "-n", "5"]).await.with(0);
+    assert!(
+        audit.out.lines().count() == 6 && audit.err.contains("There are more"),
+        "{}",
+        audit.out
+    );
+    audit.prints("freeze").prints("usr_");
+    let leaves = told(&at, &["audit", "list", "-n", "3"]).await;
+    assert!(leaves.as_array().unwrap().iter().all(|leaf| leaf["hash"].is_string()), "{leaves}");
+
+    let url = "https://hooks.example.com/ade";
+    let hook = told(&at, &["webhooks", "create", url, "--event", "task.*"]).await;
+    let (id, secret) = (text(&hook["id"]), text(&hook["secret"]));
+    let listed = admin(&at, &["webhooks", "list"]).await.with(0);
+    listed.prints(url).prints("● active");
+    assert!(!listed.out.contains(secret), "shown once");
+    let changed = admin(&at, &["webhooks", "change", id, "--active", "false"]).await.with(0);
+    changed.prints("■ off");
+    admin(&at, &["webhooks", "deliveries", id]).await.with(0).prints("Nothing was sent.");
+    admin(&at, &["webhooks", "delete", id, "--yes"]).await.with(0);
+    admin(&at, &["webhooks", "get", id]).await.with(68);
+    admin(&at, &["risk", "settings"]).await.with(0).prints("critical from");
+}
+
+#[tokio::test]
+async fn a_raw_call_and_a_doctor_help_where_no_command_does() {
+    let at = Installation::start().await;
+    let tasks = ended(at.ade(&["api", "get", "/v1/tasks?page_size=1"])).await.with(0);
+    tasks.prints("\"items\"");
+    let one = ended(at.ade(&["api", "GET", "/v1/me", "--jq", ".name"])).await.with(0);
+    assert_eq!(one.out, "infra-bot\n");
+    ended(at.ade(&["api", "GET", "v1/me"])).await.with(1).says("begins with a slash");
+    ended(at.ade(&["api", "GET", "/v1/none"])).await.with(68);
+    let good = ended(at.ade(&["doctor"])).await.with(0);
+    good.prints("✓ server").prints("✓ token").prints("✓ workers");
+    let mut away = at.ade(&["doctor"]);
+    away.env("ADE_SERVER", "http://127.0.0.1:9");
+    ended(away).await.with(76).prints("✕ server");
+    let mut nobody = at.bare(&["doctor"]);
+    nobody.env("ADE_SERVER", &at.url);
+    ended(nobody).await.with(76).prints("✕ token").prints("ade login");
+    let openapi = ended(at.ade(&["api", "GET", "/openapi.json", "--jq", ".openapi"])).await;
+    assert_eq!(openapi.with(0).out, "3.1.0\n");
+}

@@ -1,0 +1,77 @@
+//! A terminal of its own for one run of `ade`: what a person would see, and keys to press.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use pty_process::{OwnedWritePty, Size};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::installation::SOON;
+
+pub const CTRL_C: &[u8] = b"\x03";
+
+pub struct Terminal {
+    child: Child,
+    keys: OwnedWritePty,
+    screen: watch::Receiver<String>,
+    reading: JoinHandle<()>,
+}
+
+impl Terminal {
+    /// The command's own streams are replaced by the terminal.
+    pub fn start(command: &Command) -> Self {
+        let (pty, pts) = pty_process::open().unwrap();
+        pty.resize(Size::new(24, 100)).unwrap();
+        let plain = command.as_std();
+        let mut inside = pty_process::Command::new(plain.get_program())
+            .args(plain.get_args())
+            .current_dir(plain.get_current_dir().unwrap())
+            .env_clear()
+            .env("TERM", "xterm")
+            .kill_on_drop(true);
+        for (name, value) in plain.get_envs() {
+            if let Some(value) = value {
+                inside = inside.env(name, value);
+            }
+        }
+        let child = inside.spawn(pts).unwrap();
+        let (mut output, keys) = pty.into_split();
+        let (tell, screen) = watch::channel(String::new());
+        let reading = tokio::spawn(async move {
+            let mut chunk = [0; 4096];
+            // The last one to close a terminal ends it with an error.
+            while let Ok(count @ 1..) = output.read(&mut chunk).await {
+                let text = String::from_utf8_lossy(&chunk[..count]).into_owned();
+                tell.send_modify(|screen| screen.push_str(&text));
+            }
+        });
+        Self { child, keys, screen, reading }
+    }
+
+    /// All that has come so far, escapes included.
+    pub fn screen(&self) -> String {
+        self.screen.borrow().clone()
+    }
+
+    pub async fn until(&self, text: &str) {
+        let mut screen = self.screen.clone();
+        let shown = timeout(SOON, screen.wait_for(|screen| screen.contains(text))).await;
+        let is_shown = matches!(shown, Ok(Ok(_)));
+        assert!(is_shown, "`{text}` did not come:\n{}", self.screen());
+    }
+
+    pub async fn press(&mut self, keys: &[u8]) {
+        self.keys.write_all(keys).await.unwrap();
+    }
+
+    pub async fn end(mut self) -> (ExitStatus, String) {
+        let status = timeout(SOON, self.child.wait()).await;
+        let status = status.unwrap_or_else(|_| panic!("it does not end:\n{}", self.screen()));
+        let _ = timeout(Duration::from_secs(5), &mut self.reading).await;
+        (status.unwrap(), self.screen())
+    }
+}

@@ -1,0 +1,42 @@
+//! Calls about who answers for whom.
+
+use ade_api::delegations::{
+    Delegation, DelegationMade, Delegations as All, NewDelegation, Resolved,
+};
+use ade_core::ids::{DelegationId, TaskId, UserId};
+
+use crate::Client;
+use crate::error::Error;
+use crate::send::Call;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Delegations<'a>(pub(crate) &'a Client);
+
+impl Delegations<'_> {
+    /// The caller's own, if nobody else is named.
+    pub async fn list(self, owner: Option<UserId>) -> Result<All, Error> {
+        let call =
+            Call::get("/v1/delegations").query("owner", owner.map(|owner| owner.to_string()));
+        self.0.send(call).await
+    }
+
+    pub async fn create(self, new: &NewDelegation) -> Result<DelegationMade, Error> {
+        self.0.send(Call::post("/v1/delegations").body(new)).await
+    }
+
+    pub async fn end(self, id: DelegationId) -> Result<Delegation, Error> {
+        self.0.send(Call::delete(format!("/v1/delegations/{id}"))).await
+    }
+
+    /// Who may act for somebody now, on one task or in general.
+    pub async fn resolve(
+        self,
+        user: Option<UserId>,
+        task: Option<TaskId>,
+    ) -> Result<Resolved, Error> {
+        let call = Call::get("/v1/delegations/resolve")
+            .query("user", user.map(|user| user.to_string()))
+            .query("task", task.map(|task| task.to_string()));
+        self.0.send(call).await
+    }
+}

@@ -1,0 +1,245 @@
+//! The API as typed calls over HTTP. A call that changes something carries a key, so that it can
+//! be repeated after a broken connection and is done once; tries, pauses and answers are bounded.
+//! Each noun has a module; a [`Keeper`] holds a lease while work is done under it. Nothing here
+//! decides what to do about a refusal: it is handed over with all the server said.
+
+mod agents;
+mod approvals;
+mod audit;
+mod delegations;
+mod error;
+mod events;
+mod executions;
+mod freezes;
+mod groups;
+mod inbound;
+mod keeper;
+mod locks;
+mod on_call;
+mod overrides;
+mod page;
+mod policies;
+mod raw;
+mod resources;
+mod send;
+mod settings;
+mod sse;
+mod stats;
+mod stream;
+mod system;
+mod tasks;
+mod tokens;
+mod users;
+mod webhooks;
+
+use std::fmt;
+use std::time::Duration;
+
+use ade_api::users::Me;
+use ade_core::limits::CLIENT_CONNECT_TIMEOUT;
+use reqwest::Url;
+use serde::Serialize;
+use serde_json::Value;
+
+pub use agents::Agents;
+pub use approvals::Approvals;
+pub use audit::{Audit, AuditFilter};
+pub use delegations::Delegations;
+pub use error::{Error, Refusal};
+pub use events::{EventStream, Events, Heard, Wanted};
+pub use executions::{Executions, LogStream, Said};
+pub use freezes::Freezes;
+pub use groups::EventGroups;
+pub use inbound::InboundSources;
+pub use keeper::{Keeper, Standing, margin};
+pub use locks::Locks;
+pub use on_call::OnCall;
+pub use overrides::Overrides;
+pub use page::{Gathered, gather};
+pub use policies::Policies;
+pub use raw::RawCall;
+pub use resources::Resources;
+pub use settings::Settings;
+pub use stats::Stats;
+pub use system::System;
+pub use tasks::{TaskFilter, Tasks, Waited};
+pub use tokens::Tokens;
+pub use users::Users;
+pub use webhooks::Webhooks;
+
+const PROGRAM: &str = concat!("ade/", env!("CARGO_PKG_VERSION"));
+
+/// One server and the token to speak to it with. Clones share their connections.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    server: Url,
+    token: String,
+}
+
+/// Without the token.
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("server", &self.server.as_str()).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    pub fn new(server: &str, token: &str) -> Result<Self, Error> {
+        let server = address(server)?;
+        let http = reqwest::Client::builder()
+            .user_agent(PROGRAM)
+            .connect_timeout(CLIENT_CONNECT_TIMEOUT)
+            // Nobody but this server is shown the token.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| Error::Unusable { why: error::whole(&error) })?;
+        Ok(Self { http, server, token: token.to_owned() })
+    }
+
+    /// As it was given, without a slash at the end.
+    pub fn server(&self) -> &str {
+        self.server.as_str().trim_end_matches('/')
+    }
+
+    pub async fn me(&self) -> Result<Me, Error> {
+        self.read("/v1/me".to_owned()).await
+    }
+
+    pub fn agents(&self) -> Agents<'_> {
+        Agents(self)
+    }
+
+    pub fn approvals(&self) -> Approvals<'_> {
+        Approvals(self)
+    }
+
+    pub fn audit(&self) -> Audit<'_> {
+        Audit(self)
+    }
+
+    pub fn delegations(&self) -> Delegations<'_> {
+        Delegations(self)
+    }
+
+    pub fn events(&self) -> Events<'_> {
+        Events(self)
+    }
+
+    pub fn executions(&self) -> Executions<'_> {
+        Executions(self)
+    }
+
+    pub fn freezes(&self) -> Freezes<'_> {
+        Freezes(self)
+    }
+
+    pub fn locks(&self) -> Locks<'_> {
+        Locks(self)
+    }
+
+    pub fn overrides(&self) -> Overrides<'_> {
+        Overrides(self)
+    }
+
+    pub fn policies(&self) -> Policies<'_> {
+        Policies(self)
+    }
+
+    pub fn resources(&self) -> Resources<'_> {
+        Resources(self)
+    }
+
+    pub fn settings(&self) -> Settings<'_> {
+        Settings(self)
+    }
+
+    pub fn stats(&self) -> Stats<'_> {
+        Stats(self)
+    }
+
+    pub fn system(&self) -> System<'_> {
+        System(self)
+    }
+
+    pub fn tasks(&self) -> Tasks<'_> {
+        Tasks(self)
+    }
+
+    pub fn tokens(&self) -> Tokens<'_> {
+        Tokens(self)
+    }
+
+    pub fn users(&self) -> Users<'_> {
+        Users(self)
+    }
+
+    pub fn groups(&self) -> EventGroups<'_> {
+        EventGroups(self)
+    }
+
+    pub fn inbound_sources(&self) -> InboundSources<'_> {
+        InboundSources(self)
+    }
+
+    pub fn on_call(&self) -> OnCall<'_> {
+        OnCall(self)
+    }
+
+    pub fn webhooks(&self) -> Webhooks<'_> {
+        Webhooks(self)
+    }
+}
+
+fn address(given: &str) -> Result<Url, Error> {
+    let refused = || Error::Address { given: given.to_owned() };
+    let url = Url::parse(given).map_err(|_| refused())?;
+    let is_plain = url.username().is_empty()
+        && url.password().is_none()
+        && url.query().is_none()
+        && url.fragment().is_none();
+    let is_web = matches!(url.scheme(), "http" | "https") && url.host_str().is_some();
+    if is_plain && is_web { Ok(url) } else { Err(refused()) }
+}
+
+/// A word of the API, as it is written there.
+fn spelled(word: Option<impl Serialize>) -> Option<String> {
+    match serde_json::to_value(word?) {
+        Ok(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// As the API takes a wait: whole seconds, and no more than it allows.
+fn seconds(wait: Duration) -> String {
+    format!("{}s", wait.min(ade_core::limits::WAIT_MAX).as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_http_and_holds_no_secret() {
+        for good in ["http://127.0.0.1:7700", "https://ade.example.org/", "https://x/ade"] {
+            assert!(Client::new(good, "t").is_ok(), "{good}");
+        }
+        for bad in ["", "ade.example.org", "ftp://x", "http://u:p@x", "http://x?y=1", "http://x#y"]
+        {
+            assert!(matches!(Client::new(bad, "t"), Err(Error::Address { .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_token_is_in_no_debug_print() {
+        let client = Client::new("http://127.0.0.1:1/", "hunter2").unwrap();
+        assert!(!format!("{client:?}").contains("hunter2"));
+        assert_eq!(client.server(), "http://127.0.0.1:1");
+    }
+
+    #[test]
+    fn a_wait_is_whole_seconds_and_bounded() {
+        assert_eq!(seconds(Duration::from_millis(2_900)), "2s");
+        assert_eq!(seconds(Duration::from_mins(9)), "55s");
+    }
+}

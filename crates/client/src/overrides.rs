@@ -1,0 +1,47 @@
+//! Calls about break-glass, and about the reviews it owes.
+
+use ade_api::overrides::{
+    AfterReview, AfterReviews, NewFinding, NewOverride, OverrideConfirmation,
+};
+use ade_api::tasks::TaskSummary;
+use ade_core::ids::{AfterReviewId, TaskId};
+
+use crate::Client;
+use crate::error::Error;
+use crate::send::Call;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Overrides<'a>(pub(crate) &'a Client);
+
+impl Overrides<'_> {
+    pub async fn ask(
+        self,
+        task: TaskId,
+        version: u64,
+        new: &NewOverride,
+    ) -> Result<TaskSummary, Error> {
+        let call = Call::post(format!("/v1/tasks/{task}/override")).matching(version).body(new);
+        self.0.send(call).await
+    }
+
+    pub async fn confirm(
+        self,
+        task: TaskId,
+        confirmation: &OverrideConfirmation,
+    ) -> Result<TaskSummary, Error> {
+        let call = Call::post(format!("/v1/tasks/{task}/override/confirm")).body(confirmation);
+        self.0.send(call).await
+    }
+
+    pub async fn after_reviews(self) -> Result<AfterReviews, Error> {
+        self.0.read("/v1/after-reviews".to_owned()).await
+    }
+
+    pub async fn close(
+        self,
+        id: AfterReviewId,
+        finding: &NewFinding,
+    ) -> Result<AfterReview, Error> {
+        self.0.send(Call::post(format!("/v1/after-reviews/{id}/close")).body(finding)).await
+    }
+}

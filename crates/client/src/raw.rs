@@ -1,0 +1,53 @@
+//! A call by its method and path, for what has no words of its own here.
+
+use ade_api::page::PageQuery;
+use reqwest::Method;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::Client;
+use crate::error::Error;
+use crate::send::Call;
+
+/// One call as somebody wrote it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RawCall {
+    pub method: String,
+    /// From the slash on, with its query.
+    pub path: String,
+    pub body: Option<Vec<u8>>,
+    /// For `If-Match`.
+    pub version: Option<u64>,
+}
+
+impl Client {
+    /// What was answered: JSON as it is, anything else as text. Repeated under one key like every
+    /// other call.
+    pub async fn raw(&self, raw: RawCall) -> Result<Value, Error> {
+        let why = |why: &str| Error::Unusable { why: why.to_owned() };
+        let method = Method::from_bytes(raw.method.to_ascii_uppercase().as_bytes())
+            .map_err(|_| why("there is no such method"))?;
+        if !raw.path.starts_with('/') {
+            return Err(why("a path begins with a slash, like /v1/tasks"));
+        }
+        let mut call = Call::written(method, &raw.path).bytes(raw.body);
+        if let Some(version) = raw.version {
+            call = call.matching(version);
+        }
+        let body = self.send_for_bytes(call).await?;
+        let text = || Value::String(String::from_utf8_lossy(&body).into_owned());
+        Ok(serde_json::from_slice(&body).unwrap_or_else(|_| text()))
+    }
+
+    pub(crate) async fn read<T: DeserializeOwned>(&self, path: String) -> Result<T, Error> {
+        self.send(Call::get(path)).await
+    }
+
+    pub(crate) async fn read_page<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        page: &PageQuery,
+    ) -> Result<T, Error> {
+        self.send(Call::get(path).page(page)).await
+    }
+}

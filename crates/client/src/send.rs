@@ -1,0 +1,260 @@
+//! One call on its way: headers, time, tries. The key of an unsafe call is made once and stays
+//! the same for all its tries, so that it is done once however often it arrives.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use ade_api::page::PageQuery;
+use ade_core::limits::{
+    CLIENT_ANSWER_MAX_BYTES, CLIENT_BACKOFF_BASE, CLIENT_BACKOFF_MAX, CLIENT_CALL_TIMEOUT,
+    CLIENT_TRIES, WAIT_MAX,
+};
+use backon::{ExponentialBuilder, Retryable as _};
+use reqwest::header::{CONTENT_TYPE, IF_MATCH, RETRY_AFTER};
+use reqwest::{Method, RequestBuilder, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use crate::error::{Error, Refusal, whole};
+use crate::{Client, seconds};
+
+const KEY: &str = "idempotency-key";
+
+#[derive(Debug, Clone)]
+pub struct Call {
+    method: Method,
+    path: String,
+    query: Vec<(&'static str, String)>,
+    /// As somebody wrote it.
+    written_query: Option<String>,
+    body: Option<Vec<u8>>,
+    version: Option<u64>,
+    /// None for a call that changes nothing.
+    key: Option<String>,
+    time: Duration,
+    tries: usize,
+}
+
+impl Call {
+    pub fn new(method: Method, path: String) -> Self {
+        let key = (!method.is_safe()).then(|| Uuid::now_v7().to_string());
+        Self {
+            method,
+            path,
+            query: Vec::new(),
+            written_query: None,
+            body: None,
+            version: None,
+            key,
+            time: CLIENT_CALL_TIMEOUT,
+            tries: CLIENT_TRIES,
+        }
+    }
+
+    pub fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path.into())
+    }
+
+    pub fn post(path: impl Into<String>) -> Self {
+        Self::new(Method::POST, path.into())
+    }
+
+    pub fn put(path: impl Into<String>) -> Self {
+        Self::new(Method::PUT, path.into())
+    }
+
+    pub fn patch(path: impl Into<String>) -> Self {
+        Self::new(Method::PATCH, path.into())
+    }
+
+    pub fn delete(path: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, path.into())
+    }
+
+    /// With whatever stands behind its question mark.
+    pub fn written(method: Method, address: &str) -> Self {
+        let (path, query) = match address.split_once('?') {
+            Some((path, query)) => (path, Some(query.to_owned())),
+            None => (address, None),
+        };
+        Self { written_query: query, ..Self::new(method, path.to_owned()) }
+    }
+
+    pub fn page(self, page: &PageQuery) -> Self {
+        self.query("page_size", page.page_size.map(|size| size.to_string()))
+            .query("page_token", page.page_token.clone())
+    }
+
+    pub fn query(mut self, name: &'static str, value: Option<String>) -> Self {
+        self.query.extend(value.map(|value| (name, value)));
+        self
+    }
+
+    /// Types of our own that cannot be written do not exist; an empty body would be refused.
+    pub fn body(mut self, body: &impl Serialize) -> Self {
+        self.body = Some(serde_json::to_vec(body).unwrap_or_default());
+        self
+    }
+
+    pub fn bytes(mut self, body: Option<Vec<u8>>) -> Self {
+        self.body = body;
+        self
+    }
+
+    pub fn matching(mut self, version: u64) -> Self {
+        self.version = Some(version);
+        self
+    }
+
+    /// The server may hold the answer back for so long.
+    pub fn waiting(mut self, wait: Duration) -> Self {
+        self.time = wait + CLIENT_CALL_TIMEOUT;
+        self.query("wait", Some(seconds(wait)))
+    }
+
+    /// The same where the body says how long.
+    pub fn lasting(mut self, wait: Duration) -> Self {
+        self.time = wait.min(WAIT_MAX) + CLIENT_CALL_TIMEOUT;
+        self
+    }
+
+    /// For callers that try again themselves.
+    pub fn once(mut self, within: Duration) -> Self {
+        self.time = within.min(CLIENT_CALL_TIMEOUT);
+        self.tries = 1;
+        self
+    }
+}
+
+/// A try that failed, and how long the server asked to be left alone.
+struct Failed {
+    error: Error,
+    pause: Option<Duration>,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self { error, pause: None }
+    }
+}
+
+impl Client {
+    pub(crate) async fn send<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
+        let body = self.send_for_bytes(call).await?;
+        serde_json::from_slice(&body).map_err(|error| Error::Unreadable {
+            server: self.server().to_owned(),
+            status: 200,
+            why: error.to_string(),
+        })
+    }
+
+    pub(crate) async fn send_for_bytes(&self, call: Call) -> Result<Vec<u8>, Error> {
+        let pauses = ExponentialBuilder::new()
+            .with_min_delay(CLIENT_BACKOFF_BASE)
+            .with_max_delay(CLIENT_BACKOFF_MAX)
+            .with_max_times(call.tries.saturating_sub(1))
+            .with_jitter();
+        (|| self.attempt(&call))
+            .retry(pauses)
+            .when(|failed: &Failed| failed.error.is_passing())
+            .adjust(|failed, pause| pause.map(|pause| pause.max(asked(failed))))
+            .await
+            .map_err(|failed| failed.error)
+    }
+
+    async fn attempt(&self, call: &Call) -> Result<Vec<u8>, Failed> {
+        let response = self.request(call).timeout(call.time).send().await;
+        self.take(response.map_err(|error| self.unreachable(&error))?).await
+    }
+
+    /// An answer that is none of what was asked for, as an error.
+    pub(crate) async fn refusal(&self, response: Response) -> Error {
+        let status = response.status().as_u16();
+        match self.take(response).await {
+            Err(failed) => failed.error,
+            Ok(_) => Error::Unreadable {
+                server: self.server().to_owned(),
+                status,
+                why: "it is no stream of events".to_owned(),
+            },
+        }
+    }
+
+    /// All but the time it may take.
+    pub(crate) fn request(&self, call: &Call) -> RequestBuilder {
+        let mut url = self.server.clone();
+        url.set_path(&format!("{}{}", self.server.path().trim_end_matches('/'), call.path));
+        url.set_query(call.written_query.as_deref());
+        if !call.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&call.query);
+        }
+        let mut request = self.http.request(call.method.clone(), url).bearer_auth(&self.token);
+        if let Some(version) = call.version {
+            request = request.header(IF_MATCH, format!("\"{version}\""));
+        }
+        if let Some(key) = &call.key {
+            request = request.header(KEY, key);
+        }
+        if let Some(body) = &call.body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body.clone());
+        }
+        request
+    }
+
+    pub(crate) fn unreachable(&self, error: &reqwest::Error) -> Error {
+        let why = match error {
+            slow if slow.is_timeout() => "it does not answer in time".to_owned(),
+            // The address stands in front already.
+            other => std::error::Error::source(other).map_or_else(|| whole(other), whole),
+        };
+        Error::Unreachable { server: self.server().to_owned(), why }
+    }
+
+    async fn take(&self, mut response: Response) -> Result<Vec<u8>, Failed> {
+        let status = response.status();
+        let pause = retry_after(&response);
+        let unreadable = |why: String| Error::Unreadable {
+            server: self.server().to_owned(),
+            status: status.as_u16(),
+            why,
+        };
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+            if body.len() + chunk.len() > CLIENT_ANSWER_MAX_BYTES {
+                return Err(unreadable("the answer does not end".to_owned()).into());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        if status.is_success() {
+            return Ok(body);
+        }
+        let error = match serde_json::from_slice::<Refusal>(&body) {
+            Ok(refusal) => Error::Refused(Box::new(refusal)),
+            Err(_) => unreadable("its error is not told as problem+json".to_owned()),
+        };
+        Err(Failed { error, pause })
+    }
+}
+
+/// A text as one part of a path: what has a meaning in an address is written as its bytes.
+pub fn segment(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+fn retry_after(response: &Response) -> Option<Duration> {
+    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    text.parse().ok().map(Duration::from_secs)
+}
+
+fn asked(failed: &Failed) -> Duration {
+    failed.pause.unwrap_or_default().min(CLIENT_BACKOFF_MAX)
+}

@@ -1,0 +1,34 @@
+//! Calls about what a tenant sets itself: how risk is rated, and what is switched on.
+
+use ade_api::settings::{FlagShown, Flags, NewRiskSettings, RiskSettings, SetFlag};
+use ade_core::flag::Flag;
+
+use crate::error::Error;
+use crate::send::Call;
+use crate::{Client, spelled};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a>(pub(crate) &'a Client);
+
+impl Settings<'_> {
+    pub async fn risk(self) -> Result<RiskSettings, Error> {
+        self.0.read("/v1/risk/settings".to_owned()).await
+    }
+
+    pub async fn set_risk(
+        self,
+        version: u64,
+        new: &NewRiskSettings,
+    ) -> Result<RiskSettings, Error> {
+        self.0.send(Call::put("/v1/risk/settings").matching(version).body(new)).await
+    }
+
+    pub async fn flags(self) -> Result<Flags, Error> {
+        self.0.read("/v1/flags".to_owned()).await
+    }
+
+    pub async fn set_flag(self, flag: Flag, to: &SetFlag) -> Result<FlagShown, Error> {
+        let name = spelled(Some(flag)).unwrap_or_default();
+        self.0.send(Call::put(format!("/v1/flags/{name}")).body(to)).await
+    }
+}

@@ -1,0 +1,30 @@
+//! Calls about API tokens.
+
+use ade_api::tokens::{IssuedToken, NewToken, Token, Tokens as All};
+use ade_core::ids::{AgentId, UserId};
+
+use crate::Client;
+use crate::error::Error;
+use crate::send::{Call, segment};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Tokens<'a>(pub(crate) &'a Client);
+
+impl Tokens<'_> {
+    /// The caller's own, if nobody is named.
+    pub async fn list(self, user: Option<UserId>, agent: Option<AgentId>) -> Result<All, Error> {
+        let call = Call::get("/v1/tokens")
+            .query("user", user.map(|user| user.to_string()))
+            .query("agent", agent.map(|agent| agent.to_string()));
+        self.0.send(call).await
+    }
+
+    /// The token is in this answer and in no other.
+    pub async fn create(self, new: &NewToken) -> Result<IssuedToken, Error> {
+        self.0.send(Call::post("/v1/tokens").body(new)).await
+    }
+
+    pub async fn revoke(self, key_id: &str) -> Result<Token, Error> {
+        self.0.send(Call::delete(format!("/v1/tokens/{}", segment(key_id)))).await
+    }
+}

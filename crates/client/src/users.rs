@@ -1,0 +1,43 @@
+//! Calls about people.
+
+use ade_api::page::{Page, PageQuery};
+use ade_api::users::{Alias, NewUser, Roles, User, UserChange};
+use ade_core::ids::UserId;
+
+use crate::Client;
+use crate::error::Error;
+use crate::send::Call;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Users<'a>(pub(crate) &'a Client);
+
+impl Users<'_> {
+    pub async fn list(self, page: &PageQuery) -> Result<Page<User>, Error> {
+        self.0.read_page("/v1/users", page).await
+    }
+
+    pub async fn get(self, id: UserId) -> Result<User, Error> {
+        self.0.read(path(id)).await
+    }
+
+    pub async fn create(self, new: &NewUser) -> Result<User, Error> {
+        self.0.send(Call::post("/v1/users").body(new)).await
+    }
+
+    pub async fn change(self, id: UserId, change: &UserChange) -> Result<User, Error> {
+        self.0.send(Call::patch(path(id)).body(change)).await
+    }
+
+    /// The whole set: what is not in it is taken away.
+    pub async fn set_roles(self, id: UserId, roles: &Roles) -> Result<User, Error> {
+        self.0.send(Call::put(format!("{}/roles", path(id))).body(roles)).await
+    }
+
+    pub async fn add_alias(self, id: UserId, alias: &Alias) -> Result<User, Error> {
+        self.0.send(Call::post(format!("{}/aliases", path(id))).body(alias)).await
+    }
+}
+
+fn path(id: UserId) -> String {
+    format!("/v1/users/{id}")
+}

@@ -1,0 +1,140 @@
+//! How calls survive broken connections and busy servers: repeated a bounded number of times,
+//! under one key, and never after an answer that stands.
+
+use std::time::{Duration, Instant};
+
+use ade_api::code::Code;
+use ade_api::executions::Pulse;
+use ade_api::page::PageQuery;
+use ade_api::problem::Problem;
+use ade_api::tasks::Cancellation;
+use ade_client::{Client, Error, TaskFilter};
+use ade_core::ids::{ExecutionId, LeaseId, TaskId};
+use ade_core::limits::CLIENT_TRIES;
+
+use crate::fake::{Fake, Step, header};
+
+const TASK: TaskId = TaskId::from_u128(1);
+
+fn client(fake: &Fake) -> Client {
+    Client::new(&fake.url, "ade_agt_x").unwrap()
+}
+
+fn problem(code: Code) -> String {
+    let mut problem = Problem::new(code, "as the test wants it").with("state", "DRAFT");
+    "req-1".clone_into(&mut problem.request_id);
+    serde_json::to_string(&problem).unwrap()
+}
+
+pub fn refusal(code: Code) -> Step {
+    let line = match code.status() {
+        503 => "503 Service Unavailable",
+        _ => "409 Conflict",
+    };
+    Step::Answer(line, "content-type: application/problem+json\r\n", problem(code))
+}
+
+fn empty_page() -> Step {
+    Step::Answer("200 OK", "", r#"{"items":[]}"#.to_owned())
+}
+
+async fn cancel(fake: &Fake) -> Result<(), Error> {
+    client(fake).tasks().cancel(TASK, 7, &Cancellation::default()).await.map(|_| ())
+}
+
+fn keys(fake: &Fake) -> Vec<String> {
+    let key = |request: &String| header(request, "idempotency-key").unwrap().to_owned();
+    fake.seen().iter().map(key).collect()
+}
+
+#[tokio::test]
+async fn every_try_of_an_unsafe_call_carries_the_same_key_and_the_next_call_another() {
+    let fake = Fake::start(vec![
+        Step::Hang,
+        refusal(Code::Overloaded),
+        refusal(Code::IdempotencyInFlight),
+        refusal(Code::WrongState),
+    ])
+    .await;
+    assert!(cancel(&fake).await.unwrap_err().is(Code::WrongState));
+    let first = keys(&fake);
+    assert_eq!(first.len(), 4, "{first:?}");
+    assert!(first.iter().all(|key| key == &first[0]), "{first:?}");
+    assert!(cancel(&fake).await.is_err());
+    assert_ne!(keys(&fake).last(), first.last());
+    for request in fake.seen() {
+        assert_eq!(header(&request, "if-match"), Some("\"7\""));
+        assert_eq!(header(&request, "authorization"), Some("Bearer ade_agt_x"));
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_stands_is_not_repeated_and_keeps_all_that_was_said() {
+    let fake = Fake::start(vec![refusal(Code::WrongState)]).await;
+    let Err(Error::Refused(told)) = cancel(&fake).await else { panic!("it was not refused") };
+    assert_eq!(fake.seen().len(), 1);
+    assert_eq!((told.code.as_str(), told.status), ("wrong_state", 409));
+    assert_eq!((told.detail.as_str(), told.request_id.as_str()), ("as the test wants it", "req-1"));
+    assert_eq!(told.next_action.says, Code::WrongState.next_action());
+    assert_eq!(told.facts["state"], "DRAFT");
+}
+
+#[tokio::test]
+async fn tries_are_bounded() {
+    let fake = Fake::start(vec![Step::Hang]).await;
+    let failed = cancel(&fake).await.unwrap_err();
+    assert!(matches!(failed, Error::Unreachable { .. }), "{failed}");
+    assert_eq!(fake.seen().len(), CLIENT_TRIES);
+}
+
+#[tokio::test]
+async fn a_pause_that_the_server_asks_for_is_kept() {
+    let busy = Step::Answer("503 Service Unavailable", "retry-after: 1\r\n", problem(Code::Busy));
+    let fake = Fake::start(vec![busy, empty_page()]).await;
+    let began = Instant::now();
+    let page =
+        client(&fake).tasks().list(&TaskFilter::default(), &PageQuery::default()).await.unwrap();
+    assert!(page.items.is_empty());
+    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_eq!(fake.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_heartbeat_is_tried_once_and_no_longer_than_it_may_take() {
+    let fake = Fake::start(vec![Step::Hang]).await;
+    let pulse = Pulse { lease: LeaseId::from_u128(2) };
+    let id = ExecutionId::from_u128(3);
+    let beaten = client(&fake).executions().heartbeat(id, &pulse, Duration::from_secs(1)).await;
+    assert!(beaten.unwrap_err().is_passing());
+    assert_eq!(fake.seen().len(), 1);
+    // Accepts and then says nothing: only the time can end it.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let client = Client::new(&url, "x").unwrap();
+    let short = Duration::from_millis(50);
+    let beaten = client.executions().heartbeat(id, &pulse, short).await.unwrap_err();
+    assert!(beaten.to_string().contains("in time"), "{beaten}");
+}
+
+#[tokio::test]
+async fn a_token_is_shown_to_no_other_server() {
+    let other = Fake::start(vec![empty_page()]).await;
+    let location = format!("location: {}/v1/tasks\r\n", other.url);
+    let moved = Step::Answer("302 Found", Box::leak(location.into_boxed_str()), String::new());
+    let fake = Fake::start(vec![moved]).await;
+    let failed = client(&fake)
+        .tasks()
+        .list(&TaskFilter::default(), &PageQuery::default())
+        .await
+        .unwrap_err();
+    assert!(matches!(failed, Error::Unreadable { status: 302, .. }), "{failed}");
+    assert_eq!(other.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn a_code_from_the_future_is_still_a_refusal() {
+    let body = problem(Code::WrongState).replace("wrong_state", "of_tomorrow");
+    let fake = Fake::start(vec![Step::Answer("409 Conflict", "", body)]).await;
+    let failed = cancel(&fake).await.unwrap_err();
+    assert_eq!(failed.refusal().unwrap().code, "of_tomorrow");
+}
