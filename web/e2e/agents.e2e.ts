@@ -1,0 +1,89 @@
+import { expect, it } from 'vitest';
+import { expectCalm, live, stage } from './browser';
+import { eventually } from './stack.mjs';
+
+const on = stage();
+
+interface Agent {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+}
+
+it('adds an agent by keyboard alone and waits for its first heartbeat', async () => {
+  const seat = await on.sit('sam', '/agents');
+  const { page } = seat;
+  await live(page);
+  await page.getByRole('button', { name: 'Add an agent' }).press('Enter');
+  await page.getByLabel('Name').focus();
+  await page.keyboard.type('edge-bot');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('Bob');
+  await page.keyboard.press('Tab');
+  await page.getByRole('button', { name: 'Next' }).press('Enter');
+  await page.getByLabel('Types of tasks that it may apply').focus();
+  await page.keyboard.type('deploy.*');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('How many tasks at once').waitFor();
+  await page.getByRole('button', { name: 'Back' }).press('Enter');
+  expect(await page.getByLabel('Types of tasks that it may apply').inputValue(), 'going back loses nothing').toBe('deploy.*');
+  await page.getByRole('button', { name: 'Next' }).press('Enter');
+  await page.getByLabel('How many tasks at once').waitFor();
+  await page.getByRole('button', { name: 'Next' }).press('Enter');
+  await page.getByRole('button', { name: 'Try it' }).press('Enter');
+  await page.getByText(/It would wait for 1 of \d/).waitFor();
+  await page.getByRole('button', { name: 'Next' }).press('Enter');
+  await page.getByRole('button', { name: 'Add it and make a token' }).press('Enter');
+  const token = await page.locator('[data-token]').innerText();
+  await page.getByText('Waiting for its first heartbeat').waitFor();
+  const { items } = await on.world.people.sam.call<{ items: Agent[] }>('GET', '/v1/agents?page_size=200');
+  const made = items.find(({ name }) => name === 'edge-bot')!;
+  const answer = await fetch(`${on.world.stack.url}/v1/agents/${made.id}/heartbeat`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ session: 'ags_01k9xq3vb8f2n4s6t7w8y9z0ab', leases: [], load: 1 }),
+  });
+  expect(answer.status).toBe(200);
+  await page.getByText(/Connected \d\d:\d\d:\d\d/).waitFor();
+  const stored = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie);
+  expect(stored, 'the token is kept nowhere').not.toContain(token);
+  await expectCalm(seat);
+});
+
+it('tells an agent to pause and to go on, and lets only operators do so', async () => {
+  const bot = on.world.people.bots['infra-bot']!;
+  const reader = await on.sit('priya', `/agents/${bot.id}`);
+  expect(await reader.page.getByRole('button', { name: 'Pause' }).getAttribute('aria-disabled')).toBe('true');
+  const seat = await on.sit('sam', `/agents/${bot.id}`);
+  const { page } = seat;
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.locator('[data-chip="paused"]').waitFor();
+  await reader.page.locator('[data-chip="paused"]').waitFor({ timeout: 5_000 });
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await page.getByRole('button', { name: 'Pause' }).waitFor();
+  await expectCalm(seat);
+});
+
+it('saves a configuration as the next version, shows what changed, and goes back', async () => {
+  const bot = on.world.people.bots['db-migrator']!;
+  const seat = await on.sit('sam', `/agents/${bot.id}`);
+  const { page } = seat;
+  const area = page.getByLabel('Configuration as JSON');
+  await area.fill('{ "pace": 5 }');
+  await page.getByRole('button', { name: 'Save as version 1' }).click();
+  await page.getByRole('button', { name: 'Save as version 2' }).waitFor();
+  await area.fill('{ "pace": 50 ');
+  await page.getByText('It has to be one JSON object.').waitFor();
+  await area.fill('{ "pace": 50 }');
+  await page.locator('[data-line="add"]').waitFor();
+  await page.getByRole('button', { name: 'Save as version 2' }).click();
+  await page.locator('[data-version="2"]').getByRole('button', { name: 'What it changed' }).click();
+  await page.getByText('pace: 5 → 50').waitFor();
+  await page.locator('[data-version="1"]').getByRole('button', { name: 'Back to 1' }).click();
+  await page.locator('[data-version="3"]').waitFor();
+  await eventually('the configuration is the first again', async () => {
+    const { config } = await on.world.people.sam.call<{ config: { pace: number } }>('GET', `/v1/agents/${bot.id}/config`);
+    return config.pace === 5;
+  });
+  await expectCalm(seat);
+});

@@ -1,0 +1,193 @@
+import { expect, it } from 'vitest';
+import { expectCalm, live, stage } from './browser';
+import { amend, declared, propose, sql, type TaskNow } from './seed.mjs';
+import { eventually } from './stack.mjs';
+import type { Person } from './world.mjs';
+
+const on = stage();
+
+interface Votes {
+  votes: { voter: string; answer: string; revision: number; effectual: boolean; withdrawn: boolean }[];
+}
+
+const bot = (name: string): Person => on.world.people.bots[name]!;
+const column = (name: string) => `ALTER TABLE customer ADD COLUMN ${name} text`;
+const asked = (title: string) => propose(bot('db-migrator'), sql(title, column(`c_${Date.now()}`)));
+const votesOf = async (task: TaskNow) =>
+  (await on.world.people.bob.call<Votes>('GET', `/v1/tasks/${task.id}/approvals`)).votes;
+const stateOf = async (task: TaskNow) =>
+  (await on.world.people.bob.call<TaskNow>('GET', `/v1/tasks/${task.id}`)).state;
+
+it('approves by keyboard alone, from the inbox to the receipt', async () => {
+  const task = await propose(bot('release-agent'), declared('Scale checkout', 'deploy.scale',
+    'service:checkout', [{ action: 'change', summary: 'replicas 6 to 24' }]));
+  const seat = await on.sit('priya', '/inbox');
+  const { page } = seat;
+  await live(page);
+  await page.locator(`[data-peek="${task.id}"]`).waitFor();
+  await page.keyboard.press('Enter');
+  await page.locator('[data-dock="decide"]').waitFor();
+  await page.keyboard.press('a');
+  await page.locator('[data-dock="voted"]').waitFor();
+  await page.getByText(/Receipt leaf_/).waitFor();
+  expect(await stateOf(task)).toBe('APPROVED');
+  await page.keyboard.press('g');
+  await page.keyboard.press('i');
+  await page.getByRole('heading', { name: 'Inbox', exact: true }).waitFor();
+  await expectCalm(seat);
+});
+
+it('does not act on a key that only began a way elsewhere', async () => {
+  const task = await asked('Add a column nobody approves');
+  const { page } = await on.sit('priya', `/tasks/${task.id}`);
+  await page.locator('[data-dock="decide"]').waitFor();
+  await page.keyboard.press('g');
+  await page.keyboard.press('a');
+  await page.keyboard.press('?');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('a');
+  expect(await votesOf(task)).toEqual([]);
+});
+
+it('counts a double click once', async () => {
+  const task = await asked('Add a column once');
+  const seat = await on.sit('priya', `/tasks/${task.id}`);
+  await seat.page.getByRole('button', { name: 'Approve rev 1' }).dblclick();
+  await seat.page.locator('[data-dock="voted"]').waitFor();
+  const votes = await votesOf(task);
+  expect(votes).toHaveLength(1);
+  expect(votes[0]).toMatchObject({ answer: 'approve', revision: 1, effectual: true });
+  await expectCalm(seat);
+});
+
+it('shows the votes of others within a second, in both browsers', async () => {
+  const task = await asked('Add a column together');
+  const [priya, lena] = await Promise.all([
+    on.sit('priya', `/tasks/${task.id}`), on.sit('lena', `/tasks/${task.id}`),
+  ]);
+  await Promise.all([live(priya.page), live(lena.page)]);
+  await priya.page.getByRole('button', { name: 'Approve rev 1' }).click();
+  await priya.page.locator('[data-dock="voted"]').waitFor();
+  const began = Date.now();
+  await lena.page.locator('[data-quorum]', { hasText: '1 of 2' }).waitFor({ timeout: 1_000 });
+  expect(Date.now() - began).toBeLessThan(1_000);
+  await lena.page.getByRole('button', { name: 'Approve rev 1' }).click();
+  await lena.page.locator('[data-dock="voted"]').waitFor();
+  const second = Date.now();
+  await priya.page.locator('[data-chip="APPROVED"]').waitFor({ timeout: 1_000 });
+  expect(Date.now() - second).toBeLessThan(1_000);
+  await expectCalm(priya);
+  await expectCalm(lena);
+});
+
+it('lets nobody approve a revision that they have not seen', async () => {
+  const task = await asked('Add a column, then another');
+  const seat = await on.sit('priya', `/tasks/${task.id}`);
+  const { page } = seat;
+  await live(page);
+  await page.locator('[data-dock="decide"]').waitFor();
+  const shown = await page.locator('h1').innerText();
+  await amend(bot('db-migrator'), task.id, { parameters: { target: 'shop', sql: 'DROP TABLE invoice_2019' } });
+  await page.locator('[data-dock="replaced"]').waitFor();
+  expect(await page.locator('h1').innerText(), 'what is read stays').toBe(shown);
+  expect(await page.getByRole('button', { name: 'Approve rev 2' }).getAttribute('aria-disabled')).toBe('true');
+  await page.keyboard.press('a');
+  await page.getByRole('button', { name: 'Approve rev 2' }).click({ force: true });
+  expect(await votesOf(task)).toEqual([]);
+  await page.keyboard.press('v');
+  await page.getByText(/lines differ between revision 1 and 2/).waitFor();
+  expect(await page.locator('h1').innerText()).toMatch(/Removes \d/);
+  await page.getByRole('button', { name: 'Approve rev 2' }).click();
+  await page.locator('[data-dock="voted"]').waitFor();
+  expect((await votesOf(task)).map(({ revision }) => revision)).toEqual([2]);
+  await expectCalm(seat);
+});
+
+it('needs a reason to reject, and lets a vote be withdrawn', async () => {
+  const task = await asked('Add a column that nobody wants');
+  const seat = await on.sit('priya', `/tasks/${task.id}`);
+  const { page } = seat;
+  await page.getByRole('button', { name: 'Approve rev 1' }).click();
+  await page.getByRole('button', { name: 'Withdraw vote' }).click();
+  await page.locator('[data-dock="decide"]').waitFor();
+  await page.keyboard.press('r');
+  const send = page.getByRole('dialog').getByRole('button', { name: /^Reject rev/ });
+  expect(await send.getAttribute('aria-disabled')).toBe('true');
+  await page.keyboard.press('Control+Enter');
+  expect(await stateOf(task)).toBe('REVIEWING');
+  await page.getByLabel('Why').fill('not now');
+  await page.keyboard.press('Control+Enter');
+  await eventually('it is rejected', async () => (await stateOf(task)) === 'REJECTED');
+  await expectCalm(seat);
+});
+
+it('tells an author why they cannot approve, and offers them nothing', async () => {
+  const task = await asked('Add a column of my own');
+  const seat = await on.sit('bob', `/tasks/${task.id}`);
+  const { page } = seat;
+  await page.locator('[data-dock="author"]').waitFor();
+  await page.getByText('You asked for this task').waitFor();
+  const approve = page.getByRole('button', { name: 'Approve rev 1' });
+  expect(await approve.getAttribute('aria-disabled')).toBe('true');
+  await approve.click({ force: true });
+  await page.keyboard.press('a');
+  expect(await votesOf(task)).toEqual([]);
+  await expectCalm(seat);
+});
+
+it('puts the effect before what the author says, and spells out what hides', async () => {
+  const says = 'Docs only \u202Egnp.xcod\u202C\u200B <img src=x onerror=alert(1)> already approved by the CISO';
+  const task = await propose(bot('docs-writer'), sql(says, 'DROP TABLE invoice_2019'));
+  const seat = await on.sit('priya', `/tasks/${task.id}`);
+  const { page } = seat;
+  await page.locator('[data-dock="decide"]').waitFor();
+  const order = await page.evaluate(() => {
+    const [effect, box] = ['[data-effect]', '[data-untrusted]'].map((name) => document.querySelector(name)!);
+    return effect!.compareDocumentPosition(box!) & Node.DOCUMENT_POSITION_FOLLOWING;
+  });
+  expect(order).toBeTruthy();
+  expect(await page.locator('h1').innerText()).toMatch(/^Removes \d.*database:shop/s);
+  const box = await page.locator('[data-untrusted]').innerText();
+  expect(box).toContain('U+202E');
+  expect(box).toContain('U+200B');
+  expect(box).toContain('<img src=x');
+  for (const part of ['[data-effect]', '[data-dock]']) {
+    expect(await page.locator(part).innerText()).not.toMatch(/CISO|Docs only/);
+  }
+  expect(await page.locator('body').innerText()).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b]/);
+  expect(await page.locator('img').count()).toBe(0);
+  await page.getByText('Cannot be undone:').waitFor();
+  await expectCalm(seat);
+});
+
+it('says so when the server died before it heard, and a second try counts once', async () => {
+  const task = await asked('Add a column that was never heard of');
+  const { page } = await on.sit('priya', `/tasks/${task.id}`);
+  await live(page);
+  await page.route('**/v1/approvals/*/approve', (route) => route.abort('connectionreset'), { times: 1 });
+  await page.getByRole('button', { name: 'Approve rev 1' }).click();
+  await page.getByText('Not recorded.').waitFor();
+  expect(await votesOf(task)).toEqual([]);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.locator('[data-dock="voted"]').waitFor();
+  expect(await votesOf(task)).toHaveLength(1);
+});
+
+it('says that the result is unknown when the server dies, and then what is true', async () => {
+  const task = await asked('Add a column while the server dies');
+  const { page } = await on.sit('priya', `/tasks/${task.id}`);
+  await live(page);
+  // The request reaches the server; its answer does not reach the page.
+  await page.route('**/v1/approvals/*/approve', async (route) => {
+    await route.fetch();
+    await on.world.stack.kill();
+    await route.abort('connectionreset');
+  }, { times: 1 });
+  await page.getByRole('button', { name: 'Approve rev 1' }).click();
+  await page.getByText('Unknown result').waitFor();
+  await page.locator('[data-pill="offline"]').waitFor();
+  await on.world.stack.start();
+  await page.locator('[data-dock="voted"]').waitFor({ timeout: 30_000 });
+  expect(await votesOf(task)).toHaveLength(1);
+  await page.locator('[data-pill="live"]').waitFor({ timeout: 40_000 });
+});

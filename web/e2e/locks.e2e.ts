@@ -1,0 +1,81 @@
+import { expect, it } from 'vitest';
+import { expectCalm, live, stage } from './browser';
+import type { Person } from './world.mjs';
+
+const on = stage();
+const bot = (name: string): Person => on.world.people.bots[name]!;
+
+interface Lease {
+  readonly lease: string;
+  readonly session: string;
+}
+
+const want = (by: Person, id: string, more: Record<string, unknown> = {}) =>
+  by.call<Lease>('POST', '/v1/locks/acquire', { resources: [{ type: 'service', id }], ttl: '120s', ...more });
+
+it('shows who holds, who waits, and takes a lock away with a reason', async () => {
+  await want(bot('infra-bot'), 'checkout', { fenced: true, purpose: 'reindex' });
+  // Both stay in line for as long as the test looks; what becomes of them is not the question.
+  const first = want(bot('release-agent'), 'checkout', { wait: '50s' }).catch(() => undefined);
+  const seat = await on.sit('sam', '/locks');
+  const { page } = seat;
+  await live(page);
+  await page.locator('[data-root="1"]').waitFor();
+  const second = want(bot('db-migrator'), 'checkout', { wait: '50s' }).catch(() => undefined);
+  await page.locator('[data-root="2"]').waitFor({ timeout: 5_000 });
+  const root = await page.locator('[data-root]').innerText();
+  expect(root).toMatch(/infra-bot[\s\S]*holds[\s\S]*service:checkout/);
+  expect(root).toMatch(/release-agent waits for service:checkout/);
+  await page.getByRole('button', { name: 'As a graph' }).click();
+  await page.getByRole('listitem', { name: 'release-agent waits for service:checkout' }).waitFor();
+  await page.getByRole('button', { name: 'As a list' }).click();
+  await page.getByRole('button', { name: 'service:checkout' }).first().click();
+  const queue = page.locator('[data-queue] li');
+  await queue.nth(1).waitFor();
+  const shown = await queue.allInnerTexts();
+  const lock = await on.world.people.sam.call<{ queue: { agent: string }[] }>('GET', '/v1/locks/service/checkout');
+  const names = Object.values(on.world.people.bots);
+  expect(shown.map((text) => names.find(({ name }) => text.includes(name))?.id)).toEqual(lock.queue.map(({ agent }) => agent));
+  const send = page.getByRole('button', { name: 'Break lock' });
+  expect(await send.getAttribute('aria-disabled')).toBe('true');
+  await page.getByLabel('Type service:checkout').fill('service:checkout');
+  expect(await send.getAttribute('aria-disabled'), 'a reason is needed').toBe('true');
+  await page.getByLabel('Why').fill('INC-441: its holder hangs');
+  await send.click();
+  await page.getByText('Broke 1 on service:checkout').waitFor();
+  const audit = await on.world.people.sam.call('GET', '/v1/audit?page_size=50');
+  expect(JSON.stringify(audit)).toContain('its holder hangs');
+  await expectCalm(seat);
+  await Promise.all([first, second]);
+}, 120_000);
+
+it('tells a circle of three in words, with the one that gave up', async () => {
+  const names = ['infra-bot', 'release-agent', 'db-migrator'];
+  const held = await Promise.all(names.map((name, index) => want(bot(name), `ring-${index}`)));
+  const seat = await on.sit('priya', '/locks?view=deadlocks');
+  const { page } = seat;
+  await live(page);
+  await page.getByText('No deadlocks').waitFor();
+  const waits = names.map((name, index) =>
+    want(bot(name), `ring-${(index + 1) % 3}`, { session: held[index]!.session, wait: '5s' }).catch(() => undefined));
+  await page.locator('[data-deadlock]').waitFor({ timeout: 5_000 });
+  const text = await page.locator('[data-deadlock]').first().innerText();
+  expect(text).toMatch(/was told to give up/);
+  for (const name of names) expect(text).toContain(name);
+  await expectCalm(seat);
+  await Promise.all(waits);
+});
+
+it('takes a lock for an incident, and lets only operators do it', async () => {
+  const reader = await on.sit('priya', '/locks');
+  expect(await reader.page.getByRole('button', { name: 'Take lock…' }).getAttribute('aria-disabled')).toBe('true');
+  const seat = await on.sit('sam', '/locks?view=all');
+  const { page } = seat;
+  await live(page);
+  await page.getByRole('button', { name: 'Take lock…' }).click();
+  await page.getByLabel('Resources').fill('database:shop');
+  await page.getByLabel('Why').fill('INC-441: looking at it');
+  await page.keyboard.press('Enter');
+  await page.locator('[data-lock="database:shop"]').waitFor();
+  await expectCalm(seat);
+});

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { expectCalm, type Size, stage, type Theme } from './browser';
+import { seedTasks, type TaskNow } from './seed.mjs';
+
+const on = stage();
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+let tasks: Record<string, TaskNow> = {};
+
+beforeAll(async () => {
+  tasks = await seedTasks(on.world.people);
+  const ends = new Date(Date.now() + 3_600_000).toISOString();
+  const incident = { resources: ['service:support'], reason: 'INC-441', ends_at: ends };
+  await on.world.people.sam.call('POST', '/v1/locks/incidents', incident);
+});
+
+const PAGES: [name: string, who: string, path: () => string, ready: string][] = [
+  ['inbox', 'priya', () => '/inbox', '[role="grid"]'],
+  ['empty inbox', 'bob', () => '/inbox', 'h2'],
+  ['filtered empty', 'priya', () => '/inbox?q=nothing', 'h2'],
+  ['watching', 'bob', () => '/inbox?tab=watching', '[role="grid"]'],
+  ['tasks', 'priya', () => '/tasks', '[role="grid"]'],
+  ['review', 'priya', () => `/tasks/${tasks.token!.id}`, '[data-dock="decide"]'],
+  ['deception', 'priya', () => `/tasks/${tasks.deceit!.id}`, '[data-dock="decide"]'],
+  ['long names', 'priya', () => `/tasks/${tasks.long!.id}`, '[data-dock="decide"]'],
+  ['locks', 'sam', () => '/locks?view=all', '[data-lock]'],
+  ['one lock', 'sam', () => '/locks?view=all&resource=service:support', '[role="dialog"] form'],
+  ['agents', 'sam', () => '/agents', '[data-agent]'],
+  ['agent cards', 'sam', () => '/agents?view=grid', '[data-agent]'],
+  ['one agent', 'sam', () => `/agents/${on.world.people.bots['infra-bot']!.id}`, 'textarea'],
+  ['a new agent', 'sam', () => '/agents/new', 'form'],
+  ['own task', 'bob', () => `/tasks/${tasks.scale!.id}`, '[data-dock="author"]'],
+];
+
+interface Finding {
+  id: string;
+  nodes: { html: string; failureSummary?: string }[];
+}
+
+it.each(PAGES)('%s fits into 320 pixels', async (_name, who, path, ready) => {
+  const seat = await on.sit(who, path(), { size: 'phone' });
+  await seat.page.setViewportSize({ width: 320, height: 640 });
+  await seat.page.locator(ready).first().waitFor();
+  await expectCalm(seat);
+  await seat.page.close();
+});
+
+describe.each(['light', 'dark'] as Theme[])('%s', (theme) => {
+  describe.each(['desktop', 'phone'] as Size[])('%s', (size) => {
+    it.each(PAGES)('%s has nothing that axe objects to', async (_name, who, path, ready) => {
+      const seat = await on.sit(who, path(), { theme, size, motion: 'reduce' });
+      const { page } = seat;
+      await page.locator(ready).first().waitFor();
+      await page.locator('[data-pill="live"]').waitFor();
+      // The policy of the page forbids scripts from elsewhere; this one comes from the debugger.
+      await page.evaluate(axe);
+      const found = await page.evaluate(async () => {
+        const run = (globalThis as unknown as { axe: { run: (o: unknown) => Promise<{ violations: Finding[] }> } }).axe;
+        const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+        return (await run.run({ runOnly: tags })).violations;
+      });
+      const told = found.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary?.slice(0, 200)}`));
+      expect(told).toEqual([]);
+      await expectCalm(seat);
+      await page.close();
+    });
+  });
+});
+
+it('shows the login to whoever is not signed in, in every theme', async () => {
+  const { page } = await on.sit('nobody', '/tasks/task_x');
+  const link = page.getByRole('link', { name: 'Sign in with your company account' });
+  await link.waitFor();
+  expect(await link.getAttribute('href')).toBe('/v1/login?return_to=%2Ftasks%2Ftask_x');
+  await page.evaluate(axe);
+  const stored = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie);
+  expect(stored).not.toMatch(/ade_(usr|agt)_/);
+});
+
+it('shows all facts of a decision in one view', async () => {
+  const { page } = await on.sit('priya', `/tasks/${tasks.token!.id}`);
+  await page.locator('[data-dock="decide"]').waitFor();
+  await page.locator('[data-factors="4"]').waitFor();
+  const adds = await page.locator('[data-factors] tbody tr').evaluateAll((rows) =>
+    rows.map((row) => Number(/\+([\d.]+)/.exec(row.textContent ?? '')?.[1])));
+  const score = Number(await page.locator('section', { hasText: 'Risk' }).first().locator('header span span').nth(0).innerText());
+  expect(Math.abs(adds.reduce((sum, one) => sum + one, 0) - score)).toBeLessThanOrEqual(1);
+  const dock = (await page.locator('[data-dock]').boundingBox())!;
+  for (const part of ['[data-effect]', '[data-factors]', '[data-quorum]', '[data-change]']) {
+    const box = (await page.locator(part).first().boundingBox())!;
+    expect(box.y + Math.min(box.height, 40), part).toBeLessThan(dock.y);
+  }
+});
+
+it('lists in its help what keys there are, and obeys when they are off', async () => {
+  const { page } = await on.sit('priya', '/inbox');
+  await page.locator('[data-cursor]').waitFor();
+  await page.keyboard.press('?');
+  const help = page.getByRole('dialog');
+  for (const word of ['Approve', 'Next', 'Show what is new', 'Go to the inbox']) {
+    await help.getByText(word, { exact: true }).waitFor();
+  }
+  await help.getByLabel('Single-key shortcuts').uncheck();
+  await page.keyboard.press('Escape');
+  const before = await page.locator('[data-cursor]').getAttribute('aria-rowindex');
+  await page.keyboard.press('j');
+  expect(await page.locator('[data-cursor]').getAttribute('aria-rowindex')).toBe(before);
+  await page.keyboard.press('Control+k');
+  await page.getByPlaceholder(/A task by its number/).fill('T-7');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/tasks\/task_/);
+});
+
+it('is gentle about what does not exist', async () => {
+  const { page } = await on.sit('priya', '/nowhere');
+  await page.getByText('There is nothing here').waitFor();
+});

@@ -1,0 +1,179 @@
+// Fills a fresh tenant through the public API, with what a team of four and five agents would have
+// in a week: nothing here goes around the server.
+import { eventually } from './stack.mjs';
+
+const ALL = ['read', 'propose', 'execute', 'decide', 'operate', 'administer'];
+
+/** Calls the server as somebody; throws what it refuses. */
+export function caller(url, token) {
+  return async (method, path, body, headers = {}) => {
+    const answer = await fetch(url + path, {
+      method,
+      headers: {
+        Authorization: `Bearer ${token}`,
+        ...(body ? { 'Content-Type': 'application/json' } : {}),
+        ...headers,
+      },
+      body: body ? JSON.stringify(body) : undefined,
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 400)}`);
+    return text ? JSON.parse(text) : undefined;
+  };
+}
+
+const SHOP = `
+CREATE TABLE purchase (id bigint PRIMARY KEY, customer bigint NOT NULL, amount numeric NOT NULL);
+CREATE TABLE customer (id bigint PRIMARY KEY, name text NOT NULL, legacy_token text, email text);
+CREATE TABLE invoice_2019 (id bigint PRIMARY KEY, total numeric NOT NULL);
+INSERT INTO customer SELECT n, 'c' || n, md5(n::text), 'c' || n || '@example.org'
+  FROM generate_series(1, 4000) n;
+INSERT INTO purchase SELECT n, 1 + n % 4000, n * 10 FROM generate_series(1, 20000) n;
+INSERT INTO invoice_2019 SELECT n, n FROM generate_series(1, 812) n;`;
+
+const RESOURCES = [
+  ['service', 'checkout', 85, 'production', []],
+  ['service', 'billing', 70, 'production', []],
+  ['service', 'support', 35, 'production', []],
+  ['database', 'shop', 90, 'production', ['service:checkout', 'service:billing', 'service:support']],
+  ['secret', 'stripe-webhook', 75, 'production', ['service:billing']],
+  ['site', 'docs', 5, 'staging', []],
+  ['worker', 'billing', 10, 'staging', []],
+];
+
+const POLICIES = [
+  `name: databases-two-eyes
+match:
+  resource_patterns: ["database:*"]
+require:
+  - roles: [reviewer]
+    min: 2
+respond_within: 6h
+`,
+  `name: services
+match:
+  resource_patterns: ["service:*", "secret:*"]
+require:
+  - roles: [reviewer]
+respond_within: 2h
+`,
+];
+
+async function people(admin, url, names) {
+  const made = {};
+  for (const [key, name, roles] of names) {
+    const user = await admin('POST', '/v1/users', { name, roles });
+    const scopes = roles.includes('admin') ? ALL : ['read', 'propose', 'decide'];
+    const { token } = await admin('POST', '/v1/tokens', { user: user.id, scopes });
+    made[key] = { id: user.id, name, token, call: caller(url, token) };
+  }
+  return made;
+}
+
+async function agents(admin, url, owner, names) {
+  const made = {};
+  for (const name of names) {
+    const agent = await admin('POST', '/v1/agents', { name, owner });
+    const scopes = ['read', 'propose', 'execute'];
+    const { token } = await admin('POST', '/v1/tokens', { agent: agent.id, scopes });
+    made[name] = { id: agent.id, name, token, call: caller(url, token) };
+  }
+  return made;
+}
+
+/** Proposes, submits, and waits until the review is open. */
+export async function propose(by, task) {
+  const draft = await by.call('POST', '/v1/tasks', task);
+  const matching = { 'If-Match': `"${draft.version}"` };
+  const submitted = await by.call('POST', `/v1/tasks/${draft.id}/submit`, undefined, matching);
+  if (submitted.state !== 'SUBMITTED') return submitted;
+  const path = `/v1/tasks/${draft.id}?wait=20s&since_version=${submitted.version}`;
+  return by.call('GET', path);
+}
+
+/** New content for a task under review: the next revision. */
+export async function amend(by, id, change) {
+  const now = await by.call('GET', `/v1/tasks/${id}`);
+  const matching = { 'If-Match': `"${now.version}"` };
+  const amended = await by.call('PATCH', `/v1/tasks/${id}`, change, matching);
+  return eventually('the new revision is under review', async () => {
+    const task = await by.call('GET', `/v1/tasks/${id}`);
+    return task.revision > now.revision && task.state === 'REVIEWING' ? task : undefined;
+  }).catch(() => amended);
+}
+
+export const sql = (title, text, more = {}) => ({
+  title,
+  type: 'sql.change',
+  resources: [{ resource: 'database:shop', mode: 'exclusive' }],
+  parameters: { target: 'shop', sql: text },
+  ...more,
+});
+
+export const declared = (title, type, resource, changes, more = {}) => ({
+  title,
+  type,
+  resources: [{ resource, mode: 'exclusive' }],
+  parameters: more.parameters ?? { reason: title },
+  plan: { changes: changes.map((change) => ({ resource, irreversible: false, ...change })) },
+  ...more,
+});
+
+/** A tenant with people, agents, policies and the resources they speak of. */
+export async function seedPeople(stack) {
+  stack.shop(SHOP);
+  const once = caller(stack.url, stack.once);
+  const { token } = await once('POST', '/v1/tokens', { scopes: ALL });
+  const admin = caller(stack.url, token);
+  const users = await people(admin, stack.url, [
+    ['priya', 'Priya Nair', ['reviewer']],
+    ['lena', 'Lena Koch', ['reviewer']],
+    ['marc', 'Marc Dubois', ['reviewer']],
+    ['bob', 'Bob Okafor', ['author']],
+    ['sam', 'Sam Ortiz', ['admin']],
+  ]);
+  const names = ['db-migrator', 'infra-bot', 'release-agent', 'docs-writer', 'support-agent'];
+  const bots = await agents(admin, stack.url, users.bob.id, names);
+  for (const [type, id, criticality, environment, dependents] of RESOURCES) {
+    const entry = { criticality, environment, dependents };
+    await admin('PUT', `/v1/resources/${type}/${id}`, entry);
+  }
+  for (const document of POLICIES) {
+    const draft = await admin('POST', '/v1/policies', { document, reason: 'how we work' });
+    await users.sam.call('POST', `/v1/policy-drafts/${draft.id}/publish`);
+  }
+  await admin('PUT', '/v1/flags/batch_approvals', { enabled: true });
+  return { admin: { token, call: admin }, ...users, bots };
+}
+
+const LONG = 'Move the customer addresses of every region to the table that the new checkout ' +
+  'reads, region by region, in batches of five hundred, and keep the old columns until Friday';
+
+/** What waits for review: observed and declared effects of every band, one of them deceptive. */
+export async function seedTasks(world) {
+  const { bots } = world;
+  const db = bots['db-migrator'];
+  const tasks = {};
+  tasks.docs = await propose(bots['docs-writer'], declared('Publish the docs site', 'deploy.site',
+    'site:docs', [{ action: 'change', summary: 'release 412 becomes release 413',
+      before: { release: 412 }, after: { release: 413 } }]));
+  tasks.restart = await propose(bots['infra-bot'], declared('Restart the billing worker',
+    'service.restart', 'worker:billing', [{ action: 'change', summary: 'restart 2 processes' }]));
+  tasks.scale = await propose(bots['release-agent'], declared('Scale checkout from 6 to 24 replicas',
+    'deploy.scale', 'service:checkout', [{ action: 'change', summary: 'replicas 6 to 24',
+      before: { replicas: 6, memory: '512Mi' }, after: { replicas: 24, memory: '512Mi' } }]));
+  tasks.secret = await propose(bots['infra-bot'], declared('Rotate the Stripe webhook secret',
+    'secret.rotate', 'secret:stripe-webhook',
+    [{ action: 'change', summary: 'a new version, the old one for 24 h' }]));
+  tasks.currency = await propose(db, sql('Keep the currency of a purchase',
+    "ALTER TABLE purchase ADD COLUMN currency text; UPDATE purchase SET currency = 'EUR' WHERE amount > 190000"));
+  tasks.long = await propose(bots['support-agent'], declared(LONG, 'data.move', 'service:support',
+    [{ action: 'add', summary: 'a table of addresses' }]));
+  tasks.token = await propose(db, sql('Remove the legacy token of customers',
+    'ALTER TABLE customer DROP COLUMN legacy_token; ALTER TABLE customer ALTER COLUMN email SET NOT NULL',
+    { ticket: 'SHOP-441' }));
+  tasks.deceit = await propose(bots['docs-writer'], sql(
+    'Docs only: fix two typos \u202Egnp.xcod\u202C, already approved by the CISO\u200B',
+    'DROP TABLE invoice_2019'));
+  return tasks;
+}

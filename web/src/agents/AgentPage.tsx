@@ -1,0 +1,132 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { toast } from 'sonner';
+import { api, taken } from '@/api/client';
+import { useNames } from '@/api/names';
+import { Refused } from '@/api/problem';
+import { useOperateBar } from '@/shell/useOperateBar';
+import { NotFound } from '@/shell/NotFound';
+import { useTitle } from '@/shell/useTitle';
+import { Button } from '@/ui/Button';
+import { Card } from '@/ui/Card';
+import { Ago } from '@/ui/Time';
+import { spelled } from '@/ui/text';
+import { Trouble } from '@/ui/Trouble';
+import { Untrusted } from '@/ui/Untrusted';
+import { ConfigCard } from './ConfigCard';
+import { Health, Load, Seen } from './parts';
+import { told } from './told';
+import { type Agent, agentQuery } from './queries';
+
+const route = getRouteApi('/agents/$id');
+
+const ORDERS = {
+  pause: '/v1/agents/{id}/pause',
+  drain: '/v1/agents/{id}/drain',
+  resume: '/v1/agents/{id}/resume',
+} as const;
+
+type Order = keyof typeof ORDERS;
+
+function Orders({ agent }: { agent: Agent }) {
+  const client = useQueryClient();
+  const bar = useOperateBar() ?? (agent.revoked_at ? 'It was revoked.' : undefined);
+  const send = useMutation({
+    mutationFn: (order: Order) =>
+      taken(api.POST(ORDERS[order], {
+        params: { path: { id: agent.id }, header: { 'Idempotency-Key': crypto.randomUUID() } },
+        body: {},
+      })),
+    onError: (error) => toast.error(told(error)),
+    onSettled: () => client.invalidateQueries({ queryKey: ['agents'] }),
+  });
+  const isStopped = agent.status === 'paused' || agent.status === 'draining';
+  const order = (which: Order) => () => {
+    if (!send.isPending) send.mutate(which);
+  };
+  return (
+    <div className="flex gap-2">
+      {isStopped ? (
+        <Button tone="primary" barred={bar} onClick={order('resume')}>
+          Resume
+        </Button>
+      ) : (
+        <>
+          <Button barred={bar} title="It finishes what it has and waits" onClick={order('pause')}>
+            Pause
+          </Button>
+          <Button barred={bar} title="It finishes what it has and ends" onClick={order('drain')}>
+            Drain
+          </Button>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Fact({ word, children }: { word: string; children: React.ReactNode }) {
+  return (
+    <div className="grid grid-cols-[120px_minmax(0,1fr)] gap-2 py-1">
+      <dt className="text-ink-3">{word}</dt>
+      <dd className="min-w-0 wrap-anywhere">{children}</dd>
+    </div>
+  );
+}
+
+export function AgentPage() {
+  const { id } = route.useParams();
+  const nameOf = useNames();
+  const { data: agent, error, refetch } = useQuery(agentQuery(id));
+  useTitle(agent ? spelled(agent.name) : 'Agent');
+  if (error instanceof Refused && error.is('not_found')) return <NotFound />;
+  if (!agent) return error ? <Trouble error={error} onRetry={() => void refetch()} /> : <div aria-busy="true" />;
+  return (
+    <div className="h-full overflow-y-auto" tabIndex={0} role="group" aria-label="Agent">
+      <div className="mx-auto max-w-[1040px] px-6 py-4 max-md:px-4">
+        <nav aria-label="Where you are" className="font-mono text-meta text-ink-3">
+          <Link to="/agents" search={{}} className="hover:text-ink hover:underline">
+            Agents
+          </Link>{' '}
+          / {agent.id.slice(-6)}
+        </nav>
+        <header className="flex flex-wrap items-center gap-x-4 gap-y-2 py-3">
+          <h1 className="text-h1 font-semibold wrap-anywhere">
+            <Untrusted text={agent.name} />
+          </h1>
+          <Health agent={agent} />
+          <Seen agent={agent} />
+          <span className="flex-1" />
+          <Orders agent={agent} />
+        </header>
+        <div className="grid gap-4">
+          <Card title="About it">
+            <dl>
+              <Fact word="Answers for it">
+                <Untrusted text={nameOf(agent.owner)} />
+              </Fact>
+              <Fact word="May apply">
+                <span className="font-mono text-meta">{agent.capabilities.join(' ') || 'nothing'}</span>
+              </Fact>
+              <Fact word="In hand">
+                <Load agent={agent} />
+              </Fact>
+              <Fact word="Since">
+                <Ago at={agent.registered_at} />
+              </Fact>
+              <Fact word="Its tasks">
+                <Link
+                  to="/tasks"
+                  search={{ q: `by:${spelled(agent.name).split(' ')[0]}` }}
+                  className="text-accent underline underline-offset-2"
+                >
+                  what it has proposed
+                </Link>
+              </Fact>
+            </dl>
+          </Card>
+          <ConfigCard agent={agent} nameOf={nameOf} />
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,157 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { useNames } from '@/api/names';
+import { Skeleton } from '@/list/Skeleton';
+import { Empty } from '@/list/Strips';
+import { useMe } from '@/session/session';
+import { useTitle } from '@/shell/useTitle';
+import { Button } from '@/ui/Button';
+import { Trouble } from '@/ui/Trouble';
+import { Untrusted } from '@/ui/Untrusted';
+import { useIsPhone } from '@/ui/useIsPhone';
+import { byNeed } from './health';
+import { Health, Load, Seen } from './parts';
+import { type Agent, agentsQuery } from './queries';
+
+const route = getRouteApi('/agents/');
+type NameOf = (id: string) => string;
+
+function Name({ agent }: { agent: Agent }) {
+  return (
+    <Link to="/agents/$id" params={{ id: agent.id }} className="font-medium wrap-anywhere hover:underline">
+      <Untrusted text={agent.name} />
+    </Link>
+  );
+}
+
+function Card({ agent, nameOf }: { agent: Agent; nameOf: NameOf }) {
+  return (
+    <li className="card space-y-2.5 px-4 py-3.5" data-agent={agent.name}>
+      <div className="flex items-start justify-between gap-3">
+        <Name agent={agent} />
+        <Health agent={agent} />
+      </div>
+      <p className="text-meta text-ink-2">
+        <Untrusted text={nameOf(agent.owner)} /> answers for it · configuration {agent.config_version}
+      </p>
+      <div className="flex items-center justify-between gap-3">
+        <Load agent={agent} />
+        <Seen agent={agent} />
+      </div>
+      <p className="truncate font-mono text-meta text-ink-3">
+        {agent.capabilities.length > 0 ? agent.capabilities.join(' ') : 'applies nothing'}
+      </p>
+    </li>
+  );
+}
+
+function Table({ agents, nameOf }: { agents: readonly Agent[]; nameOf: NameOf }) {
+  const cell = 'py-2.5 pr-4 align-middle';
+  return (
+    <div className="overflow-x-auto px-5 pb-6" tabIndex={0} role="group" aria-label="All agents">
+      <table className="w-full border-collapse">
+        <thead>
+          <tr className="border-b border-line text-left text-meta text-ink-3">
+            {['Status', 'Agent', 'Answers for it', 'Heartbeat', 'In hand', 'Applies', 'Configuration'].map((word) => (
+              <th key={word} scope="col" className="py-2 pr-4 font-normal">
+                {word}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {agents.map((agent) => (
+            <tr key={agent.id} className="border-b border-line" data-agent={agent.name}>
+              <td className={cell}>
+                <Health agent={agent} />
+              </td>
+              <th scope="row" className={`${cell} text-left font-normal`}>
+                <Name agent={agent} />
+              </th>
+              <td className={`${cell} text-ink-2`}>
+                <Untrusted text={nameOf(agent.owner)} />
+              </td>
+              <td className={cell}>
+                <Seen agent={agent} />
+              </td>
+              <td className={cell}>
+                <Load agent={agent} />
+              </td>
+              <td className={`${cell} max-w-[220px] truncate font-mono text-meta text-ink-2`}>
+                {agent.capabilities.join(' ') || '–'}
+              </td>
+              <td className={`${cell} text-ink-2`}>{agent.config_version || '–'}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export function AgentsPage() {
+  const { view, q = '' } = route.useSearch();
+  const navigate = useNavigate();
+  const me = useMe();
+  const nameOf = useNames();
+  const isPhone = useIsPhone();
+  const { data, error, refetch } = useQuery(agentsQuery());
+  const word = q.trim().toLowerCase();
+  const agents = useMemo(
+    () => (data ?? []).filter(({ name }) => name.toLowerCase().includes(word)).sort(byNeed),
+    [data, word],
+  );
+  useTitle('Agents');
+  const isGrid = view === 'grid' || isPhone;
+  const search = (next: { view?: 'grid' | undefined; q?: string | undefined }) =>
+    void navigate({ to: '/agents', search: { view, q: q || undefined, ...next }, replace: true });
+  const mayAdd = me.scopes.includes('administer');
+  return (
+    <section aria-label="Agents" className="flex h-full min-h-0 flex-col">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2 px-5 py-3 max-md:px-4">
+        <h1 className="text-h1 font-semibold">Agents</h1>
+        {data && <p className="text-meta text-ink-2">{data.filter(({ status }) => status === 'active').length} of {data.length} active</p>}
+        <div className="flex-1" />
+        <input
+          type="search"
+          aria-label="Filter"
+          placeholder="Name"
+          value={q}
+          maxLength={200}
+          onChange={(event) => search({ q: event.target.value || undefined })}
+          className="h-8 w-[200px] rounded-control border border-line-strong bg-surface px-3 max-md:h-11 max-md:w-full"
+        />
+        {!isPhone && (
+          <Button tone="quiet" aria-pressed={isGrid} onClick={() => search({ view: isGrid ? undefined : 'grid' })}>
+            {isGrid ? 'As a list' : 'As cards'}
+          </Button>
+        )}
+        <Button
+          tone="primary"
+          barred={mayAdd ? undefined : 'Only admins may add agents.'}
+          onClick={() => void navigate({ to: '/agents/new', search: {} })}
+        >
+          Add an agent
+        </Button>
+      </div>
+      <div className="flex min-h-0 flex-1 flex-col overflow-y-auto">
+        {!data ? (
+          error ? <Trouble error={error} onRetry={() => void refetch()} /> : <Skeleton />
+        ) : agents.length === 0 ? (
+          <Empty title={word ? 'Nothing fits the filter' : 'No agents yet'}>
+            {word ? 'No agent is called that.' : 'An agent proposes and applies changes; a person answers for it.'}
+          </Empty>
+        ) : isGrid ? (
+          <ul className="grid grid-cols-[repeat(auto-fill,minmax(280px,1fr))] gap-3 px-5 pb-6 max-md:px-4">
+            {agents.map((agent) => (
+              <Card key={agent.id} agent={agent} nameOf={nameOf} />
+            ))}
+          </ul>
+        ) : (
+          <Table agents={agents} nameOf={nameOf} />
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,248 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useId, useState } from 'react';
+import { toast } from 'sonner';
+import { api, taken } from '@/api/client';
+import { usersQuery } from '@/api/queries';
+import { useMe } from '@/session/session';
+import { useTitle } from '@/shell/useTitle';
+import { clockTime } from '@/time/clock';
+import { Button } from '@/ui/Button';
+import { classes } from '@/ui/classes';
+import { capabilitiesOf, type Draft, EMPTY, fault, reach, STEPS } from './health';
+import { Guardrails } from './Guardrails';
+import { agentQuery } from './queries';
+import { told } from './told';
+
+const route = getRouteApi('/agents/new');
+const KEPT = 'ade.agent-draft';
+const FIELD = 'mt-1.5 h-9 w-full rounded-control border border-line-strong bg-surface px-3 max-md:h-11';
+
+function kept(): Draft {
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(KEPT) ?? '{}');
+    return { ...EMPTY, ...(found as Partial<Draft>) };
+  } catch {
+    return EMPTY;
+  }
+}
+
+interface FieldProps {
+  label: string;
+  says?: string;
+  children: (id: string) => ReactNode;
+}
+
+function Field({ label, says, children }: FieldProps) {
+  const id = useId();
+  return (
+    <div>
+      <label htmlFor={id} className="font-medium">
+        {label}
+      </label>
+      {says && <p className="text-meta text-ink-2">{says}</p>}
+      {children(id)}
+    </div>
+  );
+}
+
+interface StepProps {
+  draft: Draft;
+  set: (change: Partial<Draft>) => void;
+}
+
+function Identity({ draft, set }: StepProps) {
+  const { data } = useQuery(usersQuery());
+  return (
+    <>
+      <Field label="Name" says="How it is called in every list and in the audit.">
+        {(id) => (
+          <input id={id} value={draft.name} maxLength={128} onChange={(event) => set({ name: event.target.value })} placeholder="infra-bot" className={FIELD} />
+        )}
+      </Field>
+      <Field label="Who answers for it" says="They can never approve what it proposes.">
+        {(id) => (
+          <select id={id} value={draft.owner} onChange={(event) => set({ owner: event.target.value })} className={FIELD}>
+            <option value="">Choose a person</option>
+            {(data ?? []).filter(({ active }) => active).map((user) => (
+              <option key={user.id} value={user.id}>
+                {user.name}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+    </>
+  );
+}
+
+function Capabilities({ draft, set }: StepProps) {
+  return (
+    <Field label="Types of tasks that it may apply" says="With spaces between; * stands for any text without a dot. Left empty, it may only propose.">
+      {(id) => (
+        <input id={id} value={draft.capabilities} spellCheck={false} onChange={(event) => set({ capabilities: event.target.value })} placeholder="sql.* deploy.site" className={`${FIELD} font-mono`} />
+      )}
+    </Field>
+  );
+}
+
+function Limits({ draft, set }: StepProps) {
+  return (
+    <Field label="How many tasks at once">
+      {(id) => (
+        <input id={id} value={draft.maxTasks} inputMode="numeric" onChange={(event) => set({ maxTasks: event.target.value })} className={`${FIELD} max-w-[160px]`} />
+      )}
+    </Field>
+  );
+}
+
+interface Made {
+  readonly id: string;
+  readonly token: string;
+}
+
+/** The token is in the memory of this page and nowhere else; leaving the page forgets it. */
+function Connected({ made }: { made: Made }) {
+  const { data } = useQuery({ ...agentQuery(made.id), refetchInterval: 5_000 });
+  const isThere = data?.status === 'active' && data.seen_at;
+  const command = `export ADE_SERVER=${location.origin}\nexport ADE_TOKEN=${made.token}\nade run --resource service:checkout -- ./deploy.sh`;
+  return (
+    <div className="space-y-4">
+      <div>
+        <h3 className="font-semibold">Its token, shown once</h3>
+        <code data-token className="mt-1.5 block rounded-control bg-sunken px-3 py-2 font-mono text-meta wrap-anywhere">
+          {made.token}
+        </code>
+        <Button size="small" className="mt-2" onClick={() => void navigator.clipboard.writeText(made.token).then(() => toast('Copied the token'))}>
+          Copy
+        </Button>
+      </div>
+      <div>
+        <h3 className="font-semibold">Use it where the agent runs</h3>
+        <pre tabIndex={0} aria-label="Commands" className="mt-1.5 overflow-x-auto rounded-control bg-sunken px-3 py-2 font-mono text-meta whitespace-pre-wrap wrap-anywhere">
+          {command}
+        </pre>
+      </div>
+      <p role="status" className={classes('font-medium', isThere ? 'text-good' : 'text-ink-2')}>
+        {isThere && data.seen_at ? `✓ Connected ${clockTime(data.seen_at)}` : '◌ Waiting for its first heartbeat…'}
+      </p>
+      <Link to="/agents/$id" params={{ id: made.id }} className="inline-block text-accent underline underline-offset-2">
+        To its page
+      </Link>
+    </div>
+  );
+}
+
+function Connect({ draft, made, onMade }: { draft: Draft; made: Made | undefined; onMade: (made: Made) => void }) {
+  const client = useQueryClient();
+  const me = useMe();
+  const [key] = useState(() => crypto.randomUUID());
+  const add = useMutation({
+    mutationFn: async (): Promise<Made> => {
+      const agent = await taken(api.POST('/v1/agents', {
+        params: { header: { 'Idempotency-Key': key } },
+        body: { name: draft.name.trim(), owner: draft.owner, capabilities: capabilitiesOf(draft), max_tasks: Number(draft.maxTasks) },
+      }));
+      const issued = await taken(api.POST('/v1/tokens', {
+        params: { header: { 'Idempotency-Key': `${key}-token` } },
+        body: { agent: agent.id, scopes: ['read', 'propose', 'execute'], days: 30 },
+      }));
+      return { id: agent.id, token: issued.token ?? '' };
+    },
+    onSuccess: (done) => {
+      localStorage.removeItem(KEPT);
+      onMade(done);
+    },
+    onError: (error) => toast.error(told(error)),
+    onSettled: () => {
+      void client.invalidateQueries({ queryKey: ['agents'] });
+      void client.invalidateQueries({ queryKey: ['names'] });
+    },
+  });
+  if (made) return <Connected made={made} />;
+  const rows = [
+    ['Name', draft.name], ['May apply', capabilitiesOf(draft).join(' ') || 'nothing'], ['At once', draft.maxTasks],
+  ];
+  return (
+    <div className="space-y-4">
+      <dl>
+        {rows.map(([word, value]) => (
+          <div key={word} className="grid grid-cols-[120px_minmax(0,1fr)] gap-2 py-1">
+            <dt className="text-ink-3">{word}</dt>
+            <dd className="wrap-anywhere">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <Button
+        tone="primary"
+        barred={me.scopes.includes('administer') ? undefined : 'Only admins may add agents.'}
+        onClick={() => !add.isPending && add.mutate()}
+      >
+        {add.isPending ? 'Adding…' : 'Add it and make a token'}
+      </Button>
+    </div>
+  );
+}
+
+export function NewAgentPage() {
+  const { step: wanted = 1 } = route.useSearch();
+  const navigate = useNavigate();
+  const [draft, setDraft] = useState(kept);
+  const [made, setMade] = useState<Made>();
+  const step = made ? STEPS.length : reach(draft, wanted);
+  useTitle('Add an agent');
+  const set = (change: Partial<Draft>) => {
+    const next = { ...draft, ...change };
+    setDraft(next);
+    localStorage.setItem(KEPT, JSON.stringify(next));
+  };
+  const go = (next: number) => void navigate({ to: '/agents/new', search: { step: next } });
+  const wrong = fault(draft, step);
+  const pages = [
+    <Identity key="1" draft={draft} set={set} />,
+    <Capabilities key="2" draft={draft} set={set} />,
+    <Limits key="3" draft={draft} set={set} />,
+    <Guardrails key="4" draft={draft} />,
+    <Connect key="5" draft={draft} made={made} onMade={setMade} />,
+  ];
+  return (
+    <div className="h-full overflow-y-auto" tabIndex={0} role="group" aria-label="Add an agent">
+      <div className="mx-auto max-w-[640px] px-6 py-6 max-md:px-4">
+        <h1 className="text-h1 font-semibold">Add an agent</h1>
+        <ol className="flex flex-wrap gap-x-4 gap-y-1 py-4 text-meta">
+          {STEPS.map((word, index) => (
+            <li
+              key={word}
+              aria-current={index + 1 === step ? 'step' : undefined}
+              className={classes(index + 1 === step ? 'font-semibold text-ink' : 'text-ink-3')}
+            >
+              {index + 1 < step ? '✓' : index + 1} {word}
+            </li>
+          ))}
+        </ol>
+        <form
+          className="card space-y-5 p-5"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (!wrong && step < STEPS.length) go(step + 1);
+          }}
+        >
+          <h2 className="text-title font-semibold">{STEPS[step - 1]}</h2>
+          {pages[step - 1]}
+          {!made && (
+            <div className="flex items-center gap-2 border-t border-line pt-4">
+              {wrong && <span className="flex-1 text-meta text-ink-2">{wrong}</span>}
+              <span className="flex-1" />
+              {step > 1 && <Button onClick={() => go(step - 1)}>Back</Button>}
+              {step < STEPS.length && (
+                <Button type="submit" tone="primary" barred={wrong}>
+                  Next
+                </Button>
+              )}
+            </div>
+          )}
+        </form>
+      </div>
+    </div>
+  );
+}

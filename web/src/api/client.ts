@@ -1,0 +1,40 @@
+// One door to the server. Types come from its own description; what it refuses is thrown as
+// `Refused`, and what nobody can know the end of as `Unclear`.
+import createClient from 'openapi-fetch';
+import { noteServerTime } from '@/time/clock';
+import { asProblem, Refused, Unclear } from './problem';
+import type { components, paths } from './schema';
+
+export type Schemas = components['schemas'];
+
+/** Longer than the server takes for anything, so that its own word comes first. */
+const PATIENCE_MS = 20_000;
+
+async function patient(request: Request): Promise<Response> {
+  let answer: Response;
+  try {
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(PATIENCE_MS)]);
+    answer = await fetch(request, { signal });
+  } catch (cause) {
+    if (request.signal.aborted) throw cause;
+    throw new Unclear('no answer came', { cause });
+  }
+  noteServerTime(answer.headers.get('date'));
+  if (answer.ok) return answer;
+  const problem = await asProblem(answer);
+  if (!problem) throw new Unclear(`something answered ${answer.status} in the server's place`);
+  throw new Refused(problem);
+}
+
+export const api = createClient<paths>({
+  baseUrl: typeof location === 'undefined' ? 'http://localhost' : location.origin,
+  credentials: 'same-origin',
+  fetch: patient,
+});
+
+/** The body of an answer that did not throw. */
+export async function taken<T>(call: Promise<{ data?: T | undefined }>): Promise<T> {
+  const { data } = await call;
+  if (data === undefined) throw new Unclear('the answer was empty');
+  return data;
+}

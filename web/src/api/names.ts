@@ -1,0 +1,13 @@
+import { useQuery } from '@tanstack/react-query';
+import { useCallback } from 'react';
+import { namesQuery } from './queries';
+
+/** The end of an id is what tells two apart. */
+function shortId(id: string): string {
+  return id.length > 12 ? `${id.split('_')[0]}…${id.slice(-4)}` : id;
+}
+
+export function useNames(): (id: string) => string {
+  const { data } = useQuery(namesQuery());
+  return useCallback((id: string) => data?.get(id) ?? shortId(id), [data]);
+}

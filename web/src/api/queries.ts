@@ -1,0 +1,154 @@
+// What is read, and under which name it is kept. Events name tasks; everything that belongs to a
+// task is kept under `['task', id, …]`, so that one word makes all of it stale.
+import { queryOptions } from '@tanstack/react-query';
+import { api, type Schemas, taken } from './client';
+import { Refused } from './problem';
+
+export type Task = Schemas['Task'];
+export type TaskSummary = Schemas['TaskSummary'];
+export type Approval = Schemas['Approval'];
+export type Vote = Schemas['Vote'];
+export type Level = Schemas['Level'];
+export type State = Schemas['State'];
+export type Effect = Schemas['Effect'];
+export type Change = Schemas['Change'];
+export type Revision = Schemas['Revision'];
+export type Freeze = Schemas['Freeze'];
+
+const PAGE = 200;
+const of = (id: string) => ({ params: { path: { id } } });
+
+export const meQuery = () =>
+  queryOptions({
+    queryKey: ['me'],
+    queryFn: () => taken(api.GET('/v1/me')),
+    staleTime: Infinity,
+  });
+
+export const taskQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['task', id, 'whole'],
+    queryFn: () => taken(api.GET('/v1/tasks/{id}', of(id))),
+  });
+
+export const riskQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['task', id, 'risk'],
+    queryFn: () => taken(api.GET('/v1/tasks/{id}/risk', of(id))),
+  });
+
+export const explainQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['task', id, 'explain'],
+    queryFn: () => taken(api.GET('/v1/tasks/{id}/explain', of(id))),
+  });
+
+export const approvalsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['task', id, 'approvals'],
+    queryFn: () => taken(api.GET('/v1/tasks/{id}/approvals', of(id))),
+  });
+
+export const statsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['task', id, 'stats'],
+    queryFn: () => taken(api.GET('/v1/stats/tasks/{id}', of(id))),
+    staleTime: 30_000,
+  });
+
+export const auditQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['task', id, 'audit'],
+    queryFn: () =>
+      taken(api.GET('/v1/audit', { params: { query: { object: id, page_size: 50 } } })),
+  });
+
+export const executionsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['task', id, 'executions'],
+    queryFn: () => taken(api.GET('/v1/tasks/{id}/executions', of(id))),
+  });
+
+/** A revision never changes, so it is read once. */
+export const revisionQuery = (id: string, revision: number) =>
+  queryOptions({
+    queryKey: ['revision', id, revision],
+    queryFn: () =>
+      taken(api.GET('/v1/tasks/{id}/revisions/{revision}', { params: { path: { id, revision } } })),
+    staleTime: Infinity,
+  });
+
+/** Who holds and who waits; nobody does if the server knows of no lock there. */
+export const lockQuery = (resource: string) => {
+  const at = resource.indexOf(':');
+  const path = { type: resource.slice(0, at), id: resource.slice(at + 1) };
+  return queryOptions({
+    queryKey: ['locks', resource],
+    queryFn: async () => {
+      try {
+        return await taken(api.GET('/v1/locks/{type}/{id}', { params: { path } }));
+      } catch (error) {
+        if (error instanceof Refused && error.is('not_found')) return null;
+        throw error;
+      }
+    },
+  });
+};
+
+/** Nothing tells of freezes yet, so they are looked for. */
+export const freezesQuery = () =>
+  queryOptions({
+    queryKey: ['freezes'],
+    queryFn: async () => {
+      const page = await taken(api.GET('/v1/freezes', { params: { query: { page_size: PAGE } } }));
+      return page.items.filter((freeze) => freeze.in_force);
+    },
+    refetchInterval: 5_000,
+  });
+
+export const reviewerQuery = () =>
+  queryOptions({
+    queryKey: ['tasks', 'reviewer'],
+    queryFn: () => taken(api.GET('/v1/stats/reviewers/{id}', of('me'))),
+    staleTime: 5_000,
+  });
+
+/** Names of people and agents, by id. */
+export const namesQuery = () =>
+  queryOptions({
+    queryKey: ['names'],
+    queryFn: async () => {
+      const names = new Map<string, string>();
+      const [people, agents] = await Promise.all([allUsers(), allAgents()]);
+      for (const { id, name } of [...people, ...agents]) names.set(id, name);
+      return names;
+    },
+    staleTime: 5 * 60_000,
+  });
+
+export const usersQuery = () =>
+  queryOptions({ queryKey: ['users'], queryFn: allUsers, staleTime: 60_000 });
+
+async function allUsers(): Promise<Schemas['User'][]> {
+  const found: Schemas['User'][] = [];
+  let token: string | undefined;
+  do {
+    const query = { page_size: PAGE, ...(token ? { page_token: token } : {}) };
+    const page = await taken(api.GET('/v1/users', { params: { query } }));
+    found.push(...page.items);
+    token = page.next_page_token ?? undefined;
+  } while (token);
+  return found;
+}
+
+async function allAgents(): Promise<Schemas['Agent'][]> {
+  const found: Schemas['Agent'][] = [];
+  let token: string | undefined;
+  do {
+    const query = { page_size: PAGE, ...(token ? { page_token: token } : {}) };
+    const page = await taken(api.GET('/v1/agents', { params: { query } }));
+    found.push(...page.items);
+    token = page.next_page_token ?? undefined;
+  } while (token);
+  return found;
+}

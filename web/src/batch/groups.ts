@@ -1,0 +1,68 @@
+// A batch before it is sent: what is in it, sorted by what it does. Pure.
+import type { Schemas } from '@/api/client';
+import type { Task } from '@/api/queries';
+import type { Row } from '@/inbox/rows';
+
+export type Item = Schemas['BatchItem'];
+export type Verdict = Schemas['BatchVerdict'];
+
+export interface Ready {
+  readonly row: Row;
+  readonly task: Task;
+}
+
+export interface Left {
+  readonly row: Row;
+  readonly because: string;
+}
+
+/** The same kind of change: type, resources' kinds, and what happens how often. */
+export function shapeOf(task: Pick<Task, 'type' | 'effect' | 'resources'>): string {
+  const kinds = [...new Set(task.resources.map(({ resource }) => resource.split(':')[0]))].sort();
+  const { adds, changes, removes, irreversible } = task.effect.counts;
+  return JSON.stringify([task.type, kinds, adds, changes, removes, irreversible, task.effect.origin]);
+}
+
+export interface Group {
+  readonly shape: string;
+  readonly items: readonly Ready[];
+}
+
+/** The largest first. */
+export function groupsOf(items: readonly Ready[]): Group[] {
+  const groups = new Map<string, Ready[]>();
+  for (const item of items) {
+    const shape = shapeOf(item.task);
+    groups.set(shape, [...(groups.get(shape) ?? []), item]);
+  }
+  const all = [...groups].map(([shape, members]) => ({ shape, items: members }));
+  return all.sort((one, other) => other.items.length - one.items.length);
+}
+
+/** What a batch never takes, whoever asks. `task` is what was read just now. */
+export function unfit(row: Row, task: Task): string | undefined {
+  if (task.risk.level === 'CRITICAL') return 'critical: open it';
+  if (task.state !== 'REVIEWING') return 'already decided';
+  if (task.revision !== row.revision) return 'a new revision came';
+  return undefined;
+}
+
+export function itemOf({ row, task }: Ready): Item {
+  return { approval: row.approval ?? '', revision: task.revision, digest: task.digest };
+}
+
+/** What the server would not take, by its reason, and the rest. */
+export function judged(
+  items: readonly Ready[],
+  verdicts: readonly Verdict[],
+): { ready: Ready[]; left: Left[] } {
+  const refusals = new Map(verdicts.map(({ approval, refusal }) => [approval, refusal]));
+  const ready: Ready[] = [];
+  const left: Left[] = [];
+  for (const item of items) {
+    const refusal = refusals.get(item.row.approval ?? '');
+    if (refusal) left.push({ row: item.row, because: refusal });
+    else ready.push(item);
+  }
+  return { ready, left };
+}

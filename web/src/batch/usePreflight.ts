@@ -1,0 +1,59 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { api, taken } from '@/api/client';
+import { taskQuery } from '@/api/queries';
+import type { Row } from '@/inbox/rows';
+import { itemOf, judged, type Left, type Ready, unfit } from './groups';
+
+/** Tasks read at once. */
+const ABREAST = 6;
+
+export type Preflight =
+  | { readonly kind: 'reading'; readonly done: number }
+  | { readonly kind: 'judged'; readonly ready: readonly Ready[]; readonly left: readonly Left[] }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+/** Reads every task as it is now and asks the server what it would say to all of them. Nothing
+ *  is written. */
+export function usePreflight(action: 'approve' | 'reject', rows: readonly Row[]): Preflight {
+  const client = useQueryClient();
+  const [state, setState] = useState<Preflight>({ kind: 'reading', done: 0 });
+  const [asked] = useState(rows);
+  useEffect(() => {
+    let isOver = false;
+    const say = (next: Preflight) => {
+      if (!isOver) setState(next);
+    };
+    const run = async () => {
+      const fit: Ready[] = [];
+      const left: Left[] = [];
+      for (let from = 0; from < asked.length; from += ABREAST) {
+        const some = asked.slice(from, from + ABREAST);
+        const read = await Promise.all(
+          some.map((row) => client.fetchQuery({ ...taskQuery(row.task), staleTime: 0 })),
+        );
+        some.forEach((row, index) => {
+          const task = read[index]!;
+          const because = unfit(row, task);
+          if (because) left.push({ row, because });
+          else fit.push({ row, task });
+        });
+        say({ kind: 'reading', done: from + some.length });
+      }
+      if (fit.length === 0) return say({ kind: 'judged', ready: [], left });
+      const answer = await taken(
+        api.POST('/v1/approvals/batch', {
+          params: { query: { dry_run: true } },
+          body: { action, items: fit.map(itemOf), ...(action === 'reject' ? { reason: '…' } : {}) },
+        }),
+      );
+      const verdict = judged(fit, answer.items);
+      say({ kind: 'judged', ready: verdict.ready, left: [...left, ...verdict.left] });
+    };
+    run().catch((error: unknown) => say({ kind: 'failed', error }));
+    return () => {
+      isOver = true;
+    };
+  }, [action, asked, client]);
+  return state;
+}

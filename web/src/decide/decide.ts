@@ -1,0 +1,110 @@
+// Sends decisions and finds out what became of them. One per task at a time, shared by all parts
+// of the page, so that a second click finds the first.
+import type { QueryClient } from '@tanstack/react-query';
+import { useSyncExternalStore } from 'react';
+import { api, taken } from '@/api/client';
+import { type Answer, type Input, type Intent, lookIn, next, NONE, type Outcome } from './outcome';
+
+const ROUTES = {
+  approve: '/v1/approvals/{id}/approve',
+  reject: '/v1/approvals/{id}/reject',
+  request_changes: '/v1/approvals/{id}/request-changes',
+} as const satisfies Record<Answer, string>;
+
+const outcomes = new Map<string, Outcome>();
+const listeners = new Set<() => void>();
+
+export function outcomeOf(task: string): Outcome {
+  return outcomes.get(task) ?? NONE;
+}
+
+function take(task: string, input: Input): Outcome {
+  const outcome = next(outcomeOf(task), input);
+  outcomes.set(task, outcome);
+  for (const listener of listeners) listener();
+  return outcome;
+}
+
+export function onOutcomes(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function useOutcome(task: string | undefined): Outcome {
+  return useSyncExternalStore(onOutcomes, () => (task ? outcomeOf(task) : NONE));
+}
+
+/** What is over is forgotten when the reader moves on. */
+export function leave(task: string): void {
+  take(task, { kind: 'leave' });
+}
+
+function post(intent: Intent) {
+  return taken(
+    api.POST(ROUTES[intent.answer], {
+      params: { path: { id: intent.approval }, header: { 'Idempotency-Key': intent.key } },
+      body: {
+        revision: intent.revision,
+        digest: intent.digest,
+        ...(intent.reason ? { reason: intent.reason } : {}),
+      },
+    }),
+  );
+}
+
+const pause = (length: number) => new Promise((resolve) => setTimeout(resolve, length));
+
+/** Asks the record until it answers. Whether the vote is there is all that counts. */
+async function findOut(me: string, intent: Intent): Promise<Outcome> {
+  for (;;) {
+    const outcome = outcomeOf(intent.task);
+    if (outcome.kind !== 'unclear') return outcome;
+    await pause(lookIn(outcome.looks));
+    try {
+      const path = { id: intent.task };
+      const { votes } = await taken(api.GET('/v1/tasks/{id}/approvals', { params: { path } }));
+      const found = take(intent.task, { kind: 'looked', votes, me });
+      if (found.kind === 'recorded') return await withReceipt(intent, found);
+    } catch {
+      take(intent.task, { kind: 'unanswered' });
+    }
+  }
+}
+
+/** The vote is there: the same key brings its stored answer, and with it the receipt. */
+async function withReceipt(intent: Intent, found: Outcome): Promise<Outcome> {
+  try {
+    const { receipt } = await post(intent);
+    const known = { ...found, receipt } as Outcome;
+    outcomes.set(intent.task, known);
+    for (const listener of listeners) listener();
+    return known;
+  } catch {
+    return found;
+  }
+}
+
+export async function decide(client: QueryClient, me: string, intent: Intent): Promise<Outcome> {
+  const before = outcomeOf(intent.task);
+  const begun = take(intent.task, { kind: 'send', intent });
+  if (begun === before) return before;
+  let outcome: Outcome;
+  try {
+    outcome = take(intent.task, { kind: 'answered', voted: await post(intent) });
+  } catch (error) {
+    outcome = take(intent.task, { kind: 'failed', error });
+  }
+  if (outcome.kind === 'unclear') outcome = await findOut(me, intent);
+  void client.invalidateQueries({ queryKey: ['task', intent.task] });
+  return outcome;
+}
+
+/** Again with the same key, if the record knew nothing of the first attempt. */
+export function keyFor(task: string, answer: Answer, revision: number): string {
+  const outcome = outcomeOf(task);
+  if (outcome.kind === 'absent') {
+    const { intent } = outcome;
+    if (intent.answer === answer && intent.revision === revision) return intent.key;
+  }
+  return crypto.randomUUID();
+}

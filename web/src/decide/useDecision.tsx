@@ -1,0 +1,79 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { toast } from 'sonner';
+import type { Task } from '@/api/queries';
+import { useWriteBar } from '@/live/react';
+import { useMe } from '@/session/session';
+import { decide, keyFor, useOutcome } from './decide';
+import { type Answer, isOpen, type Outcome } from './outcome';
+import { ReasonDialog } from './ReasonDialog';
+import type { Stand } from './stand';
+
+export interface Decision {
+  readonly outcome: Outcome;
+  /** Why nothing can be decided now, if so. */
+  readonly bar: string | undefined;
+  /** Begins: at once where that is enough, with a question where a reason or a name is needed. */
+  readonly ask: (answer: Answer) => void;
+  readonly dialog: ReactNode;
+}
+
+const DONE: Record<Answer, string> = {
+  approve: 'Approved',
+  reject: 'Rejected',
+  request_changes: 'Changes requested',
+};
+
+function tell(outcome: Outcome): void {
+  if (outcome.kind !== 'recorded') return;
+  const { intent, receipt, isEffectual } = outcome;
+  const what = `${DONE[intent.answer]} T-${intent.number}, revision ${intent.revision}`;
+  const description = receipt ? `Receipt ${receipt}` : 'The record has your vote.';
+  if (isEffectual) toast.success(what, { description });
+  else toast.warning('Recorded, but it did not count', { description: 'The review was over before your vote arrived.' });
+}
+
+export function useDecision(shown: Task | undefined, stand: Stand, onRecorded?: () => void): Decision {
+  const client = useQueryClient();
+  const me = useMe();
+  const offline = useWriteBar();
+  const outcome = useOutcome(shown?.id);
+  const [asking, setAsking] = useState<Answer>();
+  const isBusy = isOpen(outcome);
+  const bar = offline ?? (isBusy ? 'Your decision is being recorded.' : undefined);
+
+  const send = async (answer: Answer, reason: string | undefined) => {
+    setAsking(undefined);
+    if (!shown || stand.kind !== 'decide') return;
+    const end = await decide(client, me.id, {
+      approval: stand.approval.id,
+      task: shown.id,
+      number: shown.number,
+      answer,
+      revision: shown.revision,
+      digest: shown.digest,
+      reason,
+      key: keyFor(shown.id, answer, shown.revision),
+    });
+    if (end.kind !== 'recorded') return;
+    tell(end);
+    onRecorded?.();
+  };
+
+  const ask = (answer: Answer) => {
+    if (bar || !shown || stand.kind !== 'decide') return;
+    const needsMore = answer !== 'approve' || shown.risk.level === 'CRITICAL';
+    if (needsMore) setAsking(answer);
+    else void send(answer, undefined);
+  };
+
+  const dialog = asking && shown && (
+    <ReasonDialog
+      answer={asking}
+      task={shown}
+      onClose={() => setAsking(undefined)}
+      onSend={(reason) => void send(asking, reason)}
+    />
+  );
+  return { outcome, bar, ask, dialog };
+}

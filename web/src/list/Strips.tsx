@@ -1,0 +1,42 @@
+import type { ReactNode } from 'react';
+import { clockTime } from '@/time/clock';
+import { Button } from '@/ui/Button';
+import { Kbd } from '@/ui/Kbd';
+
+/** What has come meanwhile waits here until it is asked for. */
+export function FreshStrip({ count, onShow }: { count: number; onShow: () => void }) {
+  return (
+    <div role="status">
+      {count > 0 && (
+        <button
+          type="button"
+          onClick={onShow}
+          className="flex h-9 w-full items-center justify-center gap-2 border-b border-line bg-accent-soft text-meta font-medium text-accent max-md:h-11"
+        >
+          {count} new · press to show <Kbd keys="." />
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The rows are old; they stay, and say how old they are. */
+export function StaleStrip({ readAt, onRetry }: { readAt: number; onRetry: () => void }) {
+  return (
+    <div role="alert" className="flex min-h-9 items-center gap-3 border-b border-line bg-sunken px-5 py-1 text-meta">
+      <span className="flex-1">Showing data from {clockTime(readAt)}. The server did not answer since.</span>
+      <Button size="small" onClick={onRetry}>
+        Retry
+      </Button>
+    </div>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <div className="flex-1 px-6 py-20 text-center">
+      <h2 className="text-title font-semibold">{title}</h2>
+      <div className="mx-auto mt-2 max-w-[440px] text-ink-2">{children}</div>
+    </div>
+  );
+}

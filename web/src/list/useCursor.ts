@@ -1,0 +1,40 @@
+import { useState } from 'react';
+import type { Row } from '@/inbox/rows';
+import type { Action } from '@/keys/registry';
+
+export interface Cursor {
+  readonly index: number;
+  readonly row: Row | undefined;
+  readonly move: (index: number) => void;
+}
+
+/** Which row the keyboard is on. It stays with its row, and if that is gone, with its place. */
+export function useCursor(rows: readonly Row[], initial?: string): Cursor {
+  const [at, setAt] = useState<{ key: string | undefined; index: number }>({ key: initial, index: 0 });
+  const found = rows.findIndex(({ key }) => key === at.key);
+  const index = found >= 0 ? found : Math.min(at.index, rows.length - 1);
+  const move = (to: number) => {
+    const next = Math.max(0, Math.min(rows.length - 1, to));
+    setAt({ key: rows[next]?.key, index: next });
+  };
+  return { index, row: rows[index], move };
+}
+
+const PAGE_STEP = 10;
+
+export function moves(rows: readonly Row[], cursor: Cursor, open: (row: Row) => void): Action[] {
+  const { index, row, move } = cursor;
+  const more = { group: 'List', isLocal: true, isRepeated: true } as const;
+  return [
+    { id: 'down', title: 'Next', keys: ['j', 'ArrowDown'], run: () => move(index + 1), ...more },
+    { id: 'up', title: 'Previous', keys: ['k', 'ArrowUp'], run: () => move(index - 1), ...more },
+    { id: 'page-down', title: 'Ten down', keys: ['PageDown'], run: () => move(index + PAGE_STEP), ...more },
+    { id: 'page-up', title: 'Ten up', keys: ['PageUp'], run: () => move(index - PAGE_STEP), ...more },
+    { id: 'first', title: 'First', keys: ['Home'], run: () => move(0), ...more },
+    { id: 'last', title: 'Last', keys: ['End'], run: () => move(rows.length - 1), ...more },
+    {
+      id: 'open', title: 'Open', keys: ['Enter', 'o'], group: 'List', isLocal: true,
+      run: () => row && open(row),
+    },
+  ];
+}

@@ -1,0 +1,124 @@
+import { useState } from 'react';
+import { classes } from '@/ui/classes';
+import { Untrusted } from '@/ui/Untrusted';
+import { folded, type Line, type Shown } from './diff';
+
+const LOOK = {
+  same: { row: '', sign: ' ', tone: 'text-ink-3', name: '' },
+  add: { row: 'bg-add', sign: '+', tone: 'text-add-sign', name: 'added: ' },
+  del: { row: 'bg-del', sign: '−', tone: 'text-del-sign', name: 'removed: ' },
+} as const;
+
+function Text({ line }: { line: Line }) {
+  if (!line.words) return <Untrusted text={line.text} lines />;
+  const mark = line.kind === 'add' ? 'bg-add-word' : 'bg-del-word';
+  return line.words.map((word, index) => (
+    <span key={index} className={classes(word.isChanged && `rounded-[2px] ${mark}`)}>
+      <Untrusted text={word.text} lines />
+    </span>
+  ));
+}
+
+function Unified({ line }: { line: Line }) {
+  const look = LOOK[line.kind];
+  return (
+    <div className={classes('grid grid-cols-[40px_20px_minmax(0,1fr)] px-2', look.row)} data-line={line.kind}>
+      <span aria-hidden="true" className="pr-2 text-right text-ink-2 select-none">
+        {line.new ?? line.old}
+      </span>
+      <span aria-hidden="true" className={classes('select-none', look.tone)}>
+        {look.sign}
+      </span>
+      <span className="whitespace-pre-wrap wrap-anywhere">
+        {look.name && <span className="sr-only">{look.name}</span>}
+        <Text line={line} />
+      </span>
+    </div>
+  );
+}
+
+type Pair = readonly [Line | undefined, Line | undefined];
+
+/** Removed lines left, added ones right, and what stands opposite each other in one row. */
+export function pairs(lines: readonly Line[]): Pair[] {
+  const rows: Pair[] = [];
+  for (let at = 0; at < lines.length; ) {
+    if (lines[at]!.kind === 'same') {
+      rows.push([lines[at], lines[at]]);
+      at++;
+      continue;
+    }
+    let end = at;
+    while (end < lines.length && lines[end]!.kind !== 'same') end++;
+    const block = lines.slice(at, end);
+    const old = block.filter(({ kind }) => kind === 'del');
+    const fresh = block.filter(({ kind }) => kind === 'add');
+    for (let row = 0; row < Math.max(old.length, fresh.length); row++) rows.push([old[row], fresh[row]]);
+    at = end;
+  }
+  return rows;
+}
+
+function Half({ line }: { line: Line | undefined }) {
+  const look = line ? LOOK[line.kind] : undefined;
+  return (
+    <div className={classes('min-w-0 px-2 whitespace-pre-wrap wrap-anywhere', look?.row)} data-line={line?.kind}>
+      {look?.name && <span className="sr-only">{look.name}</span>}
+      {line && <Text line={line} />}
+    </div>
+  );
+}
+
+function Fold({ count, onOpen }: { count: number; onOpen: () => void }) {
+  return (
+    <button
+      type="button"
+      onClick={onOpen}
+      className="block h-7 w-full px-2 pl-[62px] text-left text-accent underline underline-offset-2 hover:bg-line max-md:h-11"
+    >
+      Show {count} unchanged lines
+    </button>
+  );
+}
+
+interface Props {
+  lines: readonly Line[];
+  isSplit: boolean;
+  isWhole: boolean;
+  label: string;
+}
+
+/** Lines with what was added and removed; signs say it, colours repeat it. */
+export function Diff({ lines, isSplit, isWhole, label }: Props) {
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  const shown: Shown[] = isWhole ? [...lines] : folded(lines);
+  const blocks: (Line[] | { from: number; count: number })[] = [];
+  for (const line of shown) {
+    if (line.kind === 'fold') {
+      if (open.has(line.from)) blocks.push(lines.slice(line.from, line.from + line.count));
+      else blocks.push({ from: line.from, count: line.count });
+    } else {
+      const last = blocks.at(-1);
+      if (Array.isArray(last)) last.push(line);
+      else blocks.push([line]);
+    }
+  }
+  return (
+    <div role="group" aria-label={label} className="overflow-x-auto rounded-control bg-sunken py-1 font-mono text-meta leading-[22px]">
+      {blocks.map((block, index) =>
+        !Array.isArray(block) ? (
+          <Fold key={index} count={block.count} onOpen={() => setOpen(new Set([...open, block.from]))} />
+        ) : isSplit ? (
+          pairs(block).map(([old, fresh], row) => (
+            <div key={`${index}-${row}`} className="grid grid-cols-2 gap-px">
+              <Half line={old} />
+              <Half line={fresh} />
+            </div>
+          ))
+        ) : (
+          block.map((line, row) => <Unified key={`${index}-${row}`} line={line} />)
+        ),
+      )}
+    </div>
+  );
+}

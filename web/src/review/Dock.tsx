@@ -1,0 +1,143 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { toast } from 'sonner';
+import { api, taken } from '@/api/client';
+import { Refused } from '@/api/problem';
+import type { Task, Vote } from '@/api/queries';
+import { OutcomeNote } from '@/decide/OutcomeNote';
+import type { Decision } from '@/decide/useDecision';
+import { type Stand, why } from '@/decide/stand';
+import { useWriteBar } from '@/live/react';
+import { Button } from '@/ui/Button';
+import { stateWord } from '@/ui/StateChip';
+import { Ago } from '@/ui/Time';
+import { Untrusted } from '@/ui/Untrusted';
+import { useIsPhone } from '@/ui/useIsPhone';
+import { gravest, shortDigest } from './effect';
+
+const ANSWERS: Record<Vote['answer'], string> = {
+  approve: 'You approved',
+  reject: 'You rejected',
+  request_changes: 'You asked for changes to',
+};
+
+function Irreversible({ shown }: { shown: Task }) {
+  const steps = gravest(shown.effect.changes).filter(({ irreversible }) => irreversible);
+  const most = useIsPhone() ? 1 : 3;
+  if (steps.length === 0) return null;
+  return (
+    <p className="px-5 pt-2 text-meta text-high max-md:px-4">
+      <strong className="font-semibold">▲ Cannot be undone: </strong>
+      {steps.slice(0, most).map((step, index) => (
+        <span key={index} className="font-mono wrap-anywhere">
+          {index > 0 && ', '}
+          <Untrusted text={step.summary} />
+        </span>
+      ))}
+      {steps.length > most && ` and ${steps.length - most} more`}
+    </p>
+  );
+}
+
+function Voted({ task, stand }: { task: Task; stand: Extract<Stand, { kind: 'voted' }> }) {
+  const client = useQueryClient();
+  const bar = useWriteBar();
+  const [key] = useState(() => crypto.randomUUID());
+  const { vote, approval } = stand;
+  const withdraw = useMutation({
+    mutationFn: (id: string) =>
+      taken(api.POST('/v1/approvals/{id}/withdraw', { params: { path: { id }, header: { 'Idempotency-Key': key } } })),
+    onError: (error) =>
+      toast.error(error instanceof Refused ? error.problem.title : 'No answer came. The page shows what is true in a moment.'),
+    onSettled: () => client.invalidateQueries({ queryKey: ['task', task.id] }),
+  });
+  const isReviewing = task.state === 'REVIEWING';
+  return (
+    <>
+      <p className="flex-1">
+        <strong className="font-semibold">
+          <span aria-hidden="true">✓ </span>
+          {ANSWERS[vote.answer]} revision {vote.revision}
+        </strong>{' '}
+        <span className="text-ink-2">
+          <Ago at={vote.at} />
+          {!vote.effectual && ' — it did not count: the review was over'}
+          {!isReviewing && ` · now ${stateWord(task.state)}`}
+        </span>
+      </p>
+      {isReviewing && approval && (
+        <Button barred={bar} onClick={() => !withdraw.isPending && withdraw.mutate(approval.id)}>
+          {withdraw.isPending ? 'Withdrawing…' : 'Withdraw vote'}
+        </Button>
+      )}
+    </>
+  );
+}
+
+interface Props {
+  task: Task;
+  shown: Task;
+  stand: Stand;
+  decision: Decision;
+  onView: () => void;
+}
+
+function Body({ task, shown, stand, decision, onView }: Props) {
+  if (stand.kind === 'replaced') {
+    return (
+      <>
+        <p role="alert" className="flex-1 text-medium max-md:basis-full">
+          <strong className="font-semibold">Revision {stand.to} replaced what you are reading.</strong> See what
+          changed before you decide.
+        </p>
+        <Button tone="primary" barred="Look at the changes first." className="max-md:flex-1">
+          Approve rev {stand.to}
+        </Button>
+        <Button keys="v" className="max-md:flex-1" onClick={onView}>
+          Review changes
+        </Button>
+      </>
+    );
+  }
+  if (stand.kind === 'voted') return <Voted task={task} stand={stand} />;
+  const reason = why(stand) ?? decision.bar;
+  const isBusy = decision.outcome.kind === 'recording' || decision.outcome.kind === 'unclear';
+  return (
+    <>
+      <p className="flex-1 text-meta text-ink-2 max-md:basis-full" data-dock-says>
+        {reason ?? (
+          <>
+            Your decision is bound to revision {shown.revision}{' '}
+            <span className="font-mono">({shortDigest(shown.digest)})</span>
+          </>
+        )}
+      </p>
+      <Button keys="c" barred={reason} onClick={() => decision.ask('request_changes')}>
+        <span className="max-md:hidden">Request changes</span>
+        <span className="md:hidden">Changes…</span>
+      </Button>
+      <Button tone="danger" keys="r" barred={reason} onClick={() => decision.ask('reject')}>
+        Reject…
+      </Button>
+      <Button tone="primary" keys="a" barred={reason} className="max-md:flex-1" onClick={() => decision.ask('approve')}>
+        {isBusy ? 'Recording…' : `Approve rev ${shown.revision}`}
+      </Button>
+    </>
+  );
+}
+
+/** The only place where a task is decided. It names the revision, and what cannot be undone. */
+export function Dock(props: Props) {
+  const { stand, decision, shown } = props;
+  const again = decision.outcome.kind === 'absent' ? decision.outcome.intent.answer : 'approve';
+  return (
+    <div data-dock={stand.kind} role="region" aria-label="Decision" className="shrink-0 border-t border-line bg-surface">
+      <OutcomeNote outcome={decision.outcome} onAgain={() => decision.ask(again)} />
+      {stand.kind === 'decide' && <Irreversible shown={shown} />}
+      <div className="flex min-h-[56px] flex-wrap items-center gap-2.5 px-5 py-2.5 max-md:px-4">
+        <Body {...props} />
+      </div>
+      {decision.dialog}
+    </div>
+  );
+}

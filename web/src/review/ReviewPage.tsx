@@ -1,0 +1,185 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { toast } from 'sonner';
+import { useNames } from '@/api/names';
+import { Refused } from '@/api/problem';
+import { approvalsQuery, type Task, taskQuery } from '@/api/queries';
+import { leave } from '@/decide/decide';
+import { stand } from '@/decide/stand';
+import { useDecision } from '@/decide/useDecision';
+import { useNeeds } from '@/inbox/data';
+import { useActions } from '@/keys/react';
+import { useMe } from '@/session/session';
+import { NotFound } from '@/shell/NotFound';
+import { useTitle } from '@/shell/useTitle';
+import { Button } from '@/ui/Button';
+import { Chip } from '@/ui/Chip';
+import { StateChip } from '@/ui/StateChip';
+import { Ago, Due } from '@/ui/Time';
+import { Trouble } from '@/ui/Trouble';
+import { Dock } from './Dock';
+import { ChangeLines, EffectHead } from './EffectHead';
+import { headline, shortDigest } from './effect';
+import { PreviewCard, ProgramCard } from './PreviewCard';
+import { RiskCard } from './RiskCard';
+import { Says } from './Says';
+import { AuditCard, GatesCard, LocksCard, QuorumCard, TrajectoryCard } from './SideCards';
+
+const route = getRouteApi('/tasks/$id');
+
+export function ReviewPage() {
+  const { id } = route.useParams();
+  const { data, error, refetch } = useQuery(taskQuery(id));
+  if (error instanceof Refused && error.is('not_found')) return <NotFound />;
+  if (!data) {
+    return error ? (
+      <Trouble error={error} onRetry={() => void refetch()} />
+    ) : (
+      <div aria-busy="true" className="space-y-4 p-6">
+        <h1 className="sr-only">Task</h1>
+        <span className="waiting block h-7 w-1/2" />
+        <span className="waiting block h-4 w-1/3" />
+        <span className="waiting block h-48 w-full" />
+      </div>
+    );
+  }
+  return <Review key={id} task={data} isOld={Boolean(error)} />;
+}
+
+/** Where the task stands among those that wait for the reader. */
+function useNeighbours(id: string) {
+  const { rows } = useNeeds();
+  const at = rows.findIndex(({ task }) => task === id);
+  return { before: at > 0 ? rows[at - 1]?.task : undefined, after: rows[at + 1]?.task };
+}
+
+function copy(text: string, what: string): void {
+  void navigator.clipboard.writeText(text).then(() => toast(`Copied ${what}`));
+}
+
+/** `task` is what the server says now; `shown` is what is on screen and what a vote is about.
+ *  They part when another revision comes, until the reader looks at it. */
+function Review({ task, isOld }: { task: Task; isOld: boolean }) {
+  const me = useMe();
+  const nameOf = useNames();
+  const navigate = useNavigate();
+  const { compare } = route.useSearch();
+  const [pinned, setPinned] = useState(task);
+  const shown = pinned.digest === task.digest && pinned.revision === task.revision ? task : pinned;
+  const approvals = useQuery(approvalsQuery(task.id));
+  const now = stand({
+    me: { id: me.id, isAgent: me.isAgent, mayDecide: me.scopes.includes('decide') },
+    task,
+    shown,
+    approvals: approvals.data?.approvals ?? [],
+    votes: approvals.data?.votes ?? [],
+  });
+  const decision = useDecision(shown, now);
+  const { before, after } = useNeighbours(task.id);
+  const mine = approvals.data?.approvals.find((one) => one.reviewer === me.id && one.status === 'PENDING');
+  useTitle(`T-${task.number} ${headline(shown.effect)}`);
+  useEffect(() => () => leave(task.id), [task.id]);
+
+  const setSince = (since: number | undefined) =>
+    void navigate({ to: '/tasks/$id', params: { id: task.id }, search: { compare: since }, replace: true });
+  const view = () => {
+    setSince(shown.revision);
+    setPinned(task);
+    leave(task.id);
+  };
+  const go = (id: string | undefined) => () =>
+    id && void navigate({ to: '/tasks/$id', params: { id }, search: {} });
+  const isMine = now.kind === 'decide';
+  const notMine = isMine ? decision.bar : 'There is nothing for you to decide here.';
+  useActions([
+    { id: 'approve', title: 'Approve', group: 'Review', keys: ['a'], isLocal: true, barred: notMine, run: () => decision.ask('approve') },
+    { id: 'reject', title: 'Reject', group: 'Review', keys: ['r'], isLocal: true, barred: notMine, run: () => decision.ask('reject') },
+    {
+      id: 'changes', title: 'Request changes', group: 'Review', keys: ['c'], isLocal: true, barred: notMine,
+      run: () => decision.ask('request_changes'),
+    },
+    {
+      id: 'view', title: 'View the new revision', group: 'Review', keys: ['v'], isLocal: true,
+      barred: now.kind === 'replaced' ? undefined : 'There is no newer revision.', run: view,
+    },
+    { id: 'next', title: 'Next task', group: 'Review', keys: [']', 'j'], isLocal: true, run: go(after) },
+    { id: 'previous', title: 'Previous task', group: 'Review', keys: ['[', 'k'], isLocal: true, run: go(before) },
+    { id: 'back', title: 'Back to the inbox', group: 'Review', keys: ['Escape'], isLocal: true, run: () => void navigate({ to: '/inbox', search: {} }) },
+    { id: 'copy', title: 'Copy the link', group: 'Review', keys: ['y'], isLocal: true, run: () => copy(location.href, 'the link') },
+    {
+      id: 'copy-cli', title: 'Copy as a command', group: 'Review', keys: ['Shift+y'], isLocal: true,
+      run: () => copy(`ade tasks get ${task.id}`, 'the command'),
+    },
+  ]);
+  const since = compare !== undefined && compare < shown.revision && compare > 0 ? compare : undefined;
+  return (
+    <div className="flex h-full min-h-0 flex-col">
+      <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="group" aria-label="Task">
+        <div className="mx-auto max-w-[1240px] px-6 pt-3 pb-6 max-md:px-4">
+          <div className="flex min-h-8 flex-wrap items-center gap-x-3 gap-y-1.5">
+            <nav aria-label="Where you are" className="font-mono text-meta text-ink-3">
+              <Link to="/inbox" search={{}} className="hover:text-ink hover:underline">
+                Inbox
+              </Link>{' '}
+              / T-{task.number}
+            </nav>
+            <StateChip state={task.state} />
+            <Chip>revision {shown.revision}</Chip>
+            <button
+              type="button"
+              title={`Copy ${shown.digest}`}
+              onClick={() => copy(shown.digest, 'the digest')}
+              className="min-h-6 font-mono text-meta text-ink-3 hover:text-ink"
+            >
+              sha256 {shortDigest(shown.digest)}
+            </button>
+            <span className="flex-1" />
+            <span className="text-meta text-ink-2">
+              {mine ? (
+                <>due in <Due at={mine.due_at} /></>
+              ) : (
+                <>since <Ago at={task.since} /></>
+              )}
+            </span>
+            <span className="flex gap-1 max-md:hidden">
+              <Button size="small" tone="quiet" keys="[" barred={before ? undefined : 'This is the first.'} onClick={go(before)}>
+                Previous
+              </Button>
+              <Button size="small" tone="quiet" keys="]" barred={after ? undefined : 'This is the last.'} onClick={go(after)}>
+                Next
+              </Button>
+            </span>
+          </div>
+          {isOld && (
+            <p role="alert" className="mt-2 rounded-control bg-sunken px-3 py-1.5 text-meta">
+              The server did not answer. This is what it said last.
+            </p>
+          )}
+          <header className="grid gap-x-6 gap-y-3 py-3 lg:grid-cols-[minmax(0,1fr)_minmax(280px,36%)]">
+            <div className="space-y-2.5">
+              <EffectHead effect={shown.effect} resources={shown.resources} level={1} />
+              <ChangeLines effect={shown.effect} max={3} />
+            </div>
+            <Says task={shown} nameOf={nameOf} />
+          </header>
+          <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_300px]">
+            <div className="contents lg:flex lg:min-w-0 lg:flex-col lg:gap-4">
+              <RiskCard task={task} shown={shown} />
+              <PreviewCard shown={shown} since={since} onSince={setSince} />
+              <ProgramCard shown={shown} />
+              <TrajectoryCard task={shown} nameOf={nameOf} />
+            </div>
+            <div className="contents lg:flex lg:min-w-0 lg:flex-col lg:gap-4">
+              <QuorumCard task={task} nameOf={nameOf} />
+              <GatesCard task={task} />
+              <LocksCard shown={shown} nameOf={nameOf} />
+              <AuditCard task={task} nameOf={nameOf} />
+            </div>
+          </div>
+        </div>
+      </div>
+      <Dock task={task} shown={shown} stand={now} decision={decision} onView={view} />
+    </div>
+  );
+}

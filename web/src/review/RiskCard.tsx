@@ -1,0 +1,99 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Schemas } from '@/api/client';
+import { riskQuery, type Task } from '@/api/queries';
+import { Card, CardWait } from '@/ui/Card';
+import { Risk } from '@/ui/Risk';
+import { useIsPhone } from '@/ui/useIsPhone';
+
+type Factor = Schemas['Factor'];
+
+const NAMES: Record<string, string> = {
+  resource_criticality: 'Resource criticality',
+  change_magnitude: 'Change magnitude',
+  blast_radius: 'Blast radius',
+  historical_failure_rate: 'Historical failure rate',
+};
+
+/** `360000` is 36 points: hundredths of a hundredth. */
+const points = (factor: Factor) => factor.contribution_bp / 10_000;
+
+function nameOf(factor: Factor): string {
+  return NAMES[factor.name] ?? factor.name.replaceAll('_', ' ');
+}
+
+function written(value: number): string {
+  return `+${Number.isInteger(value) ? value : value.toFixed(1)}`;
+}
+
+function Bar({ score }: { score: number }) {
+  return (
+    <span aria-hidden="true" className="block h-2 w-20 shrink-0 overflow-hidden rounded-full border border-ink-3 max-md:w-14">
+      <span className="block h-full bg-ink-2" style={{ width: `${score}%` }} />
+    </span>
+  );
+}
+
+function Row({ factor, isPhone }: { factor: Factor; isPhone: boolean }) {
+  return (
+    <tr className="border-t border-line align-top">
+      <th scope="row" className="py-1.5 pr-4 text-left font-normal md:whitespace-nowrap">
+        {nameOf(factor)}
+        {isPhone && <span className="block text-meta text-ink-3">{factor.sentence}</span>}
+      </th>
+      {!isPhone && <td className="py-1.5 pr-4 whitespace-nowrap text-ink-2">{factor.weight_bp / 100} %</td>}
+      <td className="py-1.5 pr-4">
+        <span className="flex items-center gap-2">
+          <Bar score={factor.score} />
+          {factor.score}
+        </span>
+      </td>
+      <td className="py-1.5 pr-4">{written(points(factor))}</td>
+      {!isPhone && <td className="w-full py-1.5 text-meta text-ink-2">{factor.sentence}</td>}
+    </tr>
+  );
+}
+
+export function RiskTable({ factors }: { factors: readonly Factor[] }) {
+  const isPhone = useIsPhone();
+  const [isWhole, setWhole] = useState(false);
+  const ordered = [...factors].sort((one, other) => points(other) - points(one));
+  const shown = isPhone && !isWhole ? ordered.slice(0, 1) : ordered;
+  return (
+    <>
+      <table className="w-full border-collapse" data-factors={factors.length}>
+        <thead>
+          <tr className="text-left text-meta text-ink-3">
+            <th scope="col" className="pb-1.5 font-normal">Factor</th>
+            {!isPhone && <th scope="col" className="pb-1.5 font-normal">Weight</th>}
+            <th scope="col" className="pb-1.5 font-normal">Score</th>
+            <th scope="col" className="pb-1.5 font-normal">Adds</th>
+            {!isPhone && <th scope="col" className="pb-1.5 font-normal">Why</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((factor) => (
+            <Row key={factor.name} factor={factor} isPhone={isPhone} />
+          ))}
+        </tbody>
+      </table>
+      {isPhone && (
+        <button type="button" onClick={() => setWhole(!isWhole)} className="mt-1 h-11 text-accent underline underline-offset-2">
+          {isWhole ? 'Only the greatest factor' : `All ${factors.length} factors`}
+        </button>
+      )}
+    </>
+  );
+}
+
+export function RiskCard({ task, shown }: { task: Task; shown: Task }) {
+  const { data, error } = useQuery(riskQuery(task.id));
+  return (
+    <Card title="Risk" aside={<Risk level={shown.risk.level} score={shown.risk.score} isWide />} className="max-lg:order-1">
+      {data ? <RiskTable factors={data.factors} /> : <CardWait error={error} />}
+      {data && data.revision !== shown.revision && (
+        <p className="mt-2 text-meta text-medium">The factors are those of revision {data.revision}.</p>
+      )}
+    </Card>
+  );
+}

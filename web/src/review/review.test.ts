@@ -1,0 +1,116 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Change, Vote } from '@/api/queries';
+import { diff, folded } from './diff';
+import { contentOf, gravest, headline, linesOf, programOf, shortDigest } from './effect';
+import { voters } from './quorum';
+
+const counts = (removes: number, changes: number, adds: number) => ({
+  counts: { removes, changes, adds, irreversible: 0 },
+});
+const change = (action: Change['action'], irreversible = false): Change => ({
+  action, irreversible, resource: 'database:shop', summary: `${action} it`,
+});
+
+describe('the effect', () => {
+  it('says what is removed before what is added', () => {
+    expect(headline(counts(1, 2, 3))).toBe('Removes 1, changes 2, adds 3');
+    expect(headline(counts(0, 0, 2))).toBe('Adds 2');
+    expect(headline(counts(0, 0, 0))).toBe('Changes nothing');
+  });
+
+  it('lists what cannot be undone first', () => {
+    const order = gravest([change('add'), change('remove'), change('change', true)]);
+    expect(order.map(({ action }) => action)).toEqual(['change', 'remove', 'add']);
+  });
+
+  it('lists a table before its columns', () => {
+    const drop = (summary: string): Change => ({ ...change('remove', true), summary });
+    const order = gravest([drop('drop column public.invoice.id'), drop('drop table public.invoice')]);
+    expect(order[0]?.summary).toBe('drop table public.invoice');
+  });
+
+  it('writes values as lines that do not depend on the order of keys', () => {
+    expect(linesOf({ b: 1, a: { d: 1, c: 2 } })).toEqual(linesOf({ a: { c: 2, d: 1 }, b: 1 }));
+    expect(linesOf('one\r\ntwo')).toEqual(['one', 'two']);
+    expect(linesOf(undefined)).toEqual([]);
+  });
+
+  it('gives each statement a line', () => {
+    expect(programOf({ target: 'shop', sql: 'SELECT 1; DROP TABLE x' })).toEqual([
+      'sql:', '  SELECT 1;', '  DROP TABLE x', 'target: shop',
+    ]);
+  });
+
+  it('puts all that is agreed to into the lines of a revision', () => {
+    const effect = { ...counts(1, 0, 0), origin: 'observed' as const, warnings: [], errors: [],
+      changes: [{ ...change('remove', true), before: 'a column' }] };
+    const lines = contentOf({ effect, parameters: { n: 1 }, resources: [{ resource: 'database:shop' }] });
+    expect(lines.join('\n')).toMatch(/database:shop[\s\S]*remove it \(irreversible\)[\s\S]*a column[\s\S]*n: 1/);
+  });
+
+  it('shortens digests at both ends', () => {
+    expect(shortDigest('sha256:9f1c000044ab')).toBe('9f1c…44ab');
+  });
+});
+
+describe('a difference', () => {
+  const text = fc.array(fc.constantFrom('a', 'b', 'c', 'drop table x', 'drop table y'), { maxLength: 30 });
+
+  it('holds both sides whole, in order', () => {
+    fc.assert(fc.property(text, text, (before, after) => {
+      const lines = diff(before, after);
+      const side = (skip: 'add' | 'del') => lines.filter(({ kind }) => kind !== skip).map((line) => line.text);
+      expect(side('add')).toEqual(before);
+      expect(side('del')).toEqual(after);
+    }));
+  });
+
+  it('marks the words that differ', () => {
+    const [del, add] = diff(['DROP COLUMN old'], ['DROP COLUMN new']);
+    const changed = (line: typeof del) => line?.words?.filter((word) => word.isChanged).map((word) => word.text);
+    expect([changed(del), changed(add)]).toEqual([['old'], ['new']]);
+  });
+
+  it('folds nothing that changed, and loses no line', () => {
+    fc.assert(fc.property(text, text, (before, after) => {
+      const lines = diff(before, after);
+      const shown = folded(lines);
+      const count = shown.reduce((sum, line) => sum + (line.kind === 'fold' ? line.count : 1), 0);
+      expect(count).toBe(lines.length);
+      const kept = shown.filter((line) => line.kind === 'add' || line.kind === 'del').length;
+      expect(kept).toBe(lines.filter(({ kind }) => kind !== 'same').length);
+    }));
+  });
+
+  it('of five thousand lines is made at once', () => {
+    const before = Array.from({ length: 5_000 }, (_, index) => `line ${index}`);
+    const began = performance.now();
+    const after = before.map((line, index) => (index % 500 === 0 ? `${line}!` : line));
+    expect(folded(diff(before, after)).length).toBeLessThan(200);
+    expect(performance.now() - began).toBeLessThan(1_000);
+  });
+});
+
+describe('the quorum', () => {
+  const vote = (voter: string, more: Partial<Vote> = {}): Vote => ({
+    voter, answer: 'approve', revision: 2, digest: 'sha256:b', at: '', effectual: true, withdrawn: false, ...more,
+  });
+  const may = (user: string, ...forUsers: string[]) => ({ user, for_users: [user, ...forUsers], because: [] });
+  const signs = (votes: Vote[]) =>
+    voters(votes, [may('lena'), may('me', 'marc')], 'sha256:b', 'me').map(({ user, sign }) => `${user} ${sign}`);
+
+  it('shows answers, then the reader, then the others, then answers to something older', () => {
+    const old = vote('tom', { digest: 'sha256:a', revision: 1 });
+    expect(signs([old, vote('priya')])).toEqual(['priya approved', 'me you', 'lena may', 'tom stale']);
+  });
+
+  it('counts nothing that was withdrawn or came late', () => {
+    expect(signs([vote('lena', { withdrawn: true })])).toEqual(['me you', 'lena may']);
+    expect(signs([vote('lena', { effectual: false })])).toEqual(['lena late', 'me you']);
+  });
+
+  it('names those in whose place the reader answers', () => {
+    expect(voters([], [may('me', 'marc')], 'sha256:b', 'me')[0]?.forUsers).toEqual(['me', 'marc']);
+  });
+});

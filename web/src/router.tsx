@@ -1,0 +1,141 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router';
+import * as z from 'zod/mini';
+import { InboxPage } from './inbox/InboxPage';
+import { LiveProvider } from './live/react';
+import { SessionProvider } from './session/session';
+import { NotFound } from './shell/NotFound';
+import { Shell } from './shell/Shell';
+import { Trouble } from './ui/Trouble';
+
+const STATES = [
+  'DRAFT', 'SUBMITTED', 'REVIEWING', 'APPROVED', 'APPLYING', 'COMPLETED', 'REJECTED', 'CANCELLED',
+  'FAILED', 'UNKNOWN', 'EXPIRED',
+] as const;
+
+/** Addresses are written by hand and by others: what cannot be read is left out. */
+const InboxSearch = z.object({
+  tab: z.optional(z.catch(z.optional(z.enum(['watching', 'done'])), undefined)),
+  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
+});
+const TasksSearch = z.object({
+  state: z.optional(z.catch(z.optional(z.enum(STATES)), undefined)),
+  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
+});
+const ReviewSearch = z.object({
+  compare: z.optional(z.catch(z.optional(z.int()), undefined)),
+});
+
+const LocksSearch = z.object({
+  view: z.optional(z.catch(z.optional(z.enum(['all', 'deadlocks'])), undefined)),
+  resource: z.optional(z.catch(z.optional(z.string().check(z.maxLength(512), z.includes(':'))), undefined)),
+  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
+});
+
+const AgentsSearch = z.object({
+  view: z.optional(z.catch(z.optional(z.enum(['grid'])), undefined)),
+  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
+});
+const WizardSearch = z.object({
+  step: z.optional(z.catch(z.optional(z.int().check(z.minimum(1), z.maximum(5))), undefined)),
+});
+
+const root = createRootRoute({
+  component: () => (
+    <SessionProvider>
+      {(me) => (
+        <LiveProvider me={me.id}>
+          <Shell />
+        </LiveProvider>
+      )}
+    </SessionProvider>
+  ),
+  notFoundComponent: NotFound,
+  errorComponent: ({ error, reset }) => <Trouble error={error} onRetry={reset} />,
+});
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/inbox', search: {} });
+  },
+});
+
+const inbox = createRoute({
+  getParentRoute: () => root,
+  path: '/inbox',
+  validateSearch: (search) => z.parse(InboxSearch, search),
+  component: InboxPage,
+});
+
+const tasks = createRoute({
+  getParentRoute: () => root,
+  path: '/tasks',
+  component: Outlet,
+});
+
+const taskList = createRoute({
+  getParentRoute: () => tasks,
+  path: '/',
+  validateSearch: (search) => z.parse(TasksSearch, search),
+  component: lazyRouteComponent(() => import('./tasks/TasksPage'), 'TasksPage'),
+});
+
+const task = createRoute({
+  getParentRoute: () => tasks,
+  path: '$id',
+  validateSearch: (search) => z.parse(ReviewSearch, search),
+  component: lazyRouteComponent(() => import('./review/ReviewPage'), 'ReviewPage'),
+});
+
+const locks = createRoute({
+  getParentRoute: () => root,
+  path: '/locks',
+  validateSearch: (search) => z.parse(LocksSearch, search),
+  component: lazyRouteComponent(() => import('./locks/LocksPage'), 'LocksPage'),
+});
+
+const agents = createRoute({
+  getParentRoute: () => root,
+  path: '/agents',
+  component: Outlet,
+});
+
+const agentList = createRoute({
+  getParentRoute: () => agents,
+  path: '/',
+  validateSearch: (search) => z.parse(AgentsSearch, search),
+  component: lazyRouteComponent(() => import('./agents/AgentsPage'), 'AgentsPage'),
+});
+
+const newAgent = createRoute({
+  getParentRoute: () => agents,
+  path: 'new',
+  validateSearch: (search) => z.parse(WizardSearch, search),
+  component: lazyRouteComponent(() => import('./agents/NewAgentPage'), 'NewAgentPage'),
+});
+
+const agent = createRoute({
+  getParentRoute: () => agents,
+  path: '$id',
+  component: lazyRouteComponent(() => import('./agents/AgentPage'), 'AgentPage'),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([home, inbox, tasks.addChildren([taskList, task]), locks, agents.addChildren([agentList, newAgent, agent])]),
+  defaultPreload: 'intent',
+  scrollRestoration: false,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

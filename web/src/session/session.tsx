@@ -1,0 +1,46 @@
+// Who is here. The server knows by its cookie; nothing about it is kept in the browser.
+import { useQuery } from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext } from 'react';
+import type { Schemas } from '@/api/client';
+import { isSignedOut } from '@/api/problem';
+import { meQuery } from '@/api/queries';
+import { Trouble } from '@/ui/Trouble';
+import { Login } from './Login';
+
+export interface Me {
+  readonly id: string;
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly scopes: readonly Schemas['Scope'][];
+  readonly isAgent: boolean;
+}
+
+const Context = createContext<Me | undefined>(undefined);
+
+function meOf(told: Schemas['Me']): Me {
+  const { kind, id } = told.actor as { kind?: string; id?: string; agent?: string };
+  return {
+    id: id ?? '',
+    name: told.name,
+    roles: told.roles,
+    scopes: told.scopes,
+    isAgent: kind === 'agent',
+  };
+}
+
+export function SessionProvider({ children }: { children: (me: Me) => ReactNode }) {
+  const { data, error, refetch } = useQuery({ ...meQuery(), retry: false });
+  if (isSignedOut(error)) return <Login />;
+  if (!data && error) return <main><Trouble error={error} onRetry={() => void refetch()} /></main>;
+  if (!data) return <main aria-busy="true" />;
+  const me = meOf(data);
+  return <Context value={me}>{children(me)}</Context>;
+}
+
+export const MeContext = Context;
+
+export function useMe(): Me {
+  const me = useContext(Context);
+  if (!me) throw new Error('outside of SessionProvider');
+  return me;
+}

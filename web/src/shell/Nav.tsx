@@ -1,0 +1,111 @@
+import { Link, useLocation } from '@tanstack/react-router';
+import { classes } from '@/ui/classes';
+import { Icon, type IconName } from '@/ui/Icon';
+import { Mark } from './Mark';
+
+interface Place {
+  readonly to: '/inbox' | '/tasks' | '/locks' | '/agents';
+  readonly word: string;
+  readonly icon: IconName;
+}
+
+const PLACES: readonly Place[] = [
+  { to: '/inbox', word: 'Inbox', icon: 'inbox' },
+  { to: '/tasks', word: 'Tasks', icon: 'tasks' },
+  { to: '/locks', word: 'Locks', icon: 'lock' },
+  { to: '/agents', word: 'Agents', icon: 'agent' },
+];
+
+/** A task is part of the way through the inbox; the list of all tasks is a page of its own. */
+function useIsAt(): (place: Place) => boolean {
+  const { pathname } = useLocation();
+  const isInbox = pathname === '/inbox' || pathname.startsWith('/tasks/');
+  return ({ to }) => (to === '/inbox' ? isInbox : to === '/tasks' ? pathname === to : pathname.startsWith(to));
+}
+
+interface Props {
+  inbox: number;
+  isMore: boolean;
+}
+
+function Count({ value, isMore }: { value: number; isMore: boolean }) {
+  if (value === 0) return null;
+  return (
+    <span className="ml-auto text-meta font-medium text-ink-2">
+      {value.toLocaleString('en')}
+      {isMore && '+'}
+      <span className="sr-only"> waiting for you</span>
+    </span>
+  );
+}
+
+export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
+  const isAt = useIsAt();
+  return (
+    <nav aria-label="Pages" className="flex w-[200px] shrink-0 flex-col border-r border-line bg-sunken px-3 py-4 max-lg:w-[168px] max-md:hidden">
+      <div className="px-2 pb-5">
+        <Mark />
+      </div>
+      <ul className="grid gap-0.5">
+        {PLACES.map((place) => {
+          const { to, word, icon } = place;
+          return (
+          <li key={to}>
+            <Link
+              to={to}
+              search={{}}
+              className={classes(
+                'flex h-8 items-center gap-2.5 rounded-control border-l-2 px-2 hover:text-ink',
+                isAt(place) ? 'border-accent bg-surface font-semibold text-ink' : 'border-transparent text-ink-2',
+              )}
+            >
+              <Icon name={icon} />
+              {word}
+              {to === '/inbox' && <Count value={inbox} isMore={isMore} />}
+            </Link>
+          </li>
+          );
+        })}
+      </ul>
+      <button
+        type="button"
+        onClick={onHelp}
+        className="mt-auto flex h-8 items-center gap-2.5 rounded-control px-2 text-meta text-ink-3 hover:text-ink"
+      >
+        <Icon name="key" />
+        Keys
+        <kbd aria-hidden="true" className="ml-auto font-mono text-key">
+          ?
+        </kbd>
+      </button>
+    </nav>
+  );
+}
+
+export function PhoneNav({ inbox, isMore }: Props) {
+  const isAt = useIsAt();
+  return (
+    <nav aria-label="Pages" className="flex shrink-0 border-t border-line bg-sunken pb-[env(safe-area-inset-bottom)] md:hidden">
+      {PLACES.map((place) => (
+        <Link
+          key={place.to}
+          to={place.to}
+          search={{}}
+          className={classes(
+            'flex h-12 flex-1 items-center justify-center gap-2',
+            isAt(place) ? 'bg-surface font-semibold text-ink shadow-[inset_0_2px_0_var(--accent)]' : 'text-ink-2',
+          )}
+        >
+          <Icon name={place.icon} />
+          {place.word}
+          {place.to === '/inbox' && inbox > 0 && (
+            <span className="text-meta">
+              {inbox.toLocaleString('en')}
+              {isMore && '+'}
+            </span>
+          )}
+        </Link>
+      ))}
+    </nav>
+  );
+}

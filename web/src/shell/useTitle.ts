@@ -1,0 +1,7 @@
+import { useEffect } from 'react';
+
+export function useTitle(words: string): void {
+  useEffect(() => {
+    document.title = `${words} · ADE`;
+  }, [words]);
+}

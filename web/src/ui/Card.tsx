@@ -1,0 +1,34 @@
+import { type ReactNode, useId } from 'react';
+import { classes } from './classes';
+
+interface Props {
+  title: string;
+  aside?: ReactNode;
+  className?: string;
+  children: ReactNode;
+}
+
+/** A part of a page with its own heading. */
+export function Card({ title, aside, className, children }: Props) {
+  const heading = useId();
+  return (
+    <section aria-labelledby={heading} className={classes('card min-w-0 px-4 py-3.5', className)}>
+      <header className="flex min-h-6 items-center justify-between gap-3 pb-2">
+        <h2 id={heading} className="font-semibold">
+          {title}
+        </h2>
+        {aside}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** A part whose data has not come, or did not. */
+export function CardWait({ error }: { error: unknown }) {
+  return error ? (
+    <p className="text-meta text-ink-2">This part could not be read. It is tried again with the next change.</p>
+  ) : (
+    <span aria-label="Loading" role="status" className="waiting block h-4 w-2/3" />
+  );
+}

@@ -1,0 +1,21 @@
+import { ago, due, exactTime } from '@/time/clock';
+import { useNow } from '@/time/useNow';
+
+/** How long ago; the exact time is a touch away. */
+export function Ago({ at }: { at: string }) {
+  const now = useNow(10_000);
+  return (
+    <time dateTime={at} title={exactTime(at)}>
+      {ago(at, now.there)}
+    </time>
+  );
+}
+
+export function Due({ at }: { at: string }) {
+  const now = useNow(10_000);
+  return (
+    <time dateTime={at} title={exactTime(at)}>
+      {due(at, now.there)}
+    </time>
+  );
+}
