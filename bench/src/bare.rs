@@ -69,11 +69,7 @@ impl Sample {
               WHERE t.tenant_id = $1 AND t.id = $2 AND t.state = 'APPROVED'",
         );
         let row = row.bind(tenant).bind(task).bind(&object).fetch_one(&mut *owner).await?;
-        let events = sqlx::query_as::<_, (String, String)>(
-            "SELECT kind, payload::text FROM outbox WHERE tenant_id = $1 AND object = $2",
-        );
-        let events = events.bind(tenant).bind(&object).fetch_all(owner).await?;
-        let (kinds, payloads) = events.into_iter().unzip();
+        let (kinds, payloads) = told(owner, tenant, &object).await?;
         Ok(Self {
             tenant,
             version: row.try_get("version")?,
@@ -90,6 +86,27 @@ impl Sample {
     }
 }
 
+/// The events of one object, kinds and payloads.
+pub async fn told(
+    owner: &mut PgConnection,
+    tenant: Uuid,
+    object: &str,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let events = sqlx::query_as::<_, (String, String)>(
+        "SELECT kind, payload::text FROM outbox WHERE tenant_id = $1 AND object = $2",
+    );
+    let events = events.bind(tenant).bind(object).fetch_all(owner).await?;
+    Ok(events.into_iter().unzip())
+}
+
+/// As the server's own connections are: in one tenant, under its row security.
+pub async fn connect(at: &Installation, tenant: Uuid) -> Result<PgConnection> {
+    let mut connection = PgConnection::connect(&at.app_url).await?;
+    let settings = format!("SET ade.tenant = '{tenant}'; SET plan_cache_mode = force_generic_plan");
+    run(&mut connection, &settings).await?;
+    Ok(connection)
+}
+
 #[derive(Debug)]
 pub struct Bare {
     connection: PgConnection,
@@ -98,12 +115,7 @@ pub struct Bare {
 
 impl Bare {
     pub async fn connect(at: &Installation, sample: &Sample) -> Result<Self> {
-        let mut connection = PgConnection::connect(&at.app_url).await?;
-        let tenant = sample.tenant;
-        let settings =
-            format!("SET ade.tenant = '{tenant}'; SET plan_cache_mode = force_generic_plan");
-        run(&mut connection, &settings).await?;
-        Ok(Self { connection, sample: sample.clone() })
+        Ok(Self { connection: connect(at, sample.tenant).await?, sample: sample.clone() })
     }
 
     pub async fn approve(&mut self, seed: &Seed, ballot: &Ballot) -> Result<()> {

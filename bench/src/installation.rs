@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use ade_engine::receipts::Signer;
 use ade_engine::secret::Pepper;
 use ade_engine::setup;
 use ade_testkit::OwnedPostgres;
@@ -104,10 +105,23 @@ pub struct Server {
 impl Server {
     /// Over this PostgreSQL, or over whatever listens on `port` in front of it.
     pub async fn start(at: &Installation, port: u16, has_workers: bool) -> Result<Self> {
+        Self::start_with(at, port, has_workers, &[]).await
+    }
+
+    /// With settings of its own, by the names that the environment has for them. It can give
+    /// permits, with locks in PostgreSQL unless it is told otherwise.
+    pub async fn start_with(
+        at: &Installation,
+        port: u16,
+        has_workers: bool,
+        more: &[(&str, String)],
+    ) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("ade-bench-{}", uuid::Uuid::now_v7()));
         fs::create_dir_all(&folder)?;
         let (pepper, log) = (folder.join("pepper"), folder.join("log"));
         fs::write(&pepper, PEPPER)?;
+        let key = folder.join("receipts.pem");
+        fs::write(&key, pem::encode(&pem::Pem::new("PRIVATE KEY", Signer::generate()?)))?;
         let through = |url: &str| url.replace(&at.postgres.port().to_string(), &port.to_string());
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("serve").env_clear();
@@ -119,6 +133,9 @@ impl Server {
             .env("ADE__DATABASE__URL", through(&at.app_url))
             .env("ADE__DATABASE__WORKER_URL", through(&at.worker_url))
             .env("ADE__AUTH__PEPPER_FILE", &pepper)
+            .env("ADE__RECEIPTS__KEY_FILES", &key)
+            .env("ADE__LOCKS__BACKEND", "postgres")
+            .envs(more.iter().map(|(name, value)| (*name, value)))
             .stdin(Stdio::null())
             .stderr(File::create(&log)?)
             .spawn()
@@ -132,6 +149,15 @@ impl Server {
         })
         .await?;
         Ok(server)
+    }
+
+    /// Memory that it holds now, in bytes.
+    pub fn memory_bytes(&self) -> f64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+        kib.unwrap_or_default() * 1024.0
     }
 
     /// CPU seconds used so far.

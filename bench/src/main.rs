@@ -10,8 +10,11 @@ mod generate;
 mod installation;
 mod load;
 mod locks;
+mod peer;
+mod permit;
 mod probe;
 mod query;
+mod relay;
 mod rules;
 mod seed;
 mod transition;
@@ -35,12 +38,16 @@ struct Cli {
 enum Command {
     /// One approval over HTTP against the same rows as one bare statement
     Transition(transition::Args),
+    /// Permits beside the bare rows, idle claimers, and whole lives of tasks
+    Permit(permit::Args),
     /// Inbox, lists, explanation and audit at 10 k tasks and at many more
     Query(query::Args),
     /// A replay over a month of tasks, and answers by the two hundred
     Rules(rules::Args),
     /// Locks beside the bare commands below them and beside others that lock on Redis
     Locks(locks::Args),
+    /// Events from their commit to a socket, and what sockets cost
+    Relay(relay::Args),
     /// Locks while masters are killed, emptied and moved, judged by what all holders saw
     Failover(failover::Args),
     /// One of its processes
@@ -70,9 +77,11 @@ fn main() -> ExitCode {
 fn start(command: Command) -> Result<ExitCode> {
     match command {
         Command::Transition(args) => measure(transition::run(&args)),
+        Command::Permit(args) => measure(permit::run(&args)),
         Command::Query(args) => measure(query::run(&args)),
         Command::Rules(args) => measure(rules::run(&args)),
         Command::Locks(args) => measure(locks::run(&args)),
+        Command::Relay(args) => measure(relay::run(&args)),
         Command::Failover(args) => measure(failover::run(&args)),
         Command::Hold(args) => measure(failover::hold(&args)),
         Command::Generate(args) => measure(generate::start(&args)),

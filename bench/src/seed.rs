@@ -75,11 +75,22 @@ impl Seed {
         Ok(Self { tenant: way_in.tenant, admin, reviewers, task })
     }
 
+    /// Approved tasks, each of a resource of its own, in the order in which they are claimed.
+    pub async fn approved(&self, owner: &mut PgConnection, tasks: u32) -> Result<Vec<Uuid>> {
+        let (tenant, template) = (self.tenant.uuid(), self.template()?);
+        run(owner, &copies(tenant, template, tasks, Copied::Approved)).await?;
+        let query = sqlx::query_scalar("SELECT id FROM copied ORDER BY id");
+        Ok(query.fetch_all(owner).await?)
+    }
+
+    fn template(&self) -> Result<Uuid> {
+        Ok(text(&self.task, "id")?.parse::<ade_core::ids::TaskId>()?.uuid())
+    }
+
     /// More tasks like the first.
     pub async fn copy(&self, owner: &mut PgConnection, tasks: u32) -> Result<Vec<Ballot>> {
-        let template: Uuid = text(&self.task, "id")?.parse::<ade_core::ids::TaskId>()?.uuid();
-        let tenant = self.tenant.uuid();
-        run(owner, &copies(tenant, template, tasks)).await?;
+        let (tenant, template) = (self.tenant.uuid(), self.template()?);
+        run(owner, &copies(tenant, template, tasks, Copied::Reviewed)).await?;
         let query = sqlx::query_as::<_, (Uuid, Uuid, Uuid)>(
             "SELECT a.task_id, a.id, a.reviewer_id FROM approval a
                JOIN copied c ON c.id = a.task_id
@@ -191,8 +202,16 @@ pub fn text(value: &Value, name: &str) -> Result<String> {
     found.with_context(|| format!("no `{name}` in {value}"))
 }
 
+/// What the first task has become before it is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Copied {
+    /// All touch the same resource: nobody asks for it before they are approved.
+    Reviewed,
+    Approved,
+}
+
 /// Rows as the first task has them, under ids of their own. Foreign keys hold by construction.
-fn copies(tenant: Uuid, template: Uuid, tasks: u32) -> String {
+fn copies(tenant: Uuid, template: Uuid, tasks: u32, copied: Copied) -> String {
     let of = |table: &str, key: &str, changed: &str| {
         format!(
             "INSERT INTO {table} OVERRIDING SYSTEM VALUE
@@ -201,9 +220,17 @@ fn copies(tenant: Uuid, template: Uuid, tasks: u32) -> String {
               WHERE t.tenant_id = '{tenant}' AND t.{key} = '{template}';"
         )
     };
-    let inner = ["task_revision", "task_resource", "task_tag", "risk_assessment"]
+    let mut inner = ["task_revision", "task_tag", "risk_assessment"]
         .map(|table| of(table, "task_id", "'task_id', c.id"))
         .join("\n");
+    let name = match copied {
+        Copied::Reviewed => "",
+        Copied::Approved => ", 'resource', 'database:d' || c.nth",
+    };
+    inner.push_str(&of("task_resource", "task_id", &format!("'task_id', c.id{name}")));
+    if copied == Copied::Approved {
+        inner.push_str(&of("vote", "task_id", "'task_id', c.id, 'id', uuid_v7()"));
+    }
     let task = of("task", "id", "'id', c.id, 'number', 1000000000 - c.nth");
     let pin = of("task_policy_pin", "task_id", "'task_id', c.id");
     let approval = of("approval", "task_id", "'task_id', c.id, 'id', uuid_v7()");

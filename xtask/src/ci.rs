@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use crate::ledger::{Ledger, Outcome};
-use crate::{check, schemathesis, shell, soak, test};
+use crate::{check, schemathesis, shell, soak, test, threats, web};
 
 /// Every kind of fault comes at least twice in so much time.
 const FAILOVER_LASTS: Duration = Duration::from_mins(1);
@@ -23,7 +23,11 @@ pub fn run(root: &Path) -> Result<()> {
 
 fn tiers(root: &Path, ledger: &mut Ledger) -> Result<()> {
     check::steps(root, ledger)?;
+    ledger.step("web", "dashboard", || web::run(root))?;
     ledger.step("test", "workspace", || test::all(root).map(|()| Outcome::Passed))?;
+    ledger.step("test", "threats", || {
+        threats::run(root, &threats::Args { listed: true }).map(|()| Outcome::Passed)
+    })?;
     ledger
         .step("api", "schemathesis", || schemathesis::run(root, &schemathesis::Args::default()))?;
     ledger.step("faults", "failover", || {

@@ -12,13 +12,16 @@ mod mutants_lua;
 mod paint;
 mod redis_keys;
 mod report;
+mod sbom;
 mod schemathesis;
 mod shell;
 mod soak;
 mod stack;
 mod test;
+mod threats;
 mod tidy;
 mod tree;
+mod web;
 
 use std::process::ExitCode;
 
@@ -57,11 +60,17 @@ enum Command {
     MutantsLua(mutants_lua::Args),
     /// Try the OpenAPI document against the running server with made-up requests
     Schemathesis(schemathesis::Args),
-    /// What lies in a running Redis Cluster, against the catalogue of keys
+    /// What lies in a Redis Cluster, against the catalogue of keys
     #[command(subcommand)]
     RedisKeys(redis_keys::RedisKeys),
     /// Measure the system beside the bare engines below it
     Bench(bench::Args),
+    /// The checks of the dashboard, with node
+    Web,
+    /// What each program that is shipped is made of, as `CycloneDX` documents
+    Sbom,
+    /// What somebody could try, and the tests that prove that it does not work
+    Threats(threats::Args),
     /// Tests too long for CI, bounded in minutes, with a report
     Soak(soak::Args),
 }
@@ -93,8 +102,15 @@ fn run(command: Command) -> Result<ExitCode> {
             }
         }
         Command::Bench(args) => bench::run(&root, &args)?,
+        Command::Web => {
+            if let Outcome::Skipped(why) = web::run(&root)? {
+                anyhow::bail!("{why}");
+            }
+        }
+        Command::Sbom => sbom::run(&root)?,
+        Command::Threats(args) => threats::run(&root, &args)?,
         Command::Soak(args) => soak::run(&root, &args)?,
-        Command::RedisKeys(command) => return Ok(redis_keys::run(&command)),
+        Command::RedisKeys(command) => return Ok(redis_keys::run(&root, &command)),
         // Has told everything itself: something that does not run is an answer, not an error.
         Command::Stack(command) => return Ok(stack::run(command, &root)),
     }

@@ -22,6 +22,8 @@ const STALL: Duration = Duration::from_millis(400);
 const FREEZE: Duration = Duration::from_millis(1_800);
 const SOON: Duration = Duration::from_secs(30);
 const MIGRATE_MS: u32 = 5_000;
+/// Longer than a node may be busy with one command, a migration included.
+const PATIENCE: Duration = Duration::from_secs(10);
 const TRY: Duration = Duration::from_secs(7);
 const TRIES: usize = 5;
 
@@ -102,7 +104,7 @@ impl<'a> Nemesis<'a> {
             }
             Kind::Flush => {
                 let at = moment();
-                master.ask::<()>(&redis::cmd("FLUSHALL")).await?;
+                master.ask_within::<()>(&redis::cmd("FLUSHALL"), PATIENCE).await?;
                 vec![fault("flush", at)]
             }
             Kind::Reshard => {
@@ -129,7 +131,7 @@ impl<'a> Nemesis<'a> {
         let mut at = moment();
         for _ in 0..TRIES {
             at = moment();
-            replica.ask::<()>(redis::cmd("CLUSTER").arg(words)).await?;
+            replica.ask_within::<()>(redis::cmd("CLUSTER").arg(words), PATIENCE).await?;
             let has_moved = async || {
                 let topology = self.servers.topology().await?;
                 let master = topology.master_of(self.slot).map(|member| member.port);
@@ -173,14 +175,14 @@ impl<'a> Nemesis<'a> {
         from.ask::<()>(&set(["MIGRATING", &to_id])).await?;
         loop {
             let mut list = redis::cmd("CLUSTER");
-            let keys: Vec<String> =
-                from.ask(list.arg("GETKEYSINSLOT").arg(self.slot).arg(10)).await?;
+            let list = list.arg("GETKEYSINSLOT").arg(self.slot).arg(10);
+            let keys: Vec<String> = from.ask_within(list, PATIENCE).await?;
             if keys.is_empty() {
                 break;
             }
             let mut migrate = redis::cmd("MIGRATE");
             migrate.arg("127.0.0.1").arg(to.port()).arg("").arg(0).arg(MIGRATE_MS);
-            from.ask::<()>(migrate.arg("KEYS").arg(keys)).await?;
+            from.ask_within::<()>(migrate.arg("KEYS").arg(keys), PATIENCE).await?;
         }
         to.ask::<()>(&set(["NODE", &to_id])).await?;
         for node in masters.iter().filter(|node| node.port() != to.port()) {

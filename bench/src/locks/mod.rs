@@ -3,8 +3,11 @@
 //! cost. All sides take turns on the same servers through the same kind of connection.
 
 mod handoff;
+mod http;
 mod peers;
 mod place;
+
+use std::time::Duration;
 
 use anyhow::Result;
 
@@ -28,18 +31,21 @@ struct Plan {
     rounds: usize,
     calls: usize,
     many: usize,
+    /// Of a round over HTTP.
+    lasts: Duration,
 }
 
 pub async fn run(args: &Args) -> Result<()> {
     let plan = if args.quick {
-        Plan { rounds: 3, calls: 20_000, many: 100_000 }
+        Plan { rounds: 3, calls: 20_000, many: 100_000, lasts: Duration::from_secs(2) }
     } else {
-        Plan { rounds: 5, calls: 50_000, many: 1_000_000 }
+        Plan { rounds: 5, calls: 50_000, many: 1_000_000, lasts: Duration::from_secs(5) }
     };
     let place = Place::start().await?;
     cost_of_scripts(&place, &plan).await?;
     handoff::run(&place, plan.rounds, plan.calls / 4).await?;
     peers::run(&place, plan.rounds, plan.calls / 2).await?;
+    http::run(&place, plan.rounds, plan.lasts, plan.calls).await?;
     drop(place);
     cost_of_many(&plan).await
 }

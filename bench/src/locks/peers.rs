@@ -1,55 +1,73 @@
 //! The same job by others: take a lock that nobody else wants and give it back, fifty callers at
 //! once. A peer that is not there and cannot be fetched is named and left out.
 
-use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
-use tokio::process::Command;
+use ade_testkit::port::free_redis_port;
+use anyhow::{Result, ensure};
 
 use super::place::{Place, acquire_alone, release, spread};
 use crate::figure::{Goal, print_ratio};
+use crate::peer::{Peer, Program};
 
 const CALLERS: usize = 50;
-const REDLOCK: &str = include_str!("../../peers/redlock.mjs");
-const PACKAGES: [&str; 2] = ["redlock@5.0.0-beta.2", "ioredis@5"];
+/// Etcd waits for the disk with every pair: fewer of them say as much.
+const ETCD_SHARE: usize = 10;
+const REDLOCK: Peer = Peer {
+    name: "redlock",
+    script: include_str!("../../peers/redlock.mjs"),
+    packages: &["redlock@5.0.0-beta.2", "ioredis@5"],
+};
+const ETCD: Peer =
+    Peer { name: "etcd", script: include_str!("../../peers/etcd.mjs"), packages: &["etcd3@1"] };
 /// Gives back what is still one's own, as every lock on a bare key must.
 const COMPARE_AND_DELETE: &str = "#!lua
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0";
 
 pub async fn run(place: &Place, rounds: usize, pairs: usize) -> Result<()> {
-    let redlock = Redlock::fetch().await;
-    if let Err(why) = &redlock {
-        eprintln!("no row for redlock: {why:#}");
-    }
-    let (mut ours, mut bare, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    let redlock = REDLOCK.fetch().await;
+    let etcd = start_etcd().await.inspect_err(|why| eprintln!("no row for etcd: {why:#}")).ok();
+    let their_etcd = if etcd.is_some() { ETCD.fetch().await } else { None };
+    let (mut ours, mut bare, mut reds, mut etcds) = (vec![], vec![], vec![], vec![]);
+    // The first round warms up.
     for round in 0..=rounds {
-        let mut rates = [our_pairs(place, pairs).await?, bare_pairs(place, pairs).await?, 0.0];
-        if let Ok(redlock) = &redlock {
-            rates[2] = redlock.pairs(place, pairs).await?;
-        }
-        // The first round warms up.
+        let (our_rate, bare_rate) =
+            (our_pairs(place, pairs, CALLERS).await?, bare_pairs(place, pairs).await?);
         if round > 0 {
-            let [our_rate, bare_rate, their_rate] = rates;
             ours.push(our_rate);
             bare.push(bare_rate);
-            theirs.push(their_rate);
+        }
+        if let Some(redlock) = &redlock {
+            let at = [place.master.port().to_string(), place.space.tenant.to_string()];
+            let rate = redlock.rate(&[&at[..], &[pairs.to_string(), callers()]].concat()).await?;
+            reds.extend((round > 0).then_some(rate));
+        }
+        if let (Some(etcd), Some(theirs)) = (&etcd, &their_etcd) {
+            let some = (pairs / ETCD_SHARE).to_string();
+            let rate = theirs.rate(&[etcd.port.to_string(), some, callers()]).await?;
+            etcds.extend((round > 0).then_some(rate));
         }
     }
     print_ratio("peer.setnx_pairs", "1/s", &ours, &bare, Goal::None);
-    if redlock.is_ok() {
-        print_ratio("peer.redlock_pairs", "1/s", &ours, &theirs, Goal::AtLeast(1.0));
+    if redlock.is_some() {
+        print_ratio("peer.redlock_pairs", "1/s", &ours, &reds, Goal::AtLeast(1.0));
+    }
+    if their_etcd.is_some() {
+        print_ratio("peer.etcd_pairs", "1/s", &ours, &etcds, Goal::AtLeast(10.0));
     }
     Ok(())
 }
 
-async fn our_pairs(place: &Place, pairs: usize) -> Result<f64> {
+fn callers() -> String {
+    CALLERS.to_string()
+}
+
+pub async fn our_pairs(place: &Place, pairs: usize, callers: usize) -> Result<f64> {
     let (first, locks, space) = (place.reserve(pairs), place.locks.clone(), place.space);
     rate(
         pairs,
-        spread(pairs, CALLERS, move |number| {
+        spread(pairs, callers, move |number| {
             let (locks, number) = (locks.clone(), first + number as u64);
             async move {
                 acquire_alone(&locks, space, number).await?;
@@ -93,34 +111,19 @@ async fn rate(pairs: usize, work: impl Future<Output = Result<()>>) -> Result<f6
     Ok(f64::from(u32::try_from(pairs)?) / began.elapsed().as_secs_f64())
 }
 
-/// Its packages, fetched once into a folder of their own.
-struct Redlock {
-    folder: PathBuf,
-}
-
-impl Redlock {
-    async fn fetch() -> Result<Self> {
-        let folder = std::env::temp_dir().join("ade-bench-peers");
-        std::fs::create_dir_all(&folder)?;
-        std::fs::write(folder.join("redlock.mjs"), REDLOCK)?;
-        if !folder.join("node_modules/redlock").exists() {
-            let mut npm = Command::new("npm");
-            npm.args(["install", "--no-audit", "--no-fund", "--prefix"])
-                .arg(&folder)
-                .args(PACKAGES);
-            let ended = npm.stdout(Stdio::null()).stderr(Stdio::null()).status().await;
-            ensure!(ended.context("npm cannot be started")?.success(), "npm gave nothing");
-        }
-        Ok(Self { folder })
-    }
-
-    async fn pairs(&self, place: &Place, pairs: usize) -> Result<f64> {
-        let mut node = Command::new("node");
-        node.arg("redlock.mjs").current_dir(&self.folder);
-        node.arg(place.master.port().to_string()).arg(place.space.tenant.to_string());
-        node.arg(pairs.to_string()).arg(CALLERS.to_string());
-        let told =
-            node.stderr(Stdio::inherit()).output().await.context("node cannot be started")?;
-        String::from_utf8(told.stdout)?.trim().parse().context("redlock told no figure")
-    }
+async fn start_etcd() -> Result<Program> {
+    let peers = format!("http://127.0.0.1:{}", free_redis_port()?);
+    Program::start("etcd", |port, folder| {
+        let clients = format!("http://127.0.0.1:{port}");
+        let options = [
+            ("data-dir", folder),
+            ("listen-client-urls", clients.as_str()),
+            ("advertise-client-urls", clients.as_str()),
+            ("listen-peer-urls", peers.as_str()),
+            ("initial-advertise-peer-urls", peers.as_str()),
+            ("initial-cluster", &format!("default={peers}")),
+        ];
+        options.map(|(name, value)| format!("--{name}={value}")).to_vec()
+    })
+    .await
 }

@@ -25,8 +25,7 @@ const TTL: Duration = Duration::from_mins(5);
 const FORGET_AT_ONCE: usize = 1_000;
 
 pub struct Place {
-    /// They end with it.
-    _servers: OwnedCluster,
+    servers: OwnedCluster,
     /// The master of the space.
     pub master: Node,
     pub locks: Locks,
@@ -45,7 +44,11 @@ impl Place {
         let bare = ClusterClient::new(servers.urls())?.get_async_connection().await?;
         let refused = locks.rebuild(space, &[], None).await?.answer;
         refused.map_err(|refusal| anyhow::anyhow!("{refusal}"))?;
-        Ok(Self { _servers: servers, master, locks, space, bare, next: AtomicU64::new(1) })
+        Ok(Self { servers, master, locks, space, bare, next: AtomicU64::new(1) })
+    }
+
+    pub fn urls(&self) -> Vec<String> {
+        self.servers.urls()
     }
 
     /// Numbers that nobody else takes; the first of them.

@@ -44,5 +44,7 @@ pub fn run(root: &Path) -> Result<()> {
 fn resolve(root: &Path, target: &str) -> Result<Graph> {
     let args = ["metadata", "--locked", "--format-version", "1", "--filter-platform", target];
     let metadata = shell::output(&mut shell::cargo(root, &args))?;
-    serde_json::from_str(&metadata).context("cannot read what cargo metadata says")
+    let graph: Graph =
+        serde_json::from_str(&metadata).context("cannot read what cargo metadata says")?;
+    Ok(graph.pruned())
 }

@@ -64,6 +64,8 @@ fn source(package: &Package) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::super::config::SAMPLE;
     use super::super::graph::{Node, Requirement, Resolve};
     use super::*;
@@ -76,6 +78,7 @@ mod tests {
             license: licence.map(str::to_owned),
             source: source.map(str::to_owned),
             dependencies: Vec::new(),
+            features: BTreeMap::new(),
         }
     }
 
@@ -85,6 +88,7 @@ mod tests {
         let nodes = parents.iter().map(|parent| Node {
             id: (*parent).to_owned(),
             dependencies: vec![package_given.id.clone()],
+            features: Vec::new(),
         });
         let graph = Graph {
             resolve: Resolve { nodes: nodes.collect() },
@@ -148,6 +152,8 @@ mod tests {
             name: "x".to_owned(),
             req: "*".to_owned(),
             path: path.map(str::to_owned),
+            optional: false,
+            rename: None,
         };
         let mut open = fine("a");
         open.dependencies.push(need(None));

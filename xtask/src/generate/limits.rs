@@ -1,5 +1,5 @@
-//! `docs/reference/limits.md` from the text of the core's `limits.rs`: sections are its plain
-//! comments, rows its constants, reasons its doc comments.
+//! `docs/reference/limits.md` from the text of the core's limits: sections are their plain
+//! comments, rows their constants, reasons their doc comments.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,16 +10,30 @@ use super::{Generated, NOTICE};
 use crate::tree::Tree;
 
 const SOURCE: &str = "crates/core/src/limits.rs";
+/// Its parts.
+const PARTS: [&str; 5] = [
+    "crates/core/src/limits/apply.rs",
+    "crates/core/src/limits/groups.rs",
+    "crates/core/src/limits/live.rs",
+    "crates/core/src/limits/models.rs",
+    "crates/core/src/limits/webhooks.rs",
+];
 const DOCUMENT: &str = "docs/reference/limits.md";
 
 pub fn generate(tree: &Tree) -> Result<Vec<Generated>> {
-    let source = tree.text(SOURCE).with_context(|| format!("{SOURCE} is missing"))?;
-    Ok(vec![Generated { path: DOCUMENT.to_owned(), text: document(source)? }])
+    Ok(vec![Generated { path: DOCUMENT.to_owned(), text: document(&source(tree)?)? }])
+}
+
+/// All of it, one file after the other.
+fn source(tree: &Tree) -> Result<String> {
+    let paths = std::iter::once(SOURCE).chain(PARTS);
+    let texts = paths.map(|path| tree.text(path).with_context(|| format!("{path} is missing")));
+    Ok(texts.collect::<Result<Vec<&str>>>()?.join("\n"))
 }
 
 /// Every limit by its name, as the reference tells it.
 pub fn values(tree: &Tree) -> Result<BTreeMap<String, String>> {
-    let source = tree.text(SOURCE).with_context(|| format!("{SOURCE} is missing"))?;
+    let source = source(tree)?;
     let mut values = BTreeMap::new();
     let mut lines = source.lines();
     while let Some(line) = lines.next() {

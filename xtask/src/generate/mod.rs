@@ -1,6 +1,7 @@
 //! Everything generated, in one list. Each generator is a function of the tree in a file of its
 //! own, named like the document it writes; a committed file that differs fails the check.
 
+mod cli;
 mod config;
 mod errors;
 mod limits;
@@ -9,6 +10,7 @@ mod queries;
 mod redis_keys;
 mod reports;
 mod state_machine;
+mod threats;
 
 pub use reports::DIRECTORY as REPORTS;
 
@@ -37,6 +39,7 @@ pub struct Generated {
 type Generator = fn(&Tree) -> Result<Vec<Generated>>;
 
 const GENERATORS: &[Generator] = &[
+    cli::generate,
     config::generate,
     errors::generate,
     limits::generate,
@@ -44,6 +47,7 @@ const GENERATORS: &[Generator] = &[
     redis_keys::generate,
     reports::generate,
     state_machine::generate,
+    threats::generate,
 ];
 
 /// Under the title of every generated document.

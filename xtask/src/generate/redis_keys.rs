@@ -19,8 +19,9 @@ fn document(keys: &[Key]) -> Result<String> {
     let mut out = format!("# Redis keys\n\n{NOTICE} Its source is `{SOURCE}`.\n\n");
     out.push_str(
         "`{tenant}` stands for the tenant's id in braces, which is also the hash tag: all keys of \
-         a tenant\nlie in one slot. Everything here may be lost at any moment; the last column \
-         says where it comes from then.\n\n\
+         a tenant\nlie in one slot. `{shard}` stands for one of the shards over which tenants \
+         are spread, `{s00}` and so\non. Everything here may be lost at any moment; the last \
+         column says where it comes from then.\n\n\
          | key | type | holds | bounded by | written by | rebuilt from |\n\
          |---|---|---|---|---|---|\n",
     );

@@ -19,7 +19,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Alone, since targets of other people use it.
     ("receipt", &[]),
     ("engine", &["core", "api", "store", "coord", "receipt"]),
-    ("server", &["core", "api", "engine"]),
+    // The receipt for its tests, which play the targets.
+    ("server", &["core", "api", "engine", "receipt"]),
     ("client", &["core", "api"]),
     ("cli", &["core", "api", "client"]),
     ("testkit", &["core", "store", "coord", "receipt"]),

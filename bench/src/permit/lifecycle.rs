@@ -1,0 +1,123 @@
+//! Whole lives of tasks: proposed, handed in, opened by the worker, approved by two, claimed, begun
+//! and finished, with everything on one machine.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::{Agent, Bench, part, queues};
+use crate::client::Client;
+use crate::figure::{Goal, print_plain};
+use crate::installation::Server;
+use crate::seed::{Person, text};
+
+const LANES: usize = 24;
+
+struct Lane {
+    client: Client,
+    agent: Agent,
+    reviewers: Vec<Person>,
+    resource: String,
+}
+
+pub async fn run(bench: &Bench, rounds: usize, lasts: Duration) -> Result<()> {
+    let server = Server::start(&bench.at, bench.at.postgres.port(), true).await?;
+    let mut rates = Vec::new();
+    // The first round warms up.
+    for round in 0..=rounds {
+        let began = Instant::now();
+        let mut lanes = JoinSet::new();
+        for nth in 0..LANES {
+            let mut lane = Lane {
+                client: Client::connect(&server.address).await?,
+                agent: bench.agents.get(nth).context("no agent")?.clone(),
+                reviewers: bench.seed.reviewers.clone(),
+                resource: format!("vault:lane-{nth}"),
+            };
+            lanes.spawn(async move {
+                let mut lived = 0_u32;
+                while began.elapsed() < lasts {
+                    lane.live().await?;
+                    lived += 1;
+                }
+                Ok::<_, anyhow::Error>(lived)
+            });
+        }
+        let mut lived = 0;
+        while let Some(lane) = lanes.join_next().await {
+            lived += lane??;
+        }
+        if round > 0 {
+            rates.push(f64::from(lived) / began.elapsed().as_secs_f64() * 60.0);
+        }
+    }
+    print_plain("lifecycle.per_min", "1/min", &rates, Goal::AtLeast(30_000.0));
+    drop(server);
+    let per_second: Vec<f64> = rates.iter().map(|rate| rate / 60.0).collect();
+    queues::run(bench, &per_second).await
+}
+
+impl Lane {
+    /// By the agent, for the person it acts for.
+    async fn live(&mut self) -> Result<()> {
+        let wanted = json!({
+            "title": "Rotate a secret", "type": "secret.rotate",
+            "parameters": { "name": self.resource },
+            "resources": [{ "resource": self.resource, "mode": "exclusive" }],
+            "plan": { "changes": [{
+                "resource": self.resource, "action": "change", "irreversible": false,
+                "summary": "a new secret"
+            }] }
+        });
+        let token = self.agent.token.clone();
+        let draft = self.client.ask("POST", "/v1/tasks", &token, Some(&wanted), "").await?;
+        let path = format!("/v1/tasks/{}", text(&draft, "id")?);
+        let version = |task: &Value| part(task, "version").as_u64().unwrap_or_default();
+        let matching = format!("if-match: \"{}\"\r\n", version(&draft));
+        let submit = format!("{path}/submit");
+        let mut task = self.client.ask("POST", &submit, &token, None, &matching).await?;
+        while part(&task, "state") != "REVIEWING" {
+            if part(&task, "state") != "SUBMITTED" {
+                bail!("it has become {}", part(&task, "state"));
+            }
+            let wait = format!("{path}?wait=10s&since_version={}", version(&task));
+            task = self.client.ask("GET", &wait, &token, None, "").await?;
+        }
+        self.approve(&path, &task).await?;
+        self.apply(&draft).await
+    }
+
+    async fn approve(&mut self, path: &str, task: &Value) -> Result<()> {
+        let seen = json!({ "revision": part(task, "revision"), "digest": part(task, "digest") });
+        let admin = self.reviewers.first().context("nobody reviews")?.token.clone();
+        let asked = format!("{path}/approvals");
+        let asked = self.client.ask("GET", &asked, &admin, None, "").await?;
+        let items = part(&asked, "approvals").as_array().context("nobody is asked")?.clone();
+        for reviewer in self.reviewers.clone() {
+            let own = reviewer.id.to_string();
+            let mine = items.iter().find(|item| part(item, "reviewer") == own.as_str());
+            let id = text(mine.context("not everybody is asked")?, "id")?;
+            let path = format!("/v1/approvals/{id}/approve");
+            self.client.ask("POST", &path, &reviewer.token, Some(&seen), "").await?;
+        }
+        Ok(())
+    }
+
+    async fn apply(&mut self, task: &Value) -> Result<()> {
+        let token = self.agent.token.clone();
+        let path = format!("/v1/agents/{}/claim?wait=10s", self.agent.id);
+        let wanted = json!({ "task": part(task, "id") });
+        let claimed = self.client.ask("POST", &path, &token, Some(&wanted), "").await?;
+        let permit = part(&claimed, "permit");
+        let execution = part(permit, "execution").as_str().context("no permit")?;
+        let body = json!({ "lease": part(permit, "lease") });
+        for verb in ["begin", "finish"] {
+            let path = format!("/v1/executions/{execution}/{verb}");
+            self.client.ask("POST", &path, &token, Some(&body), "").await?;
+        }
+        Ok(())
+    }
+}
