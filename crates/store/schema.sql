@@ -130,6 +130,18 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.begin_sign_in(hash bytea, provider text, nonce text, verifier text, return_to
+        text, valid_for interval) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $_$
+    WITH old AS (
+        DELETE FROM public.sign_in s WHERE s.hash IN (
+            SELECT o.hash FROM public.sign_in o WHERE o.expires_at <= now()
+             ORDER BY o.expires_at LIMIT 100 FOR UPDATE SKIP LOCKED))
+    INSERT INTO public.sign_in VALUES ($1, $2, $3, $4, $5, now() + $6)
+$_$;
+
 CREATE FUNCTION public.bump_rulebook() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -211,6 +223,15 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.end_sign_in(wanted bytea, OUT provider text, OUT nonce text, OUT verifier
+        text, OUT return_to text) RETURNS SETOF record
+    LANGUAGE sql SECURITY DEFINER ROWS 1
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    WITH taken AS (DELETE FROM public.sign_in s WHERE s.hash = wanted RETURNING s.*)
+    SELECT t.provider, t.nonce, t.verifier, t.return_to FROM taken t WHERE t.expires_at > now()
+$$;
+
 CREATE FUNCTION public.events_waiting(most integer, OUT waiting bigint, OUT oldest timestamp with
         time zone) RETURNS record
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -236,6 +257,14 @@ BEGIN
                    'REFERENCING OLD TABLE AS changed '
                    'FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook()', target);
 END
+$$;
+
+CREATE FUNCTION public.keep_session(wanted text, idle interval, pace interval) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    UPDATE public.token t SET idle_until = now() + idle
+     WHERE t.key_id = wanted AND t.idle_until < now() + idle - pace AND public.token_is_open(t)
 $$;
 
 CREATE FUNCTION public.keep_to_tenant(target regclass) RETURNS void
@@ -665,7 +694,7 @@ $$;
 CREATE FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind text, OUT
         principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT
         expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT single_use
-        boolean, OUT is_live boolean) RETURNS SETOF record
+        boolean, OUT is_session boolean, OUT is_live boolean) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER ROWS 1
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
@@ -685,6 +714,7 @@ BEGIN
     expires_at := found.expires_at;
     revoked_at := found.revoked_at;
     single_use := found.single_use;
+    is_session := found.idle_until IS NOT NULL;
     PERFORM set_config('ade.tenant', found.tenant_id::text, true);
     SELECT a.owner_id INTO owner_id FROM public.agent a
      WHERE a.tenant_id = found.tenant_id AND a.id = found.agent_id;
@@ -707,6 +737,25 @@ CREATE FUNCTION public.rulebook_versions(wanted uuid[]) RETURNS TABLE(tenant uui
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
     SELECT b.tenant_id, b.version FROM public.rulebook b WHERE b.tenant_id = ANY (wanted)
+$$;
+
+CREATE FUNCTION public.tenants_of_subject(wanted_issuer text, wanted_subject text, groups text[])
+        RETURNS TABLE(tenant uuid, name text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT n.tenant_id, n.name FROM public.tenant n
+     WHERE n.active AND NOT EXISTS (
+               SELECT FROM public.app_user u
+                WHERE u.tenant_id = n.tenant_id AND u.issuer = wanted_issuer
+                  AND u.subject = wanted_subject AND NOT u.active)
+       AND n.tenant_id IN (
+               SELECT u.tenant_id FROM public.app_user u
+                WHERE u.issuer = wanted_issuer AND u.subject = wanted_subject
+               UNION
+               SELECT g.tenant_id FROM public.group_role g
+                WHERE g.issuer = wanted_issuer AND g.group_name = ANY (groups))
+     ORDER BY n.name, n.tenant_id
 $$;
 
 CREATE FUNCTION public.tenants_to_tell(reader text, after uuid, most integer) RETURNS SETOF uuid
@@ -792,11 +841,21 @@ CREATE TABLE public.token (
     label text DEFAULT ''::text NOT NULL,
     single_use boolean DEFAULT false NOT NULL,
     used_at timestamp with time zone,
+    idle_until timestamp with time zone,
+    signed_in_at timestamp with time zone,
+    address text,
+    user_agent text,
     CONSTRAINT token_keeps_only_a_hash CHECK ((octet_length(secret_hash) = 32)),
     CONSTRAINT token_label_is_short CHECK ((octet_length(label) <= 128)),
     CONSTRAINT token_lives_90_days_at_most CHECK (((expires_at > created_at) AND (expires_at <=
         (created_at + '2160:00:00'::interval)))),
     CONSTRAINT token_names_one_principal CHECK ((num_nonnulls(user_id, agent_id) = 1)),
+    CONSTRAINT token_of_a_session_is_a_persons CHECK (((idle_until IS NULL) OR ((user_id IS NOT
+        NULL) AND (NOT single_use)))),
+    CONSTRAINT token_of_a_session_is_whole CHECK ((num_nonnulls(idle_until, signed_in_at) = ANY
+        (ARRAY[0, 2]))),
+    CONSTRAINT token_of_a_session_lives_12_hours_at_most CHECK (((idle_until IS NULL) OR (expires_at
+        <= (signed_in_at + '12:00:00'::interval)))),
     CONSTRAINT token_use_is_marked_if_single CHECK (((used_at IS NULL) OR single_use))
 );
 
@@ -804,20 +863,24 @@ ALTER TABLE ONLY public.token FORCE ROW LEVEL SECURITY;
 
 CREATE FUNCTION public.token_is_open(public.token) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN ((($1).revoked_at IS NULL) AND (($1).expires_at > public.moment()) AND (($1).used_at IS
-        NULL));
+    RETURN ((($1).revoked_at IS NULL) AND (($1).expires_at > now()) AND (($1).used_at IS NULL) AND
+        ((($1).idle_until IS NULL) OR (($1).idle_until > now())));
 
 CREATE FUNCTION public.token_two_open_at_most() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 BEGIN
+    IF NEW.idle_until IS NOT NULL THEN
+        RETURN NEW;
+    END IF;
     PERFORM FROM public.app_user u
       WHERE u.tenant_id = NEW.tenant_id AND u.id = NEW.user_id FOR NO KEY UPDATE;
     PERFORM FROM public.agent a
       WHERE a.tenant_id = NEW.tenant_id AND a.id = NEW.agent_id FOR NO KEY UPDATE;
     IF 2 <= (SELECT count(*) FROM public.token t
               WHERE t.tenant_id = NEW.tenant_id AND public.token_is_open(t)
+                AND t.idle_until IS NULL
                 AND (t.user_id = NEW.user_id OR t.agent_id = NEW.agent_id))
     THEN
         RAISE EXCEPTION '% has two tokens already', coalesce(NEW.user_id, NEW.agent_id)
@@ -1274,6 +1337,21 @@ CREATE TABLE public."freeze" (
 
 ALTER TABLE ONLY public."freeze" FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.group_role (
+    tenant_id uuid NOT NULL,
+    issuer text NOT NULL,
+    group_name text NOT NULL,
+    role text NOT NULL,
+    CONSTRAINT group_role_group_is_short CHECK (((octet_length(group_name) >= 1) AND
+        (octet_length(group_name) <= 256))),
+    CONSTRAINT group_role_issuer_is_short CHECK (((octet_length(issuer) >= 1) AND
+        (octet_length(issuer) <= 256))),
+    CONSTRAINT group_role_name_is_short CHECK (((octet_length(role) >= 1) AND (octet_length(role) <=
+        128)))
+);
+
+ALTER TABLE ONLY public.group_role FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.idempotency (
     tenant_id uuid NOT NULL,
     principal text NOT NULL,
@@ -1698,6 +1776,18 @@ WITH (fillfactor='50');
 
 ALTER TABLE ONLY public.rulebook FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.sign_in (
+    hash bytea NOT NULL,
+    provider text NOT NULL,
+    nonce text NOT NULL,
+    verifier text NOT NULL,
+    return_to text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT sign_in_hash_is_sha256 CHECK ((octet_length(hash) = 32))
+);
+
+ALTER TABLE ONLY public.sign_in FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.tally_cursor (
     tenant_id uuid NOT NULL,
     below xid8 NOT NULL,
@@ -2105,6 +2195,9 @@ ALTER TABLE ONLY public.feature_flag
 ALTER TABLE ONLY public."freeze"
     ADD CONSTRAINT freeze_pkey PRIMARY KEY (tenant_id, id);
 
+ALTER TABLE ONLY public.group_role
+    ADD CONSTRAINT group_role_pkey PRIMARY KEY (tenant_id, issuer, group_name, role);
+
 ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_pkey PRIMARY KEY (tenant_id, principal, route, key);
 
@@ -2186,6 +2279,9 @@ ALTER TABLE ONLY public.risk_setting
 ALTER TABLE ONLY public.rulebook
     ADD CONSTRAINT rulebook_pkey PRIMARY KEY (tenant_id);
 
+ALTER TABLE ONLY public.sign_in
+    ADD CONSTRAINT sign_in_pkey PRIMARY KEY (hash);
+
 ALTER TABLE ONLY public.tally_cursor
     ADD CONSTRAINT tally_cursor_pkey PRIMARY KEY (tenant_id);
 
@@ -2260,6 +2356,8 @@ CREATE INDEX agent_session_seen ON public.agent_session USING btree (tenant_id, 
 CREATE INDEX app_user_by_manager ON public.app_user USING btree (tenant_id, manager_id) WHERE
         (manager_id IS NOT NULL);
 
+CREATE INDEX app_user_by_subject ON public.app_user USING btree (issuer, subject);
+
 CREATE INDEX approval_ended ON public.approval USING btree (tenant_id, reviewer_id, status, id)
         WHERE (status <> 'PENDING'::text);
 
@@ -2289,6 +2387,8 @@ CREATE UNIQUE INDEX execution_one_live_per_task ON public.execution USING btree 
 
 CREATE INDEX freeze_in_force ON public."freeze" USING btree (tenant_id, id) WHERE (lifted_at IS
         NULL);
+
+CREATE INDEX group_role_by_group ON public.group_role USING btree (issuer, group_name);
 
 CREATE INDEX idempotency_expired ON public.idempotency USING btree (tenant_id, expires_at);
 
@@ -2329,6 +2429,8 @@ CREATE INDEX resource_by_owner ON public.resource USING btree (tenant_id, owner_
 
 CREATE INDEX resource_dependency_by_dependent ON public.resource_dependency USING btree (tenant_id,
         dependent);
+
+CREATE INDEX sign_in_expired ON public.sign_in USING btree (expires_at);
 
 CREATE INDEX task_claimable ON public.task USING btree (tenant_id, task_type, hurried_at, priority
         DESC, since, id) WHERE (state = 'APPROVED'::text);
@@ -2608,6 +2710,10 @@ ALTER TABLE ONLY public."freeze"
     ADD CONSTRAINT freeze_setter_exists FOREIGN KEY (tenant_id, set_by) REFERENCES
         public.app_user(tenant_id, id);
 
+ALTER TABLE ONLY public.group_role
+    ADD CONSTRAINT group_role_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
 ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
@@ -2886,6 +2992,8 @@ ALTER TABLE public.feature_flag ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public."freeze" ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.group_role ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.idempotency ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.inbound_minute ENABLE ROW LEVEL SECURITY;
@@ -2985,6 +3093,9 @@ CREATE POLICY own_tenant ON public.feature_flag USING ((tenant_id = public.curre
 
 CREATE POLICY own_tenant ON public."freeze" USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.group_role USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.idempotency USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
@@ -3109,6 +3220,12 @@ CREATE POLICY own_tenant ON public.webhook_delivery USING ((tenant_id = public.c
 CREATE POLICY own_tenant ON public.webhook_endpoint USING ((tenant_id = public.current_tenant()))
         WITH CHECK ((tenant_id = public.current_tenant()));
 
+CREATE POLICY owner_admits ON public.app_user FOR SELECT TO ade USING (true);
+
+CREATE POLICY owner_admits ON public.group_role FOR SELECT TO ade USING (true);
+
+CREATE POLICY owner_admits ON public.tenant FOR SELECT TO ade USING (true);
+
 CREATE POLICY owner_compares ON public.rulebook FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_consumes ON public.token FOR UPDATE TO ade USING (true) WITH CHECK (true);
@@ -3116,6 +3233,8 @@ CREATE POLICY owner_consumes ON public.token FOR UPDATE TO ade USING (true) WITH
 CREATE POLICY owner_counts ON public.webhook_circuit FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_counts ON public.webhook_endpoint FOR SELECT TO ade USING (true);
+
+CREATE POLICY owner_keeps ON public.sign_in TO ade USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_lists ON public.tenant FOR SELECT TO ade USING (true);
 
@@ -3152,6 +3271,8 @@ ALTER TABLE public.risk_assessment ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.risk_setting ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.rulebook ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.sign_in ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.tally_cursor ENABLE ROW LEVEL SECURITY;
 
@@ -3200,6 +3321,11 @@ CREATE POLICY workers_only ON public.worker_lease TO ade_worker USING (true) WIT
 GRANT USAGE ON SCHEMA public TO ade_app;
 GRANT USAGE ON SCHEMA public TO ade_worker;
 
+REVOKE ALL ON FUNCTION public.begin_sign_in(hash bytea, provider text, nonce text, verifier text,
+        return_to text, valid_for interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.begin_sign_in(hash bytea, provider text, nonce text, verifier text,
+        return_to text, valid_for interval) TO ade_app;
+
 REVOKE ALL ON FUNCTION public.bump_rulebook() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.consume_token(wanted text) FROM PUBLIC;
@@ -3207,6 +3333,11 @@ GRANT ALL ON FUNCTION public.consume_token(wanted text) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.drop_read_events(kept interval, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.drop_read_events(kept interval, most integer) TO ade_worker;
+
+REVOKE ALL ON FUNCTION public.end_sign_in(wanted bytea, OUT provider text, OUT nonce text, OUT
+        verifier text, OUT return_to text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.end_sign_in(wanted bytea, OUT provider text, OUT nonce text, OUT
+        verifier text, OUT return_to text) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.events_waiting(most integer, OUT waiting bigint, OUT oldest timestamp
         with time zone) FROM PUBLIC;
@@ -3216,6 +3347,9 @@ GRANT ALL ON FUNCTION public.events_waiting(most integer, OUT waiting bigint, OU
         with time zone) TO ade_worker;
 
 REVOKE ALL ON FUNCTION public.keep_in_rulebook(target regclass) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.keep_session(wanted text, idle interval, pace interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.keep_session(wanted text, idle interval, pace interval) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.keep_to_tenant(target regclass) FROM PUBLIC;
 
@@ -3247,15 +3381,20 @@ GRANT ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with 
 REVOKE ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind
         text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[],
         OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT
-        single_use boolean, OUT is_live boolean) FROM PUBLIC;
+        single_use boolean, OUT is_session boolean, OUT is_live boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind text,
         OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT
         expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT single_use
-        boolean, OUT is_live boolean) TO ade_app;
+        boolean, OUT is_session boolean, OUT is_live boolean) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) TO ade_app;
 GRANT ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) TO ade_worker;
+
+REVOKE ALL ON FUNCTION public.tenants_of_subject(wanted_issuer text, wanted_subject text, groups
+        text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.tenants_of_subject(wanted_issuer text, wanted_subject text, groups
+        text[]) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.tenants_to_tell(reader text, after uuid, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.tenants_to_tell(reader text, after uuid, most integer) TO ade_worker;
@@ -3324,6 +3463,8 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.failure_history TO ade_app;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.feature_flag TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public."freeze" TO ade_app;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.group_role TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency TO ade_app;
 

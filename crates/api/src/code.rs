@@ -64,7 +64,7 @@ codes! {
     InvalidPageToken = "invalid_page_token", 400, "The page token cannot be used", never,
         "Begin the list again without `page_token`.";
     Unauthenticated = "unauthenticated", 401, "Nobody is signed in", never,
-        "Send a valid token as `Authorization: Bearer`.";
+        "Send a valid token as `Authorization: Bearer`, or sign in again.";
     ClassClosed = "class_closed", 403, "This kind of call is closed to you", never,
         "Ask a person for it, or use a token that has the scope named in `needs`.";
     NotAllowed = "not_allowed", 403, "The rules do not allow it", never,
@@ -89,6 +89,9 @@ codes! {
         "Close a stream or a socket that you do not need, or share one.";
     OriginRefused = "origin_refused", 403, "Sockets are not opened for pages from there", never,
         "Ask an operator to add the page's origin to `server.origins`.";
+
+    CrossSite = "cross_site", 403, "A page from elsewhere may not do this", never,
+        "Use this server's own pages, or a token; pages send `X-ADE-Request: 1` with every change.";
 
     FeatureOff = "feature_off", 409, "This is switched off here", never,
         "Ask an admin to switch on the flag that `flag` names: `PUT /v1/flags/{name}`.";

@@ -24,6 +24,7 @@ pub mod policies;
 pub mod problem;
 pub mod resources;
 pub mod schema;
+pub mod sessions;
 pub mod settings;
 pub mod stats;
 pub mod status;

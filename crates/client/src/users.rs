@@ -1,6 +1,7 @@
 //! Calls about people.
 
 use ade_api::page::{Page, PageQuery};
+use ade_api::sessions::{GroupRoles, GroupRolesSet};
 use ade_api::users::{Alias, NewUser, Roles, User, UserChange};
 use ade_core::ids::UserId;
 
@@ -31,6 +32,16 @@ impl Users<'_> {
     /// The whole set: what is not in it is taken away.
     pub async fn set_roles(self, id: UserId, roles: &Roles) -> Result<User, Error> {
         self.0.send(Call::put(format!("{}/roles", path(id))).body(roles)).await
+    }
+
+    /// Which groups of identity providers give which roles.
+    pub async fn group_roles(self) -> Result<GroupRolesSet, Error> {
+        self.0.read("/v1/group-roles".to_owned()).await
+    }
+
+    /// All of one provider; those of others stay.
+    pub async fn set_group_roles(self, roles: &GroupRoles) -> Result<GroupRolesSet, Error> {
+        self.0.send(Call::put("/v1/group-roles").body(roles)).await
     }
 
     pub async fn add_alias(self, id: UserId, alias: &Alias) -> Result<User, Error> {

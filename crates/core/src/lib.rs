@@ -12,6 +12,7 @@ pub mod event;
 pub mod flag;
 pub mod freeze;
 pub mod group;
+pub mod identity;
 pub mod ids;
 pub mod inbound;
 pub mod limits;

@@ -3,6 +3,7 @@
 
 mod apply;
 mod groups;
+mod identity;
 mod live;
 mod models;
 mod webhooks;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 pub use apply::*;
 pub use groups::*;
+pub use identity::*;
 pub use live::*;
 pub use models::*;
 pub use webhooks::*;

@@ -19,6 +19,8 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 pub enum Kind {
     User,
     Agent,
+    /// A person's browser: it lies in a cookie.
+    Session,
 }
 
 /// The part by which a token is looked up; no secret.
@@ -40,7 +42,7 @@ pub struct Token {
 /// Tells what is wrong and never repeats what was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum TokenError {
-    #[error("a token starts with `ade_usr_` or `ade_agt_`")]
+    #[error("a token starts with `ade_usr_`, `ade_agt_` or `ade_ses_`")]
     Prefix,
     #[error("after its kind a token has {KEY_ID_LEN} letters or digits, `_`, and {TAIL_LEN} more")]
     Shape,
@@ -53,6 +55,7 @@ impl Kind {
         match self {
             Self::User => "usr",
             Self::Agent => "agt",
+            Self::Session => "ses",
         }
     }
 }
@@ -111,7 +114,7 @@ impl Token {
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let rest = text.strip_prefix(PREFIX).ok_or(TokenError::Prefix)?;
         let (kind, rest) = rest.split_once('_').ok_or(TokenError::Prefix)?;
-        let kind = [Kind::User, Kind::Agent]
+        let kind = [Kind::User, Kind::Agent, Kind::Session]
             .into_iter()
             .find(|known| known.as_str() == kind)
             .ok_or(TokenError::Prefix)?;

@@ -13,6 +13,7 @@ use crate::book::Books;
 use crate::claims::Claims;
 use crate::execute::Executors;
 use crate::export::Sink;
+use crate::identity::Providers;
 use crate::live::Live;
 use crate::locks::Keeper;
 use crate::notify::Notify;
@@ -44,6 +45,7 @@ pub struct App {
     /// Without one, events stay here.
     pub sink: Option<Sink>,
     pub notify: Notify,
+    pub providers: Providers,
     pub claims: Claims,
     pub live: Live,
     pub wake: Wake,
@@ -68,13 +70,14 @@ pub struct Parts {
     pub webhooks: Webhooks,
     pub sink: Option<Sink>,
     pub notify: Notify,
+    pub providers: Providers,
     pub service: String,
 }
 
 impl App {
     pub fn new(parts: Parts) -> Result<Arc<Self>, AccessError> {
         let Parts { pools, replica, pepper, executors, risk, locks, .. } = parts;
-        let Parts { receipts, blobs, live, webhooks, sink, notify, service, .. } = parts;
+        let Parts { receipts, blobs, live, webhooks, sink, notify, providers, service, .. } = parts;
         Ok(Arc::new(Self {
             pools,
             replica,
@@ -90,6 +93,7 @@ impl App {
             webhooks,
             sink,
             notify,
+            providers,
             claims: Claims::default(),
             live,
             wake: Wake::default(),

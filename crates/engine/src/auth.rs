@@ -1,6 +1,6 @@
-//! From a token to a caller. What PostgreSQL said of a key is remembered for less than a second,
-//! so that revoking takes hold at once everywhere; whatever is wrong with a token, the answer is
-//! the same.
+//! From a token to a caller, whether it came in a header or in a browser's cookie. What PostgreSQL
+//! said of a key is remembered for less than a second, so that revoking takes hold at once
+//! everywhere; whatever is wrong with a token, the answer is the same.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use ade_core::access::Class;
 use ade_core::actor::Actor;
 use ade_core::audit::Where;
 use ade_core::limits::{TOKEN_CACHED_FOR, TOKENS_CACHED_MAX};
-use ade_core::token::Token;
+use ade_core::token::{Kind, Token};
+use ade_store::sessions;
 use ade_store::tokens::{self, Principal, Resolved};
 use moka::sync::Cache;
 use thiserror::Error;
@@ -56,13 +57,18 @@ pub async fn authenticate(app: &App, token: &Token, place: Where) -> Result<Call
     // Compared even if there is nothing to compare with: the time taken must not tell.
     let kept = resolved.as_ref().map_or([0; 32], |resolved| resolved.hash);
     let is_right = app.pepper.matches(&token.secret, &kept);
-    let resolved = resolved.filter(|resolved| is_right && resolved.is_live);
+    let is_session = token.kind == Kind::Session;
+    let resolved = resolved
+        .filter(|resolved| is_right && resolved.is_live && resolved.is_session == is_session);
     let resolved = resolved.ok_or(AuthError::Unknown)?;
     if resolved.is_single_use {
         if !tokens::consume(&app.pools.api, key_id).await? {
             return Err(AuthError::Unknown);
         }
     } else if is_fresh {
+        if is_session {
+            sessions::keep(&app.pools.api, key_id).await?;
+        }
         // Only then: a token in constant use must not keep its own memory alive.
         app.tokens.known.insert(key_id.to_owned(), Arc::clone(&resolved));
     }

@@ -12,6 +12,7 @@ pub mod error;
 pub mod execute;
 pub mod export;
 mod groups;
+pub mod identity;
 pub mod live;
 pub mod locks;
 pub mod models;

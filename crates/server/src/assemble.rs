@@ -10,6 +10,7 @@ use ade_engine::execute::{
     Target,
 };
 use ade_engine::export::Sink;
+use ade_engine::identity::Providers;
 use ade_engine::live::Live;
 use ade_engine::locks::{self, Keeper, Rate};
 use ade_engine::notify::{Mailer, Notify, Slack};
@@ -200,6 +201,7 @@ fn build(
         webhooks: webhooks(config)?,
         sink: sink(config)?,
         notify: notify(config)?,
+        providers: Providers::new(config.auth.providers()?, &config.notify.page),
         risk: risk::Settings::default(),
         live,
         service: service.to_owned(),

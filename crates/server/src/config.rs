@@ -2,6 +2,7 @@
 //! default in `config.default.toml` and nowhere else; an unknown one is refused. Secrets come
 //! from files of their own or from the environment, and are never printed.
 
+mod auth;
 mod executors;
 mod locks;
 mod notify;
@@ -17,10 +18,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ade_engine::identity::ProviderError;
 use config::{Environment, File, FileFormat};
 use serde::Deserialize;
 use thiserror::Error;
 
+pub use auth::{Auth, Pepper};
 pub use executors::{Endpoint, Executors, Program};
 pub use locks::{LockBackend, Locks, Redis};
 pub use notify::{Mail, Notify, Slack};
@@ -97,12 +100,6 @@ pub struct Database {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Auth {
-    pepper_file: PathBuf,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Preview {
     pub sql_types: Vec<String>,
     targets: BTreeMap<String, Target>,
@@ -144,12 +141,6 @@ pub struct Workers {
 #[serde(transparent)]
 pub struct Address(String);
 
-/// What is mixed into the hash of a token.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Pepper(Vec<u8>);
-
-const PEPPER_MIN_BYTES: usize = 32;
-
 #[derive(Debug, Error)]
 pub enum ConfigError {
     #[error("the settings cannot be used: {0}")]
@@ -166,8 +157,10 @@ pub enum ConfigError {
     Relative { setting: String },
     #[error("`{setting}` is {value}: it must be at least 1")]
     Zero { setting: &'static str, value: u64 },
-    #[error("`auth.pepper_file` has {bytes} bytes: at least {PEPPER_MIN_BYTES} are needed")]
+    #[error("`auth.pepper_file` has {bytes} bytes: at least {} are needed", auth::PEPPER_MIN_BYTES)]
     ShortPepper { bytes: usize },
+    #[error("`auth.providers.{name}`: {source}")]
+    Provider { name: String, source: ProviderError },
     #[error(
         "`server.listen` is {listen}, which others can reach, and there is no TLS: put a proxy in \
          front and listen on loopback, or set `server.allow_plain_http = true`"
@@ -305,21 +298,6 @@ impl Preview {
     }
 }
 
-impl Auth {
-    pub fn pepper(&self) -> Result<Pepper, ConfigError> {
-        if self.pepper_file.as_os_str().is_empty() {
-            let what = "which file holds the random bytes for the hashes of tokens";
-            return Err(ConfigError::Missing { setting: "auth.pepper_file", what });
-        }
-        let bytes = fs::read(&self.pepper_file)
-            .map_err(|source| unreadable("auth.pepper_file", &self.pepper_file, source))?;
-        if bytes.len() < PEPPER_MIN_BYTES {
-            return Err(ConfigError::ShortPepper { bytes: bytes.len() });
-        }
-        Ok(Pepper(bytes))
-    }
-}
-
 impl Address {
     pub fn new(url: &str) -> Self {
         Self(url.to_owned())
@@ -331,22 +309,9 @@ impl Address {
     }
 }
 
-impl Pepper {
-    /// For the hash; not for a log.
-    pub fn reveal(&self) -> &[u8] {
-        &self.0
-    }
-}
-
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "(not set)" } else { "(address)" })
-    }
-}
-
-impl fmt::Debug for Pepper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(pepper)")
     }
 }
 

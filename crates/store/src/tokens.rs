@@ -74,6 +74,8 @@ pub struct Resolved {
     pub expires_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
     pub is_single_use: bool,
+    /// Lies in a cookie, and is worth nothing anywhere else.
+    pub is_session: bool,
     /// Neither expired, revoked nor used up; tenant, holder and owner are active.
     pub is_live: bool,
 }
@@ -147,7 +149,7 @@ pub async fn list(tx: &mut Tx, principal: Principal) -> Result<Vec<Token>, Error
                   created_at AS "created_at: Moment", expires_at AS "expires_at: Moment",
                   revoked_at AS "revoked_at: Moment", single_use, used_at AS "used_at: Moment"
              FROM token
-            WHERE tenant_id = $1 AND (user_id = $2 OR agent_id = $3)
+            WHERE tenant_id = $1 AND (user_id = $2 OR agent_id = $3) AND idle_until IS NULL
             ORDER BY created_at DESC, key_id"#,
         tx.tenant().uuid(),
         principal.user(),
@@ -160,7 +162,8 @@ pub async fn list(tx: &mut Tx, principal: Principal) -> Result<Vec<Token>, Error
 /// Who holds it; whether it is still open is another question.
 pub async fn holder(tx: &mut Tx, key_id: &str) -> Result<Option<Principal>, Error> {
     let query = query!(
-        "SELECT user_id, agent_id FROM token WHERE tenant_id = $1 AND key_id = $2",
+        "SELECT user_id, agent_id FROM token
+          WHERE tenant_id = $1 AND key_id = $2 AND idle_until IS NULL",
         tx.tenant().uuid(),
         key_id,
     );
@@ -176,7 +179,7 @@ pub async fn count_open(tx: &mut Tx, principal: Principal) -> Result<i64, Error>
     let query = query_scalar!(
         r#"SELECT count(*) AS "count!" FROM token t
             WHERE t.tenant_id = $1 AND (t.user_id = $2 OR t.agent_id = $3)
-              AND token_is_open(t)"#,
+              AND t.idle_until IS NULL AND token_is_open(t)"#,
         tx.tenant().uuid(),
         principal.user(),
         principal.agent(),
@@ -206,6 +209,7 @@ struct ResolvedRow {
     expires_at: Moment,
     revoked_at: Option<Moment>,
     single_use: bool,
+    is_session: bool,
     is_live: bool,
 }
 
@@ -217,7 +221,7 @@ pub async fn resolve(pool: &Pool, key_id: &str) -> Result<Option<Resolved>, Erro
                   principal_id AS "principal_id!", owner_id, secret_hash AS "secret_hash!",
                   scopes AS "scopes!", expires_at AS "expires_at!: Moment",
                   revoked_at AS "revoked_at: Moment", single_use AS "single_use!",
-                  is_live AS "is_live!"
+                  is_session AS "is_session!", is_live AS "is_live!"
              FROM resolve_token($1)"#,
         key_id,
     )
@@ -240,6 +244,7 @@ pub async fn resolve(pool: &Pool, key_id: &str) -> Result<Option<Resolved>, Erro
         expires_at: row.expires_at.0,
         revoked_at: row.revoked_at.map(|at| at.0),
         is_single_use: row.single_use,
+        is_session: row.is_session,
         is_live: row.is_live,
     }))
 }

@@ -11,9 +11,10 @@ use crate::tree::Tree;
 
 const SOURCE: &str = "crates/core/src/limits.rs";
 /// Its parts.
-const PARTS: [&str; 5] = [
+const PARTS: [&str; 6] = [
     "crates/core/src/limits/apply.rs",
     "crates/core/src/limits/groups.rs",
+    "crates/core/src/limits/identity.rs",
     "crates/core/src/limits/live.rs",
     "crates/core/src/limits/models.rs",
     "crates/core/src/limits/webhooks.rs",

@@ -23,6 +23,7 @@ use ade_api::overrides::{NewFinding, NewOverride, OverrideConfirmation};
 use ade_api::page::PageQuery;
 use ade_api::policies::{NewDraft, Replay, Rollback};
 use ade_api::resources::{ResourceEntry, ResourceImport};
+use ade_api::sessions::GroupRoles;
 use ade_api::settings::{NewRiskSettings, RiskThresholds, RiskWeights, SetFlag};
 use ade_api::tasks::{Amendment, Cancellation, Extension, NewComment, NewTask};
 use ade_api::tokens::NewToken;
@@ -57,6 +58,14 @@ const WITHOUT: &[(&str, &str)] = &[
     ("GET /docs/docs.js", "a part of that page"),
     ("GET /docs/docs.css", "a part of that page"),
     ("GET /metrics", "Prometheus reads it, in its own format"),
+    ("GET /v1/auth", "for the page where people sign in"),
+    ("GET /auth/login", "a browser goes there"),
+    ("GET /auth/callback", "a browser comes back there"),
+    ("POST /auth/logout", "ends the session of a browser"),
+    ("GET /v1/session", "the session of a browser"),
+    ("POST /v1/session/tenant", "changes the session of a browser"),
+    ("GET /v1/sessions", "the sessions of browsers"),
+    ("DELETE /v1/sessions/{id}", "ends the session of a browser"),
     ("POST /v1/inbound/{tenant}/{id}", "others send here, with a signature in place of a token"),
     ("POST /v1/slack/interactions", "Slack sends here, with a signature in place of a token"),
     ("GET /v1/ws", "a socket for pages: programs listen to the stream, which says the same"),
@@ -218,6 +227,9 @@ async fn people_and_things(client: &Client) {
     refused(users.change(id, &UserChange::default()).await);
     refused(users.set_roles(id, &Roles { roles: BTreeSet::new() }).await);
     refused(users.add_alias(id, &Alias { alias: id }).await);
+    refused(users.group_roles().await);
+    let groups = GroupRoles { issuer: "x".to_owned(), groups: BTreeMap::new() };
+    refused(users.set_group_roles(&groups).await);
     let resources = client.resources();
     refused(resources.list(&page()).await);
     refused(resources.import(&ResourceImport { items: Vec::new() }).await);

@@ -9,25 +9,21 @@ use ade_api::problem::Problem;
 use ade_core::access::Class;
 use ade_core::actor::Actor;
 use ade_core::audit::Where;
-use ade_core::token::Token;
+use ade_core::token::{Kind, Token};
 use ade_engine::Caller;
 use ade_engine::auth::{self, AuthError};
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::cookie;
+use super::cross_site;
 use super::error::Failure;
 use super::extract::place_of;
 use super::state::Shared;
-
-/// What a request shows to prove who sends it. A person's session will be the second kind.
-#[derive(Debug)]
-pub enum Credential {
-    Token(Token),
-}
 
 /// Who calls, as [`enter`] found out.
 #[derive(Debug)]
@@ -51,8 +47,8 @@ pub(super) async fn enter(
 }
 
 async fn admit(shared: &Shared, class: Class, parts: &Parts) -> Result<Caller, Failure> {
-    let credential = credential(&parts.headers)?;
-    let caller = recognise(shared, credential, place_of(parts)).await?;
+    let token = credential(shared, parts)?;
+    let caller = recognise(shared, &token, place_of(parts)).await?;
     let is_agent = matches!(caller.actor, Actor::Agent { .. });
     if !caller.scopes.contains(&class) || (is_agent && !class.is_open_to_agents()) {
         let detail = format!("this call is of class `{class}`, which your token does not open");
@@ -66,7 +62,27 @@ fn stranger() -> Failure {
     Failure::new(Code::Unauthenticated, "the token is not valid")
 }
 
-fn credential(headers: &HeaderMap) -> Result<Credential, Failure> {
+/// A token in a header, or the session in a browser's cookie. The header comes first: a browser
+/// sends its cookie with everything, and nobody but a program writes this header.
+fn credential(shared: &Shared, parts: &Parts) -> Result<Token, Failure> {
+    let headers = &parts.headers;
+    if headers.contains_key(AUTHORIZATION) {
+        return bearer(headers);
+    }
+    let Some(text) = cookie::get(headers, cookie::SESSION) else {
+        let detail = "send one `Authorization` header, or sign in";
+        return Err(Failure::new(Code::Unauthenticated, detail));
+    };
+    let is_safe = matches!(parts.method, Method::GET | Method::HEAD);
+    if !is_safe && !cross_site::is_own_page(headers, &shared.settings().origins) {
+        let detail = "a browser sends this for a page that is not this server's own";
+        return Err(Failure::new(Code::CrossSite, detail));
+    }
+    let token = Token::parse(&text).map_err(|_| stranger())?;
+    if token.kind == Kind::Session { Ok(token) } else { Err(stranger()) }
+}
+
+fn bearer(headers: &HeaderMap) -> Result<Token, Failure> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     let (Some(header), None) = (given.next(), given.next()) else {
         return Err(Failure::new(Code::Unauthenticated, "send one `Authorization` header"));
@@ -76,20 +92,14 @@ fn credential(headers: &HeaderMap) -> Result<Credential, Failure> {
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(Failure::new(Code::Unauthenticated, "use the `Bearer` scheme"));
     }
-    Token::parse(token.trim()).map(Credential::Token).map_err(|_| stranger())
+    let token = Token::parse(token.trim()).map_err(|_| stranger())?;
+    // A session is worth nothing outside of its browser.
+    if token.kind == Kind::Session { Err(stranger()) } else { Ok(token) }
 }
 
-async fn recognise(
-    shared: &Shared,
-    credential: Credential,
-    place: Where,
-) -> Result<Caller, Failure> {
-    match credential {
-        Credential::Token(token) => {
-            auth::authenticate(shared.app(), &token, place).await.map_err(|error| match error {
-                AuthError::Unknown => stranger(),
-                AuthError::Store(error) => ade_engine::Error::from(error).into(),
-            })
-        }
-    }
+async fn recognise(shared: &Shared, token: &Token, place: Where) -> Result<Caller, Failure> {
+    auth::authenticate(shared.app(), token, place).await.map_err(|error| match error {
+        AuthError::Unknown => stranger(),
+        AuthError::Store(error) => ade_engine::Error::from(error).into(),
+    })
 }

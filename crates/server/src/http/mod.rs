@@ -6,7 +6,10 @@ mod agent_configs;
 mod agents;
 mod approvals;
 mod audit;
+mod auth;
 mod batches;
+mod cookie;
+mod cross_site;
 mod delegations;
 mod describe;
 mod docs;
@@ -16,6 +19,7 @@ pub mod error;
 mod executions;
 pub mod extract;
 mod freezes;
+mod group_roles;
 mod groups;
 mod guard;
 mod inbound;
@@ -30,6 +34,7 @@ mod policies;
 mod reply;
 mod resources;
 pub mod routes;
+mod sessions;
 mod settings;
 mod slack;
 pub mod state;
@@ -60,7 +65,7 @@ const DECIDE: Door = Door::Class(Class::Decide);
 const ADMINISTER: Door = Door::Class(Class::Administer);
 
 fn table(shared: Shared) -> Result<Table, RouteError> {
-    let routes = system(Routes::new(shared));
+    let routes = entry(system(Routes::new(shared)));
     let routes = telling(applying(locking(programs(people(rules(work(routes)))))));
     inbound(reading(hooks(routes))).finish()
 }
@@ -77,6 +82,21 @@ fn system(routes: Routes) -> Routes {
         .route(OPEN, "GET /docs/docs.css", routes!(docs::style))
         .route(READ, "GET /v1/status", routes!(system::status))
         .route(READ, "GET /v1/me", routes!(users::whoami))
+}
+
+/// How people come in, and stay.
+fn entry(routes: Routes) -> Routes {
+    routes
+        .route(OPEN, "GET /v1/auth", routes!(auth::providers))
+        .route(OPEN, "GET /auth/login", routes!(auth::login))
+        .route(OPEN, "GET /auth/callback", routes!(auth::callback))
+        .route(DECIDE, "POST /auth/logout", routes!(auth::logout))
+        .route(READ, "GET /v1/session", routes!(sessions::current))
+        .route(DECIDE, "POST /v1/session/tenant", routes!(sessions::switch))
+        .route(READ, "GET /v1/sessions", routes!(sessions::list))
+        .route(DECIDE, "DELETE /v1/sessions/{id}", routes!(sessions::end))
+        .route(READ, "GET /v1/group-roles", routes!(group_roles::list))
+        .route(ADMINISTER, "PUT /v1/group-roles", routes!(group_roles::set))
 }
 
 /// Tasks, and what people answer to them.

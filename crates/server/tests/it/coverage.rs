@@ -12,7 +12,7 @@ use crate::world::{Exchange, World};
 use crate::{
     agent_configs, agent_orders, agents, approvals, batches, break_glass, deadlines, delegations,
     evidence, executions, groups, inbound, live, locks, logs, messages, policies, proposals,
-    registry, risk, stats, system, tasks, tokens, users, webhooks,
+    registry, risk, signing_in, stats, system, tasks, tokens, users, webhooks,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,9 +114,13 @@ pub fn assert_shown(world: &World, route: &str, kind: Kind) {
     assert!(is_shown, "no {kind:?} of {route} was seen, but {of_route:?}");
 }
 
-/// What only says what would be cannot come too late or twice; and each ticket is another.
-const WRITE_NOTHING: [&str; 4] = [
+/// What only says what would be cannot come too late or twice; each ticket is another; and whoever
+/// has no session any more is told only that.
+const WRITE_NOTHING: [&str; 7] = [
+    "DELETE /v1/sessions/{id}",
+    "POST /auth/logout",
     "POST /v1/policies/simulate",
+    "POST /v1/session/tenant",
     "POST /v1/simulate",
     "POST /v1/slack/interactions",
     "POST /v1/ws/tickets",
@@ -162,6 +166,7 @@ async fn every_route_has_its_cases() {
         proposals::CASES,
         registry::CASES,
         risk::CASES,
+        signing_in::CASES,
         stats::CASES,
         system::CASES,
         tasks::CASES,

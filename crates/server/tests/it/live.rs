@@ -97,7 +97,7 @@ impl Socket {
         events
     }
 
-    async fn closed(&mut self) -> u16 {
+    pub async fn closed(&mut self) -> u16 {
         loop {
             if let Said::Closed(code) = self.next().await {
                 return code;

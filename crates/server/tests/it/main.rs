@@ -83,6 +83,7 @@ mod previews;
 mod program;
 #[cfg(test)]
 mod proposals;
+mod provider;
 #[cfg(test)]
 mod read_models;
 #[cfg(test)]
@@ -99,6 +100,7 @@ mod risk;
 mod runner;
 #[cfg(test)]
 mod settings;
+mod signing_in;
 #[cfg(test)]
 mod stats;
 #[cfg(test)]

@@ -26,6 +26,17 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET /docs/docs.css", "open", "agent author reviewer admin"),
     ("GET /v1/status", "read", "agent author reviewer admin"),
     ("GET /v1/me", "read", "agent author reviewer admin"),
+    ("GET /v1/auth", "open", "agent author reviewer admin"),
+    ("GET /auth/login", "open", "agent author reviewer admin"),
+    ("GET /auth/callback", "open", "agent author reviewer admin"),
+    // A token is no session: there is nothing to end or to go on with.
+    ("POST /auth/logout", "decide", ""),
+    ("GET /v1/session", "read", ""),
+    ("POST /v1/session/tenant", "decide", ""),
+    ("GET /v1/sessions", "read", "author reviewer admin"),
+    ("DELETE /v1/sessions/{id}", "decide", ""),
+    ("GET /v1/group-roles", "read", "admin"),
+    ("PUT /v1/group-roles", "administer", "admin"),
     ("POST /v1/tasks", "propose", "agent author admin"),
     ("GET /v1/tasks", "read", "agent author reviewer admin"),
     ("GET /v1/tasks/{id}", "read", "agent author reviewer admin"),
@@ -524,6 +535,7 @@ fn subject<'a>(template: &str, named: &'a Named) -> &'a str {
         "webhooks" => &named.hook,
         "on-call" => &named.duty,
         "inbound-sources" | "inbound" => &named.source,
+        "sessions" => &named.key_id,
         _ => &named.database,
     }
 }
@@ -639,6 +651,8 @@ fn ask(route: &'static str, named: &Named) -> Ask {
             Some(json!({ "items": [{ "resource": "database:new", "owner": named.user }] }))
         }
         "PUT /v1/flags/{name}" => Some(json!({ "enabled": true })),
+        "POST /v1/session/tenant" => Some(json!({ "tenant": NOWHERE })),
+        "PUT /v1/group-roles" => Some(json!({ "issuer": "acme-issuer", "groups": {} })),
         "POST /v1/tokens" => Some(json!({ "user": named.user, "scopes": ["read"] })),
         _ if noun == "agents" => for_agent(route, named),
         _ if noun == "approvals" && method == "POST" => Some(named.vote.clone()),
@@ -663,6 +677,7 @@ fn filter<'a>(route: &str, named: &'a Named) -> Option<(&'static str, &'a str)> 
         "GET /v1/audit" => Some(("object", &named.task)),
         "GET /v1/events" | "GET /v1/tasks/{id}/logs" => Some(("wait", "0s")),
         "GET /v1/ws" => Some(("ticket", "none")),
+        "GET /auth/login" => Some(("provider", "none")),
         _ => None,
     }
 }
@@ -725,6 +740,8 @@ async fn whoever_the_table_does_not_name_gets_nowhere() {
                 200..300 => assert!(is_allowed, "{shown}"),
                 // Who asks is told by the ticket, which nobody has here.
                 400 if *route == "GET /v1/ws" => {}
+                // A browser is led on, in or not.
+                303 if route.starts_with("GET /auth/") => {}
                 // Who asks is told by a signature.
                 401 if SIGNED.contains(route) => {}
                 401 => assert!(who == "nobody" && !is_allowed, "{shown}"),

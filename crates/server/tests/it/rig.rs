@@ -17,6 +17,7 @@ use ade_server::http::state::Shared;
 use ade_server::serve::{Ended, serve};
 use ade_server::{assemble, http, telemetry};
 use axum::Extension;
+use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -92,7 +93,9 @@ impl Rig {
         }));
         // Shorter than the server's patience: else it closes what a call is just about to use.
         let idle = Duration::from_secs(1);
-        let client = Client::builder().no_proxy().pool_idle_timeout(idle).build().unwrap();
+        let client = Client::builder().no_proxy().pool_idle_timeout(idle);
+        // Where somebody is led is for the test to see.
+        let client = client.redirect(Policy::none()).build().unwrap();
         Self { address, shared, gate, client, stop: Some(stop), served }
     }
 

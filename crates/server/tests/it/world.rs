@@ -11,6 +11,7 @@ use ade_core::time::Timestamp;
 use ade_engine::blobs::Blobs;
 use ade_engine::execute::{Executor, Executors, SqlPreview, Target};
 use ade_engine::export::Sink;
+use ade_engine::identity::{self, Provider, Providers};
 use ade_engine::live::Live;
 use ade_engine::locks::{self, Keeper, Rate};
 use ade_engine::notify::{Mailer, Notify, Slack};
@@ -84,6 +85,8 @@ pub struct Fittings {
     /// A mail server, and the methods of Slack.
     pub mail: Option<String>,
     pub slack: Option<String>,
+    /// The issuer of an identity provider.
+    pub provider: Option<String>,
 }
 
 impl From<Line> for Fittings {
@@ -96,6 +99,7 @@ impl From<Line> for Fittings {
             sink: None,
             mail: None,
             slack: None,
+            provider: None,
         }
     }
 }
@@ -475,7 +479,7 @@ impl World {
 }
 
 impl Answer {
-    async fn of(response: Response) -> Self {
+    pub async fn of(response: Response) -> Self {
         let header = |name: &str| {
             response.headers().get(name).map(|value| value.to_str().unwrap().to_owned())
         };
@@ -583,6 +587,21 @@ fn notify(fittings: &Fittings) -> Notify {
     }
 }
 
+fn providers(fittings: &Fittings) -> Providers {
+    let settings = fittings.provider.iter().map(|issuer| identity::Settings {
+        name: "company".to_owned(),
+        title: "The company".to_owned(),
+        issuer: issuer.clone(),
+        client_id: "ade".to_owned(),
+        client_secret: Some("a secret of the client".to_owned()),
+        scopes: vec!["openid".to_owned(), "profile".to_owned()],
+        groups_claim: "groups".to_owned(),
+        allow_loopback: true,
+    });
+    let all = settings.map(|settings| Provider::new(settings).unwrap()).collect();
+    Providers::new(all, "https://ade.example.org")
+}
+
 /// The target of previews is the database `orders` on the same server, if the test makes it.
 fn app_at(
     database: &Database,
@@ -625,6 +644,7 @@ fn app_at(
         webhooks: Webhooks::new(Reach::Loopback, Vec::new(), SystemLookup).unwrap(),
         sink: fittings.sink.as_deref().map(|sink| Sink::open(sink).unwrap()),
         notify: notify(fittings),
+        providers: providers(fittings),
         service: "test".to_owned(),
     };
     App::new(parts).unwrap()

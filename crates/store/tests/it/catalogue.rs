@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use crate::rig::{Rig, run};
 
 /// Of the installation, not of a tenant. The first is the migrator's own.
-const NOT_OF_A_TENANT: &[&str] = &["_sqlx_migrations", "worker_lease"];
+const NOT_OF_A_TENANT: &[&str] = &["_sqlx_migrations", "sign_in", "worker_lease"];
 /// Read before the tenant is known, or by workers that serve all of them.
 const ACROSS_TENANTS: &[&str] =
     &["token_key_id_names_one_tenant", "outbox_to_relay", "due_next", "webhook_circuit_open"];

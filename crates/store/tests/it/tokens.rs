@@ -49,6 +49,7 @@ async fn a_key_leads_to_its_holder_and_the_one_who_answers_for_it() {
         expires_at: rig.now.plus(Duration::from_hours(1)),
         revoked_at: None,
         is_single_use: false,
+        is_session: false,
         is_live: true,
     };
     assert_eq!(resolve(&rig, "bot").await, expected);

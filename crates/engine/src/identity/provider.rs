@@ -1,0 +1,262 @@
+//! One identity provider: what it says of itself, the keys it signs with, and codes that are turned
+//! into tokens. Descriptions and keys are kept for a while, and asked for anew when a key is not
+//! among them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ade_core::identity::Expected;
+use ade_core::limits::{
+    PROVIDER_ANSWER_MAX_BYTES, PROVIDER_ASKED_AGAIN, PROVIDER_KEPT, PROVIDER_TIMEOUT,
+};
+use jsonwebtoken::jwk::JwkSet;
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder, Url};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+use tokio::sync::Mutex;
+
+use super::Identity;
+use super::id_token::{IdTokenError, verify};
+use crate::webhooks::seconds;
+
+/// As the installation's settings have it.
+#[expect(missing_debug_implementations, reason = "it holds a secret")]
+pub struct Settings {
+    pub name: String,
+    pub title: String,
+    pub issuer: String,
+    pub client_id: String,
+    /// None of a public client, which PKCE alone protects.
+    pub client_secret: Option<String>,
+    pub scopes: Vec<String>,
+    /// The claim that names somebody's groups.
+    pub groups_claim: String,
+    /// Without TLS on this machine, for development.
+    pub allow_loopback: bool,
+}
+
+#[derive(Debug, Error)]
+pub enum ProviderError {
+    #[error("`{0}` is no address with https")]
+    Address(String),
+    #[error("no client can be made for it: {0}")]
+    Client(reqwest::Error),
+    #[error("it does not answer: {0}")]
+    Silent(String),
+    #[error("it says of itself that it is `{0}`")]
+    AnotherIssuer(String),
+    #[error("it does not take the code")]
+    CodeRefused,
+    #[error("its token is not believed: {0}")]
+    Token(#[from] IdTokenError),
+}
+
+pub struct Provider {
+    settings: Settings,
+    client: Client,
+    described: Mutex<Option<Arc<Described>>>,
+}
+
+/// The secret stays out of logs.
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Provider")
+            .field("name", &self.settings.name)
+            .field("issuer", &self.settings.issuer)
+            .finish_non_exhaustive()
+    }
+}
+
+struct Described {
+    description: Description,
+    keys: JwkSet,
+    asked_at: Instant,
+    /// When it was last asked before its time, because a key was not known.
+    asked_early_at: Option<Instant>,
+}
+
+#[derive(Deserialize)]
+struct Description {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    jwks_uri: String,
+    /// RFC 9207: every answer names its issuer.
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    id_token: String,
+}
+
+/// What a browser carries to the provider.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub state: &'a str,
+    pub nonce: &'a str,
+    pub challenge: &'a str,
+    pub callback: &'a str,
+}
+
+impl Provider {
+    pub fn new(settings: Settings) -> Result<Self, ProviderError> {
+        address(&settings.issuer, settings.allow_loopback)?;
+        let client = Client::builder()
+            .redirect(Policy::none())
+            .timeout(PROVIDER_TIMEOUT)
+            .build()
+            .map_err(ProviderError::Client)?;
+        Ok(Self { settings, client, described: Mutex::new(None) })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    pub fn title(&self) -> &str {
+        &self.settings.title
+    }
+
+    pub fn issuer(&self) -> &str {
+        &self.settings.issuer
+    }
+
+    pub(super) async fn question(&self, asked: Question<'_>) -> Result<Url, ProviderError> {
+        let described = self.described().await?;
+        let mut url = self.address(&described.description.authorization_endpoint)?;
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &self.settings.client_id)
+            .append_pair("redirect_uri", asked.callback)
+            .append_pair("scope", &self.settings.scopes.join(" "))
+            .append_pair("state", asked.state)
+            .append_pair("nonce", asked.nonce)
+            .append_pair("code_challenge", asked.challenge)
+            .append_pair("code_challenge_method", "S256");
+        Ok(url)
+    }
+
+    /// Whether an answer that names this issuer, or none, can be this provider's.
+    pub(super) async fn is_answer_of(&self, issuer: Option<&str>) -> Result<bool, ProviderError> {
+        let described = self.described().await?;
+        Ok(match issuer {
+            Some(issuer) => issuer == self.settings.issuer,
+            None => !described.description.authorization_response_iss_parameter_supported,
+        })
+    }
+
+    /// Who has brought this code.
+    pub(super) async fn redeem(
+        &self,
+        code: &str,
+        verifier: &str,
+        nonce: &str,
+        callback: &str,
+    ) -> Result<Identity, ProviderError> {
+        let described = self.described().await?;
+        let endpoint = self.address(&described.description.token_endpoint)?;
+        let mut form = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", callback),
+            ("code_verifier", verifier),
+            ("client_id", &self.settings.client_id),
+        ];
+        if let Some(secret) = &self.settings.client_secret {
+            form.push(("client_secret", secret));
+        }
+        let tokens: Tokens = self.ask(self.client.post(endpoint).form(&form)).await?;
+        let expected = Expected {
+            issuer: &self.settings.issuer,
+            client: &self.settings.client_id,
+            nonce,
+            now: seconds(),
+        };
+        let groups = &self.settings.groups_claim;
+        match verify(&tokens.id_token, &described.keys, &expected, groups) {
+            Err(IdTokenError::UnknownKey) => {
+                let anew = self.described_after(described.asked_at).await?;
+                Ok(verify(&tokens.id_token, &anew.keys, &expected, groups)?)
+            }
+            judged => Ok(judged?),
+        }
+    }
+
+    async fn described(&self) -> Result<Arc<Described>, ProviderError> {
+        let mut kept = self.described.lock().await;
+        match kept.as_ref().filter(|known| known.asked_at.elapsed() < PROVIDER_KEPT) {
+            Some(known) => Ok(Arc::clone(known)),
+            None => self.describe(&mut kept, None).await,
+        }
+    }
+
+    /// Newer than what was asked at `before`, if it may be asked again already: anybody can show a
+    /// token with a key that nobody knows.
+    async fn described_after(&self, before: Instant) -> Result<Arc<Described>, ProviderError> {
+        let mut kept = self.described.lock().await;
+        let is_enough = |known: &&Arc<Described>| {
+            let early = known.asked_early_at;
+            known.asked_at > before || early.is_some_and(|at| at.elapsed() < PROVIDER_ASKED_AGAIN)
+        };
+        match kept.as_ref().filter(is_enough) {
+            Some(known) => Ok(Arc::clone(known)),
+            None => self.describe(&mut kept, Some(Instant::now())).await,
+        }
+    }
+
+    async fn describe(
+        &self,
+        kept: &mut Option<Arc<Described>>,
+        asked_early_at: Option<Instant>,
+    ) -> Result<Arc<Described>, ProviderError> {
+        let issuer = self.settings.issuer.trim_end_matches('/');
+        let page = self.address(&format!("{issuer}/.well-known/openid-configuration"))?;
+        let description: Description = self.ask(self.client.get(page)).await?;
+        if description.issuer != self.settings.issuer {
+            return Err(ProviderError::AnotherIssuer(description.issuer));
+        }
+        let keys = self.address(&description.jwks_uri)?;
+        let keys: JwkSet = self.ask(self.client.get(keys)).await?;
+        let asked_at = Instant::now();
+        let described = Arc::new(Described { description, keys, asked_at, asked_early_at });
+        *kept = Some(Arc::clone(&described));
+        Ok(described)
+    }
+
+    fn address(&self, text: &str) -> Result<Url, ProviderError> {
+        address(text, self.settings.allow_loopback)
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ProviderError> {
+        let silent = |error: reqwest::Error| ProviderError::Silent(error.without_url().to_string());
+        let mut answer = request.send().await.map_err(silent)?;
+        if answer.status().is_client_error() {
+            return Err(ProviderError::CodeRefused);
+        }
+        if !answer.status().is_success() {
+            return Err(ProviderError::Silent(format!("status {}", answer.status().as_u16())));
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(silent)? {
+            if body.len() + chunk.len() > PROVIDER_ANSWER_MAX_BYTES {
+                return Err(ProviderError::Silent("its answer is too long".to_owned()));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        serde_json::from_slice(&body)
+            .map_err(|_| ProviderError::Silent("its answer cannot be read".to_owned()))
+    }
+}
+
+fn address(text: &str, allow_loopback: bool) -> Result<Url, ProviderError> {
+    let unfit = || ProviderError::Address(text.to_owned());
+    let url = Url::parse(text).map_err(|_| unfit())?;
+    let host = url.host_str().unwrap_or_default();
+    let is_here = ["localhost", "127.0.0.1", "[::1]"].contains(&host);
+    let is_fit = url.scheme() == "https" || (allow_loopback && is_here && url.scheme() == "http");
+    if is_fit { Ok(url) } else { Err(unfit()) }
+}

@@ -1,0 +1,256 @@
+//! A browser goes to its provider and comes back as somebody. What it carries on the way is good
+//! once, for minutes, and only together with the cookie of the browser that left.
+
+use std::collections::BTreeSet;
+
+use ade_core::access::Class;
+use ade_core::actor::{Actor, Role};
+use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
+use ade_core::identity::{return_to, roles_of};
+use ade_core::ids::{TenantId, UserId};
+use ade_core::limits::{NAME_MAX_BYTES, SESSION_TTL, SESSIONS_OPEN_MAX, TENANTS_OF_PERSON_MAX};
+use ade_core::time::Timestamp;
+use ade_core::token::{Kind as TokenKind, Secret, Token};
+use ade_store::sessions::{self, Away, NewSession};
+use ade_store::users::{self, NewUser, Profile, User};
+use ade_store::{Gate, Tx, audit, due, group_roles};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+use uuid::Uuid;
+
+use super::Identity;
+use super::provider::{ProviderError, Question};
+use crate::app::App;
+use crate::error::Error;
+use crate::ops::deadline::Deadline;
+use crate::secret;
+
+const WORKER: &str = "sign_in";
+
+#[derive(Debug, Error)]
+pub enum SignInError {
+    #[error("there is no such provider")]
+    NoProvider,
+    /// Never begun in this browser, begun too long ago, or ended already.
+    #[error("no sign-in waits for this answer")]
+    NotBegun,
+    #[error("the provider has refused: {0}")]
+    Refused(String),
+    #[error("the answer names another issuer")]
+    MixedUp,
+    #[error("no tenant knows this person, nor one of their groups")]
+    NoTenant,
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl From<ade_store::Error> for SignInError {
+    fn from(error: ade_store::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Where to send the browser, and what it must bring back with the answer.
+#[derive(Debug)]
+pub struct Departure {
+    pub url: String,
+    pub secret: Secret,
+}
+
+/// What the provider's answer says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Returned {
+    pub code: Option<String>,
+    pub state: Option<String>,
+    pub issuer: Option<String>,
+    pub error: Option<String>,
+}
+
+/// Somebody is in.
+#[derive(Debug)]
+pub struct Arrival {
+    pub session: Token,
+    pub return_to: String,
+}
+
+pub async fn begin(app: &App, provider: &str, wanted: &str) -> Result<Departure, SignInError> {
+    let known = app.providers.get(provider).ok_or(SignInError::NoProvider)?;
+    let secret = fresh()?;
+    let (nonce, verifier) = (fresh()?, fresh()?);
+    let asked = Question {
+        state: &state_of(&secret),
+        nonce: nonce.reveal(),
+        challenge: &challenge_of(verifier.reveal()),
+        callback: &app.providers.callback,
+    };
+    let url = known.question(asked).await?.to_string();
+    let away = Away {
+        provider: provider.to_owned(),
+        nonce: nonce.reveal().to_owned(),
+        verifier: verifier.reveal().to_owned(),
+        return_to: return_to(wanted).to_owned(),
+    };
+    sessions::begin_sign_in(&app.pools.api, &app.pepper.hash(&secret), &away).await?;
+    Ok(Departure { url, secret })
+}
+
+/// `secret` is what the browser's cookie holds.
+pub async fn end(
+    app: &App,
+    secret: &Secret,
+    returned: Returned,
+    place: Where,
+) -> Result<Arrival, SignInError> {
+    // Before anything is used up: somebody else's link must not end the sign-in of this browser.
+    if returned.state.as_deref() != Some(state_of(secret).as_str()) {
+        return Err(SignInError::NotBegun);
+    }
+    let away = sessions::end_sign_in(&app.pools.api, &app.pepper.hash(secret)).await?;
+    let away = away.ok_or(SignInError::NotBegun)?;
+    let provider = app.providers.get(&away.provider).ok_or(SignInError::NoProvider)?;
+    if !provider.is_answer_of(returned.issuer.as_deref()).await? {
+        return Err(SignInError::MixedUp);
+    }
+    if let Some(error) = returned.error {
+        return Err(SignInError::Refused(error));
+    }
+    let code = returned.code.ok_or(SignInError::NotBegun)?;
+    let callback = &app.providers.callback;
+    let identity = provider.redeem(&code, &away.verifier, &away.nonce, callback).await?;
+    let session = arrive(app, &identity, place).await?;
+    Ok(Arrival { session, return_to: away.return_to })
+}
+
+/// Brings every tenant of theirs up to date, and opens a session in the first.
+async fn arrive(app: &App, identity: &Identity, place: Where) -> Result<Token, SignInError> {
+    let groups: Vec<String> = identity.groups.iter().cloned().collect();
+    let Identity { issuer, subject, .. } = identity;
+    let tenants = sessions::tenants_of(&app.pools.api, issuer, subject, &groups).await?;
+    let mut first = None;
+    for (tenant, _) in tenants.into_iter().take(TENANTS_OF_PERSON_MAX) {
+        let user = admit(app, tenant, identity, &place).await?;
+        first.get_or_insert((tenant, user));
+    }
+    let (tenant, user) = first.ok_or(SignInError::NoTenant)?;
+    Ok(open(app, tenant, user, None, place).await?)
+}
+
+/// The person as this tenant has them, with the roles that their groups give now.
+async fn admit(
+    app: &App,
+    tenant: TenantId,
+    identity: &Identity,
+    place: &Where,
+) -> Result<UserId, Error> {
+    // Most have nothing new: they need not stop the tenant's other work.
+    let mut tx = Tx::begin(&app.pools.api, tenant, Actor::system(WORKER), Gate::Unasked).await?;
+    let (known, roles) = look(&mut tx, identity).await?;
+    tx.roll_back().await;
+    if let Some(user) = known.filter(|user| user.roles == roles) {
+        return Ok(user.id);
+    }
+    let mut tx = Tx::begin(&app.pools.api, tenant, Actor::system(WORKER), Gate::Exclusive).await?;
+    let (known, roles) = look(&mut tx, identity).await?;
+    let (id, action) = match known {
+        Some(user) => (user.id, "user.set_roles"),
+        None => (enter(&mut tx, identity).await?, "user.create"),
+    };
+    users::set_roles(&mut tx, id, &roles).await?;
+    due::set_for_approved(&mut tx, Deadline::CheckBasis.as_str()).await?;
+    let why = Why { reason: Some("their groups at the provider".to_owned()), ticket: None };
+    append(&mut tx, Who::System { worker: WORKER.to_owned() }, id, action, place, why).await?;
+    tx.commit().await?;
+    Ok(id)
+}
+
+async fn look(tx: &mut Tx, identity: &Identity) -> Result<(Option<User>, BTreeSet<Role>), Error> {
+    let id = users::of_subject(tx, &identity.issuer, &identity.subject).await?;
+    let known = match id {
+        Some(id) => users::get(tx, id).await?,
+        None => None,
+    };
+    let mapping = group_roles::all(tx).await?.remove(&identity.issuer).unwrap_or_default();
+    let present = known.as_ref().map(|user| user.roles.clone()).unwrap_or_default();
+    let roles = roles_of(&present, &mapping, &identity.groups);
+    Ok((known, roles))
+}
+
+async fn enter(tx: &mut Tx, identity: &Identity) -> Result<UserId, Error> {
+    let id = UserId::from_uuid(Uuid::now_v7());
+    // Whatever it is made of, so many characters fit.
+    let short = || identity.subject.chars().take(NAME_MAX_BYTES / 4).collect();
+    let name = identity.name.clone().unwrap_or_else(short);
+    let profile = Profile { name, email: identity.email.clone(), manager: None, is_active: true };
+    let (issuer, subject) = (identity.issuer.clone(), identity.subject.clone());
+    users::insert(tx, &NewUser { id, issuer, subject, profile }).await?;
+    Ok(id)
+}
+
+/// A session for somebody who is known to be who they say. `since`: when they proved it, if it was
+/// for another session.
+pub(crate) async fn open(
+    app: &App,
+    tenant: TenantId,
+    user: UserId,
+    since: Option<Timestamp>,
+    place: Where,
+) -> Result<Token, Error> {
+    let actor = Actor::user(user);
+    let mut tx = Tx::begin(&app.pools.api, tenant, actor.clone(), Gate::Unasked).await?;
+    let token = secret::issue(TokenKind::Session)?;
+    let signed_in_at = since.unwrap_or(tx.now());
+    let new = NewSession {
+        key_id: token.key_id.to_string(),
+        user,
+        hash: app.pepper.hash(&token.secret),
+        scopes: Class::ALL.iter().map(|class| class.as_str().to_owned()).collect(),
+        signed_in_at,
+        expires_at: signed_in_at.plus(SESSION_TTL),
+        address: place.address.map(|address| address.to_string()),
+        user_agent: place.user_agent.clone(),
+    };
+    sessions::insert(&mut tx, &new, SESSIONS_OPEN_MAX).await?;
+    let why = Why::default();
+    append(&mut tx, Who::from(&actor), user, "session.begin", &place, why).await?;
+    tx.commit().await?;
+    Ok(token)
+}
+
+async fn append(
+    tx: &mut Tx,
+    who: Who,
+    user: UserId,
+    action: &str,
+    place: &Where,
+    why: Why,
+) -> Result<(), Error> {
+    let what = What {
+        object: user.to_string(),
+        action: action.to_owned(),
+        from: None,
+        to: None,
+        revision: None,
+        digest: None,
+    };
+    let leaf = Leaf::new(tx.tenant(), Kind::Change, who, what, tx.now(), place.clone(), why);
+    audit::append(tx, &[leaf]).await?;
+    Ok(())
+}
+
+fn fresh() -> Result<Secret, Error> {
+    Ok(secret::issue(TokenKind::Session)?.secret)
+}
+
+/// Follows from the cookie, so that it need not be kept; from it nobody can tell the cookie.
+fn state_of(secret: &Secret) -> String {
+    challenge_of(&format!("state {}", secret.reveal()))
+}
+
+/// As RFC 7636 has it.
+fn challenge_of(verifier: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
+}

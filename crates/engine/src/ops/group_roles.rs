@@ -1,0 +1,79 @@
+//! Which groups of an identity provider make somebody what here. It takes hold when they sign in
+//! the next time.
+
+use std::collections::BTreeMap;
+
+use ade_api::sessions::{GroupRoles, GroupRolesSet};
+use ade_core::access::{Action, Object};
+use ade_core::actor::Role;
+use ade_core::limits::{GROUP_ROLES_MAX, IDENTITY_MAX_BYTES, USER_ROLES_MAX};
+use ade_store::group_roles::{self, Mapping};
+
+use super::Reply;
+use super::act::{Act, Begun, Deed, look, permit};
+use super::users::check_name;
+use crate::app::App;
+use crate::caller::{Attempt, Caller};
+use crate::error::Error;
+
+pub async fn list(app: &App, caller: &Caller) -> Result<GroupRolesSet, Error> {
+    let mut tx = look(app, caller).await?;
+    let book = app.books.current(&mut tx).await?;
+    permit(app, &book, &caller.actor, Action::AdministerUser, Object::Tenant)?;
+    Ok(shown(group_roles::all(&mut tx).await?))
+}
+
+/// All of one provider; those of others stay.
+pub async fn set(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    new: GroupRoles,
+) -> Result<Reply, Error> {
+    let mapping = check(&new)?;
+    let begun = Act::begin(app, caller, attempt, Some(Action::AdministerUser)).await?;
+    let mut act = match begun {
+        Begun::Act(act) => act,
+        Begun::Repeated(reply) => return Ok(reply),
+    };
+    group_roles::set(&mut act.tx, &new.issuer, &mapping).await?;
+    let body = shown(group_roles::all(&mut act.tx).await?);
+    act.finish(Deed { object: new.issuer, action: "group_roles.set" }, 200, &body).await
+}
+
+fn check(new: &GroupRoles) -> Result<Mapping, Error> {
+    let is_fit = |text: &str| !text.trim().is_empty() && text.len() <= IDENTITY_MAX_BYTES;
+    let length = format!("1 to {IDENTITY_MAX_BYTES} bytes, not blank");
+    if !is_fit(&new.issuer) {
+        return Err(Error::invalid("issuer", length));
+    }
+    if new.groups.len() > GROUP_ROLES_MAX {
+        return Err(Error::invalid("groups", format!("at most {GROUP_ROLES_MAX}")));
+    }
+    let mut mapping = Mapping::new();
+    for (group, names) in &new.groups {
+        if !is_fit(group) {
+            return Err(Error::invalid("groups", length));
+        }
+        if names.is_empty() || names.len() > USER_ROLES_MAX {
+            return Err(Error::invalid("groups", format!("1 to {USER_ROLES_MAX} roles for each")));
+        }
+        for name in names {
+            check_name("groups", name)?;
+        }
+        mapping.insert(group.clone(), names.iter().map(|name| Role::new(name.as_str())).collect());
+    }
+    Ok(mapping)
+}
+
+fn shown(found: BTreeMap<String, Mapping>) -> GroupRolesSet {
+    let names = |mapping: Mapping| {
+        let named = mapping.into_iter().map(|(group, roles)| {
+            (group, roles.iter().map(|role| role.as_str().to_owned()).collect())
+        });
+        named.collect()
+    };
+    let items = found.into_iter();
+    let items = items.map(|(issuer, mapping)| GroupRoles { issuer, groups: names(mapping) });
+    GroupRolesSet { items: items.collect() }
+}

@@ -1,0 +1,60 @@
+//! Cookies: two of them, both with the `__Host-` prefix, so that neither another host nor a path
+//! nor a connection without TLS can set or see them.
+
+use std::time::Duration;
+
+use axum::http::header::{COOKIE, InvalidHeaderValue};
+use axum::http::{HeaderMap, HeaderValue};
+
+/// The session of a person.
+pub const SESSION: &str = "__Host-ade_s";
+/// A browser that is away at its identity provider.
+pub const SIGN_IN: &str = "__Host-ade_l";
+
+/// Two of one name are none: somebody has put one there.
+pub fn get(headers: &HeaderMap, name: &str) -> Option<String> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
+    let mut found = pairs.filter(|(key, _)| key.trim() == name).map(|(_, value)| value.trim());
+    let first = found.next()?;
+    found.next().is_none().then(|| first.to_owned())
+}
+
+/// `Lax`: a link in a message leads to the page that it names, signed in.
+pub fn set(name: &str, value: &str, age: Duration) -> Result<HeaderValue, InvalidHeaderValue> {
+    let age = age.as_secs();
+    let text = format!("{name}={value}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age={age}");
+    HeaderValue::from_str(&text)
+}
+
+pub fn clear(name: &str) -> Result<HeaderValue, InvalidHeaderValue> {
+    set(name, "", Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[&'static str]) -> HeaderMap {
+        lines.iter().map(|line| (COOKIE, HeaderValue::from_static(line))).collect()
+    }
+
+    #[test]
+    fn a_cookie_is_found_by_its_whole_name_and_only_if_it_is_one() {
+        let found = |lines: &[&'static str]| get(&headers(lines), SESSION);
+        assert_eq!(found(&["__Host-ade_s=one"]).as_deref(), Some("one"));
+        assert_eq!(found(&["a=b; __Host-ade_s=one; c=d"]).as_deref(), Some("one"));
+        assert_eq!(found(&["a=b", "__Host-ade_s=one"]).as_deref(), Some("one"));
+        for none in [
+            &["ade_s=one"][..],
+            &["__host-ade_s=one"],
+            &["x__Host-ade_s=one"],
+            &["__Host-ade_s"],
+            &[],
+        ] {
+            assert_eq!(found(none), None, "{none:?}");
+        }
+        assert_eq!(found(&["__Host-ade_s=one; __Host-ade_s=two"]), None);
+        assert_eq!(found(&["__Host-ade_s=one", "__Host-ade_s=one"]), None);
+    }
+}
