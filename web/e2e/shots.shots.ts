@@ -7,7 +7,8 @@ import { type Size, stage, type Theme } from './browser';
 import { amend, declared, propose, seedTasks, sql, type TaskNow } from './seed.mjs';
 
 const on = stage();
-const folder = process.env.ADE_SHOTS ?? fileURLToPath(new URL('../../docs/images', import.meta.url));
+const folder =
+  process.env.ADE_SHOTS ?? fileURLToPath(new URL('../../docs/images', import.meta.url));
 let tasks: Record<string, TaskNow> = {};
 
 async function vote(who: 'priya' | 'lena' | 'marc', task: TaskNow): Promise<void> {
@@ -15,7 +16,11 @@ async function vote(who: 'priya' | 'lena' | 'marc', task: TaskNow): Promise<void
   const path = '/v1/approvals?page_size=200';
   const { items } = await call<{ items: { id: string; task: { id: string } }[] }>('GET', path);
   const approval = items.find((one) => one.task.id === task.id)!;
-  const body = { revision: task.revision, digest: task.digest, reason: 'checked with the shop team' };
+  const body = {
+    revision: task.revision,
+    digest: task.digest,
+    reason: 'checked with the shop team',
+  };
   await call('POST', `/v1/approvals/${approval.id}/approve`, body);
 }
 
@@ -28,16 +33,36 @@ beforeAll(async () => {
   tasks = await seedTasks(people);
   const more = [
     ['Purge the cache of the shop', 'cache.purge', 'site:docs', 'empty /assets/*'],
-    ['Turn on the new checkout for everybody', 'flag.change', 'service:checkout', 'new-checkout 50 % to 100 %'],
-    ['Refund 212 purchases that were charged twice', 'data.fix', 'service:billing', 'refund 212 purchases'],
-    ['Renew the certificate of support', 'cert.renew', 'service:support', 'a new certificate until March'],
+    [
+      'Turn on the new checkout for everybody',
+      'flag.change',
+      'service:checkout',
+      'new-checkout 50 % to 100 %',
+    ],
+    [
+      'Refund 212 purchases that were charged twice',
+      'data.fix',
+      'service:billing',
+      'refund 212 purchases',
+    ],
+    [
+      'Renew the certificate of support',
+      'cert.renew',
+      'service:support',
+      'a new certificate until March',
+    ],
   ] as const;
   for (const [title, type, resource, summary] of more) {
-    await propose(people.bots['infra-bot']!, declared(title, type, resource, [{ action: 'change', summary }]));
+    await propose(
+      people.bots['infra-bot']!,
+      declared(title, type, resource, [{ action: 'change', summary }]),
+    );
   }
   await vote('lena', tasks.token!);
-  tasks.twice = await propose(people.bots['db-migrator']!, sql('Index purchases by customer',
-    'CREATE INDEX purchase_customer ON purchase (customer)'));
+  tasks.twice = await propose(
+    people.bots['db-migrator']!,
+    sql('Index purchases by customer', 'CREATE INDEX purchase_customer ON purchase (customer)'),
+  );
   await vote('lena', tasks.twice);
 });
 
@@ -66,39 +91,45 @@ const settled = async (page: Page) => {
   await page.waitForLoadState('networkidle').catch(() => undefined);
 };
 
-it('inbox', () => shoot('inbox', 'priya', '/inbox', async (page) => {
-  await page.getByText('0 of 2').first().waitFor();
-  await settled(page);
-}));
+it('inbox', () =>
+  shoot('inbox', 'priya', '/inbox', async (page) => {
+    await page.getByText('0 of 2').first().waitFor();
+    await settled(page);
+  }));
 
-it('review', () => shoot('review', 'priya', `/tasks/${tasks.token!.id}`, async (page) => {
-  await page.locator('[data-quorum]').waitFor();
-  await page.locator('[data-factors]').waitFor();
-  await settled(page);
-}));
+it('review', () =>
+  shoot('review', 'priya', `/tasks/${tasks.token!.id}`, async (page) => {
+    await page.locator('[data-quorum]').waitFor();
+    await page.locator('[data-factors]').waitFor();
+    await settled(page);
+  }));
 
-it('deception', () => shoot('deception', 'priya', `/tasks/${tasks.deceit!.id}`, async (page) => {
-  await page.locator('[data-quorum]').waitFor();
-  await settled(page);
-}));
+it('deception', () =>
+  shoot('deception', 'priya', `/tasks/${tasks.deceit!.id}`, async (page) => {
+    await page.locator('[data-quorum]').waitFor();
+    await settled(page);
+  }));
 
-it('batch', () => shoot('batch', 'priya', '/inbox?q=type:s*e*', async (page) => {
-  await page.locator('[data-cursor]').waitFor();
-  await page.keyboard.press('Control+a');
-  await page.getByRole('button', { name: 'Approve…' }).click();
-  await page.locator('[data-preflight="judged"]').waitFor();
-  await page.locator('details summary').first().click();
-}));
+it('batch', () =>
+  shoot('batch', 'priya', '/inbox?q=type:s*e*', async (page) => {
+    await page.locator('[data-cursor]').waitFor();
+    await page.keyboard.press('Control+a');
+    await page.getByRole('button', { name: 'Approve…' }).click();
+    await page.locator('[data-preflight="judged"]').waitFor();
+    await page.locator('details summary').first().click();
+  }));
 
-it('help', () => shoot('keys', 'priya', '/inbox', async (page) => {
-  await page.locator('[data-cursor]').waitFor();
-  await page.keyboard.press('?');
-  await page.getByRole('dialog').waitFor();
-}));
+it('help', () =>
+  shoot('keys', 'priya', '/inbox', async (page) => {
+    await page.locator('[data-cursor]').waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
+  }));
 
-it('empty', () => shoot('empty', 'bob', '/inbox', async (page) => {
-  await page.getByText('Nothing needs you').waitFor();
-}));
+it('empty', () =>
+  shoot('empty', 'bob', '/inbox', async (page) => {
+    await page.getByText('Nothing needs you').waitFor();
+  }));
 
 it('tasks', () => shoot('tasks', 'priya', '/tasks', settled));
 
@@ -134,13 +165,24 @@ it('locks', async () => {
 it('agents', async () => {
   const { bots } = on.world.people;
   const beat = (name: string, session: string, load: number) =>
-    bots[name]!.call('POST', `/v1/agents/${bots[name]!.id}/heartbeat`, { session, leases: [], load });
+    bots[name]!.call('POST', `/v1/agents/${bots[name]!.id}/heartbeat`, {
+      session,
+      leases: [],
+      load,
+    });
   await beat('infra-bot', 'ags_01k9xq3vb8f2n4s6t7w8y9z0ab', 3);
   await beat('db-migrator', 'ags_01k9xq3vb8f2n4s6t7w8y9z0ac', 1);
-  await on.world.people.sam.call('POST', `/v1/agents/${bots['release-agent']!.id}/pause`, { reason: 'a new version' });
+  await on.world.people.sam.call('POST', `/v1/agents/${bots['release-agent']!.id}/pause`, {
+    reason: 'a new version',
+  });
   const { id } = bots['infra-bot']!;
   const put = (config: unknown, version: number) =>
-    on.world.people.sam.call('PUT', `/v1/agents/${id}/config`, { config, reason: 'first steps' }, { 'If-Match': `"${version}"` });
+    on.world.people.sam.call(
+      'PUT',
+      `/v1/agents/${id}/config`,
+      { config, reason: 'first steps' },
+      { 'If-Match': `"${version}"` },
+    );
   await put({ pace: 5, regions: ['eu'] }, 0);
   await put({ pace: 50, regions: ['eu'] }, 1);
   await shoot('agents', 'sam', '/agents?view=grid', settled);
@@ -165,7 +207,9 @@ it('replaced', async () => {
     await page.locator('[data-dock="decide"], [data-dock="replaced"]').first().waitFor();
     const now = await on.world.people.priya.call<TaskNow>('GET', `/v1/tasks/${task.id}`);
     const text = `CREATE INDEX purchase_customer_${now.revision} ON purchase (customer, amount)`;
-    await amend(on.world.people.bots['db-migrator']!, task.id, { parameters: { target: 'shop', sql: text } });
+    await amend(on.world.people.bots['db-migrator']!, task.id, {
+      parameters: { target: 'shop', sql: text },
+    });
     await page.locator('[data-dock="replaced"]').waitFor();
     await page.screenshot({ path: `${folder}/replaced-${theme}.png` });
     await page.keyboard.press('v');

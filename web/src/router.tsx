@@ -15,8 +15,17 @@ import { Shell } from './shell/Shell';
 import { Trouble } from './ui/Trouble';
 
 const STATES = [
-  'DRAFT', 'SUBMITTED', 'REVIEWING', 'APPROVED', 'APPLYING', 'COMPLETED', 'REJECTED', 'CANCELLED',
-  'FAILED', 'UNKNOWN', 'EXPIRED',
+  'DRAFT',
+  'SUBMITTED',
+  'REVIEWING',
+  'APPROVED',
+  'APPLYING',
+  'COMPLETED',
+  'REJECTED',
+  'CANCELLED',
+  'FAILED',
+  'UNKNOWN',
+  'EXPIRED',
 ] as const;
 
 /** Addresses are written by hand and by others: what cannot be read is left out. */
@@ -34,7 +43,9 @@ const ReviewSearch = z.object({
 
 const LocksSearch = z.object({
   view: z.optional(z.catch(z.optional(z.enum(['all', 'deadlocks'])), undefined)),
-  resource: z.optional(z.catch(z.optional(z.string().check(z.maxLength(512), z.includes(':'))), undefined)),
+  resource: z.optional(
+    z.catch(z.optional(z.string().check(z.maxLength(512), z.includes(':'))), undefined),
+  ),
   q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
 });
 
@@ -129,7 +140,13 @@ const agent = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, inbox, tasks.addChildren([taskList, task]), locks, agents.addChildren([agentList, newAgent, agent])]),
+  routeTree: root.addChildren([
+    home,
+    inbox,
+    tasks.addChildren([taskList, task]),
+    locks,
+    agents.addChildren([agentList, newAgent, agent]),
+  ]),
   defaultPreload: 'intent',
   scrollRestoration: false,
 });

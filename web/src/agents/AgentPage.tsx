@@ -33,10 +33,12 @@ function Orders({ agent }: { agent: Agent }) {
   const bar = useOperateBar() ?? (agent.revoked_at ? 'It was revoked.' : undefined);
   const send = useMutation({
     mutationFn: (order: Order) =>
-      taken(api.POST(ORDERS[order], {
-        params: { path: { id: agent.id }, header: { 'Idempotency-Key': crypto.randomUUID() } },
-        body: {},
-      })),
+      taken(
+        api.POST(ORDERS[order], {
+          params: { path: { id: agent.id }, header: { 'Idempotency-Key': crypto.randomUUID() } },
+          body: {},
+        }),
+      ),
     onError: (error) => toast.error(told(error)),
     onSettled: () => client.invalidateQueries({ queryKey: ['agents'] }),
   });
@@ -79,7 +81,12 @@ export function AgentPage() {
   const { data: agent, error, refetch } = useQuery(agentQuery(id));
   useTitle(agent ? spelled(agent.name) : 'Agent');
   if (error instanceof Refused && error.is('not_found')) return <NotFound />;
-  if (!agent) return error ? <Trouble error={error} onRetry={() => void refetch()} /> : <div aria-busy="true" />;
+  if (!agent)
+    return error ? (
+      <Trouble error={error} onRetry={() => void refetch()} />
+    ) : (
+      <div aria-busy="true" />
+    );
   return (
     <div className="h-full overflow-y-auto" tabIndex={0} role="group" aria-label="Agent">
       <div className="mx-auto max-w-[1040px] px-6 py-4 max-md:px-4">
@@ -105,7 +112,9 @@ export function AgentPage() {
                 <Untrusted text={nameOf(agent.owner)} />
               </Fact>
               <Fact word="May apply">
-                <span className="font-mono text-meta">{agent.capabilities.join(' ') || 'nothing'}</span>
+                <span className="font-mono text-meta">
+                  {agent.capabilities.join(' ') || 'nothing'}
+                </span>
               </Fact>
               <Fact word="In hand">
                 <Load agent={agent} />

@@ -53,7 +53,8 @@ export function fault(draft: Draft, step: number): string | undefined {
     if (capabilitiesOf(draft).length > 64) return 'At most 64.';
   }
   const most = Number(draft.maxTasks);
-  if (step === 3 && !(Number.isInteger(most) && most >= 1 && most <= 10_000)) return 'A number from 1 to 10,000.';
+  if (step === 3 && !(Number.isInteger(most) && most >= 1 && most <= 10_000))
+    return 'A number from 1 to 10,000.';
   return undefined;
 }
 

@@ -45,6 +45,10 @@ export const differenceQuery = (id: string, version: number) =>
   queryOptions({
     queryKey: ['difference', id, version],
     queryFn: () =>
-      taken(api.GET('/v1/agents/{id}/config/versions/{version}/diff', { params: { path: { id, version }, query: {} } })),
+      taken(
+        api.GET('/v1/agents/{id}/config/versions/{version}/diff', {
+          params: { path: { id, version }, query: {} },
+        }),
+      ),
     staleTime: Infinity,
   });

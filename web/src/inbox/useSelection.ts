@@ -40,10 +40,26 @@ export function useSelection(rows: readonly Row[], at: number): Selection {
   const more = { group: 'List', isLocal: true } as const;
   const actions = (cursor: Cursor): Action[] => [
     { id: 'select', title: 'Select', keys: ['x'], run: toggle, ...more },
-    { id: 'extend-down', title: 'Select downwards', keys: ['Shift+j'], run: extend(cursor, 1), isRepeated: true, ...more },
-    { id: 'extend-up', title: 'Select upwards', keys: ['Shift+k'], run: extend(cursor, -1), isRepeated: true, ...more },
+    {
+      id: 'extend-down',
+      title: 'Select downwards',
+      keys: ['Shift+j'],
+      run: extend(cursor, 1),
+      isRepeated: true,
+      ...more,
+    },
+    {
+      id: 'extend-up',
+      title: 'Select upwards',
+      keys: ['Shift+k'],
+      run: extend(cursor, -1),
+      isRepeated: true,
+      ...more,
+    },
     { id: 'all', title: 'Select all', keys: ['$mod+a'], run: all, ...more },
-    ...(keys.size > 0 ? [{ id: 'clear', title: 'Select nothing', keys: ['Escape'], run: clear, ...more }] : []),
+    ...(keys.size > 0
+      ? [{ id: 'clear', title: 'Select nothing', keys: ['Escape'], run: clear, ...more }]
+      : []),
   ];
   return { keys, rows: selected, all, clear, actions };
 }

@@ -1,5 +1,13 @@
 import { defaultRangeExtractor, type Range, useVirtualizer } from '@tanstack/react-virtual';
-import { memo, type MouseEvent, type ReactNode, useCallback, useEffect, useId, useRef } from 'react';
+import {
+  memo,
+  type MouseEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useId,
+  useRef,
+} from 'react';
 import { classes } from '@/ui/classes';
 import type { Row } from '@/inbox/rows';
 import { useIsPhone } from '@/ui/useIsPhone';
@@ -55,7 +63,8 @@ const OneRow = memo(function OneRow(props: RowProps) {
       data-gone={isGone || undefined}
       style={{ transform: `translateY(${start}px)`, height }}
       className={classes(
-        'absolute inset-x-0 top-0 grid cursor-default items-center gap-4 border-b border-line px-5 max-md:px-4',
+        'absolute inset-x-0 top-0 grid cursor-default items-center gap-4 border-b',
+        'border-line px-5 max-md:px-4',
         template,
         isCursor && 'bg-surface shadow-[inset_3px_0_0_var(--accent)]',
         isSelected && 'bg-accent-soft!',
@@ -69,7 +78,8 @@ const OneRow = memo(function OneRow(props: RowProps) {
 /** A table of any length of which only what can be seen is in the page. The keyboard moves a
  *  cursor, and the table keeps the focus. */
 export function List(props: Props) {
-  const { rows, cursor, onCursor, onOpen, label, columns, template, selected, gone, children } = props;
+  const { rows, cursor, onCursor, onOpen, label, columns, template, selected, gone, children } =
+    props;
   const isPhone = useIsPhone();
   const height = isPhone ? 84 : 52;
   const header = isPhone ? 0 : HEADER;
@@ -129,7 +139,8 @@ export function List(props: Props) {
         role="row"
         aria-rowindex={1}
         className={classes(
-          'sticky top-0 z-10 grid h-8 items-center gap-4 border-b border-line bg-canvas px-5 text-meta text-ink-3 max-md:sr-only',
+          'sticky top-0 z-10 grid h-8 items-center gap-4 border-b border-line bg-canvas',
+          'px-5 text-meta text-ink-3 max-md:sr-only',
           template,
         )}
       >

@@ -10,7 +10,10 @@ export interface Cursor {
 
 /** Which row the keyboard is on. It stays with its row, and if that is gone, with its place. */
 export function useCursor(rows: readonly Row[], initial?: string): Cursor {
-  const [at, setAt] = useState<{ key: string | undefined; index: number }>({ key: initial, index: 0 });
+  const [at, setAt] = useState<{ key: string | undefined; index: number }>({
+    key: initial,
+    index: 0,
+  });
   const found = rows.findIndex(({ key }) => key === at.key);
   const index = found >= 0 ? found : Math.min(at.index, rows.length - 1);
   const move = (to: number) => {
@@ -28,12 +31,28 @@ export function moves(rows: readonly Row[], cursor: Cursor, open: (row: Row) => 
   return [
     { id: 'down', title: 'Next', keys: ['j', 'ArrowDown'], run: () => move(index + 1), ...more },
     { id: 'up', title: 'Previous', keys: ['k', 'ArrowUp'], run: () => move(index - 1), ...more },
-    { id: 'page-down', title: 'Ten down', keys: ['PageDown'], run: () => move(index + PAGE_STEP), ...more },
-    { id: 'page-up', title: 'Ten up', keys: ['PageUp'], run: () => move(index - PAGE_STEP), ...more },
+    {
+      id: 'page-down',
+      title: 'Ten down',
+      keys: ['PageDown'],
+      run: () => move(index + PAGE_STEP),
+      ...more,
+    },
+    {
+      id: 'page-up',
+      title: 'Ten up',
+      keys: ['PageUp'],
+      run: () => move(index - PAGE_STEP),
+      ...more,
+    },
     { id: 'first', title: 'First', keys: ['Home'], run: () => move(0), ...more },
     { id: 'last', title: 'Last', keys: ['End'], run: () => move(rows.length - 1), ...more },
     {
-      id: 'open', title: 'Open', keys: ['Enter', 'o'], group: 'List', isLocal: true,
+      id: 'open',
+      title: 'Open',
+      keys: ['Enter', 'o'],
+      group: 'List',
+      isLocal: true,
       run: () => row && open(row),
     },
   ];

@@ -15,7 +15,11 @@ import { locksQuery } from './queries';
 const LockDrawer = lazy(() => import('./LockDrawer'));
 const route = getRouteApi('/locks');
 
-const VIEWS = [['blockers', 'Blockers'], ['all', 'All'], ['deadlocks', 'Deadlocks']] as const;
+const VIEWS = [
+  ['blockers', 'Blockers'],
+  ['all', 'All'],
+  ['deadlocks', 'Deadlocks'],
+] as const;
 
 function Summary() {
   const { data } = useQuery(locksQuery());
@@ -54,7 +58,9 @@ export function LocksPage() {
               onClick={() => search({ view: name === 'blockers' ? undefined : name })}
               className={classes(
                 'h-8 rounded-control border px-2.5 max-md:h-11',
-                view === name ? 'border-line bg-surface text-ink' : 'border-transparent text-ink-2 hover:text-ink',
+                view === name
+                  ? 'border-line bg-surface text-ink'
+                  : 'border-transparent text-ink-2 hover:text-ink',
               )}
             >
               {word}
@@ -71,7 +77,10 @@ export function LocksPage() {
             value={q}
             maxLength={200}
             onChange={(event) => search({ q: event.target.value || undefined })}
-            className="h-8 w-[220px] rounded-control border border-line-strong bg-surface px-3 max-md:h-11 max-md:w-full"
+            className={classes(
+              'h-8 w-[220px] rounded-control border border-line-strong bg-surface px-3',
+              'max-md:h-11 max-md:w-full',
+            )}
           />
         )}
         <Button barred={bar} onClick={() => setTaking(true)}>
@@ -85,7 +94,12 @@ export function LocksPage() {
       </div>
       {resource && (
         <Suspense>
-          <LockDrawer key={resource} resource={resource} nameOf={nameOf} onClose={() => search({ resource: undefined })} />
+          <LockDrawer
+            key={resource}
+            resource={resource}
+            nameOf={nameOf}
+            onClose={() => search({ resource: undefined })}
+          />
         </Suspense>
       )}
       {isTaking && <IncidentDialog onClose={() => setTaking(false)} />}

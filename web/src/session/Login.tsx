@@ -1,4 +1,5 @@
 import { Mark } from '@/shell/Mark';
+import { classes } from '@/ui/classes';
 
 /** Leaves the page on purpose: the company's own sign-in decides, not this script. */
 export function Login() {
@@ -13,12 +14,16 @@ export function Login() {
         </p>
         <a
           href={`/v1/login?return_to=${encodeURIComponent(here)}`}
-          className="mt-6 flex h-11 items-center justify-center rounded-control bg-accent px-4 font-medium text-on-accent hover:opacity-90"
+          className={classes(
+            'mt-6 flex h-11 items-center justify-center rounded-control bg-accent px-4',
+            'font-medium text-on-accent hover:opacity-90',
+          )}
         >
           Sign in with your company account
         </a>
         <p className="mt-4 text-meta text-ink-3">
-          Agents use tokens and do not sign in here. In a terminal: <code className="font-mono">ade login</code>
+          Agents use tokens and do not sign in here. In a terminal:{' '}
+          <code className="font-mono">ade login</code>
         </p>
       </div>
     </main>

@@ -31,7 +31,12 @@ function meOf(told: Schemas['Me']): Me {
 export function SessionProvider({ children }: { children: (me: Me) => ReactNode }) {
   const { data, error, refetch } = useQuery({ ...meQuery(), retry: false });
   if (isSignedOut(error)) return <Login />;
-  if (!data && error) return <main><Trouble error={error} onRetry={() => void refetch()} /></main>;
+  if (!data && error)
+    return (
+      <main>
+        <Trouble error={error} onRetry={() => void refetch()} />
+      </main>
+    );
   if (!data) return <main aria-busy="true" />;
   const me = meOf(data);
   return <Context value={me}>{children(me)}</Context>;

@@ -8,20 +8,39 @@ import { useNames } from '@/api/names';
 import { clockTime } from '@/time/clock';
 import { Button } from '@/ui/Button';
 import { Dialog } from '@/ui/Dialog';
+import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
 import { Untrusted } from '@/ui/Untrusted';
 import { useOperateBar } from './useOperateBar';
 
 const said = (error: unknown) =>
-  error instanceof Refused ? `${error.problem.title}. ${error.problem.next_action.says}` : 'No answer came. Look at the banner before you try again.';
+  error instanceof Refused
+    ? `${error.problem.title}. ${error.problem.next_action.says}`
+    : 'No answer came. Look at the banner before you try again.';
 
 function scopeWords(freeze: Freeze): string {
   return freeze.scope === 'tenant' ? 'Applies' : `Applies on ${freeze.target ?? freeze.scope}`;
 }
 
-export function BannerLook({ freeze, by, bar, onLift }: { freeze: Freeze; by: string; bar?: string | undefined; onLift: () => void }) {
+export function BannerLook({
+  freeze,
+  by,
+  bar,
+  onLift,
+}: {
+  freeze: Freeze;
+  by: string;
+  bar?: string | undefined;
+  onLift: () => void;
+}) {
   return (
-    <div role="alert" className="striped flex min-h-10 flex-wrap items-center gap-x-4 gap-y-1 border-b border-medium-mark px-5 py-1.5 max-md:px-3">
+    <div
+      role="alert"
+      className={classes(
+        'striped flex min-h-10 flex-wrap items-center gap-x-4 gap-y-1 border-b',
+        'border-medium-mark px-5 py-1.5 max-md:px-3',
+      )}
+    >
       <p className="flex min-w-0 flex-1 items-center gap-2 rounded-chip bg-surface px-2 py-0.5">
         <Icon name="snow" className="shrink-0 text-medium" />
         <span className="min-w-0 wrap-anywhere">
@@ -47,9 +66,11 @@ export function FreezeBanner() {
   const bar = useOperateBar();
   const lift = useMutation({
     mutationFn: (id: string) =>
-      taken(api.DELETE('/v1/freezes/{id}', {
-        params: { path: { id }, header: { 'Idempotency-Key': `lift-${id}` } },
-      })),
+      taken(
+        api.DELETE('/v1/freezes/{id}', {
+          params: { path: { id }, header: { 'Idempotency-Key': `lift-${id}` } },
+        }),
+      ),
     onError: (error) => toast.error(said(error)),
     onSettled: () => client.invalidateQueries({ queryKey: ['freezes'] }),
   });
@@ -84,10 +105,12 @@ function FreezeDialog({ onClose }: { onClose: () => void }) {
   const field = useId();
   const freeze = useMutation({
     mutationFn: () =>
-      taken(api.POST('/v1/freezes', {
-        params: { header: { 'Idempotency-Key': key } },
-        body: { scope: 'tenant', reason: reason.trim() },
-      })),
+      taken(
+        api.POST('/v1/freezes', {
+          params: { header: { 'Idempotency-Key': key } },
+          body: { scope: 'tenant', reason: reason.trim() },
+        }),
+      ),
     onSuccess: onClose,
     onError: (error) => toast.error(said(error)),
     onSettled: () => client.invalidateQueries({ queryKey: ['freezes'] }),
@@ -97,7 +120,7 @@ function FreezeDialog({ onClose }: { onClose: () => void }) {
       isOpen
       onClose={onClose}
       title="Freeze all applies"
-      says="Nothing new is applied until somebody unfreezes. Reviews go on; what runs now is not stopped."
+      says="Nothing new is applied until somebody unfreezes. Reviews and running applies go on."
     >
       <form
         className="p-5"
@@ -115,7 +138,10 @@ function FreezeDialog({ onClose }: { onClose: () => void }) {
           onChange={(event) => setReason(event.target.value)}
           maxLength={4096}
           placeholder="INC-441: checkout is down"
-          className="mt-1.5 h-9 w-full rounded-control border border-line-strong bg-surface px-3 max-md:h-11"
+          className={classes(
+            'mt-1.5 h-9 w-full rounded-control border border-line-strong bg-surface px-3',
+            'max-md:h-11',
+          )}
         />
         <div className="mt-5 flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>

@@ -20,7 +20,8 @@ const PLACES: readonly Place[] = [
 function useIsAt(): (place: Place) => boolean {
   const { pathname } = useLocation();
   const isInbox = pathname === '/inbox' || pathname.startsWith('/tasks/');
-  return ({ to }) => (to === '/inbox' ? isInbox : to === '/tasks' ? pathname === to : pathname.startsWith(to));
+  return ({ to }) =>
+    to === '/inbox' ? isInbox : to === '/tasks' ? pathname === to : pathname.startsWith(to);
 }
 
 interface Props {
@@ -42,7 +43,13 @@ function Count({ value, isMore }: { value: number; isMore: boolean }) {
 export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
   const isAt = useIsAt();
   return (
-    <nav aria-label="Pages" className="flex w-[200px] shrink-0 flex-col border-r border-line bg-sunken px-3 py-4 max-lg:w-[168px] max-md:hidden">
+    <nav
+      aria-label="Pages"
+      className={classes(
+        'flex w-[200px] shrink-0 flex-col border-r border-line bg-sunken px-3 py-4',
+        'max-lg:w-[168px] max-md:hidden',
+      )}
+    >
       <div className="px-2 pb-5">
         <Mark />
       </div>
@@ -50,27 +57,32 @@ export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
         {PLACES.map((place) => {
           const { to, word, icon } = place;
           return (
-          <li key={to}>
-            <Link
-              to={to}
-              search={{}}
-              className={classes(
-                'flex h-8 items-center gap-2.5 rounded-control border-l-2 px-2 hover:text-ink',
-                isAt(place) ? 'border-accent bg-surface font-semibold text-ink' : 'border-transparent text-ink-2',
-              )}
-            >
-              <Icon name={icon} />
-              {word}
-              {to === '/inbox' && <Count value={inbox} isMore={isMore} />}
-            </Link>
-          </li>
+            <li key={to}>
+              <Link
+                to={to}
+                search={{}}
+                className={classes(
+                  'flex h-8 items-center gap-2.5 rounded-control border-l-2 px-2 hover:text-ink',
+                  isAt(place)
+                    ? 'border-accent bg-surface font-semibold text-ink'
+                    : 'border-transparent text-ink-2',
+                )}
+              >
+                <Icon name={icon} />
+                {word}
+                {to === '/inbox' && <Count value={inbox} isMore={isMore} />}
+              </Link>
+            </li>
           );
         })}
       </ul>
       <button
         type="button"
         onClick={onHelp}
-        className="mt-auto flex h-8 items-center gap-2.5 rounded-control px-2 text-meta text-ink-3 hover:text-ink"
+        className={classes(
+          'mt-auto flex h-8 items-center gap-2.5 rounded-control px-2 text-meta',
+          'text-ink-3 hover:text-ink',
+        )}
       >
         <Icon name="key" />
         Keys
@@ -85,7 +97,13 @@ export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
 export function PhoneNav({ inbox, isMore }: Props) {
   const isAt = useIsAt();
   return (
-    <nav aria-label="Pages" className="flex shrink-0 border-t border-line bg-sunken pb-[env(safe-area-inset-bottom)] md:hidden">
+    <nav
+      aria-label="Pages"
+      className={classes(
+        'flex shrink-0 border-t border-line bg-sunken',
+        'pb-[env(safe-area-inset-bottom)] md:hidden',
+      )}
+    >
       {PLACES.map((place) => (
         <Link
           key={place.to}
@@ -93,7 +111,9 @@ export function PhoneNav({ inbox, isMore }: Props) {
           search={{}}
           className={classes(
             'flex h-12 flex-1 items-center justify-center gap-2',
-            isAt(place) ? 'bg-surface font-semibold text-ink shadow-[inset_0_2px_0_var(--accent)]' : 'text-ink-2',
+            isAt(place)
+              ? 'bg-surface font-semibold text-ink shadow-[inset_0_2px_0_var(--accent)]'
+              : 'text-ink-2',
           )}
         >
           <Icon name={place.icon} />

@@ -5,6 +5,7 @@ import { useNeeds } from '@/inbox/data';
 import { useActions, useKeyboard } from '@/keys/react';
 import type { Action } from '@/keys/registry';
 import { toggleTheme, useTheme } from '@/theme/theme';
+import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
 import { FreezeBanner, FreezeButton } from './Freeze';
 import { Help } from './Help';
@@ -18,27 +19,49 @@ function useShellActions(show: (what: 'palette' | 'help') => void): void {
   const navigate = useNavigate();
   const actions: Action[] = [
     {
-      id: 'palette', title: 'Search and commands', group: 'Anywhere', keys: ['$mod+k'],
-      run: () => show('palette'), isLocal: true,
+      id: 'palette',
+      title: 'Search and commands',
+      group: 'Anywhere',
+      keys: ['$mod+k'],
+      run: () => show('palette'),
+      isLocal: true,
     },
     { id: 'help', title: 'Show all keys', group: 'Anywhere', keys: ['?'], run: () => show('help') },
     {
-      id: 'inbox', title: 'Go to the inbox', group: 'Anywhere', keys: ['g i'],
+      id: 'inbox',
+      title: 'Go to the inbox',
+      group: 'Anywhere',
+      keys: ['g i'],
       run: () => void navigate({ to: '/inbox', search: {} }),
     },
     {
-      id: 'tasks', title: 'Go to all tasks', group: 'Anywhere', keys: ['g t'],
+      id: 'tasks',
+      title: 'Go to all tasks',
+      group: 'Anywhere',
+      keys: ['g t'],
       run: () => void navigate({ to: '/tasks', search: {} }),
     },
     {
-      id: 'locks', title: 'Go to the locks', group: 'Anywhere', keys: ['g l'],
+      id: 'locks',
+      title: 'Go to the locks',
+      group: 'Anywhere',
+      keys: ['g l'],
       run: () => void navigate({ to: '/locks', search: {} }),
     },
     {
-      id: 'agents', title: 'Go to the agents', group: 'Anywhere', keys: ['g a'],
+      id: 'agents',
+      title: 'Go to the agents',
+      group: 'Anywhere',
+      keys: ['g a'],
       run: () => void navigate({ to: '/agents', search: {} }),
     },
-    { id: 'theme', title: 'Change between light and dark', group: 'Anywhere', keys: ['t'], run: toggleTheme },
+    {
+      id: 'theme',
+      title: 'Change between light and dark',
+      group: 'Anywhere',
+      keys: ['t'],
+      run: toggleTheme,
+    },
   ];
   useActions(actions);
 }
@@ -56,7 +79,10 @@ export function Shell() {
     <div className="flex h-dvh flex-col">
       <a
         href="#main"
-        className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:m-2 focus:rounded-control focus:bg-surface focus:px-3 focus:py-2"
+        className={classes(
+          'sr-only focus:not-sr-only focus:absolute focus:z-50 focus:m-2',
+          'focus:rounded-control focus:bg-surface focus:px-3 focus:py-2',
+        )}
       >
         Skip to content
       </a>
@@ -64,11 +90,18 @@ export function Shell() {
       <div className="flex min-h-0 flex-1">
         <Nav inbox={count} isMore={needs.isPartial} onHelp={() => setOpen('help')} />
         <div className="flex min-w-0 flex-1 flex-col">
-          <header className="flex h-11 shrink-0 items-center gap-3 border-b border-line px-5 max-md:px-3">
+          <header
+            className={classes(
+              'flex h-11 shrink-0 items-center gap-3 border-b border-line px-5 max-md:px-3',
+            )}
+          >
             <button
               type="button"
               onClick={() => setOpen('palette')}
-              className="flex h-7 items-center gap-2 rounded-control px-2 text-meta text-ink-3 hover:bg-sunken max-md:h-11"
+              className={classes(
+                'flex h-7 items-center gap-2 rounded-control px-2 text-meta text-ink-3',
+                'hover:bg-sunken max-md:h-11',
+              )}
             >
               <Icon name="search" />
               <span className="max-md:sr-only">Search and commands</span>
@@ -97,4 +130,3 @@ export function Shell() {
     </div>
   );
 }
-

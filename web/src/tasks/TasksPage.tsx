@@ -7,7 +7,14 @@ import { filtered } from '@/inbox/filter';
 import type { Row } from '@/inbox/rows';
 import { useKept } from '@/inbox/useKept';
 import { useActions } from '@/keys/react';
-import { AgeCell, RiskCell, STATE_COLUMNS, STATE_TEMPLATE, StateCell, TitleCell } from '@/list/Cells';
+import {
+  AgeCell,
+  RiskCell,
+  STATE_COLUMNS,
+  STATE_TEMPLATE,
+  StateCell,
+  TitleCell,
+} from '@/list/Cells';
 import { FilterField } from '@/list/FilterField';
 import { List } from '@/list/List';
 import { Skeleton } from '@/list/Skeleton';
@@ -21,8 +28,17 @@ import { Trouble } from '@/ui/Trouble';
 const route = getRouteApi('/tasks/');
 
 const CHOICES: readonly State[] = [
-  'DRAFT', 'SUBMITTED', 'REVIEWING', 'APPROVED', 'APPLYING', 'COMPLETED', 'REJECTED', 'CANCELLED',
-  'FAILED', 'UNKNOWN', 'EXPIRED',
+  'DRAFT',
+  'SUBMITTED',
+  'REVIEWING',
+  'APPROVED',
+  'APPLYING',
+  'COMPLETED',
+  'REJECTED',
+  'CANCELLED',
+  'FAILED',
+  'UNKNOWN',
+  'EXPIRED',
 ];
 
 /** Every task of the tenant that the reader may see. */
@@ -46,10 +62,15 @@ export function TasksPage() {
     [nameOf],
   );
   useTitle('Tasks');
-  const open = (one: Row) => void navigate({ to: '/tasks/$id', params: { id: one.task }, search: {} });
+  const open = (one: Row) =>
+    void navigate({ to: '/tasks/$id', params: { id: one.task }, search: {} });
   const setQuery = useCallback(
     (next: string) =>
-      void navigate({ to: '/tasks', search: (old) => ({ ...old, q: next || undefined }), replace: true }),
+      void navigate({
+        to: '/tasks',
+        search: (old) => ({ ...old, q: next || undefined }),
+        replace: true,
+      }),
     [navigate],
   );
   const setState = (next: string) => {
@@ -58,7 +79,14 @@ export function TasksPage() {
   };
   useActions([
     ...moves(rows, cursor, open),
-    { id: 'fresh', title: 'Show what is new', group: 'List', keys: ['.'], isLocal: true, run: kept.show },
+    {
+      id: 'fresh',
+      title: 'Show what is new',
+      group: 'List',
+      keys: ['.'],
+      isLocal: true,
+      run: kept.show,
+    },
   ]);
   return (
     <section aria-label="Tasks" className="flex h-full min-h-0 flex-col">
@@ -80,14 +108,22 @@ export function TasksPage() {
         <div className="flex-1 max-md:hidden" />
         <FilterField value={q} onChange={setQuery} />
       </div>
-      {Boolean(list.error) && list.rows.length > 0 && <StaleStrip readAt={list.readAt} onRetry={list.refetch} />}
+      {Boolean(list.error) && list.rows.length > 0 && (
+        <StaleStrip readAt={list.readAt} onRetry={list.refetch} />
+      )}
       <FreshStrip count={kept.fresh.length} onShow={kept.show} />
       {list.isLoading ? (
-        list.error ? <Trouble error={list.error} onRetry={list.refetch} /> : <Skeleton />
+        list.error ? (
+          <Trouble error={list.error} onRetry={list.refetch} />
+        ) : (
+          <Skeleton />
+        )
       ) : rows.length === 0 ? (
         <Empty title={q || state ? 'Nothing fits the filter' : 'No tasks yet'}>
           {q || state ? (
-            <Button onClick={() => void navigate({ to: '/tasks', search: {} })}>Clear the filter</Button>
+            <Button onClick={() => void navigate({ to: '/tasks', search: {} })}>
+              Clear the filter
+            </Button>
           ) : (
             'What agents and people propose appears here.'
           )}
