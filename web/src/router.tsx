@@ -12,50 +12,23 @@ import { LiveProvider } from './live/react';
 import { SessionProvider } from './session/session';
 import { NotFound } from './shell/NotFound';
 import { Shell } from './shell/Shell';
+import { STATES } from './ui/StateChip';
 import { Trouble } from './ui/Trouble';
 
-const STATES = [
-  'DRAFT',
-  'SUBMITTED',
-  'REVIEWING',
-  'APPROVED',
-  'APPLYING',
-  'COMPLETED',
-  'REJECTED',
-  'CANCELLED',
-  'FAILED',
-  'UNKNOWN',
-  'EXPIRED',
-] as const;
-
 /** Addresses are written by hand and by others: what cannot be read is left out. */
-const InboxSearch = z.object({
-  tab: z.optional(z.catch(z.optional(z.enum(['watching', 'done'])), undefined)),
-  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
-});
-const TasksSearch = z.object({
-  state: z.optional(z.catch(z.optional(z.enum(STATES)), undefined)),
-  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
-});
-const ReviewSearch = z.object({
-  compare: z.optional(z.catch(z.optional(z.int()), undefined)),
-});
-
+const maybe = <T extends z.ZodMiniType>(kind: T) =>
+  z.optional(z.catch(z.optional(kind), undefined));
+const words = z.string().check(z.maxLength(200));
+const InboxSearch = z.object({ tab: maybe(z.enum(['watching', 'done'])), q: maybe(words) });
+const TasksSearch = z.object({ state: maybe(z.enum(STATES)), q: maybe(words) });
+const ReviewSearch = z.object({ compare: maybe(z.int()) });
 const LocksSearch = z.object({
-  view: z.optional(z.catch(z.optional(z.enum(['all', 'deadlocks'])), undefined)),
-  resource: z.optional(
-    z.catch(z.optional(z.string().check(z.maxLength(512), z.includes(':'))), undefined),
-  ),
-  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
+  view: maybe(z.enum(['all', 'deadlocks'])),
+  resource: maybe(z.string().check(z.maxLength(512), z.includes(':'))),
+  q: maybe(words),
 });
-
-const AgentsSearch = z.object({
-  view: z.optional(z.catch(z.optional(z.enum(['grid'])), undefined)),
-  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
-});
-const WizardSearch = z.object({
-  step: z.optional(z.catch(z.optional(z.int().check(z.minimum(1), z.maximum(5))), undefined)),
-});
+const AgentsSearch = z.object({ view: maybe(z.enum(['grid'])), q: maybe(words) });
+const WizardSearch = z.object({ step: maybe(z.int().check(z.minimum(1), z.maximum(5))) });
 
 const root = createRootRoute({
   component: () => (

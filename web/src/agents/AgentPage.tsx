@@ -1,9 +1,9 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { toast } from 'sonner';
 import { api, taken } from '@/api/client';
 import { useNames } from '@/api/names';
 import { Refused } from '@/api/problem';
+import { useSend } from '@/api/useSend';
 import { useOperateBar } from '@/shell/useOperateBar';
 import { NotFound } from '@/shell/NotFound';
 import { useTitle } from '@/shell/useTitle';
@@ -15,8 +15,8 @@ import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
 import { ConfigCard } from './ConfigCard';
 import { Health, Load, Seen } from './parts';
-import { told } from './told';
-import { type Agent, agentQuery } from './queries';
+import type { Agent } from '@/api/queries';
+import { agentQuery } from './queries';
 
 const route = getRouteApi('/agents/$id');
 
@@ -29,23 +29,19 @@ const ORDERS = {
 type Order = keyof typeof ORDERS;
 
 function Orders({ agent }: { agent: Agent }) {
-  const client = useQueryClient();
   const bar = useOperateBar() ?? (agent.revoked_at ? 'It was revoked.' : undefined);
-  const send = useMutation({
-    mutationFn: (order: Order) =>
+  const send = useSend({
+    send: (order: Order, key) =>
       taken(
         api.POST(ORDERS[order], {
-          params: { path: { id: agent.id }, header: { 'Idempotency-Key': crypto.randomUUID() } },
+          params: { path: { id: agent.id }, header: { 'Idempotency-Key': key } },
           body: {},
         }),
       ),
-    onError: (error) => toast.error(told(error)),
-    onSettled: () => client.invalidateQueries({ queryKey: ['agents'] }),
+    touches: 'agents',
   });
   const isStopped = agent.status === 'paused' || agent.status === 'draining';
-  const order = (which: Order) => () => {
-    if (!send.isPending) send.mutate(which);
-  };
+  const order = (which: Order) => () => send.go(which);
   return (
     <div className="flex gap-2">
       {isStopped ? (

@@ -7,13 +7,14 @@ import { Empty } from '@/list/Strips';
 import { useMe } from '@/session/session';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
+import { SearchField } from '@/ui/Field';
 import { classes } from '@/ui/classes';
 import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
 import { useIsPhone } from '@/ui/useIsPhone';
 import { byNeed } from './health';
 import { Health, Load, Seen } from './parts';
-import { type Agent, agentsQuery } from './queries';
+import { type Agent, agentsQuery } from '@/api/queries';
 
 const route = getRouteApi('/agents/');
 type NameOf = (id: string) => string;
@@ -131,17 +132,11 @@ export function AgentsPage() {
           </p>
         )}
         <div className="flex-1" />
-        <input
-          type="search"
-          aria-label="Filter"
+        <SearchField
+          label="Filter"
           placeholder="Name"
           value={q}
-          maxLength={200}
-          onChange={(event) => search({ q: event.target.value || undefined })}
-          className={classes(
-            'h-8 w-[200px] rounded-control border border-line-strong bg-surface px-3',
-            'max-md:h-11 max-md:w-full',
-          )}
+          onChange={(word) => search({ q: word || undefined })}
         />
         {!isPhone && (
           <Button

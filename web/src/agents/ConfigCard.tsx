@@ -12,8 +12,9 @@ import { Card, CardWait } from '@/ui/Card';
 import { classes } from '@/ui/classes';
 import { Ago } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
-import { type Agent, configQuery, differenceQuery, versionsQuery } from './queries';
-import { told } from './told';
+import type { Agent } from '@/api/queries';
+import { configQuery, differenceQuery, versionsQuery } from './queries';
+import { told } from '@/api/told';
 
 type Config = Schemas['AgentConfig'];
 type NameOf = (id: string) => string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { byNeed, capabilitiesOf, EMPTY, fault, loadOf, lookOf, reach } from './health';
-import type { Agent } from './queries';
+import type { Agent } from '@/api/queries';
 
 const agent = (name: string, status: Agent['status'], more: Partial<Agent> = {}): Agent => ({
   id: name,

@@ -1,6 +1,8 @@
 // How an agent is, in a sign and a word; and which of them need a look first. Pure.
 import type { ChipTone } from '@/ui/Chip';
-import type { Agent, AgentStatus } from './queries';
+import type { Agent } from '@/api/queries';
+
+type AgentStatus = Agent['status'];
 
 const LOOKS: Record<AgentStatus, [sign: string, word: string, tone: ChipTone]> = {
   active: ['●', 'Active', 'good'],

@@ -38,3 +38,30 @@ export async function taken<T>(call: Promise<{ data?: T | undefined }>): Promise
   if (data === undefined) throw new Unclear('the answer was empty');
   return data;
 }
+
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly next_page_token?: string | null;
+}
+
+interface PageQuery {
+  readonly page_size: number;
+  readonly page_token?: string;
+}
+
+const PAGE = 200;
+
+/** Reads a list to its end, or until it has as many as `max`. */
+export async function everyPage<T>(
+  read: (query: PageQuery) => Promise<Page<T>>,
+  max = Infinity,
+): Promise<{ items: T[]; isCut: boolean }> {
+  const items: T[] = [];
+  let token: string | undefined;
+  do {
+    const page = await read({ page_size: PAGE, ...(token ? { page_token: token } : {}) });
+    items.push(...page.items);
+    token = page.next_page_token ?? undefined;
+  } while (token && items.length < max);
+  return { items, isCut: token !== undefined };
+}

@@ -5,6 +5,7 @@ import { useNames } from '@/api/names';
 import { useOperateBar } from '@/shell/useOperateBar';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
+import { SearchField } from '@/ui/Field';
 import { classes } from '@/ui/classes';
 import { Blockers } from './Blockers';
 import { Deadlocks } from './Deadlocks';
@@ -70,17 +71,11 @@ export function LocksPage() {
         <Summary />
         <div className="flex-1 max-md:hidden" />
         {view === 'all' && (
-          <input
-            type="search"
-            aria-label="Filter"
+          <SearchField
+            label="Filter"
             placeholder="database:"
             value={q}
-            maxLength={200}
-            onChange={(event) => search({ q: event.target.value || undefined })}
-            className={classes(
-              'h-8 w-[220px] rounded-control border border-line-strong bg-surface px-3',
-              'max-md:h-11 max-md:w-full',
-            )}
+            onChange={(word) => search({ q: word || undefined })}
           />
         )}
         <Button barred={bar} onClick={() => setTaking(true)}>

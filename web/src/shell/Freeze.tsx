@@ -1,22 +1,17 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useId, useState } from 'react';
-import { toast } from 'sonner';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { api, taken } from '@/api/client';
-import { Refused } from '@/api/problem';
+import { useSend } from '@/api/useSend';
 import { type Freeze, freezesQuery } from '@/api/queries';
 import { useNames } from '@/api/names';
 import { clockTime } from '@/time/clock';
 import { Button } from '@/ui/Button';
+import { Field } from '@/ui/Field';
 import { Dialog } from '@/ui/Dialog';
 import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
 import { Untrusted } from '@/ui/Untrusted';
 import { useOperateBar } from './useOperateBar';
-
-const said = (error: unknown) =>
-  error instanceof Refused
-    ? `${error.problem.title}. ${error.problem.next_action.says}`
-    : 'No answer came. Look at the banner before you try again.';
 
 function scopeWords(freeze: Freeze): string {
   return freeze.scope === 'tenant' ? 'Applies' : `Applies on ${freeze.target ?? freeze.scope}`;
@@ -62,25 +57,24 @@ export function BannerLook({
 export function FreezeBanner() {
   const { data } = useQuery(freezesQuery());
   const nameOf = useNames();
-  const client = useQueryClient();
   const bar = useOperateBar();
-  const lift = useMutation({
-    mutationFn: (id: string) =>
+  const lift = useSend({
+    send: (id: string, key) =>
       taken(
         api.DELETE('/v1/freezes/{id}', {
-          params: { path: { id }, header: { 'Idempotency-Key': `lift-${id}` } },
+          params: { path: { id }, header: { 'Idempotency-Key': key } },
         }),
       ),
-    onError: (error) => toast.error(said(error)),
-    onSettled: () => client.invalidateQueries({ queryKey: ['freezes'] }),
+    touches: 'freezes',
   });
-  return (data ?? []).map((freeze) => (
+  const now = (data ?? []).filter(({ in_force: isInForce }) => isInForce);
+  return now.map((freeze) => (
     <BannerLook
       key={freeze.id}
       freeze={freeze}
       by={nameOf(freeze.set_by)}
       bar={bar}
-      onLift={() => lift.mutate(freeze.id)}
+      onLift={() => lift.go(freeze.id)}
     />
   ));
 }
@@ -100,20 +94,16 @@ export function FreezeButton() {
 
 function FreezeDialog({ onClose }: { onClose: () => void }) {
   const [reason, setReason] = useState('');
-  const [key] = useState(() => crypto.randomUUID());
-  const client = useQueryClient();
-  const field = useId();
-  const freeze = useMutation({
-    mutationFn: () =>
+  const freeze = useSend({
+    send: (why: string, key) =>
       taken(
         api.POST('/v1/freezes', {
           params: { header: { 'Idempotency-Key': key } },
-          body: { scope: 'tenant', reason: reason.trim() },
+          body: { scope: 'tenant', reason: why },
         }),
       ),
-    onSuccess: onClose,
-    onError: (error) => toast.error(said(error)),
-    onSettled: () => client.invalidateQueries({ queryKey: ['freezes'] }),
+    touches: 'freezes',
+    onDone: onClose,
   });
   return (
     <Dialog
@@ -126,22 +116,14 @@ function FreezeDialog({ onClose }: { onClose: () => void }) {
         className="p-5"
         onSubmit={(event) => {
           event.preventDefault();
-          if (reason.trim() && !freeze.isPending) freeze.mutate();
+          if (reason.trim()) freeze.go(reason.trim());
         }}
       >
-        <label htmlFor={field} className="font-medium">
-          Why
-        </label>
-        <input
-          id={field}
+        <Field
+          label="Why"
           value={reason}
-          onChange={(event) => setReason(event.target.value)}
-          maxLength={4096}
           placeholder="INC-441: checkout is down"
-          className={classes(
-            'mt-1.5 h-9 w-full rounded-control border border-line-strong bg-surface px-3',
-            'max-md:h-11',
-          )}
+          onChange={setReason}
         />
         <div className="mt-5 flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>

@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { type State } from '@/api/queries';
 import {
   AgeCell,
   RiskCell,
@@ -16,24 +15,10 @@ import { BannerLook } from '@/shell/Freeze';
 import { PillLook } from '@/shell/Pill';
 import { Button } from '@/ui/Button';
 import { Risk } from '@/ui/Risk';
-import { StateChip } from '@/ui/StateChip';
+import { STATES, StateChip } from '@/ui/StateChip';
 import { Trouble } from '@/ui/Trouble';
 import { refusal, row } from './fixtures';
 import { nothing, type Story } from './common';
-
-const STATES: State[] = [
-  'DRAFT',
-  'SUBMITTED',
-  'REVIEWING',
-  'APPROVED',
-  'APPLYING',
-  'COMPLETED',
-  'REJECTED',
-  'CANCELLED',
-  'FAILED',
-  'UNKNOWN',
-  'EXPIRED',
-];
 
 function ManyRows() {
   const [rows] = useState(() => Array.from({ length: 10_000 }, (_, index) => row(index)));

@@ -22,24 +22,16 @@ import { Empty, FreshStrip, StaleStrip } from '@/list/Strips';
 import { moves, useCursor } from '@/list/useCursor';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
-import { stateWord } from '@/ui/StateChip';
+import { Select } from '@/ui/Field';
+import { STATES, stateWord } from '@/ui/StateChip';
 import { Trouble } from '@/ui/Trouble';
 
 const route = getRouteApi('/tasks/');
 
-const CHOICES: readonly State[] = [
-  'DRAFT',
-  'SUBMITTED',
-  'REVIEWING',
-  'APPROVED',
-  'APPLYING',
-  'COMPLETED',
-  'REJECTED',
-  'CANCELLED',
-  'FAILED',
-  'UNKNOWN',
-  'EXPIRED',
-];
+const CHOICES = [
+  ['', 'Every state'],
+  ...STATES.map((state) => [state, stateWord(state)] as const),
+] as const;
 
 /** Every task of the tenant that the reader may see. */
 export function TasksPage() {
@@ -73,10 +65,8 @@ export function TasksPage() {
       }),
     [navigate],
   );
-  const setState = (next: string) => {
-    const chosen = CHOICES.find((one) => one === next);
-    void navigate({ to: '/tasks', search: { state: chosen, q: q || undefined } });
-  };
+  const setState = (next: State | '') =>
+    void navigate({ to: '/tasks', search: { state: next || undefined, q: q || undefined } });
   useActions([
     ...moves(rows, cursor, open),
     {
@@ -92,19 +82,7 @@ export function TasksPage() {
     <section aria-label="Tasks" className="flex h-full min-h-0 flex-col">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 px-5 py-3 max-md:px-4">
         <h1 className="text-h1 font-semibold">Tasks</h1>
-        <select
-          aria-label="State"
-          value={state ?? ''}
-          onChange={(event) => setState(event.target.value)}
-          className="h-8 rounded-control border border-line-strong bg-surface px-2 max-md:h-11"
-        >
-          <option value="">Every state</option>
-          {CHOICES.map((choice) => (
-            <option key={choice} value={choice}>
-              {stateWord(choice)}
-            </option>
-          ))}
-        </select>
+        <Select aria-label="State" value={state ?? ''} choices={CHOICES} onChange={setState} />
         <div className="flex-1 max-md:hidden" />
         <FilterField value={q} onChange={setQuery} />
       </div>
