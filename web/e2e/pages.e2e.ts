@@ -30,6 +30,8 @@ const PAGES: [name: string, who: string, path: () => string, ready: string][] = 
   ['agent cards', 'sam', () => '/agents?view=grid', '[data-agent]'],
   ['one agent', 'sam', () => `/agents/${on.world.people.bots['infra-bot']!.id}`, 'textarea'],
   ['a new agent', 'sam', () => '/agents/new', 'form'],
+  ['audit', 'sam', () => '/audit', '[role="grid"]'],
+  ['empty audit', 'sam', () => '/audit?object=nothing', 'h2'],
   ['own task', 'bob', () => `/tasks/${tasks.scale!.id}`, '[data-dock="author"]'],
 ];
 

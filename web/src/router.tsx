@@ -28,6 +28,14 @@ const LocksSearch = z.object({
   q: maybe(words),
 });
 const AgentsSearch = z.object({ view: maybe(z.enum(['grid'])), q: maybe(words) });
+const moment = z.string().check(z.maxLength(40), z.regex(/^\d{4}-\d\d-\d\dT/));
+const AuditSearch = z.object({
+  object: maybe(words),
+  by: maybe(words),
+  from: maybe(moment),
+  to: maybe(moment),
+  leaf: maybe(words),
+});
 const WizardSearch = z.object({ step: maybe(z.int().check(z.minimum(1), z.maximum(5))) });
 
 const root = createRootRoute({
@@ -112,6 +120,13 @@ const agent = createRoute({
   component: lazyRouteComponent(() => import('./agents/AgentPage'), 'AgentPage'),
 });
 
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: '/audit',
+  validateSearch: (search) => z.parse(AuditSearch, search),
+  component: lazyRouteComponent(() => import('./audit/AuditPage'), 'AuditPage'),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     home,
@@ -119,6 +134,7 @@ export const router = createRouter({
     tasks.addChildren([taskList, task]),
     locks,
     agents.addChildren([agentList, newAgent, agent]),
+    audit,
   ]),
   defaultPreload: 'intent',
   scrollRestoration: false,

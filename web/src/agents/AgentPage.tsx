@@ -9,6 +9,7 @@ import { NotFound } from '@/shell/NotFound';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
 import { Card } from '@/ui/Card';
+import { Fact } from '@/ui/Fact';
 import { Ago } from '@/ui/Time';
 import { spelled } from '@/ui/text';
 import { Trouble } from '@/ui/Trouble';
@@ -58,15 +59,6 @@ function Orders({ agent }: { agent: Agent }) {
           </Button>
         </>
       )}
-    </div>
-  );
-}
-
-function Fact({ word, children }: { word: string; children: React.ReactNode }) {
-  return (
-    <div className="grid grid-cols-[120px_minmax(0,1fr)] gap-2 py-1">
-      <dt className="text-ink-3">{word}</dt>
-      <dd className="min-w-0 wrap-anywhere">{children}</dd>
     </div>
   );
 }

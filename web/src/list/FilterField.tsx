@@ -1,10 +1,8 @@
-import { useEffect, useRef, useState } from 'react';
+import { useRef } from 'react';
 import { terms } from '@/inbox/filter';
 import { useActions } from '@/keys/react';
 import { classes } from '@/ui/classes';
-
-/** Long enough not to rewrite the address at every letter. */
-const SETTLE_MS = 150;
+import { useTyped } from './useTyped';
 
 export function FilterField({
   value,
@@ -13,18 +11,8 @@ export function FilterField({
   value: string;
   onChange: (query: string) => void;
 }) {
-  const [text, setText] = useState(value);
-  const [known, setKnown] = useState(value);
+  const [text, setText] = useTyped(value, onChange);
   const input = useRef<HTMLInputElement>(null);
-  if (known !== value) {
-    setKnown(value);
-    setText(value);
-  }
-  useEffect(() => {
-    if (text === value) return undefined;
-    const timer = setTimeout(() => onChange(text), SETTLE_MS);
-    return () => clearTimeout(timer);
-  }, [text, value, onChange]);
   useActions([
     {
       id: 'filter',

@@ -9,7 +9,6 @@ import {
   useRef,
 } from 'react';
 import { classes } from '@/ui/classes';
-import type { Row } from '@/inbox/rows';
 import { useIsPhone } from '@/ui/useIsPhone';
 
 /** Rows beside those on screen; together they stay well below sixty. */
@@ -21,7 +20,12 @@ interface Column {
   readonly className: string;
 }
 
-interface Props {
+/** What a list needs to know of a row: what makes it the same row later. */
+export interface Keyed {
+  readonly key: string;
+}
+
+interface Props<Row extends Keyed> {
   rows: readonly Row[];
   cursor: number;
   onCursor: (index: number) => void;
@@ -33,11 +37,13 @@ interface Props {
   gone?: ReadonlySet<string>;
   /** Whether more rows than these are known to exist. */
   isPartial?: boolean;
+  /** The last rows come into sight: now would be the time to read more. */
+  onEnd?: () => void;
   /** Stays the same function while rows stay the same, or every row is drawn at every key. */
   children: (row: Row) => ReactNode;
 }
 
-interface RowProps {
+interface RowProps<Row> {
   row: Row;
   id: string;
   index: number;
@@ -50,7 +56,7 @@ interface RowProps {
   children: (row: Row) => ReactNode;
 }
 
-const OneRow = memo(function OneRow(props: RowProps) {
+function DrawnRow<Row>(props: RowProps<Row>) {
   const { row, id, index, start, height, template, isCursor, isSelected, isGone, children } = props;
   return (
     <div
@@ -73,11 +79,13 @@ const OneRow = memo(function OneRow(props: RowProps) {
       {children(row)}
     </div>
   );
-});
+}
+
+const OneRow = memo(DrawnRow) as typeof DrawnRow;
 
 /** A table of any length of which only what can be seen is in the page. The keyboard moves a
  *  cursor, and the table keeps the focus. */
-export function List(props: Props) {
+export function List<Row extends Keyed>(props: Props<Row>) {
   const { rows, cursor, onCursor, onOpen, label, columns, template, selected, gone, children } =
     props;
   const isPhone = useIsPhone();
@@ -110,6 +118,12 @@ export function List(props: Props) {
   useEffect(() => {
     if (cursor >= 0) scrollToIndex(cursor, { align: 'auto' });
   }, [cursor, scrollToIndex]);
+  const { onEnd } = props;
+  const last = virtual.getVirtualItems().at(-1)?.index ?? -1;
+  const isAtEnd = last >= rows.length - 1 && rows.length > 0;
+  useEffect(() => {
+    if (isAtEnd) onEnd?.();
+  }, [isAtEnd, onEnd, rows.length]);
   const idOf = (index: number) => `${name}-${rows[index]?.key ?? index}`;
   const indexOf = (event: MouseEvent): number => {
     const row = event.target instanceof Element ? event.target.closest('[data-index]') : null;

@@ -1,15 +1,15 @@
 import { useState } from 'react';
-import type { Row } from '@/inbox/rows';
 import type { Action } from '@/keys/registry';
+import type { Keyed } from './List';
 
-export interface Cursor {
+export interface Cursor<Row> {
   readonly index: number;
   readonly row: Row | undefined;
   readonly move: (index: number) => void;
 }
 
 /** Which row the keyboard is on. It stays with its row, and if that is gone, with its place. */
-export function useCursor(rows: readonly Row[], initial?: string): Cursor {
+export function useCursor<Row extends Keyed>(rows: readonly Row[], initial?: string): Cursor<Row> {
   const [at, setAt] = useState<{ key: string | undefined; index: number }>({
     key: initial,
     index: 0,
@@ -25,7 +25,11 @@ export function useCursor(rows: readonly Row[], initial?: string): Cursor {
 
 const PAGE_STEP = 10;
 
-export function moves(rows: readonly Row[], cursor: Cursor, open: (row: Row) => void): Action[] {
+export function moves<Row>(
+  rows: readonly Row[],
+  cursor: Cursor<Row>,
+  open: (row: Row) => void,
+): Action[] {
   const { index, row, move } = cursor;
   const more = { group: 'List', isLocal: true, isRepeated: true } as const;
   return [

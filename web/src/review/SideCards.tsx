@@ -1,5 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { auditQuery, explainQuery, lockQuery, type Task } from '@/api/queries';
+import { actorOf, entryOf, phraseHere } from '@/audit/leaf';
 import { clockTime, exactTime } from '@/time/clock';
 import { useNow } from '@/time/useNow';
 import { Card, CardWait } from '@/ui/Card';
@@ -142,49 +144,27 @@ export function LocksCard({ shown, nameOf }: { shown: Task; nameOf: NameOf }) {
   );
 }
 
-interface Leaf {
-  readonly who?: {
-    readonly kind?: string;
-    readonly id?: string;
-    readonly agent?: string;
-    readonly worker?: string;
-  };
-  readonly what?: { readonly action?: string; readonly to?: string; readonly revision?: number };
-  readonly when?: string;
-  readonly why?: { readonly reason?: string | null };
-}
-
-function actorOf(who: Leaf['who'], nameOf: NameOf): string {
-  const id = who?.agent ?? who?.id;
-  if (id) return nameOf(id);
-  return who?.worker ? 'the server' : (who?.kind ?? 'somebody');
-}
-
-const ACTIONS: Record<string, string> = {
-  'task.create': 'proposed it',
-  'task.submit': 'handed it in',
-  'task.open_review': 'opened the review',
-  'task.amend': 'changed it',
-  'task.approve': 'approved it',
-  'task.vote': 'answered',
-  'task.reject': 'rejected it',
-  'task.request_changes': 'asked for changes',
-  'task.cancel': 'cancelled it',
-};
-
 export function AuditCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
   const { data, error } = useQuery(auditQuery(task.id));
   return (
     <Card
       title="Audit"
       className="max-lg:order-8"
-      aside={data && <span className="text-meta text-ink-3">{data.items.length} entries</span>}
+      aside={
+        data && (
+          <Link
+            to="/audit"
+            search={{ object: task.id }}
+            className="text-meta text-accent underline underline-offset-2"
+          >
+            {data.items.length} entries
+          </Link>
+        )
+      }
     >
       {data ? (
         <ol className="space-y-1">
-          {data.items.map(({ id, leaf: raw }) => {
-            const leaf = raw as Leaf;
-            const action = leaf.what?.action ?? '';
+          {data.items.map(entryOf).map(({ key: id, leaf }) => {
             return (
               <li
                 key={id}
@@ -195,8 +175,7 @@ export function AuditCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
                   {leaf.when ? clockTime(leaf.when) : ''}
                 </time>
                 <span className="min-w-0 text-meta wrap-anywhere">
-                  <Untrusted text={actorOf(leaf.who, nameOf)} />{' '}
-                  {ACTIONS[action] ?? action.replace(/^task\./, '').replaceAll('_', ' ')}
+                  <Untrusted text={actorOf(leaf.who, nameOf)} /> {phraseHere(leaf)}
                   {leaf.what?.revision && (
                     <span className="text-ink-3"> · rev {leaf.what.revision}</span>
                   )}

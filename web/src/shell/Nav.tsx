@@ -1,10 +1,12 @@
-import { Link, useLocation } from '@tanstack/react-router';
+import { Link, useLocation, useNavigate } from '@tanstack/react-router';
+import { DropdownMenu } from 'radix-ui';
 import { classes } from '@/ui/classes';
 import { Icon, type IconName } from '@/ui/Icon';
+import { MENU, MENU_ITEM } from '@/ui/menu';
 import { Mark } from './Mark';
 
 interface Place {
-  readonly to: '/inbox' | '/tasks' | '/locks' | '/agents';
+  readonly to: '/inbox' | '/tasks' | '/locks' | '/agents' | '/audit';
   readonly word: string;
   readonly icon: IconName;
 }
@@ -14,7 +16,12 @@ const PLACES: readonly Place[] = [
   { to: '/tasks', word: 'Tasks', icon: 'tasks' },
   { to: '/locks', word: 'Locks', icon: 'lock' },
   { to: '/agents', word: 'Agents', icon: 'agent' },
+  { to: '/audit', word: 'Audit', icon: 'audit' },
 ];
+
+/** As many as fit beside each other on a phone; the others are behind one word. */
+const ON_PHONE = ['/inbox', '/tasks', '/locks', '/audit'];
+const BEHIND = PLACES.filter(({ to }) => !ON_PHONE.includes(to));
 
 /** A task is part of the way through the inbox; the list of all tasks is a page of its own. */
 function useIsAt(): (place: Place) => boolean {
@@ -94,29 +101,57 @@ export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
   );
 }
 
+const PHONE_LOOK = 'flex h-12 flex-1 items-center justify-center gap-1.5 max-[359px]:text-meta';
+const HERE = 'bg-surface font-semibold text-ink shadow-[inset_0_2px_0_var(--accent)]';
+
+/** Not modal, as the menu behind the initials. */
+function MorePlaces() {
+  const isAt = useIsAt();
+  const navigate = useNavigate();
+  return (
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger
+        className={classes(PHONE_LOOK, BEHIND.some(isAt) ? HERE : 'text-ink-2')}
+      >
+        <Icon name="more" />
+        More
+      </DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content align="end" sideOffset={6} className={MENU}>
+          {BEHIND.map(({ to, word, icon }) => (
+            <DropdownMenu.Item
+              key={to}
+              className={MENU_ITEM}
+              onSelect={() => void navigate({ to, search: {} })}
+            >
+              <Icon name={icon} />
+              {word}
+            </DropdownMenu.Item>
+          ))}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  );
+}
+
 export function PhoneNav({ inbox, isMore }: Props) {
   const isAt = useIsAt();
   return (
     <nav
       aria-label="Pages"
       className={classes(
-        'flex shrink-0 border-t border-line bg-sunken',
-        'pb-[env(safe-area-inset-bottom)] md:hidden',
+        'flex shrink-0 border-t border-line bg-sunken pb-[env(safe-area-inset-bottom)]',
+        'md:hidden',
       )}
     >
-      {PLACES.map((place) => (
+      {PLACES.filter(({ to }) => ON_PHONE.includes(to)).map((place) => (
         <Link
           key={place.to}
           to={place.to}
           search={{}}
-          className={classes(
-            'flex h-12 flex-1 items-center justify-center gap-2',
-            isAt(place)
-              ? 'bg-surface font-semibold text-ink shadow-[inset_0_2px_0_var(--accent)]'
-              : 'text-ink-2',
-          )}
+          className={classes(PHONE_LOOK, isAt(place) ? HERE : 'text-ink-2')}
         >
-          <Icon name={place.icon} />
+          <Icon name={place.icon} className="shrink-0 max-[359px]:hidden" />
           {place.word}
           {place.to === '/inbox' && inbox > 0 && (
             <span className="text-meta">
@@ -126,6 +161,7 @@ export function PhoneNav({ inbox, isMore }: Props) {
           )}
         </Link>
       ))}
+      <MorePlaces />
     </nav>
   );
 }

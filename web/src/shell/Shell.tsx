@@ -15,53 +15,38 @@ import { UserMenu } from './UserMenu';
 
 const Palette = lazy(() => import('./Palette'));
 
+const PLACES = [
+  ['/inbox', 'the inbox', 'g i'],
+  ['/tasks', 'all tasks', 'g t'],
+  ['/locks', 'the locks', 'g l'],
+  ['/agents', 'the agents', 'g a'],
+  ['/audit', 'the audit', 'g u'],
+] as const;
+
 function useShellActions(show: (what: 'palette' | 'help') => void): void {
   const navigate = useNavigate();
+  const group = 'Anywhere';
   const actions: Action[] = [
     {
       id: 'palette',
       title: 'Search and commands',
-      group: 'Anywhere',
+      group,
       keys: ['$mod+k'],
       run: () => show('palette'),
       isLocal: true,
     },
-    { id: 'help', title: 'Show all keys', group: 'Anywhere', keys: ['?'], run: () => show('help') },
-    {
-      id: 'inbox',
-      title: 'Go to the inbox',
-      group: 'Anywhere',
-      keys: ['g i'],
-      run: () => void navigate({ to: '/inbox', search: {} }),
-    },
-    {
-      id: 'tasks',
-      title: 'Go to all tasks',
-      group: 'Anywhere',
-      keys: ['g t'],
-      run: () => void navigate({ to: '/tasks', search: {} }),
-    },
-    {
-      id: 'locks',
-      title: 'Go to the locks',
-      group: 'Anywhere',
-      keys: ['g l'],
-      run: () => void navigate({ to: '/locks', search: {} }),
-    },
-    {
-      id: 'agents',
-      title: 'Go to the agents',
-      group: 'Anywhere',
-      keys: ['g a'],
-      run: () => void navigate({ to: '/agents', search: {} }),
-    },
-    {
-      id: 'theme',
-      title: 'Change between light and dark',
-      group: 'Anywhere',
-      keys: ['t'],
-      run: toggleTheme,
-    },
+    { id: 'help', title: 'Show all keys', group, keys: ['?'], run: () => show('help') },
+    ...PLACES.map(
+      ([to, words, keys]) =>
+        ({
+          id: to,
+          title: `Go to ${words}`,
+          group,
+          keys: [keys],
+          run: () => void navigate({ to, search: {} }),
+        }) as const,
+    ),
+    { id: 'theme', title: 'Change between light and dark', group, keys: ['t'], run: toggleTheme },
   ];
   useActions(actions);
 }

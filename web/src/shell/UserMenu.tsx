@@ -4,11 +4,7 @@ import { useMe } from '@/session/session';
 import { toggleTheme, useTheme } from '@/theme/theme';
 import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
-
-const ITEM = classes(
-  'flex h-8 cursor-pointer items-center gap-2.5 rounded-chip px-2 outline-none select-none',
-  'data-highlighted:bg-sunken max-md:h-11',
-);
+import { MENU_ITEM } from '@/ui/menu';
 
 function initials(name: string): string {
   const words = name.split(/\s+/).filter(Boolean);
@@ -50,12 +46,12 @@ export function UserMenu() {
             <span className="block text-meta text-ink-3">{me.roles.join(', ') || 'no roles'}</span>
           </DropdownMenu.Label>
           <DropdownMenu.Separator className="my-1 h-px bg-line" />
-          <DropdownMenu.Item className={ITEM} onSelect={toggleTheme}>
+          <DropdownMenu.Item className={MENU_ITEM} onSelect={toggleTheme}>
             <Icon name={theme === 'dark' ? 'sun' : 'moon'} />
             {theme === 'dark' ? 'Light theme' : 'Dark theme'}
           </DropdownMenu.Item>
           <DropdownMenu.CheckboxItem
-            className={ITEM}
+            className={MENU_ITEM}
             checked={areSinglesOn}
             onCheckedChange={setSingles}
           >

@@ -1,0 +1,25 @@
+import { Link } from '@tanstack/react-router';
+import { Untrusted } from '@/ui/Untrusted';
+import { objectName, targetOf } from './leaf';
+
+const LOOK = 'text-accent underline underline-offset-2';
+
+/** An object of the audit by its name, with a way to its page if it has one. */
+export function ObjectLink({ object, nameOf }: { object: string; nameOf: (id: string) => string }) {
+  const target = targetOf(object);
+  const name = <Untrusted text={objectName(object, nameOf)} />;
+  if (!target) return <span title={object}>{name}</span>;
+  if (target.to === '/locks') {
+    const search = { view: 'all', resource: target.resource } as const;
+    return (
+      <Link to="/locks" search={search} className={LOOK}>
+        {name}
+      </Link>
+    );
+  }
+  return (
+    <Link to={target.to} params={{ id: target.id }} search={{}} className={LOOK} title={object}>
+      {name}
+    </Link>
+  );
+}
