@@ -32,6 +32,9 @@ const PAGES: [name: string, who: string, path: () => string, ready: string][] = 
   ['a new agent', 'sam', () => '/agents/new', 'form'],
   ['audit', 'sam', () => '/audit', '[role="grid"]'],
   ['empty audit', 'sam', () => '/audit?object=nothing', 'h2'],
+  ['policies', 'sam', () => '/policies', '[data-policy]'],
+  ['a new policy', 'sam', () => '/policies/new', 'textarea'],
+  ['overview', 'sam', () => '/overview', '[data-chart]'],
   ['own task', 'bob', () => `/tasks/${tasks.scale!.id}`, '[data-dock="author"]'],
 ];
 

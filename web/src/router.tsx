@@ -36,6 +36,9 @@ const AuditSearch = z.object({
   to: maybe(moment),
   leaf: maybe(words),
 });
+const version = z.int().check(z.minimum(1));
+const PolicySearch = z.object({ version: maybe(version), against: maybe(version) });
+const EditorSearch = z.object({ from: maybe(words), version: maybe(version) });
 const WizardSearch = z.object({ step: maybe(z.int().check(z.minimum(1), z.maximum(5))) });
 
 const root = createRootRoute({
@@ -120,6 +123,38 @@ const agent = createRoute({
   component: lazyRouteComponent(() => import('./agents/AgentPage'), 'AgentPage'),
 });
 
+const policies = createRoute({
+  getParentRoute: () => root,
+  path: '/policies',
+  component: Outlet,
+});
+
+const policyList = createRoute({
+  getParentRoute: () => policies,
+  path: '/',
+  component: lazyRouteComponent(() => import('./policies/PoliciesPage'), 'PoliciesPage'),
+});
+
+const policyEditor = createRoute({
+  getParentRoute: () => policies,
+  path: 'new',
+  validateSearch: (search) => z.parse(EditorSearch, search),
+  component: lazyRouteComponent(() => import('./policies/EditorPage'), 'EditorPage'),
+});
+
+const policy = createRoute({
+  getParentRoute: () => policies,
+  path: '$id',
+  validateSearch: (search) => z.parse(PolicySearch, search),
+  component: lazyRouteComponent(() => import('./policies/PolicyPage'), 'PolicyPage'),
+});
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/overview',
+  component: lazyRouteComponent(() => import('./overview/OverviewPage'), 'OverviewPage'),
+});
+
 const audit = createRoute({
   getParentRoute: () => root,
   path: '/audit',
@@ -134,7 +169,9 @@ export const router = createRouter({
     tasks.addChildren([taskList, task]),
     locks,
     agents.addChildren([agentList, newAgent, agent]),
+    policies.addChildren([policyList, policyEditor, policy]),
     audit,
+    overview,
   ]),
   defaultPreload: 'intent',
   scrollRestoration: false,

@@ -4,7 +4,7 @@ import { api, taken } from '@/api/client';
 import { useNames } from '@/api/names';
 import { Refused } from '@/api/problem';
 import { useSend } from '@/api/useSend';
-import { useOperateBar } from '@/shell/useOperateBar';
+import { useOperateBar } from '@/shell/bars';
 import { NotFound } from '@/shell/NotFound';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';

@@ -10,6 +10,7 @@ import { useMe } from '@/session/session';
 import { Button } from '@/ui/Button';
 import { Card, CardWait } from '@/ui/Card';
 import { classes } from '@/ui/classes';
+import { Changes } from '@/ui/Changes';
 import { Ago } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
 import type { Agent } from '@/api/queries';
@@ -117,18 +118,7 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
 function Difference({ agent, version }: { agent: string; version: number }) {
   const { data, error } = useQuery(differenceQuery(agent, version));
   if (!data) return <CardWait error={error} />;
-  const written = (value: unknown) => (value === undefined ? '–' : JSON.stringify(value));
-  return (
-    <ul className="space-y-1 pt-1 font-mono text-meta">
-      {data.changes.map(({ path, before, after }) => (
-        <li key={path} className="wrap-anywhere">
-          <Untrusted text={path || 'everything'} />: <Untrusted text={written(before)} /> →{' '}
-          <Untrusted text={written(after)} />
-        </li>
-      ))}
-      {data.changes.length === 0 && <li className="font-sans text-ink-2">Nothing differs.</li>}
-    </ul>
-  );
+  return <Changes changes={data.changes} />;
 }
 
 function Versions({ agent, current, nameOf }: { agent: Agent; current: number; nameOf: NameOf }) {

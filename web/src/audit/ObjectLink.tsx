@@ -1,8 +1,7 @@
 import { Link } from '@tanstack/react-router';
+import { LINK } from '@/ui/look';
 import { Untrusted } from '@/ui/Untrusted';
 import { objectName, targetOf } from './leaf';
-
-const LOOK = 'text-accent underline underline-offset-2';
 
 /** An object of the audit by its name, with a way to its page if it has one. */
 export function ObjectLink({ object, nameOf }: { object: string; nameOf: (id: string) => string }) {
@@ -12,13 +11,20 @@ export function ObjectLink({ object, nameOf }: { object: string; nameOf: (id: st
   if (target.to === '/locks') {
     const search = { view: 'all', resource: target.resource } as const;
     return (
-      <Link to="/locks" search={search} className={LOOK}>
+      <Link to="/locks" search={search} className={LINK}>
+        {name}
+      </Link>
+    );
+  }
+  if (!('id' in target)) {
+    return (
+      <Link to={target.to} search={{}} className={LINK} title={object}>
         {name}
       </Link>
     );
   }
   return (
-    <Link to={target.to} params={{ id: target.id }} search={{}} className={LOOK} title={object}>
+    <Link to={target.to} params={{ id: target.id }} search={{}} className={LINK} title={object}>
       {name}
     </Link>
   );

@@ -32,6 +32,7 @@ describe('A leaf of the audit', () => {
     expect(objectName('database:shop', nameOf)).toBe('database:shop');
     expect(targetOf('task_x')).toEqual({ to: '/tasks/$id', id: 'task_x' });
     expect(targetOf('database:shop')).toEqual({ to: '/locks', resource: 'database:shop' });
+    expect(targetOf('pol_1 version 2')).toEqual({ to: '/policies' });
     expect(targetOf('batch_approvals')).toBeUndefined();
   });
 

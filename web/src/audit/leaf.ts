@@ -151,13 +151,15 @@ export function objectName(object: string, nameOf: NameOf): string {
 
 export type Target =
   | { readonly to: '/tasks/$id' | '/agents/$id'; readonly id: string }
-  | { readonly to: '/locks'; readonly resource: string };
+  | { readonly to: '/locks'; readonly resource: string }
+  | { readonly to: '/policies' };
 
 /** The page of an object, if it has one. */
 export function targetOf(object: string): Target | undefined {
   const [id = ''] = object.split(' ');
   if (id.startsWith('task_')) return { to: '/tasks/$id', id };
   if (id.startsWith('agt_')) return { to: '/agents/$id', id };
+  if (/^(pol|pdr)_/.test(id)) return { to: '/policies' };
   return /^[a-z][a-z0-9_.-]*:\S+$/.test(object) ? { to: '/locks', resource: object } : undefined;
 }
 

@@ -4,7 +4,7 @@ import { toast } from 'sonner';
 import { api, taken } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { lockQuery, resourcePath } from '@/api/queries';
-import { useOperateBar } from '@/shell/useOperateBar';
+import { useOperateBar } from '@/shell/bars';
 import { Button } from '@/ui/Button';
 import { CardWait } from '@/ui/Card';
 import { Field } from '@/ui/Field';

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { useNames } from '@/api/names';
-import { useOperateBar } from '@/shell/useOperateBar';
+import { useOperateBar } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
 import { SearchField } from '@/ui/Field';

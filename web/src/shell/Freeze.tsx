@@ -11,7 +11,7 @@ import { Dialog } from '@/ui/Dialog';
 import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
 import { Untrusted } from '@/ui/Untrusted';
-import { useOperateBar } from './useOperateBar';
+import { useOperateBar } from './bars';
 
 function scopeWords(freeze: Freeze): string {
   return freeze.scope === 'tenant' ? 'Applies' : `Applies on ${freeze.target ?? freeze.scope}`;

@@ -6,7 +6,7 @@ import { MENU, MENU_ITEM } from '@/ui/menu';
 import { Mark } from './Mark';
 
 interface Place {
-  readonly to: '/inbox' | '/tasks' | '/locks' | '/agents' | '/audit';
+  readonly to: '/inbox' | '/tasks' | '/locks' | '/agents' | '/policies' | '/audit' | '/overview';
   readonly word: string;
   readonly icon: IconName;
 }
@@ -16,7 +16,9 @@ const PLACES: readonly Place[] = [
   { to: '/tasks', word: 'Tasks', icon: 'tasks' },
   { to: '/locks', word: 'Locks', icon: 'lock' },
   { to: '/agents', word: 'Agents', icon: 'agent' },
+  { to: '/policies', word: 'Policies', icon: 'policy' },
   { to: '/audit', word: 'Audit', icon: 'audit' },
+  { to: '/overview', word: 'Overview', icon: 'chart' },
 ];
 
 /** As many as fit beside each other on a phone; the others are behind one word. */

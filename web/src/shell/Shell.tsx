@@ -20,7 +20,9 @@ const PLACES = [
   ['/tasks', 'all tasks', 'g t'],
   ['/locks', 'the locks', 'g l'],
   ['/agents', 'the agents', 'g a'],
+  ['/policies', 'the policies', 'g p'],
   ['/audit', 'the audit', 'g u'],
+  ['/overview', 'the overview', 'g o'],
 ] as const;
 
 function useShellActions(show: (what: 'palette' | 'help') => void): void {
