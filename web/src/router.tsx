@@ -162,6 +162,74 @@ const audit = createRoute({
   component: lazyRouteComponent(() => import('./audit/AuditPage'), 'AuditPage'),
 });
 
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./settings/SettingsPage'), 'SettingsPage'),
+});
+
+const settingsHome = createRoute({
+  getParentRoute: () => settings,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/settings/tokens' });
+  },
+});
+
+const tokensSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'tokens',
+  component: lazyRouteComponent(() => import('./settings/TokensPage'), 'TokensPage'),
+});
+
+const notificationsSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'notifications',
+  component: lazyRouteComponent(() => import('./settings/NotificationsPage'), 'NotificationsPage'),
+});
+
+const delegationsSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'delegations',
+  component: lazyRouteComponent(() => import('./settings/DelegationsPage'), 'DelegationsPage'),
+});
+
+const peopleSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'people',
+  component: lazyRouteComponent(() => import('./settings/PeoplePage'), 'PeoplePage'),
+});
+
+const freezesSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'freezes',
+  component: lazyRouteComponent(() => import('./settings/FreezesPage'), 'FreezesPage'),
+});
+
+const webhooksSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'webhooks',
+  component: lazyRouteComponent(() => import('./settings/WebhooksPage'), 'WebhooksPage'),
+});
+
+const eventsSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'events',
+  component: lazyRouteComponent(() => import('./settings/EventsPage'), 'EventsPage'),
+});
+
+const sessionsSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'sessions',
+  component: lazyRouteComponent(() => import('./settings/SessionsPage'), 'SessionsPage'),
+});
+
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  path: '/signed-in',
+  component: lazyRouteComponent(() => import('./session/SignedIn'), 'SignedIn'),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     home,
@@ -172,6 +240,18 @@ export const router = createRouter({
     policies.addChildren([policyList, policyEditor, policy]),
     audit,
     overview,
+    signedIn,
+    settings.addChildren([
+      settingsHome,
+      tokensSettings,
+      sessionsSettings,
+      notificationsSettings,
+      delegationsSettings,
+      peopleSettings,
+      freezesSettings,
+      webhooksSettings,
+      eventsSettings,
+    ]),
   ]),
   defaultPreload: 'intent',
   scrollRestoration: false,

@@ -130,14 +130,14 @@ export function phraseHere(leaf: Leaf): string {
 
 const KINDS: Record<string, string> = {
   apr: 'request',
-  dlg: 'delegation',
-  dut: 'duty',
+  del: 'delegation',
+  duty: 'duty',
   frz: 'freeze',
+  hook: 'webhook',
   inb: 'source',
   pdr: 'draft',
   pol: 'policy',
   task: 'task',
-  whk: 'webhook',
 };
 
 /** Names where there are some; else the kind of thing and the end of its id. */
@@ -152,7 +152,7 @@ export function objectName(object: string, nameOf: NameOf): string {
 export type Target =
   | { readonly to: '/tasks/$id' | '/agents/$id'; readonly id: string }
   | { readonly to: '/locks'; readonly resource: string }
-  | { readonly to: '/policies' };
+  | { readonly to: '/policies' | '/settings/people' };
 
 /** The page of an object, if it has one. */
 export function targetOf(object: string): Target | undefined {
@@ -160,6 +160,7 @@ export function targetOf(object: string): Target | undefined {
   if (id.startsWith('task_')) return { to: '/tasks/$id', id };
   if (id.startsWith('agt_')) return { to: '/agents/$id', id };
   if (/^(pol|pdr)_/.test(id)) return { to: '/policies' };
+  if (id.startsWith('usr_')) return { to: '/settings/people' };
   return /^[a-z][a-z0-9_.-]*:\S+$/.test(object) ? { to: '/locks', resource: object } : undefined;
 }
 

@@ -6,7 +6,15 @@ import { MENU, MENU_ITEM } from '@/ui/menu';
 import { Mark } from './Mark';
 
 interface Place {
-  readonly to: '/inbox' | '/tasks' | '/locks' | '/agents' | '/policies' | '/audit' | '/overview';
+  readonly to:
+    | '/inbox'
+    | '/tasks'
+    | '/locks'
+    | '/agents'
+    | '/policies'
+    | '/audit'
+    | '/overview'
+    | '/settings';
   readonly word: string;
   readonly icon: IconName;
 }
@@ -19,6 +27,7 @@ const PLACES: readonly Place[] = [
   { to: '/policies', word: 'Policies', icon: 'policy' },
   { to: '/audit', word: 'Audit', icon: 'audit' },
   { to: '/overview', word: 'Overview', icon: 'chart' },
+  { to: '/settings', word: 'Settings', icon: 'gear' },
 ];
 
 /** As many as fit beside each other on a phone; the others are behind one word. */

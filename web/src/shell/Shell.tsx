@@ -4,6 +4,7 @@ import { Toaster } from 'sonner';
 import { useNeeds } from '@/inbox/data';
 import { useActions, useKeyboard } from '@/keys/react';
 import type { Action } from '@/keys/registry';
+import { EndsSoon } from '@/session/Expired';
 import { toggleTheme, useTheme } from '@/theme/theme';
 import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
@@ -23,6 +24,7 @@ const PLACES = [
   ['/policies', 'the policies', 'g p'],
   ['/audit', 'the audit', 'g u'],
   ['/overview', 'the overview', 'g o'],
+  ['/settings', 'the settings', 'g s'],
 ] as const;
 
 function useShellActions(show: (what: 'palette' | 'help') => void): void {
@@ -74,6 +76,7 @@ export function Shell() {
         Skip to content
       </a>
       <FreezeBanner />
+      <EndsSoon />
       <div className="flex min-h-0 flex-1">
         <Nav inbox={count} isMore={needs.isPartial} onHelp={() => setOpen('help')} />
         <div className="flex min-w-0 flex-1 flex-col">

@@ -1,5 +1,6 @@
 import { DropdownMenu } from 'radix-ui';
 import { useSingleKeys } from '@/keys/react';
+import { SessionMenu } from '@/session/SessionMenu';
 import { useMe } from '@/session/session';
 import { toggleTheme, useTheme } from '@/theme/theme';
 import { classes } from '@/ui/classes';
@@ -58,6 +59,7 @@ export function UserMenu() {
             <Icon name={areSinglesOn ? 'check' : 'open'} />
             Single-key shortcuts
           </DropdownMenu.CheckboxItem>
+          <SessionMenu />
         </DropdownMenu.Content>
       </DropdownMenu.Portal>
     </DropdownMenu.Root>

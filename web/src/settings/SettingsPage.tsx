@@ -1,0 +1,44 @@
+import { Link, Outlet, useLocation } from '@tanstack/react-router';
+import { classes } from '@/ui/classes';
+import { Page } from '@/ui/Page';
+
+const PLACES = [
+  ['/settings/tokens', 'Tokens'],
+  ['/settings/sessions', 'Sessions'],
+  ['/settings/notifications', 'Notifications'],
+  ['/settings/delegations', 'Delegations'],
+  ['/settings/people', 'People'],
+  ['/settings/freezes', 'Freezes'],
+  ['/settings/webhooks', 'Webhooks'],
+  ['/settings/events', 'Events'],
+] as const;
+
+/** What is around every page of settings. */
+export function SettingsPage() {
+  const { pathname } = useLocation();
+  return (
+    <Page title="Settings">
+      <nav
+        aria-label="Settings"
+        className="-mx-1 flex gap-1 overflow-x-auto border-b border-line px-1 pb-3"
+      >
+        {PLACES.map(([to, word]) => (
+          <Link
+            key={to}
+            to={to}
+            aria-current={pathname === to ? 'page' : undefined}
+            className={classes(
+              'flex h-8 shrink-0 items-center rounded-control border px-2.5 max-md:h-11',
+              pathname === to
+                ? 'border-line bg-surface font-medium text-ink'
+                : 'border-transparent text-ink-2 hover:text-ink',
+            )}
+          >
+            {word}
+          </Link>
+        ))}
+      </nav>
+      <Outlet />
+    </Page>
+  );
+}
