@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { preview } from 'vite';
 import { HEADERS, proxyTo } from '../dev/door.mjs';
+import { sessionsOf } from '../dev/session.mjs';
 import { seedPeople } from './seed.mjs';
 import { freePort, startStack } from './stack.mjs';
 
@@ -13,6 +14,7 @@ async function door(port, server, token, outDir) {
     root,
     configFile: false,
     logLevel: 'error',
+    plugins: [sessionsOf(server, token)],
     build: { outDir },
     preview: {
       port,

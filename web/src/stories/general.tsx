@@ -10,7 +10,8 @@ import {
 import { List } from '@/list/List';
 import { Skeleton } from '@/list/Skeleton';
 import { Empty, FreshStrip, StaleStrip } from '@/list/Strips';
-import { Login } from '@/session/Login';
+import { ExpiredLook } from '@/session/Expired';
+import { LoginLook } from '@/session/Login';
 import { BannerLook } from '@/shell/Freeze';
 import { PillLook } from '@/shell/Pill';
 import { Button } from '@/ui/Button';
@@ -48,6 +49,33 @@ const drawn = (one: ReturnType<typeof row>) => (
     <AgeCell row={one} />
   </>
 );
+
+const WAYS = [
+  { name: 'okta', title: 'Okta' },
+  { name: 'github', title: 'GitHub' },
+];
+const door = { isFailed: false, returnTo: '/inbox', onRetry: nothing };
+
+const SIGN_IN: readonly Story[] = [
+  { name: 'Sign in', show: () => <LoginLook {...door} ways={WAYS} /> },
+  {
+    name: 'Sign in: the ways are not known yet',
+    show: () => <LoginLook {...door} ways={undefined} />,
+  },
+  { name: 'Sign in: no way at all', show: () => <LoginLook {...door} ways={[]} /> },
+  {
+    name: 'Sign in: the server does not answer',
+    show: () => <LoginLook {...door} ways={undefined} isFailed />,
+  },
+  {
+    name: 'Session ended',
+    show: () => (
+      <div className="relative h-[260px] [&>*]:absolute">
+        <ExpiredLook ways={WAYS} onCheck={nothing} />
+      </div>
+    ),
+  },
+];
 
 export const GENERAL: readonly Story[] = [
   {
@@ -175,5 +203,5 @@ export const GENERAL: readonly Story[] = [
     ),
   },
   { name: 'No answer at all', show: () => <Trouble onRetry={nothing} error={new Error('cut')} /> },
-  { name: 'Sign in', show: () => <Login /> },
+  ...SIGN_IN,
 ];

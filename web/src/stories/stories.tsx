@@ -1,12 +1,29 @@
 // Every state of the catalogue for the pages there are. Outside of the production bundle.
+import {
+  createMemoryHistory,
+  createRootRoute,
+  createRouter,
+  RouterContextProvider,
+} from '@tanstack/react-router';
 import { MeContext } from '@/session/session';
 import { me, type Story } from './common';
 import { GENERAL } from './general';
+import { PAGES } from './pages';
 import { REVIEW } from './review';
 
-const STORIES: readonly Story[] = [...GENERAL, ...REVIEW];
+const STORIES: readonly Story[] = [...GENERAL, ...REVIEW, ...PAGES];
+
+/** Links need to know where they are; none of them leads anywhere. */
+const router = createRouter({
+  routeTree: createRootRoute(),
+  history: createMemoryHistory({ initialEntries: ['/'] }),
+});
 
 export const stories: readonly Story[] = STORIES.map(({ name, show }) => ({
   name,
-  show: () => <MeContext value={me}>{show()}</MeContext>,
+  show: () => (
+    <RouterContextProvider router={router as never}>
+      <MeContext value={me}>{show()}</MeContext>
+    </RouterContextProvider>
+  ),
 }));
