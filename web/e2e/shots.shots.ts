@@ -1,14 +1,10 @@
 // `npm run shots`: the pictures of the docs, from real pages with real data.
-import { mkdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
-import { type Size, stage, type Theme } from './browser';
+import { stage } from './browser';
+import { shooting } from './shoot';
 import { amend, declared, propose, seedTasks, sql, type TaskNow } from './seed.mjs';
 
 const on = stage();
-const folder =
-  process.env.ADE_SHOTS ?? fileURLToPath(new URL('../../docs/images', import.meta.url));
 let tasks: Record<string, TaskNow> = {};
 
 async function vote(who: 'priya' | 'lena' | 'marc', task: TaskNow): Promise<void> {
@@ -25,7 +21,6 @@ async function vote(who: 'priya' | 'lena' | 'marc', task: TaskNow): Promise<void
 }
 
 beforeAll(async () => {
-  mkdirSync(folder, { recursive: true });
   const { people } = on.world;
   const expires = new Date(Date.now() + 3 * 86_400_000).toISOString();
   const delegation = { delegate_to: people.priya.id, kind: 'follow', expires_at: expires };
@@ -66,30 +61,7 @@ beforeAll(async () => {
   await vote('lena', tasks.twice);
 });
 
-const THEMES: Theme[] = ['light', 'dark'];
-const SIZES: Size[] = ['desktop', 'phone'];
-
-type Shot = (page: Page) => Promise<void>;
-
-async function shoot(name: string, who: string, path: string, ready: Shot): Promise<void> {
-  for (const size of SIZES) {
-    for (const theme of THEMES) {
-      // On a phone the light one will do; the dark one is the same page.
-      if (size === 'phone' && theme === 'dark' && name !== 'review') continue;
-      const { page } = await on.sit(who, path, { size, theme, motion: 'reduce' });
-      await page.locator('[data-pill="live"]').waitFor();
-      await ready(page);
-      await page.evaluate(() => document.fonts.ready);
-      const file = size === 'phone' ? `${name}-phone-${theme}.png` : `${name}-${theme}.png`;
-      await page.screenshot({ path: `${folder}/${file}` });
-      await page.close();
-    }
-  }
-}
-
-const settled = async (page: Page) => {
-  await page.waitForLoadState('networkidle').catch(() => undefined);
-};
+const { shoot, THEMES, SIZES, settled, folder } = shooting(on);
 
 it('inbox', () =>
   shoot('inbox', 'priya', '/inbox', async (page) => {

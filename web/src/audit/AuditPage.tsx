@@ -65,7 +65,9 @@ export function Sentence({ entry, nameOf }: { entry: Entry; nameOf: NameOf }) {
   const { who, what, why } = entry.leaf;
   const [before, after] = phrase(entry.leaf);
   const move = what?.from && what.to ? `${what.from} → ${what.to}` : what?.to;
-  const notes = [what?.revision && `rev ${what.revision}`, move].filter(Boolean).join(' · ');
+  const notes = [what?.revision && `rev ${what.revision}`, move];
+  const behalf = who?.on_behalf_of && `for ${nameOf(who.on_behalf_of)}`;
+  const reason = why?.reason && `“${why.reason}”`;
   return (
     <span role="gridcell" className="min-w-0">
       <span className="block truncate">
@@ -75,19 +77,7 @@ export function Sentence({ entry, nameOf }: { entry: Entry; nameOf: NameOf }) {
         {before} {what?.object && <ObjectLink object={what.object} nameOf={nameOf} />} {after}
       </span>
       <span className="block truncate text-meta text-ink-3">
-        {who?.on_behalf_of && (
-          <>
-            for <Untrusted text={nameOf(who.on_behalf_of)} />
-            {notes && ' · '}
-          </>
-        )}
-        {notes}
-        {why?.reason && (
-          <>
-            {' '}
-            · “<Untrusted text={why.reason} />”
-          </>
-        )}
+        <Untrusted text={[behalf, ...notes, reason].filter(Boolean).join(' · ')} />
       </span>
     </span>
   );

@@ -11,7 +11,7 @@ import { Select } from '@/ui/Field';
 import { Refusal } from '@/ui/Refusal';
 import { Ago } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
-import { ListCard, ROW } from './parts';
+import { ListCard, ROW, tries } from './parts';
 
 type Group = Schemas['EventGroup'];
 type DeadEvent = Schemas['DeadEvent'];
@@ -106,7 +106,7 @@ function Dead({ event }: { event: DeadEvent }) {
       <span className="min-w-0 flex-1 wrap-anywhere">
         <span className="font-mono text-meta">{event.type}</span> {event.seq}
         <span className="block text-meta text-ink-2">
-          {GROUPS[event.group]} · {event.tries} tries · <Ago at={event.died_at} /> ·{' '}
+          {GROUPS[event.group]} · {tries(event.tries)} · <Ago at={event.died_at} /> ·{' '}
           <Untrusted text={event.problem} />
         </span>
       </span>

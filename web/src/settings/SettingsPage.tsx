@@ -1,4 +1,5 @@
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
 import { classes } from '@/ui/classes';
 import { Page } from '@/ui/Page';
 
@@ -16,6 +17,9 @@ const PLACES = [
 /** What is around every page of settings. */
 export function SettingsPage() {
   const { pathname } = useLocation();
+  const here = useRef<HTMLAnchorElement>(null);
+  // On a phone not all of them fit beside each other.
+  useEffect(() => here.current?.scrollIntoView({ block: 'nearest', inline: 'center' }), [pathname]);
   return (
     <Page title="Settings">
       <nav
@@ -26,6 +30,7 @@ export function SettingsPage() {
           <Link
             key={to}
             to={to}
+            {...(pathname === to ? { ref: here } : {})}
             aria-current={pathname === to ? 'page' : undefined}
             className={classes(
               'flex h-8 shrink-0 items-center rounded-control border px-2.5 max-md:h-11',

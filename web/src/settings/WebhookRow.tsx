@@ -12,7 +12,7 @@ import { Refusal } from '@/ui/Refusal';
 import { Sure } from '@/ui/Sure';
 import { Ago } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
-import { ROW } from './parts';
+import { ROW, tries } from './parts';
 
 type Webhook = Schemas['Webhook'];
 type Delivery = Schemas['Delivery'];
@@ -48,7 +48,7 @@ function OneDelivery({ delivery, onAgain }: { delivery: Delivery; onAgain?: () =
         {word}
       </Chip>
       <span className="min-w-0 flex-1 text-meta wrap-anywhere">
-        <span className="font-mono">{delivery.type}</span> · {delivery.tries} tries ·{' '}
+        <span className="font-mono">{delivery.type}</span> · {tries(delivery.tries)} ·{' '}
         <Ago at={delivery.created_at} />
         {delivery.status != null && ` · answered ${delivery.status}`}
         {delivery.problem && (

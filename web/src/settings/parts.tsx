@@ -8,6 +8,8 @@ export function wordsOf(text: string): string[] {
   return [...new Set(text.split(/[\s,]+/).filter(Boolean))];
 }
 
+export const tries = (count: number) => (count === 1 ? '1 try' : `${count} tries`);
+
 interface ListProps<T> {
   title: string;
   none: string;
