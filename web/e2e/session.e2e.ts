@@ -42,12 +42,15 @@ it('keeps what was typed when a session ends, and goes on after signing in elsew
   const area = page.getByLabel('The policy in YAML');
   await area.fill('name: half-written');
   let isOut = true;
-  await page.route('**/v1/policies/simulate', (route) => {
+  await page.route(/\/v1\/(policies\/simulate|ws\/tickets)$/, (route) => {
     if (!isOut) return route.continue();
     const body = { code: 'unauthenticated', title: 'Nobody is signed in', status: 401 };
     const more = { detail: '', retriable: false, request_id: 'req_x', next_action: { says: '' } };
     return route.fulfill({ status: 401, json: { ...body, ...more } });
   });
+  on.world.cut('sam', true);
+  on.world.cut('sam', false);
+  await page.locator('[data-pill="live"]').waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Replay past tasks' }).click();
   const notice = page.getByRole('alertdialog', { name: 'Your session has ended' });
   await notice.waitFor();
@@ -59,6 +62,7 @@ it('keeps what was typed when a session ends, and goes on after signing in elsew
   await other.goto(`${on.world.at('sam')}/signed-in`);
   await other.getByText('You are signed in').waitFor();
   await notice.waitFor({ state: 'detached' });
+  await live(page);
   expect(await area.inputValue(), 'nothing is lost').toBe('name: half-written');
 });
 

@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useCallback, useEffect } from 'react';
 import { span } from '@/time/clock';
 import { useNow } from '@/time/useNow';
 import { Button } from '@/ui/Button';
@@ -43,19 +43,13 @@ export function Expired() {
   const client = useQueryClient();
   const isOut = useIsSignedOut();
   const { data } = useQuery({ ...providersQuery(), enabled: isOut });
-  useEffect(() => {
-    const again = () => {
-      noteSignedOut(false);
-      void client.invalidateQueries();
-    };
-    return onSignedIn(again);
-  }, [client]);
-  if (!isOut) return null;
-  const check = () => {
+  const goOn = useCallback(() => {
     noteSignedOut(false);
-    void client.invalidateQueries({ queryKey: ['me'] });
-  };
-  return <ExpiredLook ways={data?.providers ?? []} onCheck={check} />;
+    void client.invalidateQueries();
+  }, [client]);
+  useEffect(() => onSignedIn(goOn), [goOn]);
+  if (!isOut) return null;
+  return <ExpiredLook ways={data?.providers ?? []} onCheck={goOn} />;
 }
 
 /** Some minutes before the end, so that nobody is cut off in the middle of a sentence. */

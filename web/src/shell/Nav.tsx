@@ -112,7 +112,8 @@ export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
   );
 }
 
-const PHONE_LOOK = 'flex h-12 flex-1 items-center justify-center gap-1.5 max-[359px]:text-meta';
+const PHONE_LOOK =
+  'flex h-14 min-w-0 flex-1 flex-col items-center justify-center gap-0.5 text-meta';
 const HERE = 'bg-surface font-semibold text-ink shadow-[inset_0_2px_0_var(--accent)]';
 
 /** Not modal, as the menu behind the initials. */
@@ -162,14 +163,13 @@ export function PhoneNav({ inbox, isMore }: Props) {
           search={{}}
           className={classes(PHONE_LOOK, isAt(place) ? HERE : 'text-ink-2')}
         >
-          <Icon name={place.icon} className="shrink-0 max-[359px]:hidden" />
-          {place.word}
-          {place.to === '/inbox' && inbox > 0 && (
-            <span className="text-meta">
-              {inbox.toLocaleString('en')}
-              {isMore && '+'}
-            </span>
-          )}
+          <Icon name={place.icon} />
+          <span>
+            {place.word}
+            {place.to === '/inbox' &&
+              inbox > 0 &&
+              ` ${inbox.toLocaleString('en')}${isMore ? '+' : ''}`}
+          </span>
         </Link>
       ))}
       <MorePlaces />
