@@ -3,10 +3,12 @@ import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
 import { HEADERS, personOf, proxyTo } from './dev/door.mjs';
+import { sessionsOf } from './dev/session.mjs';
 
 const port = Number(process.env.ADE_WEB_PORT ?? 4700);
 const server = process.env.ADE_SERVER_URL ?? 'http://127.0.0.1:7700';
-const proxy = proxyTo(server, personOf(port, process.env));
+const person = personOf(port, process.env);
+const proxy = proxyTo(server, person);
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** Toasts bring their style sheet as a style element, which the policy of the page refuses; it
@@ -24,7 +26,7 @@ function toastsWithoutInlineStyle(): Plugin {
 }
 
 export default defineConfig(({ mode }) => ({
-  plugins: [react(), tailwindcss(), toastsWithoutInlineStyle()],
+  plugins: [react(), tailwindcss(), toastsWithoutInlineStyle(), sessionsOf(server, person)],
   resolve: { alias: { '@': at('./src') } },
   server: { port, host: '127.0.0.1', strictPort: true, proxy },
   preview: { port, host: '127.0.0.1', strictPort: true, proxy, headers: HEADERS },

@@ -25,7 +25,8 @@ export const HEADERS = {
 /** The way to the server as one person; without a token nobody is signed in. */
 export function proxyTo(server, token) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  return { '/v1': { target: server, ws: true, changeOrigin: false, headers } };
+  const way = { target: server, changeOrigin: false, headers };
+  return { '/v1': { ...way, ws: true }, '/auth/': way };
 }
 
 /** Each port is one person: `ADE_DEV_TOKEN_4701` speaks for whoever opens port 4701. */

@@ -26,7 +26,10 @@ it('adds an agent by keyboard alone and waits for its first heartbeat', async ()
   await page.keyboard.press('Enter');
   await page.getByLabel('How many tasks at once').waitFor();
   await page.getByRole('button', { name: 'Back' }).press('Enter');
-  expect(await page.getByLabel('Types of tasks that it may apply').inputValue(), 'going back loses nothing').toBe('deploy.*');
+  expect(
+    await page.getByLabel('Types of tasks that it may apply').inputValue(),
+    'going back loses nothing',
+  ).toBe('deploy.*');
   await page.getByRole('button', { name: 'Next' }).press('Enter');
   await page.getByLabel('How many tasks at once').waitFor();
   await page.getByRole('button', { name: 'Next' }).press('Enter');
@@ -36,7 +39,10 @@ it('adds an agent by keyboard alone and waits for its first heartbeat', async ()
   await page.getByRole('button', { name: 'Add it and make a token' }).press('Enter');
   const token = await page.locator('[data-token]').innerText();
   await page.getByText('Waiting for its first heartbeat').waitFor();
-  const { items } = await on.world.people.sam.call<{ items: Agent[] }>('GET', '/v1/agents?page_size=200');
+  const { items } = await on.world.people.sam.call<{ items: Agent[] }>(
+    'GET',
+    '/v1/agents?page_size=200',
+  );
   const made = items.find(({ name }) => name === 'edge-bot')!;
   const answer = await fetch(`${on.world.stack.url}/v1/agents/${made.id}/heartbeat`, {
     method: 'POST',
@@ -45,7 +51,9 @@ it('adds an agent by keyboard alone and waits for its first heartbeat', async ()
   });
   expect(answer.status).toBe(200);
   await page.getByText(/Connected \d\d:\d\d:\d\d/).waitFor();
-  const stored = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie);
+  const stored = await page.evaluate(
+    () => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie,
+  );
   expect(stored, 'the token is kept nowhere').not.toContain(token);
   await expectCalm(seat);
 });
@@ -53,7 +61,9 @@ it('adds an agent by keyboard alone and waits for its first heartbeat', async ()
 it('tells an agent to pause and to go on, and lets only operators do so', async () => {
   const bot = on.world.people.bots['infra-bot']!;
   const reader = await on.sit('priya', `/agents/${bot.id}`);
-  expect(await reader.page.getByRole('button', { name: 'Pause' }).getAttribute('aria-disabled')).toBe('true');
+  expect(
+    await reader.page.getByRole('button', { name: 'Pause' }).getAttribute('aria-disabled'),
+  ).toBe('true');
   const seat = await on.sit('sam', `/agents/${bot.id}`);
   const { page } = seat;
   await page.getByRole('button', { name: 'Pause' }).click();
@@ -82,7 +92,10 @@ it('saves a configuration as the next version, shows what changed, and goes back
   await page.locator('[data-version="1"]').getByRole('button', { name: 'Back to 1' }).click();
   await page.locator('[data-version="3"]').waitFor();
   await eventually('the configuration is the first again', async () => {
-    const { config } = await on.world.people.sam.call<{ config: { pace: number } }>('GET', `/v1/agents/${bot.id}/config`);
+    const { config } = await on.world.people.sam.call<{ config: { pace: number } }>(
+      'GET',
+      `/v1/agents/${bot.id}/config`,
+    );
     return config.pace === 5;
   });
   await expectCalm(seat);

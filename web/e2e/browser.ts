@@ -47,7 +47,11 @@ export function stage(): Stage {
     get world() {
       return world!;
     },
-    sit: async (who, path, { size = 'desktop', theme = 'light', motion = 'no-preference' } = {}) => {
+    sit: async (
+      who,
+      path,
+      { size = 'desktop', theme = 'light', motion = 'no-preference' } = {},
+    ) => {
       for (const seat of seats.splice(0)) if (seat.page.isClosed()) await seat.context.close();
       const context = await browser!.newContext({
         viewport: SIZES[size],

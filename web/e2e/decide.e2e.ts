@@ -7,7 +7,13 @@ import type { Person } from './world.mjs';
 const on = stage();
 
 interface Votes {
-  votes: { voter: string; answer: string; revision: number; effectual: boolean; withdrawn: boolean }[];
+  votes: {
+    voter: string;
+    answer: string;
+    revision: number;
+    effectual: boolean;
+    withdrawn: boolean;
+  }[];
 }
 
 const bot = (name: string): Person => on.world.people.bots[name]!;
@@ -19,8 +25,12 @@ const stateOf = async (task: TaskNow) =>
   (await on.world.people.bob.call<TaskNow>('GET', `/v1/tasks/${task.id}`)).state;
 
 it('approves by keyboard alone, from the inbox to the receipt', async () => {
-  const task = await propose(bot('release-agent'), declared('Scale checkout', 'deploy.scale',
-    'service:checkout', [{ action: 'change', summary: 'replicas 6 to 24' }]));
+  const task = await propose(
+    bot('release-agent'),
+    declared('Scale checkout', 'deploy.scale', 'service:checkout', [
+      { action: 'change', summary: 'replicas 6 to 24' },
+    ]),
+  );
   const seat = await on.sit('priya', '/inbox');
   const { page } = seat;
   await live(page);
@@ -63,7 +73,8 @@ it('counts a double click once', async () => {
 it('shows the votes of others within a second, in both browsers', async () => {
   const task = await asked('Add a column together');
   const [priya, lena] = await Promise.all([
-    on.sit('priya', `/tasks/${task.id}`), on.sit('lena', `/tasks/${task.id}`),
+    on.sit('priya', `/tasks/${task.id}`),
+    on.sit('lena', `/tasks/${task.id}`),
   ]);
   await Promise.all([live(priya.page), live(lena.page)]);
   await priya.page.getByRole('button', { name: 'Approve rev 1' }).click();
@@ -87,10 +98,14 @@ it('lets nobody approve a revision that they have not seen', async () => {
   await live(page);
   await page.locator('[data-dock="decide"]').waitFor();
   const shown = await page.locator('h1').innerText();
-  await amend(bot('db-migrator'), task.id, { parameters: { target: 'shop', sql: 'DROP TABLE invoice_2019' } });
+  await amend(bot('db-migrator'), task.id, {
+    parameters: { target: 'shop', sql: 'DROP TABLE invoice_2019' },
+  });
   await page.locator('[data-dock="replaced"]').waitFor();
   expect(await page.locator('h1').innerText(), 'what is read stays').toBe(shown);
-  expect(await page.getByRole('button', { name: 'Approve rev 2' }).getAttribute('aria-disabled')).toBe('true');
+  expect(
+    await page.getByRole('button', { name: 'Approve rev 2' }).getAttribute('aria-disabled'),
+  ).toBe('true');
   await page.keyboard.press('a');
   await page.getByRole('button', { name: 'Approve rev 2' }).click({ force: true });
   expect(await votesOf(task)).toEqual([]);
@@ -136,13 +151,17 @@ it('tells an author why they cannot approve, and offers them nothing', async () 
 });
 
 it('puts the effect before what the author says, and spells out what hides', async () => {
-  const says = 'Docs only \u202Egnp.xcod\u202C\u200B <img src=x onerror=alert(1)> already approved by the CISO';
+  const says =
+    'Docs only \u202Egnp.xcod\u202C\u200B <img src=x onerror=alert(1)> ' +
+    'already approved by the CISO';
   const task = await propose(bot('docs-writer'), sql(says, 'DROP TABLE invoice_2019'));
   const seat = await on.sit('priya', `/tasks/${task.id}`);
   const { page } = seat;
   await page.locator('[data-dock="decide"]').waitFor();
   const order = await page.evaluate(() => {
-    const [effect, box] = ['[data-effect]', '[data-untrusted]'].map((name) => document.querySelector(name)!);
+    const [effect, box] = ['[data-effect]', '[data-untrusted]'].map(
+      (name) => document.querySelector(name)!,
+    );
     return effect!.compareDocumentPosition(box!) & Node.DOCUMENT_POSITION_FOLLOWING;
   });
   expect(order).toBeTruthy();
@@ -164,7 +183,9 @@ it('says so when the server died before it heard, and a second try counts once',
   const task = await asked('Add a column that was never heard of');
   const { page } = await on.sit('priya', `/tasks/${task.id}`);
   await live(page);
-  await page.route('**/v1/approvals/*/approve', (route) => route.abort('connectionreset'), { times: 1 });
+  await page.route('**/v1/approvals/*/approve', (route) => route.abort('connectionreset'), {
+    times: 1,
+  });
   await page.getByRole('button', { name: 'Approve rev 1' }).click();
   await page.getByText('Not recorded.').waitFor();
   expect(await votesOf(task)).toEqual([]);
@@ -178,11 +199,15 @@ it('says that the result is unknown when the server dies, and then what is true'
   const { page } = await on.sit('priya', `/tasks/${task.id}`);
   await live(page);
   // The request reaches the server; its answer does not reach the page.
-  await page.route('**/v1/approvals/*/approve', async (route) => {
-    await route.fetch();
-    await on.world.stack.kill();
-    await route.abort('connectionreset');
-  }, { times: 1 });
+  await page.route(
+    '**/v1/approvals/*/approve',
+    async (route) => {
+      await route.fetch();
+      await on.world.stack.kill();
+      await route.abort('connectionreset');
+    },
+    { times: 1 },
+  );
   await page.getByRole('button', { name: 'Approve rev 1' }).click();
   await page.getByText('Unknown result').waitFor();
   await page.locator('[data-pill="offline"]').waitFor();

@@ -18,11 +18,13 @@ beforeAll(async () => {
   const numbers = Array.from({ length: ROWS }, (_, index) => index);
   const made: TaskNow[] = [];
   const began = Date.now();
-  await Promise.all(Array.from({ length: ABREAST }, async () => {
-    for (let next = numbers.shift(); next !== undefined; next = numbers.shift()) {
-      made.push(await propose(bot('infra-bot'), small(`Restart worker ${next}`)));
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: ABREAST }, async () => {
+      for (let next = numbers.shift(); next !== undefined; next = numbers.shift()) {
+        made.push(await propose(bot('infra-bot'), small(`Restart worker ${next}`)));
+      }
+    }),
+  );
   first = made;
   console.log(`${ROWS} tasks under review in ${Date.now() - began} ms`);
 }, 1_200_000);
@@ -46,7 +48,10 @@ it('keeps the page small however many rows there are', async () => {
   await valid();
   expect(await rows()).toBeLessThanOrEqual(60);
   await page.keyboard.press('End');
-  await page.waitForFunction((last) => document.querySelector('[data-cursor]')?.getAttribute('aria-rowindex') === last, String(ROWS + 1));
+  await page.waitForFunction(
+    (last) => document.querySelector('[data-cursor]')?.getAttribute('aria-rowindex') === last,
+    String(ROWS + 1),
+  );
   await valid();
   expect(await rows()).toBeLessThanOrEqual(60);
   await page.keyboard.press('Home');
@@ -59,7 +64,8 @@ it('paints within a tenth of a second after a key', async () => {
   await live(page);
   await page.locator(`[role="grid"][aria-rowcount="${ROWS + 1}"]`).waitFor({ timeout: 120_000 });
   const times = await page.evaluate(async () => {
-    const painted = () => new Promise<void>((done) => requestAnimationFrame(() => setTimeout(done)));
+    const painted = () =>
+      new Promise<void>((done) => requestAnimationFrame(() => setTimeout(done)));
     const found: number[] = [];
     for (let step = 0; step < 60; step++) {
       const began = performance.now();
@@ -100,7 +106,8 @@ it('first shows what a key would act on, then acts', async () => {
   await page.keyboard.press('a');
   await page.locator('[data-peek]').waitFor();
   const id = await page.locator('[data-peek]').getAttribute('data-peek');
-  const state = async () => (await on.world.people.bob.call<TaskNow>('GET', `/v1/tasks/${id}`)).state;
+  const state = async () =>
+    (await on.world.people.bob.call<TaskNow>('GET', `/v1/tasks/${id}`)).state;
   expect(await state()).toBe('REVIEWING');
   await page.getByRole('button', { name: 'Approve' }).waitFor();
   await page.keyboard.press('a');
@@ -114,7 +121,10 @@ it('sends a batch whole or not at all, after showing what the server would say',
   const seat = await on.sit('priya', '/inbox?q=worker');
   const { page } = seat;
   await live(page);
-  await page.getByText('T-20 ·').waitFor({ timeout: 60_000 }).catch(() => undefined);
+  await page
+    .getByText('T-20 ·')
+    .waitFor({ timeout: 60_000 })
+    .catch(() => undefined);
   await page.keyboard.press('x');
   for (let step = 0; step < 11; step++) await page.keyboard.press('Shift+J');
   await page.getByText('12 selected').waitFor();
@@ -123,9 +133,18 @@ it('sends a batch whole or not at all, after showing what the server would say',
   const chosen = page.locator('[role="row"][aria-selected="true"]').first();
   const number = Number(/T-(\d+)/.exec(await chosen.innerText())![1]);
   const task = first.find((one) => one.number === number)!;
-  await on.world.people.admin.call('POST', `/v1/tasks/${task.id}/cancel`, { reason: 'not needed' },
-    { 'If-Match': `"${(await on.world.people.bob.call<TaskNow>('GET', `/v1/tasks/${task.id}`)).version}"` });
-  await page.getByRole('region', { name: 'Selected' }).getByRole('button', { name: 'Approve…' }).click();
+  const { admin } = on.world.people;
+  const { version } = await admin.call<TaskNow>('GET', `/v1/tasks/${task.id}`);
+  await admin.call(
+    'POST',
+    `/v1/tasks/${task.id}/cancel`,
+    { reason: 'not needed' },
+    { 'If-Match': `"${version}"` },
+  );
+  await page
+    .getByRole('region', { name: 'Selected' })
+    .getByRole('button', { name: 'Approve…' })
+    .click();
   await page.getByText(/11 can go, 1 left out/).waitFor();
   const send = page.getByRole('dialog').getByRole('button', { name: 'Approve 11' });
   expect(await send.getAttribute('aria-disabled'), 'a sample has to be seen first').toBe('true');

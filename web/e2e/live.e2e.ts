@@ -7,7 +7,9 @@ import type { Person } from './world.mjs';
 const on = stage();
 const bot = (name: string): Person => on.world.people.bots[name]!;
 const small = (title: string) =>
-  declared(title, 'service.restart', 'worker:billing', [{ action: 'change', summary: 'restart it' }]);
+  declared(title, 'service.restart', 'worker:billing', [
+    { action: 'change', summary: 'restart it' },
+  ]);
 
 it('goes on by looking while its socket is cut, and loses and doubles nothing', async () => {
   const { page } = await on.sit('priya', '/inbox');
@@ -21,13 +23,18 @@ it('goes on by looking while its socket is cut, and loses and doubles nothing', 
   await page.locator('[data-pill="live"]').waitFor({ timeout: 40_000 });
   // Now in the middle of things: cut and mended while tasks keep coming.
   for (let round = 0; round < 3; round++) {
-    const coming = Array.from({ length: 5 }, (_, index) => propose(bot('infra-bot'), small(`Round ${round} task ${index}`)));
+    const coming = Array.from({ length: 5 }, (_, index) =>
+      propose(bot('infra-bot'), small(`Round ${round} task ${index}`)),
+    );
     on.world.cut('priya', true);
     on.world.cut('priya', false);
     await Promise.all(coming);
   }
   await page.locator('[data-pill="live"]').waitFor({ timeout: 40_000 });
-  const { items } = await on.world.people.priya.call<{ items: { task: { number: number } }[] }>('GET', '/v1/approvals?page_size=200');
+  const { items } = await on.world.people.priya.call<{ items: { task: { number: number } }[] }>(
+    'GET',
+    '/v1/approvals?page_size=200',
+  );
   await eventually('every task is in the list, once', async () => {
     await page.keyboard.press('.');
     const text = await page.getByRole('grid').innerText();
@@ -37,7 +44,10 @@ it('goes on by looking while its socket is cut, and loses and doubles nothing', 
 });
 
 it('bars decisions while the server cannot be reached, and says why', async () => {
-  const task = await propose(bot('db-migrator'), sql('Add a column offline', 'ALTER TABLE customer ADD COLUMN off_1 text'));
+  const task = await propose(
+    bot('db-migrator'),
+    sql('Add a column offline', 'ALTER TABLE customer ADD COLUMN off_1 text'),
+  );
   const { page } = await on.sit('priya', `/tasks/${task.id}`);
   await live(page);
   await page.locator('[data-dock="decide"]').waitFor();
@@ -53,7 +63,8 @@ it('bars decisions while the server cannot be reached, and says why', async () =
 });
 
 it('announces what is new and moves nothing under the cursor', async () => {
-  for (const name of ['one', 'two', 'three']) await propose(bot('infra-bot'), small(`Restart number ${name}`));
+  for (const name of ['one', 'two', 'three'])
+    await propose(bot('infra-bot'), small(`Restart number ${name}`));
   const seat = await on.sit('priya', '/inbox');
   const { page } = seat;
   await live(page);
@@ -62,8 +73,12 @@ it('announces what is new and moves nothing under the cursor', async () => {
   await page.keyboard.press('j');
   const under = page.locator('[data-cursor]');
   const before = { text: await under.innerText(), box: await under.boundingBox() };
-  await propose(bot('release-agent'), declared('Scale checkout to the top', 'deploy.scale', 'service:checkout',
-    [{ action: 'remove', summary: 'all replicas', irreversible: true }]));
+  await propose(
+    bot('release-agent'),
+    declared('Scale checkout to the top', 'deploy.scale', 'service:checkout', [
+      { action: 'remove', summary: 'all replicas', irreversible: true },
+    ]),
+  );
   await page.getByText('1 new').waitFor({ timeout: 1_500 });
   // The strip takes its own room; the row keeps its place in the list.
   expect((await under.innerText()).split('\n')[2]).toBe(before.text.split('\n')[2]);

@@ -11,7 +11,11 @@ interface Lease {
 }
 
 const want = (by: Person, id: string, more: Record<string, unknown> = {}) =>
-  by.call<Lease>('POST', '/v1/locks/acquire', { resources: [{ type: 'service', id }], ttl: '120s', ...more });
+  by.call<Lease>('POST', '/v1/locks/acquire', {
+    resources: [{ type: 'service', id }],
+    ttl: '120s',
+    ...more,
+  });
 
 it('shows who holds, who waits, and takes a lock away with a reason', async () => {
   await want(bot('infra-bot'), 'checkout', { fenced: true, purpose: 'reindex' });
@@ -33,9 +37,14 @@ it('shows who holds, who waits, and takes a lock away with a reason', async () =
   const queue = page.locator('[data-queue] li');
   await queue.nth(1).waitFor();
   const shown = await queue.allInnerTexts();
-  const lock = await on.world.people.sam.call<{ queue: { agent: string }[] }>('GET', '/v1/locks/service/checkout');
+  const lock = await on.world.people.sam.call<{ queue: { agent: string }[] }>(
+    'GET',
+    '/v1/locks/service/checkout',
+  );
   const names = Object.values(on.world.people.bots);
-  expect(shown.map((text) => names.find(({ name }) => text.includes(name))?.id)).toEqual(lock.queue.map(({ agent }) => agent));
+  expect(shown.map((text) => names.find(({ name }) => text.includes(name))?.id)).toEqual(
+    lock.queue.map(({ agent }) => agent),
+  );
   const send = page.getByRole('button', { name: 'Break lock' });
   expect(await send.getAttribute('aria-disabled')).toBe('true');
   await page.getByLabel('Type service:checkout').fill('service:checkout');
@@ -57,7 +66,10 @@ it('tells a circle of three in words, with the one that gave up', async () => {
   await live(page);
   await page.getByText('No deadlocks').waitFor();
   const waits = names.map((name, index) =>
-    want(bot(name), `ring-${(index + 1) % 3}`, { session: held[index]!.session, wait: '5s' }).catch(() => undefined));
+    want(bot(name), `ring-${(index + 1) % 3}`, { session: held[index]!.session, wait: '5s' }).catch(
+      () => undefined,
+    ),
+  );
   await page.locator('[data-deadlock]').waitFor({ timeout: 5_000 });
   const text = await page.locator('[data-deadlock]').first().innerText();
   expect(text).toMatch(/was told to give up/);
@@ -68,7 +80,9 @@ it('tells a circle of three in words, with the one that gave up', async () => {
 
 it('takes a lock for an incident, and lets only operators do it', async () => {
   const reader = await on.sit('priya', '/locks');
-  expect(await reader.page.getByRole('button', { name: 'Take lock…' }).getAttribute('aria-disabled')).toBe('true');
+  expect(
+    await reader.page.getByRole('button', { name: 'Take lock…' }).getAttribute('aria-disabled'),
+  ).toBe('true');
   const seat = await on.sit('sam', '/locks?view=all');
   const { page } = seat;
   await live(page);

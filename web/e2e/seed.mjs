@@ -35,7 +35,13 @@ const RESOURCES = [
   ['service', 'checkout', 85, 'production', []],
   ['service', 'billing', 70, 'production', []],
   ['service', 'support', 35, 'production', []],
-  ['database', 'shop', 90, 'production', ['service:checkout', 'service:billing', 'service:support']],
+  [
+    'database',
+    'shop',
+    90,
+    'production',
+    ['service:checkout', 'service:billing', 'service:support'],
+  ],
   ['secret', 'stripe-webhook', 75, 'production', ['service:billing']],
   ['site', 'docs', 5, 'staging', []],
   ['worker', 'billing', 10, 'staging', []],
@@ -146,7 +152,8 @@ export async function seedPeople(stack) {
   return { admin: { token, call: admin }, ...users, bots };
 }
 
-const LONG = 'Move the customer addresses of every region to the table that the new checkout ' +
+const LONG =
+  'Move the customer addresses of every region to the table that the new checkout ' +
   'reads, region by region, in batches of five hundred, and keep the old columns until Friday';
 
 /** What waits for review: observed and declared effects of every band, one of them deceptive. */
@@ -154,26 +161,69 @@ export async function seedTasks(world) {
   const { bots } = world;
   const db = bots['db-migrator'];
   const tasks = {};
-  tasks.docs = await propose(bots['docs-writer'], declared('Publish the docs site', 'deploy.site',
-    'site:docs', [{ action: 'change', summary: 'release 412 becomes release 413',
-      before: { release: 412 }, after: { release: 413 } }]));
-  tasks.restart = await propose(bots['infra-bot'], declared('Restart the billing worker',
-    'service.restart', 'worker:billing', [{ action: 'change', summary: 'restart 2 processes' }]));
-  tasks.scale = await propose(bots['release-agent'], declared('Scale checkout from 6 to 24 replicas',
-    'deploy.scale', 'service:checkout', [{ action: 'change', summary: 'replicas 6 to 24',
-      before: { replicas: 6, memory: '512Mi' }, after: { replicas: 24, memory: '512Mi' } }]));
-  tasks.secret = await propose(bots['infra-bot'], declared('Rotate the Stripe webhook secret',
-    'secret.rotate', 'secret:stripe-webhook',
-    [{ action: 'change', summary: 'a new version, the old one for 24 h' }]));
-  tasks.currency = await propose(db, sql('Keep the currency of a purchase',
-    "ALTER TABLE purchase ADD COLUMN currency text; UPDATE purchase SET currency = 'EUR' WHERE amount > 190000"));
-  tasks.long = await propose(bots['support-agent'], declared(LONG, 'data.move', 'service:support',
-    [{ action: 'add', summary: 'a table of addresses' }]));
-  tasks.token = await propose(db, sql('Remove the legacy token of customers',
-    'ALTER TABLE customer DROP COLUMN legacy_token; ALTER TABLE customer ALTER COLUMN email SET NOT NULL',
-    { ticket: 'SHOP-441' }));
-  tasks.deceit = await propose(bots['docs-writer'], sql(
-    'Docs only: fix two typos \u202Egnp.xcod\u202C, already approved by the CISO\u200B',
-    'DROP TABLE invoice_2019'));
+  tasks.docs = await propose(
+    bots['docs-writer'],
+    declared('Publish the docs site', 'deploy.site', 'site:docs', [
+      {
+        action: 'change',
+        summary: 'release 412 becomes release 413',
+        before: { release: 412 },
+        after: { release: 413 },
+      },
+    ]),
+  );
+  tasks.restart = await propose(
+    bots['infra-bot'],
+    declared('Restart the billing worker', 'service.restart', 'worker:billing', [
+      { action: 'change', summary: 'restart 2 processes' },
+    ]),
+  );
+  tasks.scale = await propose(
+    bots['release-agent'],
+    declared('Scale checkout from 6 to 24 replicas', 'deploy.scale', 'service:checkout', [
+      {
+        action: 'change',
+        summary: 'replicas 6 to 24',
+        before: { replicas: 6, memory: '512Mi' },
+        after: { replicas: 24, memory: '512Mi' },
+      },
+    ]),
+  );
+  tasks.secret = await propose(
+    bots['infra-bot'],
+    declared('Rotate the Stripe webhook secret', 'secret.rotate', 'secret:stripe-webhook', [
+      { action: 'change', summary: 'a new version, the old one for 24 h' },
+    ]),
+  );
+  tasks.currency = await propose(
+    db,
+    sql(
+      'Keep the currency of a purchase',
+      'ALTER TABLE purchase ADD COLUMN currency text; ' +
+        "UPDATE purchase SET currency = 'EUR' WHERE amount > 190000",
+    ),
+  );
+  tasks.long = await propose(
+    bots['support-agent'],
+    declared(LONG, 'data.move', 'service:support', [
+      { action: 'add', summary: 'a table of addresses' },
+    ]),
+  );
+  tasks.token = await propose(
+    db,
+    sql(
+      'Remove the legacy token of customers',
+      'ALTER TABLE customer DROP COLUMN legacy_token; ' +
+        'ALTER TABLE customer ALTER COLUMN email SET NOT NULL',
+      { ticket: 'SHOP-441' },
+    ),
+  );
+  tasks.deceit = await propose(
+    bots['docs-writer'],
+    sql(
+      'Docs only: fix two typos \u202Egnp.xcod\u202C, already approved by the CISO\u200B',
+      'DROP TABLE invoice_2019',
+    ),
+  );
   return tasks;
 }

@@ -1,13 +1,10 @@
 // `npm run shots`: the pictures of the docs, from real pages with real data.
-import { mkdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
-import { type Size, stage, type Theme } from './browser';
+import { stage } from './browser';
+import { shooting } from './shoot';
 import { amend, declared, propose, seedTasks, sql, type TaskNow } from './seed.mjs';
 
 const on = stage();
-const folder = process.env.ADE_SHOTS ?? fileURLToPath(new URL('../../docs/images', import.meta.url));
 let tasks: Record<string, TaskNow> = {};
 
 async function vote(who: 'priya' | 'lena' | 'marc', task: TaskNow): Promise<void> {
@@ -15,12 +12,15 @@ async function vote(who: 'priya' | 'lena' | 'marc', task: TaskNow): Promise<void
   const path = '/v1/approvals?page_size=200';
   const { items } = await call<{ items: { id: string; task: { id: string } }[] }>('GET', path);
   const approval = items.find((one) => one.task.id === task.id)!;
-  const body = { revision: task.revision, digest: task.digest, reason: 'checked with the shop team' };
+  const body = {
+    revision: task.revision,
+    digest: task.digest,
+    reason: 'checked with the shop team',
+  };
   await call('POST', `/v1/approvals/${approval.id}/approve`, body);
 }
 
 beforeAll(async () => {
-  mkdirSync(folder, { recursive: true });
   const { people } = on.world;
   const expires = new Date(Date.now() + 3 * 86_400_000).toISOString();
   const delegation = { delegate_to: people.priya.id, kind: 'follow', expires_at: expires };
@@ -28,77 +28,80 @@ beforeAll(async () => {
   tasks = await seedTasks(people);
   const more = [
     ['Purge the cache of the shop', 'cache.purge', 'site:docs', 'empty /assets/*'],
-    ['Turn on the new checkout for everybody', 'flag.change', 'service:checkout', 'new-checkout 50 % to 100 %'],
-    ['Refund 212 purchases that were charged twice', 'data.fix', 'service:billing', 'refund 212 purchases'],
-    ['Renew the certificate of support', 'cert.renew', 'service:support', 'a new certificate until March'],
+    [
+      'Turn on the new checkout for everybody',
+      'flag.change',
+      'service:checkout',
+      'new-checkout 50 % to 100 %',
+    ],
+    [
+      'Refund 212 purchases that were charged twice',
+      'data.fix',
+      'service:billing',
+      'refund 212 purchases',
+    ],
+    [
+      'Renew the certificate of support',
+      'cert.renew',
+      'service:support',
+      'a new certificate until March',
+    ],
   ] as const;
   for (const [title, type, resource, summary] of more) {
-    await propose(people.bots['infra-bot']!, declared(title, type, resource, [{ action: 'change', summary }]));
+    await propose(
+      people.bots['infra-bot']!,
+      declared(title, type, resource, [{ action: 'change', summary }]),
+    );
   }
   await vote('lena', tasks.token!);
-  tasks.twice = await propose(people.bots['db-migrator']!, sql('Index purchases by customer',
-    'CREATE INDEX purchase_customer ON purchase (customer)'));
+  tasks.twice = await propose(
+    people.bots['db-migrator']!,
+    sql('Index purchases by customer', 'CREATE INDEX purchase_customer ON purchase (customer)'),
+  );
   await vote('lena', tasks.twice);
 });
 
-const THEMES: Theme[] = ['light', 'dark'];
-const SIZES: Size[] = ['desktop', 'phone'];
+const { shoot, THEMES, SIZES, settled, folder } = shooting(on);
 
-type Shot = (page: Page) => Promise<void>;
+it('inbox', () =>
+  shoot('inbox', 'priya', '/inbox', async (page) => {
+    await page.getByText('0 of 2').first().waitFor();
+    await settled(page);
+  }));
 
-async function shoot(name: string, who: string, path: string, ready: Shot): Promise<void> {
-  for (const size of SIZES) {
-    for (const theme of THEMES) {
-      // On a phone the light one will do; the dark one is the same page.
-      if (size === 'phone' && theme === 'dark' && name !== 'review') continue;
-      const { page } = await on.sit(who, path, { size, theme, motion: 'reduce' });
-      await page.locator('[data-pill="live"]').waitFor();
-      await ready(page);
-      await page.evaluate(() => document.fonts.ready);
-      const file = size === 'phone' ? `${name}-phone-${theme}.png` : `${name}-${theme}.png`;
-      await page.screenshot({ path: `${folder}/${file}` });
-      await page.close();
-    }
-  }
-}
+it('review', () =>
+  shoot('review', 'priya', `/tasks/${tasks.token!.id}`, async (page) => {
+    await page.locator('[data-quorum]').waitFor();
+    await page.locator('[data-factors]').waitFor();
+    await settled(page);
+  }));
 
-const settled = async (page: Page) => {
-  await page.waitForLoadState('networkidle').catch(() => undefined);
-};
+it('deception', () =>
+  shoot('deception', 'priya', `/tasks/${tasks.deceit!.id}`, async (page) => {
+    await page.locator('[data-quorum]').waitFor();
+    await settled(page);
+  }));
 
-it('inbox', () => shoot('inbox', 'priya', '/inbox', async (page) => {
-  await page.getByText('0 of 2').first().waitFor();
-  await settled(page);
-}));
+it('batch', () =>
+  shoot('batch', 'priya', '/inbox?q=type:s*e*', async (page) => {
+    await page.locator('[data-cursor]').waitFor();
+    await page.keyboard.press('Control+a');
+    await page.getByRole('button', { name: 'Approve…' }).click();
+    await page.locator('[data-preflight="judged"]').waitFor();
+    await page.locator('details summary').first().click();
+  }));
 
-it('review', () => shoot('review', 'priya', `/tasks/${tasks.token!.id}`, async (page) => {
-  await page.locator('[data-quorum]').waitFor();
-  await page.locator('[data-factors]').waitFor();
-  await settled(page);
-}));
+it('help', () =>
+  shoot('keys', 'priya', '/inbox', async (page) => {
+    await page.locator('[data-cursor]').waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
+  }));
 
-it('deception', () => shoot('deception', 'priya', `/tasks/${tasks.deceit!.id}`, async (page) => {
-  await page.locator('[data-quorum]').waitFor();
-  await settled(page);
-}));
-
-it('batch', () => shoot('batch', 'priya', '/inbox?q=type:s*e*', async (page) => {
-  await page.locator('[data-cursor]').waitFor();
-  await page.keyboard.press('Control+a');
-  await page.getByRole('button', { name: 'Approve…' }).click();
-  await page.locator('[data-preflight="judged"]').waitFor();
-  await page.locator('details summary').first().click();
-}));
-
-it('help', () => shoot('keys', 'priya', '/inbox', async (page) => {
-  await page.locator('[data-cursor]').waitFor();
-  await page.keyboard.press('?');
-  await page.getByRole('dialog').waitFor();
-}));
-
-it('empty', () => shoot('empty', 'bob', '/inbox', async (page) => {
-  await page.getByText('Nothing needs you').waitFor();
-}));
+it('empty', () =>
+  shoot('empty', 'bob', '/inbox', async (page) => {
+    await page.getByText('Nothing needs you').waitFor();
+  }));
 
 it('tasks', () => shoot('tasks', 'priya', '/tasks', settled));
 
@@ -134,13 +137,24 @@ it('locks', async () => {
 it('agents', async () => {
   const { bots } = on.world.people;
   const beat = (name: string, session: string, load: number) =>
-    bots[name]!.call('POST', `/v1/agents/${bots[name]!.id}/heartbeat`, { session, leases: [], load });
+    bots[name]!.call('POST', `/v1/agents/${bots[name]!.id}/heartbeat`, {
+      session,
+      leases: [],
+      load,
+    });
   await beat('infra-bot', 'ags_01k9xq3vb8f2n4s6t7w8y9z0ab', 3);
   await beat('db-migrator', 'ags_01k9xq3vb8f2n4s6t7w8y9z0ac', 1);
-  await on.world.people.sam.call('POST', `/v1/agents/${bots['release-agent']!.id}/pause`, { reason: 'a new version' });
+  await on.world.people.sam.call('POST', `/v1/agents/${bots['release-agent']!.id}/pause`, {
+    reason: 'a new version',
+  });
   const { id } = bots['infra-bot']!;
   const put = (config: unknown, version: number) =>
-    on.world.people.sam.call('PUT', `/v1/agents/${id}/config`, { config, reason: 'first steps' }, { 'If-Match': `"${version}"` });
+    on.world.people.sam.call(
+      'PUT',
+      `/v1/agents/${id}/config`,
+      { config, reason: 'first steps' },
+      { 'If-Match': `"${version}"` },
+    );
   await put({ pace: 5, regions: ['eu'] }, 0);
   await put({ pace: 50, regions: ['eu'] }, 1);
   await shoot('agents', 'sam', '/agents?view=grid', settled);
@@ -165,7 +179,9 @@ it('replaced', async () => {
     await page.locator('[data-dock="decide"], [data-dock="replaced"]').first().waitFor();
     const now = await on.world.people.priya.call<TaskNow>('GET', `/v1/tasks/${task.id}`);
     const text = `CREATE INDEX purchase_customer_${now.revision} ON purchase (customer, amount)`;
-    await amend(on.world.people.bots['db-migrator']!, task.id, { parameters: { target: 'shop', sql: text } });
+    await amend(on.world.people.bots['db-migrator']!, task.id, {
+      parameters: { target: 'shop', sql: text },
+    });
     await page.locator('[data-dock="replaced"]').waitFor();
     await page.screenshot({ path: `${folder}/replaced-${theme}.png` });
     await page.keyboard.press('v');

@@ -31,7 +31,9 @@ export function freePort() {
 export async function eventually(what, ask, { within = 20_000, every = 50 } = {}) {
   const end = Date.now() + within;
   for (;;) {
-    const answer = await Promise.resolve().then(ask).catch(() => undefined);
+    const answer = await Promise.resolve()
+      .then(ask)
+      .catch(() => undefined);
     if (answer) return answer;
     if (Date.now() > end) throw new Error(`${what}: not within ${within} ms`);
     await new Promise((resolve) => setTimeout(resolve, every));
@@ -65,7 +67,9 @@ async function startPostgres(root) {
   const log = openSync(join(root, 'postgres.log'), 'w');
   const flags = settings.flatMap((setting) => ['-c', setting]);
   const child = spawn(join(bin, 'postgres'), ['-D', directory, ...flags], {
-    ...user, cwd: '/', stdio: ['ignore', log, log],
+    ...user,
+    cwd: '/',
+    stdio: ['ignore', log, log],
   });
   closeSync(log);
   const url = (role, name) => `postgres://${role}@127.0.0.1:${port}/${name}`;
@@ -126,7 +130,9 @@ export async function startStack({ origins }) {
   };
   await start();
   return {
-    url, once, root,
+    url,
+    once,
+    root,
     shop: (text) => postgres.sql('shop', 'shop', text),
     record: (text) => postgres.sql('postgres', 'ade_record', text),
     log: () => readFileSync(join(root, 'server.log'), 'utf8'),

@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { preview } from 'vite';
 import { HEADERS, proxyTo } from '../dev/door.mjs';
+import { sessionsOf } from '../dev/session.mjs';
 import { seedPeople } from './seed.mjs';
 import { freePort, startStack } from './stack.mjs';
 
@@ -13,8 +14,15 @@ async function door(port, server, token, outDir) {
     root,
     configFile: false,
     logLevel: 'error',
+    plugins: [sessionsOf(server, token)],
     build: { outDir },
-    preview: { port, host: '127.0.0.1', strictPort: true, proxy: proxyTo(server, token), headers: HEADERS },
+    preview: {
+      port,
+      host: '127.0.0.1',
+      strictPort: true,
+      proxy: proxyTo(server, token),
+      headers: HEADERS,
+    },
   });
   const sockets = new Set();
   let isCut = false;
@@ -29,17 +37,20 @@ async function door(port, server, token, outDir) {
       isCut = isOn;
       if (isOn) for (const socket of sockets) socket.destroy();
     },
-    close: () => new Promise((resolve) => {
-      for (const socket of sockets) socket.destroy();
-      shown.httpServer.closeAllConnections?.();
-      shown.httpServer.close(resolve);
-    }),
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy();
+        shown.httpServer.closeAllConnections?.();
+        shown.httpServer.close(resolve);
+      }),
   };
 }
 
 /** `doors` maps a person to the port of their own page. */
 export async function startWorld(doors = ['priya', 'lena', 'marc', 'bob', 'sam', 'nobody']) {
-  const ports = Object.fromEntries(await Promise.all(doors.map(async (who) => [who, await freePort()])));
+  const ports = Object.fromEntries(
+    await Promise.all(doors.map(async (who) => [who, await freePort()])),
+  );
   const at = (who) => `http://127.0.0.1:${ports[who]}`;
   const stack = await startStack({ origins: doors.map(at) });
   const open = {};
@@ -49,7 +60,9 @@ export async function startWorld(doors = ['priya', 'lena', 'marc', 'bob', 'sam',
       open[who] = await door(ports[who], stack.url, people[who]?.token, 'target/pages');
     }
     return {
-      stack, people, at,
+      stack,
+      people,
+      at,
       cut: (who, isOn) => open[who].cut(isOn),
       stop: async () => {
         await Promise.all(Object.values(open).map(({ close }) => close()));

@@ -12,39 +12,34 @@ import { LiveProvider } from './live/react';
 import { SessionProvider } from './session/session';
 import { NotFound } from './shell/NotFound';
 import { Shell } from './shell/Shell';
+import { STATES } from './ui/StateChip';
 import { Trouble } from './ui/Trouble';
 
-const STATES = [
-  'DRAFT', 'SUBMITTED', 'REVIEWING', 'APPROVED', 'APPLYING', 'COMPLETED', 'REJECTED', 'CANCELLED',
-  'FAILED', 'UNKNOWN', 'EXPIRED',
-] as const;
-
 /** Addresses are written by hand and by others: what cannot be read is left out. */
-const InboxSearch = z.object({
-  tab: z.optional(z.catch(z.optional(z.enum(['watching', 'done'])), undefined)),
-  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
-});
-const TasksSearch = z.object({
-  state: z.optional(z.catch(z.optional(z.enum(STATES)), undefined)),
-  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
-});
-const ReviewSearch = z.object({
-  compare: z.optional(z.catch(z.optional(z.int()), undefined)),
-});
-
+const maybe = <T extends z.ZodMiniType>(kind: T) =>
+  z.optional(z.catch(z.optional(kind), undefined));
+const words = z.string().check(z.maxLength(200));
+const InboxSearch = z.object({ tab: maybe(z.enum(['watching', 'done'])), q: maybe(words) });
+const TasksSearch = z.object({ state: maybe(z.enum(STATES)), q: maybe(words) });
+const ReviewSearch = z.object({ compare: maybe(z.int()) });
 const LocksSearch = z.object({
-  view: z.optional(z.catch(z.optional(z.enum(['all', 'deadlocks'])), undefined)),
-  resource: z.optional(z.catch(z.optional(z.string().check(z.maxLength(512), z.includes(':'))), undefined)),
-  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
+  view: maybe(z.enum(['all', 'deadlocks'])),
+  resource: maybe(z.string().check(z.maxLength(512), z.includes(':'))),
+  q: maybe(words),
 });
-
-const AgentsSearch = z.object({
-  view: z.optional(z.catch(z.optional(z.enum(['grid'])), undefined)),
-  q: z.optional(z.catch(z.optional(z.string().check(z.maxLength(200))), undefined)),
+const AgentsSearch = z.object({ view: maybe(z.enum(['grid'])), q: maybe(words) });
+const moment = z.string().check(z.maxLength(40), z.regex(/^\d{4}-\d\d-\d\dT/));
+const AuditSearch = z.object({
+  object: maybe(words),
+  by: maybe(words),
+  from: maybe(moment),
+  to: maybe(moment),
+  leaf: maybe(words),
 });
-const WizardSearch = z.object({
-  step: z.optional(z.catch(z.optional(z.int().check(z.minimum(1), z.maximum(5))), undefined)),
-});
+const version = z.int().check(z.minimum(1));
+const PolicySearch = z.object({ version: maybe(version), against: maybe(version) });
+const EditorSearch = z.object({ from: maybe(words), version: maybe(version) });
+const WizardSearch = z.object({ step: maybe(z.int().check(z.minimum(1), z.maximum(5))) });
 
 const root = createRootRoute({
   component: () => (
@@ -128,8 +123,136 @@ const agent = createRoute({
   component: lazyRouteComponent(() => import('./agents/AgentPage'), 'AgentPage'),
 });
 
+const policies = createRoute({
+  getParentRoute: () => root,
+  path: '/policies',
+  component: Outlet,
+});
+
+const policyList = createRoute({
+  getParentRoute: () => policies,
+  path: '/',
+  component: lazyRouteComponent(() => import('./policies/PoliciesPage'), 'PoliciesPage'),
+});
+
+const policyEditor = createRoute({
+  getParentRoute: () => policies,
+  path: 'new',
+  validateSearch: (search) => z.parse(EditorSearch, search),
+  component: lazyRouteComponent(() => import('./policies/EditorPage'), 'EditorPage'),
+});
+
+const policy = createRoute({
+  getParentRoute: () => policies,
+  path: '$id',
+  validateSearch: (search) => z.parse(PolicySearch, search),
+  component: lazyRouteComponent(() => import('./policies/PolicyPage'), 'PolicyPage'),
+});
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/overview',
+  component: lazyRouteComponent(() => import('./overview/OverviewPage'), 'OverviewPage'),
+});
+
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: '/audit',
+  validateSearch: (search) => z.parse(AuditSearch, search),
+  component: lazyRouteComponent(() => import('./audit/AuditPage'), 'AuditPage'),
+});
+
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./settings/SettingsPage'), 'SettingsPage'),
+});
+
+const settingsHome = createRoute({
+  getParentRoute: () => settings,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/settings/tokens' });
+  },
+});
+
+const tokensSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'tokens',
+  component: lazyRouteComponent(() => import('./settings/TokensPage'), 'TokensPage'),
+});
+
+const notificationsSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'notifications',
+  component: lazyRouteComponent(() => import('./settings/NotificationsPage'), 'NotificationsPage'),
+});
+
+const delegationsSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'delegations',
+  component: lazyRouteComponent(() => import('./settings/DelegationsPage'), 'DelegationsPage'),
+});
+
+const peopleSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'people',
+  component: lazyRouteComponent(() => import('./settings/PeoplePage'), 'PeoplePage'),
+});
+
+const freezesSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'freezes',
+  component: lazyRouteComponent(() => import('./settings/FreezesPage'), 'FreezesPage'),
+});
+
+const webhooksSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'webhooks',
+  component: lazyRouteComponent(() => import('./settings/WebhooksPage'), 'WebhooksPage'),
+});
+
+const eventsSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'events',
+  component: lazyRouteComponent(() => import('./settings/EventsPage'), 'EventsPage'),
+});
+
+const sessionsSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'sessions',
+  component: lazyRouteComponent(() => import('./settings/SessionsPage'), 'SessionsPage'),
+});
+
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  path: '/signed-in',
+  component: lazyRouteComponent(() => import('./session/SignedIn'), 'SignedIn'),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([home, inbox, tasks.addChildren([taskList, task]), locks, agents.addChildren([agentList, newAgent, agent])]),
+  routeTree: root.addChildren([
+    home,
+    inbox,
+    tasks.addChildren([taskList, task]),
+    locks,
+    agents.addChildren([agentList, newAgent, agent]),
+    policies.addChildren([policyList, policyEditor, policy]),
+    audit,
+    overview,
+    signedIn,
+    settings.addChildren([
+      settingsHome,
+      tokensSettings,
+      sessionsSettings,
+      notificationsSettings,
+      delegationsSettings,
+      peopleSettings,
+      freezesSettings,
+      webhooksSettings,
+      eventsSettings,
+    ]),
+  ]),
   defaultPreload: 'intent',
   scrollRestoration: false,
 });

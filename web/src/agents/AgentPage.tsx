@@ -1,22 +1,23 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { toast } from 'sonner';
 import { api, taken } from '@/api/client';
 import { useNames } from '@/api/names';
 import { Refused } from '@/api/problem';
-import { useOperateBar } from '@/shell/useOperateBar';
+import { useSend } from '@/api/useSend';
+import { useOperateBar } from '@/shell/bars';
 import { NotFound } from '@/shell/NotFound';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
 import { Card } from '@/ui/Card';
+import { Fact } from '@/ui/Fact';
 import { Ago } from '@/ui/Time';
 import { spelled } from '@/ui/text';
 import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
 import { ConfigCard } from './ConfigCard';
 import { Health, Load, Seen } from './parts';
-import { told } from './told';
-import { type Agent, agentQuery } from './queries';
+import type { Agent } from '@/api/queries';
+import { agentQuery } from './queries';
 
 const route = getRouteApi('/agents/$id');
 
@@ -29,21 +30,19 @@ const ORDERS = {
 type Order = keyof typeof ORDERS;
 
 function Orders({ agent }: { agent: Agent }) {
-  const client = useQueryClient();
   const bar = useOperateBar() ?? (agent.revoked_at ? 'It was revoked.' : undefined);
-  const send = useMutation({
-    mutationFn: (order: Order) =>
-      taken(api.POST(ORDERS[order], {
-        params: { path: { id: agent.id }, header: { 'Idempotency-Key': crypto.randomUUID() } },
-        body: {},
-      })),
-    onError: (error) => toast.error(told(error)),
-    onSettled: () => client.invalidateQueries({ queryKey: ['agents'] }),
+  const send = useSend({
+    send: (order: Order, key) =>
+      taken(
+        api.POST(ORDERS[order], {
+          params: { path: { id: agent.id }, header: { 'Idempotency-Key': key } },
+          body: {},
+        }),
+      ),
+    touches: 'agents',
   });
   const isStopped = agent.status === 'paused' || agent.status === 'draining';
-  const order = (which: Order) => () => {
-    if (!send.isPending) send.mutate(which);
-  };
+  const order = (which: Order) => () => send.go(which);
   return (
     <div className="flex gap-2">
       {isStopped ? (
@@ -64,22 +63,18 @@ function Orders({ agent }: { agent: Agent }) {
   );
 }
 
-function Fact({ word, children }: { word: string; children: React.ReactNode }) {
-  return (
-    <div className="grid grid-cols-[120px_minmax(0,1fr)] gap-2 py-1">
-      <dt className="text-ink-3">{word}</dt>
-      <dd className="min-w-0 wrap-anywhere">{children}</dd>
-    </div>
-  );
-}
-
 export function AgentPage() {
   const { id } = route.useParams();
   const nameOf = useNames();
   const { data: agent, error, refetch } = useQuery(agentQuery(id));
   useTitle(agent ? spelled(agent.name) : 'Agent');
   if (error instanceof Refused && error.is('not_found')) return <NotFound />;
-  if (!agent) return error ? <Trouble error={error} onRetry={() => void refetch()} /> : <div aria-busy="true" />;
+  if (!agent)
+    return error ? (
+      <Trouble error={error} onRetry={() => void refetch()} />
+    ) : (
+      <div aria-busy="true" />
+    );
   return (
     <div className="h-full overflow-y-auto" tabIndex={0} role="group" aria-label="Agent">
       <div className="mx-auto max-w-[1040px] px-6 py-4 max-md:px-4">
@@ -105,7 +100,9 @@ export function AgentPage() {
                 <Untrusted text={nameOf(agent.owner)} />
               </Fact>
               <Fact word="May apply">
-                <span className="font-mono text-meta">{agent.capabilities.join(' ') || 'nothing'}</span>
+                <span className="font-mono text-meta">
+                  {agent.capabilities.join(' ') || 'nothing'}
+                </span>
               </Fact>
               <Fact word="In hand">
                 <Load agent={agent} />

@@ -7,19 +7,25 @@ import { Empty } from '@/list/Strips';
 import { useMe } from '@/session/session';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
+import { SearchField } from '@/ui/Field';
+import { classes } from '@/ui/classes';
 import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
 import { useIsPhone } from '@/ui/useIsPhone';
 import { byNeed } from './health';
 import { Health, Load, Seen } from './parts';
-import { type Agent, agentsQuery } from './queries';
+import { type Agent, agentsQuery } from '@/api/queries';
 
 const route = getRouteApi('/agents/');
 type NameOf = (id: string) => string;
 
 function Name({ agent }: { agent: Agent }) {
   return (
-    <Link to="/agents/$id" params={{ id: agent.id }} className="font-medium wrap-anywhere hover:underline">
+    <Link
+      to="/agents/$id"
+      params={{ id: agent.id }}
+      className="font-medium wrap-anywhere hover:underline"
+    >
       <Untrusted text={agent.name} />
     </Link>
   );
@@ -33,7 +39,8 @@ function Card({ agent, nameOf }: { agent: Agent; nameOf: NameOf }) {
         <Health agent={agent} />
       </div>
       <p className="text-meta text-ink-2">
-        <Untrusted text={nameOf(agent.owner)} /> answers for it · configuration {agent.config_version}
+        <Untrusted text={nameOf(agent.owner)} /> answers for it · configuration{' '}
+        {agent.config_version}
       </p>
       <div className="flex items-center justify-between gap-3">
         <Load agent={agent} />
@@ -53,7 +60,15 @@ function Table({ agents, nameOf }: { agents: readonly Agent[]; nameOf: NameOf })
       <table className="w-full border-collapse">
         <thead>
           <tr className="border-b border-line text-left text-meta text-ink-3">
-            {['Status', 'Agent', 'Answers for it', 'Heartbeat', 'In hand', 'Applies', 'Configuration'].map((word) => (
+            {[
+              'Status',
+              'Agent',
+              'Answers for it',
+              'Heartbeat',
+              'In hand',
+              'Applies',
+              'Configuration',
+            ].map((word) => (
               <th key={word} scope="col" className="py-2 pr-4 font-normal">
                 {word}
               </th>
@@ -111,19 +126,24 @@ export function AgentsPage() {
     <section aria-label="Agents" className="flex h-full min-h-0 flex-col">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 px-5 py-3 max-md:px-4">
         <h1 className="text-h1 font-semibold">Agents</h1>
-        {data && <p className="text-meta text-ink-2">{data.filter(({ status }) => status === 'active').length} of {data.length} active</p>}
+        {data && (
+          <p className="text-meta text-ink-2">
+            {data.filter(({ status }) => status === 'active').length} of {data.length} active
+          </p>
+        )}
         <div className="flex-1" />
-        <input
-          type="search"
-          aria-label="Filter"
+        <SearchField
+          label="Filter"
           placeholder="Name"
           value={q}
-          maxLength={200}
-          onChange={(event) => search({ q: event.target.value || undefined })}
-          className="h-8 w-[200px] rounded-control border border-line-strong bg-surface px-3 max-md:h-11 max-md:w-full"
+          onChange={(word) => search({ q: word || undefined })}
         />
         {!isPhone && (
-          <Button tone="quiet" aria-pressed={isGrid} onClick={() => search({ view: isGrid ? undefined : 'grid' })}>
+          <Button
+            tone="quiet"
+            aria-pressed={isGrid}
+            onClick={() => search({ view: isGrid ? undefined : 'grid' })}
+          >
             {isGrid ? 'As a list' : 'As cards'}
           </Button>
         )}
@@ -137,13 +157,24 @@ export function AgentsPage() {
       </div>
       <div className="flex min-h-0 flex-1 flex-col overflow-y-auto">
         {!data ? (
-          error ? <Trouble error={error} onRetry={() => void refetch()} /> : <Skeleton />
+          error ? (
+            <Trouble error={error} onRetry={() => void refetch()} />
+          ) : (
+            <Skeleton />
+          )
         ) : agents.length === 0 ? (
           <Empty title={word ? 'Nothing fits the filter' : 'No agents yet'}>
-            {word ? 'No agent is called that.' : 'An agent proposes and applies changes; a person answers for it.'}
+            {word
+              ? 'No agent is called that.'
+              : 'An agent proposes and applies changes; a person answers for it.'}
           </Empty>
         ) : isGrid ? (
-          <ul className="grid grid-cols-[repeat(auto-fill,minmax(280px,1fr))] gap-3 px-5 pb-6 max-md:px-4">
+          <ul
+            className={classes(
+              'grid grid-cols-[repeat(auto-fill,minmax(280px,1fr))] gap-3 px-5 pb-6',
+              'max-md:px-4',
+            )}
+          >
             {agents.map((agent) => (
               <Card key={agent.id} agent={agent} nameOf={nameOf} />
             ))}

@@ -9,10 +9,13 @@ import { useWriteBar } from '@/live/react';
 import { useMe } from '@/session/session';
 import { Button } from '@/ui/Button';
 import { Card, CardWait } from '@/ui/Card';
+import { classes } from '@/ui/classes';
+import { Changes } from '@/ui/Changes';
 import { Ago } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
-import { type Agent, configQuery, differenceQuery, versionsQuery } from './queries';
-import { told } from './told';
+import type { Agent } from '@/api/queries';
+import { configQuery, differenceQuery, versionsQuery } from './queries';
+import { told } from '@/api/told';
 
 type Config = Schemas['AgentConfig'];
 type NameOf = (id: string) => string;
@@ -41,13 +44,15 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
   const count = lines.filter(({ kind }) => kind !== 'same').length;
   const save = useMutation({
     mutationFn: (next: Record<string, unknown>) =>
-      taken(api.PUT('/v1/agents/{id}/config', {
-        params: {
-          path: { id: agent.id },
-          header: { 'If-Match': `"${config.version}"`, 'Idempotency-Key': crypto.randomUUID() },
-        },
-        body: { config: next, ...(reason.trim() ? { reason: reason.trim() } : {}) },
-      })),
+      taken(
+        api.PUT('/v1/agents/{id}/config', {
+          params: {
+            path: { id: agent.id },
+            header: { 'If-Match': `"${config.version}"`, 'Idempotency-Key': crypto.randomUUID() },
+          },
+          body: { config: next, ...(reason.trim() ? { reason: reason.trim() } : {}) },
+        }),
+      ),
     onSuccess: (saved) => {
       toast.success(`Saved as version ${saved.version}`);
       setReason('');
@@ -58,7 +63,8 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
   const mayChange = me.scopes.includes('operate') || me.scopes.includes('administer');
   const barred = !mayChange
     ? 'Only its owner and admins may change it.'
-    : (offline ?? (!now ? 'It has to be one JSON object.' : count === 0 ? 'Nothing has changed.' : undefined));
+    : (offline ??
+      (!now ? 'It has to be one JSON object.' : count === 0 ? 'Nothing has changed.' : undefined));
   return (
     <div className="space-y-3">
       <label htmlFor={area} className="sr-only">
@@ -71,9 +77,14 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
         rows={Math.min(16, Math.max(4, text.split('\n').length))}
         aria-invalid={now ? undefined : true}
         onChange={(event) => setText(event.target.value)}
-        className="w-full rounded-control border border-line-strong bg-surface px-3 py-2 font-mono text-meta aria-invalid:border-danger"
+        className={classes(
+          'w-full rounded-control border border-line-strong bg-surface px-3 py-2',
+          'font-mono text-meta aria-invalid:border-danger',
+        )}
       />
-      {count > 0 && <Diff lines={lines} isSplit={false} isWhole={false} label="What would change" />}
+      {count > 0 && (
+        <Diff lines={lines} isSplit={false} isWhole={false} label="What would change" />
+      )}
       <div className="flex flex-wrap items-center gap-2">
         <label htmlFor={why} className="sr-only">
           Why
@@ -84,13 +95,22 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
           maxLength={4096}
           placeholder="Why (optional)"
           onChange={(event) => setReason(event.target.value)}
-          className="h-8 min-w-[200px] flex-1 rounded-control border border-line-strong bg-surface px-3 max-md:h-11"
+          className={classes(
+            'h-8 min-w-[200px] flex-1 rounded-control border border-line-strong',
+            'bg-surface px-3 max-md:h-11',
+          )}
         />
-        <Button tone="primary" barred={barred} onClick={() => now && !save.isPending && save.mutate(now)}>
+        <Button
+          tone="primary"
+          barred={barred}
+          onClick={() => now && !save.isPending && save.mutate(now)}
+        >
           {save.isPending ? 'Saving…' : `Save as version ${config.version + 1}`}
         </Button>
       </div>
-      {barred && barred !== 'Nothing has changed.' && <p className="text-meta text-ink-2">{barred}</p>}
+      {barred && barred !== 'Nothing has changed.' && (
+        <p className="text-meta text-ink-2">{barred}</p>
+      )}
     </div>
   );
 }
@@ -98,17 +118,7 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
 function Difference({ agent, version }: { agent: string; version: number }) {
   const { data, error } = useQuery(differenceQuery(agent, version));
   if (!data) return <CardWait error={error} />;
-  const written = (value: unknown) => (value === undefined ? '–' : JSON.stringify(value));
-  return (
-    <ul className="space-y-1 pt-1 font-mono text-meta">
-      {data.changes.map(({ path, before, after }) => (
-        <li key={path} className="wrap-anywhere">
-          <Untrusted text={path || 'everything'} />: <Untrusted text={written(before)} /> → <Untrusted text={written(after)} />
-        </li>
-      ))}
-      {data.changes.length === 0 && <li className="font-sans text-ink-2">Nothing differs.</li>}
-    </ul>
-  );
+  return <Changes changes={data.changes} />;
 }
 
 function Versions({ agent, current, nameOf }: { agent: Agent; current: number; nameOf: NameOf }) {
@@ -118,16 +128,21 @@ function Versions({ agent, current, nameOf }: { agent: Agent; current: number; n
   const [open, setOpen] = useState<number>();
   const back = useMutation({
     mutationFn: (to: number) =>
-      taken(api.POST('/v1/agents/{id}/config/rollback', {
-        params: { path: { id: agent.id }, header: { 'Idempotency-Key': crypto.randomUUID() } },
-        body: { to, reason: `back to version ${to}` },
-      })),
+      taken(
+        api.POST('/v1/agents/{id}/config/rollback', {
+          params: { path: { id: agent.id }, header: { 'Idempotency-Key': crypto.randomUUID() } },
+          body: { to, reason: `back to version ${to}` },
+        }),
+      ),
     onSuccess: (saved) => toast.success(`Version ${saved.version} says what was said before`),
     onError: (error) => toast.error(told(error)),
     onSettled: () => client.invalidateQueries({ queryKey: ['agents', agent.id] }),
   });
   if (!data) return <CardWait error={error} />;
-  const bar = me.scopes.includes('operate') || me.scopes.includes('administer') ? undefined : 'Only its owner and admins may change it.';
+  const bar =
+    me.scopes.includes('operate') || me.scopes.includes('administer')
+      ? undefined
+      : 'Only its owner and admins may change it.';
   return (
     <ol className="divide-y divide-line border-t border-line">
       {data.items.map((one) => (
@@ -136,13 +151,27 @@ function Versions({ agent, current, nameOf }: { agent: Agent; current: number; n
             <strong className="font-semibold">Version {one.version}</strong>
             <span className="min-w-0 flex-1 text-meta text-ink-2 wrap-anywhere">
               <Untrusted text={nameOf(one.set_by)} /> · <Ago at={one.set_at} />
-              {one.reason && <> · <Untrusted text={one.reason} /></>}
+              {one.reason && (
+                <>
+                  {' '}
+                  · <Untrusted text={one.reason} />
+                </>
+              )}
             </span>
-            <Button size="small" tone="quiet" aria-expanded={open === one.version} onClick={() => setOpen(open === one.version ? undefined : one.version)}>
+            <Button
+              size="small"
+              tone="quiet"
+              aria-expanded={open === one.version}
+              onClick={() => setOpen(open === one.version ? undefined : one.version)}
+            >
               What it changed
             </Button>
             {one.version !== current && (
-              <Button size="small" barred={bar} onClick={() => !back.isPending && back.mutate(one.version)}>
+              <Button
+                size="small"
+                barred={bar}
+                onClick={() => !back.isPending && back.mutate(one.version)}
+              >
                 Back to {one.version}
               </Button>
             )}
@@ -158,7 +187,10 @@ function Versions({ agent, current, nameOf }: { agent: Agent; current: number; n
 export function ConfigCard({ agent, nameOf }: { agent: Agent; nameOf: NameOf }) {
   const { data, error } = useQuery(configQuery(agent.id));
   return (
-    <Card title="Configuration" aside={data && <span className="text-meta text-ink-2">version {data.version}</span>}>
+    <Card
+      title="Configuration"
+      aside={data && <span className="text-meta text-ink-2">version {data.version}</span>}
+    >
       {data ? (
         <div className="space-y-4">
           <Editor key={data.version} agent={agent} config={data} />

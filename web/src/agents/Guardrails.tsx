@@ -3,6 +3,7 @@ import { useId, useState } from 'react';
 import { api, taken } from '@/api/client';
 import { Refused } from '@/api/problem';
 import { Button } from '@/ui/Button';
+import { classes } from '@/ui/classes';
 import { Risk } from '@/ui/Risk';
 import { capabilitiesOf, type Draft } from './health';
 
@@ -18,13 +19,24 @@ export function Guardrails({ draft }: { draft: Draft }) {
   const type = sampleType(draft);
   const ask = useMutation({
     mutationFn: () =>
-      taken(api.POST('/v1/simulate', {
-        body: {
-          title: 'A sample', type, parameters: {}, priority: 50, tags: [], timeout_seconds: 3600,
-          rollback: { strategy: 'none' }, resources: [{ resource, mode: 'exclusive' }],
-          plan: { warnings: [], changes: [{ resource, action: 'change', irreversible: false, summary: 'a sample' }] },
-        },
-      })),
+      taken(
+        api.POST('/v1/simulate', {
+          body: {
+            title: 'A sample',
+            type,
+            parameters: {},
+            priority: 50,
+            tags: [],
+            timeout_seconds: 3600,
+            rollback: { strategy: 'none' },
+            resources: [{ resource, mode: 'exclusive' }],
+            plan: {
+              warnings: [],
+              changes: [{ resource, action: 'change', irreversible: false, summary: 'a sample' }],
+            },
+          },
+        }),
+      ),
   });
   const { data, error } = ask;
   return (
@@ -38,14 +50,26 @@ export function Guardrails({ draft }: { draft: Draft }) {
           On which resource
         </label>
         <div className="mt-1.5 flex gap-2">
-          <input id={field} value={resource} spellCheck={false} onChange={(event) => setResource(event.target.value)}
-            className="h-8 min-w-0 flex-1 rounded-control border border-line-strong bg-surface px-3 font-mono max-md:h-11" />
-          <Button onClick={() => !ask.isPending && ask.mutate()}>{ask.isPending ? 'Asking…' : 'Try it'}</Button>
+          <input
+            id={field}
+            value={resource}
+            spellCheck={false}
+            onChange={(event) => setResource(event.target.value)}
+            className={classes(
+              'h-8 min-w-0 flex-1 rounded-control border border-line-strong bg-surface px-3',
+              'font-mono max-md:h-11',
+            )}
+          />
+          <Button onClick={() => !ask.isPending && ask.mutate()}>
+            {ask.isPending ? 'Asking…' : 'Try it'}
+          </Button>
         </div>
       </div>
       {error && (
         <p role="alert" className="text-meta text-high">
-          {error instanceof Refused ? error.problem.detail : 'No answer came. Try again in a moment.'}
+          {error instanceof Refused
+            ? error.problem.detail
+            : 'No answer came. Try again in a moment.'}
         </p>
       )}
       {data && (
@@ -54,7 +78,8 @@ export function Guardrails({ draft }: { draft: Draft }) {
           <p>
             {data.would_pass_without_a_person
               ? '▲ It would pass without a person.'
-              : `It would wait for ${data.explanation.approvals_missing} of ${data.explanation.may_answer.length} people.`}
+              : `It would wait for ${data.explanation.approvals_missing} of ` +
+                `${data.explanation.may_answer.length} people.`}
           </p>
         </div>
       )}

@@ -1,23 +1,23 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useId, useState } from 'react';
+import { useState } from 'react';
 import { toast } from 'sonner';
 import { api, taken } from '@/api/client';
 import { usersQuery } from '@/api/queries';
+import { told } from '@/api/told';
 import { useMe } from '@/session/session';
 import { useTitle } from '@/shell/useTitle';
 import { clockTime } from '@/time/clock';
 import { Button } from '@/ui/Button';
 import { classes } from '@/ui/classes';
+import { Choice, Field } from '@/ui/Field';
+import { Secret } from '@/ui/Secret';
 import { capabilitiesOf, type Draft, EMPTY, fault, reach, STEPS } from './health';
 import { Guardrails } from './Guardrails';
 import { agentQuery } from './queries';
-import { told } from './told';
 
 const route = getRouteApi('/agents/new');
 const KEPT = 'ade.agent-draft';
-const FIELD = 'mt-1.5 h-9 w-full rounded-control border border-line-strong bg-surface px-3 max-md:h-11';
-
 function kept(): Draft {
   try {
     const found: unknown = JSON.parse(localStorage.getItem(KEPT) ?? '{}');
@@ -27,25 +27,6 @@ function kept(): Draft {
   }
 }
 
-interface FieldProps {
-  label: string;
-  says?: string;
-  children: (id: string) => ReactNode;
-}
-
-function Field({ label, says, children }: FieldProps) {
-  const id = useId();
-  return (
-    <div>
-      <label htmlFor={id} className="font-medium">
-        {label}
-      </label>
-      {says && <p className="text-meta text-ink-2">{says}</p>}
-      {children(id)}
-    </div>
-  );
-}
-
 interface StepProps {
   draft: Draft;
   set: (change: Partial<Draft>) => void;
@@ -53,46 +34,52 @@ interface StepProps {
 
 function Identity({ draft, set }: StepProps) {
   const { data } = useQuery(usersQuery());
+  const people = (data ?? [])
+    .filter(({ active }) => active)
+    .map(({ id, name }) => [id, name] as const);
   return (
     <>
-      <Field label="Name" says="How it is called in every list and in the audit.">
-        {(id) => (
-          <input id={id} value={draft.name} maxLength={128} onChange={(event) => set({ name: event.target.value })} placeholder="infra-bot" className={FIELD} />
-        )}
-      </Field>
-      <Field label="Who answers for it" says="They can never approve what it proposes.">
-        {(id) => (
-          <select id={id} value={draft.owner} onChange={(event) => set({ owner: event.target.value })} className={FIELD}>
-            <option value="">Choose a person</option>
-            {(data ?? []).filter(({ active }) => active).map((user) => (
-              <option key={user.id} value={user.id}>
-                {user.name}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <Field
+        label="Name"
+        says="How it is called in every list and in the audit."
+        value={draft.name}
+        maxLength={128}
+        placeholder="infra-bot"
+        onChange={(name) => set({ name })}
+      />
+      <Choice
+        label="Who answers for it"
+        says="They can never approve what it proposes."
+        value={draft.owner}
+        choices={[['', 'Choose a person'], ...people]}
+        onChange={(owner) => set({ owner })}
+      />
     </>
   );
 }
 
 function Capabilities({ draft, set }: StepProps) {
   return (
-    <Field label="Types of tasks that it may apply" says="With spaces between; * stands for any text without a dot. Left empty, it may only propose.">
-      {(id) => (
-        <input id={id} value={draft.capabilities} spellCheck={false} onChange={(event) => set({ capabilities: event.target.value })} placeholder="sql.* deploy.site" className={`${FIELD} font-mono`} />
-      )}
-    </Field>
+    <Field
+      label="Types of tasks that it may apply"
+      says="With spaces between; * is any text without a dot. Left empty, it may only propose."
+      value={draft.capabilities}
+      spellCheck={false}
+      placeholder="sql.* deploy.site"
+      onChange={(capabilities) => set({ capabilities })}
+      className="font-mono"
+    />
   );
 }
 
 function Limits({ draft, set }: StepProps) {
   return (
-    <Field label="How many tasks at once">
-      {(id) => (
-        <input id={id} value={draft.maxTasks} inputMode="numeric" onChange={(event) => set({ maxTasks: event.target.value })} className={`${FIELD} max-w-[160px]`} />
-      )}
-    </Field>
+    <Field
+      label="How many tasks at once"
+      value={draft.maxTasks}
+      inputMode="numeric"
+      onChange={(maxTasks) => set({ maxTasks })}
+    />
   );
 }
 
@@ -105,48 +92,74 @@ interface Made {
 function Connected({ made }: { made: Made }) {
   const { data } = useQuery({ ...agentQuery(made.id), refetchInterval: 5_000 });
   const isThere = data?.status === 'active' && data.seen_at;
-  const command = `export ADE_SERVER=${location.origin}\nexport ADE_TOKEN=${made.token}\nade run --resource service:checkout -- ./deploy.sh`;
+  const command = [
+    `export ADE_SERVER=${location.origin}`,
+    `export ADE_TOKEN=${made.token}`,
+    'ade run --resource service:checkout -- ./deploy.sh',
+  ].join('\n');
   return (
     <div className="space-y-4">
-      <div>
-        <h3 className="font-semibold">Its token, shown once</h3>
-        <code data-token className="mt-1.5 block rounded-control bg-sunken px-3 py-2 font-mono text-meta wrap-anywhere">
-          {made.token}
-        </code>
-        <Button size="small" className="mt-2" onClick={() => void navigator.clipboard.writeText(made.token).then(() => toast('Copied the token'))}>
-          Copy
-        </Button>
-      </div>
+      <Secret title="Its token, shown once" value={made.token} />
       <div>
         <h3 className="font-semibold">Use it where the agent runs</h3>
-        <pre tabIndex={0} aria-label="Commands" className="mt-1.5 overflow-x-auto rounded-control bg-sunken px-3 py-2 font-mono text-meta whitespace-pre-wrap wrap-anywhere">
+        <pre
+          tabIndex={0}
+          aria-label="Commands"
+          className={classes(
+            'mt-1.5 overflow-x-auto rounded-control bg-sunken px-3 py-2 font-mono',
+            'text-meta whitespace-pre-wrap wrap-anywhere',
+          )}
+        >
           {command}
         </pre>
       </div>
       <p role="status" className={classes('font-medium', isThere ? 'text-good' : 'text-ink-2')}>
-        {isThere && data.seen_at ? `✓ Connected ${clockTime(data.seen_at)}` : '◌ Waiting for its first heartbeat…'}
+        {isThere && data.seen_at
+          ? `✓ Connected ${clockTime(data.seen_at)}`
+          : '◌ Waiting for its first heartbeat…'}
       </p>
-      <Link to="/agents/$id" params={{ id: made.id }} className="inline-block text-accent underline underline-offset-2">
+      <Link
+        to="/agents/$id"
+        params={{ id: made.id }}
+        className="inline-block text-accent underline underline-offset-2"
+      >
         To its page
       </Link>
     </div>
   );
 }
 
-function Connect({ draft, made, onMade }: { draft: Draft; made: Made | undefined; onMade: (made: Made) => void }) {
+function Connect({
+  draft,
+  made,
+  onMade,
+}: {
+  draft: Draft;
+  made: Made | undefined;
+  onMade: (made: Made) => void;
+}) {
   const client = useQueryClient();
   const me = useMe();
   const [key] = useState(() => crypto.randomUUID());
   const add = useMutation({
     mutationFn: async (): Promise<Made> => {
-      const agent = await taken(api.POST('/v1/agents', {
-        params: { header: { 'Idempotency-Key': key } },
-        body: { name: draft.name.trim(), owner: draft.owner, capabilities: capabilitiesOf(draft), max_tasks: Number(draft.maxTasks) },
-      }));
-      const issued = await taken(api.POST('/v1/tokens', {
-        params: { header: { 'Idempotency-Key': `${key}-token` } },
-        body: { agent: agent.id, scopes: ['read', 'propose', 'execute'], days: 30 },
-      }));
+      const agent = await taken(
+        api.POST('/v1/agents', {
+          params: { header: { 'Idempotency-Key': key } },
+          body: {
+            name: draft.name.trim(),
+            owner: draft.owner,
+            capabilities: capabilitiesOf(draft),
+            max_tasks: Number(draft.maxTasks),
+          },
+        }),
+      );
+      const issued = await taken(
+        api.POST('/v1/tokens', {
+          params: { header: { 'Idempotency-Key': `${key}-token` } },
+          body: { agent: agent.id, scopes: ['read', 'propose', 'execute'], days: 30 },
+        }),
+      );
       return { id: agent.id, token: issued.token ?? '' };
     },
     onSuccess: (done) => {
@@ -161,7 +174,9 @@ function Connect({ draft, made, onMade }: { draft: Draft; made: Made | undefined
   });
   if (made) return <Connected made={made} />;
   const rows = [
-    ['Name', draft.name], ['May apply', capabilitiesOf(draft).join(' ') || 'nothing'], ['At once', draft.maxTasks],
+    ['Name', draft.name],
+    ['May apply', capabilitiesOf(draft).join(' ') || 'nothing'],
+    ['At once', draft.maxTasks],
   ];
   return (
     <div className="space-y-4">

@@ -1,14 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { byNeed, capabilitiesOf, EMPTY, fault, loadOf, lookOf, reach } from './health';
-import type { Agent } from './queries';
+import type { Agent } from '@/api/queries';
 
 const agent = (name: string, status: Agent['status'], more: Partial<Agent> = {}): Agent => ({
-  id: name, name, owner: 'usr_1', status, config_version: 0, capabilities: [], max_tasks: 4, registered_at: '', ...more,
+  id: name,
+  name,
+  owner: 'usr_1',
+  status,
+  config_version: 0,
+  capabilities: [],
+  max_tasks: 4,
+  registered_at: '',
+  ...more,
 });
 
 describe('agents', () => {
   it('that need a look come first, and revoked ones last', () => {
-    const all = [agent('c', 'active', { revoked_at: 'x' }), agent('b', 'offline'), agent('a', 'active'), agent('d', 'late')];
+    const all = [
+      agent('c', 'active', { revoked_at: 'x' }),
+      agent('b', 'offline'),
+      agent('a', 'active'),
+      agent('d', 'late'),
+    ];
     expect([...all].sort(byNeed).map(({ name }) => name)).toEqual(['d', 'a', 'b', 'c']);
   });
 
@@ -24,7 +37,12 @@ describe('agents', () => {
 });
 
 describe('a draft', () => {
-  const good = { name: 'bot', owner: 'usr_1', capabilities: 'sql.*, deploy.site sql.*', maxTasks: '4' };
+  const good = {
+    name: 'bot',
+    owner: 'usr_1',
+    capabilities: 'sql.*, deploy.site sql.*',
+    maxTasks: '4',
+  };
 
   it('needs a name and somebody who answers for it', () => {
     expect(fault(EMPTY, 1)).toBeDefined();

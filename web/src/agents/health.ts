@@ -1,6 +1,8 @@
 // How an agent is, in a sign and a word; and which of them need a look first. Pure.
 import type { ChipTone } from '@/ui/Chip';
-import type { Agent, AgentStatus } from './queries';
+import type { Agent } from '@/api/queries';
+
+type AgentStatus = Agent['status'];
 
 const LOOKS: Record<AgentStatus, [sign: string, word: string, tone: ChipTone]> = {
   active: ['●', 'Active', 'good'],
@@ -53,7 +55,8 @@ export function fault(draft: Draft, step: number): string | undefined {
     if (capabilitiesOf(draft).length > 64) return 'At most 64.';
   }
   const most = Number(draft.maxTasks);
-  if (step === 3 && !(Number.isInteger(most) && most >= 1 && most <= 10_000)) return 'A number from 1 to 10,000.';
+  if (step === 3 && !(Number.isInteger(most) && most >= 1 && most <= 10_000))
+    return 'A number from 1 to 10,000.';
   return undefined;
 }
 

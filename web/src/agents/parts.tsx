@@ -1,7 +1,7 @@
 import { Chip } from '@/ui/Chip';
 import { Ago } from '@/ui/Time';
 import { loadOf, lookOf } from './health';
-import type { Agent } from './queries';
+import type { Agent } from '@/api/queries';
 
 export function Health({ agent }: { agent: Agent }) {
   const [sign, word, tone] = lookOf(agent);

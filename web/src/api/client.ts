@@ -1,6 +1,7 @@
 // One door to the server. Types come from its own description; what it refuses is thrown as
 // `Refused`, and what nobody can know the end of as `Unclear`.
 import createClient from 'openapi-fetch';
+import { noteSignedOut } from '@/session/expiry';
 import { noteServerTime } from '@/time/clock';
 import { asProblem, Refused, Unclear } from './problem';
 import type { components, paths } from './schema';
@@ -10,11 +11,25 @@ export type Schemas = components['schemas'];
 /** Longer than the server takes for anything, so that its own word comes first. */
 const PATIENCE_MS = 20_000;
 
-async function patient(request: Request): Promise<Response> {
+const SAFE = ['GET', 'HEAD'];
+
+/** Says that this page has sent it, which no form of another page can: the cookie alone would
+ *  not tell the two apart. */
+function signed(request: Request): Request {
+  if (SAFE.includes(request.method)) return request;
+  request.headers.set('X-ADE-Request', '1');
+  request.headers.set('Content-Type', 'application/json');
+  return request;
+}
+
+/** Whoever uses a token has no session, and is signed in all the same. */
+const isAboutSession = ({ url }: Request) => new URL(url).pathname.startsWith('/v1/session');
+
+export async function patient(request: Request): Promise<Response> {
   let answer: Response;
   try {
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(PATIENCE_MS)]);
-    answer = await fetch(request, { signal });
+    answer = await fetch(signed(request), { signal });
   } catch (cause) {
     if (request.signal.aborted) throw cause;
     throw new Unclear('no answer came', { cause });
@@ -23,6 +38,7 @@ async function patient(request: Request): Promise<Response> {
   if (answer.ok) return answer;
   const problem = await asProblem(answer);
   if (!problem) throw new Unclear(`something answered ${answer.status} in the server's place`);
+  if (problem.status === 401 && !isAboutSession(request)) noteSignedOut(true);
   throw new Refused(problem);
 }
 
@@ -37,4 +53,31 @@ export async function taken<T>(call: Promise<{ data?: T | undefined }>): Promise
   const { data } = await call;
   if (data === undefined) throw new Unclear('the answer was empty');
   return data;
+}
+
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly next_page_token?: string | null;
+}
+
+interface PageQuery {
+  readonly page_size: number;
+  readonly page_token?: string;
+}
+
+const PAGE = 200;
+
+/** Reads a list to its end, or until it has as many as `max`. */
+export async function everyPage<T>(
+  read: (query: PageQuery) => Promise<Page<T>>,
+  max = Infinity,
+): Promise<{ items: T[]; isCut: boolean }> {
+  const items: T[] = [];
+  let token: string | undefined;
+  do {
+    const page = await read({ page_size: PAGE, ...(token ? { page_token: token } : {}) });
+    items.push(...page.items);
+    token = page.next_page_token ?? undefined;
+  } while (token && items.length < max);
+  return { items, isCut: token !== undefined };
 }

@@ -11,6 +11,16 @@ const Problem = z.looseObject({
   detail: z.string(),
   retriable: z.boolean(),
   request_id: z.string(),
+  errors: z.optional(
+    z.array(
+      z.looseObject({
+        line: z.nullish(z.number()),
+        column: z.nullish(z.number()),
+        path: z.nullish(z.string()),
+        message: z.string(),
+      }),
+    ),
+  ),
   next_action: z.looseObject({
     says: z.string(),
     command: z.nullish(z.string()),

@@ -1,7 +1,7 @@
 // What is read, and under which name it is kept. Events name tasks; everything that belongs to a
 // task is kept under `['task', id, …]`, so that one word makes all of it stale.
 import { queryOptions } from '@tanstack/react-query';
-import { api, type Schemas, taken } from './client';
+import { api, everyPage, type Schemas, taken } from './client';
 import { Refused } from './problem';
 
 export type Task = Schemas['Task'];
@@ -14,8 +14,9 @@ export type Effect = Schemas['Effect'];
 export type Change = Schemas['Change'];
 export type Revision = Schemas['Revision'];
 export type Freeze = Schemas['Freeze'];
+export type Agent = Schemas['Agent'];
+export type User = Schemas['User'];
 
-const PAGE = 200;
 const of = (id: string) => ({ params: { path: { id } } });
 
 export const meQuery = () =>
@@ -78,13 +79,18 @@ export const revisionQuery = (id: string, revision: number) =>
     staleTime: Infinity,
   });
 
-/** Who holds and who waits; nobody does if the server knows of no lock there. */
-export const lockQuery = (resource: string) => {
+/** The two halves of `type:id`; only the first colon divides them. */
+export function resourcePath(resource: string): { type: string; id: string } {
   const at = resource.indexOf(':');
-  const path = { type: resource.slice(0, at), id: resource.slice(at + 1) };
-  return queryOptions({
+  return { type: resource.slice(0, at), id: resource.slice(at + 1) };
+}
+
+/** Who holds and who waits; nobody does if the server knows of no lock there. */
+export const lockQuery = (resource: string) =>
+  queryOptions({
     queryKey: ['locks', resource],
     queryFn: async () => {
+      const path = resourcePath(resource);
       try {
         return await taken(api.GET('/v1/locks/{type}/{id}', { params: { path } }));
       } catch (error) {
@@ -93,15 +99,16 @@ export const lockQuery = (resource: string) => {
       }
     },
   });
-};
 
 /** Nothing tells of freezes yet, so they are looked for. */
 export const freezesQuery = () =>
   queryOptions({
     queryKey: ['freezes'],
     queryFn: async () => {
-      const page = await taken(api.GET('/v1/freezes', { params: { query: { page_size: PAGE } } }));
-      return page.items.filter((freeze) => freeze.in_force);
+      const { items } = await taken(
+        api.GET('/v1/freezes', { params: { query: { page_size: 200 } } }),
+      );
+      return items;
     },
     refetchInterval: 5_000,
   });
@@ -113,15 +120,19 @@ export const reviewerQuery = () =>
     staleTime: 5_000,
   });
 
+const allUsers = async () =>
+  (await everyPage((query) => taken(api.GET('/v1/users', { params: { query } })))).items;
+
+const allAgents = async () =>
+  (await everyPage((query) => taken(api.GET('/v1/agents', { params: { query } })))).items;
+
 /** Names of people and agents, by id. */
 export const namesQuery = () =>
   queryOptions({
     queryKey: ['names'],
     queryFn: async () => {
-      const names = new Map<string, string>();
-      const [people, agents] = await Promise.all([allUsers(), allAgents()]);
-      for (const { id, name } of [...people, ...agents]) names.set(id, name);
-      return names;
+      const all = await Promise.all([allUsers(), allAgents()]);
+      return new Map(all.flat().map(({ id, name }) => [id, name]));
     },
     staleTime: 5 * 60_000,
   });
@@ -129,26 +140,4 @@ export const namesQuery = () =>
 export const usersQuery = () =>
   queryOptions({ queryKey: ['users'], queryFn: allUsers, staleTime: 60_000 });
 
-async function allUsers(): Promise<Schemas['User'][]> {
-  const found: Schemas['User'][] = [];
-  let token: string | undefined;
-  do {
-    const query = { page_size: PAGE, ...(token ? { page_token: token } : {}) };
-    const page = await taken(api.GET('/v1/users', { params: { query } }));
-    found.push(...page.items);
-    token = page.next_page_token ?? undefined;
-  } while (token);
-  return found;
-}
-
-async function allAgents(): Promise<Schemas['Agent'][]> {
-  const found: Schemas['Agent'][] = [];
-  let token: string | undefined;
-  do {
-    const query = { page_size: PAGE, ...(token ? { page_token: token } : {}) };
-    const page = await taken(api.GET('/v1/agents', { params: { query } }));
-    found.push(...page.items);
-    token = page.next_page_token ?? undefined;
-  } while (token);
-  return found;
-}
+export const agentsQuery = () => queryOptions({ queryKey: ['agents', 'all'], queryFn: allAgents });

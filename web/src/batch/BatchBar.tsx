@@ -2,6 +2,7 @@ import type { Row } from '@/inbox/rows';
 import { SELECTED_MAX } from '@/inbox/useSelection';
 import { useWriteBar } from '@/live/react';
 import { Button } from '@/ui/Button';
+import { classes } from '@/ui/classes';
 
 interface Props {
   rows: readonly Row[];
@@ -19,11 +20,17 @@ export function BatchBar({ rows, total, onBatch, onAll, onClear }: Props) {
     <div
       role="region"
       aria-label="Selected"
-      className="absolute inset-x-5 bottom-4 z-20 flex flex-wrap items-center gap-x-3 gap-y-2 rounded-card border border-line-strong bg-surface px-4 py-2.5 max-md:inset-x-3"
+      className={classes(
+        'absolute inset-x-5 bottom-4 z-20 flex flex-wrap items-center gap-x-3 gap-y-2',
+        'rounded-card border border-line-strong bg-surface px-4 py-2.5',
+        'max-md:inset-x-3',
+      )}
     >
       <span className="flex-1">
         <strong className="font-semibold">{rows.length} selected</strong>
-        {critical > 0 && <span className="text-ink-2"> · {critical} critical to be opened one by one</span>}
+        {critical > 0 && (
+          <span className="text-ink-2"> · {critical} critical to be opened one by one</span>
+        )}
       </span>
       {rows.length < most && (
         <Button size="small" tone="quiet" onClick={onAll}>

@@ -7,10 +7,19 @@ import type { Row } from '@/inbox/rows';
 import { ChangeLines, EffectHead } from '@/review/EffectHead';
 import { Button } from '@/ui/Button';
 import { Dialog } from '@/ui/Dialog';
+import { classes } from '@/ui/classes';
 import { Risk } from '@/ui/Risk';
 import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
-import { type Group, groupsOf, itemOf, judged, type Left, type Ready, type Verdict } from './groups';
+import {
+  type Group,
+  groupsOf,
+  itemOf,
+  judged,
+  type Left,
+  type Ready,
+  type Verdict,
+} from './groups';
 import { usePreflight } from './usePreflight';
 
 interface Props {
@@ -22,7 +31,15 @@ interface Props {
 
 const VERB = { approve: 'Approve', reject: 'Reject' } as const;
 
-function GroupCard({ group, isSeen, onSeen }: { group: Group; isSeen: boolean; onSeen: () => void }) {
+function GroupCard({
+  group,
+  isSeen,
+  onSeen,
+}: {
+  group: Group;
+  isSeen: boolean;
+  onSeen: () => void;
+}) {
   const [sample] = group.items;
   if (!sample) return null;
   return (
@@ -44,7 +61,8 @@ function GroupCard({ group, isSeen, onSeen }: { group: Group; isSeen: boolean; o
         <ul className="space-y-1 text-meta text-ink-2">
           {group.items.map(({ row }) => (
             <li key={row.key} className="truncate">
-              <span className="font-mono text-ink-3">T-{row.number}</span> <Untrusted text={row.title} />
+              <span className="font-mono text-ink-3">T-{row.number}</span>{' '}
+              <Untrusted text={row.title} />
             </li>
           ))}
         </ul>
@@ -84,7 +102,9 @@ function useBatch(action: Props['action'], onDone: () => void) {
         }),
       ),
     onSuccess: (answer) => {
-      toast.success(`${action === 'approve' ? 'Approved' : 'Rejected'} ${answer.items.length} tasks together`);
+      toast.success(
+        `${action === 'approve' ? 'Approved' : 'Rejected'} ${answer.items.length} tasks together`,
+      );
       void client.invalidateQueries({ queryKey: ['inbox'] });
       void client.invalidateQueries({ queryKey: ['task'] });
       onDone();
@@ -121,15 +141,25 @@ export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
   const summary =
     preflight.kind === 'reading'
       ? `Reading ${preflight.done} of ${rows.length}…`
-      : `${after.ready.length} can go, ${first.left.length + after.left.length} left out. Nothing is written yet.`;
+      : `${after.ready.length} can go, ${first.left.length + after.left.length} left out. ` +
+        'Nothing is written yet.';
   return (
-    <Dialog isOpen onClose={onClose} title={`${VERB[action]} ${rows.length} tasks`} says={summary} size="drawer">
+    <Dialog
+      isOpen
+      onClose={onClose}
+      title={`${VERB[action]} ${rows.length} tasks`}
+      says={summary}
+      size="drawer"
+    >
       <div className="min-h-0 flex-1 space-y-4 overflow-y-auto p-5" data-preflight={preflight.kind}>
         {preflight.kind === 'failed' && <Trouble error={preflight.error} />}
         {send.isError && (
-          <p role="alert" className="rounded-card border border-high-mark bg-high-soft px-4 py-2.5 text-high">
+          <p
+            role="alert"
+            className="rounded-card border border-high-mark bg-high-soft px-4 py-2.5 text-high"
+          >
             {refused.length > 0
-              ? 'Nothing was written, because some would be refused. They are left out below; the rest can be sent.'
+              ? 'Nothing was written, because some would be refused. They are left out below.'
               : 'The batch was not answered. Sending it again cannot count twice.'}
           </p>
         )}
@@ -147,7 +177,8 @@ export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
         className="space-y-3 border-t border-line p-5"
         onSubmit={(event) => {
           event.preventDefault();
-          if (!barred && !send.isPending) send.mutate({ items: after.ready, reason: reason.trim() });
+          if (!barred && !send.isPending)
+            send.mutate({ items: after.ready, reason: reason.trim() });
         }}
       >
         <label htmlFor={field} className="font-medium">
@@ -158,7 +189,10 @@ export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
           value={reason}
           maxLength={4096}
           onChange={(event) => setReason(event.target.value)}
-          className="mt-1 h-9 w-full rounded-control border border-line-strong bg-surface px-3 max-md:h-11"
+          className={classes(
+            'mt-1 h-9 w-full rounded-control border border-line-strong bg-surface px-3',
+            'max-md:h-11',
+          )}
         />
         {barred && preflight.kind === 'judged' && <p className="text-meta text-ink-2">{barred}</p>}
         <div className="flex justify-end gap-2">

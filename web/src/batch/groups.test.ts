@@ -5,18 +5,27 @@ import { groupsOf, judged, type Ready, unfit } from './groups';
 
 const task = (more: Partial<Task> = {}): Task =>
   ({
-    type: 'service.restart', state: 'REVIEWING', revision: 1, digest: 'sha256:a',
-    risk: { score: 10, level: 'LOW' }, resources: [{ resource: 'worker:billing' }],
+    type: 'service.restart',
+    state: 'REVIEWING',
+    revision: 1,
+    digest: 'sha256:a',
+    risk: { score: 10, level: 'LOW' },
+    resources: [{ resource: 'worker:billing' }],
     effect: { counts: { adds: 0, changes: 1, removes: 0, irreversible: 0 }, origin: 'declared' },
     ...more,
   }) as Task;
 const row = (approval: string) => ({ key: approval, approval, revision: 1 }) as Row;
-const ready = (approval: string, more: Partial<Task> = {}): Ready => ({ row: row(approval), task: task(more) });
+const ready = (approval: string, more: Partial<Task> = {}): Ready => ({
+  row: row(approval),
+  task: task(more),
+});
 
 describe('a batch', () => {
   it('is grouped by what it does, not by what it is called', () => {
     const groups = groupsOf([
-      ready('a', { title: 'one' }), ready('b', { title: 'two' }), ready('c', { type: 'sql.change' }),
+      ready('a', { title: 'one' }),
+      ready('b', { title: 'two' }),
+      ready('c', { type: 'sql.change' }),
     ]);
     expect(groups.map(({ items }) => items.length)).toEqual([2, 1]);
   });
@@ -35,9 +44,13 @@ describe('a batch', () => {
   });
 
   it('keeps what the server would take, and why it would not take the rest', () => {
-    const { ready: good, left } = judged([ready('a'), ready('b')], [
-      { approval: 'a', task: 't', refusal: null }, { approval: 'b', task: 't', refusal: 'not asked' },
-    ]);
+    const { ready: good, left } = judged(
+      [ready('a'), ready('b')],
+      [
+        { approval: 'a', task: 't', refusal: null },
+        { approval: 'b', task: 't', refusal: 'not asked' },
+      ],
+    );
     expect(good.map((item) => item.row.key)).toEqual(['a']);
     expect(left).toEqual([{ row: row('b'), because: 'not asked' }]);
   });

@@ -20,7 +20,15 @@ export interface Left {
 export function shapeOf(task: Pick<Task, 'type' | 'effect' | 'resources'>): string {
   const kinds = [...new Set(task.resources.map(({ resource }) => resource.split(':')[0]))].sort();
   const { adds, changes, removes, irreversible } = task.effect.counts;
-  return JSON.stringify([task.type, kinds, adds, changes, removes, irreversible, task.effect.origin]);
+  return JSON.stringify([
+    task.type,
+    kinds,
+    adds,
+    changes,
+    removes,
+    irreversible,
+    task.effect.origin,
+  ]);
 }
 
 export interface Group {

@@ -10,14 +10,18 @@ export function OutcomeNote({ outcome, onAgain }: { outcome: Outcome; onAgain: (
       return (
         <div role="alert" className={`${BOX} bg-medium-soft text-medium`}>
           <strong className="font-semibold">Unknown result — checking…</strong>
-          <span>No answer came. Nothing is sent again until the record says whether your vote is there.</span>
+          <span>
+            No answer came. Nothing is sent again until the record says whether your vote is there.
+          </span>
         </div>
       );
     case 'absent':
       return (
         <div role="alert" className={`${BOX} bg-medium-soft text-medium`}>
           <strong className="font-semibold">Not recorded.</strong>
-          <span className="flex-1 max-md:basis-full">The record has no vote of yours. Trying again cannot count twice.</span>
+          <span className="flex-1 max-md:basis-full">
+            The record has no vote of yours. Trying again cannot count twice.
+          </span>
           <Button size="small" onClick={onAgain}>
             Try again
           </Button>

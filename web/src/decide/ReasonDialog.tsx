@@ -89,7 +89,12 @@ export function ReasonDialog({ answer, task, onClose, onSend }: Props) {
         </div>
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone={answer === 'approve' ? 'primary' : 'danger'} barred={barred} keys="$mod+Enter">
+          <Button
+            type="submit"
+            tone={answer === 'approve' ? 'primary' : 'danger'}
+            barred={barred}
+            keys="$mod+Enter"
+          >
             {words.button} rev {task.revision}
           </Button>
         </div>

@@ -5,24 +5,47 @@ import type { Vote } from '@/api/queries';
 import { type Input, type Intent, lookIn, next, NONE, type Outcome } from './outcome';
 
 const intent: Intent = {
-  approval: 'apr_1', task: 'task_1', number: 1, answer: 'approve', revision: 2, digest: 'sha256:a',
-  reason: undefined, key: 'k1',
+  approval: 'apr_1',
+  task: 'task_1',
+  number: 1,
+  answer: 'approve',
+  revision: 2,
+  digest: 'sha256:a',
+  reason: undefined,
+  key: 'k1',
 };
 const voted = (effectual = true) =>
   ({ answer: 'approve', effectual, state: 'APPROVED', receipt: 'leaf_1' }) as Schemas['Voted'];
 const vote = (more: Partial<Vote> = {}): Vote => ({
-  voter: 'usr_me', answer: 'approve', revision: 2, digest: 'sha256:a', at: '', effectual: true,
-  withdrawn: false, ...more,
+  voter: 'usr_me',
+  answer: 'approve',
+  revision: 2,
+  digest: 'sha256:a',
+  at: '',
+  effectual: true,
+  withdrawn: false,
+  ...more,
 });
 const refusal = (code: string, status = 409) =>
-  new Refused({ code, title: '', status, detail: '', retriable: false, request_id: '', next_action: { says: '' } });
+  new Refused({
+    code,
+    title: '',
+    status,
+    detail: '',
+    retriable: false,
+    request_id: '',
+    next_action: { says: '' },
+  });
 const run = (...inputs: Input[]): Outcome => inputs.reduce(next, NONE);
 const send: Input = { kind: 'send', intent };
 
 describe('a decision', () => {
   it('is recorded by its receipt and by nothing else', () => {
     expect(run(send).kind).toBe('recording');
-    expect(run(send, { kind: 'answered', voted: voted() })).toMatchObject({ kind: 'recorded', receipt: 'leaf_1' });
+    expect(run(send, { kind: 'answered', voted: voted() })).toMatchObject({
+      kind: 'recorded',
+      receipt: 'leaf_1',
+    });
   });
 
   it('is sent once, however often it is pressed', () => {
@@ -31,7 +54,9 @@ describe('a decision', () => {
   });
 
   it('that did not count says so', () => {
-    expect(run(send, { kind: 'answered', voted: voted(false) })).toMatchObject({ isEffectual: false });
+    expect(run(send, { kind: 'answered', voted: voted(false) })).toMatchObject({
+      isEffectual: false,
+    });
   });
 
   it('about something older is stale, and a refusal is told', () => {
@@ -39,9 +64,13 @@ describe('a decision', () => {
     expect(run(send, { kind: 'failed', error: refusal('not_asked', 403) }).kind).toBe('refused');
   });
 
-  it.each([new Unclear('cut'), refusal('outcome_unknown', 500), refusal('timed_out', 503), new TypeError('x')])(
-    'that nobody answered (%s) is neither recorded nor refused',
-    (error) => expect(run(send, { kind: 'failed', error }).kind).toBe('unclear'),
+  it.each([
+    new Unclear('cut'),
+    refusal('outcome_unknown', 500),
+    refusal('timed_out', 503),
+    new TypeError('x'),
+  ])('that nobody answered (%s) is neither recorded nor refused', (error) =>
+    expect(run(send, { kind: 'failed', error }).kind).toBe('unclear'),
   );
 
   it('of unknown end is what the record says', () => {
@@ -57,7 +86,13 @@ describe('a decision', () => {
 
   it('of unknown end stays so while nobody answers, and cannot be left', () => {
     const cut: Input = { kind: 'failed', error: new Unclear('cut') };
-    const waiting = run(send, cut, { kind: 'unanswered' }, { kind: 'unanswered' }, { kind: 'leave' });
+    const waiting = run(
+      send,
+      cut,
+      { kind: 'unanswered' },
+      { kind: 'unanswered' },
+      { kind: 'leave' },
+    );
     expect(waiting).toMatchObject({ kind: 'unclear', looks: 2 });
   });
 

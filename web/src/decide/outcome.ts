@@ -21,8 +21,12 @@ export interface Intent {
 export type Outcome =
   | { readonly kind: 'none' }
   | { readonly kind: 'recording'; readonly intent: Intent }
-  | { readonly kind: 'recorded'; readonly intent: Intent; readonly receipt: string | undefined;
-      readonly isEffectual: boolean }
+  | {
+      readonly kind: 'recorded';
+      readonly intent: Intent;
+      readonly receipt: string | undefined;
+      readonly isEffectual: boolean;
+    }
   | { readonly kind: 'stale'; readonly intent: Intent }
   | { readonly kind: 'refused'; readonly intent: Intent; readonly problem: Problem }
   | { readonly kind: 'unclear'; readonly intent: Intent; readonly looks: number }

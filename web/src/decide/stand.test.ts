@@ -3,24 +3,57 @@ import type { Approval, State, Vote } from '@/api/queries';
 import { type Facts, stand, why } from './stand';
 
 const approval = (more: Partial<Approval> = {}): Approval => ({
-  id: 'apr_1', reviewer: 'usr_me', status: 'PENDING', revision: 2, requested_at: '', due_at: '',
-  overdue: false, places: [], score: 1, task: {} as Approval['task'], ...more,
+  id: 'apr_1',
+  reviewer: 'usr_me',
+  status: 'PENDING',
+  revision: 2,
+  requested_at: '',
+  due_at: '',
+  overdue: false,
+  places: [],
+  score: 1,
+  task: {} as Approval['task'],
+  ...more,
 });
 const vote = (more: Partial<Vote> = {}): Vote => ({
-  voter: 'usr_me', answer: 'approve', revision: 2, digest: 'sha256:b', at: '', effectual: true,
-  withdrawn: false, ...more,
+  voter: 'usr_me',
+  answer: 'approve',
+  revision: 2,
+  digest: 'sha256:b',
+  at: '',
+  effectual: true,
+  withdrawn: false,
+  ...more,
 });
 const facts = (more: Partial<Facts> = {}, task: Partial<Facts['task']> = {}): Facts => ({
   me: { id: 'usr_me', isAgent: false, mayDecide: true },
-  task: { state: 'REVIEWING', revision: 2, digest: 'sha256:b', author: 'usr_bob', submitter: 'usr_bob', ...task },
+  task: {
+    state: 'REVIEWING',
+    revision: 2,
+    digest: 'sha256:b',
+    author: 'usr_bob',
+    submitter: 'usr_bob',
+    ...task,
+  },
   shown: { revision: 2, digest: 'sha256:b' },
   approvals: [approval()],
   votes: [],
   ...more,
 });
 const kind = (given: Facts) => stand(given).kind;
-const STATES: State[] = ['DRAFT', 'SUBMITTED', 'REVIEWING', 'APPROVED', 'APPLYING', 'COMPLETED',
-  'REJECTED', 'CANCELLED', 'FAILED', 'UNKNOWN', 'EXPIRED'];
+const STATES: State[] = [
+  'DRAFT',
+  'SUBMITTED',
+  'REVIEWING',
+  'APPROVED',
+  'APPLYING',
+  'COMPLETED',
+  'REJECTED',
+  'CANCELLED',
+  'FAILED',
+  'UNKNOWN',
+  'EXPIRED',
+];
 
 describe('the reader', () => {
   it('decides what is on screen while they are asked about it', () => {
@@ -57,8 +90,12 @@ describe('the reader', () => {
   });
 
   it('is told why, whenever there is nothing to press', () => {
-    for (const given of [facts({ approvals: [] }), facts({ approvals: [] }, { author: 'usr_me' }),
-      facts({}, { state: 'DRAFT' }), facts({}, { state: 'EXPIRED' })]) {
+    for (const given of [
+      facts({ approvals: [] }),
+      facts({ approvals: [] }, { author: 'usr_me' }),
+      facts({}, { state: 'DRAFT' }),
+      facts({}, { state: 'EXPIRED' }),
+    ]) {
       expect(why(stand(given))).toBeTruthy();
     }
   });

@@ -36,12 +36,15 @@ export function stand({ me, task, shown, approvals, votes }: Facts): Stand {
   const vote = votes.findLast(
     (one) => one.voter === me.id && one.digest === task.digest && !one.withdrawn,
   );
-  if (task.state !== 'REVIEWING') return vote ? voted(vote, mine) : { kind: 'over', state: task.state };
+  if (task.state !== 'REVIEWING')
+    return vote ? voted(vote, mine) : { kind: 'over', state: task.state };
   if (task.digest !== shown.digest || task.revision !== shown.revision) {
     return { kind: 'replaced', from: shown.revision, to: task.revision };
   }
   if (vote) return voted(vote, mine);
-  const asked = mine.find(({ status, revision }) => status === 'PENDING' && revision === task.revision);
+  const asked = mine.find(
+    ({ status, revision }) => status === 'PENDING' && revision === task.revision,
+  );
   if (asked) return me.mayDecide ? { kind: 'decide', approval: asked } : { kind: 'scope' };
   const isOwn = task.author === me.id || task.submitter === me.id;
   return isOwn ? { kind: 'author' } : { kind: 'unasked' };

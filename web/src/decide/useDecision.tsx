@@ -30,10 +30,17 @@ function tell(outcome: Outcome): void {
   const what = `${DONE[intent.answer]} T-${intent.number}, revision ${intent.revision}`;
   const description = receipt ? `Receipt ${receipt}` : 'The record has your vote.';
   if (isEffectual) toast.success(what, { description });
-  else toast.warning('Recorded, but it did not count', { description: 'The review was over before your vote arrived.' });
+  else
+    toast.warning('Recorded, but it did not count', {
+      description: 'The review was over before your vote arrived.',
+    });
 }
 
-export function useDecision(shown: Task | undefined, stand: Stand, onRecorded?: () => void): Decision {
+export function useDecision(
+  shown: Task | undefined,
+  stand: Stand,
+  onRecorded?: () => void,
+): Decision {
   const client = useQueryClient();
   const me = useMe();
   const offline = useWriteBar();

@@ -6,8 +6,16 @@ import { approvalsQuery, riskQuery, taskQuery } from '@/api/queries';
 import { useActions } from '@/keys/react';
 import type { Action } from '@/keys/registry';
 import {
-  AgeCell, DueCell, NEEDS_COLUMNS, NEEDS_TEMPLATE, QuorumCell, RiskCell, STATE_COLUMNS, STATE_TEMPLATE,
-  StateCell, TitleCell,
+  AgeCell,
+  DueCell,
+  NEEDS_COLUMNS,
+  NEEDS_TEMPLATE,
+  QuorumCell,
+  RiskCell,
+  STATE_COLUMNS,
+  STATE_TEMPLATE,
+  StateCell,
+  TitleCell,
 } from '@/list/Cells';
 import { FilterField } from '@/list/FilterField';
 import { List } from '@/list/List';
@@ -96,37 +104,76 @@ export function InboxPage() {
   useHold('selection', selection.keys.size > 0);
   useTitle(tab === 'needs' && rows.length > 0 ? `Inbox (${rows.length})` : 'Inbox');
 
-  const open = (one: Row) => void navigate({ to: '/tasks/$id', params: { id: one.task }, search: {} });
+  const open = (one: Row) =>
+    void navigate({ to: '/tasks/$id', params: { id: one.task }, search: {} });
   const setQuery = useCallback(
     (next: string) =>
-      void navigate({ to: '/inbox', search: (old) => ({ ...old, q: next || undefined }), replace: true }),
+      void navigate({
+        to: '/inbox',
+        search: (old) => ({ ...old, q: next || undefined }),
+        replace: true,
+      }),
     [navigate],
   );
   const setTab = (next: Tab) =>
-    void navigate({ to: '/inbox', search: { tab: next === 'needs' ? undefined : next, q: q || undefined } });
+    void navigate({
+      to: '/inbox',
+      search: { tab: next === 'needs' ? undefined : next, q: q || undefined },
+    });
 
   /** The first press shows what it is about; only what is on screen can be decided. */
   const answer = (what: 'approve' | 'reject' | 'request_changes') => () => {
     if (!row) return;
     if (!isWide) open(row);
     else if (!isPeekOn) setPeeking(true);
-    else if (peeked.task?.id === row.task && peeked.stand.kind === 'decide') peeked.decision.ask(what);
+    else if (peeked.task?.id === row.task && peeked.stand.kind === 'decide')
+      peeked.decision.ask(what);
   };
-  const link = () => row && void navigator.clipboard.writeText(`${location.origin}/tasks/${row.task}`);
+  const link = () =>
+    row && void navigator.clipboard.writeText(`${location.origin}/tasks/${row.task}`);
   const listActions: Action[] = [
     ...moves(rows, cursor, open),
-    { id: 'fresh', title: 'Show what is new', group: 'List', keys: ['.'], isLocal: true, run: kept.show },
     {
-      id: 'peek', title: 'Show or hide the preview', group: 'List', keys: ['Space'], isLocal: true,
+      id: 'fresh',
+      title: 'Show what is new',
+      group: 'List',
+      keys: ['.'],
+      isLocal: true,
+      run: kept.show,
+    },
+    {
+      id: 'peek',
+      title: 'Show or hide the preview',
+      group: 'List',
+      keys: ['Space'],
+      isLocal: true,
       run: () => setPeeking(!isPeeking),
     },
     { id: 'copy', title: 'Copy the link', group: 'List', keys: ['y'], isLocal: true, run: link },
   ];
   const answers: Action[] = [
-    { id: 'approve', title: 'Approve', group: 'List', keys: ['a'], isLocal: true, run: answer('approve') },
-    { id: 'reject', title: 'Reject', group: 'List', keys: ['r'], isLocal: true, run: answer('reject') },
     {
-      id: 'changes', title: 'Request changes', group: 'List', keys: ['c'], isLocal: true,
+      id: 'approve',
+      title: 'Approve',
+      group: 'List',
+      keys: ['a'],
+      isLocal: true,
+      run: answer('approve'),
+    },
+    {
+      id: 'reject',
+      title: 'Reject',
+      group: 'List',
+      keys: ['r'],
+      isLocal: true,
+      run: answer('reject'),
+    },
+    {
+      id: 'changes',
+      title: 'Request changes',
+      group: 'List',
+      keys: ['c'],
+      isLocal: true,
       run: answer('request_changes'),
     },
     ...selection.actions(cursor),
@@ -142,10 +189,16 @@ export function InboxPage() {
           <div className="flex-1 max-md:hidden" />
           <FilterField value={q} onChange={setQuery} />
         </div>
-        {Boolean(list.error) && list.rows.length > 0 && <StaleStrip readAt={list.readAt} onRetry={list.refetch} />}
+        {Boolean(list.error) && list.rows.length > 0 && (
+          <StaleStrip readAt={list.readAt} onRetry={list.refetch} />
+        )}
         <FreshStrip count={kept.fresh.length} onShow={kept.show} />
         {list.isLoading ? (
-          list.error ? <Trouble error={list.error} onRetry={list.refetch} /> : <Skeleton />
+          list.error ? (
+            <Trouble error={list.error} onRetry={list.refetch} />
+          ) : (
+            <Skeleton />
+          )
         ) : rows.length === 0 ? (
           <NoRows tab={tab} query={q} onClear={() => setQuery('')} />
         ) : (
@@ -165,7 +218,13 @@ export function InboxPage() {
           </List>
         )}
         {isNeeds && selection.keys.size > 0 && (
-          <BatchBar rows={selection.rows} total={rows.length} onBatch={setBatch} onAll={selection.all} onClear={selection.clear} />
+          <BatchBar
+            rows={selection.rows}
+            total={rows.length}
+            onBatch={setBatch}
+            onAll={selection.all}
+            onClear={selection.clear}
+          />
         )}
       </section>
       {isPeekOn && row && <Peek peeked={peeked} onOpen={() => open(row)} />}

@@ -4,6 +4,7 @@ import { reviewerQuery } from '@/api/queries';
 import { Empty } from '@/list/Strips';
 import { clockTime } from '@/time/clock';
 import { Button } from '@/ui/Button';
+import { classes } from '@/ui/classes';
 import type { Tab } from './data';
 
 const WORDS: Record<Exclude<Tab, 'needs'>, [string, string]> = {
@@ -18,12 +19,23 @@ function NothingNeeds() {
     <Empty title="Nothing needs you">
       <p>
         {last && <>Last decision {clockTime(last).slice(0, 5)} · </>}
-        <Link to="/inbox" search={{ tab: 'watching' }} className="text-accent underline underline-offset-2">
+        <Link
+          to="/inbox"
+          search={{ tab: 'watching' }}
+          className="text-accent underline underline-offset-2"
+        >
           see what others review
         </Link>
       </p>
-      <p className="mt-8 text-meta text-ink-3">No agent yet? Run a command of your own under review:</p>
-      <pre className="mt-2 inline-block max-w-full rounded-control bg-sunken px-3 py-2 text-left font-mono text-meta whitespace-pre-wrap">
+      <p className="mt-8 text-meta text-ink-3">
+        No agent yet? Run a command of your own under review:
+      </p>
+      <pre
+        className={classes(
+          'mt-2 inline-block max-w-full rounded-control bg-sunken px-3 py-2 text-left',
+          'font-mono text-meta whitespace-pre-wrap',
+        )}
+      >
         {'ade run --resource service:checkout \\\n  -- ./deploy.sh'}
       </pre>
     </Empty>

@@ -39,7 +39,12 @@ export function usePeek(id: string | undefined, onRecorded: () => void): Peeked 
         })
       : NOT_YET;
   const decision = useDecision(whole, now, onRecorded);
-  return { task: whole && approvals.data ? whole : undefined, stand: now, decision, error: task.error };
+  return {
+    task: whole && approvals.data ? whole : undefined,
+    stand: now,
+    decision,
+    error: task.error,
+  };
 }
 
 function Fact({ word, children }: { word: string; children: React.ReactNode }) {
@@ -63,16 +68,33 @@ export function Peek({ peeked, onOpen }: { peeked: Peeked; onOpen: () => void })
   const { task, stand: now, decision } = peeked;
   if (!task) {
     return (
-      <aside aria-label="Preview" aria-busy="true" className="w-[380px] shrink-0 border-l border-line bg-surface p-5">
-        {peeked.error ? <Trouble error={peeked.error} /> : <span className="waiting block h-6 w-2/3" />}
+      <aside
+        aria-label="Preview"
+        aria-busy="true"
+        className="w-[380px] shrink-0 border-l border-line bg-surface p-5"
+      >
+        {peeked.error ? (
+          <Trouble error={peeked.error} />
+        ) : (
+          <span className="waiting block h-6 w-2/3" />
+        )}
       </aside>
     );
   }
   const reason = why(now) ?? decision.bar;
   const isBusy = decision.outcome.kind === 'recording';
   return (
-    <aside aria-label="Preview" data-peek={task.id} className="flex w-[380px] shrink-0 flex-col border-l border-line bg-surface">
-      <div className="min-h-0 flex-1 space-y-4 overflow-y-auto p-5" tabIndex={0} role="group" aria-label="What it does">
+    <aside
+      aria-label="Preview"
+      data-peek={task.id}
+      className="flex w-[380px] shrink-0 flex-col border-l border-line bg-surface"
+    >
+      <div
+        className="min-h-0 flex-1 space-y-4 overflow-y-auto p-5"
+        tabIndex={0}
+        role="group"
+        aria-label="What it does"
+      >
         <p className="font-mono text-meta text-ink-3">
           T-{task.number} · rev {task.revision} · {shortDigest(task.digest)}
         </p>
@@ -113,7 +135,9 @@ export function Peek({ peeked, onOpen }: { peeked: Peeked; onOpen: () => void })
 
 function placesOf(now: Extract<Stand, { kind: 'decide' }>, nameOf: (id: string) => string): string {
   const places = now.approval.places as { owner?: string; route?: string }[];
-  const others = places.filter(({ route }) => route !== 'own').map(({ owner }) => nameOf(owner ?? ''));
+  const others = places
+    .filter(({ route }) => route !== 'own')
+    .map(({ owner }) => nameOf(owner ?? ''));
   const isOwn = places.some(({ route }) => route === 'own');
   if (others.length === 0) return 'for yourself';
   return isOwn ? `for yourself and ${others.join(', ')}` : `for ${others.join(', ')}`;

@@ -28,7 +28,9 @@ export function Tabs({ tab, counts, isMore, onTab }: Props) {
             onClick={() => onTab(name)}
             className={classes(
               'h-8 rounded-control border px-2.5 whitespace-nowrap max-md:h-11',
-              isOn ? 'border-line bg-surface text-ink' : 'border-transparent text-ink-2 hover:text-ink',
+              isOn
+                ? 'border-line bg-surface text-ink'
+                : 'border-transparent text-ink-2 hover:text-ink',
             )}
           >
             {word}

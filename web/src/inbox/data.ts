@@ -105,8 +105,14 @@ export function useTaskList(state: Schemas['State'] | undefined, isOn = true): L
 
 /** What the caller has answered, the newest first. */
 export function useDone(isOn: boolean): List {
-  const approved = useInfiniteQuery({ ...approvals(['inbox', 'approved'], 'APPROVED'), enabled: isOn });
-  const rejected = useInfiniteQuery({ ...approvals(['inbox', 'rejected'], 'REJECTED'), enabled: isOn });
+  const approved = useInfiniteQuery({
+    ...approvals(['inbox', 'approved'], 'APPROVED'),
+    enabled: isOn,
+  });
+  const rejected = useInfiniteQuery({
+    ...approvals(['inbox', 'rejected'], 'REJECTED'),
+    enabled: isOn,
+  });
   const rows = useMemo(() => {
     const pages = [...(approved.data?.pages ?? []), ...(rejected.data?.pages ?? [])];
     // A task may have been answered more than once, on different revisions.

@@ -5,12 +5,7 @@ import { approvalsQuery, type Approval } from '@/api/queries';
 import { type Asked, NEEDS } from './data';
 
 /** The list with one task's requests to this reviewer as they are now. */
-export function patched(
-  data: Asked,
-  me: string,
-  task: string,
-  latest: readonly Approval[],
-): Asked {
+export function patched(data: Asked, me: string, task: string, latest: readonly Approval[]): Asked {
   const mine = latest.filter(({ reviewer, status }) => reviewer === me && status === 'PENDING');
   const open = new Map(mine.map((approval) => [approval.id, approval]));
   const pages = data.pages.map((page) => ({

@@ -4,21 +4,43 @@ import { filtered, terms } from './filter';
 import { inOrder, keep, type Row } from './rows';
 
 const row = (key: string, more: Partial<Row> = {}): Row => ({
-  key, approval: key, task: `task_${key}`, number: 1, title: key, type: 'sql.change', level: 'LOW',
-  score: 10, state: 'REVIEWING', revision: 1, author: 'usr_1', dueAt: '2026-01-01', since: '2026-01-01',
-  isOverdue: false, isForOthers: false, place: 0, answer: 'PENDING', ...more,
+  key,
+  approval: key,
+  task: `task_${key}`,
+  number: 1,
+  title: key,
+  type: 'sql.change',
+  level: 'LOW',
+  score: 10,
+  state: 'REVIEWING',
+  revision: 1,
+  author: 'usr_1',
+  dueAt: '2026-01-01',
+  since: '2026-01-01',
+  isOverdue: false,
+  isForOthers: false,
+  place: 0,
+  answer: 'PENDING',
+  ...more,
 });
 const keysOf = (rows: readonly Row[]) => rows.map(({ key }) => key);
 
 describe('keeping', () => {
   it('never moves what is on screen, and hides nothing that came', () => {
     const names = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 3 }), { maxLength: 20 });
-    fc.assert(fc.property(names, names, (before, after) => {
-      const kept = keep(before.map((key) => row(key)), after.map((key) => row(key)));
-      expect(keysOf(kept.rows)).toEqual(before);
-      expect(new Set([...keysOf(kept.rows), ...keysOf(kept.fresh)])).toEqual(new Set([...before, ...after]));
-      expect(kept.gone).toEqual(new Set(before.filter((key) => !after.includes(key))));
-    }));
+    fc.assert(
+      fc.property(names, names, (before, after) => {
+        const kept = keep(
+          before.map((key) => row(key)),
+          after.map((key) => row(key)),
+        );
+        expect(keysOf(kept.rows)).toEqual(before);
+        expect(new Set([...keysOf(kept.rows), ...keysOf(kept.fresh)])).toEqual(
+          new Set([...before, ...after]),
+        );
+        expect(kept.gone).toEqual(new Set(before.filter((key) => !after.includes(key))));
+      }),
+    );
   });
 
   it('shows what is new about a row in its place', () => {
@@ -35,10 +57,12 @@ describe('order', () => {
 
   it('does not depend on how the rows came', () => {
     const any = fc.record({ place: fc.nat(3), isOverdue: fc.boolean() });
-    fc.assert(fc.property(fc.array(any, { maxLength: 12 }), (made) => {
-      const rows = made.map((more, index) => row(String(index), more));
-      expect(keysOf([...rows].reverse().sort(inOrder))).toEqual(keysOf([...rows].sort(inOrder)));
-    }));
+    fc.assert(
+      fc.property(fc.array(any, { maxLength: 12 }), (made) => {
+        const rows = made.map((more, index) => row(String(index), more));
+        expect(keysOf([...rows].reverse().sort(inOrder))).toEqual(keysOf([...rows].sort(inOrder)));
+      }),
+    );
   });
 });
 
@@ -50,10 +74,21 @@ describe('the filter', () => {
   const found = (query: string) => keysOf(filtered(rows, query, () => 'Priya Nair'));
 
   it.each([
-    ['', ['a', 'b']], ['risk:>60', ['a']], ['risk:<=12', ['b']], ['level:high', ['a']],
-    ['type:sql.*', ['a']], ['type:deploy.site', ['b']], ['overdue', ['b']], ['drop table', ['a']],
-    ['t-7', ['a']], ['by:priya', ['a', 'b']], ['by:nobody', []], ['risk:>60 docs', []],
-    ['state:reviewing', ['a', 'b']], ['type:*change', ['a']], ['type:s*l*e', ['a']],
+    ['', ['a', 'b']],
+    ['risk:>60', ['a']],
+    ['risk:<=12', ['b']],
+    ['level:high', ['a']],
+    ['type:sql.*', ['a']],
+    ['type:deploy.site', ['b']],
+    ['overdue', ['b']],
+    ['drop table', ['a']],
+    ['t-7', ['a']],
+    ['by:priya', ['a', 'b']],
+    ['by:nobody', []],
+    ['risk:>60 docs', []],
+    ['state:reviewing', ['a', 'b']],
+    ['type:*change', ['a']],
+    ['type:s*l*e', ['a']],
   ])('%j finds %j', (query, keys) => expect(found(query)).toEqual(keys));
 
   it('says what it cannot read instead of showing everything', () => {

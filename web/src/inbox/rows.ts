@@ -72,7 +72,8 @@ export function fromTask(task: TaskSummary): Row {
 /** The server's own order: overdue first, the longest over before the others, then by place. */
 export function inOrder(one: Row, other: Row): number {
   if (one.isOverdue !== other.isOverdue) return one.isOverdue ? -1 : 1;
-  if (one.isOverdue && one.dueAt !== other.dueAt) return (one.dueAt ?? '') < (other.dueAt ?? '') ? -1 : 1;
+  if (one.isOverdue && one.dueAt !== other.dueAt)
+    return (one.dueAt ?? '') < (other.dueAt ?? '') ? -1 : 1;
   if (one.place !== other.place) return other.place - one.place;
   return one.key < other.key ? -1 : one.key > other.key ? 1 : 0;
 }

@@ -11,7 +11,7 @@ export interface Selection {
   readonly rows: readonly Row[];
   readonly all: () => void;
   readonly clear: () => void;
-  readonly actions: (cursor: Cursor) => Action[];
+  readonly actions: (cursor: Cursor<Row>) => Action[];
 }
 
 /** Only rows that can still be seen are selected: a filter never hides part of a batch. */
@@ -31,19 +31,35 @@ export function useSelection(rows: readonly Row[], at: number): Selection {
     if (!next.delete(row.key) && next.size < SELECTED_MAX) next.add(row.key);
     setChosen(next);
   };
-  const extend = (cursor: Cursor, step: 1 | -1) => () => {
+  const extend = (cursor: Cursor<Row>, step: 1 | -1) => () => {
     add(rows[cursor.index], rows[cursor.index + step]);
     cursor.move(cursor.index + step);
   };
   const all = () => setChosen(new Set(rows.slice(0, SELECTED_MAX).map(({ key }) => key)));
   const clear = () => setChosen(new Set());
   const more = { group: 'List', isLocal: true } as const;
-  const actions = (cursor: Cursor): Action[] => [
+  const actions = (cursor: Cursor<Row>): Action[] => [
     { id: 'select', title: 'Select', keys: ['x'], run: toggle, ...more },
-    { id: 'extend-down', title: 'Select downwards', keys: ['Shift+j'], run: extend(cursor, 1), isRepeated: true, ...more },
-    { id: 'extend-up', title: 'Select upwards', keys: ['Shift+k'], run: extend(cursor, -1), isRepeated: true, ...more },
+    {
+      id: 'extend-down',
+      title: 'Select downwards',
+      keys: ['Shift+j'],
+      run: extend(cursor, 1),
+      isRepeated: true,
+      ...more,
+    },
+    {
+      id: 'extend-up',
+      title: 'Select upwards',
+      keys: ['Shift+k'],
+      run: extend(cursor, -1),
+      isRepeated: true,
+      ...more,
+    },
     { id: 'all', title: 'Select all', keys: ['$mod+a'], run: all, ...more },
-    ...(keys.size > 0 ? [{ id: 'clear', title: 'Select nothing', keys: ['Escape'], run: clear, ...more }] : []),
+    ...(keys.size > 0
+      ? [{ id: 'clear', title: 'Select nothing', keys: ['Escape'], run: clear, ...more }]
+      : []),
   ];
   return { keys, rows: selected, all, clear, actions };
 }

@@ -5,7 +5,11 @@ function set(...rows: [string, string][]): { keys: Keys; ran: string[] } {
   const keys = new Keys();
   const ran: string[] = [];
   const actions: Action[] = rows.map(([id, press]) => ({
-    id, title: id, group: 'List', keys: [press], run: () => ran.push(id),
+    id,
+    title: id,
+    group: 'List',
+    keys: [press],
+    run: () => ran.push(id),
   }));
   keys.add(() => actions);
   return { keys, ran };

@@ -44,7 +44,8 @@ function isSingle(press: Press): boolean {
 /** Signs are where the layout puts them: with Shift, with AltGr, or alone. */
 function isPress(event: KeyboardEvent, press: Press): boolean {
   const [modifiers, key] = press;
-  const isSign = modifiers.length === 0 && typeof key === 'string' && /^[^\p{L}\p{N}\s]$/u.test(key);
+  const isSign =
+    modifiers.length === 0 && typeof key === 'string' && /^[^\p{L}\p{N}\s]$/u.test(key);
   if (!isSign) return matchKeyBindingPress(event, press);
   const isPlain = !event.ctrlKey && !event.altKey && !event.metaKey;
   return event.key === key && (isPlain || event.getModifierState('AltGraph'));

@@ -9,6 +9,8 @@ import { StateChip } from '@/ui/StateChip';
 import { Ago, Due } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
 
+const ON_PHONE = 'max-md:grid-cols-[1fr_auto] max-md:gap-y-0 max-md:content-center';
+
 /** A row that only flies by is not asked about. */
 const SETTLE_MS = 120;
 
@@ -75,7 +77,10 @@ export function DueCell({ row }: { row: Row }) {
   return (
     <span
       role="gridcell"
-      className={classes('text-right max-md:sr-only', row.isOverdue ? 'font-semibold text-high' : 'text-ink-2')}
+      className={classes(
+        'text-right max-md:sr-only',
+        row.isOverdue ? 'font-semibold text-high' : 'text-ink-2',
+      )}
     >
       {row.dueAt ? <Due at={row.dueAt} /> : '–'}
     </span>
@@ -98,8 +103,7 @@ export const NEEDS_COLUMNS = [
   { word: 'Asked', className: 'text-right' },
 ] as const;
 
-export const NEEDS_TEMPLATE =
-  'grid-cols-[132px_minmax(0,1fr)_128px_56px_76px] max-md:grid-cols-[1fr_auto] max-md:gap-y-0 max-md:content-center';
+export const NEEDS_TEMPLATE = classes('grid-cols-[132px_minmax(0,1fr)_128px_56px_76px]', ON_PHONE);
 
 export const STATE_COLUMNS = [
   { word: 'Risk', className: '' },
@@ -108,5 +112,4 @@ export const STATE_COLUMNS = [
   { word: 'Since', className: 'text-right' },
 ] as const;
 
-export const STATE_TEMPLATE =
-  'grid-cols-[132px_minmax(0,1fr)_128px_76px] max-md:grid-cols-[1fr_auto] max-md:gap-y-0 max-md:content-center';
+export const STATE_TEMPLATE = classes('grid-cols-[132px_minmax(0,1fr)_128px_76px]', ON_PHONE);

@@ -1,26 +1,25 @@
-import { useEffect, useRef, useState } from 'react';
+import { useRef } from 'react';
 import { terms } from '@/inbox/filter';
 import { useActions } from '@/keys/react';
+import { classes } from '@/ui/classes';
+import { useTyped } from './useTyped';
 
-/** Long enough not to rewrite the address at every letter. */
-const SETTLE_MS = 150;
-
-export function FilterField({ value, onChange }: { value: string; onChange: (query: string) => void }) {
-  const [text, setText] = useState(value);
-  const [known, setKnown] = useState(value);
+export function FilterField({
+  value,
+  onChange,
+}: {
+  value: string;
+  onChange: (query: string) => void;
+}) {
+  const [text, setText] = useTyped(value, onChange);
   const input = useRef<HTMLInputElement>(null);
-  if (known !== value) {
-    setKnown(value);
-    setText(value);
-  }
-  useEffect(() => {
-    if (text === value) return undefined;
-    const timer = setTimeout(() => onChange(text), SETTLE_MS);
-    return () => clearTimeout(timer);
-  }, [text, value, onChange]);
   useActions([
     {
-      id: 'filter', title: 'Filter', group: 'List', keys: ['/'], isLocal: true,
+      id: 'filter',
+      title: 'Filter',
+      group: 'List',
+      keys: ['/'],
+      isLocal: true,
       run: () => input.current?.focus(),
     },
   ]);
@@ -40,7 +39,10 @@ export function FilterField({ value, onChange }: { value: string; onChange: (que
         onKeyDown={(event) => {
           if (event.key === 'Escape') input.current?.blur();
         }}
-        className="h-8 w-full rounded-control border border-line-strong bg-surface px-3 aria-invalid:border-danger max-md:h-11"
+        className={classes(
+          'h-8 w-full rounded-control border border-line-strong bg-surface px-3',
+          'aria-invalid:border-danger max-md:h-11',
+        )}
       />
     </div>
   );

@@ -1,7 +1,14 @@
 import { defaultRangeExtractor, type Range, useVirtualizer } from '@tanstack/react-virtual';
-import { memo, type MouseEvent, type ReactNode, useCallback, useEffect, useId, useRef } from 'react';
+import {
+  memo,
+  type MouseEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useId,
+  useRef,
+} from 'react';
 import { classes } from '@/ui/classes';
-import type { Row } from '@/inbox/rows';
 import { useIsPhone } from '@/ui/useIsPhone';
 
 /** Rows beside those on screen; together they stay well below sixty. */
@@ -13,7 +20,12 @@ interface Column {
   readonly className: string;
 }
 
-interface Props {
+/** What a list needs to know of a row: what makes it the same row later. */
+export interface Keyed {
+  readonly key: string;
+}
+
+interface Props<Row extends Keyed> {
   rows: readonly Row[];
   cursor: number;
   onCursor: (index: number) => void;
@@ -25,11 +37,13 @@ interface Props {
   gone?: ReadonlySet<string>;
   /** Whether more rows than these are known to exist. */
   isPartial?: boolean;
+  /** The last rows come into sight: now would be the time to read more. */
+  onEnd?: () => void;
   /** Stays the same function while rows stay the same, or every row is drawn at every key. */
   children: (row: Row) => ReactNode;
 }
 
-interface RowProps {
+interface RowProps<Row> {
   row: Row;
   id: string;
   index: number;
@@ -42,7 +56,7 @@ interface RowProps {
   children: (row: Row) => ReactNode;
 }
 
-const OneRow = memo(function OneRow(props: RowProps) {
+function DrawnRow<Row>(props: RowProps<Row>) {
   const { row, id, index, start, height, template, isCursor, isSelected, isGone, children } = props;
   return (
     <div
@@ -55,7 +69,8 @@ const OneRow = memo(function OneRow(props: RowProps) {
       data-gone={isGone || undefined}
       style={{ transform: `translateY(${start}px)`, height }}
       className={classes(
-        'absolute inset-x-0 top-0 grid cursor-default items-center gap-4 border-b border-line px-5 max-md:px-4',
+        'absolute inset-x-0 top-0 grid cursor-default items-center gap-4 border-b',
+        'border-line px-5 max-md:px-4',
         template,
         isCursor && 'bg-surface shadow-[inset_3px_0_0_var(--accent)]',
         isSelected && 'bg-accent-soft!',
@@ -64,12 +79,15 @@ const OneRow = memo(function OneRow(props: RowProps) {
       {children(row)}
     </div>
   );
-});
+}
+
+const OneRow = memo(DrawnRow) as typeof DrawnRow;
 
 /** A table of any length of which only what can be seen is in the page. The keyboard moves a
  *  cursor, and the table keeps the focus. */
-export function List(props: Props) {
-  const { rows, cursor, onCursor, onOpen, label, columns, template, selected, gone, children } = props;
+export function List<Row extends Keyed>(props: Props<Row>) {
+  const { rows, cursor, onCursor, onOpen, label, columns, template, selected, gone, children } =
+    props;
   const isPhone = useIsPhone();
   const height = isPhone ? 84 : 52;
   const header = isPhone ? 0 : HEADER;
@@ -100,6 +118,12 @@ export function List(props: Props) {
   useEffect(() => {
     if (cursor >= 0) scrollToIndex(cursor, { align: 'auto' });
   }, [cursor, scrollToIndex]);
+  const { onEnd } = props;
+  const last = virtual.getVirtualItems().at(-1)?.index ?? -1;
+  const isAtEnd = last >= rows.length - 1 && rows.length > 0;
+  useEffect(() => {
+    if (isAtEnd) onEnd?.();
+  }, [isAtEnd, onEnd, rows.length]);
   const idOf = (index: number) => `${name}-${rows[index]?.key ?? index}`;
   const indexOf = (event: MouseEvent): number => {
     const row = event.target instanceof Element ? event.target.closest('[data-index]') : null;
@@ -129,7 +153,8 @@ export function List(props: Props) {
         role="row"
         aria-rowindex={1}
         className={classes(
-          'sticky top-0 z-10 grid h-8 items-center gap-4 border-b border-line bg-canvas px-5 text-meta text-ink-3 max-md:sr-only',
+          'sticky top-0 z-10 grid h-8 items-center gap-4 border-b border-line bg-canvas',
+          'px-5 text-meta text-ink-3 max-md:sr-only',
           template,
         )}
       >

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { clockTime } from '@/time/clock';
 import { Button } from '@/ui/Button';
+import { classes } from '@/ui/classes';
 import { Kbd } from '@/ui/Kbd';
 
 /** What has come meanwhile waits here until it is asked for. */
@@ -11,7 +12,10 @@ export function FreshStrip({ count, onShow }: { count: number; onShow: () => voi
         <button
           type="button"
           onClick={onShow}
-          className="flex h-9 w-full items-center justify-center gap-2 border-b border-line bg-accent-soft text-meta font-medium text-accent max-md:h-11"
+          className={classes(
+            'flex h-9 w-full items-center justify-center gap-2 border-b border-line',
+            'bg-accent-soft text-meta font-medium text-accent max-md:h-11',
+          )}
         >
           {count} new · press to show <Kbd keys="." />
         </button>
@@ -23,8 +27,13 @@ export function FreshStrip({ count, onShow }: { count: number; onShow: () => voi
 /** The rows are old; they stay, and say how old they are. */
 export function StaleStrip({ readAt, onRetry }: { readAt: number; onRetry: () => void }) {
   return (
-    <div role="alert" className="flex min-h-9 items-center gap-3 border-b border-line bg-sunken px-5 py-1 text-meta">
-      <span className="flex-1">Showing data from {clockTime(readAt)}. The server did not answer since.</span>
+    <div
+      role="alert"
+      className="flex min-h-9 items-center gap-3 border-b border-line bg-sunken px-5 py-1 text-meta"
+    >
+      <span className="flex-1">
+        Showing data from {clockTime(readAt)}. The server did not answer since.
+      </span>
       <Button size="small" onClick={onRetry}>
         Retry
       </Button>

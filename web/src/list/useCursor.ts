@@ -1,16 +1,19 @@
 import { useState } from 'react';
-import type { Row } from '@/inbox/rows';
 import type { Action } from '@/keys/registry';
+import type { Keyed } from './List';
 
-export interface Cursor {
+export interface Cursor<Row> {
   readonly index: number;
   readonly row: Row | undefined;
   readonly move: (index: number) => void;
 }
 
 /** Which row the keyboard is on. It stays with its row, and if that is gone, with its place. */
-export function useCursor(rows: readonly Row[], initial?: string): Cursor {
-  const [at, setAt] = useState<{ key: string | undefined; index: number }>({ key: initial, index: 0 });
+export function useCursor<Row extends Keyed>(rows: readonly Row[], initial?: string): Cursor<Row> {
+  const [at, setAt] = useState<{ key: string | undefined; index: number }>({
+    key: initial,
+    index: 0,
+  });
   const found = rows.findIndex(({ key }) => key === at.key);
   const index = found >= 0 ? found : Math.min(at.index, rows.length - 1);
   const move = (to: number) => {
@@ -22,18 +25,38 @@ export function useCursor(rows: readonly Row[], initial?: string): Cursor {
 
 const PAGE_STEP = 10;
 
-export function moves(rows: readonly Row[], cursor: Cursor, open: (row: Row) => void): Action[] {
+export function moves<Row>(
+  rows: readonly Row[],
+  cursor: Cursor<Row>,
+  open: (row: Row) => void,
+): Action[] {
   const { index, row, move } = cursor;
   const more = { group: 'List', isLocal: true, isRepeated: true } as const;
   return [
     { id: 'down', title: 'Next', keys: ['j', 'ArrowDown'], run: () => move(index + 1), ...more },
     { id: 'up', title: 'Previous', keys: ['k', 'ArrowUp'], run: () => move(index - 1), ...more },
-    { id: 'page-down', title: 'Ten down', keys: ['PageDown'], run: () => move(index + PAGE_STEP), ...more },
-    { id: 'page-up', title: 'Ten up', keys: ['PageUp'], run: () => move(index - PAGE_STEP), ...more },
+    {
+      id: 'page-down',
+      title: 'Ten down',
+      keys: ['PageDown'],
+      run: () => move(index + PAGE_STEP),
+      ...more,
+    },
+    {
+      id: 'page-up',
+      title: 'Ten up',
+      keys: ['PageUp'],
+      run: () => move(index - PAGE_STEP),
+      ...more,
+    },
     { id: 'first', title: 'First', keys: ['Home'], run: () => move(0), ...more },
     { id: 'last', title: 'Last', keys: ['End'], run: () => move(rows.length - 1), ...more },
     {
-      id: 'open', title: 'Open', keys: ['Enter', 'o'], group: 'List', isLocal: true,
+      id: 'open',
+      title: 'Open',
+      keys: ['Enter', 'o'],
+      group: 'List',
+      isLocal: true,
       run: () => row && open(row),
     },
   ];

@@ -60,6 +60,8 @@ export class Applier {
     for (const task of round.tasks) {
       void this.client.invalidateQueries({ queryKey: ['task', task] });
     }
+    // Whatever happens is written down there, too.
+    void this.client.invalidateQueries({ queryKey: ['audit'], refetchType: 'none' });
     if (round.topics.has('agent')) void this.client.invalidateQueries({ queryKey: ['agents'] });
     if (round.topics.has('lock')) void this.client.invalidateQueries({ queryKey: ['locks'] });
     if (round.tasks.size === 0) return;

@@ -3,7 +3,16 @@
 import { api, taken } from '@/api/client';
 import { isSignedOut } from '@/api/problem';
 import { read } from './message';
-import { type Effect, FIRST, type Input, isPolling, type Live, pollIn, retryIn, step } from './reducer';
+import {
+  type Effect,
+  FIRST,
+  type Input,
+  isPolling,
+  type Live,
+  pollIn,
+  retryIn,
+  step,
+} from './reducer';
 
 type Listener = () => void;
 
@@ -134,9 +143,7 @@ export class Connection {
   #scheduleLook(): void {
     if (this.#isStopped) return;
     const isOpen = this.#live.link === 'open';
-    const wait = isOpen
-      ? LAG_LOOK_MS
-      : pollIn(this.#failedLooks, document.hidden, Math.random());
+    const wait = isOpen ? LAG_LOOK_MS : pollIn(this.#failedLooks, document.hidden, Math.random());
     clearTimeout(this.#look);
     this.#look = setTimeout(() => void this.#lookNow(), wait);
   }

@@ -2,9 +2,19 @@ import { expect, it } from 'vitest';
 import { read } from './message';
 
 it('tells events from frames', () => {
-  const event = { id: 'evt_1', seq: 3, type: 'task.created', object: 'task_1', at: 'now', data: {} };
+  const event = {
+    id: 'evt_1',
+    seq: 3,
+    type: 'task.created',
+    object: 'task_1',
+    at: 'now',
+    data: {},
+  };
   expect(read(JSON.stringify(event))).toMatchObject({ kind: 'event', event: { seq: 3 } });
-  expect(read('{"frame":"skip","seq":4}')).toMatchObject({ kind: 'frame', frame: { frame: 'skip' } });
+  expect(read('{"frame":"skip","seq":4}')).toMatchObject({
+    kind: 'frame',
+    frame: { frame: 'skip' },
+  });
 });
 
 it('reads what it does not know as a reason to read anew, and noise as nothing', () => {

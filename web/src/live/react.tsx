@@ -1,6 +1,15 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from 'react';
+import {
+  createContext,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 import { refreshAsked } from '@/inbox/refresh';
+import { useIsSignedOut } from '@/session/expiry';
 import { useNow } from '@/time/useNow';
 import { Applier } from './apply';
 import { Connection } from './connection';
@@ -23,6 +32,13 @@ export function LiveProvider({ me, children }: { me: string; children: ReactNode
   useEffect(() => {
     if (link === 'refused') void client.invalidateQueries({ queryKey: ['me'] });
   }, [link, client]);
+  const isOut = useIsSignedOut();
+  const wasOut = useRef(false);
+  useEffect(() => {
+    // Nothing is tried while nobody is signed in; afterwards it is, at once.
+    if (wasOut.current && !isOut) connection.reconnect();
+    wasOut.current = isOut;
+  }, [isOut, connection]);
   return <Context value={connection}>{children}</Context>;
 }
 

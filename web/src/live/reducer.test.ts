@@ -1,14 +1,31 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Effect, type Event, FIRST, type Input, type Live, pill, pollIn, retryIn, step } from './reducer';
+import {
+  type Effect,
+  type Event,
+  FIRST,
+  type Input,
+  type Live,
+  pill,
+  pollIn,
+  retryIn,
+  step,
+} from './reducer';
 
 const event = (seq: number): Event => ({
-  id: `evt_${seq}`, seq, type: 'task.approved', tenant: 'ten_1', object: `task_${seq}`,
-  at: '2026-01-01T00:00:00Z', data: {},
+  id: `evt_${seq}`,
+  seq,
+  type: 'task.approved',
+  tenant: 'ten_1',
+  object: `task_${seq}`,
+  at: '2026-01-01T00:00:00Z',
+  data: {},
 });
 const told = (seq: number): Input => ({ kind: 'event', event: event(seq), now: 1 });
 const frame = (name: 'ready' | 'skip' | 'reset', seq: number): Input => ({
-  kind: 'frame', frame: { frame: name, seq }, now: 1,
+  kind: 'frame',
+  frame: { frame: name, seq },
+  now: 1,
 });
 
 function run(inputs: Input[], from: Live = FIRST): { live: Live; effects: Effect[] } {
@@ -43,33 +60,46 @@ describe('numbers', () => {
 
   it('goes on after a break without reading anew if nothing was missed', () => {
     const { effects } = run([
-      frame('ready', 4), told(5), { kind: 'closed', code: 1006, now: 2 }, frame('ready', 5), told(6),
+      frame('ready', 4),
+      told(5),
+      { kind: 'closed', code: 1006, now: 2 },
+      frame('ready', 5),
+      told(6),
     ]);
     expect(numbers(effects)).toEqual(['all', 5, 6]);
   });
 
   it('loses and doubles nothing over any cuts: what is not touched was read anew', () => {
     const cut = fc.record({ at: fc.nat(60), back: fc.nat(5) });
-    fc.assert(fc.property(fc.array(cut, { maxLength: 8 }), (cuts) => {
-      const inputs: Input[] = [frame('ready', 0)];
-      for (let seq = 1; seq <= 60; seq++) {
-        inputs.push(told(seq));
-        for (const { back } of cuts.filter(({ at }) => at === seq)) {
-          // The server tells again what it is not sure of.
-          inputs.push({ kind: 'closed', code: 1006, now: seq }, frame('ready', Math.max(0, seq - back)));
-          for (let again = Math.max(1, seq - back); again <= seq; again++) inputs.push(told(again));
+    fc.assert(
+      fc.property(fc.array(cut, { maxLength: 8 }), (cuts) => {
+        const inputs: Input[] = [frame('ready', 0)];
+        for (let seq = 1; seq <= 60; seq++) {
+          inputs.push(told(seq));
+          for (const { back } of cuts.filter(({ at }) => at === seq)) {
+            // The server tells again what it is not sure of.
+            inputs.push(
+              { kind: 'closed', code: 1006, now: seq },
+              frame('ready', Math.max(0, seq - back)),
+            );
+            for (let again = Math.max(1, seq - back); again <= seq; again++)
+              inputs.push(told(again));
+          }
         }
-      }
-      const touched = numbers(run(inputs).effects).filter((one) => one !== 'all');
-      expect(touched).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
-    }));
+        const touched = numbers(run(inputs).effects).filter((one) => one !== 'all');
+        expect(touched).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
+      }),
+    );
   });
 });
 
 describe('the pill', () => {
   const open = run([frame('ready', 1)]).live;
   const closed = (times: number, from = open): Live =>
-    run(Array.from({ length: times }, () => ({ kind: 'closed', code: 1006, now: 1000 }) as const), from).live;
+    run(
+      Array.from({ length: times }, () => ({ kind: 'closed', code: 1006, now: 1000 }) as const),
+      from,
+    ).live;
 
   it('says live only while the socket is open', () => {
     expect(pill(open, 1, false)).toBe('live');
@@ -107,12 +137,14 @@ describe('the pill', () => {
 
 describe('waiting', () => {
   it('stays within its bounds', () => {
-    fc.assert(fc.property(fc.nat(40), fc.double({ min: 0, max: 1, noNaN: true }), (tries, random) => {
-      expect(retryIn(tries, random)).toBeGreaterThanOrEqual(250);
-      expect(retryIn(tries, random)).toBeLessThanOrEqual(30_000);
-      expect(pollIn(tries, false, random)).toBeGreaterThanOrEqual(4_000);
-      expect(pollIn(tries, false, random)).toBeLessThanOrEqual(30_000);
-      expect(pollIn(tries, true, random)).toBe(60_000);
-    }));
+    fc.assert(
+      fc.property(fc.nat(40), fc.double({ min: 0, max: 1, noNaN: true }), (tries, random) => {
+        expect(retryIn(tries, random)).toBeGreaterThanOrEqual(250);
+        expect(retryIn(tries, random)).toBeLessThanOrEqual(30_000);
+        expect(pollIn(tries, false, random)).toBeGreaterThanOrEqual(4_000);
+        expect(pollIn(tries, false, random)).toBeLessThanOrEqual(30_000);
+        expect(pollIn(tries, true, random)).toBe(60_000);
+      }),
+    );
   });
 });

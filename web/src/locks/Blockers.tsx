@@ -4,6 +4,7 @@ import { Empty } from '@/list/Strips';
 import { Skeleton } from '@/list/Skeleton';
 import { Button } from '@/ui/Button';
 import { Chip } from '@/ui/Chip';
+import { classes } from '@/ui/classes';
 import { Ago } from '@/ui/Time';
 import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
@@ -12,14 +13,23 @@ import { Holder, holderOf, type NameOf, TimeLeft } from './LeaseLine';
 import { graphQuery } from './queries';
 import { held, type Node, resourcesOf, type Root, roots, wanted } from './tree';
 
-function Resources({ names, onOpen }: { names: readonly string[]; onOpen: (resource: string) => void }) {
+function Resources({
+  names,
+  onOpen,
+}: {
+  names: readonly string[];
+  onOpen: (resource: string) => void;
+}) {
   return names.map((resource, index) => (
     <span key={resource}>
       {index > 0 && ', '}
       <button
         type="button"
         onClick={() => onOpen(resource)}
-        className="min-h-6 text-left font-mono text-meta wrap-anywhere text-accent underline underline-offset-2"
+        className={classes(
+          'min-h-6 text-left font-mono text-meta wrap-anywhere text-accent underline',
+          'underline-offset-2',
+        )}
       >
         <Untrusted text={resource} />
       </button>
@@ -42,7 +52,12 @@ function Waiter({ node, above, nameOf, onOpen }: Props & { node: Node; above: st
         <Resources names={resourcesOf(wanted(node.leases))} onOpen={onOpen} />{' '}
         <span className="text-meta text-ink-2">
           held by <Untrusted text={above} />
-          {lease && <> · since <Ago at={lease.since} /></>}
+          {lease && (
+            <>
+              {' '}
+              · since <Ago at={lease.since} />
+            </>
+          )}
         </span>
         {node.isCircle && <span className="ml-2 text-meta font-medium text-high">⟳ a circle</span>}
       </p>
@@ -64,9 +79,12 @@ function RootCard({ root, nameOf, onOpen }: Props & { root: Root }) {
   return (
     <li className="card px-4 py-3" data-root={root.blocked}>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-1 pb-1">
-        <span className="font-semibold">{lease ? <Holder lease={lease} nameOf={nameOf} /> : 'somebody'}</span>
+        <span className="font-semibold">
+          {lease ? <Holder lease={lease} nameOf={nameOf} /> : 'somebody'}
+        </span>
         <span className="min-w-0 flex-1 max-md:basis-full">
-          <span className="text-ink-2">holds</span> <Resources names={resourcesOf(own)} onOpen={onOpen} />
+          <span className="text-ink-2">holds</span>{' '}
+          <Resources names={resourcesOf(own)} onOpen={onOpen} />
         </span>
         {lease && <TimeLeft lease={lease} />}
         <Chip tone="warn" sign="▲">
@@ -81,7 +99,13 @@ function RootCard({ root, nameOf, onOpen }: Props & { root: Root }) {
       ) : (
         <ul>
           {root.waiters.map((node) => (
-            <Waiter key={node.owner} node={node} above={holderOf(lease, nameOf)} nameOf={nameOf} onOpen={onOpen} />
+            <Waiter
+              key={node.owner}
+              node={node}
+              above={holderOf(lease, nameOf)}
+              nameOf={nameOf}
+              onOpen={onOpen}
+            />
           ))}
         </ul>
       )}
@@ -95,7 +119,11 @@ export function Blockers({ nameOf, onOpen }: Props) {
   if (!data) return error ? <Trouble error={error} onRetry={() => void refetch()} /> : <Skeleton />;
   const found = roots(data);
   if (found.length === 0) {
-    return <Empty title="Nobody waits">Every lock that is held is held without somebody in line for it.</Empty>;
+    return (
+      <Empty title="Nobody waits">
+        Every lock that is held is held without somebody in line for it.
+      </Empty>
+    );
   }
   return (
     <>
@@ -104,7 +132,9 @@ export function Blockers({ nameOf, onOpen }: Props) {
           <RootCard key={root.owner} root={root} nameOf={nameOf} onOpen={onOpen} />
         ))}
       </ul>
-      {data.has_more && <p className="px-5 pb-6 text-meta text-medium">There are more waits than are shown here.</p>}
+      {data.has_more && (
+        <p className="px-5 pb-6 text-meta text-medium">There are more waits than are shown here.</p>
+      )}
     </>
   );
 }

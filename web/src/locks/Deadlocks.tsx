@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '@/api/client';
 import { Empty } from '@/list/Strips';
 import { Skeleton } from '@/list/Skeleton';
+import { classes } from '@/ui/classes';
 import { Ago } from '@/ui/Time';
 import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
@@ -29,8 +30,10 @@ function One({ deadlock, nameOf }: { deadlock: Schemas['Deadlock']; nameOf: Name
           return (
             <li key={lease.lease_hash}>
               <Untrusted text={holderOf(lease, nameOf)} /> waited for{' '}
-              <span className="font-mono text-meta">{resourcesOf([lease]).join(', ')}</span>, which{' '}
-              <Untrusted text={holderOf(next, nameOf)} /> had
+              <span className={classes('font-mono text-meta')}>
+                {resourcesOf([lease]).join(', ')}
+              </span>
+              , which <Untrusted text={holderOf(next, nameOf)} /> had
             </li>
           );
         })}
@@ -43,7 +46,11 @@ export function Deadlocks({ nameOf }: { nameOf: NameOf }) {
   const { data, error, refetch } = useQuery(deadlocksQuery());
   if (!data) return error ? <Trouble error={error} onRetry={() => void refetch()} /> : <Skeleton />;
   if (data.items.length === 0) {
-    return <Empty title="No deadlocks">Circles are found when they close, and the youngest in them gives up.</Empty>;
+    return (
+      <Empty title="No deadlocks">
+        Circles are found when they close, and the youngest in them gives up.
+      </Empty>
+    );
   }
   return (
     <ul className="space-y-3 px-5 pb-6 max-md:px-4">

@@ -22,10 +22,15 @@ export function TimeLeft({ lease }: { lease: Lease }) {
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
       <span aria-hidden="true" className="h-1.5 w-16 overflow-hidden rounded-full bg-line">
-        <span className={classes('block h-full', isOver ? 'bg-high-mark' : 'bg-good-mark')} style={{ width: `${share * 100}%` }} />
+        <span
+          className={classes('block h-full', isOver ? 'bg-high-mark' : 'bg-good-mark')}
+          style={{ width: `${share * 100}%` }}
+        />
       </span>
       <span className={classes('text-meta', isOver ? 'font-medium text-high' : 'text-ink-2')}>
-        {isOver ? '▲ late' : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} left`}
+        {isOver
+          ? '▲ late'
+          : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} left`}
       </span>
     </span>
   );

@@ -1,69 +1,70 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useId, useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { toast } from 'sonner';
 import { api, taken } from '@/api/client';
-import { Refused } from '@/api/problem';
-import { lockQuery } from '@/api/queries';
-import { useOperateBar } from '@/shell/useOperateBar';
+import { useSend } from '@/api/useSend';
+import { lockQuery, resourcePath } from '@/api/queries';
+import { useOperateBar } from '@/shell/bars';
 import { Button } from '@/ui/Button';
 import { CardWait } from '@/ui/Card';
+import { Field } from '@/ui/Field';
 import { Dialog } from '@/ui/Dialog';
 import { Ago } from '@/ui/Time';
 import { Holder, type NameOf, TimeLeft } from './LeaseLine';
 import type { Lock } from './queries';
 
 function Break({ lock, onDone }: { lock: Lock; onDone: () => void }) {
-  const client = useQueryClient();
   const bar = useOperateBar();
   const [typed, setTyped] = useState('');
   const [reason, setReason] = useState('');
-  const [key] = useState(() => crypto.randomUUID());
-  const [nameField, reasonField] = [useId(), useId()];
-  const at = lock.resource.indexOf(':');
-  const path = { type: lock.resource.slice(0, at), id: lock.resource.slice(at + 1) };
-  const send = useMutation({
-    mutationFn: () =>
-      taken(api.POST('/v1/locks/{type}/{id}/break', {
-        params: { path, header: { 'Idempotency-Key': key } },
-        body: { reason: reason.trim() },
-      })),
-    onSuccess: (broken) => {
+  const send = useSend({
+    send: (why: string, key) =>
+      taken(
+        api.POST('/v1/locks/{type}/{id}/break', {
+          params: { path: resourcePath(lock.resource), header: { 'Idempotency-Key': key } },
+          body: { reason: why },
+        }),
+      ),
+    touches: 'locks',
+    onDone: (broken) => {
       toast.success(`Broke ${broken.leases.length} on ${broken.resource}`);
       onDone();
     },
-    onError: (error) =>
-      toast.error(error instanceof Refused ? `${error.problem.title}. ${error.problem.next_action.says}` : 'No answer came. Look again before you try once more.'),
-    onSettled: () => client.invalidateQueries({ queryKey: ['locks'] }),
   });
-  const barred = bar ?? (typed.trim() !== lock.resource ? `Type ${lock.resource} first.` : reason.trim() ? undefined : 'Say why first.');
+  const barred =
+    bar ??
+    (typed.trim() !== lock.resource
+      ? `Type ${lock.resource} first.`
+      : reason.trim()
+        ? undefined
+        : 'Say why first.');
   const tokens = lock.holders.flatMap(({ token }) => (token ? [token] : []));
-  const field = 'mt-1.5 h-9 w-full rounded-control border border-line-strong bg-surface px-3 max-md:h-11';
   return (
     <form
       className="space-y-3 border-t border-line p-5"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!barred && !send.isPending) send.mutate();
+        if (!barred) send.go(reason.trim());
       }}
     >
       <h3 className="font-semibold">Break the lock</h3>
       <p className="text-meta text-ink-2">
         {lock.holding === 1 ? 'Its holder loses it' : `Its ${lock.holding} holders lose it`}
-        {tokens.length > 0 && `, and what comes with token ${tokens.join(', ')} is refused from then on`}.{' '}
-        {lock.waiting === 0 ? 'Nobody waits for it.' : `The first of ${lock.waiting} in line is served next.`}
+        {tokens.length > 0 &&
+          `, and what comes with token ${tokens.join(', ')} is refused from then on`}
+        .{' '}
+        {lock.waiting === 0
+          ? 'Nobody waits for it.'
+          : `The first of ${lock.waiting} in line is served next.`}
       </p>
-      <div>
-        <label htmlFor={nameField} className="font-medium">
-          Type <code className="font-mono">{lock.resource}</code>
-        </label>
-        <input id={nameField} value={typed} autoComplete="off" spellCheck={false} onChange={(event) => setTyped(event.target.value)} className={`${field} font-mono`} />
-      </div>
-      <div>
-        <label htmlFor={reasonField} className="font-medium">
-          Why
-        </label>
-        <input id={reasonField} value={reason} maxLength={4096} onChange={(event) => setReason(event.target.value)} className={field} />
-      </div>
+      <Field
+        label={`Type ${lock.resource}`}
+        value={typed}
+        spellCheck={false}
+        onChange={setTyped}
+        className="font-mono"
+      />
+      <Field label="Why" value={reason} onChange={setReason} />
       <Button type="submit" tone="danger" barred={barred}>
         {send.isPending ? 'Breaking…' : 'Break lock'}
       </Button>
@@ -72,7 +73,15 @@ function Break({ lock, onDone }: { lock: Lock; onDone: () => void }) {
 }
 
 /** One resource: who has it, who stands in line, and the way to take it from its holder. */
-export default function LockDrawer({ resource, nameOf, onClose }: { resource: string; nameOf: NameOf; onClose: () => void }) {
+export default function LockDrawer({
+  resource,
+  nameOf,
+  onClose,
+}: {
+  resource: string;
+  nameOf: NameOf;
+  onClose: () => void;
+}) {
   const { data, error } = useQuery(lockQuery(resource));
   return (
     <Dialog isOpen onClose={onClose} title={resource} size="drawer">
@@ -92,7 +101,8 @@ export default function LockDrawer({ resource, nameOf, onClose }: { resource: st
                         <TimeLeft lease={lease} />
                       </div>
                       <p className="mt-1 text-meta text-ink-2">
-                        since <Ago at={lease.since} /> · {lease.fenced ? `token ${lease.token ?? '?'}` : 'advisory, not fenced'}
+                        since <Ago at={lease.since} /> ·{' '}
+                        {lease.fenced ? `token ${lease.token ?? '?'}` : 'advisory, not fenced'}
                       </p>
                     </li>
                   ))}

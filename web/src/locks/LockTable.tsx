@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Empty } from '@/list/Strips';
 import { Skeleton } from '@/list/Skeleton';
+import { classes } from '@/ui/classes';
 import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
 import { Holder, type NameOf, TimeLeft } from './LeaseLine';
@@ -20,13 +21,20 @@ export function LockTable({ filter, nameOf, onOpen }: Props) {
   if (items.length === 0) {
     return (
       <Empty title={word ? 'Nothing fits the filter' : 'Nothing is locked'}>
-        {word ? 'No resource with a lock is called that.' : 'Locks that agents take appear here while they hold.'}
+        {word
+          ? 'No resource with a lock is called that.'
+          : 'Locks that agents take appear here while they hold.'}
       </Empty>
     );
   }
   const cell = 'py-2 pr-4 align-top';
   return (
-    <div className="overflow-x-auto px-5 pb-6 max-md:px-4" tabIndex={0} role="group" aria-label="All locks">
+    <div
+      className="overflow-x-auto px-5 pb-6 max-md:px-4"
+      tabIndex={0}
+      role="group"
+      aria-label="All locks"
+    >
       <table className="w-full border-collapse">
         <thead>
           <tr className="border-b border-line text-left text-meta text-ink-3">
@@ -47,14 +55,23 @@ export function LockTable({ filter, nameOf, onOpen }: Props) {
                   <button
                     type="button"
                     onClick={() => onOpen(lock.resource)}
-                    className="min-h-6 text-left font-mono text-meta text-accent underline underline-offset-2"
+                    className={classes(
+                      'min-h-6 text-left font-mono text-meta text-accent underline',
+                      'underline-offset-2',
+                    )}
                   >
                     <Untrusted text={lock.resource} />
                   </button>
                 </th>
                 <td className={cell}>
-                  {first ? <Holder lease={first} nameOf={nameOf} /> : <span className="text-ink-3">nobody</span>}
-                  {lock.holding > 1 && <span className="text-meta text-ink-3"> and {lock.holding - 1} more</span>}
+                  {first ? (
+                    <Holder lease={first} nameOf={nameOf} />
+                  ) : (
+                    <span className="text-ink-3">nobody</span>
+                  )}
+                  {lock.holding > 1 && (
+                    <span className="text-meta text-ink-3"> and {lock.holding - 1} more</span>
+                  )}
                 </td>
                 <td className={`${cell} text-ink-2`}>{mode ?? '–'}</td>
                 <td className={cell}>{first ? <TimeLeft lease={first} /> : '–'}</td>
@@ -64,7 +81,9 @@ export function LockTable({ filter, nameOf, onOpen }: Props) {
           })}
         </tbody>
       </table>
-      {data.isCut && <p className="pt-3 text-meta text-medium">Only the first {data.items.length} are shown.</p>}
+      {data.isCut && (
+        <p className="pt-3 text-meta text-medium">Only the first {data.items.length} are shown.</p>
+      )}
     </div>
   );
 }

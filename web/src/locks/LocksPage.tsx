@@ -2,9 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { useNames } from '@/api/names';
-import { useOperateBar } from '@/shell/useOperateBar';
+import { useOperateBar } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
+import { SearchField } from '@/ui/Field';
 import { classes } from '@/ui/classes';
 import { Blockers } from './Blockers';
 import { Deadlocks } from './Deadlocks';
@@ -15,7 +16,11 @@ import { locksQuery } from './queries';
 const LockDrawer = lazy(() => import('./LockDrawer'));
 const route = getRouteApi('/locks');
 
-const VIEWS = [['blockers', 'Blockers'], ['all', 'All'], ['deadlocks', 'Deadlocks']] as const;
+const VIEWS = [
+  ['blockers', 'Blockers'],
+  ['all', 'All'],
+  ['deadlocks', 'Deadlocks'],
+] as const;
 
 function Summary() {
   const { data } = useQuery(locksQuery());
@@ -54,7 +59,9 @@ export function LocksPage() {
               onClick={() => search({ view: name === 'blockers' ? undefined : name })}
               className={classes(
                 'h-8 rounded-control border px-2.5 max-md:h-11',
-                view === name ? 'border-line bg-surface text-ink' : 'border-transparent text-ink-2 hover:text-ink',
+                view === name
+                  ? 'border-line bg-surface text-ink'
+                  : 'border-transparent text-ink-2 hover:text-ink',
               )}
             >
               {word}
@@ -64,14 +71,11 @@ export function LocksPage() {
         <Summary />
         <div className="flex-1 max-md:hidden" />
         {view === 'all' && (
-          <input
-            type="search"
-            aria-label="Filter"
+          <SearchField
+            label="Filter"
             placeholder="database:"
             value={q}
-            maxLength={200}
-            onChange={(event) => search({ q: event.target.value || undefined })}
-            className="h-8 w-[220px] rounded-control border border-line-strong bg-surface px-3 max-md:h-11 max-md:w-full"
+            onChange={(word) => search({ q: word || undefined })}
           />
         )}
         <Button barred={bar} onClick={() => setTaking(true)}>
@@ -85,7 +89,12 @@ export function LocksPage() {
       </div>
       {resource && (
         <Suspense>
-          <LockDrawer key={resource} resource={resource} nameOf={nameOf} onClose={() => search({ resource: undefined })} />
+          <LockDrawer
+            key={resource}
+            resource={resource}
+            nameOf={nameOf}
+            onClose={() => search({ resource: undefined })}
+          />
         </Suspense>
       )}
       {isTaking && <IncidentDialog onClose={() => setTaking(false)} />}

@@ -3,7 +3,12 @@ import { expect, it } from 'vitest';
 import { BOX, draw, NODES_MAX } from './graph';
 import type { Node } from './tree';
 
-const node = (owner: string, ...waiters: Node[]): Node => ({ owner, leases: [], waiters, isCircle: false });
+const node = (owner: string, ...waiters: Node[]): Node => ({
+  owner,
+  leases: [],
+  waiters,
+  isCircle: false,
+});
 
 it('puts those who wait left of whom they wait for', () => {
   const { boxes, lines } = draw(node('a', node('b', node('c')), node('d')));
@@ -22,17 +27,20 @@ it('lets no two boxes lie on each other', () => {
     const grow = (at: number): Node => node(String(at), ...below[at]!.map(grow));
     return grow(0);
   });
-  fc.assert(fc.property(tree, (root) => {
-    const { boxes, width, height } = draw(root);
-    for (const one of boxes) {
-      expect(one.x + BOX.width).toBeLessThanOrEqual(width);
-      expect(one.y + BOX.height).toBeLessThanOrEqual(height);
-      for (const other of boxes) {
-        if (one === other || one.x !== other.x) continue;
-        expect(Math.abs(one.y - other.y)).toBeGreaterThanOrEqual(BOX.height);
+  fc.assert(
+    fc.property(tree, (root) => {
+      const { boxes, width, height } = draw(root);
+      for (const one of boxes) {
+        expect(one.x + BOX.width).toBeLessThanOrEqual(width);
+        expect(one.y + BOX.height).toBeLessThanOrEqual(height);
+        for (const other of boxes) {
+          if (one === other || one.x !== other.x) continue;
+          expect(Math.abs(one.y - other.y)).toBeGreaterThanOrEqual(BOX.height);
+        }
       }
-    }
-  }), { numRuns: 60 });
+    }),
+    { numRuns: 60 },
+  );
 });
 
 it('stops at its bound and says how many are left', () => {

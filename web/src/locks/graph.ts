@@ -40,7 +40,8 @@ export function draw(root: Node): Drawing {
     const at = boxes.length;
     boxes.push({ node, x: column(level), y: 0 });
     const below = node.waiters.flatMap((next) => place(next, level + 1) ?? []);
-    const middle = below.length > 0 ? (below[0]!.y + below.at(-1)!.y) / 2 : rows++ * (BOX.height + BOX.down);
+    const middle =
+      below.length > 0 ? (below[0]!.y + below.at(-1)!.y) / 2 : rows++ * (BOX.height + BOX.down);
     const placed = { node, x: column(level), y: middle };
     boxes[at] = placed;
     for (const from of below) lines.push({ from, to: placed });

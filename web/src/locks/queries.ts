@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, everyPage, type Schemas, taken } from '@/api/client';
 
 export type Lock = Schemas['Lock'];
 
@@ -15,17 +15,8 @@ export const graphQuery = () =>
 export const locksQuery = () =>
   queryOptions({
     queryKey: ['locks', 'all'],
-    queryFn: async () => {
-      const items: Lock[] = [];
-      let token: string | undefined;
-      do {
-        const query = { page_size: 200, ...(token ? { page_token: token } : {}) };
-        const page = await taken(api.GET('/v1/locks', { params: { query } }));
-        items.push(...page.items);
-        token = page.next_page_token ?? undefined;
-      } while (token && items.length < LOCKS_MAX);
-      return { items, isCut: token !== undefined };
-    },
+    queryFn: () =>
+      everyPage((query) => taken(api.GET('/v1/locks', { params: { query } })), LOCKS_MAX),
   });
 
 export const deadlocksQuery = () =>

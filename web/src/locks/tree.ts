@@ -30,11 +30,16 @@ export function roots(graph: Graph): Root[] {
     waiters.set(target, [...(waiters.get(target) ?? []), waiter]);
   }
   const since = (owner: string) => leases.get(owner)?.[0]?.since ?? '';
-  const parents = nearest(graph.root_blockers.map(({ owner_hash: owner }) => owner), waiters);
+  const parents = nearest(
+    graph.root_blockers.map(({ owner_hash: owner }) => owner),
+    waiters,
+  );
   const grow = (owner: string, above: readonly string[]): Node => {
     const own = leases.get(owner) ?? [];
     const path = [...above, owner];
-    const all = [...new Set(waiters.get(owner) ?? [])].sort((a, b) => (since(a) < since(b) ? -1 : 1));
+    const all = [...new Set(waiters.get(owner) ?? [])].sort((a, b) =>
+      since(a) < since(b) ? -1 : 1,
+    );
     const next = all.flatMap((one): Node[] => {
       if (path.includes(one)) {
         return [{ owner: one, leases: leases.get(one) ?? [], waiters: [], isCircle: true }];
@@ -43,12 +48,18 @@ export function roots(graph: Graph): Root[] {
     });
     return { owner, leases: own, waiters: next, isCircle: false };
   };
-  return graph.root_blockers.map(({ owner_hash: owner, blocked }) => ({ ...grow(owner, []), blocked }));
+  return graph.root_blockers.map(({ owner_hash: owner, blocked }) => ({
+    ...grow(owner, []),
+    blocked,
+  }));
 }
 
 /** Whoever stands in line waits for the holder and for all before them. In the tree each hangs
  *  once, below the one that is nearest to a root: that is the holder. */
-function nearest(from: readonly string[], waiters: ReadonlyMap<string, string[]>): Map<string, string> {
+function nearest(
+  from: readonly string[],
+  waiters: ReadonlyMap<string, string[]>,
+): Map<string, string> {
   const parents = new Map<string, string>();
   const known = new Set(from);
   const line = [...from];
@@ -64,7 +75,8 @@ function nearest(from: readonly string[], waiters: ReadonlyMap<string, string[]>
 }
 
 export const held = (leases: readonly Lease[]) => leases.filter(({ state }) => state === 'granted');
-export const wanted = (leases: readonly Lease[]) => leases.filter(({ state }) => state === 'waiting');
+export const wanted = (leases: readonly Lease[]) =>
+  leases.filter(({ state }) => state === 'waiting');
 
 export function resourcesOf(leases: readonly Lease[]): string[] {
   return [...new Set(leases.flatMap((lease) => lease.resources.map(({ resource }) => resource)))];

@@ -22,7 +22,10 @@ function Text({ line }: { line: Line }) {
 function Unified({ line }: { line: Line }) {
   const look = LOOK[line.kind];
   return (
-    <div className={classes('grid grid-cols-[40px_20px_minmax(0,1fr)] px-2', look.row)} data-line={line.kind}>
+    <div
+      className={classes('grid grid-cols-[40px_20px_minmax(0,1fr)] px-2', look.row)}
+      data-line={line.kind}
+    >
       <span aria-hidden="true" className="pr-2 text-right text-ink-2 select-none">
         {line.new ?? line.old}
       </span>
@@ -53,7 +56,8 @@ export function pairs(lines: readonly Line[]): Pair[] {
     const block = lines.slice(at, end);
     const old = block.filter(({ kind }) => kind === 'del');
     const fresh = block.filter(({ kind }) => kind === 'add');
-    for (let row = 0; row < Math.max(old.length, fresh.length); row++) rows.push([old[row], fresh[row]]);
+    for (let row = 0; row < Math.max(old.length, fresh.length); row++)
+      rows.push([old[row], fresh[row]]);
     at = end;
   }
   return rows;
@@ -62,7 +66,10 @@ export function pairs(lines: readonly Line[]): Pair[] {
 function Half({ line }: { line: Line | undefined }) {
   const look = line ? LOOK[line.kind] : undefined;
   return (
-    <div className={classes('min-w-0 px-2 whitespace-pre-wrap wrap-anywhere', look?.row)} data-line={line?.kind}>
+    <div
+      className={classes('min-w-0 px-2 whitespace-pre-wrap wrap-anywhere', look?.row)}
+      data-line={line?.kind}
+    >
       {look?.name && <span className="sr-only">{look.name}</span>}
       {line && <Text line={line} />}
     </div>
@@ -74,7 +81,10 @@ function Fold({ count, onOpen }: { count: number; onOpen: () => void }) {
     <button
       type="button"
       onClick={onOpen}
-      className="block h-7 w-full px-2 pl-[62px] text-left text-accent underline underline-offset-2 hover:bg-line max-md:h-11"
+      className={classes(
+        'block h-7 w-full px-2 pl-[62px] text-left text-accent underline',
+        'underline-offset-2 hover:bg-line max-md:h-11',
+      )}
     >
       Show {count} unchanged lines
     </button>
@@ -104,10 +114,18 @@ export function Diff({ lines, isSplit, isWhole, label }: Props) {
     }
   }
   return (
-    <div role="group" aria-label={label} className="overflow-x-auto rounded-control bg-sunken py-1 font-mono text-meta leading-[22px]">
+    <div
+      role="group"
+      aria-label={label}
+      className="overflow-x-auto rounded-control bg-sunken py-1 font-mono text-meta leading-[22px]"
+    >
       {blocks.map((block, index) =>
         !Array.isArray(block) ? (
-          <Fold key={index} count={block.count} onOpen={() => setOpen(new Set([...open, block.from]))} />
+          <Fold
+            key={index}
+            count={block.count}
+            onOpen={() => setOpen(new Set([...open, block.from]))}
+          />
         ) : isSplit ? (
           pairs(block).map(([old, fresh], row) => (
             <div key={`${index}-${row}`} className="grid grid-cols-2 gap-px">

@@ -46,9 +46,17 @@ function Voted({ task, stand }: { task: Task; stand: Extract<Stand, { kind: 'vot
   const { vote, approval } = stand;
   const withdraw = useMutation({
     mutationFn: (id: string) =>
-      taken(api.POST('/v1/approvals/{id}/withdraw', { params: { path: { id }, header: { 'Idempotency-Key': key } } })),
+      taken(
+        api.POST('/v1/approvals/{id}/withdraw', {
+          params: { path: { id }, header: { 'Idempotency-Key': key } },
+        }),
+      ),
     onError: (error) =>
-      toast.error(error instanceof Refused ? error.problem.title : 'No answer came. The page shows what is true in a moment.'),
+      toast.error(
+        error instanceof Refused
+          ? error.problem.title
+          : 'No answer came. The page shows what is true in a moment.',
+      ),
     onSettled: () => client.invalidateQueries({ queryKey: ['task', task.id] }),
   });
   const isReviewing = task.state === 'REVIEWING';
@@ -87,8 +95,10 @@ function Body({ task, shown, stand, decision, onView }: Props) {
     return (
       <>
         <p role="alert" className="flex-1 text-medium max-md:basis-full">
-          <strong className="font-semibold">Revision {stand.to} replaced what you are reading.</strong> See what
-          changed before you decide.
+          <strong className="font-semibold">
+            Revision {stand.to} replaced what you are reading.
+          </strong>{' '}
+          See what changed before you decide.
         </p>
         <Button tone="primary" barred="Look at the changes first." className="max-md:flex-1">
           Approve rev {stand.to}
@@ -119,7 +129,13 @@ function Body({ task, shown, stand, decision, onView }: Props) {
       <Button tone="danger" keys="r" barred={reason} onClick={() => decision.ask('reject')}>
         Reject…
       </Button>
-      <Button tone="primary" keys="a" barred={reason} className="max-md:flex-1" onClick={() => decision.ask('approve')}>
+      <Button
+        tone="primary"
+        keys="a"
+        barred={reason}
+        className="max-md:flex-1"
+        onClick={() => decision.ask('approve')}
+      >
         {isBusy ? 'Recording…' : `Approve rev ${shown.revision}`}
       </Button>
     </>
@@ -131,7 +147,12 @@ export function Dock(props: Props) {
   const { stand, decision, shown } = props;
   const again = decision.outcome.kind === 'absent' ? decision.outcome.intent.answer : 'approve';
   return (
-    <div data-dock={stand.kind} role="region" aria-label="Decision" className="shrink-0 border-t border-line bg-surface">
+    <div
+      data-dock={stand.kind}
+      role="region"
+      aria-label="Decision"
+      className="shrink-0 border-t border-line bg-surface"
+    >
       <OutcomeNote outcome={decision.outcome} onAgain={() => decision.ask(again)} />
       {stand.kind === 'decide' && <Irreversible shown={shown} />}
       <div className="flex min-h-[56px] flex-wrap items-center gap-2.5 px-5 py-2.5 max-md:px-4">

@@ -58,13 +58,18 @@ export function ChangeLines({ effect, max }: { effect: Effect; max: number }) {
     <ul className="space-y-1 font-mono text-meta">
       {changes.slice(0, max).map((change, index) => (
         <li key={index} className="flex gap-2">
-          <span aria-hidden="true" className={classes('w-2 shrink-0 font-semibold', TONES[change.action])}>
+          <span
+            aria-hidden="true"
+            className={classes('w-2 shrink-0 font-semibold', TONES[change.action])}
+          >
             {SIGN[change.action]}
           </span>
           <span className="sr-only">{change.action}: </span>
           <span className="min-w-0 wrap-anywhere">
             <Untrusted text={change.summary} />
-            {change.irreversible && <span className="ml-2 font-sans font-medium text-high">cannot be undone</span>}
+            {change.irreversible && (
+              <span className="ml-2 font-sans font-medium text-high">cannot be undone</span>
+            )}
           </span>
         </li>
       ))}

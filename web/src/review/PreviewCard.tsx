@@ -23,21 +23,36 @@ function OneChange({ change, view }: { change: Change; view: View }) {
   return (
     <li data-change className="scroll-mt-4 outline-none" tabIndex={-1}>
       <p className="flex items-baseline gap-2 py-1.5">
-        <span aria-hidden="true" className={classes('font-mono font-semibold', TONES[change.action])}>
+        <span
+          aria-hidden="true"
+          className={classes('font-mono font-semibold', TONES[change.action])}
+        >
           {SIGN[change.action]}
         </span>
         <span className="sr-only">{change.action}: </span>
         <span className="min-w-0 flex-1 wrap-anywhere">
           <Untrusted text={change.summary} />
         </span>
-        {change.irreversible && <span className="shrink-0 text-meta font-medium text-high">▲ cannot be undone</span>}
+        {change.irreversible && (
+          <span className="shrink-0 text-meta font-medium text-high">▲ cannot be undone</span>
+        )}
       </p>
       {lines.length > 0 && <Diff lines={lines} {...view} label={`Change on ${change.resource}`} />}
     </li>
   );
 }
 
-function Since({ task, shown, since, view }: { task: string; shown: Task; since: number; view: View }) {
+function Since({
+  task,
+  shown,
+  since,
+  view,
+}: {
+  task: string;
+  shown: Task;
+  since: number;
+  view: View;
+}) {
   const { data, error } = useQuery(revisionQuery(task, since));
   const lines = useMemo(() => (data ? diff(contentOf(data), contentOf(shown)) : []), [data, shown]);
   if (!data) return <CardWait error={error} />;
@@ -45,7 +60,9 @@ function Since({ task, shown, since, view }: { task: string; shown: Task; since:
   return (
     <>
       <p className="pb-2 text-ink-2">
-        {count === 0 ? 'Nothing differs.' : `${count} lines differ between revision ${since} and ${shown.revision}.`}
+        {count === 0
+          ? 'Nothing differs.'
+          : `${count} lines differ between revision ${since} and ${shown.revision}.`}
       </p>
       <Diff lines={lines} {...view} label={`Since revision ${since}`} />
     </>
@@ -73,10 +90,30 @@ export function PreviewCard({ shown, since, onSince }: Props) {
     all[at.current]?.scrollIntoView({ block: 'nearest' });
   };
   useActions([
-    { id: 'next-change', title: 'Next change', group: 'Review', keys: ['n'], isLocal: true, isRepeated: true, run: () => go(1) },
-    { id: 'previous-change', title: 'Previous change', group: 'Review', keys: ['p'], isLocal: true, isRepeated: true, run: () => go(-1) },
     {
-      id: 'fold', title: 'Fold or unfold what is unchanged', group: 'Review', keys: ['z'], isLocal: true,
+      id: 'next-change',
+      title: 'Next change',
+      group: 'Review',
+      keys: ['n'],
+      isLocal: true,
+      isRepeated: true,
+      run: () => go(1),
+    },
+    {
+      id: 'previous-change',
+      title: 'Previous change',
+      group: 'Review',
+      keys: ['p'],
+      isLocal: true,
+      isRepeated: true,
+      run: () => go(-1),
+    },
+    {
+      id: 'fold',
+      title: 'Fold or unfold what is unchanged',
+      group: 'Review',
+      keys: ['z'],
+      isLocal: true,
       run: () => setWhole(!isWhole),
     },
   ]);
@@ -92,11 +129,19 @@ export function PreviewCard({ shown, since, onSince }: Props) {
             <select
               aria-label="Compare with"
               value={since ?? ''}
-              onChange={(event) => onSince(event.target.value ? Number(event.target.value) : undefined)}
-              className="h-7 rounded-control border border-line-strong bg-surface px-1 text-meta max-md:h-11"
+              onChange={(event) =>
+                onSince(event.target.value ? Number(event.target.value) : undefined)
+              }
+              className={classes(
+                'h-7 rounded-control border border-line-strong bg-surface px-1 text-meta',
+                'max-md:h-11',
+              )}
             >
               <option value="">whole revision {shown.revision}</option>
-              {Array.from({ length: shown.revision - 1 }, (_, index) => shown.revision - 1 - index).map((one) => (
+              {Array.from(
+                { length: shown.revision - 1 },
+                (_, index) => shown.revision - 1 - index,
+              ).map((one) => (
                 <option key={one} value={one}>
                   since revision {one}
                 </option>
@@ -104,18 +149,35 @@ export function PreviewCard({ shown, since, onSince }: Props) {
             </select>
           )}
           {!isPhone && (
-            <Button size="small" tone="quiet" aria-pressed={isSplitWanted} onClick={() => setSplit(!isSplitWanted)}>
+            <Button
+              size="small"
+              tone="quiet"
+              aria-pressed={isSplitWanted}
+              onClick={() => setSplit(!isSplitWanted)}
+            >
               {isSplitWanted ? 'Unified' : 'Split'}
             </Button>
           )}
-          <Button size="small" tone="quiet" keys="z" aria-pressed={isWhole} onClick={() => setWhole(!isWhole)}>
+          <Button
+            size="small"
+            tone="quiet"
+            keys="z"
+            aria-pressed={isWhole}
+            onClick={() => setWhole(!isWhole)}
+          >
             {isWhole ? 'Only changes' : 'All lines'}
           </Button>
         </span>
       }
     >
       {[...errors, ...warnings].map((text, index) => (
-        <p key={index} className="mb-2 rounded-control border border-medium-mark bg-medium-soft px-3 py-1.5 text-meta text-medium">
+        <p
+          key={index}
+          className={classes(
+            'mb-2 rounded-control border border-medium-mark bg-medium-soft px-3 py-1.5',
+            'text-meta text-medium',
+          )}
+        >
           <Untrusted text={text} />
         </p>
       ))}
@@ -138,11 +200,18 @@ export function PreviewCard({ shown, since, onSince }: Props) {
 export function ProgramCard({ shown }: { shown: Task }) {
   const lines = programOf(shown.parameters);
   return (
-    <Card title="What would run" aside={<span className="font-mono text-meta text-ink-3">{shown.type}</span>} className="max-lg:order-4">
+    <Card
+      title="What would run"
+      aside={<span className="font-mono text-meta text-ink-3">{shown.type}</span>}
+      className="max-lg:order-4"
+    >
       <pre
         tabIndex={0}
         aria-label="What would run"
-        className="max-h-[320px] overflow-auto rounded-control bg-sunken px-3 py-2 font-mono text-meta leading-[22px] whitespace-pre-wrap wrap-anywhere"
+        className={classes(
+          'max-h-[320px] overflow-auto rounded-control bg-sunken px-3 py-2 font-mono',
+          'text-meta leading-[22px] whitespace-pre-wrap wrap-anywhere',
+        )}
       >
         {lines.map((line, index) => (
           <span key={index} className="block">

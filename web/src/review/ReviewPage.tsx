@@ -15,6 +15,7 @@ import { NotFound } from '@/shell/NotFound';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
 import { Chip } from '@/ui/Chip';
+import { classes } from '@/ui/classes';
 import { StateChip } from '@/ui/StateChip';
 import { Ago, Due } from '@/ui/Time';
 import { Trouble } from '@/ui/Trouble';
@@ -24,7 +25,8 @@ import { headline, shortDigest } from './effect';
 import { PreviewCard, ProgramCard } from './PreviewCard';
 import { RiskCard } from './RiskCard';
 import { Says } from './Says';
-import { AuditCard, GatesCard, LocksCard, QuorumCard, TrajectoryCard } from './SideCards';
+import { QuorumCard } from './QuorumCard';
+import { AuditCard, GatesCard, LocksCard, TrajectoryCard } from './SideCards';
 
 const route = getRouteApi('/tasks/$id');
 
@@ -77,12 +79,19 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
   });
   const decision = useDecision(shown, now);
   const { before, after } = useNeighbours(task.id);
-  const mine = approvals.data?.approvals.find((one) => one.reviewer === me.id && one.status === 'PENDING');
+  const mine = approvals.data?.approvals.find(
+    (one) => one.reviewer === me.id && one.status === 'PENDING',
+  );
   useTitle(`T-${task.number} ${headline(shown.effect)}`);
   useEffect(() => () => leave(task.id), [task.id]);
 
   const setSince = (since: number | undefined) =>
-    void navigate({ to: '/tasks/$id', params: { id: task.id }, search: { compare: since }, replace: true });
+    void navigate({
+      to: '/tasks/$id',
+      params: { id: task.id },
+      search: { compare: since },
+      replace: true,
+    });
   const view = () => {
     setSince(shown.revision);
     setPinned(task);
@@ -93,26 +102,85 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
   const isMine = now.kind === 'decide';
   const notMine = isMine ? decision.bar : 'There is nothing for you to decide here.';
   useActions([
-    { id: 'approve', title: 'Approve', group: 'Review', keys: ['a'], isLocal: true, barred: notMine, run: () => decision.ask('approve') },
-    { id: 'reject', title: 'Reject', group: 'Review', keys: ['r'], isLocal: true, barred: notMine, run: () => decision.ask('reject') },
     {
-      id: 'changes', title: 'Request changes', group: 'Review', keys: ['c'], isLocal: true, barred: notMine,
+      id: 'approve',
+      title: 'Approve',
+      group: 'Review',
+      keys: ['a'],
+      isLocal: true,
+      barred: notMine,
+      run: () => decision.ask('approve'),
+    },
+    {
+      id: 'reject',
+      title: 'Reject',
+      group: 'Review',
+      keys: ['r'],
+      isLocal: true,
+      barred: notMine,
+      run: () => decision.ask('reject'),
+    },
+    {
+      id: 'changes',
+      title: 'Request changes',
+      group: 'Review',
+      keys: ['c'],
+      isLocal: true,
+      barred: notMine,
       run: () => decision.ask('request_changes'),
     },
     {
-      id: 'view', title: 'View the new revision', group: 'Review', keys: ['v'], isLocal: true,
-      barred: now.kind === 'replaced' ? undefined : 'There is no newer revision.', run: view,
+      id: 'view',
+      title: 'View the new revision',
+      group: 'Review',
+      keys: ['v'],
+      isLocal: true,
+      barred: now.kind === 'replaced' ? undefined : 'There is no newer revision.',
+      run: view,
     },
-    { id: 'next', title: 'Next task', group: 'Review', keys: [']', 'j'], isLocal: true, run: go(after) },
-    { id: 'previous', title: 'Previous task', group: 'Review', keys: ['[', 'k'], isLocal: true, run: go(before) },
-    { id: 'back', title: 'Back to the inbox', group: 'Review', keys: ['Escape'], isLocal: true, run: () => void navigate({ to: '/inbox', search: {} }) },
-    { id: 'copy', title: 'Copy the link', group: 'Review', keys: ['y'], isLocal: true, run: () => copy(location.href, 'the link') },
     {
-      id: 'copy-cli', title: 'Copy as a command', group: 'Review', keys: ['Shift+y'], isLocal: true,
+      id: 'next',
+      title: 'Next task',
+      group: 'Review',
+      keys: [']', 'j'],
+      isLocal: true,
+      run: go(after),
+    },
+    {
+      id: 'previous',
+      title: 'Previous task',
+      group: 'Review',
+      keys: ['[', 'k'],
+      isLocal: true,
+      run: go(before),
+    },
+    {
+      id: 'back',
+      title: 'Back to the inbox',
+      group: 'Review',
+      keys: ['Escape'],
+      isLocal: true,
+      run: () => void navigate({ to: '/inbox', search: {} }),
+    },
+    {
+      id: 'copy',
+      title: 'Copy the link',
+      group: 'Review',
+      keys: ['y'],
+      isLocal: true,
+      run: () => copy(location.href, 'the link'),
+    },
+    {
+      id: 'copy-cli',
+      title: 'Copy as a command',
+      group: 'Review',
+      keys: ['Shift+y'],
+      isLocal: true,
       run: () => copy(`ade tasks get ${task.id}`, 'the command'),
     },
   ]);
-  const since = compare !== undefined && compare < shown.revision && compare > 0 ? compare : undefined;
+  const since =
+    compare !== undefined && compare < shown.revision && compare > 0 ? compare : undefined;
   return (
     <div className="flex h-full min-h-0 flex-col">
       <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="group" aria-label="Task">
@@ -137,16 +205,32 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
             <span className="flex-1" />
             <span className="text-meta text-ink-2">
               {mine ? (
-                <>due in <Due at={mine.due_at} /></>
+                <>
+                  due in <Due at={mine.due_at} />
+                </>
               ) : (
-                <>since <Ago at={task.since} /></>
+                <>
+                  since <Ago at={task.since} />
+                </>
               )}
             </span>
             <span className="flex gap-1 max-md:hidden">
-              <Button size="small" tone="quiet" keys="[" barred={before ? undefined : 'This is the first.'} onClick={go(before)}>
+              <Button
+                size="small"
+                tone="quiet"
+                keys="["
+                barred={before ? undefined : 'This is the first.'}
+                onClick={go(before)}
+              >
                 Previous
               </Button>
-              <Button size="small" tone="quiet" keys="]" barred={after ? undefined : 'This is the last.'} onClick={go(after)}>
+              <Button
+                size="small"
+                tone="quiet"
+                keys="]"
+                barred={after ? undefined : 'This is the last.'}
+                onClick={go(after)}
+              >
                 Next
               </Button>
             </span>
@@ -156,7 +240,11 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
               The server did not answer. This is what it said last.
             </p>
           )}
-          <header className="grid gap-x-6 gap-y-3 py-3 lg:grid-cols-[minmax(0,1fr)_minmax(280px,36%)]">
+          <header
+            className={classes(
+              'grid gap-x-6 gap-y-3 py-3 lg:grid-cols-[minmax(0,1fr)_minmax(280px,36%)]',
+            )}
+          >
             <div className="space-y-2.5">
               <EffectHead effect={shown.effect} resources={shown.resources} level={1} />
               <ChangeLines effect={shown.effect} max={3} />

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { Schemas } from '@/api/client';
 import { riskQuery, type Task } from '@/api/queries';
 import { Card, CardWait } from '@/ui/Card';
+import { classes } from '@/ui/classes';
 import { Risk } from '@/ui/Risk';
 import { useIsPhone } from '@/ui/useIsPhone';
 
@@ -28,7 +29,13 @@ function written(value: number): string {
 
 function Bar({ score }: { score: number }) {
   return (
-    <span aria-hidden="true" className="block h-2 w-20 shrink-0 overflow-hidden rounded-full border border-ink-3 max-md:w-14">
+    <span
+      aria-hidden="true"
+      className={classes(
+        'block h-2 w-20 shrink-0 overflow-hidden rounded-full border border-ink-3',
+        'max-md:w-14',
+      )}
+    >
       <span className="block h-full bg-ink-2" style={{ width: `${score}%` }} />
     </span>
   );
@@ -41,7 +48,9 @@ function Row({ factor, isPhone }: { factor: Factor; isPhone: boolean }) {
         {nameOf(factor)}
         {isPhone && <span className="block text-meta text-ink-3">{factor.sentence}</span>}
       </th>
-      {!isPhone && <td className="py-1.5 pr-4 whitespace-nowrap text-ink-2">{factor.weight_bp / 100} %</td>}
+      {!isPhone && (
+        <td className="py-1.5 pr-4 whitespace-nowrap text-ink-2">{factor.weight_bp / 100} %</td>
+      )}
       <td className="py-1.5 pr-4">
         <span className="flex items-center gap-2">
           <Bar score={factor.score} />
@@ -64,11 +73,25 @@ export function RiskTable({ factors }: { factors: readonly Factor[] }) {
       <table className="w-full border-collapse" data-factors={factors.length}>
         <thead>
           <tr className="text-left text-meta text-ink-3">
-            <th scope="col" className="pb-1.5 font-normal">Factor</th>
-            {!isPhone && <th scope="col" className="pb-1.5 font-normal">Weight</th>}
-            <th scope="col" className="pb-1.5 font-normal">Score</th>
-            <th scope="col" className="pb-1.5 font-normal">Adds</th>
-            {!isPhone && <th scope="col" className="pb-1.5 font-normal">Why</th>}
+            <th scope="col" className="pb-1.5 font-normal">
+              Factor
+            </th>
+            {!isPhone && (
+              <th scope="col" className="pb-1.5 font-normal">
+                Weight
+              </th>
+            )}
+            <th scope="col" className="pb-1.5 font-normal">
+              Score
+            </th>
+            <th scope="col" className="pb-1.5 font-normal">
+              Adds
+            </th>
+            {!isPhone && (
+              <th scope="col" className="pb-1.5 font-normal">
+                Why
+              </th>
+            )}
           </tr>
         </thead>
         <tbody>
@@ -78,7 +101,11 @@ export function RiskTable({ factors }: { factors: readonly Factor[] }) {
         </tbody>
       </table>
       {isPhone && (
-        <button type="button" onClick={() => setWhole(!isWhole)} className="mt-1 h-11 text-accent underline underline-offset-2">
+        <button
+          type="button"
+          onClick={() => setWhole(!isWhole)}
+          className="mt-1 h-11 text-accent underline underline-offset-2"
+        >
           {isWhole ? 'Only the greatest factor' : `All ${factors.length} factors`}
         </button>
       )}
@@ -89,10 +116,16 @@ export function RiskTable({ factors }: { factors: readonly Factor[] }) {
 export function RiskCard({ task, shown }: { task: Task; shown: Task }) {
   const { data, error } = useQuery(riskQuery(task.id));
   return (
-    <Card title="Risk" aside={<Risk level={shown.risk.level} score={shown.risk.score} isWide />} className="max-lg:order-1">
+    <Card
+      title="Risk"
+      aside={<Risk level={shown.risk.level} score={shown.risk.score} isWide />}
+      className="max-lg:order-1"
+    >
       {data ? <RiskTable factors={data.factors} /> : <CardWait error={error} />}
       {data && data.revision !== shown.revision && (
-        <p className="mt-2 text-meta text-medium">The factors are those of revision {data.revision}.</p>
+        <p className="mt-2 text-meta text-medium">
+          The factors are those of revision {data.revision}.
+        </p>
       )}
     </Card>
   );

@@ -6,9 +6,19 @@ import { Untrusted } from '@/ui/Untrusted';
 export function Says({ task, nameOf }: { task: Task; nameOf: (id: string) => string }) {
   const by = task.agent ? nameOf(task.agent) : nameOf(task.author);
   return (
-    <figure data-untrusted className="self-start rounded-card border border-dashed border-line-strong px-4 py-2.5">
+    <figure
+      data-untrusted
+      className="self-start rounded-card border border-dashed border-line-strong px-4 py-2.5"
+    >
       <figcaption className="text-meta text-ink-3">
-        <Untrusted text={by} /> says{task.agent && <> for <Untrusted text={nameOf(task.author)} /></>} · not checked
+        <Untrusted text={by} /> says
+        {task.agent && (
+          <>
+            {' '}
+            for <Untrusted text={nameOf(task.author)} />
+          </>
+        )}{' '}
+        · not checked
       </figcaption>
       <blockquote className="mt-0.5 wrap-anywhere">
         <Untrusted text={task.title} />

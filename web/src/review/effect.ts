@@ -72,8 +72,12 @@ function statements(text: string): string[] {
 }
 
 /** A whole revision as lines, for the difference between two of them. */
-export function contentOf(content: Pick<Revision | Task, 'effect' | 'parameters' | 'resources'>): string[] {
-  const touched = content.resources.map(({ resource, mode }) => `touches ${resource} (${mode ?? 'exclusive'})`);
+export function contentOf(
+  content: Pick<Revision | Task, 'effect' | 'parameters' | 'resources'>,
+): string[] {
+  const touched = content.resources.map(
+    ({ resource, mode }) => `touches ${resource} (${mode ?? 'exclusive'})`,
+  );
   const changes = content.effect.changes.flatMap((change) => [
     `${SIGN[change.action]} ${change.summary}${change.irreversible ? ' (irreversible)' : ''}`,
     ...linesOf(change.before).map((line) => `    before  ${line}`),

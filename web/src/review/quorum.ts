@@ -38,20 +38,26 @@ export function voters(
   me: string,
 ): Voter[] {
   const standing = votes.filter(({ withdrawn }) => !withdrawn);
-  const counted = standing.filter((vote) => vote.digest === digest).map((vote) => voterOf(vote, digest));
+  const counted = standing
+    .filter((vote) => vote.digest === digest)
+    .map((vote) => voterOf(vote, digest));
   const answered = new Set(counted.map(({ user }) => user));
   const open = mayAnswer
     .filter(({ user }) => !answered.has(user))
-    .map(({ user, for_users }): Voter => ({
-      user,
-      sign: user === me ? 'you' : 'may',
-      at: undefined,
-      revision: undefined,
-      carriedFrom: undefined,
-      reason: undefined,
-      forUsers: for_users,
-    }))
+    .map(
+      ({ user, for_users }): Voter => ({
+        user,
+        sign: user === me ? 'you' : 'may',
+        at: undefined,
+        revision: undefined,
+        carriedFrom: undefined,
+        reason: undefined,
+        forUsers: for_users,
+      }),
+    )
     .sort((one, other) => Number(other.user === me) - Number(one.user === me));
-  const older = standing.filter((vote) => vote.digest !== digest).map((vote) => voterOf(vote, digest));
+  const older = standing
+    .filter((vote) => vote.digest !== digest)
+    .map((vote) => voterOf(vote, digest));
   return [...counted, ...open, ...older];
 }

@@ -9,7 +9,10 @@ const counts = (removes: number, changes: number, adds: number) => ({
   counts: { removes, changes, adds, irreversible: 0 },
 });
 const change = (action: Change['action'], irreversible = false): Change => ({
-  action, irreversible, resource: 'database:shop', summary: `${action} it`,
+  action,
+  irreversible,
+  resource: 'database:shop',
+  summary: `${action} it`,
 });
 
 describe('the effect', () => {
@@ -26,7 +29,10 @@ describe('the effect', () => {
 
   it('lists a table before its columns', () => {
     const drop = (summary: string): Change => ({ ...change('remove', true), summary });
-    const order = gravest([drop('drop column public.invoice.id'), drop('drop table public.invoice')]);
+    const order = gravest([
+      drop('drop column public.invoice.id'),
+      drop('drop table public.invoice'),
+    ]);
     expect(order[0]?.summary).toBe('drop table public.invoice');
   });
 
@@ -38,15 +44,29 @@ describe('the effect', () => {
 
   it('gives each statement a line', () => {
     expect(programOf({ target: 'shop', sql: 'SELECT 1; DROP TABLE x' })).toEqual([
-      'sql:', '  SELECT 1;', '  DROP TABLE x', 'target: shop',
+      'sql:',
+      '  SELECT 1;',
+      '  DROP TABLE x',
+      'target: shop',
     ]);
   });
 
   it('puts all that is agreed to into the lines of a revision', () => {
-    const effect = { ...counts(1, 0, 0), origin: 'observed' as const, warnings: [], errors: [],
-      changes: [{ ...change('remove', true), before: 'a column' }] };
-    const lines = contentOf({ effect, parameters: { n: 1 }, resources: [{ resource: 'database:shop' }] });
-    expect(lines.join('\n')).toMatch(/database:shop[\s\S]*remove it \(irreversible\)[\s\S]*a column[\s\S]*n: 1/);
+    const effect = {
+      ...counts(1, 0, 0),
+      origin: 'observed' as const,
+      warnings: [],
+      errors: [],
+      changes: [{ ...change('remove', true), before: 'a column' }],
+    };
+    const lines = contentOf({
+      effect,
+      parameters: { n: 1 },
+      resources: [{ resource: 'database:shop' }],
+    });
+    expect(lines.join('\n')).toMatch(
+      /database:shop[\s\S]*remove it \(irreversible\)[\s\S]*a column[\s\S]*n: 1/,
+    );
   });
 
   it('shortens digests at both ends', () => {
@@ -55,32 +75,40 @@ describe('the effect', () => {
 });
 
 describe('a difference', () => {
-  const text = fc.array(fc.constantFrom('a', 'b', 'c', 'drop table x', 'drop table y'), { maxLength: 30 });
+  const text = fc.array(fc.constantFrom('a', 'b', 'c', 'drop table x', 'drop table y'), {
+    maxLength: 30,
+  });
 
   it('holds both sides whole, in order', () => {
-    fc.assert(fc.property(text, text, (before, after) => {
-      const lines = diff(before, after);
-      const side = (skip: 'add' | 'del') => lines.filter(({ kind }) => kind !== skip).map((line) => line.text);
-      expect(side('add')).toEqual(before);
-      expect(side('del')).toEqual(after);
-    }));
+    fc.assert(
+      fc.property(text, text, (before, after) => {
+        const lines = diff(before, after);
+        const side = (skip: 'add' | 'del') =>
+          lines.filter(({ kind }) => kind !== skip).map((line) => line.text);
+        expect(side('add')).toEqual(before);
+        expect(side('del')).toEqual(after);
+      }),
+    );
   });
 
   it('marks the words that differ', () => {
     const [del, add] = diff(['DROP COLUMN old'], ['DROP COLUMN new']);
-    const changed = (line: typeof del) => line?.words?.filter((word) => word.isChanged).map((word) => word.text);
+    const changed = (line: typeof del) =>
+      line?.words?.filter((word) => word.isChanged).map((word) => word.text);
     expect([changed(del), changed(add)]).toEqual([['old'], ['new']]);
   });
 
   it('folds nothing that changed, and loses no line', () => {
-    fc.assert(fc.property(text, text, (before, after) => {
-      const lines = diff(before, after);
-      const shown = folded(lines);
-      const count = shown.reduce((sum, line) => sum + (line.kind === 'fold' ? line.count : 1), 0);
-      expect(count).toBe(lines.length);
-      const kept = shown.filter((line) => line.kind === 'add' || line.kind === 'del').length;
-      expect(kept).toBe(lines.filter(({ kind }) => kind !== 'same').length);
-    }));
+    fc.assert(
+      fc.property(text, text, (before, after) => {
+        const lines = diff(before, after);
+        const shown = folded(lines);
+        const count = shown.reduce((sum, line) => sum + (line.kind === 'fold' ? line.count : 1), 0);
+        expect(count).toBe(lines.length);
+        const kept = shown.filter((line) => line.kind === 'add' || line.kind === 'del').length;
+        expect(kept).toBe(lines.filter(({ kind }) => kind !== 'same').length);
+      }),
+    );
   });
 
   it('of five thousand lines is made at once', () => {
@@ -94,15 +122,33 @@ describe('a difference', () => {
 
 describe('the quorum', () => {
   const vote = (voter: string, more: Partial<Vote> = {}): Vote => ({
-    voter, answer: 'approve', revision: 2, digest: 'sha256:b', at: '', effectual: true, withdrawn: false, ...more,
+    voter,
+    answer: 'approve',
+    revision: 2,
+    digest: 'sha256:b',
+    at: '',
+    effectual: true,
+    withdrawn: false,
+    ...more,
   });
-  const may = (user: string, ...forUsers: string[]) => ({ user, for_users: [user, ...forUsers], because: [] });
+  const may = (user: string, ...forUsers: string[]) => ({
+    user,
+    for_users: [user, ...forUsers],
+    because: [],
+  });
   const signs = (votes: Vote[]) =>
-    voters(votes, [may('lena'), may('me', 'marc')], 'sha256:b', 'me').map(({ user, sign }) => `${user} ${sign}`);
+    voters(votes, [may('lena'), may('me', 'marc')], 'sha256:b', 'me').map(
+      ({ user, sign }) => `${user} ${sign}`,
+    );
 
   it('shows answers, then the reader, then the others, then answers to something older', () => {
     const old = vote('tom', { digest: 'sha256:a', revision: 1 });
-    expect(signs([old, vote('priya')])).toEqual(['priya approved', 'me you', 'lena may', 'tom stale']);
+    expect(signs([old, vote('priya')])).toEqual([
+      'priya approved',
+      'me you',
+      'lena may',
+      'tom stale',
+    ]);
   });
 
   it('counts nothing that was withdrawn or came late', () => {

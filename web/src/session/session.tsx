@@ -5,6 +5,7 @@ import type { Schemas } from '@/api/client';
 import { isSignedOut } from '@/api/problem';
 import { meQuery } from '@/api/queries';
 import { Trouble } from '@/ui/Trouble';
+import { Expired } from './Expired';
 import { Login } from './Login';
 
 export interface Me {
@@ -30,11 +31,22 @@ function meOf(told: Schemas['Me']): Me {
 
 export function SessionProvider({ children }: { children: (me: Me) => ReactNode }) {
   const { data, error, refetch } = useQuery({ ...meQuery(), retry: false });
-  if (isSignedOut(error)) return <Login />;
-  if (!data && error) return <main><Trouble error={error} onRetry={() => void refetch()} /></main>;
+  // Whoever was here keeps the page; whoever was not sees the door.
+  if (!data && isSignedOut(error)) return <Login />;
+  if (!data && error)
+    return (
+      <main>
+        <Trouble error={error} onRetry={() => void refetch()} />
+      </main>
+    );
   if (!data) return <main aria-busy="true" />;
   const me = meOf(data);
-  return <Context value={me}>{children(me)}</Context>;
+  return (
+    <Context value={me}>
+      {children(me)}
+      <Expired />
+    </Context>
+  );
 }
 
 export const MeContext = Context;

@@ -1,27 +1,41 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useId, useState } from 'react';
-import { toast } from 'sonner';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { api, taken } from '@/api/client';
-import { Refused } from '@/api/problem';
+import { useSend } from '@/api/useSend';
 import { type Freeze, freezesQuery } from '@/api/queries';
 import { useNames } from '@/api/names';
 import { clockTime } from '@/time/clock';
 import { Button } from '@/ui/Button';
+import { Field } from '@/ui/Field';
 import { Dialog } from '@/ui/Dialog';
+import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
 import { Untrusted } from '@/ui/Untrusted';
-import { useOperateBar } from './useOperateBar';
-
-const said = (error: unknown) =>
-  error instanceof Refused ? `${error.problem.title}. ${error.problem.next_action.says}` : 'No answer came. Look at the banner before you try again.';
+import { useOperateBar } from './bars';
 
 function scopeWords(freeze: Freeze): string {
   return freeze.scope === 'tenant' ? 'Applies' : `Applies on ${freeze.target ?? freeze.scope}`;
 }
 
-export function BannerLook({ freeze, by, bar, onLift }: { freeze: Freeze; by: string; bar?: string | undefined; onLift: () => void }) {
+export function BannerLook({
+  freeze,
+  by,
+  bar,
+  onLift,
+}: {
+  freeze: Freeze;
+  by: string;
+  bar?: string | undefined;
+  onLift: () => void;
+}) {
   return (
-    <div role="alert" className="striped flex min-h-10 flex-wrap items-center gap-x-4 gap-y-1 border-b border-medium-mark px-5 py-1.5 max-md:px-3">
+    <div
+      role="alert"
+      className={classes(
+        'striped flex min-h-10 flex-wrap items-center gap-x-4 gap-y-1 border-b',
+        'border-medium-mark px-5 py-1.5 max-md:px-3',
+      )}
+    >
       <p className="flex min-w-0 flex-1 items-center gap-2 rounded-chip bg-surface px-2 py-0.5">
         <Icon name="snow" className="shrink-0 text-medium" />
         <span className="min-w-0 wrap-anywhere">
@@ -43,23 +57,24 @@ export function BannerLook({ freeze, by, bar, onLift }: { freeze: Freeze; by: st
 export function FreezeBanner() {
   const { data } = useQuery(freezesQuery());
   const nameOf = useNames();
-  const client = useQueryClient();
   const bar = useOperateBar();
-  const lift = useMutation({
-    mutationFn: (id: string) =>
-      taken(api.DELETE('/v1/freezes/{id}', {
-        params: { path: { id }, header: { 'Idempotency-Key': `lift-${id}` } },
-      })),
-    onError: (error) => toast.error(said(error)),
-    onSettled: () => client.invalidateQueries({ queryKey: ['freezes'] }),
+  const lift = useSend({
+    send: (id: string, key) =>
+      taken(
+        api.DELETE('/v1/freezes/{id}', {
+          params: { path: { id }, header: { 'Idempotency-Key': key } },
+        }),
+      ),
+    touches: 'freezes',
   });
-  return (data ?? []).map((freeze) => (
+  const now = (data ?? []).filter(({ in_force: isInForce }) => isInForce);
+  return now.map((freeze) => (
     <BannerLook
       key={freeze.id}
       freeze={freeze}
       by={nameOf(freeze.set_by)}
       bar={bar}
-      onLift={() => lift.mutate(freeze.id)}
+      onLift={() => lift.go(freeze.id)}
     />
   ));
 }
@@ -79,43 +94,36 @@ export function FreezeButton() {
 
 function FreezeDialog({ onClose }: { onClose: () => void }) {
   const [reason, setReason] = useState('');
-  const [key] = useState(() => crypto.randomUUID());
-  const client = useQueryClient();
-  const field = useId();
-  const freeze = useMutation({
-    mutationFn: () =>
-      taken(api.POST('/v1/freezes', {
-        params: { header: { 'Idempotency-Key': key } },
-        body: { scope: 'tenant', reason: reason.trim() },
-      })),
-    onSuccess: onClose,
-    onError: (error) => toast.error(said(error)),
-    onSettled: () => client.invalidateQueries({ queryKey: ['freezes'] }),
+  const freeze = useSend({
+    send: (why: string, key) =>
+      taken(
+        api.POST('/v1/freezes', {
+          params: { header: { 'Idempotency-Key': key } },
+          body: { scope: 'tenant', reason: why },
+        }),
+      ),
+    touches: 'freezes',
+    onDone: onClose,
   });
   return (
     <Dialog
       isOpen
       onClose={onClose}
       title="Freeze all applies"
-      says="Nothing new is applied until somebody unfreezes. Reviews go on; what runs now is not stopped."
+      says="Nothing new is applied until somebody unfreezes. Reviews and running applies go on."
     >
       <form
         className="p-5"
         onSubmit={(event) => {
           event.preventDefault();
-          if (reason.trim() && !freeze.isPending) freeze.mutate();
+          if (reason.trim()) freeze.go(reason.trim());
         }}
       >
-        <label htmlFor={field} className="font-medium">
-          Why
-        </label>
-        <input
-          id={field}
+        <Field
+          label="Why"
           value={reason}
-          onChange={(event) => setReason(event.target.value)}
-          maxLength={4096}
           placeholder="INC-441: checkout is down"
-          className="mt-1.5 h-9 w-full rounded-control border border-line-strong bg-surface px-3 max-md:h-11"
+          onChange={setReason}
         />
         <div className="mt-5 flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>

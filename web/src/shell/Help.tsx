@@ -1,6 +1,7 @@
 import { useKnownActions, useSingleKeys } from '@/keys/react';
 import type { Group } from '@/keys/registry';
 import { Dialog } from '@/ui/Dialog';
+import { classes } from '@/ui/classes';
 import { spellKeys } from '@/ui/Kbd';
 
 const GROUPS: readonly Group[] = ['List', 'Review', 'Anywhere'];
@@ -10,7 +11,13 @@ export function Help({ isOpen, onClose }: { isOpen: boolean; onClose: () => void
   const actions = useKnownActions();
   const [areSinglesOn, setSingles] = useSingleKeys();
   return (
-    <Dialog isOpen={isOpen} onClose={onClose} title="Keys" size="wide" says="What can be done from here.">
+    <Dialog
+      isOpen={isOpen}
+      onClose={onClose}
+      title="Keys"
+      size="wide"
+      says="What can be done from here."
+    >
       <div className="grid gap-x-10 gap-y-5 overflow-y-auto p-5 md:grid-cols-2">
         {GROUPS.map((group) => {
           const own = actions.filter((action) => action.group === group && action.keys.length > 0);
@@ -20,7 +27,12 @@ export function Help({ isOpen, onClose }: { isOpen: boolean; onClose: () => void
               <h3 className="pb-1 text-meta font-semibold text-ink-3">{group}</h3>
               <dl>
                 {own.map((action) => (
-                  <div key={action.id} className="flex items-baseline justify-between gap-4 border-t border-line py-1.5">
+                  <div
+                    key={action.id}
+                    className={classes(
+                      'flex items-baseline justify-between gap-4 border-t border-line py-1.5',
+                    )}
+                  >
                     <dt>{action.title}</dt>
                     <dd className="flex shrink-0 gap-2 font-mono text-meta text-ink-2">
                       {action.keys.map((press) => (

@@ -1,10 +1,20 @@
-import { Link, useLocation } from '@tanstack/react-router';
+import { Link, useLocation, useNavigate } from '@tanstack/react-router';
+import { DropdownMenu } from 'radix-ui';
 import { classes } from '@/ui/classes';
 import { Icon, type IconName } from '@/ui/Icon';
+import { MENU, MENU_ITEM } from '@/ui/menu';
 import { Mark } from './Mark';
 
 interface Place {
-  readonly to: '/inbox' | '/tasks' | '/locks' | '/agents';
+  readonly to:
+    | '/inbox'
+    | '/tasks'
+    | '/locks'
+    | '/agents'
+    | '/policies'
+    | '/audit'
+    | '/overview'
+    | '/settings';
   readonly word: string;
   readonly icon: IconName;
 }
@@ -14,13 +24,22 @@ const PLACES: readonly Place[] = [
   { to: '/tasks', word: 'Tasks', icon: 'tasks' },
   { to: '/locks', word: 'Locks', icon: 'lock' },
   { to: '/agents', word: 'Agents', icon: 'agent' },
+  { to: '/policies', word: 'Policies', icon: 'policy' },
+  { to: '/audit', word: 'Audit', icon: 'audit' },
+  { to: '/overview', word: 'Overview', icon: 'chart' },
+  { to: '/settings', word: 'Settings', icon: 'gear' },
 ];
+
+/** As many as fit beside each other on a phone; the others are behind one word. */
+const ON_PHONE = ['/inbox', '/tasks', '/locks', '/audit'];
+const BEHIND = PLACES.filter(({ to }) => !ON_PHONE.includes(to));
 
 /** A task is part of the way through the inbox; the list of all tasks is a page of its own. */
 function useIsAt(): (place: Place) => boolean {
   const { pathname } = useLocation();
   const isInbox = pathname === '/inbox' || pathname.startsWith('/tasks/');
-  return ({ to }) => (to === '/inbox' ? isInbox : to === '/tasks' ? pathname === to : pathname.startsWith(to));
+  return ({ to }) =>
+    to === '/inbox' ? isInbox : to === '/tasks' ? pathname === to : pathname.startsWith(to);
 }
 
 interface Props {
@@ -42,7 +61,13 @@ function Count({ value, isMore }: { value: number; isMore: boolean }) {
 export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
   const isAt = useIsAt();
   return (
-    <nav aria-label="Pages" className="flex w-[200px] shrink-0 flex-col border-r border-line bg-sunken px-3 py-4 max-lg:w-[168px] max-md:hidden">
+    <nav
+      aria-label="Pages"
+      className={classes(
+        'flex w-[200px] shrink-0 flex-col border-r border-line bg-sunken px-3 py-4',
+        'max-lg:w-[168px] max-md:hidden',
+      )}
+    >
       <div className="px-2 pb-5">
         <Mark />
       </div>
@@ -50,27 +75,32 @@ export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
         {PLACES.map((place) => {
           const { to, word, icon } = place;
           return (
-          <li key={to}>
-            <Link
-              to={to}
-              search={{}}
-              className={classes(
-                'flex h-8 items-center gap-2.5 rounded-control border-l-2 px-2 hover:text-ink',
-                isAt(place) ? 'border-accent bg-surface font-semibold text-ink' : 'border-transparent text-ink-2',
-              )}
-            >
-              <Icon name={icon} />
-              {word}
-              {to === '/inbox' && <Count value={inbox} isMore={isMore} />}
-            </Link>
-          </li>
+            <li key={to}>
+              <Link
+                to={to}
+                search={{}}
+                className={classes(
+                  'flex h-8 items-center gap-2.5 rounded-control border-l-2 px-2 hover:text-ink',
+                  isAt(place)
+                    ? 'border-accent bg-surface font-semibold text-ink'
+                    : 'border-transparent text-ink-2',
+                )}
+              >
+                <Icon name={icon} />
+                {word}
+                {to === '/inbox' && <Count value={inbox} isMore={isMore} />}
+              </Link>
+            </li>
           );
         })}
       </ul>
       <button
         type="button"
         onClick={onHelp}
-        className="mt-auto flex h-8 items-center gap-2.5 rounded-control px-2 text-meta text-ink-3 hover:text-ink"
+        className={classes(
+          'mt-auto flex h-8 items-center gap-2.5 rounded-control px-2 text-meta',
+          'text-ink-3 hover:text-ink',
+        )}
       >
         <Icon name="key" />
         Keys
@@ -82,30 +112,67 @@ export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
   );
 }
 
+const PHONE_LOOK =
+  'flex h-14 min-w-0 flex-1 flex-col items-center justify-center gap-0.5 text-meta';
+const HERE = 'bg-surface font-semibold text-ink shadow-[inset_0_2px_0_var(--accent)]';
+
+/** Not modal, as the menu behind the initials. */
+function MorePlaces() {
+  const isAt = useIsAt();
+  const navigate = useNavigate();
+  return (
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger
+        className={classes(PHONE_LOOK, BEHIND.some(isAt) ? HERE : 'text-ink-2')}
+      >
+        <Icon name="more" />
+        More
+      </DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content align="end" sideOffset={6} className={MENU}>
+          {BEHIND.map(({ to, word, icon }) => (
+            <DropdownMenu.Item
+              key={to}
+              className={MENU_ITEM}
+              onSelect={() => void navigate({ to, search: {} })}
+            >
+              <Icon name={icon} />
+              {word}
+            </DropdownMenu.Item>
+          ))}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  );
+}
+
 export function PhoneNav({ inbox, isMore }: Props) {
   const isAt = useIsAt();
   return (
-    <nav aria-label="Pages" className="flex shrink-0 border-t border-line bg-sunken pb-[env(safe-area-inset-bottom)] md:hidden">
-      {PLACES.map((place) => (
+    <nav
+      aria-label="Pages"
+      className={classes(
+        'flex shrink-0 border-t border-line bg-sunken pb-[env(safe-area-inset-bottom)]',
+        'md:hidden',
+      )}
+    >
+      {PLACES.filter(({ to }) => ON_PHONE.includes(to)).map((place) => (
         <Link
           key={place.to}
           to={place.to}
           search={{}}
-          className={classes(
-            'flex h-12 flex-1 items-center justify-center gap-2',
-            isAt(place) ? 'bg-surface font-semibold text-ink shadow-[inset_0_2px_0_var(--accent)]' : 'text-ink-2',
-          )}
+          className={classes(PHONE_LOOK, isAt(place) ? HERE : 'text-ink-2')}
         >
           <Icon name={place.icon} />
-          {place.word}
-          {place.to === '/inbox' && inbox > 0 && (
-            <span className="text-meta">
-              {inbox.toLocaleString('en')}
-              {isMore && '+'}
-            </span>
-          )}
+          <span>
+            {place.word}
+            {place.to === '/inbox' &&
+              inbox > 0 &&
+              ` ${inbox.toLocaleString('en')}${isMore ? '+' : ''}`}
+          </span>
         </Link>
       ))}
+      <MorePlaces />
     </nav>
   );
 }

@@ -2,6 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
 import { useNeeds } from '@/inbox/data';
 import { useKnownActions } from '@/keys/react';
+import { classes } from '@/ui/classes';
 import { Dialog } from '@/ui/Dialog';
 import { Kbd } from '@/ui/Kbd';
 import { RiskBars } from '@/ui/Risk';
@@ -11,8 +12,10 @@ import { Untrusted } from '@/ui/Untrusted';
 /** So many tasks are offered; whoever looks for another types more of its name. */
 const TASKS_MAX = 200;
 
-const ITEM =
-  'flex min-h-9 cursor-pointer items-center gap-3 rounded-control px-3 py-1.5 data-[selected=true]:bg-sunken max-md:min-h-11';
+const ITEM = classes(
+  'flex min-h-9 cursor-pointer items-center gap-3 rounded-control px-3 py-1.5',
+  'data-[selected=true]:bg-sunken max-md:min-h-11',
+);
 
 export default function Palette({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
@@ -34,7 +37,12 @@ export default function Palette({ onClose }: { onClose: () => void }) {
           <Command.Empty className="px-3 py-6 text-ink-3">Nothing is called that.</Command.Empty>
           <Command.Group heading="Commands" className="palette-group">
             {actions.map((action) => (
-              <Command.Item key={action.id} value={action.title} className={ITEM} onSelect={choose(action.run)}>
+              <Command.Item
+                key={action.id}
+                value={action.title}
+                className={ITEM}
+                onSelect={choose(action.run)}
+              >
                 <span className="flex-1">{action.title}</span>
                 {action.keys[0] && <Kbd keys={action.keys[0]} />}
               </Command.Item>
@@ -46,7 +54,9 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                 key={row.key}
                 value={`T-${row.number} ${spelled(row.title)}`}
                 className={ITEM}
-                onSelect={choose(() => void navigate({ to: '/tasks/$id', params: { id: row.task } }))}
+                onSelect={choose(
+                  () => void navigate({ to: '/tasks/$id', params: { id: row.task } }),
+                )}
               >
                 <RiskBars level={row.level} />
                 <span className="font-mono text-meta text-ink-3">T-{row.number}</span>

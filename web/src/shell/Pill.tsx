@@ -51,7 +51,10 @@ export function PillLook(view: PillView & { onClick?: () => void }) {
         onClick={view.onClick}
         title={isQuiet ? 'Changes appear here as they happen' : 'Connect again now'}
         data-pill={view.word}
-        className="flex h-7 items-center gap-2 rounded-control px-2 text-meta whitespace-nowrap text-ink-2 hover:bg-sunken max-md:h-11"
+        className={classes(
+          'flex h-7 items-center gap-2 rounded-control px-2 text-meta whitespace-nowrap',
+          'text-ink-2 hover:bg-sunken max-md:h-11',
+        )}
       >
         <span aria-hidden="true" className={classes('text-[13px] leading-none', tone)}>
           {sign}

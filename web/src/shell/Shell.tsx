@@ -4,7 +4,9 @@ import { Toaster } from 'sonner';
 import { useNeeds } from '@/inbox/data';
 import { useActions, useKeyboard } from '@/keys/react';
 import type { Action } from '@/keys/registry';
+import { EndsSoon } from '@/session/Expired';
 import { toggleTheme, useTheme } from '@/theme/theme';
+import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
 import { FreezeBanner, FreezeButton } from './Freeze';
 import { Help } from './Help';
@@ -14,31 +16,41 @@ import { UserMenu } from './UserMenu';
 
 const Palette = lazy(() => import('./Palette'));
 
+const PLACES = [
+  ['/inbox', 'the inbox', 'g i'],
+  ['/tasks', 'all tasks', 'g t'],
+  ['/locks', 'the locks', 'g l'],
+  ['/agents', 'the agents', 'g a'],
+  ['/policies', 'the policies', 'g p'],
+  ['/audit', 'the audit', 'g u'],
+  ['/overview', 'the overview', 'g o'],
+  ['/settings', 'the settings', 'g s'],
+] as const;
+
 function useShellActions(show: (what: 'palette' | 'help') => void): void {
   const navigate = useNavigate();
+  const group = 'Anywhere';
   const actions: Action[] = [
     {
-      id: 'palette', title: 'Search and commands', group: 'Anywhere', keys: ['$mod+k'],
-      run: () => show('palette'), isLocal: true,
+      id: 'palette',
+      title: 'Search and commands',
+      group,
+      keys: ['$mod+k'],
+      run: () => show('palette'),
+      isLocal: true,
     },
-    { id: 'help', title: 'Show all keys', group: 'Anywhere', keys: ['?'], run: () => show('help') },
-    {
-      id: 'inbox', title: 'Go to the inbox', group: 'Anywhere', keys: ['g i'],
-      run: () => void navigate({ to: '/inbox', search: {} }),
-    },
-    {
-      id: 'tasks', title: 'Go to all tasks', group: 'Anywhere', keys: ['g t'],
-      run: () => void navigate({ to: '/tasks', search: {} }),
-    },
-    {
-      id: 'locks', title: 'Go to the locks', group: 'Anywhere', keys: ['g l'],
-      run: () => void navigate({ to: '/locks', search: {} }),
-    },
-    {
-      id: 'agents', title: 'Go to the agents', group: 'Anywhere', keys: ['g a'],
-      run: () => void navigate({ to: '/agents', search: {} }),
-    },
-    { id: 'theme', title: 'Change between light and dark', group: 'Anywhere', keys: ['t'], run: toggleTheme },
+    { id: 'help', title: 'Show all keys', group, keys: ['?'], run: () => show('help') },
+    ...PLACES.map(
+      ([to, words, keys]) =>
+        ({
+          id: to,
+          title: `Go to ${words}`,
+          group,
+          keys: [keys],
+          run: () => void navigate({ to, search: {} }),
+        }) as const,
+    ),
+    { id: 'theme', title: 'Change between light and dark', group, keys: ['t'], run: toggleTheme },
   ];
   useActions(actions);
 }
@@ -56,19 +68,30 @@ export function Shell() {
     <div className="flex h-dvh flex-col">
       <a
         href="#main"
-        className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:m-2 focus:rounded-control focus:bg-surface focus:px-3 focus:py-2"
+        className={classes(
+          'sr-only focus:not-sr-only focus:absolute focus:z-50 focus:m-2',
+          'focus:rounded-control focus:bg-surface focus:px-3 focus:py-2',
+        )}
       >
         Skip to content
       </a>
       <FreezeBanner />
+      <EndsSoon />
       <div className="flex min-h-0 flex-1">
         <Nav inbox={count} isMore={needs.isPartial} onHelp={() => setOpen('help')} />
         <div className="flex min-w-0 flex-1 flex-col">
-          <header className="flex h-11 shrink-0 items-center gap-3 border-b border-line px-5 max-md:px-3">
+          <header
+            className={classes(
+              'flex h-11 shrink-0 items-center gap-3 border-b border-line px-5 max-md:px-3',
+            )}
+          >
             <button
               type="button"
               onClick={() => setOpen('palette')}
-              className="flex h-7 items-center gap-2 rounded-control px-2 text-meta text-ink-3 hover:bg-sunken max-md:h-11"
+              className={classes(
+                'flex h-7 items-center gap-2 rounded-control px-2 text-meta text-ink-3',
+                'hover:bg-sunken max-md:h-11',
+              )}
             >
               <Icon name="search" />
               <span className="max-md:sr-only">Search and commands</span>
@@ -97,4 +120,3 @@ export function Shell() {
     </div>
   );
 }
-

@@ -1,15 +1,19 @@
 import { DropdownMenu } from 'radix-ui';
 import { useSingleKeys } from '@/keys/react';
+import { SessionMenu } from '@/session/SessionMenu';
 import { useMe } from '@/session/session';
 import { toggleTheme, useTheme } from '@/theme/theme';
+import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
-
-const ITEM =
-  'flex h-8 cursor-pointer items-center gap-2.5 rounded-chip px-2 outline-none select-none data-highlighted:bg-sunken max-md:h-11';
+import { MENU_ITEM } from '@/ui/menu';
 
 function initials(name: string): string {
   const words = name.split(/\s+/).filter(Boolean);
-  return words.slice(0, 2).map((word) => [...word][0]).join('').toUpperCase();
+  return words
+    .slice(0, 2)
+    .map((word) => [...word][0])
+    .join('')
+    .toUpperCase();
 }
 
 /** Not modal: the modal kind writes a style element, which the policy of the page refuses. */
@@ -20,7 +24,11 @@ export function UserMenu() {
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger
-        className="flex size-7 items-center justify-center rounded-full border border-line-strong text-key font-semibold text-ink-2 hover:bg-sunken max-md:size-9"
+        className={classes(
+          'flex size-7 items-center justify-center rounded-full border',
+          'border-line-strong text-key font-semibold text-ink-2 hover:bg-sunken',
+          'max-md:size-9',
+        )}
       >
         <span aria-hidden="true">{initials(me.name)}</span>
         <span className="sr-only">{me.name}: settings</span>
@@ -29,21 +37,29 @@ export function UserMenu() {
         <DropdownMenu.Content
           align="end"
           sideOffset={6}
-          className="z-50 min-w-[240px] rounded-card border border-line-strong bg-surface p-1 text-ink"
+          className={classes(
+            'z-50 min-w-[240px] rounded-card border border-line-strong bg-surface p-1',
+            'text-ink',
+          )}
         >
           <DropdownMenu.Label className="px-2 py-2">
             <span className="block font-semibold">{me.name}</span>
             <span className="block text-meta text-ink-3">{me.roles.join(', ') || 'no roles'}</span>
           </DropdownMenu.Label>
           <DropdownMenu.Separator className="my-1 h-px bg-line" />
-          <DropdownMenu.Item className={ITEM} onSelect={toggleTheme}>
+          <DropdownMenu.Item className={MENU_ITEM} onSelect={toggleTheme}>
             <Icon name={theme === 'dark' ? 'sun' : 'moon'} />
             {theme === 'dark' ? 'Light theme' : 'Dark theme'}
           </DropdownMenu.Item>
-          <DropdownMenu.CheckboxItem className={ITEM} checked={areSinglesOn} onCheckedChange={setSingles}>
+          <DropdownMenu.CheckboxItem
+            className={MENU_ITEM}
+            checked={areSinglesOn}
+            onCheckedChange={setSingles}
+          >
             <Icon name={areSinglesOn ? 'check' : 'open'} />
             Single-key shortcuts
           </DropdownMenu.CheckboxItem>
+          <SessionMenu />
         </DropdownMenu.Content>
       </DropdownMenu.Portal>
     </DropdownMenu.Root>

@@ -11,8 +11,12 @@ const AT = '2026-11-14T14:02:00.000000Z';
 export const DIGEST = `sha256:9f1c${'0'.repeat(56)}44ab`;
 
 export const change = (more: Partial<Change> = {}): Change => ({
-  action: 'remove', irreversible: true, resource: 'database:shop',
-  summary: 'drop column public.customer.legacy_token', before: 'legacy_token: text', ...more,
+  action: 'remove',
+  irreversible: true,
+  resource: 'database:shop',
+  summary: 'drop column public.customer.legacy_token',
+  before: 'legacy_token: text',
+  ...more,
 });
 
 export const effect = (more: Partial<Effect> = {}): Effect => ({
@@ -20,8 +24,13 @@ export const effect = (more: Partial<Effect> = {}): Effect => ({
   counts: { adds: 0, changes: 1, removes: 1, irreversible: 1 },
   changes: [
     change(),
-    change({ action: 'change', irreversible: false, summary: 'change column public.customer.email',
-      before: 'email: text', after: 'email: text | not null' }),
+    change({
+      action: 'change',
+      irreversible: false,
+      summary: 'change column public.customer.email',
+      before: 'email: text',
+      after: 'email: text | not null',
+    }),
   ],
   warnings: [],
   errors: [],
@@ -29,24 +38,67 @@ export const effect = (more: Partial<Effect> = {}): Effect => ({
 });
 
 export const task = (more: Partial<Task> = {}): Task => ({
-  id: 'task_story', number: 48208, title: 'Remove the legacy token of customers', type: 'sql.change',
-  state: 'REVIEWING', since: AT, version: 3, revision: 3, digest: DIGEST,
-  risk: { score: 78, level: 'HIGH' }, priority: 50, author: 'usr_ana', agent: 'agt_support',
-  submitter: 'usr_ana', team: null, ticket: 'SHOP-441', created_at: AT, updated_at: AT, closed_at: null,
+  id: 'task_story',
+  number: 48208,
+  title: 'Remove the legacy token of customers',
+  type: 'sql.change',
+  state: 'REVIEWING',
+  since: AT,
+  version: 3,
+  revision: 3,
+  digest: DIGEST,
+  risk: { score: 78, level: 'HIGH' },
+  priority: 50,
+  author: 'usr_ana',
+  agent: 'agt_support',
+  submitter: 'usr_ana',
+  team: null,
+  ticket: 'SHOP-441',
+  created_at: AT,
+  updated_at: AT,
+  closed_at: null,
   parameters: { target: 'shop', sql: 'ALTER TABLE customer DROP COLUMN legacy_token' },
-  resources: [{ resource: 'database:shop', mode: 'exclusive' }], tags: [], effect: effect(),
-  timeout_seconds: 3600, rollback: { strategy: 'none' }, resubmits: null, next_action: 'wait', ...more,
+  resources: [{ resource: 'database:shop', mode: 'exclusive' }],
+  tags: [],
+  effect: effect(),
+  timeout_seconds: 3600,
+  rollback: { strategy: 'none' },
+  resubmits: null,
+  next_action: 'wait',
+  ...more,
 });
 
 export const vote = (voter: string, more: Partial<Vote> = {}): Vote => ({
-  voter, answer: 'approve', revision: 3, digest: DIGEST, at: AT, effectual: true, withdrawn: false, ...more,
+  voter,
+  answer: 'approve',
+  revision: 3,
+  digest: DIGEST,
+  at: AT,
+  effectual: true,
+  withdrawn: false,
+  ...more,
 });
 
 export const approval = (more: Partial<Approval> = {}): Approval => ({
-  id: 'apr_story', reviewer: 'usr_me', status: 'PENDING', revision: 3, requested_at: AT, due_at: AT,
-  overdue: false, places: [{ owner: 'usr_marc', route: 'transfer', chain: ['usr_marc', 'usr_me'] }], score: 1,
-  task: { id: 'task_story', number: 48208, title: 'x', type: 'sql.change', state: 'REVIEWING', priority: 50,
-    author: 'usr_ana', risk: { score: 78, level: 'HIGH' } },
+  id: 'apr_story',
+  reviewer: 'usr_me',
+  status: 'PENDING',
+  revision: 3,
+  requested_at: AT,
+  due_at: AT,
+  overdue: false,
+  places: [{ owner: 'usr_marc', route: 'transfer', chain: ['usr_marc', 'usr_me'] }],
+  score: 1,
+  task: {
+    id: 'task_story',
+    number: 48208,
+    title: 'x',
+    type: 'sql.change',
+    state: 'REVIEWING',
+    priority: 50,
+    author: 'usr_ana',
+    risk: { score: 78, level: 'HIGH' },
+  },
   ...more,
 });
 
@@ -58,35 +110,76 @@ const FACTORS: [string, number, number, string][] = [
 ];
 
 export const factors: Schemas['Factor'][] = FACTORS.map(([name, weight, score, sentence]) => ({
-  name, weight_bp: weight, score, contribution_bp: weight * score, sentence,
+  name,
+  weight_bp: weight,
+  score,
+  contribution_bp: weight * score,
+  sentence,
 }));
 
-export const refusal = (status: number, code: string, title: string, detail: string, says: string): Refused =>
+export const refusal = (
+  status: number,
+  code: string,
+  title: string,
+  detail: string,
+  says: string,
+): Refused =>
   new Refused({
-    code, title, status, detail, retriable: false, request_id: 'req_01m7gmvn3bexj83q0xv915z47y',
+    code,
+    title,
+    status,
+    detail,
+    retriable: false,
+    request_id: 'req_01m7gmvn3bexj83q0xv915z47y',
     next_action: { says },
   });
 
 export const intent: Intent = {
-  approval: 'apr_story', task: 'task_story', number: 48208, answer: 'approve', revision: 3, digest: DIGEST,
-  reason: undefined, key: 'story',
+  approval: 'apr_story',
+  task: 'task_story',
+  number: 48208,
+  answer: 'approve',
+  revision: 3,
+  digest: DIGEST,
+  reason: undefined,
+  key: 'story',
 };
 
 export const decision = (outcome: Outcome = NONE, bar?: string): Decision => ({
-  outcome, bar, ask: () => undefined, dialog: null,
+  outcome,
+  bar,
+  ask: () => undefined,
+  dialog: null,
 });
 
 const LEVELS = ['LOW', 'MEDIUM', 'HIGH', 'CRITICAL'] as const;
 const TITLES = [
-  'Publish the docs site', 'Rotate the Stripe webhook secret', 'Scale checkout from 6 to 24 replicas',
-  'שינוי של עמודה בטבלת הלקוחות', 'Deploy 🚀 to every region 🌍',
-  'Move the customer addresses of every region to the table that the new checkout reads, in batches of five hundred',
+  'Publish the docs site',
+  'Rotate the Stripe webhook secret',
+  'Scale checkout from 6 to 24 replicas',
+  'שינוי של עמודה בטבלת הלקוחות',
+  'Deploy 🚀 to every region 🌍',
+  'Move the customer addresses of every region to the table that the new checkout reads, ' +
+    'in batches of five hundred',
   'docs only \u202egnp.xcod\u202c\u200b',
 ];
 
 export const row = (index: number): Row => ({
-  key: `row-${index}`, approval: `apr_${index}`, task: `task_${index}`, number: 48000 + index,
-  title: TITLES[index % TITLES.length]!, type: 'deploy.scale', level: LEVELS[index % 4]!,
-  score: [8, 41, 78, 92][index % 4]!, state: 'REVIEWING', revision: 1, author: 'usr_ana', dueAt: AT, since: AT,
-  isOverdue: index % 9 === 0, isForOthers: false, place: 1, answer: 'PENDING',
+  key: `row-${index}`,
+  approval: `apr_${index}`,
+  task: `task_${index}`,
+  number: 48000 + index,
+  title: TITLES[index % TITLES.length]!,
+  type: 'deploy.scale',
+  level: LEVELS[index % 4]!,
+  score: [8, 41, 78, 92][index % 4]!,
+  state: 'REVIEWING',
+  revision: 1,
+  author: 'usr_ana',
+  dueAt: AT,
+  since: AT,
+  isOverdue: index % 9 === 0,
+  isForOthers: false,
+  place: 1,
+  answer: 'PENDING',
 });

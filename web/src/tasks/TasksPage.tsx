@@ -7,7 +7,14 @@ import { filtered } from '@/inbox/filter';
 import type { Row } from '@/inbox/rows';
 import { useKept } from '@/inbox/useKept';
 import { useActions } from '@/keys/react';
-import { AgeCell, RiskCell, STATE_COLUMNS, STATE_TEMPLATE, StateCell, TitleCell } from '@/list/Cells';
+import {
+  AgeCell,
+  RiskCell,
+  STATE_COLUMNS,
+  STATE_TEMPLATE,
+  StateCell,
+  TitleCell,
+} from '@/list/Cells';
 import { FilterField } from '@/list/FilterField';
 import { List } from '@/list/List';
 import { Skeleton } from '@/list/Skeleton';
@@ -15,15 +22,16 @@ import { Empty, FreshStrip, StaleStrip } from '@/list/Strips';
 import { moves, useCursor } from '@/list/useCursor';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
-import { stateWord } from '@/ui/StateChip';
+import { Select } from '@/ui/Field';
+import { STATES, stateWord } from '@/ui/StateChip';
 import { Trouble } from '@/ui/Trouble';
 
 const route = getRouteApi('/tasks/');
 
-const CHOICES: readonly State[] = [
-  'DRAFT', 'SUBMITTED', 'REVIEWING', 'APPROVED', 'APPLYING', 'COMPLETED', 'REJECTED', 'CANCELLED',
-  'FAILED', 'UNKNOWN', 'EXPIRED',
-];
+const CHOICES = [
+  ['', 'Every state'],
+  ...STATES.map((state) => [state, stateWord(state)] as const),
+] as const;
 
 /** Every task of the tenant that the reader may see. */
 export function TasksPage() {
@@ -46,48 +54,54 @@ export function TasksPage() {
     [nameOf],
   );
   useTitle('Tasks');
-  const open = (one: Row) => void navigate({ to: '/tasks/$id', params: { id: one.task }, search: {} });
+  const open = (one: Row) =>
+    void navigate({ to: '/tasks/$id', params: { id: one.task }, search: {} });
   const setQuery = useCallback(
     (next: string) =>
-      void navigate({ to: '/tasks', search: (old) => ({ ...old, q: next || undefined }), replace: true }),
+      void navigate({
+        to: '/tasks',
+        search: (old) => ({ ...old, q: next || undefined }),
+        replace: true,
+      }),
     [navigate],
   );
-  const setState = (next: string) => {
-    const chosen = CHOICES.find((one) => one === next);
-    void navigate({ to: '/tasks', search: { state: chosen, q: q || undefined } });
-  };
+  const setState = (next: State | '') =>
+    void navigate({ to: '/tasks', search: { state: next || undefined, q: q || undefined } });
   useActions([
     ...moves(rows, cursor, open),
-    { id: 'fresh', title: 'Show what is new', group: 'List', keys: ['.'], isLocal: true, run: kept.show },
+    {
+      id: 'fresh',
+      title: 'Show what is new',
+      group: 'List',
+      keys: ['.'],
+      isLocal: true,
+      run: kept.show,
+    },
   ]);
   return (
     <section aria-label="Tasks" className="flex h-full min-h-0 flex-col">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 px-5 py-3 max-md:px-4">
         <h1 className="text-h1 font-semibold">Tasks</h1>
-        <select
-          aria-label="State"
-          value={state ?? ''}
-          onChange={(event) => setState(event.target.value)}
-          className="h-8 rounded-control border border-line-strong bg-surface px-2 max-md:h-11"
-        >
-          <option value="">Every state</option>
-          {CHOICES.map((choice) => (
-            <option key={choice} value={choice}>
-              {stateWord(choice)}
-            </option>
-          ))}
-        </select>
+        <Select aria-label="State" value={state ?? ''} choices={CHOICES} onChange={setState} />
         <div className="flex-1 max-md:hidden" />
         <FilterField value={q} onChange={setQuery} />
       </div>
-      {Boolean(list.error) && list.rows.length > 0 && <StaleStrip readAt={list.readAt} onRetry={list.refetch} />}
+      {Boolean(list.error) && list.rows.length > 0 && (
+        <StaleStrip readAt={list.readAt} onRetry={list.refetch} />
+      )}
       <FreshStrip count={kept.fresh.length} onShow={kept.show} />
       {list.isLoading ? (
-        list.error ? <Trouble error={list.error} onRetry={list.refetch} /> : <Skeleton />
+        list.error ? (
+          <Trouble error={list.error} onRetry={list.refetch} />
+        ) : (
+          <Skeleton />
+        )
       ) : rows.length === 0 ? (
         <Empty title={q || state ? 'Nothing fits the filter' : 'No tasks yet'}>
           {q || state ? (
-            <Button onClick={() => void navigate({ to: '/tasks', search: {} })}>Clear the filter</Button>
+            <Button onClick={() => void navigate({ to: '/tasks', search: {} })}>
+              Clear the filter
+            </Button>
           ) : (
             'What agents and people propose appears here.'
           )}

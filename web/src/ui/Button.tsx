@@ -23,7 +23,14 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   children: ReactNode;
 }
 
-export function Button({ tone = 'plain', size = 'normal', keys, barred, children, ...more }: ButtonProps) {
+export function Button({
+  tone = 'plain',
+  size = 'normal',
+  keys,
+  barred,
+  children,
+  ...more
+}: ButtonProps) {
   const { className, onClick, title, type = 'button', ...rest } = more;
   return (
     <button

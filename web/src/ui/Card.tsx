@@ -27,7 +27,9 @@ export function Card({ title, aside, className, children }: Props) {
 /** A part whose data has not come, or did not. */
 export function CardWait({ error }: { error: unknown }) {
   return error ? (
-    <p className="text-meta text-ink-2">This part could not be read. It is tried again with the next change.</p>
+    <p className="text-meta text-ink-2">
+      This part could not be read. It is tried again with the next change.
+    </p>
   ) : (
     <span aria-label="Loading" role="status" className="waiting block h-4 w-2/3" />
   );

@@ -28,7 +28,8 @@ export function Chip({ tone = 'plain', sign, value, children }: Props) {
     <span
       data-chip={value}
       className={classes(
-        'inline-flex h-6 shrink-0 items-center gap-1.5 rounded-chip border px-2 text-meta font-medium whitespace-nowrap',
+        'inline-flex h-6 shrink-0 items-center gap-1.5 rounded-chip border px-2',
+        'text-meta font-medium whitespace-nowrap',
         TONES[tone],
       )}
     >

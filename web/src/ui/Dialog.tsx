@@ -27,7 +27,8 @@ export function Dialog({ isOpen, onClose, title, says, size = 'normal', children
         <Radix.Content
           {...(says ? {} : { 'aria-describedby': undefined })}
           className={classes(
-            'fixed z-50 flex max-h-[84dvh] flex-col border border-line-strong bg-surface text-ink outline-none',
+            'fixed z-50 flex max-h-[84dvh] flex-col border border-line-strong bg-surface',
+            'text-ink outline-none',
             size === 'drawer' && 'max-h-dvh',
             SIZES[size],
           )}
@@ -39,7 +40,10 @@ export function Dialog({ isOpen, onClose, title, says, size = 'normal', children
             </div>
             <Radix.Close
               aria-label="Close"
-              className="-mr-2 flex size-8 items-center justify-center rounded-control text-ink-2 hover:bg-sunken max-md:size-11"
+              className={classes(
+                '-mr-2 flex size-8 items-center justify-center rounded-control text-ink-2',
+                'hover:bg-sunken max-md:size-11',
+              )}
             >
               <span aria-hidden="true">✕</span>
             </Radix.Close>

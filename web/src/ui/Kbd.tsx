@@ -1,3 +1,4 @@
+import { classes } from './classes';
 const SIGNS: Record<string, string> = {
   $mod: navigator.platform.startsWith('Mac') ? '⌘' : 'Ctrl',
   Shift: '⇧',
@@ -25,7 +26,10 @@ export function Kbd({ keys }: { keys: string }) {
       {spellKeys(keys).map((key, index) => (
         <kbd
           key={index}
-          className="min-w-4 rounded-chip border border-current px-1 text-center font-mono text-key leading-[14px]"
+          className={classes(
+            'min-w-4 rounded-chip border border-current px-1 text-center font-mono',
+            'text-key leading-[14px]',
+          )}
         >
           {key}
         </kbd>

@@ -2,14 +2,23 @@ import type { Level } from '@/api/queries';
 import { classes } from './classes';
 
 const WORDS: Record<Level, string> = {
-  LOW: 'Low', MEDIUM: 'Medium', HIGH: 'High', CRITICAL: 'Critical',
+  LOW: 'Low',
+  MEDIUM: 'Medium',
+  HIGH: 'High',
+  CRITICAL: 'Critical',
 };
 const BARS: Record<Level, number> = { LOW: 1, MEDIUM: 2, HIGH: 3, CRITICAL: 4 };
 const TEXT: Record<Level, string> = {
-  LOW: 'text-low', MEDIUM: 'text-medium', HIGH: 'text-high', CRITICAL: 'text-critical',
+  LOW: 'text-low',
+  MEDIUM: 'text-medium',
+  HIGH: 'text-high',
+  CRITICAL: 'text-critical',
 };
 const MARK: Record<Level, string> = {
-  LOW: 'fill-low-mark', MEDIUM: 'fill-medium-mark', HIGH: 'fill-high-mark', CRITICAL: 'fill-critical-mark',
+  LOW: 'fill-low-mark',
+  MEDIUM: 'fill-medium-mark',
+  HIGH: 'fill-high-mark',
+  CRITICAL: 'fill-critical-mark',
 };
 
 const HEIGHTS = [4, 6.5, 9, 12];

@@ -15,6 +15,8 @@ const LOOKS: Record<State, [sign: string, word: string, tone: ChipTone]> = {
   EXPIRED: ['⊘', 'Expired', 'quiet'],
 };
 
+export const STATES = Object.keys(LOOKS) as [State, ...State[]];
+
 export function stateWord(state: State): string {
   return LOOKS[state][1];
 }

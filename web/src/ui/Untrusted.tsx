@@ -1,3 +1,4 @@
+import { classes } from './classes';
 import { pieces } from './text';
 
 /** What somebody else wrote, as text and nothing else, in its own direction. */
@@ -12,7 +13,10 @@ export function Untrusted({ text, lines }: { text: string; lines?: boolean }) {
           <span
             key={index}
             title={piece.name}
-            className="mx-px rounded-chip border border-line-strong px-0.5 font-mono text-key text-high"
+            className={classes(
+              'mx-px rounded-chip border border-line-strong px-0.5 font-mono text-key',
+              'text-high',
+            )}
           >
             {piece.code}
           </span>

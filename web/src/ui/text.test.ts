@@ -4,7 +4,9 @@ import { pieces, spelled } from './text';
 
 describe('text of others', () => {
   it('leaves what can be seen alone, in every script', () => {
-    for (const text of ['DROP TABLE x', 'שלום', 'мир', '漢字', 'naïve', '👩‍👩‍👧 ok', '👩🏽‍🚀', 'a-b_c']) {
+    const plain = ['DROP TABLE x', 'שלום', 'мир', '漢字', 'naïve', 'a-b_c'];
+    const pictures = ['👩‍👩‍👧 ok', '👩🏽‍🚀'];
+    for (const text of [...plain, ...pictures]) {
       expect(spelled(text)).toBe(text);
     }
   });
@@ -28,10 +30,16 @@ describe('text of others', () => {
 
   it('never lets through what turns, hides or controls', () => {
     const point = fc.oneof(fc.nat(0x2fff), fc.nat(0x10ffff));
-    const wild = fc.array(point, { maxLength: 20 }).map((points) => String.fromCodePoint(...points));
-    fc.assert(fc.property(wild, (text) => {
-      const shown = spelled(text);
-      expect(shown).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\ufeff\u0000-\u001f]/);
-    }));
+    const wild = fc
+      .array(point, { maxLength: 20 })
+      .map((points) => String.fromCodePoint(...points));
+    fc.assert(
+      fc.property(wild, (text) => {
+        const shown = spelled(text);
+        expect(shown).not.toMatch(
+          /[\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\ufeff\u0000-\u001f]/,
+        );
+      }),
+    );
   });
 });

@@ -4,21 +4,45 @@
 export type Piece = { readonly text: string } | { readonly code: string; readonly name: string };
 
 const NAMES: Record<number, string> = {
-  0x00: 'null', 0x07: 'bell', 0x08: 'backspace', 0x09: 'tab', 0x0a: 'new line',
-  0x0d: 'carriage return', 0x1b: 'escape', 0x7f: 'delete',
-  0x00ad: 'soft hyphen', 0x061c: 'Arabic letter mark', 0x180e: 'Mongolian vowel separator',
-  0x200b: 'zero width space', 0x200c: 'zero width non-joiner', 0x200d: 'zero width joiner',
-  0x200e: 'left-to-right mark', 0x200f: 'right-to-left mark', 0x2028: 'line separator',
-  0x2029: 'paragraph separator', 0x202a: 'left-to-right embedding',
-  0x202b: 'right-to-left embedding', 0x202c: 'end of embedding',
-  0x202d: 'left-to-right override', 0x202e: 'right-to-left override', 0x2060: 'word joiner',
-  0x2066: 'left-to-right isolate', 0x2067: 'right-to-left isolate', 0x2068: 'first strong isolate',
-  0x2069: 'end of isolate', 0x3164: 'Hangul filler', 0xfeff: 'zero width no-break space',
+  0x00: 'null',
+  0x07: 'bell',
+  0x08: 'backspace',
+  0x09: 'tab',
+  0x0a: 'new line',
+  0x0d: 'carriage return',
+  0x1b: 'escape',
+  0x7f: 'delete',
+  0x00ad: 'soft hyphen',
+  0x061c: 'Arabic letter mark',
+  0x180e: 'Mongolian vowel separator',
+  0x200b: 'zero width space',
+  0x200c: 'zero width non-joiner',
+  0x200d: 'zero width joiner',
+  0x200e: 'left-to-right mark',
+  0x200f: 'right-to-left mark',
+  0x2028: 'line separator',
+  0x2029: 'paragraph separator',
+  0x202a: 'left-to-right embedding',
+  0x202b: 'right-to-left embedding',
+  0x202c: 'end of embedding',
+  0x202d: 'left-to-right override',
+  0x202e: 'right-to-left override',
+  0x2060: 'word joiner',
+  0x2066: 'left-to-right isolate',
+  0x2067: 'right-to-left isolate',
+  0x2068: 'first strong isolate',
+  0x2069: 'end of isolate',
+  0x3164: 'Hangul filler',
+  0xfeff: 'zero width no-break space',
   0xfffd: 'replacement character',
 };
 
-const HIDDEN =
-  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0\u034f\u17b4\u17b5\ufe00-\ufe0e\u{e0000}-\u{e0fff}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u2800]/u;
+const HIDDEN = new RegExp(
+  '[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}\\u115f\\u1160\\u3164\\uffa0\\u034f\\u17b4\\u17b5' +
+    '\\ufe00-\\ufe0e\\u{e0000}-\\u{e0fff}' +
+    '\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\u2800]',
+  'u',
+);
 
 /** A joiner between two pictures makes one picture of them and hides nothing. */
 const PICTURE = /\p{Extended_Pictographic}/u;

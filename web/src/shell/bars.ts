@@ -7,3 +7,10 @@ export function useOperateBar(): string | undefined {
   const bar = useWriteBar();
   return me.scopes.includes('operate') ? bar : 'Only operators and admins may do this.';
 }
+
+/** Why the reader cannot administer now, if so. */
+export function useAdminBar(): string | undefined {
+  const me = useMe();
+  const bar = useWriteBar();
+  return me.scopes.includes('administer') ? bar : 'Only admins may do this.';
+}

@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest';
+import { expectCalm, live, stage } from './browser';
+import { declared, propose } from './seed.mjs';
+
+const on = stage();
+
+interface Audit {
+  readonly items: { readonly id: string; readonly hash: string }[];
+}
+
+it('tells what was done as sentences, narrowed by object and by whom, in the address', async () => {
+  const bot = on.world.people.bots['infra-bot']!;
+  const change = [{ action: 'change', summary: 'restart 2 processes' }];
+  const task = await propose(
+    bot,
+    declared('Restart the worker', 'service.restart', 'service:support', change),
+  );
+  const seat = await on.sit('sam', '/audit');
+  const { page } = seat;
+  await live(page);
+  await page.getByLabel('About').fill(task.id);
+  await page.waitForURL(/object=task_/);
+  await page.getByText('infra-bot proposed task').waitFor();
+  const { items } = await on.world.people.sam.call<Audit>('GET', `/v1/audit?object=${task.id}`);
+  expect(await page.getByRole('grid').getAttribute('aria-rowcount')).toBe(`${items.length + 1}`);
+  await page.getByLabel('By whom').selectOption(bot.id);
+  await page.waitForURL(/by=agt_/);
+  await page.getByText('The server opened').waitFor({ state: 'detached' });
+  await page.reload();
+  expect(await page.getByLabel('About').inputValue()).toBe(task.id);
+  await page.locator('[role="row"][data-index="0"]').click();
+  await page.keyboard.press('Enter');
+  const leaf = page.locator('[data-leaf]');
+  const shown = items.find(({ id }) => page.url().includes(id))!;
+  await leaf.getByText(shown.hash).first().waitFor();
+  await leaf.getByRole('link', { name: /task …/ }).click();
+  await page.waitForURL(new RegExp(`/tasks/${task.id}`));
+  await expectCalm(seat);
+});
+
+it('keeps few rows in the page however many there are', async () => {
+  const { call } = on.world.people.sam;
+  const entry = { criticality: 10, environment: 'staging', dependents: [] };
+  for (let index = 0; index < 260; index++) {
+    await call('PUT', `/v1/resources/site/page-${index}`, entry);
+  }
+  const { page } = await on.sit('sam', '/audit');
+  await page.locator('[data-cursor]').waitFor();
+  await page.keyboard.press('End');
+  // The end of the first page brings the second.
+  await page.locator('[role="row"][data-index="201"]').waitFor();
+  expect(await page.locator('[role="row"]').count()).toBeLessThanOrEqual(60);
+});

@@ -1,0 +1,92 @@
+// `npm run shots`: the audit, policies, the overview, settings and the end of a session.
+import { beforeAll, it } from 'vitest';
+import { stage } from './browser';
+import { seedTasks } from './seed.mjs';
+import { shooting } from './shoot';
+
+const on = stage();
+const { shoot, settled, folder } = shooting(on);
+
+const LOOSER = `name: databases-two-eyes
+match:
+  resource_patterns: ["database:*"]
+require:
+  - roles: [reviewer]
+    min: 1
+respond_within: 6h
+`;
+
+let policy = '';
+
+beforeAll(async () => {
+  const { people } = on.world;
+  const tasks = await seedTasks(people);
+  const { items } = await people.lena.call<{ items: { id: string; task: { id: string } }[] }>(
+    'GET',
+    '/v1/approvals?page_size=200',
+  );
+  const { revision, digest } = tasks.scale!;
+  const asked = items.find((one) => one.task.id === tasks.scale!.id)!;
+  const reason = 'checked with the shop team';
+  const answer = { revision, digest, reason };
+  await people.lena.call('POST', `/v1/approvals/${asked.id}/approve`, answer);
+  const body = { document: LOOSER, reason: 'one reviewer is enough for databases' };
+  await people.admin.call('POST', '/v1/policies', body);
+  const known = await people.sam.call<{ items: { policy: string }[] }>('GET', '/v1/policies');
+  policy = known.items[0]!.policy;
+  const hook = { url: 'https://hooks.example.com/ade', events: ['task.*'], label: 'chat' };
+  await people.sam.call('POST', '/v1/webhooks', hook);
+  const bot = people.bots['release-agent']!;
+  await people.sam.call('POST', `/v1/agents/${bot.id}/pause`, { reason: 'a new version' });
+});
+
+it('audit', async () => {
+  await shoot('audit', 'sam', '/audit', settled);
+  await shoot('audit-leaf', 'sam', '/audit', async (page) => {
+    await page.locator('[data-cursor]').waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.locator('[data-leaf]').waitFor();
+  });
+});
+
+it('policies', async () => {
+  await shoot('policies', 'sam', '/policies', async (page) => {
+    await page.getByRole('button', { name: 'What if…' }).click();
+    await page.getByRole('button', { name: 'Replay past tasks' }).click();
+    await page.locator('[data-replay]').waitFor();
+  });
+  await shoot('policy-draft', 'sam', `/policies/new?from=${policy}&version=1`, async (page) => {
+    await page.getByLabel('The policy in YAML').fill(LOOSER);
+    await page.getByRole('button', { name: 'Replay past tasks' }).click();
+    await page.locator('[data-replay]').waitFor();
+  });
+});
+
+it('overview', () =>
+  shoot('overview', 'sam', '/overview', async (page) => {
+    await page.locator('[data-chart] canvas').waitFor();
+    await settled(page);
+  }));
+
+it('settings', async () => {
+  await shoot('tokens', 'sam', '/settings/tokens', settled);
+  await shoot('webhooks', 'sam', '/settings/webhooks', async (page) => {
+    await page.getByRole('button', { name: 'Try it' }).click();
+    await page.locator('[data-delivery]').first().waitFor();
+  });
+  await shoot('sessions', 'sam', '/settings/sessions', settled);
+});
+
+it('the end of a session', async () => {
+  const { page } = await on.sit('sam', '/policies/new');
+  await page.getByLabel('The policy in YAML').waitFor();
+  await page.route('**/v1/policies/simulate', (route) => {
+    const body = { code: 'unauthenticated', title: 'Nobody is signed in', status: 401 };
+    const more = { detail: '', retriable: false, request_id: 'req_x', next_action: { says: '' } };
+    return route.fulfill({ status: 401, json: { ...body, ...more } });
+  });
+  await page.getByRole('button', { name: 'Replay past tasks' }).click();
+  await page.getByRole('alertdialog').getByRole('link').waitFor();
+  await page.screenshot({ path: `${folder}/session-ended-light.png` });
+});

@@ -1,0 +1,82 @@
+import type { ReactNode } from 'react';
+import { exactTime } from '@/time/clock';
+import { Dialog } from '@/ui/Dialog';
+import { Fact } from '@/ui/Fact';
+import { spelled } from '@/ui/text';
+import { Untrusted } from '@/ui/Untrusted';
+import { actorOf, type Entry, objectName, phrase } from './leaf';
+import { ObjectLink } from './ObjectLink';
+
+interface Props {
+  entry: Entry;
+  nameOf: (id: string) => string;
+  onClose: () => void;
+}
+
+const mono = (text: string): ReactNode => (
+  <span className="font-mono text-meta">
+    <Untrusted text={text} />
+  </span>
+);
+
+/** All of one leaf, with what a reader needs to find it again. */
+export function LeafDrawer({ entry, nameOf, onClose }: Props) {
+  const { who, what, when, where, why } = entry.leaf;
+  const [before, after] = phrase(entry.leaf);
+  const object = what?.object ?? '';
+  const name = object && objectName(object, nameOf);
+  const facts: [string, ReactNode][] = [];
+  const add = (word: string, value: string | null | undefined, shown?: ReactNode) => {
+    if (value) facts.push([word, shown ?? mono(value)]);
+  };
+  add('When', when, when && exactTime(when));
+  add('Who', who?.user ?? who?.agent ?? who?.worker);
+  add('For', who?.on_behalf_of, <Untrusted text={nameOf(who?.on_behalf_of ?? '')} />);
+  add('About', object, <ObjectLink object={object} nameOf={nameOf} />);
+  add('Action', what?.action);
+  add('State', what?.to, `${what?.from ? `${what.from} → ` : ''}${what?.to}`);
+  add('Revision', what?.revision ? String(what.revision) : undefined);
+  add('Its content', what?.digest);
+  add('Why', why?.reason, <Untrusted text={why?.reason ?? ''} lines />);
+  add('Ticket', why?.ticket);
+  add('From', where?.address);
+  add('With', where?.user_agent);
+  add('Leaf', entry.key);
+  add('Hash', entry.hash);
+  return (
+    <Dialog
+      isOpen
+      onClose={onClose}
+      title={spelled([actorOf(who, nameOf), before, name, after].filter(Boolean).join(' '))}
+      size="drawer"
+    >
+      <div className="min-h-0 flex-1 space-y-5 overflow-y-auto p-5" data-leaf={entry.key}>
+        <dl>
+          {facts.map(([word, value]) => (
+            <Fact key={word} word={word}>
+              {value}
+            </Fact>
+          ))}
+        </dl>
+        <section>
+          <h3 className="mb-1.5 font-semibold">What was hashed</h3>
+          <pre
+            tabIndex={0}
+            aria-label="The leaf"
+            className="overflow-x-auto rounded-control bg-sunken px-3 py-2 font-mono text-meta"
+          >
+            <Untrusted text={JSON.stringify(entry.leaf, null, 2)} lines />
+          </pre>
+        </section>
+        {object && (
+          <section>
+            <h3 className="mb-1.5 font-semibold">The same in a terminal</h3>
+            <code className="block rounded-control bg-sunken px-3 py-2 font-mono text-meta">
+              ade audit list --object <Untrusted text={object} />
+            </code>
+          </section>
+        )}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,272 @@
+import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
+import { Link, type LinkProps } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { byNeed } from '@/agents/health';
+import { Health, Seen } from '@/agents/parts';
+import { api, everyPage, type Schemas, taken } from '@/api/client';
+import { agentsQuery } from '@/api/queries';
+import { StaleStrip } from '@/list/Strips';
+import { locksQuery } from '@/locks/queries';
+import { useTitle } from '@/shell/useTitle';
+import { Card, CardWait } from '@/ui/Card';
+import { LINK } from '@/ui/look';
+import { Page } from '@/ui/Page';
+import { Risk } from '@/ui/Risk';
+import { Ago } from '@/ui/Time';
+import { Trouble } from '@/ui/Trouble';
+import { Untrusted } from '@/ui/Untrusted';
+import { DaysCard, type Span } from './DaysCard';
+import { applied, counted, inState, needLook, oldest, passedByPolicy, ratesOf } from './figures';
+
+const SHOWN = 5;
+/** Tasks are listed newest first; of more than these the oldest are not looked for. */
+const TASKS_MAX = 2_000;
+
+const overviewQuery = (days: number) =>
+  queryOptions({
+    queryKey: ['tasks', 'overview', days],
+    queryFn: () => taken(api.GET('/v1/stats/overview', { params: { query: { days } } })),
+    placeholderData: keepPreviousData,
+    refetchInterval: 30_000,
+  });
+
+const statusQuery = () =>
+  queryOptions({
+    queryKey: ['status'],
+    queryFn: () => taken(api.GET('/v1/status')),
+    refetchInterval: 15_000,
+  });
+
+const waitingQuery = () =>
+  queryOptions({
+    queryKey: ['tasks', 'waiting'],
+    queryFn: () =>
+      everyPage(
+        (query) =>
+          taken(api.GET('/v1/tasks', { params: { query: { state: 'REVIEWING', ...query } } })),
+        TASKS_MAX,
+      ),
+  });
+
+interface TileProps {
+  word: string;
+  value: string;
+  to: LinkProps['to'];
+  search?: LinkProps['search'];
+}
+
+function Tile({ word, value, to, search = {} }: TileProps) {
+  return (
+    <Link
+      to={to}
+      search={search}
+      data-tile={word}
+      className="card block px-4 py-3 hover:border-line-strong"
+    >
+      <span className="block text-[28px] leading-9 font-semibold">{value}</span>
+      <span className="block text-meta text-ink-2">{word}</span>
+    </Link>
+  );
+}
+
+/** What works less well than it should; nothing at all while all is well. */
+export function Degraded({ status }: { status: Schemas['Status'] }) {
+  if (status.degradations.length === 0) return null;
+  return (
+    <div role="alert" className="card border-high-mark px-4 py-3" data-degraded>
+      <p className="font-semibold text-high">▲ {status.banner ?? 'Something does not work well'}</p>
+      <ul className="mt-1 list-disc pl-5 text-ink-2">
+        {status.degradations.map(({ part, detail }) => (
+          <li key={part}>
+            <strong className="font-medium text-ink">{part}</strong>: <Untrusted text={detail} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Rows({ title, none, items }: { title: string; none: string; items?: ReactNode[] }) {
+  return (
+    <Card title={title}>
+      {!items ? (
+        <CardWait error={null} />
+      ) : items.length === 0 ? (
+        <p className="text-ink-2">{none}</p>
+      ) : (
+        <ul className="divide-y divide-line">{items}</ul>
+      )}
+    </Card>
+  );
+}
+
+const ROW = 'flex flex-wrap items-center gap-x-3 gap-y-0.5 py-2';
+
+function Oldest() {
+  const { data } = useQuery(waitingQuery());
+  const items = data && oldest(data.items, SHOWN);
+  return (
+    <Rows
+      title={data?.isCut ? `Waiting longest, of the newest ${TASKS_MAX}` : 'Waiting longest'}
+      none="Nothing waits for a review."
+      {...(items && {
+        items: items.map((task) => (
+          <li key={task.id} className={ROW}>
+            <Risk level={task.risk.level} score={task.risk.score} />
+            <Link
+              to="/tasks/$id"
+              params={{ id: task.id }}
+              search={{}}
+              className="min-w-0 flex-1 truncate hover:underline"
+            >
+              <Untrusted text={task.title} />
+            </Link>
+            <span className="text-meta text-ink-2">
+              <Ago at={task.since} />
+            </span>
+          </li>
+        )),
+      })}
+    />
+  );
+}
+
+function Agents() {
+  const { data } = useQuery(agentsQuery());
+  const items = data && needLook(data).sort(byNeed).slice(0, SHOWN);
+  return (
+    <Rows
+      title="Agents that need a look"
+      none="Every agent that was seen is where it should be."
+      {...(items && {
+        items: items.map((agent) => (
+          <li key={agent.id} className={ROW}>
+            <Health agent={agent} />
+            <Link to="/agents/$id" params={{ id: agent.id }} className={`${LINK} min-w-0 flex-1`}>
+              <Untrusted text={agent.name} />
+            </Link>
+            <Seen agent={agent} />
+          </li>
+        )),
+      })}
+    />
+  );
+}
+
+function Contended() {
+  const { data } = useQuery(locksQuery());
+  const items = data?.items
+    .filter(({ waiting }) => waiting > 0)
+    .sort((one, other) => other.waiting - one.waiting)
+    .slice(0, SHOWN);
+  return (
+    <Rows
+      title="Most waited for"
+      none="Nobody waits for a lock."
+      {...(items && {
+        items: items.map(({ resource, waiting }) => (
+          <li key={resource} className={ROW}>
+            <Link
+              to="/locks"
+              search={{ view: 'all', resource }}
+              className={`${LINK} min-w-0 flex-1 truncate font-mono text-meta`}
+            >
+              <Untrusted text={resource} />
+            </Link>
+            <span className="text-meta text-ink-2">{waiting} waiting</span>
+          </li>
+        )),
+      })}
+    />
+  );
+}
+
+function Rates({ overview }: { overview: Schemas['Overview'] }) {
+  const rates = ratesOf(overview);
+  return (
+    <Rows
+      title="What happened in 24 hours"
+      none="Nothing."
+      items={rates.slice(0, 8).map(({ type, count, part }) => (
+        <li
+          key={type}
+          className="grid grid-cols-[minmax(0,1fr)_88px_56px] items-center gap-3 py-1.5"
+        >
+          <span className="truncate font-mono text-meta">{type}</span>
+          <span aria-hidden="true" className="h-1.5 overflow-hidden rounded-full bg-sunken">
+            <span className="block h-full bg-review-mark" style={{ width: `${part * 100}%` }} />
+          </span>
+          <span className="text-right">{count.toLocaleString('en')}</span>
+        </li>
+      ))}
+    />
+  );
+}
+
+/** How it all goes: what waits, what is late, what does not work. */
+export function OverviewPage() {
+  const [span, setSpan] = useState<Span>('7');
+  const { data, error, refetch, dataUpdatedAt } = useQuery(overviewQuery(Number(span)));
+  const { data: status } = useQuery(statusQuery());
+  useTitle('Overview');
+  if (!data) {
+    return error ? (
+      <Trouble error={error} onRetry={() => void refetch()} />
+    ) : (
+      <div aria-busy="true" />
+    );
+  }
+  const reviewing = { state: 'REVIEWING' } as const;
+  return (
+    <Page title="Overview">
+      {error && <StaleStrip readAt={dataUpdatedAt} onRetry={() => void refetch()} />}
+      {status && <Degraded status={status} />}
+      <div className="grid grid-cols-4 gap-3 max-lg:grid-cols-2">
+        <Tile
+          word="tasks in review"
+          value={counted(inState(data, 'REVIEWING'))}
+          to="/tasks"
+          search={reviewing}
+        />
+        <Tile
+          word="answers overdue"
+          value={counted(data.overdue_approvals)}
+          to="/tasks"
+          search={reviewing}
+        />
+        <Tile
+          word="approved, not applied yet"
+          value={counted(inState(data, 'APPROVED', 'APPLYING'))}
+          to="/tasks"
+          search={{ state: 'APPROVED' }}
+        />
+        <Tile
+          word="failed, or nobody knows"
+          value={counted(inState(data, 'FAILED', 'UNKNOWN'))}
+          to="/tasks"
+          search={{ state: 'FAILED' }}
+        />
+        <Tile word="answers asked for" value={counted(data.pending_approvals)} to="/inbox" />
+        <Tile
+          word="of applies went well"
+          value={applied(data)}
+          to="/tasks"
+          search={{ state: 'COMPLETED' }}
+        />
+        <Tile word="passed without a person" value={passedByPolicy(data)} to="/policies" />
+        <Tile
+          word="reviews owed after overrides"
+          value={counted(data.after_reviews_owed)}
+          to="/audit"
+        />
+      </div>
+      <DaysCard overview={data} span={span} onSpan={setSpan} />
+      <div className="grid grid-cols-2 gap-4 max-lg:grid-cols-1">
+        <Oldest />
+        <Agents />
+        <Contended />
+        <Rates overview={data} />
+      </div>
+    </Page>
+  );
+}

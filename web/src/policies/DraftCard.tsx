@@ -1,0 +1,78 @@
+import { useState } from 'react';
+import { toast } from 'sonner';
+import { api, taken } from '@/api/client';
+import { useSend } from '@/api/useSend';
+import { useMe } from '@/session/session';
+import { useAdminBar } from '@/shell/bars';
+import { Button } from '@/ui/Button';
+import { Card } from '@/ui/Card';
+import { Changes } from '@/ui/Changes';
+import { Refusal } from '@/ui/Refusal';
+import { Ago } from '@/ui/Time';
+import { spelled } from '@/ui/text';
+import { Untrusted } from '@/ui/Untrusted';
+import type { Draft } from './queries';
+import { WhatIf } from './WhatIf';
+
+interface Props {
+  draft: Draft;
+  nameOf: (id: string) => string;
+}
+
+/** A draft that waits for a second admin: what it changes, what would follow, and their word. */
+export function DraftCard({ draft, nameOf }: Props) {
+  const me = useMe();
+  const bar = useAdminBar();
+  const [isTrying, setTrying] = useState(false);
+  const at = (key: string) => ({
+    params: { path: { id: draft.id }, header: { 'Idempotency-Key': key } },
+  });
+  const publish = useSend({
+    send: (_input: string, key) => taken(api.POST('/v1/policy-drafts/{id}/publish', at(key))),
+    touches: 'policies',
+    onDone: ({ name, version }) => toast.success(`${name} is version ${version} now`),
+  });
+  const withdraw = useSend({
+    send: (_input: string, key) => taken(api.DELETE('/v1/policy-drafts/{id}', at(key))),
+    touches: 'policies',
+  });
+  const isMine = draft.proposed_by === me.id;
+  const barred =
+    bar ??
+    (isMine ? 'You proposed it; another admin has to publish it.' : undefined) ??
+    (draft.is_stale ? 'Another version was published meanwhile. Propose it again.' : undefined);
+  const name = spelled(draft.name);
+  return (
+    <Card
+      title={draft.base_version ? `${name}, version ${draft.base_version + 1}` : `${name}, new`}
+      aside={
+        <span className="text-meta text-ink-2">
+          <Untrusted text={nameOf(draft.proposed_by)} /> · <Ago at={draft.proposed_at} />
+        </span>
+      }
+    >
+      <div className="space-y-3" data-draft={draft.id}>
+        {draft.reason && (
+          <p>
+            “<Untrusted text={draft.reason} />”
+          </p>
+        )}
+        <Changes changes={draft.changes} />
+        <Refusal error={publish.error ?? withdraw.error} />
+        <div className="flex flex-wrap items-center gap-2">
+          <Button tone="primary" barred={barred} onClick={() => publish.go(draft.id)}>
+            {publish.isPending ? 'Publishing…' : 'Publish'}
+          </Button>
+          <Button aria-expanded={isTrying} onClick={() => setTrying(!isTrying)}>
+            What if…
+          </Button>
+          <Button tone="quiet" barred={bar} onClick={() => withdraw.go(draft.id)}>
+            Withdraw
+          </Button>
+          {barred && <span className="text-meta text-ink-2">{barred}</span>}
+        </div>
+        {isTrying && <WhatIf what={{ draft: draft.id }} />}
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,108 @@
+import { useMutation } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { api, type Schemas, taken } from '@/api/client';
+import { Button } from '@/ui/Button';
+import { Card } from '@/ui/Card';
+import { Chip, type ChipTone } from '@/ui/Chip';
+import { classes } from '@/ui/classes';
+import { Select } from '@/ui/Field';
+import { LINK } from '@/ui/look';
+import { Refusal } from '@/ui/Refusal';
+import { Untrusted } from '@/ui/Untrusted';
+import type { Replayed } from './queries';
+import { gist, shares } from './verdict';
+
+const SPANS = [
+  ['7', '7 days'],
+  ['30', '30 days'],
+  ['90', '90 days'],
+] as const;
+
+const LOOKS: Record<Schemas['Strictness'], [sign: string, tone: ChipTone, bar: string]> = {
+  same: ['=', 'quiet', 'bg-quiet-mark'],
+  stricter: ['▲', 'review', 'bg-review-mark'],
+  looser: ['▼', 'warn', 'bg-high-mark'],
+  mixed: ['◆', 'busy', 'bg-busy-mark'],
+};
+
+const SHOWN_MAX = 50;
+
+export function ReplayLook({ replayed }: { replayed: Replayed }) {
+  const { tasks, without_a_person: alone } = replayed;
+  const parts = shares(replayed);
+  return (
+    <div className="space-y-3" data-replay>
+      <p className={classes('font-semibold', alone > 0 && 'text-high')}>
+        {alone > 0 && '⚠ '}
+        {gist(replayed)}
+      </p>
+      <div aria-hidden="true" className="flex h-2 overflow-hidden rounded-full bg-sunken">
+        {parts.map(({ name, part }) => (
+          <span key={name} className={LOOKS[name][2]} style={{ width: `${part * 100}%` }} />
+        ))}
+      </div>
+      <ul className="flex flex-wrap gap-2">
+        {parts.map(({ name, word, count }) => (
+          <li key={name}>
+            <Chip tone={LOOKS[name][1]} sign={LOOKS[name][0]} value={name}>
+              {count.toLocaleString('en')} {word}
+            </Chip>
+          </li>
+        ))}
+      </ul>
+      <p className="text-meta text-ink-3">
+        {replayed.examined.toLocaleString('en')} tasks of the last {replayed.days} days were looked
+        at{replayed.is_cut && '; there were more'}. Nothing was written.
+      </p>
+      {tasks.length > 0 && (
+        <ul className="divide-y divide-line border-t border-line">
+          {tasks.slice(0, SHOWN_MAX).map((task) => (
+            <li key={task.id} className="py-2">
+              <Link to="/tasks/$id" params={{ id: task.id }} search={{}} className={LINK}>
+                T-{task.number}
+              </Link>{' '}
+              <Untrusted text={task.title} />
+              <p className="text-meta text-ink-2">
+                <span aria-hidden="true">{LOOKS[task.verdict][0]} </span>
+                {task.without_a_person ? 'without a person' : task.verdict}: {task.before} →{' '}
+                {task.after}
+              </p>
+            </li>
+          ))}
+        </ul>
+      )}
+      {tasks.length > SHOWN_MAX && (
+        <p className="text-meta text-ink-3">
+          {(tasks.length - SHOWN_MAX).toLocaleString('en')} more differ.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** How the tasks of the last days would have fared; asked for, because it costs something. */
+export function WhatIf({ what }: { what: { document: string } | { draft: string } }) {
+  const [days, setDays] = useState<(typeof SPANS)[number][0]>('30');
+  const replay = useMutation({
+    mutationFn: (body: Schemas['Replay']) => taken(api.POST('/v1/policies/simulate', { body })),
+  });
+  const asked = { ...what, days: Number(days) };
+  // What came back is about what was asked, not about what has been typed since.
+  const isOld = replay.data && JSON.stringify(replay.variables) !== JSON.stringify(asked);
+  return (
+    <Card title="What if">
+      <div className="space-y-3">
+        <div className="flex flex-wrap items-center gap-2">
+          <Select aria-label="How far back" value={days} choices={SPANS} onChange={setDays} />
+          <Button onClick={() => !replay.isPending && replay.mutate(asked)}>
+            {replay.isPending ? 'Replaying…' : 'Replay past tasks'}
+          </Button>
+        </div>
+        <Refusal error={replay.error} />
+        {isOld && <p className="text-meta text-medium">Changed since. Replay it again.</p>}
+        {replay.data && !isOld && <ReplayLook replayed={replay.data} />}
+      </div>
+    </Card>
+  );
+}

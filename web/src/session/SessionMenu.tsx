@@ -1,0 +1,50 @@
+import { useQuery } from '@tanstack/react-query';
+import { DropdownMenu } from 'radix-ui';
+import { toast } from 'sonner';
+import { told } from '@/api/told';
+import { Icon } from '@/ui/Icon';
+import { MENU_ITEM } from '@/ui/menu';
+import { Untrusted } from '@/ui/Untrusted';
+import { sessionQuery } from './queries';
+import { signOut, switchTenant } from './wire';
+
+/** Nothing that was read for one tenant may be shown for another: the page begins anew. */
+function leave(sent: Promise<unknown>): void {
+  sent.then(
+    () => location.assign('/'),
+    (error: unknown) => toast.error(told(error)),
+  );
+}
+
+/** The part of the user's menu that only a session has. */
+export function SessionMenu() {
+  const { data } = useQuery(sessionQuery());
+  if (!data) return null;
+  const { tenant, tenants } = data;
+  return (
+    <>
+      {tenants.length > 1 && (
+        <>
+          <DropdownMenu.Separator className="my-1 h-px bg-line" />
+          <DropdownMenu.Label className="px-2 py-1 text-meta text-ink-3">Tenant</DropdownMenu.Label>
+          <DropdownMenu.RadioGroup
+            value={tenant.id}
+            onValueChange={(id) => leave(switchTenant(id))}
+          >
+            {tenants.map(({ id, name }) => (
+              <DropdownMenu.RadioItem key={id} value={id} className={MENU_ITEM}>
+                <Icon name={id === tenant.id ? 'check' : 'open'} />
+                <Untrusted text={name} />
+              </DropdownMenu.RadioItem>
+            ))}
+          </DropdownMenu.RadioGroup>
+        </>
+      )}
+      <DropdownMenu.Separator className="my-1 h-px bg-line" />
+      <DropdownMenu.Item className={MENU_ITEM} onSelect={() => leave(signOut())}>
+        <Icon name="cross" />
+        Sign out
+      </DropdownMenu.Item>
+    </>
+  );
+}

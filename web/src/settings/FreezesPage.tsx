@@ -1,0 +1,143 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, type Schemas, taken } from '@/api/client';
+import { useNames } from '@/api/names';
+import { type Freeze, freezesQuery } from '@/api/queries';
+import { useSend } from '@/api/useSend';
+import { useOperateBar } from '@/shell/bars';
+import { useTitle } from '@/shell/useTitle';
+import { serverNow } from '@/time/clock';
+import { Chip } from '@/ui/Chip';
+import { Choice, Field } from '@/ui/Field';
+import { Sure } from '@/ui/Sure';
+import { Ago, Due } from '@/ui/Time';
+import { Untrusted } from '@/ui/Untrusted';
+import { FormCard, ListCard, ROW } from './parts';
+
+type Scope = Schemas['FreezeScope'];
+
+const SCOPES = [
+  ['tenant', 'Everything'],
+  ['environment', 'One environment'],
+  ['resources', 'Some resources'],
+] as const;
+
+const LENGTHS = [
+  ['', 'until somebody lifts it'],
+  ['1', 'an hour'],
+  ['8', '8 hours'],
+  ['72', '3 days'],
+] as const;
+
+function One({ freeze, nameOf }: { freeze: Freeze; nameOf: (id: string) => string }) {
+  const bar = useOperateBar();
+  const lift = useSend({
+    send: (id: string, key) =>
+      taken(
+        api.DELETE('/v1/freezes/{id}', {
+          params: { path: { id }, header: { 'Idempotency-Key': key } },
+        }),
+      ),
+    touches: 'freezes',
+  });
+  return (
+    <li className={ROW} data-freeze={freeze.id}>
+      <span className="min-w-0 flex-1 wrap-anywhere">
+        <strong className="font-medium">
+          <Untrusted text={freeze.target ?? 'Everything'} />
+        </strong>{' '}
+        · <Untrusted text={freeze.reason} />
+        <span className="block text-meta text-ink-2">
+          <Untrusted text={nameOf(freeze.set_by)} /> · <Ago at={freeze.set_at} />
+          {freeze.lifted_by && (
+            <>
+              {' '}
+              · lifted by <Untrusted text={nameOf(freeze.lifted_by)} />
+            </>
+          )}
+        </span>
+      </span>
+      {freeze.in_force ? (
+        <>
+          {freeze.ends_at && (
+            <span className="text-meta text-ink-2">
+              ends in <Due at={freeze.ends_at} />
+            </span>
+          )}
+          <Sure word="Lift" again="Lift it now?" barred={bar} onSure={() => lift.go(freeze.id)} />
+        </>
+      ) : (
+        <Chip tone="quiet" sign="⊘">
+          Over
+        </Chip>
+      )}
+    </li>
+  );
+}
+
+function NewFreeze() {
+  const bar = useOperateBar();
+  const [scope, setScope] = useState<Scope>('tenant');
+  const [target, setTarget] = useState('');
+  const [reason, setReason] = useState('');
+  const [hours, setHours] = useState<(typeof LENGTHS)[number][0]>('');
+  const freeze = useSend({
+    send: ({ length, ...body }: Schemas['NewFreeze'] & { length: number }, key) => {
+      const end = new Date(serverNow() + length * 3_600_000).toISOString();
+      const params = { header: { 'Idempotency-Key': key } };
+      return taken(
+        api.POST('/v1/freezes', { params, body: { ...body, ...(length ? { ends_at: end } : {}) } }),
+      );
+    },
+    touches: 'freezes',
+    onDone: () => setReason(''),
+  });
+  const isOpen = scope !== 'tenant' && !target.trim();
+  return (
+    <FormCard
+      title="Freeze applies"
+      word="Freeze"
+      busy="Freezing…"
+      isPending={freeze.isPending}
+      barred={bar ?? (isOpen ? 'Say what.' : reason.trim() ? undefined : 'Say why.')}
+      error={freeze.error}
+      onSend={() =>
+        freeze.go({
+          scope,
+          reason: reason.trim(),
+          length: Number(hours),
+          ...(scope === 'tenant' ? {} : { target: target.trim() }),
+        })
+      }
+    >
+      <Choice label="What" value={scope} choices={SCOPES} onChange={setScope} />
+      {scope !== 'tenant' && (
+        <Field
+          label={scope === 'environment' ? 'Which environment' : 'Which resources'}
+          value={target}
+          maxLength={321}
+          placeholder={scope === 'environment' ? 'production' : 'database:*'}
+          onChange={setTarget}
+          className="font-mono"
+        />
+      )}
+      <Choice label="How long" value={hours} choices={LENGTHS} onChange={setHours} />
+      <Field label="Why" value={reason} placeholder="INC-441" onChange={setReason} />
+    </FormCard>
+  );
+}
+
+/** What must not be applied now, and what must not have been. */
+export function FreezesPage() {
+  const nameOf = useNames();
+  const { data, error } = useQuery(freezesQuery());
+  useTitle('Freezes');
+  return (
+    <>
+      <ListCard title="Freezes" none="Nothing was ever frozen." items={data} error={error}>
+        {(freeze) => <One key={freeze.id} freeze={freeze} nameOf={nameOf} />}
+      </ListCard>
+      <NewFreeze />
+    </>
+  );
+}

@@ -1,0 +1,184 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, type Schemas, taken } from '@/api/client';
+import { agentsQuery, usersQuery } from '@/api/queries';
+import { useSend } from '@/api/useSend';
+import { useMe } from '@/session/session';
+import { useAdminBar } from '@/shell/bars';
+import { useTitle } from '@/shell/useTitle';
+import { useNow } from '@/time/useNow';
+import { Card } from '@/ui/Card';
+import { Chip } from '@/ui/Chip';
+import { Choice, Field } from '@/ui/Field';
+import { Secret } from '@/ui/Secret';
+import { Sure } from '@/ui/Sure';
+import { Ago, Due } from '@/ui/Time';
+import { Untrusted } from '@/ui/Untrusted';
+import { Check, FormCard, ListCard, ROW } from './parts';
+
+type Token = Schemas['Token'];
+type Scope = Schemas['Scope'];
+
+const DAYS = [
+  ['1', 'a day'],
+  ['7', '7 days'],
+  ['30', '30 days'],
+  ['90', '90 days'],
+] as const;
+
+const MEANS: Record<Scope, string> = {
+  read: 'read',
+  propose: 'propose tasks',
+  execute: 'apply tasks',
+  decide: 'answer requests',
+  operate: 'break locks, freeze, order agents',
+  administer: 'administer',
+};
+
+/** For whom: nobody else, a person or an agent. */
+const holderOf = (whom: string) =>
+  whom.startsWith('agt_') ? { agent: whom } : whom ? { user: whom } : {};
+
+const tokensQuery = (whom: string) =>
+  queryOptions({
+    queryKey: ['tokens', whom],
+    queryFn: () => taken(api.GET('/v1/tokens', { params: { query: holderOf(whom) } })),
+  });
+
+function One({ token }: { token: Token }) {
+  const bar = useAdminBar();
+  const revoke = useSend({
+    send: (id: string, key) =>
+      taken(
+        api.DELETE('/v1/tokens/{key_id}', {
+          params: { path: { key_id: id }, header: { 'Idempotency-Key': key } },
+        }),
+      ),
+    touches: 'tokens',
+  });
+  const now = useNow(10_000);
+  const isOver = token.revoked_at ?? Date.parse(token.expires_at) < now.there;
+  return (
+    <li className={ROW} data-key={token.key_id}>
+      <span className="min-w-0 flex-1">
+        <span className="font-mono text-meta">{token.key_id}</span>{' '}
+        {token.label && <Untrusted text={token.label} />}
+        <span className="block text-meta text-ink-2">
+          made <Ago at={token.created_at} /> · {token.scopes.join(', ')}
+        </span>
+      </span>
+      {token.revoked_at ? (
+        <Chip tone="quiet" sign="⊘">
+          Revoked
+        </Chip>
+      ) : (
+        <span className="text-meta text-ink-2">
+          ends in <Due at={token.expires_at} />
+        </span>
+      )}
+      {!isOver && (
+        <Sure
+          word="Revoke"
+          again="Revoke for good?"
+          barred={bar}
+          onSure={() => revoke.go(token.key_id)}
+        />
+      )}
+    </li>
+  );
+}
+
+function NewToken({ whom, onMade }: { whom: string; onMade: (token: string) => void }) {
+  const me = useMe();
+  const bar = useAdminBar();
+  const [label, setLabel] = useState('');
+  const [days, setDays] = useState<(typeof DAYS)[number][0]>('30');
+  const [chosen, setChosen] = useState<readonly Scope[]>(['read']);
+  const make = useSend({
+    send: (body: Schemas['NewToken'], key) =>
+      taken(api.POST('/v1/tokens', { params: { header: { 'Idempotency-Key': key } }, body })),
+    touches: 'tokens',
+    onDone: ({ token }) => {
+      if (token) onMade(token);
+      setLabel('');
+    },
+  });
+  const offered = whom ? (Object.keys(MEANS) as Scope[]) : me.scopes;
+  const scopes = offered.filter((one) => chosen.includes(one));
+  return (
+    <FormCard
+      title="A new token"
+      word="Make it"
+      busy="Making it…"
+      isPending={make.isPending}
+      barred={bar ?? (scopes.length === 0 ? 'Say what it is for.' : undefined)}
+      error={make.error}
+      onSend={() =>
+        make.go({
+          ...holderOf(whom),
+          scopes,
+          days: Number(days),
+          ...(label.trim() ? { label: label.trim() } : {}),
+        })
+      }
+    >
+      <Field label="What for" value={label} maxLength={128} onChange={setLabel} />
+      <Choice label="For how long" value={days} choices={DAYS} onChange={setDays} />
+      <fieldset className="col-span-full">
+        <legend className="font-medium">What it may do</legend>
+        <div className="mt-1 flex flex-wrap gap-x-5 gap-y-1">
+          {offered.map((scope) => (
+            <Check
+              key={scope}
+              label={MEANS[scope]}
+              isOn={chosen.includes(scope)}
+              onChange={(isOn) =>
+                setChosen(isOn ? [...chosen, scope] : chosen.filter((one) => one !== scope))
+              }
+            />
+          ))}
+        </div>
+      </fieldset>
+    </FormCard>
+  );
+}
+
+/** Keys for programs. Each is shown once, when it is made. */
+export function TokensPage() {
+  const me = useMe();
+  const isAdmin = me.scopes.includes('administer');
+  const [whom, setWhom] = useState('');
+  const [made, setMade] = useState<string>();
+  const { data: users } = useQuery({ ...usersQuery(), enabled: isAdmin });
+  const { data: agents } = useQuery({ ...agentsQuery(), enabled: isAdmin });
+  const { data, error } = useQuery(tokensQuery(whom));
+  useTitle('Tokens');
+  const others = [...(agents ?? []), ...(users ?? [])].map(({ id, name }) => [id, name] as const);
+  const choose = (next: string) => {
+    setWhom(next);
+    setMade(undefined);
+  };
+  return (
+    <>
+      {isAdmin && (
+        <div className="max-w-[360px]">
+          <Choice
+            label="Whose tokens"
+            value={whom}
+            choices={[['', 'Mine'], ...others]}
+            onChange={choose}
+          />
+        </div>
+      )}
+      {made && (
+        <Card title="Made">
+          <Secret title="The token, shown once" value={made} />
+        </Card>
+      )}
+      <ListCard title="Tokens" none="There is none." items={data?.items} error={error}>
+        {(token) => <One key={token.key_id} token={token} />}
+      </ListCard>
+      <NewToken key={whom} whom={whom} onMade={setMade} />
+    </>
+  );
+}

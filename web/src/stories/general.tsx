@@ -1,0 +1,207 @@
+import { useState } from 'react';
+import {
+  AgeCell,
+  RiskCell,
+  STATE_COLUMNS,
+  STATE_TEMPLATE,
+  StateCell,
+  TitleCell,
+} from '@/list/Cells';
+import { List } from '@/list/List';
+import { Skeleton } from '@/list/Skeleton';
+import { Empty, FreshStrip, StaleStrip } from '@/list/Strips';
+import { ExpiredLook } from '@/session/Expired';
+import { LoginLook } from '@/session/Login';
+import { BannerLook } from '@/shell/Freeze';
+import { PillLook } from '@/shell/Pill';
+import { Button } from '@/ui/Button';
+import { Risk } from '@/ui/Risk';
+import { STATES, StateChip } from '@/ui/StateChip';
+import { Trouble } from '@/ui/Trouble';
+import { refusal, row } from './fixtures';
+import { nothing, type Story } from './common';
+
+function ManyRows() {
+  const [rows] = useState(() => Array.from({ length: 10_000 }, (_, index) => row(index)));
+  const [cursor, setCursor] = useState(2);
+  return (
+    <div className="flex h-[420px]">
+      <List
+        rows={rows}
+        cursor={cursor}
+        onCursor={setCursor}
+        onOpen={nothing}
+        label="Ten thousand"
+        columns={STATE_COLUMNS}
+        template={STATE_TEMPLATE}
+      >
+        {drawn}
+      </List>
+    </div>
+  );
+}
+
+const drawn = (one: ReturnType<typeof row>) => (
+  <>
+    <RiskCell row={one} />
+    <TitleCell row={one} by="Ana Ruiz" />
+    <StateCell row={one} />
+    <AgeCell row={one} />
+  </>
+);
+
+const WAYS = [
+  { name: 'okta', title: 'Okta' },
+  { name: 'github', title: 'GitHub' },
+];
+const door = { isFailed: false, returnTo: '/inbox', onRetry: nothing };
+
+const SIGN_IN: readonly Story[] = [
+  { name: 'Sign in', show: () => <LoginLook {...door} ways={WAYS} /> },
+  {
+    name: 'Sign in: the ways are not known yet',
+    show: () => <LoginLook {...door} ways={undefined} />,
+  },
+  { name: 'Sign in: no way at all', show: () => <LoginLook {...door} ways={[]} /> },
+  {
+    name: 'Sign in: the server does not answer',
+    show: () => <LoginLook {...door} ways={undefined} isFailed />,
+  },
+  {
+    name: 'Session ended',
+    show: () => (
+      <div className="relative h-[260px] [&>*]:absolute">
+        <ExpiredLook ways={WAYS} onCheck={nothing} />
+      </div>
+    ),
+  },
+];
+
+export const GENERAL: readonly Story[] = [
+  {
+    name: 'Connection: every word',
+    show: () => (
+      <div className="flex flex-wrap gap-3">
+        <PillLook word="live" />
+        <PillLook word="reconnecting" retrySeconds={3} />
+        <PillLook word="polling" />
+        <PillLook word="behind" lagMs={42_000} />
+        <PillLook word="offline" heardAt={Date.parse('2026-11-14T14:01:07Z')} />
+        <PillLook word="paused" />
+      </div>
+    ),
+  },
+  {
+    name: 'States',
+    show: () => (
+      <div className="flex flex-wrap gap-2">
+        {STATES.map((one) => (
+          <StateChip key={one} state={one} />
+        ))}
+      </div>
+    ),
+  },
+  {
+    name: 'Risk',
+    show: () => (
+      <div className="grid gap-2">
+        <Risk level="LOW" score={8} />
+        <Risk level="MEDIUM" score={41} />
+        <Risk level="HIGH" score={78} />
+        <Risk level="CRITICAL" score={92} />
+      </div>
+    ),
+  },
+  {
+    name: 'Buttons, also barred',
+    show: () => (
+      <div className="flex flex-wrap gap-2">
+        <Button tone="primary" keys="a">
+          Approve rev 3
+        </Button>
+        <Button tone="danger" keys="r">
+          Reject…
+        </Button>
+        <Button keys="c">Request changes</Button>
+        <Button tone="quiet">Clear</Button>
+        <Button tone="primary" barred="You asked for this task.">
+          Approve rev 3
+        </Button>
+      </div>
+    ),
+  },
+  {
+    name: 'Frozen',
+    show: () => (
+      <BannerLook
+        by="Lena Koch"
+        onLift={nothing}
+        freeze={{
+          id: 'frz_1',
+          in_force: true,
+          reason: 'INC-441: checkout is down',
+          scope: 'tenant',
+          set_at: '2026-11-14T14:02:00Z',
+          set_by: 'usr_lena',
+        }}
+      />
+    ),
+  },
+  {
+    name: 'List: loading',
+    show: () => (
+      <div className="flex h-[220px]">
+        <Skeleton />
+      </div>
+    ),
+  },
+  {
+    name: 'List: empty after a filter',
+    show: () => (
+      <Empty title="Nothing fits the filter">
+        <Button>Clear “risk:&gt;60”</Button>
+      </Empty>
+    ),
+  },
+  {
+    name: 'List: empty at first use',
+    show: () => <Empty title="No tasks yet">What agents and people propose appears here.</Empty>,
+  },
+  {
+    name: 'List: old data',
+    show: () => <StaleStrip readAt={Date.parse('2026-11-14T14:01:07Z')} onRetry={nothing} />,
+  },
+  { name: 'List: new rows', show: () => <FreshStrip count={3} onShow={nothing} /> },
+  { name: 'List: ten thousand, long names, right to left, emoji', show: () => <ManyRows /> },
+  {
+    name: 'Error with a code',
+    show: () => (
+      <Trouble
+        onRetry={nothing}
+        error={refusal(
+          503,
+          'database_unavailable',
+          'The record cannot be reached',
+          'nothing was read',
+          'Try again in a moment.',
+        )}
+      />
+    ),
+  },
+  {
+    name: 'Forbidden',
+    show: () => (
+      <Trouble
+        error={refusal(
+          403,
+          'not_allowed',
+          'The rules do not allow it',
+          'only an admin may do this',
+          'Ask an admin of your tenant.',
+        )}
+      />
+    ),
+  },
+  { name: 'No answer at all', show: () => <Trouble onRetry={nothing} error={new Error('cut')} /> },
+  ...SIGN_IN,
+];

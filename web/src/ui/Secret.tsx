@@ -1,0 +1,28 @@
+import { toast } from 'sonner';
+import { Button } from './Button';
+import { classes } from './classes';
+
+/** Something that is told once. It is in the memory of the page and nowhere else. */
+export function Secret({ title, value }: { title: string; value: string }) {
+  return (
+    <div>
+      <h3 className="font-semibold">{title}</h3>
+      <code
+        data-token
+        className={classes(
+          'mt-1.5 block rounded-control bg-sunken px-3 py-2',
+          'font-mono text-meta wrap-anywhere',
+        )}
+      >
+        {value}
+      </code>
+      <Button
+        size="small"
+        className="mt-2"
+        onClick={() => void navigator.clipboard.writeText(value).then(() => toast('Copied it'))}
+      >
+        Copy
+      </Button>
+    </div>
+  );
+}

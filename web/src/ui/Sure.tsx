@@ -1,0 +1,30 @@
+import { useEffect, useState } from 'react';
+import { Button, type ButtonProps } from './Button';
+
+const FORGET_MS = 4_000;
+
+interface Props extends Omit<ButtonProps, 'onClick' | 'children'> {
+  word: string;
+  /** What the second press says. */
+  again: string;
+  onSure: () => void;
+}
+
+/** For what cannot be undone: the first press asks, the second does it. */
+export function Sure({ word, again, onSure, ...more }: Props) {
+  const [isAsked, setAsked] = useState(false);
+  useEffect(() => {
+    if (!isAsked) return undefined;
+    const timer = setTimeout(() => setAsked(false), FORGET_MS);
+    return () => clearTimeout(timer);
+  }, [isAsked]);
+  const press = () => {
+    if (isAsked) onSure();
+    setAsked(!isAsked);
+  };
+  return (
+    <Button size="small" {...more} tone={isAsked ? 'danger' : 'quiet'} onClick={press}>
+      {isAsked ? again : word}
+    </Button>
+  );
+}
