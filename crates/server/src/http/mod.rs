@@ -30,6 +30,7 @@ mod logs;
 mod notifications;
 mod on_call;
 mod overrides;
+mod pages;
 mod policies;
 mod reply;
 mod resources;

@@ -110,7 +110,7 @@ impl Routes {
         links::add(&mut document);
         describe::relax_sets(&mut document);
         let router = router
-            .fallback(super::system::nothing_here)
+            .fallback(super::pages::page)
             .method_not_allowed_fallback(super::system::not_with_this_method);
         Ok(Table { router, document, routes: self.listed })
     }
