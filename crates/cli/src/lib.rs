@@ -18,6 +18,7 @@ mod inbox;
 mod locks;
 mod login;
 mod look;
+mod mcp;
 mod output;
 mod people;
 mod policies;
@@ -108,6 +109,7 @@ async fn dispatch(command: Command, cx: &Context) -> Result<Exit, Failure> {
         Command::Events(command) => events::run(command, cx).await,
         Command::Users(command) => people::users(&command, cx).await,
         Command::Tokens(command) => people::tokens(command, cx).await,
+        Command::Mcp => mcp::mcp(cx).await,
         Command::Doctor => doctor::doctor(cx).await,
         Command::Api(args) => api::api(args, cx).await,
         Command::Completion(args) => completion::completion(&args),

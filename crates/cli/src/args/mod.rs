@@ -40,6 +40,14 @@ process group of its own with these variables added to the environment, and ADE_
 Ctrl-C before the command runs cancels the task. While it runs, the first one is handed to the
 command as SIGINT and the task is reported as failed; the second one kills it.";
 
+const MCP_TOLD: &str = "\
+The host of an agent starts this and speaks with it. In its settings:
+
+  {\"mcpServers\": {\"ade\": {\"command\": \"ade\", \"args\": [\"mcp\"]}}}
+
+The token is the one in use: ADE_TOKEN, else what `ade login` keeps. Give it an agent's token. The
+tools propose, wait, lock and apply; none of them approves.";
+
 #[derive(Debug, Parser)]
 #[command(name = "ade", version, about = "Propose changes, wait for people to agree, apply them")]
 #[command(after_help = exit::help(), disable_help_subcommand = true)]
@@ -169,6 +177,9 @@ pub enum Command {
     /// API tokens
     #[command(subcommand)]
     Tokens(TokensCommand),
+    /// Give an agent its tools over standard input and output, by the Model Context Protocol
+    #[command(after_help = MCP_TOLD)]
+    Mcp,
     /// Look for what is wrong: settings, server, token, workers
     Doctor,
     /// One call of the API by its method and path

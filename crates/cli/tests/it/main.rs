@@ -15,6 +15,8 @@ mod login;
 #[cfg(test)]
 mod look;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod nouns;
 #[cfg(test)]
 mod run;

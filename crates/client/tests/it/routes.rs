@@ -57,6 +57,8 @@ const WITHOUT: &[(&str, &str)] = &[
     ("GET /docs/docs.js", "a part of that page"),
     ("GET /docs/docs.css", "a part of that page"),
     ("GET /metrics", "Prometheus reads it, in its own format"),
+    ("POST /mcp", "the tools of agents, which are made of the calls here"),
+    ("GET /.well-known/oauth-protected-resource", "read by hosts before they have a token"),
     ("POST /v1/inbound/{tenant}/{id}", "others send here, with a signature in place of a token"),
     ("POST /v1/slack/interactions", "Slack sends here, with a signature in place of a token"),
     ("GET /v1/ws", "a socket for pages: programs listen to the stream, which says the same"),
