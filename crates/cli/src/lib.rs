@@ -14,6 +14,7 @@ mod doctor;
 mod events;
 pub mod exit;
 mod failure;
+mod hook;
 mod inbox;
 mod locks;
 mod login;
@@ -109,6 +110,7 @@ async fn dispatch(command: Command, cx: &Context) -> Result<Exit, Failure> {
         Command::Events(command) => events::run(command, cx).await,
         Command::Users(command) => people::users(&command, cx).await,
         Command::Tokens(command) => people::tokens(command, cx).await,
+        Command::Hook(command) => hook::run(command, cx).await,
         Command::Mcp => mcp::mcp(cx).await,
         Command::Doctor => doctor::doctor(cx).await,
         Command::Api(args) => api::api(args, cx).await,

@@ -3,6 +3,7 @@
 
 mod agents;
 mod changes;
+mod hook;
 mod locks;
 mod policies;
 mod read;
@@ -18,6 +19,7 @@ use clap_complete::Shell;
 
 pub use agents::*;
 pub use changes::*;
+pub use hook::*;
 pub use locks::*;
 pub use policies::*;
 pub use read::Asked;
@@ -180,6 +182,9 @@ pub enum Command {
     /// Give an agent its tools over standard input and output, by the Model Context Protocol
     #[command(after_help = MCP_TOLD)]
     Mcp,
+    /// Answer the host of an agent that asks before a tool runs
+    #[command(subcommand)]
+    Hook(HookCommand),
     /// Look for what is wrong: settings, server, token, workers
     Doctor,
     /// One call of the API by its method and path

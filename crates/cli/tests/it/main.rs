@@ -5,6 +5,8 @@ mod apply;
 #[cfg(test)]
 mod decide;
 #[cfg(test)]
+mod hook;
+#[cfg(test)]
 mod installation;
 #[cfg(test)]
 mod live;
