@@ -12,7 +12,8 @@ use crate::hook::Host;
 const GENERIC_TOLD: &str = "\
 Standard input holds one object:
 
-  {\"session\": \"s-1\", \"tool\": \"deploy\", \"input\": {\"to\": \"prod\"}, \"cwd\": \"/srv/shop\"}
+  {\"session\": \"s-1\", \"tool\": \"deploy\", \"input\": {\"to\": \"prod\"}, \
+\"cwd\": \"/srv/shop\"}
 
 and standard output gets one: \"decision\" is allow, deny, ask or none, with a \"reason\" and the
 \"task\" that people decide about. Run the tool after allow only. Whatever ends with another code
@@ -35,7 +36,8 @@ pub enum HookCommand {
 
 #[derive(Debug, Args)]
 pub struct HookArgs {
-    /// What a call touches; may be given several times. The folder that the host works in if left out
+    /// What a call touches; may be given several times. The folder that the host works in if left
+    /// out
     #[arg(long, value_name = "TYPE:ID[=shared]", value_parser = touched)]
     pub resource: Vec<TouchedResource>,
     /// How long to wait for people before the call is denied for now

@@ -34,7 +34,7 @@ pub async fn run(command: HookCommand, cx: &Context) -> Result<Exit, Failure> {
 
 async fn answer(host: Host, args: &HookArgs, cx: &Context) -> Exit {
     let blocked = |why: &str| {
-        eprintln!("ade: the call is blocked: {why}");
+        eprintln!("the call is blocked: {why}");
         BLOCKED
     };
     let call = match heard().and_then(|text| host.read(&text)) {
