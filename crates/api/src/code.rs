@@ -87,8 +87,8 @@ codes! {
         "Wait as long as `Retry-After` says.";
     TooManyListeners = "too_many_listeners", 429, "You listen too often already", again,
         "Close a stream or a socket that you do not need, or share one.";
-    OriginRefused = "origin_refused", 403, "Sockets are not opened for pages from there", never,
-        "Ask an operator to add the page's origin to `server.origins`.";
+    OriginRefused = "origin_refused", 403, "Not for pages from there, or by this name", never,
+        "Ask an operator to add the origin to `server.origins`, or the name to `server.hosts`.";
 
     CrossSite = "cross_site", 403, "A page from elsewhere may not do this", never,
         "Use this server's own pages, or a token; pages send `X-ADE-Request: 1` with every change.";

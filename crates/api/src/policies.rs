@@ -29,7 +29,7 @@ pub struct NewDraft {
 /// Which earlier version is to come back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Rollback {
+pub struct PolicyRollback {
     #[schema(minimum = 1)]
     pub version: u32,
     #[schema(min_length = 1, max_length = 4096)]

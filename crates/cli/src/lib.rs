@@ -14,10 +14,12 @@ mod doctor;
 mod events;
 pub mod exit;
 mod failure;
+mod hook;
 mod inbox;
 mod locks;
 mod login;
 mod look;
+mod mcp;
 mod output;
 mod people;
 mod policies;
@@ -108,6 +110,8 @@ async fn dispatch(command: Command, cx: &Context) -> Result<Exit, Failure> {
         Command::Events(command) => events::run(command, cx).await,
         Command::Users(command) => people::users(&command, cx).await,
         Command::Tokens(command) => people::tokens(command, cx).await,
+        Command::Hook(command) => hook::run(command, cx).await,
+        Command::Mcp => mcp::mcp(cx).await,
         Command::Doctor => doctor::doctor(cx).await,
         Command::Api(args) => api::api(args, cx).await,
         Command::Completion(args) => completion::completion(&args),

@@ -3,7 +3,7 @@
 mod trial;
 
 use ade_api::policies::{
-    NewDraft, PolicyDraft, PolicyVersionShown, Replay, Replayed, ReplayedTask, Rollback,
+    NewDraft, PolicyDraft, PolicyRollback, PolicyVersionShown, Replay, Replayed, ReplayedTask,
 };
 use ade_client::{Client, gather};
 use comfy_table::Cell;
@@ -78,7 +78,7 @@ async fn drafts(client: &Client, command: PoliciesCommand, cx: &Context) -> Ende
             policies.draft(&NewDraft { document: text_of(&file)?, reason }).await?
         }
         PoliciesCommand::Rollback { policy, version, reason } => {
-            policies.rollback(policy, &Rollback { version, reason }).await?
+            policies.rollback(policy, &PolicyRollback { version, reason }).await?
         }
         PoliciesCommand::Draft { draft } => policies.get_draft(draft).await?,
         PoliciesCommand::Withdraw { draft } => policies.withdraw(draft).await?,

@@ -30,13 +30,13 @@ mod system;
 mod tasks;
 mod tokens;
 mod users;
+mod way;
 mod webhooks;
 
 use std::fmt;
 use std::time::Duration;
 
 use ade_api::users::Me;
-use ade_core::limits::CLIENT_CONNECT_TIMEOUT;
 use reqwest::Url;
 use serde::Serialize;
 use serde_json::Value;
@@ -65,14 +65,15 @@ pub use system::System;
 pub use tasks::{TaskFilter, Tasks, Waited};
 pub use tokens::Tokens;
 pub use users::Users;
+pub use way::Answering;
 pub use webhooks::Webhooks;
 
-const PROGRAM: &str = concat!("ade/", env!("CARGO_PKG_VERSION"));
+use way::Way;
 
 /// One server and the token to speak to it with. Clones share their connections.
 #[derive(Clone)]
 pub struct Client {
-    http: reqwest::Client,
+    way: Way,
     server: Url,
     token: String,
 }
@@ -87,14 +88,14 @@ impl fmt::Debug for Client {
 impl Client {
     pub fn new(server: &str, token: &str) -> Result<Self, Error> {
         let server = address(server)?;
-        let http = reqwest::Client::builder()
-            .user_agent(PROGRAM)
-            .connect_timeout(CLIENT_CONNECT_TIMEOUT)
-            // Nobody but this server is shown the token.
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| Error::Unusable { why: error::whole(&error) })?;
-        Ok(Self { http, server, token: token.to_owned() })
+        Ok(Self { way: Way::network()?, server, token: token.to_owned() })
+    }
+
+    /// The same calls, answered within this process: no connection is made, and nothing is tried
+    /// twice, since whoever answers would be asked again by the one who is short of room.
+    pub fn within(server: &str, token: &str, answering: Answering) -> Result<Self, Error> {
+        let server = address(server)?;
+        Ok(Self { way: Way::Within(answering), server, token: token.to_owned() })
     }
 
     /// As it was given, without a slash at the end.

@@ -2,7 +2,8 @@
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::policies::{
-    NewDraft, PolicyDraft, PolicyHistory, PolicyVersionShown, Replay, Replayed, Rollback, Simulated,
+    NewDraft, PolicyDraft, PolicyHistory, PolicyRollback, PolicyVersionShown, Replay, Replayed,
+    Simulated,
 };
 use ade_api::tasks::NewTask;
 use ade_core::ids::{PolicyDraftId, PolicyId};
@@ -28,7 +29,7 @@ impl Policies<'_> {
         self.0.send(Call::post("/v1/policies").body(new)).await
     }
 
-    pub async fn rollback(self, id: PolicyId, to: &Rollback) -> Result<PolicyDraft, Error> {
+    pub async fn rollback(self, id: PolicyId, to: &PolicyRollback) -> Result<PolicyDraft, Error> {
         self.0.send(Call::post(format!("/v1/policies/{id}/rollback")).body(to)).await
     }
 

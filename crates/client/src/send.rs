@@ -10,8 +10,10 @@ use ade_core::limits::{
     CLIENT_TRIES, WAIT_MAX,
 };
 use backon::{ExponentialBuilder, Retryable as _};
-use reqwest::header::{CONTENT_TYPE, IF_MATCH, RETRY_AFTER};
-use reqwest::{Method, RequestBuilder, Response};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, IF_MATCH, RETRY_AFTER,
+};
+use reqwest::{Method, Request, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -19,7 +21,7 @@ use uuid::Uuid;
 use crate::error::{Error, Refusal, whole};
 use crate::{Client, seconds};
 
-const KEY: &str = "idempotency-key";
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -102,6 +104,12 @@ impl Call {
         self
     }
 
+    /// Named by the caller: sent again in another life, it is still done once.
+    pub fn keyed(mut self, key: Option<String>) -> Self {
+        self.key = key.or(self.key);
+        self
+    }
+
     pub fn matching(mut self, version: u64) -> Self {
         self.version = Some(version);
         self
@@ -153,7 +161,7 @@ impl Client {
         let pauses = ExponentialBuilder::new()
             .with_min_delay(CLIENT_BACKOFF_BASE)
             .with_max_delay(CLIENT_BACKOFF_MAX)
-            .with_max_times(call.tries.saturating_sub(1))
+            .with_max_times(self.way.tries(call.tries).saturating_sub(1))
             .with_jitter();
         (|| self.attempt(&call))
             .retry(pauses)
@@ -164,7 +172,9 @@ impl Client {
     }
 
     async fn attempt(&self, call: &Call) -> Result<Vec<u8>, Failed> {
-        let response = self.request(call).timeout(call.time).send().await;
+        let mut request = self.request(call)?;
+        *request.timeout_mut() = Some(call.time);
+        let response = self.way.send(request).await;
         self.take(response.map_err(|error| self.unreachable(&error))?).await
     }
 
@@ -182,24 +192,29 @@ impl Client {
     }
 
     /// All but the time it may take.
-    pub(crate) fn request(&self, call: &Call) -> RequestBuilder {
+    pub(crate) fn request(&self, call: &Call) -> Result<Request, Error> {
         let mut url = self.server.clone();
         url.set_path(&format!("{}{}", self.server.path().trim_end_matches('/'), call.path));
         url.set_query(call.written_query.as_deref());
         if !call.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&call.query);
         }
-        let mut request = self.http.request(call.method.clone(), url).bearer_auth(&self.token);
+        let mut request = Request::new(call.method.clone(), url);
+        let mut bearer = header(&format!("Bearer {}", self.token))?;
+        bearer.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, bearer);
         if let Some(version) = call.version {
-            request = request.header(IF_MATCH, format!("\"{version}\""));
+            request.headers_mut().insert(IF_MATCH, header(&format!("\"{version}\""))?);
         }
         if let Some(key) = &call.key {
-            request = request.header(KEY, key);
+            request.headers_mut().insert(KEY, header(key)?);
         }
         if let Some(body) = &call.body {
-            request = request.header(CONTENT_TYPE, "application/json").body(body.clone());
+            let json = HeaderValue::from_static("application/json");
+            request.headers_mut().insert(CONTENT_TYPE, json);
+            *request.body_mut() = Some(body.clone().into());
         }
-        request
+        Ok(request)
     }
 
     pub(crate) fn unreachable(&self, error: &reqwest::Error) -> Error {
@@ -248,6 +263,13 @@ pub fn segment(text: &str) -> String {
         }
     }
     out
+}
+
+/// Without the text in the error: it may be a token.
+pub fn header(text: &str) -> Result<HeaderValue, Error> {
+    HeaderValue::from_str(text).map_err(|_| Error::Unusable {
+        why: "the token or a key holds what no header can".to_owned(),
+    })
 }
 
 fn retry_after(response: &Response) -> Option<Duration> {

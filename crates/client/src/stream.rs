@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::Client;
 use crate::error::Error;
-use crate::send::Call;
+use crate::send::{Call, header};
 use crate::sse::Parser;
 
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -112,11 +112,11 @@ impl Stream {
     }
 
     async fn connect(&self) -> Result<Response, Error> {
-        let mut request = self.client.request(&self.call);
+        let mut request = self.client.request(&self.call)?;
         if let Some(last) = &self.last {
-            request = request.header(LAST_EVENT_ID, last);
+            request.headers_mut().insert(LAST_EVENT_ID, header(last)?);
         }
-        let sent = timeout(CLIENT_CALL_TIMEOUT, request.send()).await;
+        let sent = timeout(CLIENT_CALL_TIMEOUT, self.client.way.send(request)).await;
         let response = sent
             .map_err(|_| Error::Unreachable {
                 server: self.client.server().to_owned(),

@@ -46,7 +46,12 @@ pub enum Waited {
 
 impl Tasks<'_> {
     pub async fn create(self, new: &NewTask) -> Result<Task, Error> {
-        self.0.send(Call::post("/v1/tasks").body(new)).await
+        self.create_as(new, None).await
+    }
+
+    /// Under a key of the caller's: whoever asks again with it gets the same task.
+    pub async fn create_as(self, new: &NewTask, key: Option<String>) -> Result<Task, Error> {
+        self.0.send(Call::post("/v1/tasks").body(new).keyed(key)).await
     }
 
     pub async fn list(
@@ -129,7 +134,17 @@ impl Tasks<'_> {
     }
 
     pub async fn submit(self, id: TaskId, version: u64) -> Result<Task, Error> {
-        self.0.send(verb(id, "submit").matching(version)).await
+        self.submit_as(id, version, None).await
+    }
+
+    /// Under a key of the caller's, like [`Self::create_as`].
+    pub async fn submit_as(
+        self,
+        id: TaskId,
+        version: u64,
+        key: Option<String>,
+    ) -> Result<Task, Error> {
+        self.0.send(verb(id, "submit").matching(version).keyed(key)).await
     }
 
     pub async fn cancel(

@@ -12,11 +12,10 @@ mod webhooks;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fmt, fs};
 
 use ade_engine::identity::ProviderError;
 use config::{Environment, File, FileFormat};
@@ -39,6 +38,7 @@ const LISTS: &[&str] = &[
     "preview.sql_types",
     "receipts.key_files",
     "redis.urls",
+    "server.hosts",
     "server.origins",
     "webhooks.ports",
     "workers.run",
@@ -74,6 +74,7 @@ pub struct Server {
     pub requests_max: usize,
     pub waits_max: usize,
     pub listeners_max: usize,
+    pub hosts: Vec<String>,
     pub origins: Vec<String>,
     head_timeout_s: u64,
     body_timeout_s: u64,

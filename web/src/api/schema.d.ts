@@ -24,6 +24,84 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/oauth-protected-resource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What guards this server, as OAuth describes it
+         * @description RFC 9728. Tokens are made here, by admins and for this server alone, so no other server is
+         *     named that would give them out.
+         */
+        get: operations["system_metadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Come back from an identity provider
+         * @description It works once, in the browser that went there, within ten minutes.
+         */
+        get: operations["sessions_callback"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Go to an identity provider */
+        get: operations["sessions_login"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign out
+         * @description The session is over for good. The identity provider is not told.
+         */
+        post: operations["sessions_logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/docs": {
         parameters: {
             query?: never;
@@ -89,6 +167,28 @@ export interface paths {
         get: operations["system_health"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Call a tool
+         * @description One message of the Model Context Protocol, streamable HTTP without sessions: `tools/list` has
+         *     the tools, `tools/call` calls one. Each tool is of class read, propose or execute; none
+         *     decides. Answers are JSON.
+         */
+        post: operations["agents_mcp"];
         delete?: never;
         options?: never;
         head?: never;
@@ -546,6 +646,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How people can sign in */
+        get: operations["sessions_providers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/dead-events": {
         parameters: {
             query?: never;
@@ -834,6 +951,28 @@ export interface paths {
         post?: never;
         /** Lift a freeze */
         delete: operations["freezes_lift"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/group-roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** See which groups give which roles */
+        get: operations["group_roles_list"];
+        /**
+         * Set which groups of a provider give which roles
+         * @description The whole set of this provider: what is not in it is taken away. It takes hold when people
+         *     sign in the next time.
+         */
+        put: operations["group_roles_set"];
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1423,6 +1562,77 @@ export interface paths {
         put: operations["settings_set_risk"];
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who is signed in here */
+        get: operations["sessions_current"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/tenant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Go on in another tenant
+         * @description There is a new session there, in the cookie of the answer; the one here is over.
+         */
+        post: operations["sessions_switch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List your sessions */
+        get: operations["sessions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End one of your sessions, for good and at once */
+        delete: operations["sessions_end"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2418,7 +2628,7 @@ export interface components {
             timed_out: boolean;
         };
         /** @enum {string} */
-        Code: "malformed_request" | "malformed_body" | "invalid_query" | "invalid_page_token" | "unauthenticated" | "class_closed" | "not_allowed" | "not_found" | "method_not_allowed" | "request_timeout" | "body_too_large" | "unsupported_media_type" | "invalid_body" | "invalid_policy" | "rate_limited" | "too_many_listeners" | "origin_refused" | "feature_off" | "version_mismatch" | "precondition_required" | "idempotency_key_reused" | "idempotency_in_flight" | "conflict" | "wrong_state" | "already_exists" | "self_approval" | "not_asked" | "person_required" | "closed" | "too_many_tokens" | "too_many" | "batch_refused" | "stale_revision" | "reason_required" | "reason_too_long" | "ticket_required" | "nothing_changed" | "pins_missing" | "auto_approval_refused" | "nothing_to_withdraw" | "delegation_forbidden" | "delegate_not_allowed" | "delegation_fault" | "no_open_request" | "nothing_to_reassign" | "no_step_left" | "not_due" | "basis_stands" | "basis_lost" | "frozen" | "lock_held" | "deadlock_detected" | "lock_queue_full" | "lock_self_conflict" | "lock_already_waiting" | "lease_reused" | "session_over" | "locks_unsure" | "locks_unavailable" | "receipts_unavailable" | "log_unavailable" | "effect_drifted" | "no_capacity" | "lease_lost" | "already_begun" | "not_begun" | "abort_asked" | "not_drifted" | "holder_may_live" | "attempts_exhausted" | "override_open" | "override_not_asked" | "override_lapsed" | "extension_out_of_range" | "same_admin" | "internal" | "outcome_unknown" | "timed_out" | "busy" | "overloaded" | "database_unavailable" | "preview_unavailable" | "audit_unavailable" | "draining";
+        Code: "malformed_request" | "malformed_body" | "invalid_query" | "invalid_page_token" | "unauthenticated" | "class_closed" | "not_allowed" | "not_found" | "method_not_allowed" | "request_timeout" | "body_too_large" | "unsupported_media_type" | "invalid_body" | "invalid_policy" | "rate_limited" | "too_many_listeners" | "origin_refused" | "cross_site" | "feature_off" | "version_mismatch" | "precondition_required" | "idempotency_key_reused" | "idempotency_in_flight" | "conflict" | "wrong_state" | "already_exists" | "self_approval" | "not_asked" | "person_required" | "closed" | "too_many_tokens" | "too_many" | "batch_refused" | "stale_revision" | "reason_required" | "reason_too_long" | "ticket_required" | "nothing_changed" | "pins_missing" | "auto_approval_refused" | "nothing_to_withdraw" | "delegation_forbidden" | "delegate_not_allowed" | "delegation_fault" | "no_open_request" | "nothing_to_reassign" | "no_step_left" | "not_due" | "basis_stands" | "basis_lost" | "frozen" | "lock_held" | "deadlock_detected" | "lock_queue_full" | "lock_self_conflict" | "lock_already_waiting" | "lease_reused" | "session_over" | "locks_unsure" | "locks_unavailable" | "receipts_unavailable" | "log_unavailable" | "effect_drifted" | "no_capacity" | "lease_lost" | "already_begun" | "not_begun" | "abort_asked" | "not_drifted" | "holder_may_live" | "attempts_exhausted" | "override_open" | "override_not_asked" | "override_lapsed" | "extension_out_of_range" | "same_admin" | "internal" | "outcome_unknown" | "timed_out" | "busy" | "overloaded" | "database_unavailable" | "preview_unavailable" | "audit_unavailable" | "draining";
         Comment: {
             at: components["schemas"]["Timestamp"];
             /** @description Who wrote it: `kind` is `user`, `agent` or `system`. */
@@ -2820,6 +3030,20 @@ export interface components {
              */
             min: number;
         };
+        /**
+         * @description The groups of one identity provider, each with the roles that it gives. A role that any group
+         *     gives follows the groups alone, from the next sign-in on.
+         */
+        GroupRoles: {
+            groups: {
+                [key: string]: string[];
+            };
+            /** @example https://id.example.org */
+            issuer: string;
+        };
+        GroupRolesSet: {
+            items: components["schemas"]["GroupRoles"][];
+        };
         Groups: {
             /**
              * Format: int64
@@ -3080,6 +3304,10 @@ export interface components {
         };
         /** @enum {string} */
         Mode: "exclusive" | "shared";
+        Named: {
+            id: string;
+            name: string;
+        };
         NewAgent: {
             /** @description Task types it may apply; `*` stands for any text without a dot. */
             capabilities?: string[];
@@ -3785,6 +4013,12 @@ export interface components {
         };
         /** @example pol_01k9xq3vb8f2n4s6t7w8y9z0ab */
         PolicyId: string;
+        /** @description Which earlier version is to come back. */
+        PolicyRollback: {
+            reason: string;
+            /** Format: int32 */
+            version: number;
+        };
         PolicyVersion: {
             policy: components["schemas"]["PolicyId"];
             /** Format: int32 */
@@ -3837,6 +4071,15 @@ export interface components {
             type: string;
         } & {
             [key: string]: unknown;
+        };
+        Protected: {
+            bearer_methods_supported: string[];
+            /** @description What a token is for: this server, all of it. */
+            resource: string;
+            resource_documentation: string;
+            resource_name: string;
+            /** @description Those that agents can have. */
+            scopes_supported: string[];
         };
         Pulse: {
             lease: components["schemas"]["LeaseId"];
@@ -4129,9 +4372,46 @@ export interface components {
         };
         /** @enum {string} */
         Scope: "read" | "propose" | "execute" | "decide" | "operate" | "administer";
+        /** @description The session that a browser is in. */
+        Session: {
+            created_at: components["schemas"]["Timestamp"];
+            expires_at: components["schemas"]["Timestamp"];
+            id: string;
+            /** @description Over then, unless it is used before. */
+            idle_expires_at: components["schemas"]["Timestamp"];
+            tenant: components["schemas"]["Named"];
+            /** @description Where this person may go on with `POST /v1/session/tenant`. */
+            tenants: components["schemas"]["Named"][];
+            user: components["schemas"]["Named"];
+        };
+        Sessions: {
+            items: components["schemas"]["SessionShown"][];
+        };
+        /** @description What may be shown of a session. */
+        SessionShown: {
+            address?: string | null;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description The one that asks. */
+            current: boolean;
+            expires_at: components["schemas"]["Timestamp"];
+            id: string;
+            /** @description To about a minute. */
+            last_seen_at: components["schemas"]["Timestamp"];
+            user_agent?: string | null;
+        };
         SetFlag: {
             enabled: boolean;
             reason?: string | null;
+        };
+        /** @description How people can sign in here. */
+        SignIn: {
+            providers: components["schemas"]["SignInProvider"][];
+        };
+        SignInProvider: {
+            /** @description For `GET /auth/login?provider=`. */
+            name: string;
+            /** @description For people. */
+            title: string;
         };
         /** @description What would happen to a task that is not proposed yet. Nothing was written. */
         Simulated: {
@@ -4247,6 +4527,9 @@ export interface components {
         };
         /** @example ten_01k9xq3vb8f2n4s6t7w8y9z0ab */
         TenantId: string;
+        TenantSwitch: {
+            tenant: components["schemas"]["TenantId"];
+        };
         /** @description Opens one socket, once and soon: `GET /v1/ws?ticket=…`. */
         Ticket: {
             expires_at: components["schemas"]["Timestamp"];
@@ -4469,6 +4752,198 @@ export interface operations {
             };
         };
     };
+    system_metadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metadata of a protected resource */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Protected"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `overloaded`: The server has too much to do */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sessions_callback: {
+        parameters: {
+            query?: {
+                code?: string;
+                error?: string;
+                iss?: string;
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the page wanted, signed in, or with a problem */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_query`: A query parameter is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `overloaded`: The server has too much to do */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sessions_login: {
+        parameters: {
+            query: {
+                /** @description As `GET /v1/auth` names it. */
+                provider: string;
+                /** @description The page to come back to: a path of this server. */
+                return_to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the provider, or back with a problem */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_query`: A query parameter is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `overloaded`: The server has too much to do */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sessions_logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Nobody is signed in any more */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     system_page: {
         parameters: {
             query?: never;
@@ -4611,6 +5086,119 @@ export interface operations {
                 };
             };
             /** @description `timed_out`: The answer took too long; `overloaded`: The server has too much to do */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    agents_mcp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A message of JSON-RPC 2.0 */
+        requestBody: {
+            content: {
+                "application/json": Record<string, unknown>;
+            };
+        };
+        responses: {
+            /** @description The answer of JSON-RPC 2.0 */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            /** @description Heard; there is nothing to answer */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7503,6 +8091,44 @@ export interface operations {
             };
         };
     };
+    sessions_providers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The identity providers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignIn"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `overloaded`: The server has too much to do */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     groups_dead_events: {
         parameters: {
             query?: {
@@ -9353,6 +9979,179 @@ export interface operations {
             };
             /** @description `idempotency_in_flight`: The same call is still being answered; `conflict`: Somebody else was faster; `wrong_state`: Not possible in this state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `outcome_unknown`: Whether it happened is not known yet; `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached; `preview_unavailable`: The preview could not run; `audit_unavailable`: The audit takes nothing, so nothing is done */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    group_roles_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description By identity provider */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupRolesSet"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    group_roles_set: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 256 visible ASCII characters; the same key with the same body is answered alike. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupRoles"];
+            };
+        };
+        responses: {
+            /** @description All of them, as they are now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupRolesSet"];
+                };
+            };
+            /** @description `malformed_request`: The request cannot be read; `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_in_flight`: The same call is still being answered; `conflict`: Somebody else was faster; `wrong_state`: Not possible in this state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11897,7 +12696,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Rollback"];
+                "application/json": components["schemas"]["PolicyRollback"];
             };
         };
         responses: {
@@ -13093,6 +13892,288 @@ export interface operations {
                 };
             };
             /** @description `outcome_unknown`: Whether it happened is not known yet; `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached; `preview_unavailable`: The preview could not run; `audit_unavailable`: The audit takes nothing, so nothing is done */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sessions_current: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session that asks */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sessions_switch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TenantSwitch"];
+            };
+        };
+        responses: {
+            /** @description The cookie holds the new session */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sessions_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Those that are open */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sessions"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sessions_end: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As it was */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionShown"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing here */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
             503: {
                 headers: {
                     [name: string]: unknown;

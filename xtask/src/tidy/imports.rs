@@ -19,10 +19,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Alone, since targets of other people use it.
     ("receipt", &[]),
     ("engine", &["core", "api", "store", "coord", "receipt"]),
-    // The receipt for its tests, which play the targets.
-    ("server", &["core", "api", "engine", "receipt"]),
     ("client", &["core", "api"]),
-    ("cli", &["core", "api", "client"]),
+    // The tools of agents, over a client: whoever opens a door for them brings one.
+    ("mcp", &["core", "api", "client"]),
+    // The receipt for its tests, which play the targets.
+    ("server", &["core", "api", "engine", "client", "mcp", "receipt"]),
+    ("cli", &["core", "api", "client", "mcp"]),
     ("testkit", &["core", "store", "coord", "receipt"]),
     ("bench", &["core", "api", "store", "coord", "engine", "server", "testkit"]),
     ("xtask", &["core", "api", "store", "coord", "engine", "server", "client", "cli", "testkit"]),
@@ -34,6 +36,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("sqlx", &["bench", "store", "testkit", "xtask"]),
     ("redis", &["bench", "coord", "testkit"]),
     ("axum", &["server", "testkit"]),
+    // Its majors move fast: one crate of ours is touched when they do.
+    ("rmcp", &["mcp"]),
 ];
 
 pub fn manifests(tree: &Tree) -> Vec<Violation> {

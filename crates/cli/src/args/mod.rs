@@ -3,6 +3,7 @@
 
 mod agents;
 mod changes;
+mod hook;
 mod locks;
 mod policies;
 mod read;
@@ -18,6 +19,7 @@ use clap_complete::Shell;
 
 pub use agents::*;
 pub use changes::*;
+pub use hook::*;
 pub use locks::*;
 pub use policies::*;
 pub use read::Asked;
@@ -39,6 +41,14 @@ process group of its own with these variables added to the environment, and ADE_
 
 Ctrl-C before the command runs cancels the task. While it runs, the first one is handed to the
 command as SIGINT and the task is reported as failed; the second one kills it.";
+
+const MCP_TOLD: &str = "\
+The host of an agent starts this and speaks with it. In its settings:
+
+  {\"mcpServers\": {\"ade\": {\"command\": \"ade\", \"args\": [\"mcp\"]}}}
+
+The token is the one in use: ADE_TOKEN, else what `ade login` keeps. Give it an agent's token. The
+tools propose, wait, lock and apply; none of them approves.";
 
 #[derive(Debug, Parser)]
 #[command(name = "ade", version, about = "Propose changes, wait for people to agree, apply them")]
@@ -169,6 +179,12 @@ pub enum Command {
     /// API tokens
     #[command(subcommand)]
     Tokens(TokensCommand),
+    /// Give an agent its tools over standard input and output, by the Model Context Protocol
+    #[command(after_help = MCP_TOLD)]
+    Mcp,
+    /// Answer the host of an agent that asks before a tool runs
+    #[command(subcommand)]
+    Hook(HookCommand),
     /// Look for what is wrong: settings, server, token, workers
     Doctor,
     /// One call of the API by its method and path

@@ -5,6 +5,8 @@ mod apply;
 #[cfg(test)]
 mod decide;
 #[cfg(test)]
+mod hook;
+#[cfg(test)]
 mod installation;
 #[cfg(test)]
 mod live;
@@ -14,6 +16,8 @@ mod locks;
 mod login;
 #[cfg(test)]
 mod look;
+#[cfg(test)]
+mod mcp;
 #[cfg(test)]
 mod nouns;
 #[cfg(test)]

@@ -21,7 +21,7 @@ use ade_api::notifications::NewPreferences;
 use ade_api::on_call::NewDuty;
 use ade_api::overrides::{NewFinding, NewOverride, OverrideConfirmation};
 use ade_api::page::PageQuery;
-use ade_api::policies::{NewDraft, Replay, Rollback};
+use ade_api::policies::{NewDraft, PolicyRollback, Replay};
 use ade_api::resources::{ResourceEntry, ResourceImport};
 use ade_api::sessions::GroupRoles;
 use ade_api::settings::{NewRiskSettings, RiskThresholds, RiskWeights, SetFlag};
@@ -66,6 +66,8 @@ const WITHOUT: &[(&str, &str)] = &[
     ("POST /v1/session/tenant", "changes the session of a browser"),
     ("GET /v1/sessions", "the sessions of browsers"),
     ("DELETE /v1/sessions/{id}", "ends the session of a browser"),
+    ("POST /mcp", "the tools of agents, which are made of the calls here"),
+    ("GET /.well-known/oauth-protected-resource", "read by hosts before they have a token"),
     ("POST /v1/inbound/{tenant}/{id}", "others send here, with a signature in place of a token"),
     ("POST /v1/slack/interactions", "Slack sends here, with a signature in place of a token"),
     ("GET /v1/ws", "a socket for pages: programs listen to the stream, which says the same"),
@@ -185,7 +187,7 @@ async fn rules(client: &Client) {
     refused(policies.list(&page()).await);
     refused(policies.draft(&NewDraft { document: "x".to_owned(), reason: None }).await);
     refused(policies.versions(id).await);
-    refused(policies.rollback(id, &Rollback { version: 1, reason: "x".to_owned() }).await);
+    refused(policies.rollback(id, &PolicyRollback { version: 1, reason: "x".to_owned() }).await);
     refused(policies.replay(&Replay { document: None, draft: None, days: 30 }).await);
     refused(policies.drafts(&page()).await);
     let draft = PolicyDraftId::from_u128(1);

@@ -2,7 +2,7 @@
 //! anew. Publishing runs behind the closed gate, so that no decision passes on rules that are gone.
 
 use ade_api::policies::{
-    FieldChange, NewDraft, PolicyDraft, PolicyHistory, PolicyVersionShown, Rollback,
+    FieldChange, NewDraft, PolicyDraft, PolicyHistory, PolicyRollback, PolicyVersionShown,
 };
 use ade_core::access::{Action, Object};
 use ade_core::ids::{PolicyDraftId, PolicyId};
@@ -47,7 +47,7 @@ pub async fn rollback(
     caller: &Caller,
     attempt: &Attempt,
     policy: PolicyId,
-    rollback: Rollback,
+    rollback: PolicyRollback,
 ) -> Result<Reply, Error> {
     check_reason(Some(&rollback.reason))?;
     let mut act = match Act::begin(app, caller, attempt, Some(Action::DraftPolicy)).await? {

@@ -13,9 +13,9 @@ use ade_core::token::{Kind, Token};
 use ade_engine::Caller;
 use ade_engine::auth::{self, AuthError};
 use axum::extract::{Request, State};
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -23,6 +23,7 @@ use super::cookie;
 use super::cross_site;
 use super::error::Failure;
 use super::extract::place_of;
+use super::mcp::METADATA;
 use super::state::Shared;
 
 /// Who calls, as [`enter`] found out.
@@ -42,8 +43,19 @@ pub(super) async fn enter(
             request.extensions_mut().insert(Arc::new(caller));
             next.run(request).await
         }
-        Err(failure) => failure.into_response(),
+        Err(failure) => challenged(&shared, failure),
     }
+}
+
+/// Whoever shows no token is told where it says what this server wants (RFC 9728).
+fn challenged(shared: &Shared, failure: Failure) -> Response {
+    let is_stranger = failure.code() == Code::Unauthenticated;
+    let mut response = failure.into_response();
+    let says = format!("Bearer resource_metadata=\"{}{METADATA}\"", shared.app().notify.page);
+    if let Some(says) = HeaderValue::from_str(&says).ok().filter(|_| is_stranger) {
+        response.headers_mut().insert(WWW_AUTHENTICATE, says);
+    }
+    response
 }
 
 async fn admit(shared: &Shared, class: Class, parts: &Parts) -> Result<Caller, Failure> {

@@ -27,6 +27,7 @@ mod links;
 mod live;
 mod locks;
 mod logs;
+mod mcp;
 mod notifications;
 mod on_call;
 mod overrides;
@@ -244,6 +245,8 @@ fn applying(routes: Routes) -> Routes {
         .route(READ, "GET /v1/tasks/{id}/logs", routes!(logs::follow))
         .route(OPERATE, "POST /v1/tasks/{id}/reconcile", routes!(executions::reconcile))
         .route(OPEN, "GET /.well-known/jwks.json", routes!(system::keys))
+        .route(OPEN, "GET /.well-known/oauth-protected-resource", routes!(mcp::metadata))
+        .waiting(READ, "POST /mcp", routes!(mcp::mcp))
 }
 
 /// Who is told of events, over HTTP.
@@ -314,5 +317,7 @@ pub fn wrap(table: Table, shared: Shared) -> Http {
         .layer(Extension(Document(written)))
         .layer(from_fn(envelope::wrap))
         .with_state(shared);
+    // The tools of agents call what everybody calls.
+    let router = router.clone().layer(Extension(mcp::Own(router)));
     Http { router, document, routes }
 }

@@ -2,7 +2,8 @@
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::policies::{
-    NewDraft, PolicyDraft, PolicyHistory, PolicyVersionShown, Replay, Replayed, Rollback, Simulated,
+    NewDraft, PolicyDraft, PolicyHistory, PolicyRollback, PolicyVersionShown, Replay, Replayed,
+    Simulated,
 };
 use ade_api::schema;
 use ade_api::tasks::NewTask;
@@ -60,14 +61,14 @@ pub async fn versions(
 
 /// Propose an earlier version anew
 #[utoipa::path(post, path = "/v1/policies/{id}/rollback", tag = "policies",
-    params(("id" = schema::PolicyId, Path), RepeatHeader), request_body = Rollback,
+    params(("id" = schema::PolicyId, Path), RepeatHeader), request_body = PolicyRollback,
     responses((status = 201, description = "The draft and what it changes", body = PolicyDraft)))]
 pub async fn rollback(
     State(shared): State<Shared>,
     Known(caller): Known,
     Path(id): Path<PolicyId>,
     key: IdempotencyKey,
-    Json(rollback): Json<Rollback>,
+    Json(rollback): Json<PolicyRollback>,
 ) -> Result<Kept, Failure> {
     let attempt = attempt("policies.rollback", &id.to_string(), key, &rollback);
     Ok(Kept(policies::rollback(shared.app(), &caller, &attempt, id, rollback).await?))

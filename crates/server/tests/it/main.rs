@@ -68,6 +68,10 @@ mod logs;
 #[cfg(test)]
 mod matrix;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
+mod mcp_hosts;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod oracle;

@@ -169,6 +169,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST /v1/ws/tickets", "read", "agent author reviewer admin"),
     ("GET /v1/ws", "open", "agent author reviewer admin"),
     ("GET /.well-known/jwks.json", "open", "agent author reviewer admin"),
+    ("GET /.well-known/oauth-protected-resource", "open", "agent author reviewer admin"),
+    ("POST /mcp", "read", "agent author reviewer admin"),
 ];
 
 const SIGNED: [&str; 2] = ["POST /v1/slack/interactions", "POST /v1/inbound/{tenant}/{id}"];
@@ -610,6 +612,7 @@ fn ask(route: &'static str, named: &Named) -> Ask {
         "POST /v1/tasks/{id}/cancel" | "PUT /v1/risk/settings" | "POST /v1/agents/{id}/claim" => {
             Some(json!({}))
         }
+        "POST /mcp" => Some(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })),
         "POST /v1/tasks/{id}/comments" => Some(json!({ "text": "hm" })),
         "POST /v1/approvals/{id}/withdraw" | "POST /v1/policy-drafts/{id}/publish" => None,
         "POST /v1/approvals/batch" => {
