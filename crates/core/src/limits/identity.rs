@@ -16,7 +16,7 @@ pub const PROVIDER_KEPT: Duration = Duration::from_hours(1);
 /// A key that is not known makes us ask at once, but not more often than this.
 pub const PROVIDER_ASKED_AGAIN: Duration = Duration::from_secs(10);
 /// Clocks of others may differ from ours by so much.
-pub const ID_TOKEN_LEEWAY: Duration = Duration::from_secs(60);
+pub const ID_TOKEN_LEEWAY: Duration = Duration::from_mins(1);
 /// One that was made longer ago was not made for this sign-in.
 pub const ID_TOKEN_MAX_AGE: Duration = Duration::from_mins(10);
 /// The longest text of a token that is looked at.

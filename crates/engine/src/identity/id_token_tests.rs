@@ -58,7 +58,7 @@ fn claims() -> Value {
 }
 
 /// The good claims but for these; `null` takes one away.
-fn but(changes: Value) -> String {
+fn but(changes: &Value) -> String {
     let mut all = claims();
     for (name, value) in changes.as_object().unwrap() {
         match value {
@@ -98,7 +98,7 @@ fn a_good_token_names_somebody_by_issuer_and_subject() {
 fn an_address_that_the_provider_has_not_checked_is_nobodys() {
     let pair = elliptic("one");
     for unchecked in [json!({ "email_verified": false }), json!({ "email_verified": null })] {
-        let token = signed(&header(&pair), &but(unchecked), &pair.key, pair.algorithm);
+        let token = signed(&header(&pair), &but(&unchecked), &pair.key, pair.algorithm);
         assert_eq!(judge(&token, &set(&[&pair.public])).unwrap().email, None);
     }
 }
@@ -134,7 +134,7 @@ fn claims_that_do_not_fit_are_not_believed() {
         json!({ "sub": "s".repeat(300) }),
     ];
     for case in cases {
-        let token = signed(&header(&pair), &but(case.clone()), &pair.key, pair.algorithm);
+        let token = signed(&header(&pair), &but(&case), &pair.key, pair.algorithm);
         assert!(judge(&token, &keys).is_err(), "{case}");
     }
     let twice = claims().to_string().replacen('{', r#"{"sub":"root","#, 1);
@@ -142,82 +142,107 @@ fn claims_that_do_not_fit_are_not_believed() {
     assert_eq!(judge(&token, &keys), Err(IdTokenError::Unreadable), "two subjects");
 }
 
-/// Right claims, and a signature that proves nothing.
-#[test]
-fn forged_signatures_are_refused() {
-    let (ours, other, evil) = (elliptic("one"), edwards("two"), elliptic("one"));
-    let mut ciphers = elliptic("ciphers");
-    ciphers.public["use"] = json!("enc");
-    let mut named = elliptic("named");
-    named.public["alg"] = json!("ES384");
-    let shared = json!({ "kty": "oct", "k": encoded("shared"), "kid": "shared" });
-    let keys = set(&[&ours.public, &other.public, &ciphers.public, &named.public, &shared]);
-    let payload = claims().to_string();
-    let good = signed(&header(&ours), &payload, &ours.key, ours.algorithm);
-    assert!(judge(&good, &keys).is_ok());
-    let parts: Vec<&str> = good.split('.').collect();
-    let with = |header: Value, pair: &Pair| {
-        signed(&header.to_string(), &payload, &pair.key, pair.algorithm)
-    };
-    let hmac = |header: Value, secret: &str| {
+/// What the provider publishes, and the keys of somebody who would like to be it.
+struct Forgery {
+    ours: Pair,
+    evil: Pair,
+    ciphers: Pair,
+    named: Pair,
+    keys: JwkSet,
+    payload: String,
+}
+
+impl Forgery {
+    fn new() -> Self {
+        let (ours, other) = (elliptic("one"), edwards("two"));
+        let (mut ciphers, mut named) = (elliptic("ciphers"), elliptic("named"));
+        ciphers.public["use"] = json!("enc");
+        named.public["alg"] = json!("ES384");
+        let shared = json!({ "kty": "oct", "k": encoded("shared"), "kid": "shared" });
+        let keys = set(&[&ours.public, &other.public, &ciphers.public, &named.public, &shared]);
+        let payload = claims().to_string();
+        Self { ours, evil: elliptic("one"), ciphers, named, keys, payload }
+    }
+
+    fn with(&self, header: &Value, pair: &Pair) -> String {
+        signed(&header.to_string(), &self.payload, &pair.key, pair.algorithm)
+    }
+
+    /// With a secret that both sides would have to share.
+    fn shared(&self, key: &str, secret: &str) -> String {
+        let header = json!({ "alg": "HS256", "kid": key }).to_string();
         let key = EncodingKey::from_secret(secret.as_bytes());
-        signed(&header.to_string(), &payload, &key, Algorithm::HS256)
-    };
-    let point = ours.public["x"].as_str().unwrap();
-    let root = encoded(&but(json!({ "sub": "root" })));
-    let none = encoded(r#"{"alg":"none"}"#);
-    let forged = [
-        ("no algorithm", format!("{none}.{}.", parts[1])),
-        (
-            "no algorithm, spelt otherwise",
-            format!("{}.{}.", encoded(r#"{"alg":"None"}"#), parts[1]),
-        ),
-        ("no algorithm, with a signature", format!("{none}.{}.{}", parts[1], parts[2])),
-        ("our public key as a secret", hmac(json!({ "alg": "HS256", "kid": "one" }), point)),
-        (
-            "the whole key as a secret",
-            hmac(json!({ "alg": "HS256", "kid": "one" }), &ours.public.to_string()),
-        ),
-        (
-            "a shared secret that is published",
-            hmac(json!({ "alg": "HS256", "kid": "shared" }), "shared"),
-        ),
-        ("a key of the same name", with(json!({ "alg": "ES256", "kid": "one" }), &evil)),
-        ("a key that nobody knows", with(json!({ "alg": "ES256", "kid": "none" }), &evil)),
+        signed(&header, &self.payload, &key, Algorithm::HS256)
+    }
+
+    fn refuses(&self, forged: &[(&str, String)]) {
+        for (what, token) in forged {
+            assert!(judge(token, &self.keys).is_err(), "{what}");
+        }
+    }
+}
+
+/// Right claims, signed by a key that is not the provider's for this.
+#[test]
+fn keys_of_others_and_for_other_things_prove_nothing() {
+    let forgery = Forgery::new();
+    let Forgery { ours, evil, ciphers, named, .. } = &forgery;
+    let whole = ours.public.to_string();
+    let place = "https://evil.example/keys";
+    let with = |header: Value, pair: &Pair| forgery.with(&header, pair);
+    forgery.refuses(&[
+        ("our public key as a secret", forgery.shared("one", ours.public["x"].as_str().unwrap())),
+        ("the whole key as a secret", forgery.shared("one", &whole)),
+        ("a shared secret that is published", forgery.shared("shared", "shared")),
+        ("a key of the same name", with(json!({ "alg": "ES256", "kid": "one" }), evil)),
+        ("a key that nobody knows", with(json!({ "alg": "ES256", "kid": "none" }), evil)),
         (
             "a key of its own in the header",
-            with(json!({ "alg": "ES256", "jwk": evil.public, "kid": "one" }), &evil),
+            with(json!({ "alg": "ES256", "jwk": evil.public, "kid": "one" }), evil),
         ),
         (
             "a place for keys in the header",
-            with(
-                json!({ "alg": "ES256", "kid": "one", "jku": "https://evil.example/keys" }),
-                &evil,
-            ),
+            with(json!({ "alg": "ES256", "kid": "one", "jku": place }), evil),
         ),
-        ("no name, where there are several keys", with(json!({ "alg": "ES256" }), &evil)),
-        ("a key of another kind", with(json!({ "alg": "ES256", "kid": "two" }), &ours)),
-        ("a key for something else", with(json!({ "alg": "ES256", "kid": "ciphers" }), &ciphers)),
-        ("a key for another algorithm", with(json!({ "alg": "ES256", "kid": "named" }), &named)),
-        ("an algorithm that does not exist", with(json!({ "alg": "ES257", "kid": "one" }), &ours)),
+        ("no name, where there are several keys", with(json!({ "alg": "ES256" }), evil)),
+        ("a key of another kind", with(json!({ "alg": "ES256", "kid": "two" }), ours)),
+        ("a key for something else", with(json!({ "alg": "ES256", "kid": "ciphers" }), ciphers)),
+        ("a key for another algorithm", with(json!({ "alg": "ES256", "kid": "named" }), named)),
+    ]);
+}
+
+/// Right claims, and a signature that is none, or of something else.
+#[test]
+fn forged_signatures_are_refused() {
+    let forgery = Forgery::new();
+    let ours = &forgery.ours;
+    let good = forgery.with(&json!({ "alg": "ES256", "kid": "one" }), ours);
+    assert!(judge(&good, &forgery.keys).is_ok());
+    let parts: Vec<&str> = good.split('.').collect();
+    let (head, body, signature) = (parts[0], parts[1], parts[2]);
+    let root = encoded(&but(&json!({ "sub": "root" })));
+    let none = encoded(r#"{"alg":"none"}"#);
+    let spelt = encoded(r#"{"alg":"None"}"#);
+    let nameless = encoded(r#"{"alg":"ES256"}"#);
+    let zeros = URL_SAFE_NO_PAD.encode([0; 64]);
+    let critical = json!({ "alg": "ES256", "kid": "one", "crit": ["x"], "x": 1 });
+    forgery.refuses(&[
+        ("no algorithm", format!("{none}.{body}.")),
+        ("no algorithm, spelt otherwise", format!("{spelt}.{body}.")),
+        ("no algorithm, with a signature", format!("{none}.{body}.{signature}")),
         (
-            "something critical",
-            with(json!({ "alg": "ES256", "kid": "one", "crit": ["x"], "x": 1 }), &ours),
+            "an algorithm that does not exist",
+            forgery.with(&json!({ "alg": "ES257", "kid": "one" }), ours),
         ),
-        ("other claims", format!("{}.{root}.{}", parts[0], parts[2])),
-        ("another header", format!("{}.{}.{}", encoded(r#"{"alg":"ES256"}"#), parts[1], parts[2])),
-        ("no signature", format!("{}.{}.", parts[0], parts[1])),
+        ("something critical", forgery.with(&critical, ours)),
+        ("other claims", format!("{head}.{root}.{signature}")),
+        ("another header", format!("{nameless}.{body}.{signature}")),
+        ("no signature", format!("{head}.{body}.")),
         ("half a signature", good[..good.len() - 40].to_owned()),
-        (
-            "a signature of zeros",
-            format!("{}.{}.{}", parts[0], parts[1], URL_SAFE_NO_PAD.encode([0; 64])),
-        ),
-        ("two parts", format!("{}.{}", parts[0], parts[1])),
-        ("five parts", format!("{good}.{}.{}", parts[1], parts[2])),
+        ("a signature of zeros", format!("{head}.{body}.{zeros}")),
+        ("two parts", format!("{head}.{body}")),
+        ("five parts", format!("{good}.{body}.{signature}")),
         ("nothing", String::new()),
         ("too much", format!("{good}{}", "A".repeat(ID_TOKEN_MAX_BYTES))),
-    ];
-    for (what, token) in forged {
-        assert!(judge(&token, &keys).is_err(), "{what}");
-    }
+    ]);
 }

@@ -34,7 +34,7 @@ pub(super) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Respon
     let built = |path: &str| Built::get(path).map(|file| file.data);
     match answer(&built, &method, uri.path(), &headers) {
         Some(response) => response,
-        None => system::nothing_here(uri).await.into_response(),
+        None => system::nothing_here(&uri).into_response(),
     }
 }
 
@@ -104,9 +104,9 @@ mod tests {
     }
 
     /// Content type and lifetime of what is answered.
-    fn asked(method: Method, path: &str, accept: &'static str) -> Option<(String, String)> {
+    fn asked(method: &Method, path: &str, accept: &'static str) -> Option<(String, String)> {
         let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
-        let response = answer(&built, &method, path, &headers)?;
+        let response = answer(&built, method, path, &headers)?;
         assert_eq!(response.headers()[CONTENT_SECURITY_POLICY], POLICY);
         let text = |name| response.headers()[name].to_str().unwrap().to_owned();
         Some((text(CONTENT_TYPE), text(CACHE_CONTROL)))
@@ -116,26 +116,26 @@ mod tests {
     fn every_address_of_a_page_is_answered_with_the_first_page() {
         let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
         for path in ["/", "/inbox", "/tasks/t-1", "/sign-in", "/index.html/x"] {
-            let (kind, kept) = asked(Method::GET, path, browser).unwrap();
+            let (kind, kept) = asked(&Method::GET, path, browser).unwrap();
             assert_eq!((&*kind, &*kept), ("text/html; charset=utf-8", "no-cache"), "{path}");
         }
         for other in
             ["/v1/nothing", "/auth/nothing", "/docs/x", "/mcp", "/.well-known/x", "/icon.png"]
         {
-            assert_eq!(asked(Method::GET, other, browser), None, "{other}");
+            assert_eq!(asked(&Method::GET, other, browser), None, "{other}");
         }
-        assert_eq!(asked(Method::GET, "/inbox", "application/json"), None);
-        assert_eq!(asked(Method::GET, "/inbox", "*/*"), None, "a program");
-        assert_eq!(asked(Method::POST, "/inbox", browser), None);
+        assert_eq!(asked(&Method::GET, "/inbox", "application/json"), None);
+        assert_eq!(asked(&Method::GET, "/inbox", "*/*"), None, "a program");
+        assert_eq!(asked(&Method::POST, "/inbox", browser), None);
     }
 
     #[test]
     fn files_are_kept_as_long_as_their_names_say() {
-        let (kind, kept) = asked(Method::GET, "/assets/main-1.js", "*/*").unwrap();
+        let (kind, kept) = asked(&Method::GET, "/assets/main-1.js", "*/*").unwrap();
         assert_eq!(kind, "text/javascript; charset=utf-8");
         assert_eq!(kept, "public, max-age=31536000, immutable");
-        assert_eq!(asked(Method::HEAD, "/theme.js", "*/*").unwrap().1, "no-cache");
-        assert_eq!(asked(Method::GET, "/assets/main-2.js", "*/*"), None);
-        assert_eq!(asked(Method::GET, "/../Cargo.toml", "*/*"), None);
+        assert_eq!(asked(&Method::HEAD, "/theme.js", "*/*").unwrap().1, "no-cache");
+        assert_eq!(asked(&Method::GET, "/assets/main-2.js", "*/*"), None);
+        assert_eq!(asked(&Method::GET, "/../Cargo.toml", "*/*"), None);
     }
 }

@@ -117,7 +117,7 @@ pub async fn keys(State(shared): State<Shared>) -> Json<KeySet> {
     Json(receipts.map(|receipts| receipts.keys().clone()).unwrap_or_default())
 }
 
-pub(super) async fn nothing_here(uri: Uri) -> Failure {
+pub(super) fn nothing_here(uri: &Uri) -> Failure {
     // The path comes from the caller: cut, since it may be as long as the head of a request.
     let path: String = uri.path().chars().take(200).collect();
     Failure::new(Code::NotFound, format!("no route is called `{path}`"))

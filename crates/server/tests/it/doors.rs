@@ -27,7 +27,9 @@ async fn without_a_known_token_every_closed_route_says_the_same() {
     for route in closed {
         let path = route.path.replace(['{', '}'], "");
         let nobody = rig.request(route.method, &path).send().await.unwrap();
-        assert_eq!(nobody.headers()["www-authenticate"], "Bearer");
+        let metadata = "https://ade.example.org/.well-known/oauth-protected-resource";
+        let says = format!("Bearer resource_metadata=\"{metadata}\"");
+        assert_eq!(nobody.headers()["www-authenticate"], says);
         problem(nobody, 401, "unauthenticated").await;
         let mut told = Vec::new();
         for given in [&known_shape, &wrong_sum, "x", ""] {

@@ -87,6 +87,7 @@ mod previews;
 mod program;
 #[cfg(test)]
 mod proposals;
+#[cfg(test)]
 mod provider;
 #[cfg(test)]
 mod read_models;
@@ -104,6 +105,7 @@ mod risk;
 mod runner;
 #[cfg(test)]
 mod settings;
+#[cfg(test)]
 mod signing_in;
 #[cfg(test)]
 mod stats;

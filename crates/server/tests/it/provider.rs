@@ -100,7 +100,7 @@ impl FakeProvider {
     }
 
     /// Somebody follows the link and agrees. Answers where the browser is sent, as a query.
-    pub fn agree(&self, link: &str, claims: Value) -> String {
+    pub fn agree(&self, link: &str, claims: &Value) -> String {
         let url = Url::parse(link).unwrap();
         let asked: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
         assert_eq!(url.path(), "/authorize");

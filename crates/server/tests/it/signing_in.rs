@@ -117,7 +117,7 @@ impl<'a> Browser<'a> {
         to.unwrap()
     }
 
-    async fn sign_in(&mut self, provider: &FakeProvider, claims: Value) -> String {
+    async fn sign_in(&mut self, provider: &FakeProvider, claims: &Value) -> String {
         let link = self.leave("/inbox").await;
         self.return_with(&provider.agree(&link, claims)).await
     }
@@ -147,7 +147,7 @@ async fn somebody_signs_in_by_their_groups(noted: &World) {
     assert_eq!(told["providers"], json!([{ "name": "company", "title": "The company" }]));
     browser.get("/v1/session").await.refused(401, "unauthenticated");
 
-    assert_eq!(browser.sign_in(&provider, ada(&["dba", "staff"])).await, "/inbox");
+    assert_eq!(browser.sign_in(&provider, &ada(&["dba", "staff"])).await, "/inbox");
     assert_eq!(browser.cookies.keys().collect::<Vec<_>>(), ["__Host-ade_s"]);
     let session = browser.get("/v1/session").await.expect(200);
     assert_eq!(session["user"]["name"], "Ada");
@@ -168,18 +168,18 @@ async fn somebody_signs_in_by_their_groups(noted: &World) {
     let path = format!("/v1/users/{user}/roles");
     world.send("PUT", &world.admin.token, &path, Some(roles), &[]).await.expect(200);
     let mut other = Browser::new(noted, &world.rig);
-    other.sign_in(&provider, ada(&["staff"])).await;
+    other.sign_in(&provider, &ada(&["staff"])).await;
     assert_eq!(other.get("/v1/session").await.expect(200)["user"]["id"], user);
     assert_eq!(other.get("/v1/me").await.expect(200)["roles"], json!(["lead"]));
     assert_eq!(browser.get("/v1/me").await.expect(200)["roles"], json!(["lead"]), "everywhere");
 
     // A group that gives nothing lets nobody in, and neither does a closed account.
     let stranger = json!({ "sub": "eve", "groups": ["staff"] });
-    assert_eq!(other.sign_in(&provider, stranger).await, "/sign-in?problem=no_tenant");
+    assert_eq!(other.sign_in(&provider, &stranger).await, "/sign-in?problem=no_tenant");
     let body = Some(json!({ "active": false }));
     let path = format!("/v1/users/{user}");
     world.send("PATCH", &world.admin.token, &path, body, &[]).await.expect(200);
-    let back = Browser::new(noted, &world.rig).sign_in(&provider, ada(&["dba"])).await;
+    let back = Browser::new(noted, &world.rig).sign_in(&provider, &ada(&["dba"])).await;
     assert_eq!(back, "/sign-in?problem=no_tenant");
     soon_refused(&mut browser).await;
 }
@@ -199,7 +199,7 @@ async fn an_answer_works_once_in_the_browser_that_asked() {
     let not_begun = "/sign-in?problem=not_begun";
     let mut browser = Browser::new(&world, &world.rig);
     let link = browser.leave("/inbox").await;
-    let answer = provider.agree(&link, ada(&["dba"]));
+    let answer = provider.agree(&link, &ada(&["dba"]));
 
     // Sent to somebody else, who would be signed in as another without noticing.
     let mut victim = Browser::new(&world, &world.rig);
@@ -209,7 +209,7 @@ async fn an_answer_works_once_in_the_browser_that_asked() {
     // Nor is the victim's own sign-in used up by it.
     let own = victim.leave("/").await;
     assert_eq!(victim.return_with(&answer).await, not_begun);
-    assert_eq!(victim.return_with(&provider.agree(&own, ada(&["dba"]))).await, "/");
+    assert_eq!(victim.return_with(&provider.agree(&own, &ada(&["dba"]))).await, "/");
 
     let held = browser.cookies.clone();
     for changed in [
@@ -226,7 +226,7 @@ async fn an_answer_works_once_in_the_browser_that_asked() {
     assert_eq!(browser.return_with(&answer).await, not_begun, "used up by the answer without code");
 
     let link = browser.leave("/inbox").await;
-    let (held, answer) = (browser.cookies.clone(), provider.agree(&link, ada(&["dba"])));
+    let (held, answer) = (browser.cookies.clone(), provider.agree(&link, &ada(&["dba"])));
     assert_eq!(browser.return_with(&answer).await, "/inbox");
     browser.cookies = held;
     assert_eq!(browser.return_with(&answer).await, not_begun, "twice");
@@ -237,7 +237,7 @@ async fn an_answer_that_waits_too_long_is_nobodys() {
     let (world, provider) = home().await;
     let mut browser = Browser::new(&world, &world.rig);
     let link = browser.leave("/inbox").await;
-    let answer = provider.agree(&link, ada(&["dba"]));
+    let answer = provider.agree(&link, &ada(&["dba"]));
     let past = "UPDATE sign_in SET expires_at = now()";
     world.database.session().await.run(past).await;
     assert_eq!(browser.return_with(&answer).await, "/sign-in?problem=not_begun");
@@ -255,7 +255,7 @@ async fn what_the_provider_says_is_held_against_what_was_asked() {
         json!({ "sub": "ada", "groups": ["dba"], "exp": 1 }),
         json!({ "sub": "", "groups": ["dba"] }),
     ] {
-        assert_eq!(browser.sign_in(&provider, forged.clone()).await, not_believed, "{forged}");
+        assert_eq!(browser.sign_in(&provider, &forged).await, not_believed, "{forged}");
     }
     // The answer of another provider, or of none where this one always says who it is.
     for mixed in [
@@ -263,7 +263,7 @@ async fn what_the_provider_says_is_held_against_what_was_asked() {
         |query: &str| query.replace("&iss=http", "&iss=evil"),
     ] {
         let link = browser.leave("/").await;
-        let answer = mixed(&provider.agree(&link, ada(&["dba"])));
+        let answer = mixed(&provider.agree(&link, &ada(&["dba"])));
         assert_eq!(browser.return_with(&answer).await, not_believed, "{answer}");
     }
     let link = browser.leave("/").await;
@@ -278,7 +278,7 @@ async fn what_the_provider_says_is_held_against_what_was_asked() {
     assert_eq!((answer.status, to.as_deref()), (303, Some("/sign-in?problem=no_provider")));
     for elsewhere in ["https://evil.example", "//evil.example", "/%5Cevil.example"] {
         let link = browser.leave(elsewhere).await;
-        assert_eq!(browser.return_with(&provider.agree(&link, ada(&["dba"]))).await, "/");
+        assert_eq!(browser.return_with(&provider.agree(&link, &ada(&["dba"]))).await, "/");
     }
 }
 
@@ -286,14 +286,14 @@ async fn what_the_provider_says_is_held_against_what_was_asked() {
 async fn a_provider_may_change_its_keys_and_not_make_us_ask_all_the_time() {
     let (world, provider) = home().await;
     let mut browser = Browser::new(&world, &world.rig);
-    assert_eq!(browser.sign_in(&provider, ada(&["dba"])).await, "/inbox");
+    assert_eq!(browser.sign_in(&provider, &ada(&["dba"])).await, "/inbox");
     assert_eq!(provider.asked_for_keys(), 1);
     provider.change_keys();
-    assert_eq!(browser.sign_in(&provider, ada(&["dba"])).await, "/inbox");
+    assert_eq!(browser.sign_in(&provider, &ada(&["dba"])).await, "/inbox");
     assert_eq!(provider.asked_for_keys(), 2);
     provider.sign_with_strange_keys();
     for _ in 0..5 {
-        let to = browser.sign_in(&provider, ada(&["dba"])).await;
+        let to = browser.sign_in(&provider, &ada(&["dba"])).await;
         assert_eq!(to, "/sign-in?problem=not_believed");
     }
     assert_eq!(provider.asked_for_keys(), 2, "asked for strangers");
@@ -306,7 +306,7 @@ async fn a_session_is_listed_and_ended(noted: &World) {
     one.get("/v1/sessions").await.refused(401, "unauthenticated");
     one.change("POST", "/auth/logout", None).await.refused(401, "unauthenticated");
     for browser in [&mut one, &mut two] {
-        browser.sign_in(&provider, ada(&["dba"])).await;
+        browser.sign_in(&provider, &ada(&["dba"])).await;
     }
     let listed = one.get("/v1/sessions").await.expect(200);
     let items = listed["items"].as_array().unwrap();
@@ -317,7 +317,7 @@ async fn a_session_is_listed_and_ended(noted: &World) {
 
     // Somebody else's is as good as none.
     let mut eve = Browser::new(noted, &world.rig);
-    eve.sign_in(&provider, json!({ "sub": "eve", "groups": ["dba"] })).await;
+    eve.sign_in(&provider, &json!({ "sub": "eve", "groups": ["dba"] })).await;
     let path = format!("/v1/sessions/{own}");
     eve.change("DELETE", &path, None).await.refused(404, "not_found");
     world.send("DELETE", &world.admin.token, &path, None, &[]).await.refused(404, "not_found");
@@ -346,7 +346,7 @@ async fn a_session_is_listed_and_ended(noted: &World) {
 async fn a_session_is_worth_nothing_outside_of_its_browser() {
     let (world, provider) = home().await;
     let mut browser = Browser::new(&world, &world.rig);
-    browser.sign_in(&provider, ada(&["dba"])).await;
+    browser.sign_in(&provider, &ada(&["dba"])).await;
     let session = browser.cookies["__Host-ade_s"].clone();
     assert!(Token::parse(&session).is_ok());
     world.get(&session, "/v1/me").await.refused(401, "unauthenticated");
@@ -363,7 +363,7 @@ async fn a_session_is_worth_nothing_outside_of_its_browser() {
 async fn a_page_of_others_changes_nothing() {
     let (world, provider) = home().await;
     let mut browser = Browser::new(&world, &world.rig);
-    browser.sign_in(&provider, ada(&["dba"])).await;
+    browser.sign_in(&provider, &ada(&["dba"])).await;
     let own = format!("http://{}", world.rig.address);
     let marked = ("x-ade-request", "1");
     let others: [&[(&str, &str)]; 8] = [
@@ -400,13 +400,13 @@ async fn a_session_ends_when_nobody_uses_it_and_after_half_a_day() {
              expires_at = expires_at - interval '12 hours' WHERE idle_until IS NOT NULL",
     ] {
         let mut browser = Browser::new(&world, &world.rig);
-        browser.sign_in(&provider, ada(&["dba"])).await;
+        browser.sign_in(&provider, &ada(&["dba"])).await;
         sql.run(over).await;
         browser.get("/v1/session").await.refused(401, "unauthenticated");
     }
     // Each use puts the end off again, which is written down once a minute.
     let mut browser = Browser::new(&world, &world.rig);
-    browser.sign_in(&provider, ada(&["dba"])).await;
+    browser.sign_in(&provider, &ada(&["dba"])).await;
     sql.run("UPDATE token SET idle_until = now() + interval '1 minute' WHERE idle_until > now()")
         .await;
     browser.get("/v1/me").await.expect(200);
@@ -420,7 +420,7 @@ async fn a_person_goes_on_in_another_tenant(noted: &World) {
     let (strange, _) = world.tenant("strange").await;
     give(&world, &admin.token, &provider, json!({ "dba": ["author"] })).await;
     let mut browser = Browser::new(noted, &world.rig);
-    browser.sign_in(&provider, ada(&["dba"])).await;
+    browser.sign_in(&provider, &ada(&["dba"])).await;
     let session = browser.get("/v1/session").await.expect(200);
     let names = session["tenants"].as_array().unwrap().iter().map(|tenant| &tenant["id"]);
     let mut names: Vec<&str> = names.map(|name| name.as_str().unwrap()).collect();

@@ -8,8 +8,14 @@ use crate::rig::{Rig, run};
 /// Of the installation, not of a tenant. The first is the migrator's own.
 const NOT_OF_A_TENANT: &[&str] = &["_sqlx_migrations", "sign_in", "worker_lease"];
 /// Read before the tenant is known, or by workers that serve all of them.
-const ACROSS_TENANTS: &[&str] =
-    &["token_key_id_names_one_tenant", "outbox_to_relay", "due_next", "webhook_circuit_open"];
+const ACROSS_TENANTS: &[&str] = &[
+    "app_user_by_subject",
+    "due_next",
+    "group_role_by_group",
+    "outbox_to_relay",
+    "token_key_id_names_one_tenant",
+    "webhook_circuit_open",
+];
 
 #[derive(sqlx::FromRow)]
 struct Table {
@@ -194,10 +200,13 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
     .await
     .unwrap();
     let expected = [
+        "begin_sign_in",
         "bump_rulebook",
         "consume_token",
         "drop_read_events",
+        "end_sign_in",
         "events_waiting",
+        "keep_session",
         "make_partitions",
         "number_events",
         "open_tokens",
@@ -205,6 +214,7 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
         "pass_over_unheard",
         "resolve_token",
         "rulebook_versions",
+        "tenants_of_subject",
         "tenants_to_tell",
         "tenants_with_expired_answers",
         "tenants_with_locks",
