@@ -4924,6 +4924,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `not_found`: A token is no session */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13938,6 +13947,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `not_found`: A token is no session */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13998,6 +14016,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: A token is no session, or it is no tenant of yours */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,6 +2,7 @@
 //! people sign in, with a word that it can explain.
 
 use ade_api::code::Code;
+use ade_api::problem::Problem;
 use ade_api::sessions::{SignIn, SignInProvider};
 use ade_core::limits::{RETURN_TO_MAX_BYTES, SESSION_TTL, SIGN_IN_TTL};
 use ade_core::token::Secret;
@@ -86,15 +87,20 @@ pub async fn callback(
     Place(place): Place,
     headers: HeaderMap,
     Query(query): Query<CallbackQuery>,
-) -> Response {
-    let held = cookie::get(&headers, cookie::SIGN_IN).and_then(|text| Secret::parse(&text).ok());
+) -> Result<Response, Failure> {
     let CallbackQuery { code, state, iss, error } = query;
+    for (given, most) in [(&code, 4096), (&state, 128), (&iss, 256), (&error, 128)] {
+        if given.as_ref().is_some_and(|text| text.len() > most) {
+            return Err(Failure::query("a part of the answer is too long to be a provider's"));
+        }
+    }
+    let held = cookie::get(&headers, cookie::SIGN_IN).and_then(|text| Secret::parse(&text).ok());
     let returned = Returned { code, state, issuer: iss, error };
     let ended = match held {
         Some(secret) => identity::end(shared.app(), &secret, returned, place).await,
         None => Err(SignInError::NotBegun),
     };
-    match ended {
+    Ok(match ended {
         Ok(arrival) => {
             metrics::counter!("ade_sign_ins_total", "outcome" => "signed_in").increment(1);
             let session = cookie::set(cookie::SESSION, &arrival.session.reveal(), SESSION_TTL);
@@ -102,14 +108,16 @@ pub async fn callback(
             lead(&arrival.return_to, [session.ok(), over.ok()])
         }
         Err(error) => lead(&problem_page(&error), [None, None]),
-    }
+    })
 }
 
 /// Sign out
 ///
 /// The session is over for good. The identity provider is not told.
 #[utoipa::path(post, path = "/auth/logout", tag = "sessions",
-    responses((status = 204, description = "Nobody is signed in any more")))]
+    responses((status = 204, description = "Nobody is signed in any more"),
+              (status = 404, description = "`not_found`: A token is no session", body = Problem,
+               content_type = "application/problem+json")))]
 pub async fn logout(
     State(shared): State<Shared>,
     Known(caller): Known,

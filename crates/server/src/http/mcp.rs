@@ -158,7 +158,7 @@ async fn answered(answer: HttpAnswer) -> Result<Response, Failure> {
     let code = match head.status {
         StatusCode::FORBIDDEN => Code::OriginRefused,
         StatusCode::PAYLOAD_TOO_LARGE => Code::BodyTooLarge,
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => Code::UnsupportedMediaType,
+        // That it is JSON was seen before: what the SDK means is that it is no message.
         _ => Code::MalformedRequest,
     };
     Err(Failure::new(code, String::from_utf8_lossy(&words).into_owned()))

@@ -1,5 +1,6 @@
 //! Sessions over HTTP: a person's own, and nobody else's.
 
+use ade_api::problem::Problem;
 use ade_api::sessions::{Session, SessionShown, Sessions, TenantSwitch};
 use ade_core::limits::SESSION_TTL;
 use ade_engine::ops::sessions;
@@ -16,7 +17,9 @@ use super::state::Shared;
 
 /// Who is signed in here
 #[utoipa::path(get, path = "/v1/session", tag = "sessions",
-    responses((status = 200, description = "The session that asks", body = Session)))]
+    responses((status = 200, description = "The session that asks", body = Session),
+              (status = 404, description = "`not_found`: A token is no session", body = Problem,
+               content_type = "application/problem+json")))]
 pub async fn current(
     State(shared): State<Shared>,
     Known(caller): Known,
@@ -28,7 +31,9 @@ pub async fn current(
 ///
 /// There is a new session there, in the cookie of the answer; the one here is over.
 #[utoipa::path(post, path = "/v1/session/tenant", tag = "sessions", request_body = TenantSwitch,
-    responses((status = 204, description = "The cookie holds the new session")))]
+    responses((status = 204, description = "The cookie holds the new session"),
+              (status = 404, description = "`not_found`: A token is no session, or it is no tenant \
+               of yours", body = Problem, content_type = "application/problem+json")))]
 pub async fn switch(
     State(shared): State<Shared>,
     Known(caller): Known,
