@@ -110,17 +110,18 @@ function gone(child, signal) {
   });
 }
 
-/** Starts everything; `stop` ends it and removes what it wrote. */
-export async function startStack({ origins }) {
+/** Starts everything; `stop` ends it and removes what it wrote. `more` adds settings, for the
+ *  address that the server will have. */
+export async function startStack({ origins, more = () => ({}) }) {
   const root = mkdtempSync(join(tmpdir(), 'ade-web-'));
   const postgres = await startPostgres(root);
   const port = await freePort();
-  const env = settings(root, postgres, port, origins);
+  const url = `http://127.0.0.1:${port}`;
+  const env = { ...settings(root, postgres, port, origins), ...more(url) };
   execFileSync(SERVER, ['keys', 'new', join(root, 'receipts.pem')], { env });
   const told = execFileSync(SERVER, ['migrate', '--bootstrap', 'acme'], { env, encoding: 'utf8' });
   const once = /ade_usr_\S+/.exec(told)?.[0];
   if (!once) throw new Error('migrate printed no token');
-  const url = `http://127.0.0.1:${port}`;
   let server;
   const start = async () => {
     const log = openSync(join(root, 'server.log'), 'a');

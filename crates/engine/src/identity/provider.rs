@@ -86,6 +86,15 @@ struct Description {
     /// RFC 9207: every answer names its issuer.
     #[serde(default)]
     authorization_response_iss_parameter_supported: bool,
+    /// What is left out means the first of them alone.
+    #[serde(default = "by_header")]
+    token_endpoint_auth_methods_supported: Vec<String>,
+}
+
+const BY_HEADER: &str = "client_secret_basic";
+
+fn by_header() -> Vec<String> {
+    vec![BY_HEADER.to_owned()]
 }
 
 #[derive(Deserialize)]
@@ -166,10 +175,17 @@ impl Provider {
             ("code_verifier", verifier),
             ("client_id", &self.settings.client_id),
         ];
+        let mut request = self.client.post(endpoint);
+        let methods = &described.description.token_endpoint_auth_methods_supported;
         if let Some(secret) = &self.settings.client_secret {
-            form.push(("client_secret", secret));
+            if methods.iter().any(|method| method == BY_HEADER) {
+                let [id, secret] = [&self.settings.client_id, secret].map(|text| encoded(text));
+                request = request.basic_auth(id, Some(secret));
+            } else {
+                form.push(("client_secret", secret));
+            }
         }
-        let tokens: Tokens = self.ask(self.client.post(endpoint).form(&form)).await?;
+        let tokens: Tokens = self.ask(request.form(&form)).await?;
         let expected = Expected {
             issuer: &self.settings.issuer,
             client: &self.settings.client_id,
@@ -250,6 +266,13 @@ impl Provider {
         serde_json::from_slice(&body)
             .map_err(|_| ProviderError::Silent("its answer cannot be read".to_owned()))
     }
+}
+
+/// As in a form: RFC 6749 wants both parts so before they are joined.
+fn encoded(text: &str) -> String {
+    let Ok(mut url) = Url::parse("http://form/") else { return String::new() };
+    url.query_pairs_mut().append_key_only(text);
+    url.query().unwrap_or_default().to_owned()
 }
 
 fn address(text: &str, allow_loopback: bool) -> Result<Url, ProviderError> {

@@ -147,7 +147,7 @@ fn problem_page(error: &SignInError) -> String {
     let problem = match error {
         SignInError::NoProvider => "no_provider",
         SignInError::NotBegun => "not_begun",
-        SignInError::Refused(_) => "refused",
+        SignInError::Refused(_) | SignInError::Provider(ProviderError::CodeRefused) => "refused",
         SignInError::NoTenant => "no_tenant",
         SignInError::MixedUp | SignInError::Provider(ProviderError::Token(_)) => "not_believed",
         SignInError::Provider(_) => "provider_unavailable",

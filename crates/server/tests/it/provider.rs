@@ -8,10 +8,10 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -148,7 +148,11 @@ async fn keys(State(provider): State<FakeProvider>) -> String {
     json!({ "keys": [inner.keys.public] }).to_string()
 }
 
-async fn token(State(provider): State<FakeProvider>, body: String) -> (StatusCode, String) {
+async fn token(
+    State(provider): State<FakeProvider>,
+    headers: HeaderMap,
+    body: String,
+) -> (StatusCode, String) {
     let form = Url::parse(&format!("http://form/?{body}")).unwrap();
     let form: BTreeMap<String, String> = form.query_pairs().into_owned().collect();
     let mut inner = provider.inner.lock().unwrap();
@@ -156,8 +160,9 @@ async fn token(State(provider): State<FakeProvider>, body: String) -> (StatusCod
     let given = |name: &str| form.get(name).map(String::as_str);
     let verifier = given("code_verifier").unwrap_or_default();
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
+    let basic = format!("Basic {}", STANDARD.encode("ade:a+secret+of+the+client"));
     let is_ours = given("client_id") == Some("ade")
-        && given("client_secret") == Some("a secret of the client")
+        && headers.get("authorization").is_some_and(|given| given == &*basic)
         && given("grant_type") == Some("authorization_code");
     match grant {
         Some(grant)
