@@ -75,6 +75,7 @@ it('signs a person in through a provider, and out again', async () => {
   await page.locator('button[type=submit], input[type=submit]').first().click();
   await page.waitForURL(`${stack.url}/inbox`);
   await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  await page.getByText('Live', { exact: true }).first().waitFor();
   if (process.env.ADE_SHOT) await page.screenshot({ path: process.env.ADE_SHOT });
 
   const cookies = await context.cookies();

@@ -181,9 +181,16 @@ async fn only_pages_from_known_origins_open_a_socket() {
         Socket::open(&rig, &query, Some(origin)).await.err()
     };
     assert_eq!(try_from("https://two.example").await, None);
-    for foreign in
-        ["https://evil.example", "null", "https://ade.example.evil", "http://ade.example"]
-    {
+    assert_eq!(try_from("https://ade.example.org").await, None, "where people find us");
+    for foreign in [
+        "https://evil.example",
+        "null",
+        "https://ade.example.evil",
+        "http://ade.example",
+        "https://ade.example.or",
+        "https:",
+        "",
+    ] {
         assert_eq!(try_from(foreign).await, Some(403), "{foreign}");
     }
 }
