@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { live } from './browser';
 import { eventually, freePort, type Stack, startStack } from './stack.mjs';
 
 const PYTHON = `${process.env.ADE_TOOLS ?? '../target/ci-tools/bin'}/python`;
@@ -75,7 +76,7 @@ it('signs a person in through a provider, and out again', async () => {
   await page.locator('button[type=submit], input[type=submit]').first().click();
   await page.waitForURL(`${stack.url}/inbox`);
   await page.getByRole('heading', { name: 'Inbox' }).waitFor();
-  await page.getByText('Live', { exact: true }).first().waitFor();
+  await live(page);
   if (process.env.ADE_SHOT) await page.screenshot({ path: process.env.ADE_SHOT });
 
   const cookies = await context.cookies();

