@@ -130,6 +130,31 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.begin_device_login(new_hash bytea, new_code text, new_client text,
+        new_address text, new_user_agent text, valid_for interval, new_pace integer, most integer)
+        RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    DELETE FROM public.device_login d WHERE d.hash IN (
+        SELECT o.hash FROM public.device_login o WHERE o.expires_at <= now()
+         ORDER BY o.expires_at LIMIT 100 FOR UPDATE SKIP LOCKED);
+    PERFORM pg_advisory_xact_lock(hashtextextended('device_login ' || new_address, 0));
+    IF most <= (SELECT count(*) FROM public.device_login d
+                 WHERE d.address = new_address AND d.decided_at IS NULL AND d.expires_at > now())
+    THEN
+        RETURN 'crowded';
+    END IF;
+    INSERT INTO public.device_login
+        (hash, code, client, address, user_agent, created_at, expires_at, pace)
+    VALUES (new_hash, new_code, new_client, new_address, new_user_agent, now(),
+            now() + valid_for, new_pace)
+    ON CONFLICT DO NOTHING;
+    RETURN CASE WHEN FOUND THEN 'begun' ELSE 'taken' END;
+END
+$$;
+
 CREATE FUNCTION public.begin_sign_in(hash bytea, provider text, nonce text, verifier text, return_to
         text, valid_for interval) RETURNS void
     LANGUAGE sql SECURITY DEFINER
@@ -183,6 +208,20 @@ $$;
 CREATE FUNCTION public.current_tenant() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('ade.tenant'::text, true), ''::text))::uuid;
+
+CREATE FUNCTION public.decide_device_login(wanted text, by_user uuid, is_yes boolean, given text[],
+        valid_days integer) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    WITH decided AS (
+        UPDATE public.device_login d
+           SET decided_at = now(), approved = is_yes, tenant_id = public.current_tenant(),
+               user_id = by_user, scopes = given, days = valid_days
+         WHERE d.code = wanted AND d.decided_at IS NULL AND d.expires_at > now()
+        RETURNING d.code)
+    SELECT EXISTS (SELECT FROM decided)
+$$;
 
 CREATE FUNCTION public.drop_read_events(kept interval, most integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -240,6 +279,17 @@ CREATE FUNCTION public.events_waiting(most integer, OUT waiting bigint, OUT olde
     AS $$
     SELECT count(*), min(o.at)
       FROM (SELECT at FROM public.outbox WHERE tenant_seq IS NULL ORDER BY seq LIMIT most) AS o
+$$;
+
+CREATE FUNCTION public.find_device_login(wanted text, OUT client text, OUT address text, OUT
+        user_agent text, OUT created_at timestamp with time zone, OUT expires_at timestamp with time
+        zone, OUT approved boolean, OUT tenant_id uuid, OUT user_id uuid) RETURNS SETOF record
+    LANGUAGE sql STABLE SECURITY DEFINER ROWS 1
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT d.client, d.address, d.user_agent, d.created_at, d.expires_at, d.approved, d.tenant_id,
+           d.user_id
+      FROM public.device_login d WHERE d.code = wanted AND d.expires_at > now()
 $$;
 
 CREATE FUNCTION public.keep_in_rulebook(target regclass) RETURNS void
@@ -667,6 +717,39 @@ CREATE FUNCTION public.pass_over_unheard(reader text, most integer) RETURNS bigi
     SELECT count(*) FROM passed
 $$;
 
+CREATE FUNCTION public.poll_device_login(wanted bytea, slower integer, OUT outcome text, OUT pace
+        integer, OUT tenant_id uuid, OUT user_id uuid) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    it public.device_login;
+BEGIN
+    SELECT d.* INTO it FROM public.device_login d
+     WHERE d.hash = wanted AND d.expires_at > now() FOR UPDATE;
+    IF it.hash IS NULL THEN
+        outcome := 'expired';
+        RETURN;
+    END IF;
+    pace := it.pace;
+    IF it.polled_at + make_interval(secs => it.pace) > now() THEN
+        outcome := 'slow_down';
+        pace := it.pace + slower;
+    ELSIF it.decided_at IS NULL THEN
+        outcome := 'pending';
+    ELSIF it.approved THEN
+        outcome := 'approved';
+        tenant_id := it.tenant_id;
+        user_id := it.user_id;
+    ELSE
+        outcome := 'denied';
+        DELETE FROM public.device_login d WHERE d.hash = wanted;
+    END IF;
+    UPDATE public.device_login d SET polled_at = now(), pace = poll_device_login.pace
+     WHERE d.hash = wanted;
+END
+$$;
+
 CREATE FUNCTION public.queue_score(risk integer, priority integer) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((risk * 10) + CASE WHEN (priority >= 85) THEN 1000 WHEN (priority >= 60) THEN 500 WHEN
@@ -737,6 +820,19 @@ CREATE FUNCTION public.rulebook_versions(wanted uuid[]) RETURNS TABLE(tenant uui
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
     SELECT b.tenant_id, b.version FROM public.rulebook b WHERE b.tenant_id = ANY (wanted)
+$$;
+
+CREATE FUNCTION public.take_device_login(wanted bytea, OUT client text, OUT scopes text[], OUT days
+        integer) RETURNS SETOF record
+    LANGUAGE sql SECURITY DEFINER ROWS 1
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    WITH taken AS (
+        DELETE FROM public.device_login d
+         WHERE d.hash = wanted AND d.approved AND d.expires_at > now()
+           AND d.tenant_id = public.current_tenant()
+        RETURNING d.client, d.scopes, d.days)
+    SELECT t.client, t.scopes, t.days FROM taken t
 $$;
 
 CREATE FUNCTION public.tenants_of_subject(wanted_issuer text, wanted_subject text, groups text[])
@@ -1187,6 +1283,36 @@ CREATE TABLE public.delegation (
 );
 
 ALTER TABLE ONLY public.delegation FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.device_login (
+    hash bytea NOT NULL,
+    code text NOT NULL,
+    client text NOT NULL,
+    address text NOT NULL,
+    user_agent text,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    polled_at timestamp with time zone,
+    pace integer NOT NULL,
+    decided_at timestamp with time zone,
+    approved boolean,
+    tenant_id uuid,
+    user_id uuid,
+    scopes text[],
+    days integer,
+    CONSTRAINT device_login_client_is_short CHECK ((octet_length(client) <= 128)),
+    CONSTRAINT device_login_hash_is_sha256 CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT device_login_is_answered_by_somebody CHECK ((num_nonnulls(decided_at, approved,
+        tenant_id, user_id) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT device_login_token_lives_30_days_at_most CHECK (((days >= 1) AND (days <= 30))),
+    CONSTRAINT device_login_yes_says_to_what CHECK ((num_nonnulls(scopes, days) =
+CASE
+    WHEN approved THEN 2
+    ELSE 0
+END))
+);
+
+ALTER TABLE ONLY public.device_login FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.due (
     tenant_id uuid NOT NULL,
@@ -1668,6 +1794,46 @@ CREATE TABLE public.override (
 
 ALTER TABLE ONLY public.override FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.passkey (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    name text NOT NULL,
+    credential bytea NOT NULL,
+    algorithm integer NOT NULL,
+    public_key bytea NOT NULL,
+    counter bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_used_at timestamp with time zone,
+    removed_at timestamp with time zone,
+    CONSTRAINT passkey_counter_has_32_bits CHECK (((counter >= 0) AND (counter <=
+        '4294967295'::bigint))),
+    CONSTRAINT passkey_credential_is_short CHECK (((octet_length(credential) >= 1) AND
+        (octet_length(credential) <= 1023))),
+    CONSTRAINT passkey_key_is_short CHECK (((octet_length(public_key) >= 1) AND
+        (octet_length(public_key) <= 4096))),
+    CONSTRAINT passkey_name_is_short CHECK (((octet_length(name) >= 1) AND (octet_length(name) <=
+        128)))
+);
+
+ALTER TABLE ONLY public.passkey FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.passkey_offer (
+    tenant_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    id uuid NOT NULL,
+    key_id text NOT NULL,
+    name text NOT NULL,
+    challenge bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT passkey_offer_challenge_is_sha256 CHECK ((octet_length(challenge) = 32)),
+    CONSTRAINT passkey_offer_name_is_short CHECK (((octet_length(name) >= 1) AND (octet_length(name)
+        <= 128)))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY public.passkey_offer FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.policy (
     tenant_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -1787,6 +1953,38 @@ CREATE TABLE public.sign_in (
 );
 
 ALTER TABLE ONLY public.sign_in FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.step_up (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    key_id text NOT NULL,
+    purpose text NOT NULL,
+    subject bytea NOT NULL,
+    nonce bytea NOT NULL,
+    asked_at timestamp with time zone NOT NULL,
+    passkey_id uuid,
+    client_data bytea,
+    authenticator_data bytea,
+    signature bytea,
+    given_at timestamp with time zone,
+    used_at timestamp with time zone,
+    CONSTRAINT step_up_hashes_are_sha256 CHECK (((octet_length(subject) = 32) AND
+        (octet_length(nonce) = 32))),
+    CONSTRAINT step_up_is_given_in_time CHECK (((given_at >= asked_at) AND (given_at <= (asked_at +
+        '00:05:00'::interval)))),
+    CONSTRAINT step_up_is_given_whole CHECK ((num_nonnulls(passkey_id, client_data,
+        authenticator_data, signature, given_at) = ANY (ARRAY[0, 5]))),
+    CONSTRAINT step_up_is_used_in_time CHECK (((used_at IS NULL) OR ((given_at IS NOT NULL) AND
+        ((used_at >= given_at) AND (used_at <= (given_at + '00:05:00'::interval)))))),
+    CONSTRAINT step_up_parts_are_short CHECK (((COALESCE(octet_length(client_data), 0) <= 4096) AND
+        (COALESCE(octet_length(authenticator_data), 0) <= 4096) AND
+        (COALESCE(octet_length(signature), 0) <= 4096))),
+    CONSTRAINT step_up_purpose_is_short CHECK (((octet_length(purpose) >= 1) AND
+        (octet_length(purpose) <= 32)))
+);
+
+ALTER TABLE ONLY public.step_up FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.tally_cursor (
     tenant_id uuid NOT NULL,
@@ -1946,6 +2144,17 @@ CREATE TABLE public.tenant (
 );
 
 ALTER TABLE ONLY public.tenant FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.time_setting (
+    tenant_id uuid NOT NULL,
+    version integer NOT NULL,
+    document json NOT NULL,
+    set_by uuid NOT NULL,
+    set_at timestamp with time zone NOT NULL,
+    CONSTRAINT time_setting_counts_from_one CHECK ((version >= 1))
+);
+
+ALTER TABLE ONLY public.time_setting FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.user_alias (
     tenant_id uuid NOT NULL,
@@ -2165,6 +2374,12 @@ ALTER TABLE ONLY public.dead_event
 ALTER TABLE ONLY public.delegation
     ADD CONSTRAINT delegation_pkey PRIMARY KEY (tenant_id, id);
 
+ALTER TABLE ONLY public.device_login
+    ADD CONSTRAINT device_login_code_is_one UNIQUE (code);
+
+ALTER TABLE ONLY public.device_login
+    ADD CONSTRAINT device_login_pkey PRIMARY KEY (hash);
+
 ALTER TABLE ONLY public.due
     ADD CONSTRAINT due_pkey PRIMARY KEY (tenant_id, kind, object);
 
@@ -2252,6 +2467,15 @@ ALTER TABLE ONLY public.outbox
 ALTER TABLE ONLY public.override
     ADD CONSTRAINT override_pkey PRIMARY KEY (tenant_id, task_id, id);
 
+ALTER TABLE ONLY public.passkey
+    ADD CONSTRAINT passkey_is_known_once UNIQUE (tenant_id, credential);
+
+ALTER TABLE ONLY public.passkey_offer
+    ADD CONSTRAINT passkey_offer_pkey PRIMARY KEY (tenant_id, user_id);
+
+ALTER TABLE ONLY public.passkey
+    ADD CONSTRAINT passkey_pkey PRIMARY KEY (tenant_id, id);
+
 ALTER TABLE ONLY public.policy_draft
     ADD CONSTRAINT policy_draft_pkey PRIMARY KEY (tenant_id, id);
 
@@ -2282,6 +2506,9 @@ ALTER TABLE ONLY public.rulebook
 ALTER TABLE ONLY public.sign_in
     ADD CONSTRAINT sign_in_pkey PRIMARY KEY (hash);
 
+ALTER TABLE ONLY public.step_up
+    ADD CONSTRAINT step_up_pkey PRIMARY KEY (tenant_id, id);
+
 ALTER TABLE ONLY public.tally_cursor
     ADD CONSTRAINT tally_cursor_pkey PRIMARY KEY (tenant_id);
 
@@ -2308,6 +2535,9 @@ ALTER TABLE ONLY public.task_tag
 
 ALTER TABLE ONLY public.tenant
     ADD CONSTRAINT tenant_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY public.time_setting
+    ADD CONSTRAINT time_setting_pkey PRIMARY KEY (tenant_id, version);
 
 ALTER TABLE ONLY public.token
     ADD CONSTRAINT token_pkey PRIMARY KEY (tenant_id, key_id);
@@ -2369,16 +2599,24 @@ CREATE INDEX approval_queue ON public.approval USING btree (tenant_id, reviewer_
 
 CREATE INDEX audit_leaf_by_commit ON ONLY public.audit_leaf USING btree (tenant_id, xid, id);
 
-CREATE INDEX audit_leaf_of_actor ON ONLY public.audit_leaf USING btree (tenant_id, COALESCE(user_id,
-        agent_id), at, id);
+CREATE INDEX audit_leaf_of_agent ON ONLY public.audit_leaf USING btree (tenant_id, agent_id, at, id)
+        WHERE (agent_id IS NOT NULL);
 
 CREATE INDEX audit_leaf_of_object ON ONLY public.audit_leaf USING btree (tenant_id, object, at);
+
+CREATE INDEX audit_leaf_of_user ON ONLY public.audit_leaf USING btree (tenant_id, user_id, at, id)
+        WHERE (user_id IS NOT NULL);
 
 CREATE INDEX dead_event_of_group ON public.dead_event USING btree (tenant_id, consumer, id) WHERE
         (state = 'dead'::text);
 
 CREATE INDEX delegation_of_owner ON public.delegation USING btree (tenant_id, owner_id) WHERE
         active;
+
+CREATE INDEX device_login_by_address ON public.device_login USING btree (address) WHERE (decided_at
+        IS NULL);
+
+CREATE INDEX device_login_expired ON public.device_login USING btree (expires_at);
 
 CREATE INDEX due_next ON public.due USING btree (kind, at);
 
@@ -2421,6 +2659,9 @@ CREATE INDEX outbox_to_relay ON ONLY public.outbox USING btree (seq) WHERE (tena
 CREATE UNIQUE INDEX override_one_live_per_task ON public.override USING btree (tenant_id, task_id)
         WHERE (dropped_at IS NULL);
 
+CREATE INDEX passkey_of_user ON public.passkey USING btree (tenant_id, user_id) WHERE (removed_at IS
+        NULL);
+
 CREATE INDEX policy_draft_open ON public.policy_draft USING btree (tenant_id, id) WHERE (closed_at
         IS NULL);
 
@@ -2431,6 +2672,9 @@ CREATE INDEX resource_dependency_by_dependent ON public.resource_dependency USIN
         dependent);
 
 CREATE INDEX sign_in_expired ON public.sign_in USING btree (expires_at);
+
+CREATE INDEX step_up_open ON public.step_up USING btree (tenant_id, user_id, asked_at) WHERE
+        (used_at IS NULL);
 
 CREATE INDEX task_claimable ON public.task USING btree (tenant_id, task_type, hurried_at, priority
         DESC, since, id) WHERE (state = 'APPROVED'::text);
@@ -2527,6 +2771,9 @@ CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.policy_version REFERE
 CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.risk_setting REFERENCING OLD TABLE AS
         changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
+CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.time_setting REFERENCING OLD TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
 CREATE TRIGGER rulebook_sees_delete AFTER DELETE ON public.user_alias REFERENCING OLD TABLE AS
         changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
@@ -2557,6 +2804,9 @@ CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.policy_version REFERE
 CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.risk_setting REFERENCING NEW TABLE AS
         changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
+CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.time_setting REFERENCING NEW TABLE AS
+        changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
 CREATE TRIGGER rulebook_sees_insert AFTER INSERT ON public.user_alias REFERENCING NEW TABLE AS
         changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
@@ -2585,6 +2835,9 @@ CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.policy_version REFERE
         former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
 CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.risk_setting REFERENCING OLD TABLE AS
+        former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.time_setting REFERENCING OLD TABLE AS
         former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
 CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.user_alias REFERENCING OLD TABLE AS
@@ -2806,6 +3059,14 @@ ALTER TABLE ONLY public.override
     ADD CONSTRAINT override_revision_exists FOREIGN KEY (tenant_id, task_id, revision) REFERENCES
         public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.passkey
+    ADD CONSTRAINT passkey_is_of_a_user FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.passkey_offer
+    ADD CONSTRAINT passkey_offer_is_of_a_user FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
+
 ALTER TABLE ONLY public.policy
     ADD CONSTRAINT policy_current_version_exists FOREIGN KEY (tenant_id, id, current_version)
         REFERENCES public.policy_version(tenant_id, policy_id, version);
@@ -2862,6 +3123,14 @@ ALTER TABLE ONLY public.rulebook
     ADD CONSTRAINT rulebook_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
 
+ALTER TABLE ONLY public.step_up
+    ADD CONSTRAINT step_up_is_given_by_a_passkey FOREIGN KEY (tenant_id, passkey_id) REFERENCES
+        public.passkey(tenant_id, id);
+
+ALTER TABLE ONLY public.step_up
+    ADD CONSTRAINT step_up_is_of_a_user FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
+
 ALTER TABLE ONLY public.tally_cursor
     ADD CONSTRAINT tally_cursor_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
@@ -2905,6 +3174,10 @@ ALTER TABLE ONLY public.task
 ALTER TABLE ONLY public.task_tag
     ADD CONSTRAINT task_tag_revision_exists FOREIGN KEY (tenant_id, task_id, revision) REFERENCES
         public.task_revision(tenant_id, task_id, revision) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.time_setting
+    ADD CONSTRAINT time_setting_setter_exists FOREIGN KEY (tenant_id, set_by) REFERENCES
+        public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public.token
     ADD CONSTRAINT token_agent_exists FOREIGN KEY (tenant_id, agent_id) REFERENCES
@@ -2973,6 +3246,8 @@ ALTER TABLE public.daily_count ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.dead_event ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.delegation ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.device_login ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.due ENABLE ROW LEVEL SECURITY;
 
@@ -3148,6 +3423,12 @@ CREATE POLICY own_tenant ON public.outbox USING ((tenant_id = public.current_ten
 CREATE POLICY own_tenant ON public.override USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
 
+CREATE POLICY own_tenant ON public.passkey USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.passkey_offer USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
 CREATE POLICY own_tenant ON public.policy USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
 
@@ -3170,6 +3451,9 @@ CREATE POLICY own_tenant ON public.risk_setting USING ((tenant_id = public.curre
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.rulebook USING ((tenant_id = public.current_tenant())) WITH CHECK
+        ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.step_up USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.tally_cursor USING ((tenant_id = public.current_tenant())) WITH
@@ -3195,6 +3479,9 @@ CREATE POLICY own_tenant ON public.task_tag USING ((tenant_id = public.current_t
 
 CREATE POLICY own_tenant ON public.tenant USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.time_setting USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.token USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
@@ -3234,6 +3521,8 @@ CREATE POLICY owner_counts ON public.webhook_circuit FOR SELECT TO ade USING (tr
 
 CREATE POLICY owner_counts ON public.webhook_endpoint FOR SELECT TO ade USING (true);
 
+CREATE POLICY owner_keeps ON public.device_login TO ade USING (true) WITH CHECK (true);
+
 CREATE POLICY owner_keeps ON public.sign_in TO ade USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_lists ON public.tenant FOR SELECT TO ade USING (true);
@@ -3256,6 +3545,10 @@ CREATE POLICY owner_passes_over ON public.consumer_cursor TO ade USING (true) WI
 
 CREATE POLICY owner_resolves ON public.token FOR SELECT TO ade USING (true);
 
+ALTER TABLE public.passkey ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.passkey_offer ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.policy ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.policy_draft ENABLE ROW LEVEL SECURITY;
@@ -3274,6 +3567,8 @@ ALTER TABLE public.rulebook ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sign_in ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.step_up ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.tally_cursor ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.task ENABLE ROW LEVEL SECURITY;
@@ -3290,7 +3585,15 @@ ALTER TABLE public.task_tag ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.tenant ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.time_setting ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.token ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY used_is_not_changed ON public.step_up AS RESTRICTIVE FOR UPDATE USING ((used_at IS
+        NULL)) WITH CHECK (true);
+
+CREATE POLICY used_is_not_deleted ON public.step_up AS RESTRICTIVE FOR DELETE USING ((used_at IS
+        NULL));
 
 ALTER TABLE public.user_alias ENABLE ROW LEVEL SECURITY;
 
@@ -3321,6 +3624,13 @@ CREATE POLICY workers_only ON public.worker_lease TO ade_worker USING (true) WIT
 GRANT USAGE ON SCHEMA public TO ade_app;
 GRANT USAGE ON SCHEMA public TO ade_worker;
 
+REVOKE ALL ON FUNCTION public.begin_device_login(new_hash bytea, new_code text, new_client text,
+        new_address text, new_user_agent text, valid_for interval, new_pace integer, most integer)
+        FROM PUBLIC;
+GRANT ALL ON FUNCTION public.begin_device_login(new_hash bytea, new_code text, new_client text,
+        new_address text, new_user_agent text, valid_for interval, new_pace integer, most integer)
+        TO ade_app;
+
 REVOKE ALL ON FUNCTION public.begin_sign_in(hash bytea, provider text, nonce text, verifier text,
         return_to text, valid_for interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.begin_sign_in(hash bytea, provider text, nonce text, verifier text,
@@ -3330,6 +3640,11 @@ REVOKE ALL ON FUNCTION public.bump_rulebook() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.consume_token(wanted text) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.consume_token(wanted text) TO ade_app;
+
+REVOKE ALL ON FUNCTION public.decide_device_login(wanted text, by_user uuid, is_yes boolean, given
+        text[], valid_days integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.decide_device_login(wanted text, by_user uuid, is_yes boolean, given
+        text[], valid_days integer) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.drop_read_events(kept interval, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.drop_read_events(kept interval, most integer) TO ade_worker;
@@ -3345,6 +3660,13 @@ GRANT ALL ON FUNCTION public.events_waiting(most integer, OUT waiting bigint, OU
         with time zone) TO ade_app;
 GRANT ALL ON FUNCTION public.events_waiting(most integer, OUT waiting bigint, OUT oldest timestamp
         with time zone) TO ade_worker;
+
+REVOKE ALL ON FUNCTION public.find_device_login(wanted text, OUT client text, OUT address text, OUT
+        user_agent text, OUT created_at timestamp with time zone, OUT expires_at timestamp with time
+        zone, OUT approved boolean, OUT tenant_id uuid, OUT user_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_device_login(wanted text, OUT client text, OUT address text, OUT
+        user_agent text, OUT created_at timestamp with time zone, OUT expires_at timestamp with time
+        zone, OUT approved boolean, OUT tenant_id uuid, OUT user_id uuid) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.keep_in_rulebook(target regclass) FROM PUBLIC;
 
@@ -3373,6 +3695,11 @@ GRANT ALL ON FUNCTION public.open_webhook_circuits() TO ade_worker;
 REVOKE ALL ON FUNCTION public.pass_over_unheard(reader text, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.pass_over_unheard(reader text, most integer) TO ade_worker;
 
+REVOKE ALL ON FUNCTION public.poll_device_login(wanted bytea, slower integer, OUT outcome text, OUT
+        pace integer, OUT tenant_id uuid, OUT user_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.poll_device_login(wanted bytea, slower integer, OUT outcome text, OUT
+        pace integer, OUT tenant_id uuid, OUT user_id uuid) TO ade_app;
+
 REVOKE ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with time zone) FROM
         PUBLIC;
 GRANT ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with time zone) TO
@@ -3390,6 +3717,11 @@ GRANT ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT 
 REVOKE ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) TO ade_app;
 GRANT ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) TO ade_worker;
+
+REVOKE ALL ON FUNCTION public.take_device_login(wanted bytea, OUT client text, OUT scopes text[],
+        OUT days integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.take_device_login(wanted bytea, OUT client text, OUT scopes text[], OUT
+        days integer) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.tenants_of_subject(wanted_issuer text, wanted_subject text, groups
         text[]) FROM PUBLIC;
@@ -3501,6 +3833,10 @@ GRANT SELECT ON TABLE public.outbox TO ade_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.override TO ade_app;
 
+GRANT SELECT,INSERT,UPDATE ON TABLE public.passkey TO ade_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.passkey_offer TO ade_app;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.policy TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.policy_draft TO ade_app;
@@ -3517,6 +3853,8 @@ GRANT SELECT,INSERT ON TABLE public.risk_setting TO ade_app;
 
 GRANT SELECT ON TABLE public.rulebook TO ade_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.step_up TO ade_app;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.tally_cursor TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.task TO ade_app;
@@ -3532,6 +3870,8 @@ GRANT SELECT,INSERT ON TABLE public.task_revision TO ade_app;
 GRANT SELECT,INSERT ON TABLE public.task_tag TO ade_app;
 
 GRANT SELECT ON TABLE public.tenant TO ade_app;
+
+GRANT SELECT,INSERT ON TABLE public.time_setting TO ade_app;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.user_alias TO ade_app;
 

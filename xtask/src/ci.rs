@@ -23,8 +23,9 @@ pub fn run(root: &Path) -> Result<()> {
 
 fn tiers(root: &Path, ledger: &mut Ledger) -> Result<()> {
     check::steps(root, ledger)?;
-    ledger.step("web", "dashboard", || web::run(root))?;
+    ledger.step("web", "dashboard", || web::check(root))?;
     ledger.step("test", "workspace", || test::all(root).map(|()| Outcome::Passed))?;
+    ledger.step("web", "browser", || web::browser(root))?;
     ledger.step("test", "threats", || {
         threats::run(root, &threats::Args { listed: true }).map(|()| Outcome::Passed)
     })?;

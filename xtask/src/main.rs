@@ -4,6 +4,7 @@
 mod bench;
 mod check;
 mod ci;
+mod demo;
 mod deny;
 mod generate;
 mod ledger;
@@ -52,6 +53,8 @@ enum Command {
     /// A PostgreSQL and a Redis Cluster for development, under `.stack/`
     #[command(subcommand)]
     Stack(stack::Stack),
+    /// A company to look around in: the server, its stack, people, rules and busy agents
+    Demo,
     /// Everything a merge needs, in tiers, with the time of each
     Ci,
     /// Break the rules of the core on purpose and count what the tests notice
@@ -66,7 +69,7 @@ enum Command {
     /// Measure the system beside the bare engines below it
     Bench(bench::Args),
     /// The checks of the dashboard, with node
-    Web,
+    Web(web::Args),
     /// What each program that is shipped is made of, as `CycloneDX` documents
     Sbom,
     /// What somebody could try, and the tests that prove that it does not work
@@ -93,6 +96,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Tidy => tidy::run(&root)?,
         Command::Deny => deny::run(&root)?,
         Command::Test(args) => test::run(&root, &args)?,
+        Command::Demo => demo::run(&root)?,
         Command::Ci => ci::run(&root)?,
         Command::Mutants(args) => mutants::run(&root, &args)?,
         Command::MutantsLua(args) => mutants_lua::run(&root, &args)?,
@@ -102,8 +106,8 @@ fn run(command: Command) -> Result<ExitCode> {
             }
         }
         Command::Bench(args) => bench::run(&root, &args)?,
-        Command::Web => {
-            if let Outcome::Skipped(why) = web::run(&root)? {
+        Command::Web(args) => {
+            if let Outcome::Skipped(why) = web::run(&root, &args)? {
                 anyhow::bail!("{why}");
             }
         }

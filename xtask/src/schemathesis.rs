@@ -63,6 +63,8 @@ fn try_requests(root: &Path, args: &Args, server: &OwnedPostgres) -> Result<()> 
         .env("ADE_URL", format!("http://127.0.0.1:{port}"))
         .env("PATH", format!("{}:{path}", programs.display()))
         .env("ADE__LOCKS__BACKEND", "postgres")
+        // It comes as a few callers in place of many.
+        .envs(ade_testkit::rates::unlimited())
         .env("PGHOST", "127.0.0.1")
         .env("PGPORT", server.port().to_string())
         .env("PGUSER", SUPERUSER)

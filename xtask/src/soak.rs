@@ -157,7 +157,8 @@ pub fn failover_for(root: &Path, seed: u64, lasts: Duration, control: bool) -> R
     Ok(line.context("the soak told nothing")?.to_owned())
 }
 
-/// Of `kill:4012ms flush:80ms …` how often each came, and the longest until leases were granted.
+/// Of `kill:4012ms flush:80ms …` how often each came, and how long it took until leases were
+/// granted: the longest of all but one in a hundred, and the longest.
 fn worst_gaps(gaps: &str) -> BTreeMap<String, String> {
     let mut all: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for gap in gaps.split_whitespace() {
@@ -166,10 +167,19 @@ fn worst_gaps(gaps: &str) -> BTreeMap<String, String> {
             all.entry(name).or_default().push(ms);
         }
     }
-    let told = all.into_iter().map(|(name, times)| {
-        let (count, worst) = (times.len(), times.iter().max().copied().unwrap_or_default());
-        let name = format!("`{name}`, {count} times: ms until leases were granted again, at most");
-        (name, worst.to_string())
+    // While there is no master, nobody can grant anything: how long Redis takes to elect one is its
+    // own affair.
+    let ours = all.iter().filter(|(name, _)| **name != "kill");
+    let ours: Vec<u64> = ours.flat_map(|(_, times)| times).copied().collect();
+    let all = all.into_iter().map(|(name, times)| (format!("`{name}`"), times));
+    let told = all.chain([("all but `kill`".to_owned(), ours)]).map(|(name, mut times)| {
+        times.sort_unstable();
+        let nearly_all = (times.len() * 99).div_ceil(100).saturating_sub(1);
+        let late = times.get(nearly_all).copied().unwrap_or_default();
+        let worst = times.last().copied().unwrap_or_default();
+        let count = times.len();
+        let name = format!("{name}, {count} times: ms until leases were granted again");
+        (name, format!("p99 {late}, at most {worst}"))
     });
     told.collect()
 }
@@ -229,10 +239,13 @@ mod tests {
 
     #[test]
     fn the_longest_gap_of_each_fault_is_told() {
-        let worst = worst_gaps("kill:4012ms flush:80ms kill:3900ms");
+        let worst = worst_gaps("kill:4012ms flush:80ms kill:3900ms flush:90ms");
         let told: Vec<String> = worst.iter().map(|(name, ms)| format!("{name} {ms}")).collect();
-        assert!(told[0].starts_with("`flush`, 1 times") && told[0].ends_with(" 80"), "{told:?}");
-        assert!(told[1].starts_with("`kill`, 2 times") && told[1].ends_with(" 4012"), "{told:?}");
+        let expected = [("`flush`, 2 times", "at most 90"), ("`kill`, 2 times", "at most 4012")];
+        for (told, (begins, ends)) in told.iter().zip(expected) {
+            assert!(told.starts_with(begins) && told.ends_with(ends), "{told}");
+        }
+        assert!(told[2].starts_with("all but `kill`, 2 times"), "{told:?}");
     }
 
     #[test]

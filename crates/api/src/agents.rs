@@ -110,6 +110,8 @@ pub struct AgentBeats {
     pub orders: Orders,
     /// Of its configuration: read it again when this has changed.
     pub config_version: u32,
+    /// Milliseconds until the next heartbeat is to come.
+    pub heartbeat_every_ms: u64,
 }
 
 /// What people have told it. Either way it gets nothing new and finishes what it has.

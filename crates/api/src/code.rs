@@ -93,6 +93,16 @@ codes! {
     CrossSite = "cross_site", 403, "A page from elsewhere may not do this", never,
         "Use this server's own pages, or a token; pages send `X-ADE-Request: 1` with every change.";
 
+    // A terminal that waits to be let in: names and status as RFC 8628 has them.
+    AuthorizationPending = "authorization_pending", 400, "Nobody has answered yet", again,
+        "Ask again after as many seconds as `interval` says.";
+    SlowDown = "slow_down", 400, "It asks too often", again,
+        "Wait as many seconds as `interval` says, from now on before every question.";
+    ExpiredToken = "expired_token", 400, "No sign-in waits for this code", never,
+        "Begin again: `ade login`, or `POST /auth/device`.";
+    AccessDenied = "access_denied", 400, "The person said no", never,
+        "Ask them, then begin again: `ade login`, or `POST /auth/device`.";
+
     FeatureOff = "feature_off", 409, "This is switched off here", never,
         "Ask an admin to switch on the flag that `flag` names: `PUT /v1/flags/{name}`.";
 
@@ -107,6 +117,15 @@ codes! {
         again, "Send it again with the same key in a moment.";
     Conflict = "conflict", 409, "Somebody else was faster", again,
         "Read it again and decide anew.";
+
+    // A passkey's word.
+    StepUpRequired = "step_up_required", 403, "Your passkey has to confirm this", never,
+        "Decide it on the page that `page` names; or ask the passkey with `step_up` as the body, \
+         then send the same call again.";
+    PasskeyRefused = "passkey_refused", 422, "The passkey's answer is not accepted", never,
+        "See `detail`; begin again, and answer with one of your own passkeys.";
+    PasskeysOff = "passkeys_off", 409, "There are no passkeys here", never,
+        "Ask an operator to set `notify.page` to an address with https and a name.";
 
     // What the rules of a task refuse.
     WrongState = "wrong_state", 409, "Not possible in this state", never,

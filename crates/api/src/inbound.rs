@@ -61,6 +61,8 @@ pub struct InboundSource {
     /// Until then the secret before the last change is good too.
     #[schema(value_type = Option<schema::Timestamp>)]
     pub old_secret_until: Option<Timestamp>,
+    /// Made under the pepper before: rotate the secret before that one goes.
+    pub secret_is_old: bool,
     /// For `If-Match`.
     pub version: u64,
     #[schema(value_type = schema::UserId)]

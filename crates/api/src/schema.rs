@@ -8,6 +8,7 @@ use ade_core::change;
 use ade_core::flag;
 use ade_core::policy::{self, AuthorKind};
 use ade_core::risk;
+use ade_core::step_up;
 use ade_core::task;
 use serde::Serialize;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaFormat, SchemaType, Type};
@@ -71,6 +72,8 @@ id_schemas! {
     DeadEventId = "dead";
     InboundId = "inb";
     DutyId = "duty";
+    PasskeyId = "psk";
+    StepUpId = "stp";
 }
 
 schemas! {
@@ -118,4 +121,5 @@ schemas! {
     VoteAnswer = one_of([Answer::Approve, Answer::Reject, Answer::RequestChanges]);
     Kind = one_of([AuthorKind::User, AuthorKind::Agent]);
     Scope = one_of(Class::ALL.map(Class::as_str));
+    StepUpPurpose = one_of(step_up::Purpose::ALL);
 }

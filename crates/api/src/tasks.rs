@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use ade_core::change::{ChangeKind, Digest, Origin};
 use ade_core::ids::{AgentId, TaskId, UserId};
-use ade_core::limits::APPLY_TIMEOUT_DEFAULT_SECONDS;
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Level;
 use ade_core::task::State;
@@ -44,10 +43,10 @@ pub struct NewTask {
     #[serde(default)]
     #[schema(max_length = 128, example = "OPS-1234")]
     pub ticket: Option<String>,
-    /// How long applying it may take, from begin on.
-    #[serde(default = "default_timeout")]
-    #[schema(minimum = 1, maximum = 86_400, default = 3600)]
-    pub timeout_seconds: u32,
+    /// How long applying it may take, from begin on; without it, what the tenant has.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 86_400)]
+    pub timeout_seconds: Option<u32>,
     /// What is to be done if that fails half way.
     #[serde(default)]
     pub rollback: Rollback,
@@ -58,10 +57,6 @@ pub struct NewTask {
 
 fn default_priority() -> u8 {
     50
-}
-
-fn default_timeout() -> u32 {
-    APPLY_TIMEOUT_DEFAULT_SECONDS
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -66,6 +66,8 @@ pub struct Webhook {
     /// Until then the secret before the last change signs too.
     #[schema(value_type = Option<schema::Timestamp>)]
     pub old_secret_until: Option<Timestamp>,
+    /// Made under the pepper before: rotate the secret before that one goes.
+    pub secret_is_old: bool,
     pub active: bool,
     pub disabled_because: Option<String>,
     /// Failures in a row; past some of them it is left alone for a while.

@@ -7,6 +7,7 @@ use ade_api::agents::{Agent, AgentChange, AgentOrder, NewAgent};
 use ade_api::policies::FieldChange;
 use ade_client::{Client, gather};
 use ade_core::limits::AGENT_TASKS_DEFAULT;
+use ade_core::time::Timestamp;
 use comfy_table::Cell;
 
 use crate::args::{AgentArg, AgentsCommand, ConfigCommand, OrderArgs};
@@ -15,10 +16,13 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look;
 use crate::output::Output;
+use crate::screen;
 use crate::text::{cut, visible};
 
 /// A list of capabilities in a table.
 const CAPABILITIES_CHARS: usize = 32;
+/// Agents that one of a name is looked for among; as many as an installation carries.
+const AGENTS: usize = 10_000;
 /// A value of a configuration in a line.
 const VALUE_CHARS: usize = 60;
 
@@ -39,6 +43,7 @@ pub async fn run(command: AgentsCommand, cx: &Context) -> Ended {
             cx.more(found.has_more, limit.limit);
             Ok(Exit::Done)
         }
+        AgentsCommand::Top => screen::agents(&client, cx).await,
         AgentsCommand::Get(AgentArg { id }) => shown(&agents.get(id).await?, cx),
         AgentsCommand::Create { name, owner, change } => {
             let new = NewAgent {
@@ -47,12 +52,9 @@ pub async fn run(command: AgentsCommand, cx: &Context) -> Ended {
                 capabilities: change.capabilities.into_iter().collect(),
                 max_tasks: change.max_tasks.unwrap_or(AGENT_TASKS_DEFAULT),
             };
-            let agent = agents.create(&new).await?;
-            let what = format!("{} is registered as {}", visible(&agent.name), agent.id);
-            let next = format!("ade tokens create --agent {} --scope execute", agent.id);
-            cx.output.done(&agent, &what, &next)?;
-            Ok(Exit::Done)
+            created(&agents.create(&new).await?, cx)
         }
+        AgentsCommand::Apply { file } => apply(&client, context::read(&file)?, cx).await,
         AgentsCommand::Change { agent, name, change } => {
             let given = change.capabilities;
             let change = AgentChange {
@@ -77,6 +79,42 @@ pub async fn run(command: AgentsCommand, cx: &Context) -> Ended {
     }
 }
 
+/// The same file twice is the same agent. Its owner is not changed: another person who answers for
+/// it is another agent.
+async fn apply(client: &Client, wanted: NewAgent, cx: &Context) -> Ended {
+    let agents = client.agents();
+    let found = gather(AGENTS, async |page| agents.list(&page).await).await?;
+    let is_it = |agent: &&Agent| agent.name == wanted.name && agent.revoked_at.is_none();
+    let Some(known) = found.items.iter().find(is_it) else {
+        return created(&agents.create(&wanted).await?, cx);
+    };
+    if known.owner != wanted.owner {
+        let why = format!("{} answers for it, and the file says {}", known.owner, wanted.owner);
+        return Err(Failure::new(Exit::Failed, "the owner of an agent is not changed")
+            .detail(why)
+            .or_next(format!("ade agents delete {}", known.id)));
+    }
+    let is_same = known.capabilities == wanted.capabilities && known.max_tasks == wanted.max_tasks;
+    if is_same {
+        let what = format!("{} is as the file says", visible(&known.name));
+        cx.output.done(known, &what, &format!("ade agents get {}", known.id))?;
+        return Ok(Exit::Done);
+    }
+    let change = AgentChange {
+        name: None,
+        capabilities: Some(wanted.capabilities),
+        max_tasks: Some(wanted.max_tasks),
+    };
+    shown(&agents.change(known.id, &change).await?, cx)
+}
+
+fn created(agent: &Agent, cx: &Context) -> Ended {
+    let what = format!("{} is registered as {}", visible(&agent.name), agent.id);
+    let next = format!("ade tokens create --agent {} --scope execute", agent.id);
+    cx.output.done(agent, &what, &next)?;
+    Ok(Exit::Done)
+}
+
 fn order(args: OrderArgs) -> AgentOrder {
     AgentOrder { reason: args.reason }
 }
@@ -87,7 +125,7 @@ fn row(agent: &Agent, output: &Output) -> Vec<Cell> {
         Cell::new(agent.id),
         output.cell(&format!("{icon} {}", agent.status.as_str()), tone),
         Cell::new(output.text(&agent.name, CAPABILITIES_CHARS)),
-        Cell::new(agent.seen_at.map_or_else(|| "never".to_owned(), |at| output.when(at))),
+        Cell::new(seen(agent, |at| output.when(at))),
         Cell::new(format!("{}/{}", agent.load.unwrap_or(0), agent.max_tasks)),
         Cell::new(output.text(&capabilities(agent), CAPABILITIES_CHARS)),
     ];
@@ -97,7 +135,11 @@ fn row(agent: &Agent, output: &Output) -> Vec<Cell> {
     row
 }
 
-fn capabilities(agent: &Agent) -> String {
+pub fn seen(agent: &Agent, when: impl Fn(Timestamp) -> String) -> String {
+    agent.seen_at.map_or_else(|| "never".to_owned(), when)
+}
+
+pub fn capabilities(agent: &Agent) -> String {
     let known: Vec<&str> = agent.capabilities.iter().map(String::as_str).collect();
     known.join(", ")
 }
@@ -111,7 +153,7 @@ fn shown(agent: &Agent, cx: &Context) -> Ended {
             ("agent", agent.id.to_string()),
             ("status", status),
             ("owner", agent.owner.to_string()),
-            ("seen", agent.seen_at.map_or_else(|| "never".to_owned(), |at| output.when(at))),
+            ("seen", seen(agent, |at| output.when(at))),
             ("load", format!("{} of {}", agent.load.unwrap_or(0), agent.max_tasks)),
             ("applies", visible(&capabilities(agent))),
             ("config", format!("version {}", agent.config_version)),

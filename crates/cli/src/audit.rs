@@ -1,12 +1,13 @@
 //! `ade audit`: what was done, by whom and when.
 
-use ade_api::audit::AuditLeaf;
-use ade_api::page::Page;
-use ade_client::{AuditFilter, gather};
+use ade_api::audit::{AuditLeaf, AuditPage};
+use ade_api::page::{Page, PageQuery};
+use ade_client::{AuditFilter, Client, gather};
+use ade_core::limits::PAGE_SIZE_MAX;
 use ade_core::time::Timestamp;
 use comfy_table::Cell;
 
-use crate::args::AuditCommand;
+use crate::args::{AuditArgs, AuditCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -16,28 +17,54 @@ use crate::output::{Output, dotted};
 const REASON_CHARS: usize = 40;
 
 pub async fn run(command: AuditCommand, cx: &Context) -> Result<Exit, Failure> {
-    let AuditCommand::List(args) = command;
     let client = cx.client()?;
-    let filter = AuditFilter {
-        object: args.object,
-        user: args.user,
-        agent: args.agent,
-        from: args.from,
-        to: args.to,
-    };
-    let ask = async |page| {
-        let page = client.audit().list(&filter, &page).await?;
-        Ok::<_, ade_client::Error>(Page {
-            items: page.items,
-            next_page_token: page.next_page_token,
-        })
-    };
-    let found = gather(args.limit.count(), ask).await?;
-    let head = ["WHEN", "WHO", "ACTION", "OBJECT", "REASON"];
-    let nothing = ("Nothing was done that you ask for.", "ade audit list");
-    cx.output.list(&found.items, &head, |leaf| row(leaf, &cx.output), nothing)?;
-    cx.more(found.has_more, args.limit.limit);
+    match command {
+        AuditCommand::List { only, limit } => {
+            let filter = filter(only);
+            let ask = async |page| asked(&client, &filter, &page).await;
+            let found = gather(limit.count(), ask).await?;
+            let head = ["WHEN", "WHO", "ACTION", "OBJECT", "REASON"];
+            let nothing = ("Nothing was done that you ask for.", "ade audit list");
+            cx.output.list(&found.items, &head, |leaf| row(leaf, &cx.output), nothing)?;
+            cx.more(found.has_more, limit.limit);
+        }
+        AuditCommand::Export(only) => export(&client, &filter(only), cx).await?,
+    }
     Ok(Exit::Done)
+}
+
+fn filter(only: AuditArgs) -> AuditFilter {
+    let AuditArgs { object, user, agent, from, to } = only;
+    AuditFilter { object, user, agent, from, to }
+}
+
+async fn asked(
+    client: &Client,
+    filter: &AuditFilter,
+    page: &PageQuery,
+) -> Result<Page<AuditLeaf>, ade_client::Error> {
+    let AuditPage { items, next_page_token, .. } = client.audit().list(filter, page).await?;
+    Ok(Page { items, next_page_token })
+}
+
+/// Page by page, as long as there are any: what is written is not held.
+async fn export(client: &Client, filter: &AuditFilter, cx: &Context) -> Result<(), Failure> {
+    let mut page = PageQuery { page_size: Some(PAGE_SIZE_MAX), page_token: None };
+    let mut count = 0_usize;
+    loop {
+        let found = asked(client, filter, &page).await?;
+        for leaf in &found.items {
+            let line = || serde_json::to_string(leaf).unwrap_or_default() + "\n";
+            cx.output.line(leaf, line)?;
+        }
+        count += found.items.len();
+        page.page_token = found.next_page_token;
+        if page.page_token.is_none() {
+            break;
+        }
+    }
+    cx.output.remark(&cx.output.talk.dim(&format!("{count} leaves")));
+    Ok(())
 }
 
 fn row(leaf: &AuditLeaf, output: &Output) -> Vec<Cell> {

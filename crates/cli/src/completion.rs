@@ -50,7 +50,7 @@ where
     F: FnOnce(Client) -> A,
     A: Future<Output = Result<Vec<Known>, Error>>,
 {
-    let Ok(client) = settings::client(None) else { return Vec::new() };
+    let Ok(client) = settings::client(None, CLI_COMPLETION_TIMEOUT) else { return Vec::new() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Vec::new() };
     let asked = async { tokio::time::timeout(CLI_COMPLETION_TIMEOUT, question(client)).await };

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
 use ade_client::Client;
-use ade_core::limits::CLI_FILE_MAX_BYTES;
+use ade_core::limits::{CLI_FILE_MAX_BYTES, CLI_KEYRING_TIMEOUT};
 use serde::de::DeserializeOwned;
 
 use crate::exit::Exit;
@@ -20,7 +20,7 @@ pub struct Context {
 
 impl Context {
     pub fn client(&self) -> Result<Client, Failure> {
-        settings::client(self.profile.as_deref())
+        settings::client(self.profile.as_deref(), CLI_KEYRING_TIMEOUT)
     }
 
     /// Told if the list was cut.

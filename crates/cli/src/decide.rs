@@ -155,7 +155,7 @@ async fn person(client: &Client) -> Result<UserId, Failure> {
         Ok(Actor::User { id, .. }) => Ok(id),
         _ => Err(Failure::new(Exit::NotAllowed, "only a person can decide")
             .detail(format!("the token is that of {}", me.name))
-            .or_next("ade login --profile me --token -")),
+            .or_next("ade login --profile me")),
     }
 }
 

@@ -36,7 +36,7 @@ pub async fn doctor(cx: &Context) -> Result<Exit, Failure> {
     match cx.client() {
         Ok(client) => server(&client, &mut found).await,
         Err(failure) => {
-            let next = "ade login --server URL --token -";
+            let next = "ade login --server URL";
             found.push(Finding::bad("token", failure.what(), next));
         }
     }
@@ -60,7 +60,7 @@ fn kept(cx: &Context) -> Finding {
     let looked = settings::place().and_then(|path| Ok((settings::read(&path)?, path)));
     let (kept, path) = match looked {
         Ok(looked) => looked,
-        Err(failure) => return Finding::bad("settings", failure.what(), "ade login --token -"),
+        Err(failure) => return Finding::bad("settings", failure.what(), "ade login"),
     };
     match settings::choose(cx.profile.as_deref(), &kept) {
         Ok(chosen) => {
@@ -93,7 +93,7 @@ async fn server(client: &Client, found: &mut Vec<Finding>) {
             found.push(Finding::good("token", says));
         }
         Err(error) => {
-            found.push(Finding::bad("token", error.to_string(), "ade login --token -"));
+            found.push(Finding::bad("token", error.to_string(), "ade login"));
             return;
         }
     }

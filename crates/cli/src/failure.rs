@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::output::Paint;
 use crate::text::{cut, visible};
 
-const SIGN_IN: &str = "ade login --server URL --token -";
+const SIGN_IN: &str = "ade login --server URL";
 const LOOK: &str = "ade tasks list";
 const DIAGNOSE: &str = "ade doctor";
 /// Of one fact.
@@ -157,6 +157,8 @@ fn exit(refusal: &Refusal) -> Exit {
     match refusal.status {
         401 | 403 => Exit::NotAllowed,
         404 => Exit::NotFound,
+        _ if refusal.is(Code::AccessDenied) => Exit::NotAllowed,
+        _ if refusal.is(Code::ExpiredToken) => Exit::TimedOut,
         _ if refusal.is(Code::Frozen) => Exit::Frozen,
         _ if refusal.is(Code::LeaseLost) => Exit::LeaseLost,
         _ if locked.iter().any(|code| refusal.is(*code)) => Exit::Locked,
@@ -225,7 +227,7 @@ mod tests {
         let shown = failure.shown(Paint::OFF);
         assert!(shown.starts_with("error[class_closed]: "), "{shown}");
         assert!(shown.contains("request  req-1"), "{shown}");
-        assert!(shown.contains("facts    state: DR␛AFT"), "{shown}");
+        assert!(shown.contains("facts    state: DR‹U+001B›AFT"), "{shown}");
         assert_eq!(failure.json()["request_id"], "req-1");
         assert_eq!(failure.json()["exit"], 77);
     }
@@ -242,6 +244,8 @@ mod tests {
             (Code::DeadlockDetected, Exit::Locked),
             (Code::LockQueueFull, Exit::Locked),
             (Code::Frozen, Exit::Frozen),
+            (Code::AccessDenied, Exit::NotAllowed),
+            (Code::ExpiredToken, Exit::TimedOut),
             (Code::LeaseLost, Exit::LeaseLost),
             (Code::Internal, Exit::Failed),
             (Code::InvalidBody, Exit::Failed),

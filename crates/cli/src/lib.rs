@@ -5,8 +5,10 @@ mod agents;
 mod api;
 pub mod args;
 mod audit;
+mod browser;
 mod can_i;
 mod completion;
+mod config;
 mod context;
 mod decide;
 mod delegations;
@@ -30,6 +32,7 @@ mod screen;
 mod settings;
 mod tasks;
 mod text;
+mod times;
 mod webhooks;
 
 use std::process::ExitCode;
@@ -85,9 +88,10 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 async fn dispatch(command: Command, cx: &Context) -> Result<Exit, Failure> {
     match command {
         Command::Login(args) => login::login(&args, cx).await,
-        Command::Logout => login::logout(cx),
+        Command::Logout => login::logout(cx).await,
         Command::Whoami => login::whoami(cx).await,
         Command::Profiles(command) => login::profiles(&command, cx),
+        Command::Config(command) => config::config(command, cx),
         Command::Tasks(command) => tasks::run(command, cx).await,
         Command::Run(args) => run::run(*args, cx).await,
         Command::Watch(args) => tasks::watch(&args, cx).await,
@@ -103,6 +107,7 @@ async fn dispatch(command: Command, cx: &Context) -> Result<Exit, Failure> {
         Command::Delegations(command) => delegations::run(command, cx).await,
         Command::Audit(command) => audit::run(command, cx).await,
         Command::Risk(command) => rules::risk(&command, cx).await,
+        Command::Times(command) => times::times(command, cx).await,
         Command::Freeze(args) => rules::freeze(args, cx).await,
         Command::Unfreeze(args) => rules::unfreeze(&args, cx).await,
         Command::Freezes(command) => rules::freezes(&command, cx).await,

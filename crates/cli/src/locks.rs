@@ -198,7 +198,7 @@ async fn acquire(client: &Client, args: AcquireArgs, cx: &Context) -> Ended {
         lease: None,
         session: None,
         resources: args.resources,
-        ttl: Some(format!("{}ms", args.ttl.as_millis())),
+        ttl: args.ttl.map(|ttl| format!("{}ms", ttl.as_millis())),
         wait: None,
         priority: args.priority,
         fenced: args.fenced,

@@ -1,8 +1,12 @@
 //! `ade login`, `logout`, `whoami` and `profiles`: a token is kept once the server has said whose
-//! it is.
+//! it is, and revoked when it is forgotten.
+
+mod device;
 
 use std::io::Read as _;
 
+use ade_api::code::Code;
+use ade_client::Client;
 use ade_core::limits::HEAD_MAX_BYTES;
 use comfy_table::Cell;
 use serde_json::{Value, json};
@@ -16,35 +20,74 @@ use crate::{look, settings};
 
 pub async fn login(args: &LoginArgs, cx: &Context) -> Result<Exit, Failure> {
     let (output, profile) = (&cx.output, cx.profile.as_deref());
-    let token = if args.token == "-" { from_input()? } else { args.token.clone() };
-    let client = settings::client_with(&token, args.server.as_deref(), profile)?;
+    // Before anybody is asked: what cannot be kept need not be got. A keyring that does not open
+    // is no reason to stay out.
+    settings::read(&settings::place()?)?;
+    let before = settings::kept(profile).ok().flatten();
+    let server = settings::server(args.server.as_deref(), profile)?;
+    let token = match args.token.as_deref() {
+        Some("-") => from_input()?,
+        Some(token) => token.to_owned(),
+        None => match device::token(&server, args.browser, output).await? {
+            device::Ended::LetIn(token) => token,
+            device::Ended::Interrupted(exit) => return Ok(exit),
+        },
+    };
+    let client = settings::client_with(&server, &token)?;
     let me = client.me().await.map_err(Failure::from)?;
-    let path = settings::keep(client.server(), &token, profile)?;
-    output.show(&me, || {
+    let lies = settings::keep(client.server(), &token, profile, args.keyring)?;
+    output.line(&me, || {
         let name = output.paint.bold(&visible(&me.name));
         let kind = me.actor.get("kind").and_then(Value::as_str).unwrap_or("somebody");
         let tick = output.paint.green("✓");
         let scopes = me.scopes.join(", ");
+        let server = client.server();
         format!(
-            "{tick} Signed in to {} as {name} ({kind})\n  may      {scopes}\n  kept in  {path}\n",
-            client.server()
+            "{tick} Signed in to {server} as {name} ({kind})\n  may      {scopes}\n  \
+             kept in  {}\n",
+            lies.place
         )
     })?;
+    if let Some(trouble) = &lies.trouble {
+        output.remark(&output.talk.yellow(&format!("! {}", visible(trouble))));
+    }
     if is_open(client.server()) {
         output.remark(&output.talk.yellow(
             "! The address is plain http: everybody on the way can read the token. Use https.",
         ));
     }
+    if let Some((_, before)) = before.filter(|(_, before)| before.reveal() != token.trim()) {
+        output.remark(&still_works(&before.key_id.to_string()));
+    }
     Ok(Exit::Done)
 }
 
-pub fn logout(cx: &Context) -> Result<Exit, Failure> {
-    let path = settings::forget(cx.profile.as_deref())?;
-    let what = format!("no token is kept in {path} any more");
-    let next = "ade login --token -";
-    cx.output.done(&json!({ "path": path }), &what, next)?;
-    cx.output.remark("The token itself still works: `ade tokens revoke KEY_ID` ends it.");
+/// What a person wants who signs out is that nobody gets in with what lay here.
+pub async fn logout(cx: &Context) -> Result<Exit, Failure> {
+    let profile = cx.profile.as_deref();
+    let kept = settings::kept(profile)?;
+    let ended = match &kept {
+        Some((server, token)) => {
+            let client = Client::new(server, &token.reveal())?;
+            client.tokens().revoke(token.key_id.as_str()).await.map(drop)
+        }
+        None => Ok(()),
+    };
+    // One that the server does not know opens nothing either.
+    let is_over = ended.as_ref().err().is_none_or(|error| error.is(Code::Unauthenticated));
+    let path = settings::forget(profile)?;
+    let what = "no token is kept any more";
+    let told = json!({ "path": path, "is_revoked": kept.is_some() && is_over });
+    cx.output.done(&told, what, "ade login")?;
+    if let Some((_, token)) = kept.filter(|_| !is_over) {
+        let talk = cx.output.talk;
+        cx.output.remark(&talk.yellow(&format!("! {}", still_works(token.key_id.as_str()))));
+    }
     Ok(Exit::Done)
+}
+
+fn still_works(key_id: &str) -> String {
+    format!("The token {key_id} still works: `ade tokens revoke {key_id}` ends it.")
 }
 
 pub async fn whoami(cx: &Context) -> Result<Exit, Failure> {
@@ -80,7 +123,7 @@ pub fn profiles(command: &ProfilesCommand, cx: &Context) -> Result<Exit, Failure
                     json!({
                         "name": name,
                         "server": profile.server,
-                        "has_token": profile.token.is_some(),
+                        "has_token": profile.has_token(),
                         "is_used": *name == used.name,
                     })
                 })
@@ -92,7 +135,7 @@ pub fn profiles(command: &ProfilesCommand, cx: &Context) -> Result<Exit, Failure
             };
             let names = ["name", "server", "has_token", "is_used"];
             let row = |one: &Value| names.iter().map(|name| Cell::new(text(one, name))).collect();
-            let nothing = ("Nothing is kept yet.", "ade login --server URL --token -");
+            let nothing = ("Nothing is kept yet.", "ade login --server URL");
             cx.output.list(&all, &["NAME", "SERVER", "TOKEN", "IN USE"], row, nothing)?;
         }
         ProfilesCommand::Use { name } => {

@@ -1,5 +1,6 @@
 //! `ade policies`: versions, drafts, what they would do, and cases for CI.
 
+mod difference;
 mod trial;
 
 use ade_api::policies::{
@@ -53,6 +54,9 @@ pub async fn run(command: PoliciesCommand, cx: &Context) -> Ended {
             let history = policies.versions(policy).await?;
             versions(&history.items, ("No versions.", "ade policies list"), cx)?;
             Ok(Exit::Done)
+        }
+        PoliciesCommand::Diff { file, exit_code } => {
+            difference::difference(&client, &file, exit_code, cx).await
         }
         PoliciesCommand::Simulate { file, draft, days } => {
             let document = file.as_deref().map(text_of).transpose()?;

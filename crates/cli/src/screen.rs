@@ -1,6 +1,7 @@
 //! Live screens: a list that keeps itself up to date, keys to move in it, and a line that says how
 //! fresh it is. Screens are drawn by functions of what is known; only the loop here waits.
 
+mod agents;
 mod inbox;
 mod locks;
 mod terminal;
@@ -13,9 +14,10 @@ use ade_core::limits::{CLI_SCREEN_PERIOD, CLI_SCREEN_POLL};
 use ade_core::time::Timestamp;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
+use ratatui::widgets::{Row, Table, TableState};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -23,6 +25,7 @@ use tokio::time::timeout;
 use crate::failure::Failure;
 use crate::look::time;
 use crate::text::visible;
+pub use agents::agents;
 pub use inbox::inbox;
 pub use locks::locks;
 use terminal::Live;
@@ -182,6 +185,34 @@ async fn listen(client: Client, topic: Topic, hint: mpsc::Sender<()>) {
     }
 }
 
+/// From above: first line, list, the details below it while they are wanted, last line.
+fn bands(frame: &Frame<'_>, has_detail: bool, detail_lines: u16) -> [Rect; 4] {
+    let detail = if has_detail { detail_lines } else { 0 };
+    Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Min(3),
+        Constraint::Length(detail),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area())
+}
+
+/// The list below its names, with what is chosen reversed.
+fn table<const N: usize>(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    (names, widths): ([&'static str; N], [Constraint; N]),
+    rows: Vec<Row<'static>>,
+    place: usize,
+) {
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let reversed = Style::new().add_modifier(Modifier::REVERSED);
+    let table =
+        Table::new(rows, widths).header(Row::new(names).style(bold)).row_highlight_style(reversed);
+    let mut state = TableState::new().with_selected(Some(place));
+    frame.render_stateful_widget(table, area, &mut state);
+}
+
 /// The first line: what it is, and how fresh.
 fn headline(frame: &mut Frame<'_>, area: Rect, title: &str, link: &Link) {
     let state = link.told();
@@ -201,6 +232,28 @@ fn headline(frame: &mut Frame<'_>, area: Rect, title: &str, link: &Link) {
 fn footline(frame: &mut Frame<'_>, area: Rect, text: &str) {
     let quiet = Style::new().add_modifier(Modifier::DIM);
     frame.render_widget(Line::styled(text.to_owned(), quiet), area);
+}
+
+/// What keys mean on every list: details open and close, and the screen ends.
+fn opened<A>(key: KeyCode, has_detail: &mut bool) -> Option<Step<A>> {
+    match key {
+        KeyCode::Esc if *has_detail => *has_detail = false,
+        KeyCode::Char('q') | KeyCode::Esc => return Some(Step::Quit),
+        KeyCode::Enter => *has_detail = !*has_detail,
+        _ => return None,
+    }
+    Some(Step::Stay)
+}
+
+/// A letter is typed, or taken back.
+fn edit(text: &mut String, key: KeyCode) {
+    match key {
+        KeyCode::Char(c) => text.push(c),
+        KeyCode::Backspace => {
+            text.pop();
+        }
+        _ => {}
+    }
 }
 
 /// Where the selection goes; it stays where it is if the list is empty.

@@ -1,21 +1,26 @@
 //! Where the server is and who speaks: what the command line names, then the environment, then the
 //! file that `ade login` wrote. The file holds secrets: it is made for its owner alone, and one
 //! that others can read is not used. A project's own file may name a profile and nothing else, so
-//! that no repository can send a token somewhere.
+//! that no repository can send a token somewhere. Whoever wants it has a token in the keyring of
+//! the desktop instead of the file.
 
-use std::collections::BTreeMap;
+mod file;
+mod keyring;
+
 use std::env;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ade_client::Client;
+use ade_core::limits::CLI_KEYRING_TIMEOUT;
 use ade_core::token::Token;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Exit;
 use crate::failure::{self, Failure};
+use file::change;
+pub use file::{Kept, Profile, read};
 
 pub const TOKEN_VARIABLE: &str = "ADE_TOKEN";
 const SERVER_VARIABLE: &str = "ADE_SERVER";
@@ -23,29 +28,6 @@ const PROFILE_VARIABLE: &str = "ADE_PROFILE";
 const PROJECT_FILE: &str = ".ade.toml";
 const SERVER_DEFAULT: &str = "http://127.0.0.1:7700";
 pub const PROFILE_DEFAULT: &str = "default";
-const OTHERS: u32 = 0o077;
-
-/// One server and an account there.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Profile {
-    pub server: Option<String>,
-    pub token: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Kept {
-    /// The one in use.
-    profile: Option<String>,
-    /// The only one there was in earlier versions.
-    #[serde(skip_serializing)]
-    server: Option<String>,
-    #[serde(skip_serializing)]
-    token: Option<String>,
-    #[serde(default)]
-    pub profiles: BTreeMap<String, Profile>,
-}
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,16 +49,14 @@ pub fn place() -> Result<PathBuf, Failure> {
     let base = base.or_else(|| set("HOME").map(|home| home.join(".config")));
     let base = base.ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no home for the settings: HOME is not set")
-            .or_next("HOME=/your/home ade login --token -")
+            .or_next("HOME=/your/home ade login")
     })?;
     Ok(base.join("ade").join("config.toml"))
 }
 
-/// To speak to the server as whoever has signed in.
-pub fn client(profile: Option<&str>) -> Result<Client, Failure> {
-    // Who names a profile wants that one, whatever the environment says.
-    let variable = |name: &str| if profile.is_some() { None } else { set(name) };
-    let (token, server) = (variable(TOKEN_VARIABLE), variable(SERVER_VARIABLE));
+/// To speak to the server as whoever has signed in. A keyring is waited for this long.
+pub fn client(profile: Option<&str>, within: Duration) -> Result<Client, Failure> {
+    let (token, server) = (variable(TOKEN_VARIABLE, profile), variable(SERVER_VARIABLE, profile));
     // With both variables set no file is needed, nor a home.
     if let (Some(token), Some(server)) = (&token, &server) {
         return Ok(Client::new(server, &checked(token)?)?);
@@ -84,29 +64,102 @@ pub fn client(profile: Option<&str>) -> Result<Client, Failure> {
     let path = place()?;
     let kept = read(&path)?;
     let chosen = choose(profile, &kept)?;
-    let known = kept.profiles.get(&chosen.name).cloned().unwrap_or_default();
-    let token = token.or(known.token).ok_or_else(|| failure::nobody(&shown(&path)))?;
+    let known = kept.known(&chosen.name);
+    let token = match token {
+        Some(token) => Some(token),
+        None => known.token(&chosen.name, within)?,
+    };
+    let token = token.ok_or_else(|| failure::nobody(&shown(&path)))?;
     Ok(Client::new(&address(server.or(known.server)), &checked(&token)?)?)
 }
 
-/// For a new token: at this server, or at the one that is in use.
-pub fn client_with(
-    token: &str,
-    given: Option<&str>,
-    profile: Option<&str>,
-) -> Result<Client, Failure> {
-    let server = if let Some(server) = given {
-        server.to_owned()
-    } else {
-        let kept = read(&place()?)?;
-        let name = named(profile, &kept).name;
-        address(set(SERVER_VARIABLE).or(kept.profiles.get(&name).and_then(|p| p.server.clone())))
+/// Where somebody wants to sign in: at this server, or at the one that is in use.
+pub fn server(given: Option<&str>, profile: Option<&str>) -> Result<String, Failure> {
+    if let Some(server) = given {
+        return Ok(server.to_owned());
+    }
+    let kept = read(&place()?)?;
+    let name = named(profile, &kept).name;
+    Ok(address(set(SERVER_VARIABLE).or(kept.known(&name).server)))
+}
+
+/// Which values are in force, and who says so.
+pub fn in_force(profile: Option<&str>) -> Result<InForce, Failure> {
+    let path = place()?;
+    let kept = read(&path)?;
+    let chosen = choose(profile, &kept)?;
+    let known = kept.known(&chosen.name);
+    let token_in = match (variable(TOKEN_VARIABLE, profile), known.keyring, &known.token) {
+        (Some(_), ..) => Some(TOKEN_VARIABLE),
+        (None, true, _) => Some("the keyring"),
+        (None, false, Some(_)) => Some("the file"),
+        (None, false, None) => None,
     };
-    Ok(Client::new(&server, &checked(token)?)?)
+    let (server, server_by) = match (variable(SERVER_VARIABLE, profile), known.server) {
+        (Some(server), _) => (server, SERVER_VARIABLE),
+        (None, Some(server)) => (server, "the file"),
+        (None, None) => (address(None), "default"),
+    };
+    Ok(InForce {
+        path: shown(&path),
+        profile: chosen.name,
+        profile_by: chosen.by,
+        server,
+        server_by,
+        token_in,
+    })
+}
+
+#[derive(Debug, Serialize)]
+pub struct InForce {
+    pub path: String,
+    pub profile: String,
+    pub profile_by: &'static str,
+    pub server: String,
+    pub server_by: &'static str,
+    /// Never the token itself.
+    pub token_in: Option<&'static str>,
+}
+
+/// For a new token.
+pub fn client_with(server: &str, token: &str) -> Result<Client, Failure> {
+    Ok(Client::new(server, &checked(token)?)?)
+}
+
+/// What is kept for a profile, with where it is good.
+pub fn kept(profile: Option<&str>) -> Result<Option<(String, Token)>, Failure> {
+    let kept = read(&place()?)?;
+    let name = named(profile, &kept).name;
+    let known = kept.known(&name);
+    let token = known.token(&name, CLI_KEYRING_TIMEOUT)?;
+    let token = token.and_then(|token| Token::parse(&token).ok());
+    Ok(token.map(|token| (address(known.server), token)))
+}
+
+impl Profile {
+    pub const fn has_token(&self) -> bool {
+        self.keyring || self.token.is_some()
+    }
+
+    fn token(&self, name: &str, within: Duration) -> Result<Option<String>, Failure> {
+        if !self.keyring {
+            return Ok(self.token.clone());
+        }
+        keyring::look_up(name, within).map_err(|why| {
+            Failure::new(Exit::Failed, "the keyring does not open")
+                .detail(why)
+                .or_next("ade login   # keeps a token in a file")
+        })
+    }
 }
 
 fn address(known: Option<String>) -> String {
     known.unwrap_or_else(|| SERVER_DEFAULT.to_owned())
+}
+
+/// Who names a profile wants that one, whatever the environment says.
+fn variable(name: &str, profile: Option<&str>) -> Option<String> {
+    if profile.is_some() { None } else { set(name) }
 }
 
 fn set(name: &str) -> Option<String> {
@@ -123,7 +176,7 @@ pub fn choose(profile: Option<&str>, kept: &Kept) -> Result<Chosen, Failure> {
     let what = format!("there is no profile `{}`", chosen.name);
     Err(Failure::new(Exit::NotFound, what)
         .detail(format!("{} names it; kept are: {}", chosen.by, known.join(", ")))
-        .or_next(format!("ade login --profile {} --server URL --token -", chosen.name)))
+        .or_next(format!("ade login --profile {} --server URL", chosen.name)))
 }
 
 fn named(profile: Option<&str>, kept: &Kept) -> Chosen {
@@ -137,7 +190,10 @@ fn named(profile: Option<&str>, kept: &Kept) -> Chosen {
     if let Some(name) = project() {
         return by(&name, PROJECT_FILE);
     }
-    by(kept.profile.as_deref().unwrap_or(PROFILE_DEFAULT), "ade profiles use")
+    match &kept.profile {
+        Some(name) => by(name, "ade profiles use"),
+        None => by(PROFILE_DEFAULT, "default"),
+    }
 }
 
 /// The next file upwards. One that says anything else is not heeded.
@@ -158,50 +214,46 @@ fn checked(token: &str) -> Result<String, Failure> {
     Ok(token.to_owned())
 }
 
-pub fn read(path: &Path) -> Result<Kept, Failure> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::default()),
-        Err(error) => return Err(unreadable(path, &error.to_string())),
-    };
-    let mode = fs::metadata(path).map_err(|error| unreadable(path, &error.to_string()))?.mode();
-    if mode & OTHERS != 0 {
-        let what = format!("{} holds a token and others can read it", shown(path));
-        return Err(Failure::new(Exit::NotAllowed, what)
-            .detail(format!("its mode is {:o}", mode & 0o777))
-            .or_next(format!("chmod 600 {}", shown(path))));
-    }
-    // The message of a TOML error quotes the line, and the line may be the token's.
-    let kept: Result<Kept, _> = toml::from_str(&text);
-    kept.map(renewed).map_err(|_| unreadable(path, "it is not what `ade login` writes"))
+/// Where a token came to lie, and what somebody should know of it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Lies {
+    pub place: String,
+    pub trouble: Option<String>,
 }
 
-/// What an earlier version wrote is the default profile.
-fn renewed(mut kept: Kept) -> Kept {
-    let old = Profile { server: kept.server.take(), token: kept.token.take() };
-    if old != Profile::default() {
-        kept.profiles.entry(PROFILE_DEFAULT.to_owned()).or_insert(old);
-    }
-    kept
-}
-
-fn unreadable(path: &Path, why: &str) -> Failure {
-    Failure::new(Exit::Failed, format!("cannot read {}", shown(path)))
-        .detail(why)
-        .or_next("ade login --server URL --token -")
-}
-
-/// Keeps a token, and uses it from now on unless another profile is in use.
-pub fn keep(server: &str, token: &str, profile: Option<&str>) -> Result<String, Failure> {
-    change(|kept| {
+/// Keeps a token, and uses it from now on unless another profile is in use. A keyring that does not
+/// open keeps nobody out: the file has the token then.
+pub fn keep(
+    server: &str,
+    token: &str,
+    profile: Option<&str>,
+    in_keyring: bool,
+) -> Result<Lies, Failure> {
+    let (token, mut keyring, mut trouble) = (token.trim().to_owned(), false, None);
+    let path = change(|kept| {
         let name = named(profile, kept).name;
-        let new = Profile { server: Some(server.to_owned()), token: Some(token.trim().to_owned()) };
+        if in_keyring {
+            let refused = keyring::keep(&name, &token).err();
+            keyring = refused.is_none();
+            trouble = refused
+                .map(|why| format!("The keyring would not have it, the file has it now: {why}"));
+        } else if kept.known(&name).keyring {
+            let failed = emptied(&name).err();
+            trouble = failed.map(|failure| failure.what());
+        }
+        let new = Profile {
+            server: Some(server.to_owned()),
+            token: (!keyring).then_some(token),
+            keyring,
+        };
         if kept.profiles.is_empty() {
             kept.profile = Some(name.clone());
         }
         kept.profiles.insert(name, new);
         Ok(())
-    })
+    })?;
+    let place = if keyring { "the keyring".to_owned() } else { path };
+    Ok(Lies { place, trouble })
 }
 
 /// The token only: where the server is stays known.
@@ -209,8 +261,35 @@ pub fn forget(profile: Option<&str>) -> Result<String, Failure> {
     change(|kept| {
         let name = choose(profile, kept)?.name;
         if let Some(known) = kept.profiles.get_mut(&name) {
-            known.token = None;
+            if known.keyring {
+                emptied(&name)?;
+            }
+            (known.token, known.keyring) = (None, false);
         }
+        Ok(())
+    })
+}
+
+fn emptied(name: &str) -> Result<(), Failure> {
+    keyring::forget(name).map_err(|why| {
+        let next = format!("secret-tool clear service ade profile {name}");
+        let what = "the keyring still has the token that was kept";
+        Failure::new(Exit::Failed, what).detail(why).or_next(next)
+    })
+}
+
+/// Where the server is. A token goes where it came from: one that is kept stays with its server.
+pub fn set_server(server: &str, profile: Option<&str>) -> Result<String, Failure> {
+    change(|kept| {
+        let name = named(profile, kept).name;
+        let known = kept.profiles.entry(name).or_default();
+        if known.has_token() && known.server.as_deref() != Some(server) {
+            let has = address(known.server.clone());
+            return Err(Failure::new(Exit::Usage, "the token that is kept is for another server")
+                .detail(format!("it is for {has}"))
+                .or_next(format!("ade login --server {server}")));
+        }
+        known.server = Some(server.to_owned());
         Ok(())
     })
 }
@@ -225,42 +304,14 @@ pub fn use_profile(name: &str) -> Result<String, Failure> {
 pub fn remove(name: &str) -> Result<String, Failure> {
     change(|kept| {
         choose(Some(name), kept)?;
-        kept.profiles.remove(name);
+        if kept.profiles.remove(name).is_some_and(|known| known.keyring) {
+            emptied(name)?;
+        }
         if kept.profile.as_deref() == Some(name) {
             kept.profile = None;
         }
         Ok(())
     })
-}
-
-/// Whole or not at all, and never open to others, not even for a moment.
-fn change(edit: impl FnOnce(&mut Kept) -> Result<(), Failure>) -> Result<String, Failure> {
-    let path = place()?;
-    let mut kept = read(&path)?;
-    edit(&mut kept)?;
-    let text = toml::to_string(&kept).map_err(|error| unwritable(&path, &error.to_string()))?;
-    write(&path, &text).map_err(|error| unwritable(&path, &error.to_string()))?;
-    Ok(shown(&path))
-}
-
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    let fresh = path.with_extension(format!("{}.new", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    let placed = written.and_then(|()| fs::rename(&fresh, path));
-    if placed.is_err() {
-        let _ = fs::remove_file(&fresh);
-    }
-    placed
-}
-
-fn unwritable(path: &Path, why: &str) -> Failure {
-    Failure::new(Exit::Failed, format!("cannot write {}", shown(path)))
-        .detail(why)
-        .or_next("export ADE_TOKEN=… ADE_SERVER=…")
 }
 
 pub fn shown(path: &Path) -> String {
@@ -270,17 +321,6 @@ pub fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_an_earlier_version_wrote_is_the_default_profile() {
-        let old: Kept = toml::from_str("server = \"http://x\"\ntoken = \"t\"\n").unwrap();
-        let kept = renewed(old);
-        let written = toml::to_string(&kept).unwrap();
-        let read = renewed(toml::from_str(&written).unwrap());
-        assert_eq!(read, kept);
-        assert_eq!(kept.profiles[PROFILE_DEFAULT].token.as_deref(), Some("t"));
-        assert!(written.contains("[profiles.default]"), "{written}");
-    }
 
     #[test]
     fn a_projects_file_names_a_profile_and_nothing_else() {

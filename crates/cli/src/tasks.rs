@@ -17,9 +17,11 @@ use ade_client::{Client, TaskFilter, Waited, gather};
 use ade_core::ids::TaskId;
 use ade_core::limits::RUN_CANCEL_TRIES;
 use ade_core::task::State;
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::args::{ListArgs, TaskArg, TasksCommand, WaitArgs};
+use crate::browser::open;
 use crate::context::{self, Context};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -58,6 +60,7 @@ pub async fn run(command: TasksCommand, cx: &Context) -> Ended {
         TasksCommand::Cancel { task, reason } => cancel(&client, task.id, reason, cx).await,
         TasksCommand::Wait(args) => wait(&args, cx).await,
         TasksCommand::Explain(TaskArg { id }) => explain::explain(&client, id, cx).await,
+        TasksCommand::Open { task, browser } => page(&client, task.id, browser, cx).await,
         TasksCommand::Diff { task, rev, exit_code } => {
             diff::diff(&client, task.id, rev.as_deref(), exit_code, cx).await
         }
@@ -102,6 +105,17 @@ async fn change(client: &Client, command: TasksCommand, cx: &Context) -> Ended {
     let id = summary.id;
     let state = look::state_text(summary.state, cx.output.paint);
     cx.output.done(&summary, &format!("{id} {what}: {state}"), &format!("ade tasks get {id}"))?;
+    Ok(Exit::Done)
+}
+
+/// One that is there: the address of any other would lead nowhere.
+async fn page(client: &Client, id: TaskId, browser: bool, cx: &Context) -> Ended {
+    let task = client.tasks().get(id).await?;
+    let page = format!("{}/tasks/{}", client.server(), task.summary.id);
+    cx.output.show(&json!({ "page": page }), || format!("{page}\n"))?;
+    if browser {
+        open(&page, &cx.output);
+    }
     Ok(Exit::Done)
 }
 

@@ -7,6 +7,7 @@ mod agents;
 mod approvals;
 mod audit;
 mod delegations;
+mod device;
 mod error;
 mod events;
 mod executions;
@@ -45,6 +46,7 @@ pub use agents::Agents;
 pub use approvals::Approvals;
 pub use audit::{Audit, AuditFilter};
 pub use delegations::Delegations;
+pub use device::Device;
 pub use error::{Error, Refusal};
 pub use events::{EventStream, Events, Heard, Wanted};
 pub use executions::{Executions, LogStream, Said};
@@ -91,6 +93,11 @@ impl Client {
         Ok(Self { way: Way::network()?, server, token: token.to_owned() })
     }
 
+    /// Of nobody yet: for the calls by which a token is come by.
+    pub fn stranger(server: &str) -> Result<Self, Error> {
+        Self::new(server, "")
+    }
+
     /// The same calls, answered within this process: no connection is made, and nothing is tried
     /// twice, since whoever answers would be asked again by the one who is short of room.
     pub fn within(server: &str, token: &str, answering: Answering) -> Result<Self, Error> {
@@ -121,6 +128,10 @@ impl Client {
 
     pub fn delegations(&self) -> Delegations<'_> {
         Delegations(self)
+    }
+
+    pub fn device(&self) -> Device<'_> {
+        Device(self)
     }
 
     pub fn events(&self) -> Events<'_> {

@@ -200,9 +200,11 @@ impl Client {
             url.query_pairs_mut().extend_pairs(&call.query);
         }
         let mut request = Request::new(call.method.clone(), url);
-        let mut bearer = header(&format!("Bearer {}", self.token))?;
-        bearer.set_sensitive(true);
-        request.headers_mut().insert(AUTHORIZATION, bearer);
+        if !self.token.is_empty() {
+            let mut bearer = header(&format!("Bearer {}", self.token))?;
+            bearer.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, bearer);
+        }
         if let Some(version) = call.version {
             request.headers_mut().insert(IF_MATCH, header(&format!("\"{version}\""))?);
         }

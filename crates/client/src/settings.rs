@@ -1,6 +1,9 @@
-//! Calls about what a tenant sets itself: how risk is rated, and what is switched on.
+//! Calls about what a tenant sets itself: how risk is rated, how long things may take, and what is
+//! switched on.
 
-use ade_api::settings::{FlagShown, Flags, NewRiskSettings, RiskSettings, SetFlag};
+use ade_api::settings::{
+    FlagShown, Flags, NewRiskSettings, NewTimes, RiskSettings, SetFlag, Times,
+};
 use ade_core::flag::Flag;
 
 use crate::error::Error;
@@ -21,6 +24,14 @@ impl Settings<'_> {
         new: &NewRiskSettings,
     ) -> Result<RiskSettings, Error> {
         self.0.send(Call::put("/v1/risk/settings").matching(version).body(new)).await
+    }
+
+    pub async fn times(self) -> Result<Times, Error> {
+        self.0.read("/v1/times".to_owned()).await
+    }
+
+    pub async fn set_times(self, version: u64, new: &NewTimes) -> Result<Times, Error> {
+        self.0.send(Call::put("/v1/times").matching(version).body(new)).await
     }
 
     pub async fn flags(self) -> Result<Flags, Error> {

@@ -1,6 +1,7 @@
 //! Calls about people.
 
 use ade_api::page::{Page, PageQuery};
+use ade_api::passkeys::Passkeys;
 use ade_api::sessions::{GroupRoles, GroupRolesSet};
 use ade_api::users::{Alias, NewUser, Roles, User, UserChange};
 use ade_core::ids::UserId;
@@ -42,6 +43,11 @@ impl Users<'_> {
     /// All of one provider; those of others stay.
     pub async fn set_group_roles(self, roles: &GroupRoles) -> Result<GroupRolesSet, Error> {
         self.0.send(Call::put("/v1/group-roles").body(roles)).await
+    }
+
+    /// All of somebody who has lost them.
+    pub async fn reset_passkeys(self, id: UserId) -> Result<Passkeys, Error> {
+        self.0.send(Call::delete(format!("{}/passkeys", path(id)))).await
     }
 
     pub async fn add_alias(self, id: UserId, alias: &Alias) -> Result<User, Error> {

@@ -1,19 +1,43 @@
 #!lua
--- Lets a caller through, or says how long it has to wait. For each caller one number is kept: the
--- time at which it would have used up what it took so far.
--- KEYS 1 caller → that time
--- ARGV 1 caller, 2 microseconds that one call takes, 3 how far ahead that time may run, 4 how long
---      the whole is kept after the last call, in milliseconds
--- Reply the microseconds to wait, 0 if it may go on
+-- Takes calls from several rates at once: as many as are wanted from each, or one, or none from
+-- any. Of each rate the moment is kept at which all that was taken so far is used up; afterwards
+-- it is worth nothing, and gone.
+-- KEYS one for each rate
+-- ARGV 1 calls wanted, then for each rate: microseconds that one call takes, and how far ahead of
+--      the time it may run
+-- Reply calls let through, the rate with the least left or the longest wait (from 0), what it has
+--      left, microseconds until it is whole, microseconds to wait
 -- Time: Redis's own clock
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
-local caller, gap, ahead = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local used_up = math.max(tonumber(redis.call('HGET', KEYS[1], caller)) or 0, now)
-local wait = used_up + gap - ahead - now
-if wait > 0 then
-  return { wait }
+local used_up, gap, ahead = redis.call('MGET', unpack(KEYS)), {}, {}
+for i = 1, #KEYS do
+  gap[i], ahead[i] = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
+  used_up[i] = math.max(tonumber(used_up[i] or 0), now)
 end
-redis.call('HSET', KEYS[1], caller, string.format('%.0f', used_up + gap))
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return { 0 }
+local function fits(calls)
+  for i = 1, #KEYS do
+    if used_up[i] + calls * gap[i] > now + ahead[i] then
+      return false
+    end
+  end
+  return true
+end
+local calls = tonumber(ARGV[1])
+if not fits(calls) then
+  calls = fits(1) and 1 or 0
+end
+local at, left, wait = 0, nil, nil
+for i = 1, #KEYS do
+  local waits = calls > 0 and 0 or math.max(used_up[i] + gap[i] - ahead[i] - now, 0)
+  used_up[i] = used_up[i] + calls * gap[i]
+  if calls > 0 then
+    local kept = math.ceil((used_up[i] - now) / 1000)
+    redis.call('SET', KEYS[i], string.format('%.0f', used_up[i]), 'PX', string.format('%.0f', kept))
+  end
+  local has = math.max(math.floor((now + ahead[i] - used_up[i]) / gap[i]), 0)
+  if not left or waits > wait or (waits == wait and has < left) then
+    at, left, wait = i, has, waits
+  end
+end
+return { calls, at - 1, left, used_up[at] - now, wait }

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use ade_core::ids::TenantId;
-use ade_core::limits::{EVENT_SHARDS, REDIS_SCAN_PAGE};
+use ade_core::limits::REDIS_SCAN_PAGE;
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::{FromRedisValue, Value, from_redis_value};
 
@@ -15,8 +14,6 @@ use crate::error::Error;
 use crate::keys::{CATALOGUE, Key, Kind};
 
 const NAME: &str = "audit";
-/// Is in no key.
-const PLACE: &str = "\u{1}";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
@@ -142,7 +139,7 @@ impl Audit {
 }
 
 fn declared(key: &str) -> Option<&'static Key> {
-    CATALOGUE.iter().find(|known| is_of(known, key))
+    CATALOGUE.iter().find(|known| known.matches(key))
 }
 
 fn judge(key: &str, kind: &str, left: Option<Duration>) -> Option<Problem> {
@@ -161,26 +158,10 @@ fn judge(key: &str, kind: &str, left: Option<Duration>) -> Option<Problem> {
     }
 }
 
-/// Whether a tenant's id, or a shard, stands where the pattern has a place for one.
-fn is_of(known: &Key, key: &str) -> bool {
-    if known.is_of_shard() {
-        return (0..EVENT_SHARDS).any(|shard| known.of_shard(shard) == key);
-    }
-    let tenant = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
-    let tenant: Option<TenantId> = tenant.and_then(|(tag, _)| tag.parse().ok());
-    let Some(tenant) = tenant else { return false };
-    if !known.is_of_one() {
-        return known.of(tenant) == key;
-    }
-    // No id of ours has a colon or a brace, so two places that fit stand for two different things.
-    let with = known.of_one(tenant, PLACE);
-    let ends = with.split_once(PLACE);
-    let id = ends.and_then(|(head, tail)| key.strip_prefix(head)?.strip_suffix(tail));
-    id.is_some_and(|id| !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
-}
-
 #[cfg(test)]
 mod tests {
+    use ade_core::ids::TenantId;
+    use ade_core::limits::EVENT_SHARDS;
     use ade_testkit::Namespace;
 
     use super::*;

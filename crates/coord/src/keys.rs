@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ade_core::event::Topic;
 use ade_core::ids::TenantId;
-use ade_core::limits::{LOCK_RATE_KEPT_MAX, MODEL_KEPT_MAX};
+use ade_core::limits::{EVENT_SHARDS, MODEL_KEPT_MAX, RATE_KEPT_MAX};
 
 /// What stands for the tenant in a pattern: also the hash tag, so all keys of a tenant share one
 /// slot and one script can work on them at once.
@@ -16,6 +16,8 @@ const TENANT: &str = "{tenant}";
 const SHARD: &str = "{shard}";
 /// And for the one thing that a key is about.
 const ID: &str = "{id}";
+/// What is counted, of whoever is counted.
+const ENDPOINT: &str = "{endpoint}";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -70,7 +72,7 @@ impl Key {
     }
 
     pub fn of_shard(&self, shard: u8) -> String {
-        self.pattern.replace(SHARD, &format!("{{s{shard:02}}}"))
+        self.pattern.replace(SHARD, &format!("{{{}}}", tag_of(shard)))
     }
 
     /// For one thing of a tenant, by its id.
@@ -78,9 +80,27 @@ impl Key {
         self.of(tenant).replace(ID, &id.to_string())
     }
 
-    /// Whether there is one for each thing of a tenant.
-    pub fn is_of_one(&self) -> bool {
-        self.pattern.contains(ID)
+    /// For what one caller of a tenant does at one endpoint.
+    pub fn of_endpoint(&self, tenant: TenantId, endpoint: &str, id: impl Display) -> String {
+        self.of_one(tenant, id).replace(ENDPOINT, endpoint)
+    }
+
+    /// The same where no tenant is known.
+    pub fn of_endpoint_in(&self, shard: u8, endpoint: &str, id: impl Display) -> String {
+        self.of_shard(shard).replace(ID, &id.to_string()).replace(ENDPOINT, endpoint)
+    }
+
+    /// Whether this is one of them. No id of ours has a colon or a brace, so what stands between
+    /// two colons stands for one thing.
+    pub fn matches(&self, key: &str) -> bool {
+        let (mut places, mut parts) = (self.pattern.split(':'), key.split(':'));
+        loop {
+            match (places.next(), parts.next()) {
+                (None, None) => return true,
+                (Some(place), Some(part)) if is_at(place, part) => {}
+                _ => return false,
+            }
+        }
     }
 
     /// Whether it is one for many tenants.
@@ -91,6 +111,22 @@ impl Key {
     pub fn pattern(&self) -> &'static str {
         self.pattern
     }
+}
+
+fn is_at(place: &str, part: &str) -> bool {
+    let tag = || part.strip_prefix('{')?.strip_suffix('}');
+    match place {
+        TENANT => tag().is_some_and(|tag| tag.parse::<TenantId>().is_ok()),
+        SHARD => tag().is_some_and(|tag| (0..EVENT_SHARDS).any(|shard| tag == tag_of(shard))),
+        ID | ENDPOINT => {
+            !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        }
+        literal => literal == part,
+    }
+}
+
+fn tag_of(shard: u8) -> String {
+    format!("s{shard:02}")
 }
 
 const LOCKS: &str = "lock";
@@ -151,14 +187,30 @@ pub const LOCK_CHANNEL: Key = Key {
     rebuilt_from: "nothing: whoever misses a hint learns it from the next heartbeat",
 };
 
-pub const LOCK_RATE: Key = Key {
-    pattern: "ade:{tenant}:ratelimit:lock_acquire",
-    kind: Kind::Hash,
-    holds: "agent → the time at which it has used up what it took so far",
-    lifetime: "one entry per agent; a minute after nobody is limited any more",
-    ttl_max: Some(LOCK_RATE_KEPT_MAX),
-    owner: "rate",
-    rebuilt_from: "nothing: who was limited begins anew",
+const RATES: &str = "rate";
+const USED_UP: &str = "until what was taken is used up";
+const ANEW: &str = "nothing: who was limited begins anew";
+
+pub const RATE: Key = Key {
+    pattern: "ade:{tenant}:ratelimit:{endpoint}:{id}",
+    kind: Kind::Text,
+    holds: "the moment at which a token, a person, an agent or the tenant has used up what it took \
+        so far of this endpoint, or of all (`token`, `tenant`)",
+    lifetime: USED_UP,
+    ttl_max: Some(RATE_KEPT_MAX),
+    owner: RATES,
+    rebuilt_from: ANEW,
+};
+
+pub const ADDRESS_RATE: Key = Key {
+    pattern: "ade:{shard}:ratelimit:{endpoint}:{id}",
+    kind: Kind::Text,
+    holds: "the same of an address whose calls name nobody (`open`) or whose tokens are not valid \
+        (`refused`)",
+    lifetime: USED_UP,
+    ttl_max: Some(RATE_KEPT_MAX),
+    owner: RATES,
+    rebuilt_from: ANEW,
 };
 
 const EVENTS: &str = "streams";
@@ -183,6 +235,7 @@ pub const EVENTS_APPROVAL: Key =
     events("ade:{shard}:events:approval", "the same of requests and votes");
 pub const EVENTS_LOCK: Key = events("ade:{shard}:events:lock", "the same of registered locks");
 pub const EVENTS_AGENT: Key = events("ade:{shard}:events:agent", "the same of agents' presence");
+pub const EVENTS_FREEZE: Key = events("ade:{shard}:events:freeze", "the same of stops of applies");
 
 pub const EVENTS_CHANNEL: Key = Key {
     pattern: "ade:{shard}:events:channel",
@@ -201,6 +254,7 @@ pub fn events_of(topic: Topic) -> Key {
         Topic::Approval => EVENTS_APPROVAL,
         Topic::Lock => EVENTS_LOCK,
         Topic::Agent => EVENTS_AGENT,
+        Topic::Freeze => EVENTS_FREEZE,
     }
 }
 
@@ -257,11 +311,13 @@ pub const CATALOGUE: &[Key] = &[
     LOCK_QUEUE,
     LOCK_REGISTRY,
     LOCK_CHANNEL,
-    LOCK_RATE,
+    RATE,
+    ADDRESS_RATE,
     EVENTS_TASK,
     EVENTS_APPROVAL,
     EVENTS_LOCK,
     EVENTS_AGENT,
+    EVENTS_FREEZE,
     EVENTS_CHANNEL,
     TASK_STATE,
     TASK_DATA,
@@ -281,7 +337,14 @@ mod tests {
         let tenant = TenantId::from_u128(7);
         for key in CATALOGUE {
             let is_shared = key.is_of_shard();
-            let built = if is_shared { key.of_shard(7) } else { key.of_one(tenant, "one") };
+            let built = if is_shared {
+                key.of_endpoint_in(7, "any", "one")
+            } else {
+                key.of_endpoint(tenant, "any", "one")
+            };
+            assert!(key.matches(&built), "{built}");
+            let others = CATALOGUE.iter().filter(|other| *other != key);
+            assert!(!others.clone().any(|other| other.matches(&built)), "{built}");
             let tag = if is_shared { "{s07}".to_owned() } else { format!("{{{tenant}}}") };
             assert_eq!(built.matches('{').count(), 1, "{built}");
             assert!(built.contains(&tag), "{built}");

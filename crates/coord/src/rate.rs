@@ -1,136 +1,172 @@
-//! How often one caller may do something, counted in Redis for all processes together: the
-//! generic cell rate algorithm, one number for each caller. While Redis does not answer, each
-//! process counts for itself: a limit that is too high is better than none.
+//! How often somebody may do something, counted in Redis for all processes together. While Redis
+//! does not answer, each process counts for itself: a limit that is too high is better than none.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ade_core::ids::TenantId;
-use ade_core::limits::{LOCK_RATE_KEPT_MAX, LOCK_RATE_WINDOW, LOCK_RATES_ALONE_MAX};
+use ade_core::limits::RATES_ALONE_MAX;
+use ade_core::rate::{self, Rate, Taken};
 
 use crate::cluster::Cluster;
 use crate::error::Error;
-use crate::keys::LOCK_RATE;
 use crate::reply::Words;
 use crate::script::Script;
 
-/// So many in a minute, and so many at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    pub per_minute: u32,
-    pub burst: u32,
-}
-
-impl Rate {
-    /// What one call uses up.
-    pub fn gap(self) -> Duration {
-        Duration::from_mins(1) / self.per_minute.max(1)
-    }
-
-    /// How far ahead of its time somebody may be.
-    pub fn ahead(self) -> Duration {
-        self.gap() * self.burst.max(1)
-    }
+/// Who or what is counted, by its key in Redis, and how often it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    pub key: String,
+    pub rate: Rate,
 }
 
 #[derive(Debug, Clone)]
 pub struct Rates {
-    cluster: Cluster,
-    script: Arc<Script>,
+    together: Option<(Cluster, Arc<Script>)>,
     alone: Arc<Alone>,
 }
 
-/// Who has used up how much of the time ahead, by the clock of this process.
-#[derive(Debug, Default)]
+/// What is used up until when, by the clock of this process.
+#[derive(Debug)]
 struct Alone {
-    used_up: Mutex<HashMap<(TenantId, String), Instant>>,
+    began: Instant,
+    used_up: Mutex<HashMap<String, Duration>>,
 }
 
 impl Alone {
-    fn take(&self, tenant: TenantId, caller: &str, rate: Rate, now: Instant) -> Option<Duration> {
+    fn take(&self, counted: &[Counted], calls: u32, at: Instant) -> Taken {
+        let now = at.saturating_duration_since(self.began);
         let mut used_up = self.used_up.lock().unwrap_or_else(PoisonError::into_inner);
-        if used_up.len() >= LOCK_RATES_ALONE_MAX {
-            used_up.retain(|_, at| *at > now);
+        if used_up.len() >= RATES_ALONE_MAX {
+            used_up.retain(|_, until| *until > now);
         }
-        if used_up.len() >= LOCK_RATES_ALONE_MAX {
+        if used_up.len() >= RATES_ALONE_MAX {
             used_up.clear();
         }
-        let at = used_up.entry((tenant, caller.to_owned())).or_insert(now);
-        let next = (*at).max(now) + rate.gap();
-        let wait = next.saturating_duration_since(now + rate.ahead());
-        if wait.is_zero() {
-            *at = next;
-            return None;
+        let before = |one: &Counted| used_up.get(&one.key).copied().unwrap_or_default();
+        let rates: Vec<_> = counted.iter().map(|one| (one.rate, before(one))).collect();
+        let taken = rate::take(&rates, now, calls);
+        if taken.calls > 0 {
+            for (one, (rate, before)) in counted.iter().zip(rates) {
+                used_up.insert(one.key.clone(), rate.used_up(before, now, taken.calls));
+            }
         }
-        Some(wait)
+        taken
     }
 }
 
 impl Rates {
     pub fn new(cluster: Cluster) -> Self {
         let text = include_str!("../lua/rate.lua").to_owned();
-        Self { cluster, script: Arc::new(Script::new("rate", text)), alone: Arc::default() }
+        Self { together: Some((cluster, Arc::new(Script::new("rate", text)))), ..Self::alone() }
     }
 
-    /// `None` if it may go on, else how long to wait.
-    pub async fn take(
-        &self,
-        tenant: TenantId,
-        caller: &str,
-        rate: Rate,
-    ) -> Result<Option<Duration>, Error> {
-        match self.take_together(tenant, caller, rate).await {
-            Err(Error::Unknown(_) | Error::Unavailable(_) | Error::Resting { .. }) => {
-                Ok(self.alone.take(tenant, caller, rate, Instant::now()))
+    /// Without a Redis: each process counts for itself.
+    pub fn alone() -> Self {
+        let alone = Alone { began: Instant::now(), used_up: Mutex::default() };
+        Self { together: None, alone: Arc::new(alone) }
+    }
+
+    /// So many calls at once of all that is counted, or one, or none. All keys must be of one
+    /// tenant or shard.
+    pub async fn take(&self, counted: &[Counted], calls: u32) -> Taken {
+        if let Some((cluster, script)) = &self.together {
+            match take_together(cluster, script, counted, calls).await {
+                Ok(taken) => return taken,
+                Err(Error::Unknown(_) | Error::Unavailable(_) | Error::Resting { .. }) => {}
+                Err(error) => tracing::error!(%error, "rates are counted by this process alone"),
             }
-            answered => answered,
         }
+        self.alone.take(counted, calls, Instant::now())
     }
+}
 
-    async fn take_together(
-        &self,
-        tenant: TenantId,
-        caller: &str,
-        rate: Rate,
-    ) -> Result<Option<Duration>, Error> {
-        let (gap, ahead) = (rate.gap(), rate.ahead());
-        let args = [
-            caller.to_owned(),
-            gap.as_micros().to_string(),
-            ahead.as_micros().to_string(),
-            // Forgotten before it is used up, a slow rate would limit nobody.
-            (LOCK_RATE_WINDOW + ahead).min(LOCK_RATE_KEPT_MAX).as_millis().to_string(),
-        ]
-        .map(String::into_bytes);
-        let value = self.cluster.run(&self.script, &[LOCK_RATE.of(tenant)], &args).await?;
-        let mut words = Words::of(self.script.name(), value)?;
-        let wait = words.number()?;
-        words.end()?;
-        Ok((wait > 0).then(|| Duration::from_micros(wait)))
-    }
+async fn take_together(
+    cluster: &Cluster,
+    script: &Script,
+    counted: &[Counted],
+    calls: u32,
+) -> Result<Taken, Error> {
+    let keys: Vec<String> = counted.iter().map(|one| one.key.clone()).collect();
+    let rates = counted.iter().flat_map(|one| [one.rate.gap(), one.rate.ahead()]);
+    let rates = rates.map(|span| span.as_micros().to_string().into_bytes());
+    let args: Vec<Vec<u8>> = [calls.to_string().into_bytes()].into_iter().chain(rates).collect();
+    let value = cluster.run(script, &keys, &args).await?;
+    let mut words = Words::of(script.name(), value)?;
+    let taken = Taken {
+        calls: small(&mut words)?,
+        at: small(&mut words)?,
+        left: small(&mut words)?,
+        reset: Duration::from_micros(words.number()?),
+        wait: Duration::from_micros(words.number()?),
+    };
+    words.end()?;
+    Ok(taken)
+}
+
+fn small<T: TryFrom<u64, Error: ToString>>(words: &mut Words) -> Result<T, Error> {
+    T::try_from(words.number()?).map_err(|error| words.wrong(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
+    use ade_testkit::Namespace;
+
     use super::*;
+    use crate::keys::RATE;
+
+    const RATE_OF_ONE: Rate = Rate { per_minute: 60, burst: 3 };
+
+    fn counted(key: &str, rate: Rate) -> Counted {
+        Counted { key: key.to_owned(), rate }
+    }
 
     #[test]
     fn alone_a_process_lets_through_what_the_rate_allows_and_forgets() {
-        let (alone, now) = (Alone::default(), Instant::now());
-        let rate = Rate { per_minute: 60, burst: 3 };
-        let tenant = TenantId::from_u128(1);
-        let take = |caller: &str, at| alone.take(tenant, caller, rate, at);
+        let Rates { alone, .. } = Rates::alone();
+        let now = Instant::now();
+        let take = |key: &str, at| alone.take(&[counted(key, RATE_OF_ONE)], 1, at).wait;
         for _ in 0..3 {
-            assert_eq!(take("one", now), None);
+            assert_eq!(take("one", now), Duration::ZERO);
         }
-        assert_eq!(take("one", now), Some(Duration::from_secs(1)));
-        assert_eq!(take("other", now), None, "each has its own");
-        assert_eq!(take("one", now + Duration::from_secs(1)), None);
-        assert!(take("one", now + Duration::from_secs(1)).is_some());
-        for nth in 0..LOCK_RATES_ALONE_MAX {
+        assert_eq!(take("one", now), Duration::from_secs(1));
+        assert_eq!(take("other", now), Duration::ZERO, "each has its own");
+        assert_eq!(take("one", now + Duration::from_secs(1)), Duration::ZERO);
+        assert!(!take("one", now + Duration::from_secs(1)).is_zero());
+        for nth in 0..RATES_ALONE_MAX {
             take(&nth.to_string(), now);
         }
-        assert!(alone.used_up.lock().unwrap().len() <= LOCK_RATES_ALONE_MAX);
+        assert!(alone.used_up.lock().unwrap().len() <= RATES_ALONE_MAX);
+    }
+
+    /// The script against the rule: what it lets through, what it says is left, whom it names.
+    #[tokio::test]
+    async fn together_processes_let_through_what_the_rule_allows() {
+        let urls = ade_testkit::Cluster::shared().await.urls();
+        let open = || Rates::new(Cluster::open(&urls).unwrap());
+        let (one, other) = (open(), open());
+        let tenant = Namespace::fresh().tenant();
+        let of = |id: &str, rate| {
+            let key = RATE.of_endpoint(tenant, "tasks_submit", id);
+            Counted { key, rate }
+        };
+        // So slow that nothing comes back while this runs.
+        let (narrow, wide) = (Rate { per_minute: 1, burst: 5 }, Rate { per_minute: 1, burst: 50 });
+        let both = [of("agt_1", narrow), of("usr_1", wide)];
+        for left in [4, 3] {
+            let taken = one.take(&both, 1).await;
+            assert_eq!((taken.calls, taken.at, taken.left), (1, 0, left));
+        }
+        let taken = other.take(&both, 3).await;
+        assert_eq!((taken.calls, taken.left), (3, 0), "it counts for all processes");
+        let refused = one.take(&both, 1).await;
+        assert_eq!((refused.calls, refused.at, refused.left), (0, 0, 0));
+        assert!(refused.wait > Duration::from_secs(50) && refused.wait <= Duration::from_mins(1));
+        assert!(refused.reset > Duration::from_mins(4) && refused.reset <= Duration::from_mins(5));
+        let second = of("usr_1", wide);
+        let taken = one.take(std::slice::from_ref(&second), 46).await;
+        assert_eq!((taken.calls, taken.left), (1, 44), "of 45 that are left 46 were wanted");
+        let taken = one.take(&[second], 44).await;
+        assert_eq!((taken.calls, taken.left), (44, 0), "the refused call has used up nothing");
     }
 }

@@ -20,10 +20,11 @@ pub enum Topic {
     Approval,
     Lock,
     Agent,
+    Freeze,
 }
 
 impl Topic {
-    pub const ALL: [Self; 4] = [Self::Task, Self::Approval, Self::Lock, Self::Agent];
+    pub const ALL: [Self; 5] = [Self::Task, Self::Approval, Self::Lock, Self::Agent, Self::Freeze];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -31,6 +32,7 @@ impl Topic {
             Self::Approval => "approval",
             Self::Lock => "lock",
             Self::Agent => "agent",
+            Self::Freeze => "freeze",
         }
     }
 
@@ -123,6 +125,8 @@ events! {
     AgentOffline = "agent.offline";
     AgentDraining = "agent.draining";
     AgentPaused = "agent.paused";
+    FreezeSet = "freeze.set";
+    FreezeLifted = "freeze.lifted";
 }
 
 impl fmt::Display for EventKind {

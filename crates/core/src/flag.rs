@@ -41,7 +41,7 @@ impl Flag {
                  policy without such a clause lets nothing pass"
             }
             Self::BatchApprovals => "several requests may be answered with one call",
-            Self::DeadlockDetection => "nothing yet: it is kept for the service of locks",
+            Self::DeadlockDetection => "nothing: deadlocks are always looked for and resolved",
         }
     }
 }

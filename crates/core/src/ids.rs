@@ -135,6 +135,10 @@ ids! {
     DutyId = "duty";
     /// Another system that sends events which become drafts.
     InboundId = "inb";
+    /// A key of a person's that only they can use.
+    PasskeyId = "psk";
+    /// A passkey's word for one decision, from the question on.
+    StepUpId = "stp";
     /// One call to the server: in its answer, its log lines and its audit leaves.
     RequestId = "req";
 }

@@ -69,6 +69,10 @@ pub const PATTERN_MAX_BYTES: usize = RESOURCE_TYPE_MAX_BYTES + 1 + RESOURCE_ID_M
 /// A policy that asks nobody for a year has been forgotten, not written.
 pub const POLICY_PERIOD_MAX: Duration = Duration::from_hours(365 * 24);
 pub const RESPOND_WITHIN_DEFAULT: Duration = Duration::from_hours(48);
+/// Whatever a policy asks for: a request that is open for longer has been forgotten.
+pub const APPROVAL_TIMEOUT_MAX_DEFAULT: Duration = Duration::from_hours(30 * 24);
+/// Nobody reads a change and answers in less.
+pub const APPROVAL_TIMEOUT_MIN: Duration = Duration::from_mins(1);
 pub const APPROVAL_VALID_FOR_DEFAULT: Duration = Duration::from_hours(7 * 24);
 /// How much later than now a review may be made to end, by one word of a reviewer or an admin.
 pub const REVIEW_EXTENSION_MAX: Duration = Duration::from_hours(7 * 24);
@@ -106,6 +110,7 @@ pub const RISK_FAILURE_RATE_DEFAULT_BP: u64 = 5_000;
 pub const LEASE_TTL_MIN: Duration = Duration::from_secs(1);
 pub const LEASE_TTL_DEFAULT: Duration = Duration::from_secs(30);
 pub const LEASE_TTL_MAX: Duration = Duration::from_mins(5);
+pub const HEARTBEAT_INTERVAL_DEFAULT: Duration = Duration::from_secs(10);
 /// A promoted waiter must show life within this, or the next one is tried.
 pub const LEASE_CLAIM_TTL: Duration = Duration::from_secs(3);
 /// Terminal records stay this long, so that a late duplicate cannot resurrect a lease.
@@ -152,8 +157,6 @@ pub const LOCK_LIST_SCANS_MAX: usize = 16;
 pub const LOCK_ADMITTED_FOR: Duration = Duration::from_millis(800);
 pub const LOCK_ADMITTED_MAX: u64 = 50_000;
 pub const LOCK_RATE_WINDOW: Duration = Duration::from_mins(1);
-/// The same at most, however slow the rate that was set.
-pub const LOCK_RATE_KEPT_MAX: Duration = Duration::from_hours(24);
 /// Tenants whose locks one round of a worker takes at a time.
 pub const LOCK_TENANTS_PAGE: u32 = 500;
 pub const LOCK_SWEEP_PERIOD: Duration = Duration::from_secs(1);
@@ -269,6 +272,8 @@ pub const RULEBOOKS_CACHED_MAX: u64 = 1_000;
 pub const RULEBOOK_IDLE: Duration = Duration::from_mins(10);
 /// What one activation of a worker takes up.
 pub const WORKER_BATCH: u32 = 100;
+/// Of what is due at the same time; each takes one connection.
+pub const WORKER_AT_ONCE: usize = 4;
 pub const WORKER_BACKOFF: Duration = Duration::from_secs(2);
 /// Of a failure that the board shows; up to four bytes each.
 pub const WORKER_FAILURE_MAX_CHARS: usize = 256;
@@ -286,6 +291,8 @@ pub const WATCH_PERIOD: Duration = Duration::from_millis(200);
 // HTTP.
 /// Room for a payload of the largest size with everything around it.
 pub const BODY_MAX_BYTES: usize = 1024 * 1024;
+/// From a connection to the end of its TLS handshake.
+pub const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 pub const HEADERS_MAX: usize = 64;
 pub const HEAD_MAX_BYTES: usize = 16 * 1024;
 pub const IDEMPOTENCY_KEY_MAX_BYTES: usize = 256;

@@ -18,6 +18,7 @@ use crate::task::{
     AgentFacts, ApplyFacts, Blocked, Command, Content, Decision, Facts, Hold, Refusal, Task, decide,
 };
 use crate::time::Timestamp;
+use crate::times::ApprovalTimes;
 
 pub const AUTHOR: UserId = UserId::from_u128(1);
 pub const ALICE: UserId = UserId::from_u128(2);
@@ -194,6 +195,7 @@ impl World {
             freezes: &self.freezes,
             environments: &self.environments,
             resource_owners: &self.resource_owners,
+            times: ApprovalTimes::default(),
             apply: ApplyFacts {
                 blocked: &self.blocked,
                 has_capacity: self.has_capacity,

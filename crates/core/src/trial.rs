@@ -13,6 +13,7 @@ use crate::policy::{
     Requirement, period_text, requirement,
 };
 use crate::time::Timestamp;
+use crate::times::ApprovalTimes;
 
 /// What came of one case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +55,7 @@ struct Trial<'a> {
 impl Trial<'_> {
     fn verdict(&self, case: &Case) -> Verdict {
         let now = case.at.unwrap_or(Timestamp::from_micros(0));
-        let asked = requirement(self.policies, &case.subject, now);
+        let asked = requirement(self.policies, &case.subject, now, &ApprovalTimes::default());
         let shortages = self.shortages(case, &asked, now);
         let outcome = match &asked.auto_approve {
             AutoApproval::Allowed { .. } => Outcome::Passes,

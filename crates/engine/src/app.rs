@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use ade_core::access::{Access, AccessError};
 use ade_core::risk;
+use ade_core::times::Times;
+use ade_store::rulebook::Base;
 use ade_store::{Pool, Pools};
 
 use crate::auth::Tokens;
@@ -13,7 +15,8 @@ use crate::book::Books;
 use crate::claims::Claims;
 use crate::execute::Executors;
 use crate::export::Sink;
-use crate::identity::Providers;
+use crate::identity::{Passkeys, Providers};
+use crate::limiter::Limiter;
 use crate::live::Live;
 use crate::locks::Keeper;
 use crate::notify::Notify;
@@ -30,6 +33,7 @@ pub struct App {
     /// A copy that may lag, for reading evidence; the record itself if there is none.
     pub replica: Option<Pool>,
     pub access: Access,
+    pub limiter: Limiter,
     pub books: Books,
     pub tokens: Tokens,
     pub pepper: Pepper,
@@ -46,6 +50,7 @@ pub struct App {
     pub sink: Option<Sink>,
     pub notify: Notify,
     pub providers: Providers,
+    pub passkeys: Passkeys,
     pub claims: Claims,
     pub live: Live,
     pub wake: Wake,
@@ -61,8 +66,10 @@ pub struct Parts {
     pub pools: Pools,
     pub replica: Option<Pool>,
     pub pepper: Pepper,
+    pub limiter: Limiter,
     pub executors: Executors,
     pub risk: risk::Settings,
+    pub times: Times,
     pub locks: Option<Keeper>,
     pub receipts: Option<Receipts>,
     pub blobs: Option<Blobs>,
@@ -71,18 +78,21 @@ pub struct Parts {
     pub sink: Option<Sink>,
     pub notify: Notify,
     pub providers: Providers,
+    pub passkeys: Passkeys,
     pub service: String,
 }
 
 impl App {
     pub fn new(parts: Parts) -> Result<Arc<Self>, AccessError> {
-        let Parts { pools, replica, pepper, executors, risk, locks, .. } = parts;
-        let Parts { receipts, blobs, live, webhooks, sink, notify, providers, service, .. } = parts;
+        let Parts { pools, replica, pepper, limiter, executors, risk, times, .. } = parts;
+        let Parts { locks, receipts, blobs, live, webhooks, sink, notify, providers, .. } = parts;
+        let Parts { passkeys, service, .. } = parts;
         Ok(Arc::new(Self {
             pools,
             replica,
             access: Access::new()?,
-            books: Books::default(),
+            limiter,
+            books: Books::new(Base { times, thresholds: risk.thresholds }),
             tokens: Tokens::default(),
             pepper,
             executors,
@@ -94,6 +104,7 @@ impl App {
             sink,
             notify,
             providers,
+            passkeys,
             claims: Claims::default(),
             live,
             wake: Wake::default(),

@@ -10,7 +10,7 @@ use ade_core::ids::{AgentId, TenantId, UserId};
 use ade_core::limits::{RULEBOOK_IDLE, RULEBOOKS_CACHED_MAX};
 use ade_core::policy::{Policy, PolicyRef};
 use ade_core::task::{AgentFacts, ApplyFacts, Facts, Task};
-use ade_store::rulebook::{self, Rulebook};
+use ade_store::rulebook::{self, Base, Rulebook};
 use ade_store::{Tx, policies};
 use moka::sync::Cache;
 
@@ -19,14 +19,16 @@ use crate::error::Error;
 /// Books and pinned policies by what can never change about them.
 #[derive(Debug)]
 pub struct Books {
-    books: Cache<(TenantId, i64), Arc<Rulebook>>,
+    current: Cache<(TenantId, i64), Arc<Rulebook>>,
     pinned: Cache<(TenantId, PolicyRef), Arc<Policy>>,
+    /// What tenants have that set nothing themselves.
+    base: Base,
 }
 
-impl Default for Books {
-    fn default() -> Self {
+impl Books {
+    pub fn new(base: Base) -> Self {
         Self {
-            books: Cache::builder()
+            current: Cache::builder()
                 .max_capacity(RULEBOOKS_CACHED_MAX)
                 .time_to_idle(RULEBOOK_IDLE)
                 .build(),
@@ -34,11 +36,14 @@ impl Default for Books {
                 .max_capacity(RULEBOOKS_CACHED_MAX)
                 .time_to_idle(RULEBOOK_IDLE)
                 .build(),
+            base,
         }
     }
-}
 
-impl Books {
+    pub fn base(&self) -> Base {
+        self.base
+    }
+
     /// The book as it stands in this transaction.
     pub async fn current(&self, tx: &mut Tx) -> Result<Arc<Rulebook>, Error> {
         let version = rulebook::version(tx).await?;
@@ -47,11 +52,11 @@ impl Books {
 
     /// The book of a version that this transaction has read.
     pub async fn at(&self, tx: &mut Tx, version: i64) -> Result<Arc<Rulebook>, Error> {
-        if let Some(book) = self.books.get(&(tx.tenant(), version)) {
+        if let Some(book) = self.current.get(&(tx.tenant(), version)) {
             return Ok(book);
         }
-        let book = Arc::new(rulebook::load(tx).await?);
-        self.books.insert((tx.tenant(), book.version), Arc::clone(&book));
+        let book = Arc::new(rulebook::load(tx, self.base).await?);
+        self.current.insert((tx.tenant(), book.version), Arc::clone(&book));
         Ok(book)
     }
 
@@ -109,6 +114,7 @@ impl Knowledge {
             freezes: &self.book.freezes,
             environments: &self.environments,
             resource_owners: &self.resource_owners,
+            times: self.book.times.approval,
             apply: ApplyFacts::default(),
         }
     }

@@ -11,9 +11,12 @@ use ade_core::flag::Flag;
 use ade_core::ids::LeaseId;
 use ade_core::policy::DocumentError;
 use ade_core::resource::ResourceRef;
+use ade_core::step_up::Subject;
 use ade_core::task::Refusal;
 use thiserror::Error;
 
+use crate::identity::PasskeyError;
+use crate::ops::device::DeviceRefusal;
 use crate::secret::SecretError;
 
 #[derive(Debug, Error)]
@@ -71,14 +74,42 @@ pub enum Error {
     RateLimited { wait: Duration },
     #[error("too many {what}: wait {} s", .wait.as_secs())]
     TooOften { what: &'static str, wait: Duration },
+    #[error(transparent)]
+    Device(#[from] DeviceRefusal),
     #[error("you listen {most} times here already: end one of them first")]
     TooManyListeners { most: usize },
     #[error("this process ends: listen to another")]
     Draining,
+    #[error("{}", .0.told())]
+    StepUpRequired(Box<Unconfirmed>),
+    #[error("the passkey's answer is not accepted: {0}")]
+    PasskeyRefused(#[from] PasskeyError),
+    #[error("people cannot have passkeys here: `notify.page` has no name that browsers take")]
+    PasskeysOff,
     #[error(transparent)]
     Secret(#[from] SecretError),
     #[error(transparent)]
     Store(#[from] ade_store::Error),
+}
+
+/// What a passkey has to give its word for first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unconfirmed {
+    pub subject: Subject,
+    /// Without one there is nothing that could give it.
+    pub has_passkey: bool,
+    /// Where a browser asks for it.
+    pub page: String,
+}
+
+impl Unconfirmed {
+    fn told(&self) -> &'static str {
+        if self.has_passkey {
+            "this needs the word of your passkey for exactly this, given in the last five minutes"
+        } else {
+            "this needs the word of a passkey, and you have none"
+        }
+    }
 }
 
 /// Who is in the way of a request for locks.

@@ -1,5 +1,6 @@
 //! Token secrets: made from the system's randomness, kept as HMAC-SHA-256 under the
-//! installation's pepper, compared in constant time. The pepper is read once and never shown.
+//! installation's pepper, compared in constant time. The pepper is read once and never shown. While
+//! it is being replaced, what was made under the one before still counts.
 
 use std::fmt;
 
@@ -14,7 +15,13 @@ use sha2::Sha256;
 use thiserror::Error;
 
 #[derive(Clone)]
-pub struct Pepper(Vec<u8>);
+pub struct Pepper {
+    current: Vec<u8>,
+    previous: Option<Vec<u8>>,
+}
+
+/// Of a salt, so many bytes say under which pepper it was made.
+const MARK: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SecretError {
@@ -37,28 +44,58 @@ impl Pepper {
         if bytes.len() < PEPPER_MIN_BYTES {
             return Err(SecretError::PepperTooShort { bytes: bytes.len() });
         }
-        Ok(Self(bytes))
+        Ok(Self { current: bytes, previous: None })
+    }
+
+    /// The one before still opens; nothing new is made under it.
+    pub fn after(self, previous: Vec<u8>) -> Result<Self, SecretError> {
+        let previous = Self::new(previous)?.current;
+        Ok(Self { previous: Some(previous), ..self })
     }
 
     pub fn hash(&self, secret: &Secret) -> [u8; 32] {
-        self.mac(secret).map(|mac| mac.finalize().into_bytes().into()).unwrap_or_default()
+        let mac = mac(&self.current, [secret.reveal().as_bytes()]);
+        mac.map(|mac| mac.finalize().into_bytes().into()).unwrap_or_default()
     }
 
-    /// In constant time, whatever was kept.
+    /// In constant time, whatever was kept: the time must not tell which pepper it was either.
     pub fn matches(&self, secret: &Secret, kept: &[u8]) -> bool {
-        self.mac(secret).is_some_and(|mac| mac.verify_slice(kept).is_ok())
+        let under = |pepper: &[u8]| {
+            mac(pepper, [secret.reveal().as_bytes()])
+                .is_some_and(|mac| mac.verify_slice(kept).is_ok())
+        };
+        let (now, before) = (under(&self.current), self.previous.as_deref().map(under));
+        now | before.unwrap_or_default()
+    }
+
+    /// From which a key follows, under the pepper of now.
+    pub(crate) fn salt(&self) -> Result<[u8; 32], SecretError> {
+        let mut salt = random()?;
+        let (place, _) = salt.split_at_mut(MARK);
+        place.copy_from_slice(&mark(&self.current));
+        Ok(salt)
+    }
+
+    /// Whether its key will be gone with the pepper before.
+    pub(crate) fn is_old(&self, salt: &[u8; 32]) -> bool {
+        !salt.starts_with(&mark(&self.current))
+    }
+
+    /// The pepper that a salt belongs to: without a mark of now, the oldest there is.
+    fn of(&self, salt: &[u8; 32]) -> &[u8] {
+        match &self.previous {
+            Some(previous) if self.is_old(salt) => previous,
+            _ => &self.current,
+        }
     }
 
     /// The lease under which a task waits while it is approved: the same for every process that
     /// works for it, another one each time it is approved, and nobody else can guess it.
     pub fn lease(&self, tenant: TenantId, task: TaskId, since: Timestamp) -> LeaseId {
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
-            return LeaseId::from_u128(0);
-        };
-        mac.update(b"lease");
-        mac.update(tenant.uuid().as_bytes());
-        mac.update(task.uuid().as_bytes());
-        mac.update(&since.micros().to_be_bytes());
+        let since = since.micros().to_be_bytes();
+        let (tenant, task) = (tenant.uuid(), task.uuid());
+        let parts = [b"lease".as_slice(), tenant.as_bytes(), task.as_bytes(), &since];
+        let Some(mac) = mac(&self.current, parts) else { return LeaseId::from_u128(0) };
         let bytes: [u8; 32] = mac.finalize().into_bytes().into();
         let (half, _) = bytes.split_at(16);
         let half = <[u8; 16]>::try_from(half).unwrap_or_default();
@@ -74,13 +111,10 @@ impl Pepper {
         scheme: &str,
         salt: &[u8; 32],
     ) -> Option<[u8; 32]> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
+        let (tenant, endpoint) = (tenant.uuid(), endpoint.uuid());
         // All parts but the scheme have one length, so no two sets of parts are one text.
-        for part in [b"webhook".as_slice(), tenant.uuid().as_bytes(), endpoint.uuid().as_bytes()] {
-            mac.update(part);
-        }
-        mac.update(salt);
-        mac.update(scheme.as_bytes());
+        let parts = [b"webhook".as_slice(), tenant.as_bytes(), endpoint.as_bytes(), salt];
+        let mac = mac(self.of(salt), parts.into_iter().chain([scheme.as_bytes()]))?;
         Some(mac.finalize().into_bytes().into())
     }
 
@@ -91,19 +125,25 @@ impl Pepper {
         source: InboundId,
         salt: &[u8; 32],
     ) -> Option<[u8; 32]> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
-        for part in [b"inbound".as_slice(), tenant.uuid().as_bytes(), source.uuid().as_bytes()] {
-            mac.update(part);
-        }
-        mac.update(salt);
+        let (tenant, source) = (tenant.uuid(), source.uuid());
+        let parts = [b"inbound".as_slice(), tenant.as_bytes(), source.as_bytes(), salt];
+        let mac = mac(self.of(salt), parts)?;
         Some(mac.finalize().into_bytes().into())
     }
+}
 
-    fn mac(&self, secret: &Secret) -> Option<Hmac<Sha256>> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
-        mac.update(secret.reveal().as_bytes());
-        Some(mac)
-    }
+fn mac<'a>(pepper: &[u8], parts: impl IntoIterator<Item = &'a [u8]>) -> Option<Hmac<Sha256>> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(pepper).ok()?;
+    parts.into_iter().for_each(|part| mac.update(part));
+    Some(mac)
+}
+
+/// Says which pepper it is, and nothing of what is in it.
+fn mark(pepper: &[u8]) -> [u8; MARK] {
+    let mac = mac(pepper, [b"mark".as_slice()]);
+    let bytes: [u8; 32] = mac.map(|mac| mac.finalize().into_bytes().into()).unwrap_or_default();
+    let (mark, _) = bytes.split_at(MARK);
+    <[u8; MARK]>::try_from(mark).unwrap_or_default()
 }
 
 /// A shared secret as libraries for Standard Webhooks take it.
@@ -114,8 +154,12 @@ pub(crate) fn standard(key: &[u8]) -> String {
 /// A fresh token for one principal.
 pub fn issue(kind: Kind) -> Result<Token, SecretError> {
     let key_id = KeyId::from_bytes(random()?);
-    let secret = Secret::from_bytes(random()?);
-    Ok(Token { kind, key_id, secret })
+    Ok(Token { kind, key_id, secret: fresh()? })
+}
+
+/// One that stands by itself.
+pub fn fresh() -> Result<Secret, SecretError> {
+    Ok(Secret::from_bytes(random()?))
 }
 
 pub(crate) fn random<const BYTES: usize>() -> Result<[u8; BYTES], SecretError> {
@@ -157,6 +201,27 @@ mod tests {
         let distinct: std::collections::BTreeSet<_> = keys.iter().flatten().collect();
         assert_eq!(distinct.len(), keys.len());
         assert_eq!(one.webhook_key(tenant, hook, "v1", &salt), keys[0], "the same ever after");
+    }
+
+    #[test]
+    fn what_was_made_under_the_pepper_before_counts_until_it_goes() {
+        let [old, new] = [7, 8].map(|byte| vec![byte; PEPPER_MIN_BYTES]);
+        let before = Pepper::new(old.clone()).unwrap();
+        let between = Pepper::new(new.clone()).unwrap().after(old).unwrap();
+        let after = Pepper::new(new).unwrap();
+        let secret = issue(Kind::User).unwrap().secret;
+        let kept = before.hash(&secret);
+        assert!(between.matches(&secret, &kept) && !after.matches(&secret, &kept));
+        assert_eq!(between.hash(&secret), after.hash(&secret), "nothing new is made under it");
+        let (tenant, hook) = (TenantId::from_u128(1), WebhookId::from_u128(1));
+        let key = |pepper: &Pepper, salt| pepper.webhook_key(tenant, hook, "v1", salt).unwrap();
+        let [old, new] = [&before, &between].map(|pepper| pepper.salt().unwrap());
+        assert_eq!(key(&between, &old), key(&before, &old));
+        assert_eq!(key(&between, &new), key(&after, &new));
+        assert_ne!(key(&after, &old), key(&before, &old), "gone with its pepper");
+        assert!(!before.is_old(&old) && between.is_old(&old) && !between.is_old(&new));
+        let unmarked = [1; 32];
+        assert_eq!(key(&between, &unmarked), key(&before, &unmarked), "from before there were any");
     }
 
     #[test]

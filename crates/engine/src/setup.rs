@@ -101,14 +101,7 @@ async fn open(pool: &Pool, pepper: &Pepper, name: &str) -> Result<WayIn, Error> 
         is_single_use: true,
     };
     tenants::admit(&mut tx, &kept).await?;
-    let what = What {
-        object: admin.to_string(),
-        action: "tenant.bootstrap".to_owned(),
-        from: None,
-        to: None,
-        revision: None,
-        digest: None,
-    };
+    let what = What::new(admin.to_string(), "tenant.bootstrap");
     let place = Where { address: None, user_agent: None, service: "migrate".to_owned() };
     let who = Who::System { worker: WORKER.to_owned() };
     let leaf = Leaf::new(tenant, Kind::Change, who, what, tx.now(), place, Why::default());

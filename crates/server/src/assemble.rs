@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use ade_core::policy::Pattern;
-use ade_core::risk;
 use ade_engine::blobs::Blobs;
 use ade_engine::execute::{
     Command, Endpoint, Executor, Executors, Http, Program, ProgramLimits, Signer, SqlPreview,
@@ -11,6 +10,7 @@ use ade_engine::execute::{
 };
 use ade_engine::export::Sink;
 use ade_engine::identity::Providers;
+use ade_engine::limiter::Limiter;
 use ade_engine::live::Live;
 use ade_engine::locks::{self, Keeper, Rate};
 use ade_engine::notify::{Mailer, Notify, Slack};
@@ -25,19 +25,28 @@ use crate::config::{self, Address, Config, LockBackend};
 
 pub fn app(config: &Config, service: &str) -> Result<Arc<App>> {
     let (url, pepper) = (config.database.url()?, pepper(config)?);
-    build(config, service, &url, pepper, live(config)?, |pool| keeper(config, pool, service))
+    let limiter =
+        Limiter::open(&redis(config)?, config.rates.settings()?).context("`redis.urls`")?;
+    let outside = (live(config)?, limiter);
+    build(config, service, &url, pepper, outside, |pool| keeper(config, pool, service))
 }
 
 /// For what only describes the server: it has the routes and reaches nothing.
 pub fn unconnected(config: &Config) -> Result<Arc<App>> {
     let nowhere = Address::new("postgres://127.0.0.1:1/none");
-    build(config, "describe", &nowhere, Pepper::new(vec![0; 32])?, Live::default(), |_| Ok(None))
+    let limiter = Limiter::open(&[], config.rates.settings()?)?;
+    let outside = (Live::default(), limiter);
+    build(config, "describe", &nowhere, Pepper::new(vec![0; 32])?, outside, |_| Ok(None))
+}
+
+/// None if no Redis is used here.
+fn redis(config: &Config) -> Result<Vec<String>> {
+    Ok(config.redis.urls()?.iter().map(|url| url.reveal().to_owned()).collect())
 }
 
 /// Quick where there is a Redis, else at the pace of polls.
 fn live(config: &Config) -> Result<Live> {
-    let urls = config.redis.urls()?;
-    let urls: Vec<String> = urls.iter().map(|url| url.reveal().to_owned()).collect();
+    let urls = redis(config)?;
     if urls.is_empty() {
         return Ok(Live::default());
     }
@@ -52,8 +61,7 @@ fn keeper(config: &Config, pool: &Pool, service: &str) -> Result<Option<Keeper>>
     match locks.backend {
         LockBackend::Postgres => Ok(Some(Keeper::postgres(pool.clone(), settings))),
         LockBackend::Redis => {
-            let urls = config.redis.urls()?;
-            let urls: Vec<String> = urls.iter().map(|url| url.reveal().to_owned()).collect();
+            let urls = redis(config)?;
             if urls.is_empty() {
                 return Ok(None);
             }
@@ -64,7 +72,11 @@ fn keeper(config: &Config, pool: &Pool, service: &str) -> Result<Option<Keeper>>
 }
 
 pub fn pepper(config: &Config) -> Result<Pepper> {
-    Ok(Pepper::new(config.auth.pepper()?.reveal().to_vec())?)
+    let pepper = Pepper::new(config.auth.pepper()?.reveal().to_vec())?;
+    match config.auth.pepper_previous()? {
+        Some(previous) => Ok(pepper.after(previous.reveal().to_vec())?),
+        None => Ok(pepper),
+    }
 }
 
 /// None if no key is configured: then no permit is given.
@@ -170,7 +182,7 @@ fn build(
     service: &str,
     url: &Address,
     pepper: Pepper,
-    live: Live,
+    (live, limiter): (Live, Limiter),
     keeper: impl FnOnce(&Pool) -> Result<Option<Keeper>>,
 ) -> Result<Arc<App>> {
     let database = &config.database;
@@ -195,6 +207,7 @@ fn build(
         pools,
         replica: replica.transpose()?,
         pepper,
+        limiter,
         receipts: receipts(config)?,
         blobs: blobs(config)?,
         executors: executors(config)?,
@@ -202,7 +215,9 @@ fn build(
         sink: sink(config)?,
         notify: notify(config)?,
         providers: Providers::new(config.auth.providers()?, &config.notify.page),
-        risk: risk::Settings::default(),
+        passkeys: config.auth.passkeys(&config.notify.page)?,
+        risk: config.defaults.risk(),
+        times: config.defaults.times()?,
         live,
         service: service.to_owned(),
     };

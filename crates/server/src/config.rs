@@ -3,11 +3,14 @@
 //! from files of their own or from the environment, and are never printed.
 
 mod auth;
+mod defaults;
 mod executors;
 mod locks;
 mod notify;
 mod outward;
+mod rates;
 mod receipts;
+mod server;
 mod webhooks;
 
 use std::collections::BTreeMap;
@@ -17,17 +20,25 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, fs};
 
+use ade_core::limits::PEPPER_MIN_BYTES;
+use ade_core::passkey::NoParty;
+use ade_core::times::TimesError;
 use ade_engine::identity::ProviderError;
 use config::{Environment, File, FileFormat};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::tls::TlsError;
+
 pub use auth::{Auth, Pepper};
+pub use defaults::Defaults;
 pub use executors::{Endpoint, Executors, Program};
 pub use locks::{LockBackend, Locks, Redis};
 pub use notify::{Mail, Notify, Slack};
 pub use outward::{Blobs, Export};
+pub use rates::Rates;
 pub use receipts::Receipts;
+pub use server::Server;
 pub use webhooks::Webhooks;
 
 const DEFAULTS: &str = include_str!("../config.default.toml");
@@ -40,6 +51,7 @@ const LISTS: &[&str] = &[
     "redis.urls",
     "server.hosts",
     "server.origins",
+    "server.proxies",
     "webhooks.ports",
     "workers.run",
 ];
@@ -50,6 +62,8 @@ pub struct Config {
     pub server: Server,
     pub database: Database,
     pub auth: Auth,
+    pub rates: Rates,
+    pub defaults: Defaults,
     pub redis: Redis,
     pub locks: Locks,
     pub receipts: Receipts,
@@ -63,23 +77,6 @@ pub struct Config {
     pub slack: Slack,
     pub log: Log,
     pub workers: Workers,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Server {
-    pub listen: SocketAddr,
-    pub allow_plain_http: bool,
-    pub connections_max: usize,
-    pub requests_max: usize,
-    pub waits_max: usize,
-    pub listeners_max: usize,
-    pub hosts: Vec<String>,
-    pub origins: Vec<String>,
-    head_timeout_s: u64,
-    body_timeout_s: u64,
-    answer_timeout_s: u64,
-    drain_s: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -156,17 +153,28 @@ pub enum ConfigError {
     File { setting: String, path: String, source: std::io::Error },
     #[error("`{setting}` must be an absolute path")]
     Relative { setting: String },
+    #[error(
+        "`rates.{name}`: let at least 1 through in a minute and at once, and a burst be back \
+         within a day"
+    )]
+    Rate { name: String },
+    #[error("`defaults`: {0}")]
+    Times(#[from] TimesError),
     #[error("`{setting}` is {value}: it must be at least 1")]
     Zero { setting: &'static str, value: u64 },
-    #[error("`auth.pepper_file` has {bytes} bytes: at least {} are needed", auth::PEPPER_MIN_BYTES)]
-    ShortPepper { bytes: usize },
+    #[error("`{setting}` has {bytes} bytes: at least {PEPPER_MIN_BYTES} are needed")]
+    ShortPepper { setting: &'static str, bytes: usize },
     #[error("`auth.providers.{name}`: {source}")]
     Provider { name: String, source: ProviderError },
+    #[error("`auth.step_up` is `required`, and `notify.page` is no page for it: {source}")]
+    Passkeys { source: NoParty },
     #[error(
         "`server.listen` is {listen}, which others can reach, and there is no TLS: put a proxy in \
          front and listen on loopback, or set `server.allow_plain_http = true`"
     )]
     PlainHttp { listen: SocketAddr },
+    #[error("`server.certificate_file` and `server.key_file`: {0}")]
+    Tls(#[from] TlsError),
 }
 
 impl Config {
@@ -207,7 +215,8 @@ impl Config {
 
     fn check(&self) -> Result<(), ConfigError> {
         let Server { listen, allow_plain_http, .. } = self.server;
-        if !listen.ip().is_loopback() && !allow_plain_http {
+        let is_closed = allow_plain_http || self.server.files().is_some();
+        if !listen.ip().is_loopback() && !is_closed {
             return Err(ConfigError::PlainHttp { listen });
         }
         let count = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
@@ -231,25 +240,8 @@ impl Config {
                 return Err(ConfigError::Zero { setting, value });
             }
         }
+        self.defaults.times()?;
         self.executors.check()
-    }
-}
-
-impl Server {
-    pub fn head_timeout(&self) -> Duration {
-        Duration::from_secs(self.head_timeout_s)
-    }
-
-    pub fn body_timeout(&self) -> Duration {
-        Duration::from_secs(self.body_timeout_s)
-    }
-
-    pub fn answer_timeout(&self) -> Duration {
-        Duration::from_secs(self.answer_timeout_s)
-    }
-
-    pub fn drain(&self) -> Duration {
-        Duration::from_secs(self.drain_s)
     }
 }
 

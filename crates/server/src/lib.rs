@@ -5,6 +5,7 @@
 
 pub mod assemble;
 pub mod config;
+mod forwarded;
 pub mod http;
 pub mod keys;
 pub mod policy_test;
@@ -12,6 +13,7 @@ pub mod read_models;
 pub mod run;
 pub mod serve;
 pub mod telemetry;
+pub mod tls;
 
 /// For everything that serves, also in tests and benches.
 #[global_allocator]

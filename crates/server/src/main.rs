@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use ade_server::config::Config;
 use ade_server::{keys, policy_test, read_models, run};
 use clap::{Parser, Subcommand};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 
 #[derive(Debug, Parser)]
 #[command(name = "ade-server", version, about = "The server of Community ADE")]
@@ -76,7 +77,19 @@ enum PolicyCommand {
     },
 }
 
+/// What is in memory is written nowhere, whatever ends this process: not even the owner of its
+/// account may look inside.
+fn forbid_dumps() -> std::io::Result<()> {
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(())
+}
+
 fn main() -> ExitCode {
+    if let Err(error) = forbid_dumps() {
+        eprintln!("error: this process could leave what it knows in a core file: {error}");
+        return ExitCode::FAILURE;
+    }
     let Cli { config, command } = Cli::parse();
     let load = || Config::load(config.as_deref()).map_err(Into::into);
     let done = match command {

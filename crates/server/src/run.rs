@@ -41,6 +41,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<ExitCode> {
     let watching = Driver::watch(&app);
     let shared = Shared::new(app, config.server.clone(), telemetry::metrics()?);
     let router = http::build(shared.clone())?.router;
+    let tls = config.server.tls()?;
     let address = config.server.listen;
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
@@ -58,7 +59,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<ExitCode> {
         let _ = stopped.await;
     };
     let ended = tokio::select! {
-        ended = serve(listener, router, shared, stopped) => ended,
+        ended = serve(listener, router, shared, tls, stopped) => ended,
         () = twice => {
             tracing::warn!("stopped at once by a second signal");
             Ended::Cut
@@ -133,6 +134,7 @@ pub fn doctor(config: &Config) -> Result<ExitCode> {
         ("database", config.database.url().map(drop)),
         ("workers' database", config.database.worker_url().map(drop)),
         ("pepper", config.auth.pepper().map(drop)),
+        ("pepper before", config.auth.pepper_previous().map(drop)),
         ("preview targets", config.preview.targets().map(drop)),
         ("redis", config.redis.urls().map(drop)),
     ];

@@ -1,7 +1,8 @@
-//! Connections: accepted up to a bound, given a time to send their head, and let go in order when
-//! the server stops. HTTP/1.1 only: there is no TLS here yet, and so nothing that would agree on
-//! HTTP/2 without guessing.
+//! Connections: accepted up to a bound, with TLS if there is a certificate, given a time to send
+//! their head, and let go in order when the server stops. HTTP/1.1 only: of a connection over
+//! HTTP/2 that asks nothing nobody would know, and a page needs few at once beside its socket.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +13,16 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use ipnet::IpNet;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::config;
+use crate::forwarded;
 use crate::http::state::Shared;
+use crate::tls::Tls;
 
 /// After the kernel refused a connection (no descriptors left), before asking again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -38,11 +43,13 @@ pub async fn serve(
     listener: TcpListener,
     router: Router,
     shared: Shared,
+    tls: Option<Tls>,
     stop: impl Future<Output = ()>,
 ) -> Ended {
     // Every connection has a receiver: told to end, it closes when the last of them has gone.
     let (closing, is_closing) = watch::channel(false);
     let builder = connection_builder(shared.settings());
+    let proxies: Arc<[IpNet]> = shared.settings().proxies.as_slice().into();
     let connections = Arc::new(Semaphore::new(shared.settings().connections_max));
     let mut fold = tokio::time::interval(FOLD_PERIOD);
     let mut stop = std::pin::pin!(stop);
@@ -51,12 +58,16 @@ pub async fn serve(
             () = &mut stop => break,
             _ = fold.tick() => {
                 shared.metrics().run_upkeep();
+                if let Some(tls) = tls.clone() {
+                    tokio::task::spawn_blocking(move || reload(&tls));
+                }
                 continue;
             }
             accepted = accept(&listener, &connections) => accepted,
         };
         if let Some((stream, permit)) = accepted {
-            connect(stream, permit, router.clone(), &builder, is_closing.clone());
+            let seat = Seat { permit, is_closing: is_closing.clone(), proxies: proxies.clone() };
+            connect(stream, tls.clone(), router.clone(), builder.clone(), seat);
         }
     }
     drop(listener);
@@ -67,6 +78,14 @@ pub async fn serve(
     let are_closed = timeout_at(end, closing.closed()).await.is_ok();
     let are_done = timeout_at(end, shared.finished()).await.is_ok();
     if are_closed && are_done { Ended::Drained } else { Ended::Cut }
+}
+
+fn reload(tls: &Tls) {
+    match tls.reload() {
+        Ok(true) => tracing::info!("shows another certificate from now on"),
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%error, "the old certificate stays"),
+    }
 }
 
 /// The timer matters: without one hyper drops the header timeout and says nothing.
@@ -95,40 +114,66 @@ async fn accept(
     }
 }
 
+/// What a connection holds until it has gone.
+struct Seat {
+    permit: OwnedSemaphorePermit,
+    is_closing: watch::Receiver<bool>,
+    proxies: Arc<[IpNet]>,
+}
+
 fn connect(
     stream: TcpStream,
-    permit: OwnedSemaphorePermit,
+    tls: Option<Tls>,
     router: Router,
-    builder: &http1::Builder,
-    mut is_closing: watch::Receiver<bool>,
+    builder: http1::Builder,
+    seat: Seat,
 ) {
     let peer = stream.peer_addr().ok();
     // Answers are written whole; waiting to fill a packet only delays them.
     let _ = stream.set_nodelay(true);
+    tokio::spawn(async move {
+        metrics::gauge!("ade_http_connections").increment(1);
+        match tls {
+            // Apart from each other: what TLS needs is no burden of those without.
+            None => Box::pin(talk(stream, peer, router, &builder, seat)).await,
+            Some(tls) => match Box::pin(tls.accept(stream)).await {
+                Ok(stream) => Box::pin(talk(stream, peer, router, &builder, seat)).await,
+                Err(error) => tracing::debug!(%error, "no handshake"),
+            },
+        }
+        metrics::gauge!("ade_http_connections").decrement(1);
+    });
+}
+
+async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    peer: Option<SocketAddr>,
+    router: Router,
+    builder: &http1::Builder,
+    seat: Seat,
+) {
+    let Seat { permit, mut is_closing, proxies } = seat;
     let handler = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         if let Some(peer) = peer {
-            request.extensions_mut().insert(peer);
+            let caller = forwarded::caller(peer, request.headers(), &proxies);
+            request.extensions_mut().insert(caller);
         }
         handler.call(request)
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     // What becomes a socket is no connection of ours any more; those who listen are counted.
     let connection = connection.with_upgrades();
-    tokio::spawn(async move {
-        metrics::gauge!("ade_http_connections").increment(1);
-        let mut connection = std::pin::pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = async { drop(is_closing.wait_for(|is_closing| *is_closing).await) } => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended early");
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = async { drop(is_closing.wait_for(|is_closing| *is_closing).await) } => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
         }
-        metrics::gauge!("ade_http_connections").decrement(1);
-        drop((permit, is_closing));
-    });
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+    drop((permit, is_closing));
 }

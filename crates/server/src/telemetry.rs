@@ -59,6 +59,10 @@ fn describe() {
         "ade_http_requests_shed_total",
         "Requests turned away because too many were at work"
     );
+    metrics::describe_counter!(
+        "ade_rate_limited_total",
+        "Calls turned away because their caller calls too often, by what is counted"
+    );
     metrics::describe_counter!("ade_http_panics_total", "Handlers that panicked");
     metrics::describe_gauge!("ade_http_connections", "Open connections");
     metrics::describe_counter!("ade_events_relayed_total", "Events that were given a number");
@@ -74,6 +78,7 @@ fn describe() {
     );
     metrics::describe_counter!("ade_live_resets_total", "Listeners told to begin anew");
     metrics::describe_counter!("ade_live_cut_total", "Sockets cut because they took nothing");
+    metrics::describe_counter!("ade_step_ups_total", "Words of passkeys, by how far they came");
     describe_webhooks();
     describe_groups();
     describe_models();

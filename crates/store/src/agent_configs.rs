@@ -71,6 +71,8 @@ pub async fn insert(
 }
 
 pub async fn get(tx: &mut Tx, agent: AgentId, version: u32) -> Result<Option<Version>, Error> {
+    // No version has a number that its column cannot hold.
+    let Ok(version) = i32::try_from(version) else { return Ok(None) };
     let query = query_as!(
         VersionRow,
         r#"SELECT version, config, set_by, reason, set_at AS "set_at: Moment"
@@ -78,7 +80,7 @@ pub async fn get(tx: &mut Tx, agent: AgentId, version: u32) -> Result<Option<Ver
             WHERE tenant_id = $1 AND agent_id = $2 AND version = $3"#,
         tx.tenant().uuid(),
         agent.uuid(),
-        stored("version", version)?,
+        version,
     );
     let row = tx.fetch(query).await?.pop();
     Ok(row.map(|row| Version {

@@ -199,11 +199,11 @@ pub async fn list(
     match filter.actor {
         Some(FoundBy::User(user)) => {
             encoded(arguments.add(user.uuid()))?;
-            add(" AND coalesce(user_id, agent_id) = ? AND user_id IS NOT NULL", &arguments);
+            add(" AND user_id = ?", &arguments);
         }
         Some(FoundBy::Agent(agent)) => {
             encoded(arguments.add(agent.uuid()))?;
-            add(" AND coalesce(user_id, agent_id) = ? AND agent_id IS NOT NULL", &arguments);
+            add(" AND agent_id = ?", &arguments);
         }
         None => {}
     }

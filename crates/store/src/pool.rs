@@ -84,8 +84,12 @@ impl Pool {
             Class::Worker => settings.worker_max,
             Class::Reserved => settings.reserved_max,
         };
-        let options =
-            options.application_name("ade").statement_cache_capacity(settings.statement_cache);
+        // Nothing here reads so much that compiling it first would pay; yet a list over partitions
+        // is estimated so high that it would be compiled, for half a second, to give twenty rows.
+        let options = options
+            .application_name("ade")
+            .options([("jit", "off")])
+            .statement_cache_capacity(settings.statement_cache);
         let connections = Connections::new(options, max);
         Ok(Self { class, connections })
     }

@@ -12,8 +12,9 @@ use ade_core::freeze::{Freeze, Scope};
 use ade_core::ids::{AgentId, DelegationId, FreezeId, UserId};
 use ade_core::limits::RULEBOOK_CLOCK_SLACK;
 use ade_core::policy::{Pattern, Policy};
-use ade_core::risk;
+use ade_core::risk::{self, Thresholds};
 use ade_core::time::Timestamp;
+use ade_core::times::Times;
 use serde::Deserialize;
 use serde_json::Value;
 use sqlx::types::Json;
@@ -39,8 +40,12 @@ pub struct Rulebook {
     pub freezes: Vec<Freeze>,
     /// Absent until the tenant sets something itself.
     pub risk: Option<risk::Rules>,
+    /// The tenant's own, and the installation's where it has none.
+    pub thresholds: Thresholds,
     /// Those that are on.
     pub flags: BTreeSet<Flag>,
+    /// The tenant's own, and the installation's where it has none.
+    pub times: Times,
 }
 
 impl Rulebook {
@@ -49,10 +54,16 @@ impl Rulebook {
         if !self.flags.contains(&Flag::AutoApproveLowRisk) {
             return policy;
         }
-        let thresholds = self.risk.as_ref().map(|rules| rules.settings().thresholds);
-        let floor = thresholds.unwrap_or_default().low_below();
+        let floor = self.thresholds.low_below();
         Policy { document: policy.document.widened_to(floor), ..policy }
     }
+}
+
+/// What the installation gives to tenants that set nothing themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Base {
+    pub times: Times,
+    pub thresholds: Thresholds,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +98,7 @@ pub async fn version(tx: &mut Tx) -> Result<i64, Error> {
 }
 
 /// One statement, and so one snapshot: the number is of what was read with it.
-pub async fn load(tx: &mut Tx) -> Result<Rulebook, Error> {
+pub async fn load(tx: &mut Tx, base: Base) -> Result<Rulebook, Error> {
     let query = query_as!(
         Pages,
         r#"SELECT coalesce((SELECT version FROM rulebook WHERE tenant_id = $1), 0) AS "version!",
@@ -134,11 +145,13 @@ pub async fn load(tx: &mut Tx) -> Result<Rulebook, Error> {
             (SELECT s.document FROM risk_setting s WHERE s.tenant_id = $1
               ORDER BY s.version DESC LIMIT 1) AS "risk: Json<Value>",
             (SELECT coalesce(array_agg(g.name ORDER BY g.name), '{}') FROM feature_flag g
-              WHERE g.tenant_id = $1 AND g.enabled) AS "flags!: Vec<String>""#,
+              WHERE g.tenant_id = $1 AND g.enabled) AS "flags!: Vec<String>",
+            (SELECT t.document FROM time_setting t WHERE t.tenant_id = $1
+              ORDER BY t.version DESC LIMIT 1) AS "times: Json<Value>""#,
         tx.tenant().uuid(),
         RULEBOOK_CLOCK_SLACK.as_secs_f64(),
     );
-    Ok(Rulebook::try_from(tx.fetch_one(query).await?)?)
+    Ok(bound(tx.fetch_one(query).await?, base)?)
 }
 
 struct Pages {
@@ -150,6 +163,7 @@ struct Pages {
     freezes: Json<Vec<FreezeRow>>,
     risk: Option<Json<Value>>,
     flags: Vec<String>,
+    times: Option<Json<Value>>,
 }
 
 #[derive(Deserialize)]
@@ -203,37 +217,31 @@ struct FreezeRow {
     ends_at: Option<i64>,
 }
 
-impl TryFrom<Pages> for Rulebook {
-    type Error = RowError;
-
-    fn try_from(pages: Pages) -> Result<Self, RowError> {
-        let people = pages.people.0;
-        let names =
-            people.iter().map(|row| (UserId::from_uuid(row.id), row.name.clone())).collect();
-        let agents = pages.agents.0.into_iter().map(agent);
-        let policies = pages.policies.0.into_iter();
-        let policies = policies.map(|row| policies::read(row.id, row.version, row.document));
-        let mut book = Self {
-            version: pages.version,
-            directory: Directory::new(people.into_iter().map(Person::from)),
-            names,
-            agents: agents.collect::<Result<_, _>>()?,
-            policies: Vec::new(),
-            delegations: pages
-                .delegations
-                .0
-                .into_iter()
-                .map(delegation)
-                .collect::<Result<_, _>>()?,
-            freezes: pages.freezes.0.into_iter().map(freeze).collect::<Result<_, _>>()?,
-            risk: pages.risk.map(|document| settings::read(document.0)).transpose()?,
-            flags: pages.flags.iter().map(|name| settings::flag(name)).collect::<Result<_, _>>()?,
-        };
-        for policy in policies {
-            book.policies.push(book.effective(policy?));
-        }
-        Ok(book)
+fn bound(pages: Pages, base: Base) -> Result<Rulebook, RowError> {
+    let people = pages.people.0;
+    let names = people.iter().map(|row| (UserId::from_uuid(row.id), row.name.clone())).collect();
+    let policies = pages.policies.0.into_iter();
+    let policies = policies.map(|row| policies::read(row.id, row.version, row.document));
+    let times = pages.times.map(|document| settings::read_times(document.0)).transpose()?;
+    let risk = pages.risk.map(|document| settings::read(document.0)).transpose()?;
+    let thresholds = risk.as_ref().map(|rules| rules.settings().thresholds);
+    let mut book = Rulebook {
+        version: pages.version,
+        directory: Directory::new(people.into_iter().map(Person::from)),
+        names,
+        agents: pages.agents.0.into_iter().map(agent).collect::<Result<_, _>>()?,
+        policies: Vec::new(),
+        delegations: pages.delegations.0.into_iter().map(delegation).collect::<Result<_, _>>()?,
+        freezes: pages.freezes.0.into_iter().map(freeze).collect::<Result<_, _>>()?,
+        risk,
+        thresholds: thresholds.unwrap_or(base.thresholds),
+        flags: pages.flags.iter().map(|name| settings::flag(name)).collect::<Result<_, _>>()?,
+        times: times.unwrap_or_default().over(base.times),
+    };
+    for policy in policies {
+        book.policies.push(book.effective(policy?));
     }
+    Ok(book)
 }
 
 impl From<PersonRow> for Person {

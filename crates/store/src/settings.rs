@@ -1,10 +1,12 @@
-//! What a tenant sets about risk, version by version, and what it has switched on. Both are part
-//! of the rulebook, so a decision sees them from the moment they are committed.
+//! What a tenant sets about risk and times, version by version, and what it has switched on. All is
+//! part of the rulebook, so a decision sees them from the moment they are committed.
 
 use ade_core::flag::Flag;
 use ade_core::ids::UserId;
 use ade_core::risk::{self, Settings};
 use ade_core::time::Timestamp;
+use ade_core::times::{Overrides, Times};
+use serde::Serialize;
 use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{query, query_as};
@@ -19,6 +21,15 @@ use crate::tx::Tx;
 pub struct RiskVersion {
     pub version: u32,
     pub settings: Settings,
+    pub set_by: UserId,
+    pub set_at: Timestamp,
+}
+
+/// The same of times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimesVersion {
+    pub version: u32,
+    pub overrides: Overrides,
     pub set_by: UserId,
     pub set_at: Timestamp,
 }
@@ -39,6 +50,66 @@ pub(crate) fn flag(name: &str) -> Result<Flag, RowError> {
     let wrong =
         |why: String| RowError { table: "feature_flag", column: "name", row: name.to_owned(), why };
     name.parse().map_err(|error: ade_core::flag::FlagError| wrong(error.to_string()))
+}
+
+pub(crate) fn read_times(document: Value) -> Result<Overrides, RowError> {
+    let wrong = |why: String| RowError {
+        table: "time_setting",
+        column: "document",
+        row: "the newest".to_owned(),
+        why,
+    };
+    let overrides: Overrides =
+        serde_json::from_value(document).map_err(|error| wrong(error.to_string()))?;
+    overrides.over(Times::default()).checked().map_err(|error| wrong(error.to_string()))?;
+    Ok(overrides)
+}
+
+/// Nothing until the tenant has set something.
+pub async fn times(tx: &mut Tx) -> Result<Option<TimesVersion>, Error> {
+    let query = query!(
+        r#"SELECT version, document AS "document: Json<Value>", set_by,
+                  set_at AS "set_at: Moment"
+             FROM time_setting WHERE tenant_id = $1 ORDER BY version DESC LIMIT 1"#,
+        tx.tenant().uuid(),
+    );
+    let Some(row) = tx.fetch(query).await?.pop() else { return Ok(None) };
+    Ok(Some(TimesVersion {
+        version: row.version.unsigned_abs(),
+        overrides: read_times(row.document.0)?,
+        set_by: UserId::from_uuid(row.set_by),
+        set_at: row.set_at.0,
+    }))
+}
+
+/// As with risk.
+pub async fn set_times(
+    tx: &mut Tx,
+    version: u32,
+    overrides: &Overrides,
+    by: UserId,
+) -> Result<(), Error> {
+    let (version, document) = storable("times", version, overrides)?;
+    let query = query!(
+        "INSERT INTO time_setting (tenant_id, version, document, set_by, set_at)
+         VALUES ($1, $2, $3, $4, $5)",
+        tx.tenant().uuid(),
+        version,
+        Json(document) as _,
+        by.uuid(),
+        Moment(tx.now()) as _,
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
+fn storable(name: &str, version: u32, set: &impl Serialize) -> Result<(i32, Value), Error> {
+    let unstorable = |value: String, why: String| Error::Unstorable { value, why };
+    let document = serde_json::to_value(set)
+        .map_err(|error| unstorable(name.to_owned(), error.to_string()))?;
+    let version = i32::try_from(version)
+        .map_err(|error| unstorable(format!("version {version}"), error.to_string()))?;
+    Ok((version, document))
 }
 
 /// Nothing until the tenant has set something.
@@ -66,11 +137,7 @@ pub async fn set_risk(
     settings: &Settings,
     by: UserId,
 ) -> Result<(), Error> {
-    let unstorable = |value: String, why: String| Error::Unstorable { value, why };
-    let document = serde_json::to_value(settings)
-        .map_err(|error| unstorable("risk settings".to_owned(), error.to_string()))?;
-    let version = i32::try_from(version)
-        .map_err(|error| unstorable(format!("version {version}"), error.to_string()))?;
+    let (version, document) = storable("risk settings", version, settings)?;
     let query = query!(
         "INSERT INTO risk_setting (tenant_id, version, document, set_by, set_at)
          VALUES ($1, $2, $3, $4, $5)",

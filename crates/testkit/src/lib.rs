@@ -14,6 +14,7 @@ pub mod port;
 pub mod postgres;
 pub mod process;
 pub mod proxy;
+pub mod rates;
 pub mod redis_cluster;
 pub mod redis_node;
 pub mod run;

@@ -13,6 +13,8 @@ use crate::completion::agents;
 pub enum AgentsCommand {
     /// List agents, and whether they are there
     List(LimitArg),
+    /// Watch them on a screen that keeps itself up to date
+    Top,
     /// Show one agent
     Get(AgentArg),
     /// Register one
@@ -24,6 +26,13 @@ pub enum AgentsCommand {
         owner: UserId,
         #[command(flatten)]
         change: AgentChangeArgs,
+    },
+    /// Register the one that a file describes, or change the one of its name
+    Apply {
+        /// JSON or YAML with `name`, `owner`, `capabilities` and `max_tasks`; `-` reads standard
+        /// input
+        #[arg(long, short, value_name = "FILE")]
+        file: PathBuf,
     },
     /// Change what it may apply; what is left out stays as it is
     Change {

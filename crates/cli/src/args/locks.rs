@@ -90,9 +90,9 @@ pub struct AcquireArgs {
     #[arg(value_name = "TYPE:ID[=shared]", required = true, value_parser = wanted,
           add = ArgValueCompleter::new(resources))]
     pub resources: Vec<WantedLock>,
-    /// How long it lives without a heartbeat
-    #[arg(long, value_name = "DURATION", value_parser = ttl, default_value = "30s")]
-    pub ttl: Duration,
+    /// How long it lives without a heartbeat; else what the tenant has
+    #[arg(long, value_name = "DURATION", value_parser = ttl)]
+    pub ttl: Option<Duration>,
     /// How long to stand in line, 55s at most; now or not at all if left out
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub wait: Option<Duration>,

@@ -42,6 +42,11 @@ process group of its own with these variables added to the environment, and ADE_
 Ctrl-C before the command runs cancels the task. While it runs, the first one is handed to the
 command as SIGINT and the task is reported as failed; the second one kills it.";
 
+const LOGIN_TOLD: &str = "\
+Without a token it prints a page and a code, and waits for ten minutes at most. Open the page on any
+machine where you are signed in, compare the code, and say yes. With `-o json` the code is one line
+on standard output, and who you are is another once you are in.";
+
 const MCP_TOLD: &str = "\
 The host of an agent starts this and speaks with it. In its settings:
 
@@ -112,15 +117,19 @@ pub fn command() -> clap::Command {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Keep a token for the commands to come, once the server has taken it
+    /// Have somebody let this terminal in from a browser, and keep the token that it gets
+    #[command(after_help = LOGIN_TOLD)]
     Login(LoginArgs),
-    /// Forget the token that is kept
+    /// Revoke the token that is kept, and forget it
     Logout,
     /// Say who you are to the server, and what your token lets you do
     Whoami,
     /// Several servers or accounts, and which of them is in use
     #[command(subcommand)]
     Profiles(ProfilesCommand),
+    /// What `ade` itself is set to
+    #[command(subcommand)]
+    Config(SettingsCommand),
     /// Look at tasks, propose and change them, wait for them
     #[command(subcommand)]
     Tasks(TasksCommand),
@@ -160,6 +169,9 @@ pub enum Command {
     /// How risky something is, and why
     #[command(subcommand)]
     Risk(RiskCommand),
+    /// How long things may take
+    #[command(subcommand)]
+    Times(TimesCommand),
     /// Stop all applies, or some of them
     Freeze(FreezeArgs),
     /// Let applies go on
@@ -195,12 +207,42 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct LoginArgs {
-    /// The token; `-` reads it from standard input, where no list of processes shows it
+    /// Keep this token instead; `-` reads it from standard input, where no list of processes
+    /// shows it
     #[arg(long, value_name = "TOKEN")]
-    pub token: String,
+    pub token: Option<String>,
     /// Where the server is; the one in use if left out
     #[arg(long, value_name = "URL")]
     pub server: Option<String>,
+    /// Open the page here too, with $BROWSER or xdg-open
+    #[arg(long, conflicts_with = "token")]
+    pub browser: bool,
+    /// Keep the token in the desktop's keyring, by `secret-tool`; in the file if there is none
+    #[arg(long)]
+    pub keyring: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SettingsCommand {
+    /// Which profile and server are in use, who says so, and where the token lies
+    Get,
+    /// Set one value
+    Set {
+        #[arg(value_name = "NAME")]
+        name: Setting,
+        #[arg(value_name = "VALUE")]
+        value: String,
+    },
+    /// Where the file is
+    Path,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Setting {
+    /// Where the server of the profile in use is
+    Server,
+    /// Which profile is in use
+    Profile,
 }
 
 #[derive(Debug, Subcommand)]
@@ -255,12 +297,14 @@ pub struct RunArgs {
     /// The ticket this belongs to
     #[arg(long, value_name = "TICKET")]
     pub ticket: Option<String>,
-    /// How long the command may run; then it is told to stop
-    #[arg(long, value_name = "DURATION", value_parser = apply_timeout, default_value = "1h")]
-    pub apply_timeout: Duration,
-    /// How long the locks outlive a lost connection; the command is ended before that
-    #[arg(long, value_name = "DURATION", value_parser = ttl, default_value = "30s")]
-    pub ttl: Duration,
+    /// How long the command may run, then it is told to stop; else what the tenant has, see
+    /// `ade times get`
+    #[arg(long, value_name = "DURATION", value_parser = apply_timeout)]
+    pub apply_timeout: Option<Duration>,
+    /// How long the locks outlive a lost connection, and the command is ended before that; else
+    /// what the tenant has
+    #[arg(long, value_name = "DURATION", value_parser = ttl)]
+    pub ttl: Option<Duration>,
     /// The command and its arguments, after `--`
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,

@@ -33,6 +33,15 @@ pub enum PoliciesCommand {
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
+    /// What a file would change in the policy of its name; nothing is written
+    Diff {
+        /// The policy in YAML or JSON; `-` reads standard input
+        #[arg(long, short, value_name = "FILE")]
+        file: PathBuf,
+        /// End with 1 if anything differs
+        #[arg(long)]
+        exit_code: bool,
+    },
     /// Say how the tasks of the last days would have fared; nothing is written
     Simulate {
         /// The policy in YAML or JSON; `-` reads standard input
@@ -90,6 +99,21 @@ pub enum RiskCommand {
     Explain(TaskArg),
     /// Weights and levels that tasks are rated with
     Settings,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TimesCommand {
+    /// How long leases, reviews and attempts may take
+    Get,
+    /// Set them; what the file leaves out is as the installation has it
+    Set {
+        /// JSON or YAML with `lock`, `approval` and `task`; `-` reads standard input
+        #[arg(long, short, value_name = "FILE")]
+        file: PathBuf,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,14 @@ use crate::completion::agents;
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
     /// List what was done, the newest first
-    List(AuditArgs),
+    List {
+        #[command(flatten)]
+        only: AuditArgs,
+        #[command(flatten)]
+        limit: LimitArg,
+    },
+    /// Write all of it, the newest first: one JSON document on a line, each leaf as it was hashed
+    Export(AuditArgs),
 }
 
 #[derive(Debug, Args)]
@@ -36,8 +43,6 @@ pub struct AuditArgs {
     /// Not after, in the same ways
     #[arg(long, value_name = "WHEN", value_parser = past)]
     pub to: Option<Timestamp>,
-    #[command(flatten)]
-    pub limit: LimitArg,
 }
 
 #[derive(Debug, Subcommand)]

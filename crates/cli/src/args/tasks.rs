@@ -65,6 +65,14 @@ pub enum TasksCommand {
     Wait(WaitArgs),
     /// Say why a task is where it is: every gate, and who may answer
     Explain(TaskArg),
+    /// Print the address of its page, where people review it
+    Open {
+        #[command(flatten)]
+        task: TaskArg,
+        /// Open the page here too, with $BROWSER or xdg-open
+        #[arg(long)]
+        browser: bool,
+    },
     /// What differs between two revisions; the last two if none are named
     Diff {
         #[command(flatten)]

@@ -12,7 +12,7 @@ use ade_client::{Client, TaskFilter, Waited};
 use ade_core::actor::Actor;
 use ade_core::change::ChangeKind;
 use ade_core::ids::AgentId;
-use ade_core::limits::{APPLY_TIMEOUT_DEFAULT_SECONDS, RUN_CLAIM_PAUSE};
+use ade_core::limits::RUN_CLAIM_PAUSE;
 use ade_core::resource::ResourceRef;
 use ade_core::task::State;
 use serde_json::json;
@@ -110,7 +110,7 @@ fn proposal(call: &Call, args: &HookArgs, name: &str) -> Result<NewTask, Failure
         priority: PRIORITY,
         team: None,
         ticket: None,
-        timeout_seconds: APPLY_TIMEOUT_DEFAULT_SECONDS,
+        timeout_seconds: None,
         rollback: Rollback::default(),
         plan: Some(plan),
     })

@@ -70,6 +70,11 @@ impl Output {
         self.jq.is_none() && matches!(self.format, Format::Table | Format::Wide)
     }
 
+    /// Whether remarks on the way are wanted.
+    pub fn is_talking(&self) -> bool {
+        !self.is_quiet && self.is_for_people()
+    }
+
     /// One thing, or a list of them: as words for people, else as its JSON says.
     pub fn show(&self, value: &impl Serialize, told: impl FnOnce() -> String) -> Shown {
         if self.is_for_people() && self.columns.is_empty() {
@@ -136,7 +141,7 @@ impl Output {
 
     /// A remark on the way; neither a program nor somebody who wants silence gets one.
     pub fn remark(&self, text: &str) {
-        if !self.is_quiet && self.is_for_people() {
+        if self.is_talking() {
             let _ = writeln!(std::io::stderr().lock(), "{text}");
         }
     }

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use ade_core::visible::is_hidden;
 use serde_json::{Map, Value};
 
-use crate::text::{acts, quiet_json, visible};
+use crate::text::{quiet_json, visible};
 
 /// What names a thing, in the order in which it is looked for.
 const NAMES: [&str; 7] = ["id", "key_id", "lease", "lease_hash", "resource", "policy", "name"];
@@ -182,10 +183,10 @@ fn scalar(value: &Value) -> String {
     for c in value.to_string().chars() {
         match u32::from(c) {
             // Unlike JSON, YAML does not put two halves of a character together.
-            code @ 0x1_0000.. if acts(c) => {
+            code @ 0x1_0000.. if is_hidden(c) => {
                 let _ = write!(out, "\\U{code:08x}");
             }
-            code if acts(c) || matches!(code, 0x7f | 0xfffe | 0xffff) => {
+            code if is_hidden(c) || matches!(code, 0xfffe | 0xffff) => {
                 let _ = write!(out, "\\u{code:04x}");
             }
             _ => out.push(c),

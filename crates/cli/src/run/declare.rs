@@ -71,7 +71,7 @@ impl Declaration {
             priority: args.priority,
             team: None,
             ticket: args.ticket.clone(),
-            timeout_seconds: u32::try_from(args.apply_timeout.as_secs()).unwrap_or(u32::MAX),
+            timeout_seconds: args.apply_timeout.and_then(|time| u32::try_from(time.as_secs()).ok()),
             rollback: Rollback::default(),
             plan: Some(plan),
         }
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(plan.changes.len(), 2);
         for change in &plan.changes {
             assert!(change.irreversible);
-            assert_eq!(change.summary, "sh -c 'a␊b'");
+            assert_eq!(change.summary, "sh -c 'a‹U+000A›b'");
         }
     }
 

@@ -5,7 +5,7 @@ mod apply;
 mod declare;
 mod environment;
 mod group;
-mod interrupt;
+pub mod interrupt;
 mod lines;
 mod log;
 mod outcome;

@@ -39,7 +39,7 @@ impl From<Failure> for Denied {
 pub struct Review<'a> {
     client: &'a Client,
     agent: AgentId,
-    ttl: Duration,
+    ttl: Option<Duration>,
     deadline: Option<Instant>,
     progress: &'a mut Progress,
     /// When the server was heard last.
@@ -51,7 +51,7 @@ impl<'a> Review<'a> {
     pub fn new(
         client: &'a Client,
         agent: AgentId,
-        (ttl, deadline): (Duration, Option<Instant>),
+        (ttl, deadline): (Option<Duration>, Option<Instant>),
         progress: &'a mut Progress,
     ) -> Self {
         Self { client, agent, ttl, deadline, progress, heard: Instant::now(), has_claimed: false }
@@ -157,7 +157,7 @@ impl<'a> Review<'a> {
     async fn claim(&mut self, task: TaskId) -> Result<Option<Permit>, Denied> {
         let claim = Claim {
             task: Some(task),
-            ttl: Some(format!("{}ms", self.ttl.as_millis())),
+            ttl: self.ttl.map(|ttl| format!("{}ms", ttl.as_millis())),
             ..Claim::default()
         };
         // Most often it is free at once; only then is it worth a word that it is not.
@@ -282,7 +282,7 @@ mod tests {
     async fn a_server_that_stays_away_is_given_up_in_the_end_and_not_before() {
         let client = Client::new("http://127.0.0.1:1", "x").unwrap();
         let mut progress = Progress::new(Paint::OFF);
-        let timing = (Duration::from_secs(30), None);
+        let timing = (Some(Duration::from_secs(30)), None);
         let review = Review::new(&client, AgentId::from_u128(3), timing, &mut progress);
         let began = Instant::now();
         let Err(Denied::GivenUp(failure)) = review.permit(submitted()).await else { panic!() };
@@ -293,9 +293,9 @@ mod tests {
     #[test]
     fn who_has_to_agree_is_told_in_one_line() {
         let told = who(&explanation(1, 1));
-        assert_eq!(told, "waits for one approval; 1 person may give it (role ␛dba)");
+        assert_eq!(told, "waits for one approval; 1 person may give it (role ‹U+001B›dba)");
         let told = who(&explanation(2, 3));
-        assert_eq!(told, "waits for 2 approvals; 3 people may give it (role ␛dba)");
+        assert_eq!(told, "waits for 2 approvals; 3 people may give it (role ‹U+001B›dba)");
         assert_eq!(who(&explanation(1, 0)), "waits for one approval; nobody can give it now");
     }
 }

@@ -9,13 +9,12 @@ use ade_core::ids::ApprovalId;
 use ade_core::limits::CLI_SCREEN_ROWS;
 use ade_core::time::Timestamp;
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyCode, KeyEvent};
-use ratatui::layout::{Constraint, Layout};
-use ratatui::style::{Modifier, Style};
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::Constraint;
 use ratatui::text::Line;
-use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState};
+use ratatui::widgets::{Cell, Paragraph, Row};
 
-use super::{Link, Step, View, feed, footline, headline, moved};
+use super::{Link, Step, View, bands, feed, footline, headline, moved, opened, table};
 use crate::args::InboxArgs;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -95,34 +94,21 @@ impl View for Inbox {
 
     fn key(&mut self, key: KeyEvent) -> Step<Never> {
         self.fresh = 0;
-        match key.code {
-            KeyCode::Esc if self.has_detail => self.has_detail = false,
-            KeyCode::Char('q') | KeyCode::Esc => return Step::Quit,
-            KeyCode::Enter => self.has_detail = !self.has_detail,
-            other => {
-                let place = moved(self.place(), other, self.items.len());
-                self.selected = self.items.get(place).map(|one| one.id);
-            }
+        if let Some(step) = opened(key.code, &mut self.has_detail) {
+            return step;
         }
+        let place = moved(self.place(), key.code, self.items.len());
+        self.selected = self.items.get(place).map(|one| one.id);
         Step::Stay
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>, link: &Link, now: Timestamp) {
-        let detail = if self.has_detail { DETAIL_LINES } else { 0 };
-        let [head, list, below, foot] = Layout::vertical([
-            Constraint::Length(1),
-            Constraint::Min(3),
-            Constraint::Length(detail),
-            Constraint::Length(1),
-        ])
-        .areas(frame.area());
+        let [head, list, below, foot] = bands(frame, self.has_detail, DETAIL_LINES);
         let fresh = if self.fresh > 0 { format!(" · {} new", self.fresh) } else { String::new() };
         headline(frame, head, &format!("Inbox  {} need you{fresh}", self.items.len()), link);
         if self.items.is_empty() {
             frame.render_widget(Paragraph::new("Nothing needs you."), list);
         } else {
-            let bold = Style::new().add_modifier(Modifier::BOLD);
-            let names = Row::new(["RISK", "TITLE", "TYPE", "DUE", "ASKED"]).style(bold);
             let widths = [
                 Constraint::Length(18),
                 Constraint::Fill(3),
@@ -130,11 +116,9 @@ impl View for Inbox {
                 Constraint::Length(16),
                 Constraint::Length(9),
             ];
-            let rows = self.items.iter().map(|one| row(one, now));
-            let reversed = Style::new().add_modifier(Modifier::REVERSED);
-            let table = Table::new(rows, widths).header(names).row_highlight_style(reversed);
-            let mut state = TableState::new().with_selected(Some(self.place()));
-            frame.render_stateful_widget(table, list, &mut state);
+            let names = ["RISK", "TITLE", "TYPE", "DUE", "ASKED"];
+            let rows = self.items.iter().map(|one| row(one, now)).collect();
+            table(frame, list, (names, widths), rows, self.place());
         }
         if let Some(one) = self.chosen().filter(|_| self.has_detail) {
             frame.render_widget(Paragraph::new(lines(one, now)), below);

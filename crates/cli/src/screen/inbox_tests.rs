@@ -10,7 +10,7 @@ use ade_core::risk::Level;
 use ade_core::task::State;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use ratatui::crossterm::event::KeyModifiers;
+use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn a_request_is_told_with_risk_title_and_time_and_no_escape() {
     let mut inbox = Inbox::default();
     inbox.update(vec![asked(1, "Drop \u{1b}[2Jusers")]);
     let drawn = screen(&mut inbox);
-    for part in ["Inbox  1 need you", "▂▄▆░  78 HIGH", "Drop ␛[2Jusers", "in 1m", "1m ago"]
+    for part in ["Inbox  1 need you", "▂▄▆░  78 HIGH", "Drop ‹U+001B›[2Jusers", "in 1m", "1m ago"]
     {
         assert!(drawn.contains(part), "{part}\n{drawn}");
     }

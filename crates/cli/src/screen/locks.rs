@@ -12,12 +12,11 @@ use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Modifier, Style};
+use ratatui::layout::{Constraint, Rect};
 use ratatui::text::Line;
-use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState};
+use ratatui::widgets::{Cell, Paragraph, Row};
 
-use super::{Link, News, Step, View, feed, footline, headline, moved};
+use super::{Link, News, Step, View, bands, edit, feed, footline, headline, moved, opened, table};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -170,10 +169,6 @@ impl Top {
             Entry::Moving => return Step::Stay,
         };
         match key {
-            KeyCode::Char(c) => text.push(c),
-            KeyCode::Backspace => {
-                text.pop();
-            }
             KeyCode::Esc => {
                 if self.entry == Entry::Filter {
                     self.filter.clear();
@@ -181,7 +176,7 @@ impl Top {
                 self.entry = Entry::Moving;
             }
             KeyCode::Enter => return self.entered(),
-            _ => {}
+            other => edit(text, other),
         }
         Step::Stay
     }
@@ -227,10 +222,10 @@ impl View for Top {
             return self.typed(key.code);
         }
         self.notice = None;
+        if let Some(step) = opened(key.code, &mut self.has_detail) {
+            return step;
+        }
         match key.code {
-            KeyCode::Esc if self.has_detail => self.has_detail = false,
-            KeyCode::Char('q') | KeyCode::Esc => return Step::Quit,
-            KeyCode::Enter => self.has_detail = !self.has_detail,
             KeyCode::Char('s') => self.sort = self.sort.next(),
             KeyCode::Char('/') => self.entry = Entry::Filter,
             KeyCode::Char('b') if self.chosen().is_some() => {
@@ -242,14 +237,7 @@ impl View for Top {
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>, link: &Link, now: Timestamp) {
-        let detail = if self.has_detail { DETAIL_LINES } else { 0 };
-        let [head, list, below, foot] = Layout::vertical([
-            Constraint::Length(1),
-            Constraint::Min(3),
-            Constraint::Length(detail),
-            Constraint::Length(1),
-        ])
-        .areas(frame.area());
+        let [head, list, below, foot] = bands(frame, self.has_detail, DETAIL_LINES);
         let waiting: usize = self.locks.iter().map(|lock| lock.waiting).sum();
         let title = format!(
             "Locks  {} held · {waiting} waiting · by {}",
@@ -277,8 +265,6 @@ impl Top {
             frame.render_widget(Paragraph::new(says), area);
             return;
         }
-        let bold = Style::new().add_modifier(Modifier::BOLD);
-        let head = Row::new(["RESOURCE", "MODE", "HOLDER", "LEFT", "WAITS", "LONGEST"]).style(bold);
         let widths = [
             Constraint::Fill(2),
             Constraint::Length(12),
@@ -287,11 +273,9 @@ impl Top {
             Constraint::Length(6),
             Constraint::Length(8),
         ];
-        let rows = shown.iter().map(|lock| row(lock, now));
-        let reversed = Style::new().add_modifier(Modifier::REVERSED);
-        let table = Table::new(rows, widths).header(head).row_highlight_style(reversed);
-        let mut state = TableState::new().with_selected(Some(self.place()));
-        frame.render_stateful_widget(table, area, &mut state);
+        let names = ["RESOURCE", "MODE", "HOLDER", "LEFT", "WAITS", "LONGEST"];
+        let rows = shown.iter().map(|lock| row(lock, now)).collect();
+        table(frame, area, (names, widths), rows, self.place());
     }
 }
 

@@ -195,7 +195,7 @@ async fn a_lock_that_an_operator_breaks_ends_the_command_and_all_it_started() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_ends_the_command_before_its_lease_does() {
+async fn a_server_that_is_gone_ends_the_command_in_time() {
     let at = Installation::start().await;
     let mut proxy = Proxy::to_port(at.port(), 1);
     let mut command = at.ade(&shell(&[], STUBBORN));

@@ -12,7 +12,7 @@ async fn a_person_approves_what_they_are_shown() {
     at.calm().await;
     let id = at.reviewing("Add \u{1b}[2Ja file").await;
     let inbox = ended(at.ade_as(&at.reviewer, &["inbox"])).await.with(0);
-    inbox.prints("Add ␛[2Ja file").prints(&id);
+    inbox.prints("Add ‹U+001B›[2Ja file").prints(&id);
     ended(at.ade_as(&at.reviewer, &["can-i", "approve", &id])).await.with(0).prints("yes\n");
 
     let mut terminal = Terminal::start(&at.ade_as(&at.reviewer, &["approve", &id]));

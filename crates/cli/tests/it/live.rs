@@ -63,7 +63,7 @@ async fn the_inbox_shows_what_comes_while_somebody_looks() {
     // Blanks are jumped over: only words are looked for.
     terminal.until("live").await;
     let id = at.reviewing("Look \u{1b}[2Jat me").await;
-    terminal.until("␛[2Jat").await;
+    terminal.until("‹U+001B›[2Jat").await;
     terminal.press(b"\r").await;
     terminal.until("approve").await;
     terminal.press(b"q").await;

@@ -18,6 +18,8 @@ async fn a_token_is_kept_for_its_owner_alone_once_the_server_knows_it() {
     let at = Installation::start().await;
     let config = at.home().join(CONFIG);
     ended(at.bare(&["tasks", "list"])).await.with(77).says("next     ade login --server URL");
+    let told = ended(at.bare(&["config", "get"])).await.with(0);
+    told.prints("default, by default").prints(", by default").prints("token    nowhere");
 
     let args = ["login", "--server", &at.url, "--token", &at.agent];
     let told = ended(at.bare(&args)).await.with(0);
@@ -104,6 +106,20 @@ async fn several_accounts_are_kept_and_one_is_used() {
     both.env("ADE_TOKEN", &at.agent);
     assert_eq!(ended(both).await.with(0).out, "Rea\n");
     ended(at.bare(&["--profile", "none", "whoami"])).await.with(68).says("bot, me");
+    // What is in force, who says so, and that a token stays with its server.
+    let told = ended(at.bare(&["config", "get"])).await.with(0);
+    told.prints("me, by ade profiles use").prints("by the file").prints("in the file");
+    assert!(!told.out.contains(&at.reviewer), "{}", told.out);
+    let other = ["config", "set", "server", "http://127.0.0.1:1"];
+    ended(at.bare(&other)).await.with(64).says("next     ade login --server http://127.0.0.1:1");
+    assert_eq!(name(&[]).await, "Rea\n");
+    ended(at.bare(&["config", "set", "profile", "bot"])).await.with(0);
+    assert_eq!(name(&[]).await, "infra-bot\n");
+    ended(at.bare(&["config", "set", "profile", "me"])).await.with(0);
+    ended(at.bare(&["config", "path"])).await.with(0).prints(CONFIG);
+    let mut from = at.bare(&["config", "get", "--jq", ".server_by"]);
+    from.env("ADE_SERVER", "http://127.0.0.1:1");
+    assert_eq!(ended(from).await.with(0).out, "ADE_SERVER\n");
     ended(at.bare(&["logout"])).await.with(0);
     ended(at.bare(&["whoami"])).await.with(77);
     ended(at.bare(&["profiles", "rm", "me"])).await.with(0);

@@ -5,9 +5,13 @@ mod apply;
 #[cfg(test)]
 mod decide;
 #[cfg(test)]
+mod device;
+#[cfg(test)]
 mod hook;
 #[cfg(test)]
 mod installation;
+#[cfg(test)]
+mod keyring;
 #[cfg(test)]
 mod live;
 #[cfg(test)]

@@ -46,11 +46,12 @@ async fn a_task_goes_through_its_life() {
     ended(at.ade(&["tasks", "submit", id])).await.with(0).prints("is handed in");
     at.task_in("REVIEWING").await;
     ended(at.ade(&["tasks", "comment", id, "mind the \u{1b}[2Jgap"])).await.with(0);
-    ended(at.ade(&["tasks", "comments", id])).await.with(0).prints("mind the ␛[2Jgap");
+    ended(at.ade(&["tasks", "comments", id])).await.with(0).prints("mind the ‹U+001B›[2Jgap");
     let why = ended(at.ade(&["tasks", "explain", id])).await.with(0);
     why.prints("may answer").prints("REVIEWING");
     let asked = ended(at.ade(&["tasks", "approvals", id])).await.with(0);
     asked.prints("pending");
+    ended(at.ade(&["tasks", "open", id])).await.with(0).prints(&format!("/tasks/{id}\n"));
     ended(at.ade(&["can-i", "apply", id])).await.with(1).prints("no\n");
     ended(at.ade(&["tasks", "executions", id])).await.with(0).prints("It was not tried yet.");
     ended(at.ade(&["tasks", "logs", id])).await.with(68).says("was not tried yet");
@@ -179,6 +180,12 @@ async fn delegations_freezes_audit_and_webhooks_answer() {
     let leaves = told(&at, &["audit", "list", "-n", "3"]).await;
     assert!(leaves.as_array().unwrap().iter().all(|leaf| leaf["hash"].is_string()), "{leaves}");
 
+    let whole = admin(&at, &["audit", "export", "--from", "1h"]).await.with(0);
+    let leaves: Vec<Value> =
+        whole.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(leaves.len() > 5 && leaves.iter().all(|leaf| leaf["leaf"]["what"].is_object()));
+    whole.says(&format!("{} leaves", leaves.len()));
+
     let url = "https://hooks.example.com/ade";
     let hook = told(&at, &["webhooks", "create", url, "--event", "task.*"]).await;
     let (id, secret) = (text(&hook["id"]), text(&hook["secret"]));
@@ -191,6 +198,48 @@ async fn delegations_freezes_audit_and_webhooks_answer() {
     admin(&at, &["webhooks", "delete", id, "--yes"]).await.with(0);
     admin(&at, &["webhooks", "get", id]).await.with(68);
     admin(&at, &["risk", "settings"]).await.with(0).prints("critical from");
+}
+
+#[tokio::test]
+async fn a_file_is_applied_as_often_as_one_likes() {
+    let at = Installation::start().await;
+    let users = told(&at, &["users", "list"]).await;
+    let owner = text(&users[0]["id"]);
+    let file = |max: u32| {
+        let text = format!("name: from-file\nowner: {owner}\nmax_tasks: {max}\n");
+        fs::write(at.home().join("agent.yaml"), text).unwrap();
+    };
+    let apply = ["agents", "apply", "-f", "agent.yaml"];
+    file(2);
+    admin(&at, &apply).await.with(0).prints("from-file is registered as agt_");
+    admin(&at, &apply).await.with(0).prints("from-file is as the file says");
+    file(3);
+    admin(&at, &apply).await.with(0).prints("0 of 3");
+    let listed = told(&at, &["agents", "list"]).await;
+    let named = listed.as_array().unwrap().iter().filter(|agent| agent["name"] == "from-file");
+    assert_eq!(named.count(), 1, "{listed}");
+    let other = users.as_array().unwrap().iter().find(|user| user["id"] != owner).unwrap();
+    let text = format!("name: from-file\nowner: {}\n", text(&other["id"]));
+    fs::write(at.home().join("agent.yaml"), text).unwrap();
+    admin(&at, &apply).await.with(1).says("the owner of an agent is not changed");
+
+    let policy = "name: hosts\nrequire: [{roles: [reviewer], min: 1}]\n";
+    fs::write(at.home().join("hosts.yaml"), policy).unwrap();
+    let differs = ["policies", "diff", "-f", "hosts.yaml"];
+    admin(&at, &differs).await.with(0).prints("hosts is new");
+    admin(&at, &[&differs[..], &["--exit-code"]].concat()).await.with(1);
+    let told_so = told(&at, &differs).await;
+    assert_eq!((&told_so["name"], &told_so["version"]), (&"hosts".into(), &Value::Null));
+
+    let times = admin(&at, &["times", "get"]).await.with(0);
+    times.prints("approval.default_timeout 2d").prints("as the installation has it");
+    fs::write(at.home().join("times.yaml"), "task: {default_timeout: 90}\n").unwrap();
+    let set = ["times", "set", "-f", "times.yaml", "--reason", "quick"];
+    let set = admin(&at, &set).await.with(0);
+    set.prints("version 1").prints("task.default_timeout     1m30s\n");
+    fs::write(at.home().join("times.yaml"), "task: {default_timeout: 0}\n").unwrap();
+    let refused = admin(&at, &["times", "set", "-f", "times.yaml"]).await.with(1);
+    refused.says("task.default_timeout");
 }
 
 #[tokio::test]

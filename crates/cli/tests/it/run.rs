@@ -71,7 +71,7 @@ async fn a_rejection_ends_it_with_the_reviewers_words() {
     assert_eq!(told.out, "", "nothing was run");
     told.says("[ade] proposed  task_").says("[ade] reviewing  waits for one approval");
     told.says("reviewers rejected it")
-        .says("not on a ␇Friday")
+        .says("not on a ‹U+0007›Friday")
         .says("next     ade tasks get task_");
 }
 

@@ -26,7 +26,7 @@ async fn a_task_is_shown_whole_to_people_and_to_programs() {
     let at = Installation::start().await;
     let id = proposed(&at, "Wipe \u{1b}[2Jhost a").await;
     let shown = ended(at.ade(&["tasks", "get", &id])).await.with(0);
-    shown.prints("Wipe ␛[2Jhost a");
+    shown.prints("Wipe ‹U+001B›[2Jhost a");
     for part in [
         "○ DRAFT",
         "host:a (shared)",
@@ -81,11 +81,11 @@ async fn a_terminal_shows_colour_unless_it_is_forbidden_and_never_an_escape_of_a
     let (status, screen) = Terminal::start(&at.ade(&["tasks", "list"])).end().await;
     assert!(status.success(), "{screen}");
     assert!(screen.contains("\u{1b}[1m"), "a bold head: {screen:?}");
-    assert!(screen.contains("␛[2J") && !screen.contains("\u{1b}[2J"), "{screen:?}");
+    assert!(screen.contains("‹U+001B›[2J") && !screen.contains("\u{1b}[2J"), "{screen:?}");
     let mut plain = at.ade(&["tasks", "list"]);
     plain.env("NO_COLOR", "1");
     let (_, screen) = Terminal::start(&plain).end().await;
-    assert!(screen.contains("␛[2J") && !screen.contains('\u{1b}'), "{screen:?}");
+    assert!(screen.contains("‹U+001B›[2J") && !screen.contains('\u{1b}'), "{screen:?}");
 }
 
 #[tokio::test]

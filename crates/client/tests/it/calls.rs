@@ -69,6 +69,16 @@ async fn every_try_of_an_unsafe_call_carries_the_same_key_and_the_next_call_anot
 }
 
 #[tokio::test]
+async fn a_stranger_shows_no_token_and_asks_at_its_own_pace() {
+    let fake = Fake::start(vec![refusal(Code::Overloaded)]).await;
+    let stranger = Client::stranger(&fake.url).unwrap();
+    assert!(stranger.device().token("abc").await.unwrap_err().is(Code::Overloaded));
+    let seen = fake.seen();
+    assert_eq!(seen.len(), 1, "asked again by itself: {seen:?}");
+    assert_eq!(header(&seen[0], "authorization"), None);
+}
+
+#[tokio::test]
 async fn a_refusal_that_stands_is_not_repeated_and_keeps_all_that_was_said() {
     let fake = Fake::start(vec![refusal(Code::WrongState)]).await;
     let Err(Error::Refused(told)) = cancel(&fake).await else { panic!("it was not refused") };

@@ -10,6 +10,7 @@ use ade_api::agents::{AgentChange, AgentHeartbeat, AgentOrder, NewAgent};
 use ade_api::approvals::NewVote;
 use ade_api::batches::{BatchAction, NewBatch};
 use ade_api::delegations::{DelegationConditions, HandOver, NewDelegation};
+use ade_api::device::{DeviceApproval, NewDeviceLogin};
 use ade_api::executions::{
     Beginning, Claim, Fail, FailureKind, Finding, Finish, Left, NewLog, Pulse, Reconciliation,
 };
@@ -24,7 +25,7 @@ use ade_api::page::PageQuery;
 use ade_api::policies::{NewDraft, PolicyRollback, Replay};
 use ade_api::resources::{ResourceEntry, ResourceImport};
 use ade_api::sessions::GroupRoles;
-use ade_api::settings::{NewRiskSettings, RiskThresholds, RiskWeights, SetFlag};
+use ade_api::settings::{NewRiskSettings, NewTimes, RiskThresholds, RiskWeights, SetFlag};
 use ade_api::tasks::{Amendment, Cancellation, Extension, NewComment, NewTask};
 use ade_api::tokens::NewToken;
 use ade_api::users::{Alias, NewUser, Roles, UserChange};
@@ -66,6 +67,12 @@ const WITHOUT: &[(&str, &str)] = &[
     ("POST /v1/session/tenant", "changes the session of a browser"),
     ("GET /v1/sessions", "the sessions of browsers"),
     ("DELETE /v1/sessions/{id}", "ends the session of a browser"),
+    ("GET /v1/passkeys", "the passkeys of somebody in a browser"),
+    ("POST /v1/passkeys", "a browser asks a new passkey"),
+    ("POST /v1/passkeys/{id}", "a browser brings its answer"),
+    ("DELETE /v1/passkeys/{id}", "confirmed in a browser"),
+    ("POST /v1/step-up", "a browser asks a passkey"),
+    ("POST /v1/step-up/{id}", "a browser brings its answer"),
     ("POST /mcp", "the tools of agents, which are made of the calls here"),
     ("GET /.well-known/oauth-protected-resource", "read by hosts before they have a token"),
     ("POST /v1/inbound/{tenant}/{id}", "others send here, with a signature in place of a token"),
@@ -204,6 +211,9 @@ async fn rules(client: &Client) {
         reason: None,
     };
     refused(settings.set_risk(1, &new).await);
+    refused(settings.times().await);
+    let new = NewTimes { lock: None, approval: None, task: None, reason: None };
+    refused(settings.set_times(1, &new).await);
     refused(settings.flags().await);
     let set = SetFlag { enabled: true, reason: None };
     refused(settings.set_flag(Flag::ALL[0], &set).await);
@@ -229,6 +239,7 @@ async fn people_and_things(client: &Client) {
     refused(users.change(id, &UserChange::default()).await);
     refused(users.set_roles(id, &Roles { roles: BTreeSet::new() }).await);
     refused(users.add_alias(id, &Alias { alias: id }).await);
+    refused(users.reset_passkeys(id).await);
     refused(users.group_roles().await);
     let groups = GroupRoles { issuer: "x".to_owned(), groups: BTreeMap::new() };
     refused(users.set_group_roles(&groups).await);
@@ -243,6 +254,12 @@ async fn people_and_things(client: &Client) {
     let new: NewToken = serde_json::from_str(r#"{"scopes":["read"]}"#).unwrap();
     refused(tokens.create(&new).await);
     refused(tokens.revoke("abc").await);
+    let device = client.device();
+    refused(device.begin(&NewDeviceLogin::default()).await);
+    refused(device.token("abc").await);
+    refused(device.get("BCDF-GHJK").await);
+    refused(device.approve("BCDF-GHJK", &DeviceApproval::default()).await);
+    refused(device.deny("BCDF-GHJK").await);
     let filter = AuditFilter {
         object: Some("x".to_owned()),
         user: Some(id),

@@ -8,13 +8,19 @@ use crate::samples::{
     two_dbas, user, worker, yes,
 };
 use crate::task::{Command, Rules, State};
+use crate::times::ApprovalTimes;
 use proptest::prelude::*;
 
 fn assigned(world: &World) -> Assignment {
     let task = world.submitted(at(0));
     let actor = worker();
     let facts = world.facts(&actor);
-    let requirement = policy::requirement(&world.current, &task.content.subject, at(0));
+    let requirement = policy::requirement(
+        &world.current,
+        &task.content.subject,
+        at(0),
+        &ApprovalTimes::default(),
+    );
     Seating::new(&[&requirement], facts.situation(&task, at(0))).assign()
 }
 
@@ -151,8 +157,13 @@ fn every_requirement_asks_for_itself() {
     let facts = world.facts(&actor);
     let named = Document { require: vec![group(&[], &[CAROL, ALICE], 1)], ..two_dbas() };
     let subject = &task.content.subject;
-    let first = policy::requirement(&world.current, subject, at(0));
-    let second = policy::requirement(&[crate::samples::policy(1, 2, named)], subject, at(0));
+    let first = policy::requirement(&world.current, subject, at(0), &ApprovalTimes::default());
+    let second = policy::requirement(
+        &[crate::samples::policy(1, 2, named)],
+        subject,
+        at(0),
+        &ApprovalTimes::default(),
+    );
     let assignment = Seating::new(&[&first, &second], facts.situation(&task, at(0))).assign();
     let who: Vec<UserId> = assignment.requests.iter().map(|request| request.reviewer).collect();
     assert_eq!(who, [ALICE, BOB, CAROL]);
@@ -171,7 +182,12 @@ fn may_approve_needs_activity_a_right_and_no_part() {
     let task = world.submitted(at(0));
     let actor = worker();
     let facts = world.facts(&actor);
-    let requirement = policy::requirement(&world.current, &task.content.subject, at(0));
+    let requirement = policy::requirement(
+        &world.current,
+        &task.content.subject,
+        at(0),
+        &ApprovalTimes::default(),
+    );
     let seating = Seating::new(&[&requirement], facts.situation(&task, at(0)));
     let may = |id| seating.may_approve(id);
     assert!(may(ALICE) && may(ADMIN) && may(UserId::from_u128(50)));

@@ -67,6 +67,14 @@ pub struct What {
     pub digest: Option<Digest>,
 }
 
+impl What {
+    /// Where neither states nor revisions say more.
+    pub fn new(object: impl Into<String>, action: impl Into<String>) -> Self {
+        let (object, action) = (object.into(), action.into());
+        Self { object, action, from: None, to: None, revision: None, digest: None }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Where {

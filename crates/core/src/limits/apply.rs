@@ -117,6 +117,8 @@ pub const CLIENT_MESSAGE_MAX_BYTES: usize = 1024 * 1024;
 pub const CLI_FILE_MAX_BYTES: u64 = 1024 * 1024;
 /// Whoever presses Tab waits no longer than this for names that only the server knows.
 pub const CLI_COMPLETION_TIMEOUT: Duration = Duration::from_millis(250);
+/// The keyring of a desktop may ask its owner first, on a screen that whoever waits does not see.
+pub const CLI_KEYRING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Names that one completion offers.
 pub const CLI_COMPLETION_MAX: usize = 50;
 /// A live screen is drawn anew at least this often, so that its clocks go on.

@@ -2,9 +2,19 @@
 
 use std::time::Duration;
 
+// Tokens.
+/// Open ones of one principal, so that a new one can take over from the old; sessions count apart.
+pub const TOKENS_OPEN_MAX: i64 = 2;
+
 // Signing in.
 /// From the click to the return from the identity provider.
 pub const SIGN_IN_TTL: Duration = Duration::from_mins(10);
+/// What an operator calls an identity provider.
+pub const PROVIDER_NAME_MAX_BYTES: usize = 64;
+/// What a provider sends a browser back with: its code, what we gave it, who it is, and why not.
+pub const PROVIDER_CODE_MAX_BYTES: usize = 4096;
+pub const PROVIDER_STATE_MAX_BYTES: usize = 128;
+pub const PROVIDER_ERROR_MAX_BYTES: usize = 128;
 /// A page that somebody comes back to after signing in.
 pub const RETURN_TO_MAX_BYTES: usize = 1024;
 /// One question to an identity provider, from the first byte to the last.
@@ -37,3 +47,45 @@ pub const SESSION_TTL: Duration = Duration::from_hours(12);
 pub const SESSION_KEPT_PACE: Duration = Duration::from_mins(1);
 /// Open ones of one person in one tenant; the oldest gives way.
 pub const SESSIONS_OPEN_MAX: u32 = 20;
+
+// How often somebody may call.
+/// The longest that a burst may take to come back; a rate that needs more is not taken.
+pub const RATE_KEPT_MAX: Duration = Duration::from_hours(24);
+/// Calls that a process takes at once for a caller who has plenty left, so that not each of them
+/// asks Redis; what is not used of them in time is lost.
+pub const RATE_DRAWN_MAX: u32 = 32;
+pub const RATE_DRAWN_FOR: Duration = Duration::from_millis(500);
+/// No more than this part of a burst is taken at once.
+pub const RATE_DRAWN_PART: u32 = 64;
+pub const RATES_DRAWN_KEPT_MAX: u64 = 50_000;
+
+// Signing a terminal in from a browser.
+/// From the question to the token; whoever types the code after that begins again.
+pub const DEVICE_LOGIN_TTL: Duration = Duration::from_mins(10);
+/// How often a terminal may ask whether somebody has answered, and by how much longer it has to
+/// wait each time that it asks too early.
+pub const DEVICE_POLL_PACE: Duration = Duration::from_secs(5);
+/// Unanswered ones from one address, where a whole office may sit; no code can be hit by guessing
+/// while so few are open.
+pub const DEVICE_LOGINS_PER_ADDRESS: u32 = 100;
+/// How long whoever began one too many stays away.
+pub const DEVICE_LOGIN_PAUSE: Duration = Duration::from_mins(1);
+/// The token lies on somebody's disk: it lives no longer than one does by default.
+pub const DEVICE_TOKEN_DAYS_MAX: u16 = 30;
+
+// Passkeys.
+/// From the question to the answer of a passkey, whether it is new or known.
+pub const PASSKEY_ANSWER_TTL: Duration = Duration::from_mins(5);
+/// For so long the word of a passkey counts: whoever gave it is still at the same decision.
+pub const STEP_UP_MAX_AGE: Duration = Duration::from_mins(5);
+/// A phone, a laptop, keys in two drawers, and room.
+pub const PASSKEYS_OF_PERSON_MAX: usize = 10;
+/// Words of one person that wait to be given or used; the oldest gives way.
+pub const STEP_UPS_OPEN_MAX: u32 = 16;
+/// The longest name of what a word is given for: that of a resource, with its type.
+pub const STEP_UP_THING_MAX_BYTES: usize = 321;
+/// The longest name that an authenticator may give a key.
+pub const CREDENTIAL_MAX_BYTES: usize = 1023;
+/// Each part of an answer: an RSA key of 8192 bits with its frame fits, and so does what browsers
+/// say of themselves.
+pub const PASSKEY_PART_MAX_BYTES: usize = 4 * 1024;

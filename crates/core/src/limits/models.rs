@@ -48,6 +48,6 @@ pub const QUEUE_FULL_TOLD: Duration = Duration::from_mins(1);
 pub const CONTENTION_TOLD: usize = 50;
 pub const CONTENTION_WINDOW: Duration = Duration::from_mins(1);
 /// Callers whose rate a process counts alone while Redis does not answer.
-pub const LOCK_RATES_ALONE_MAX: usize = 10_000;
+pub const RATES_ALONE_MAX: usize = 100_000;
 /// From so many overdue requests on, a person is shown the riskiest first and not the oldest.
 pub const BACKLOG_OVERDUE: u32 = 100;

@@ -14,7 +14,7 @@ use super::requirement::in_words;
 use super::{AuthorKind, Pattern, node, period, read};
 use crate::actor::Role;
 use crate::ids::UserId;
-use crate::limits::{APPROVAL_VALID_FOR_DEFAULT, RESPOND_WITHIN_DEFAULT};
+use crate::limits::APPROVAL_VALID_FOR_DEFAULT;
 use crate::risk::Score;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,8 +30,9 @@ pub struct Document {
     pub reject_threshold: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_approve_if: Option<AutoApprove>,
-    #[serde(serialize_with = "period::serialize")]
-    pub respond_within: Duration,
+    /// Without one, what the tenant has.
+    #[serde(serialize_with = "period::serialize_some", skip_serializing_if = "Option::is_none")]
+    pub respond_within: Option<Duration>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub escalation: Vec<EscalationStep>,
     #[serde(serialize_with = "period::serialize")]
@@ -158,7 +159,7 @@ impl Document {
             require: Vec::new(),
             reject_threshold: 1,
             auto_approve_if: None,
-            respond_within: RESPOND_WITHIN_DEFAULT,
+            respond_within: None,
             escalation: Vec::new(),
             approval_valid_for: APPROVAL_VALID_FOR_DEFAULT,
             delegation: DelegationRule::Allowed,

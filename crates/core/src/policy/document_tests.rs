@@ -37,7 +37,7 @@ fn production() -> Document {
             resources_in_scope: patterns(&["database:prod-scratch-*"]),
             accept_declared_effect: false,
         }),
-        respond_within: hours(24),
+        respond_within: Some(hours(24)),
         escalation: vec![
             step(4, EscalationAction::Notify { roles: roles(&["on-call"]), people: people(&[]) }),
             step(8, EscalationAction::Reassign(ReassignTo::Delegate)),
@@ -68,7 +68,7 @@ fn what_is_left_out_has_its_default() {
         require: vec![group(&["admin", "reviewer"], &[], 1)],
         reject_threshold: 1,
         auto_approve_if: None,
-        respond_within: hours(48),
+        respond_within: None,
         escalation: Vec::new(),
         approval_valid_for: hours(168),
         delegation: DelegationRule::Allowed,
@@ -94,7 +94,6 @@ auto_approve_if:
   resources_in_scope:
   - "*:sandbox-*"
   accept_declared_effect: false
-respond_within: 2d
 approval_valid_for: 7d
 delegation: allowed
 "#;
@@ -107,7 +106,7 @@ fn canonical_json_has_one_spelling() {
     let expected = concat!(
         r#"{"approval_valid_for":"7d","delegation":"allowed","enabled":true,"#,
         r#""name":"everything","reject_threshold":1,"#,
-        r#""require":[{"min":1,"roles":["admin","reviewer"]}],"respond_within":"2d"}"#,
+        r#""require":[{"min":1,"roles":["admin","reviewer"]}]}"#,
     );
     assert_eq!(everything.to_json().unwrap(), expected);
 }

@@ -70,6 +70,17 @@ pub(super) fn serialize<S: Serializer>(
     serializer.serialize_str(&text(*period))
 }
 
+#[expect(clippy::ref_option, reason = "serde hands over a field as it is")]
+pub(super) fn serialize_some<S: Serializer>(
+    period: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match period {
+        Some(period) => serialize(period, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

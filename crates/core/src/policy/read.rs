@@ -77,7 +77,7 @@ fn read_needs(reader: &mut Reader, fields: &mut Fields, read: &mut Document) {
 
 fn read_periods(reader: &mut Reader, fields: &mut Fields, read: &mut Document) {
     if let Some(spot) = fields.take("respond_within") {
-        read.respond_within = reader.period(spot).unwrap_or_default();
+        read.respond_within = Some(reader.period(spot).unwrap_or_default());
     }
     if let Some(spot) = fields.take("escalation") {
         read.escalation = escalation(reader, spot);

@@ -12,10 +12,9 @@ use super::document::{DelegationRule, Document, EscalationAction, EscalationStep
 use super::{Policy, PolicyRef, Subject, matching, period};
 use crate::actor::Role;
 use crate::ids::UserId;
-use crate::limits::{
-    APPROVAL_VALID_FOR_DEFAULT, REQUIREMENT_ESCALATION_STEPS_MAX, RESPOND_WITHIN_DEFAULT,
-};
+use crate::limits::{APPROVAL_VALID_FOR_DEFAULT, REQUIREMENT_ESCALATION_STEPS_MAX};
 use crate::time::Timestamp;
+use crate::times::ApprovalTimes;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Requirement {
@@ -74,13 +73,18 @@ impl Audience {
     }
 }
 
-pub fn requirement(policies: &[Policy], subject: &Subject, now: Timestamp) -> Requirement {
-    merge(&matching(policies, subject, now), subject)
+pub fn requirement(
+    policies: &[Policy],
+    subject: &Subject,
+    now: Timestamp,
+    times: &ApprovalTimes,
+) -> Requirement {
+    merge(&matching(policies, subject, now), subject, times)
 }
 
 /// What these policies ask together, whether or not they would match now: for the versions a
 /// task was submitted under.
-pub fn merge(policies: &[&Policy], subject: &Subject) -> Requirement {
+pub fn merge(policies: &[&Policy], subject: &Subject, times: &ApprovalTimes) -> Requirement {
     let mut matched = policies.to_vec();
     // One order and no repetition, whatever the caller handed in.
     matched.sort_by_key(|policy| policy.reference());
@@ -95,9 +99,9 @@ pub fn merge(policies: &[&Policy], subject: &Subject) -> Requirement {
         groups: groups(&matched),
         reject_threshold: documents().map(|document| document.reject_threshold).min().unwrap_or(1),
         respond_within: documents()
-            .map(|document| document.respond_within)
+            .map(|document| times.respond_within(document.respond_within))
             .min()
-            .unwrap_or(RESPOND_WITHIN_DEFAULT),
+            .unwrap_or(times.respond_within(None)),
         approval_valid_for: documents()
             .map(|document| document.approval_valid_for)
             .min()

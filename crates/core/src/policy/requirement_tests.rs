@@ -10,8 +10,12 @@ use crate::risk::Score;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+fn asked(policies: &[Policy], subject: &Subject) -> Requirement {
+    requirement(policies, subject, noon(), &ApprovalTimes::default())
+}
+
 fn merged(documents: Vec<Document>) -> Requirement {
-    requirement(&numbered(documents), &subject(), noon())
+    asked(&numbered(documents), &subject())
 }
 
 fn reference(number: u128) -> PolicyRef {
@@ -98,7 +102,7 @@ fn equal_audiences_become_one_need_with_the_higher_min() {
 fn the_strictest_word_of_each_policy_wins() {
     let first = Document {
         reject_threshold: 3,
-        respond_within: hours(4),
+        respond_within: Some(hours(4)),
         approval_valid_for: hours(90),
         delegation: DelegationRule::Forbidden,
         exempt: Exempt { roles: roles(&["trainee"]), people: people(&[1]) },
@@ -106,7 +110,7 @@ fn the_strictest_word_of_each_policy_wins() {
     };
     let second = Document {
         reject_threshold: 2,
-        respond_within: hours(5),
+        respond_within: Some(hours(5)),
         approval_valid_for: hours(80),
         delegation: DelegationRule::Allowed,
         exempt: Exempt { roles: roles(&["guest"]), people: people(&[2]) },
@@ -271,7 +275,7 @@ proptest! {
         let each = !documents.is_empty()
             && documents.iter().all(|document| clause_holds(document, &subject));
         let policies = numbered(documents);
-        let answer = requirement(&policies, &subject, noon()).auto_approve;
+        let answer = asked(&policies, &subject).auto_approve;
         prop_assert_eq!(matches!(answer, AutoApproval::Allowed { .. }), each);
         if let AutoApproval::Allowed { clauses } = answer {
             prop_assert_eq!(clauses.len(), policies.len());
@@ -288,9 +292,9 @@ proptest! {
         subject in subjects(),
     ) {
         let mut policies = numbered(documents);
-        let before = requirement(&policies, &subject, noon());
+        let before = asked(&policies, &subject);
         policies.push(policy(99, another));
-        let after = requirement(&policies, &subject, noon());
+        let after = asked(&policies, &subject);
         for group in &before.groups {
             let kept = after
                 .groups
@@ -328,14 +332,14 @@ proptest! {
         turn in 0..4_usize,
     ) {
         let mut policies = numbered(documents);
-        let expected = requirement(&policies, &subject, noon());
+        let expected = asked(&policies, &subject);
         let repeated: Vec<Policy> = policies.iter().chain(&policies).cloned().collect();
-        prop_assert_eq!(&requirement(&repeated, &subject, noon()), &expected);
+        prop_assert_eq!(&asked(&repeated, &subject), &expected);
         let turn = turn % policies.len().max(1);
         policies.rotate_left(turn);
-        prop_assert_eq!(&requirement(&policies, &subject, noon()), &expected);
+        prop_assert_eq!(&asked(&policies, &subject), &expected);
         policies.reverse();
-        prop_assert_eq!(&requirement(&policies, &subject, noon()), &expected);
+        prop_assert_eq!(&asked(&policies, &subject), &expected);
     }
 
     #[test]
@@ -344,9 +348,9 @@ proptest! {
         off in unconstrained(),
     ) {
         let mut policies = numbered(documents);
-        let expected = requirement(&policies, &subject(), noon());
+        let expected = asked(&policies, &subject());
         policies.insert(0, policy(99, Document { enabled: false, ..off }));
-        prop_assert_eq!(requirement(&policies, &subject(), noon()), expected);
+        prop_assert_eq!(asked(&policies, &subject()), expected);
     }
 
     #[test]

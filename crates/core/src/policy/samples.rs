@@ -196,7 +196,7 @@ fn documents_of(
         some_groups(),
         1..=POLICY_GROUP_MIN_MAX,
         option::of(a_clause()),
-        (a_period(), a_period()),
+        (option::of(a_period()), a_period()),
         some_steps(),
         select(&[DelegationRule::Allowed, DelegationRule::Forbidden][..]),
         an_exemption(),

@@ -74,8 +74,8 @@ pub(super) const DOCUMENT: Section = Section {
         field(
             "respond_within",
             "period",
-            "{RESPOND_WITHIN_DEFAULT}",
-            "How long the reviewers have to answer.",
+            "the tenant's `approval.default_timeout`, at first {RESPOND_WITHIN_DEFAULT}",
+            "How long the reviewers have to answer; never more than `approval.max_timeout`.",
         ),
         field(
             "escalation",

@@ -8,11 +8,12 @@ use crate::policy::{
     AutoApprove, DelegationRule, Document, EscalationAction, EscalationStep, Exempt, requirement,
 };
 use crate::risk::Score;
+use crate::times::ApprovalTimes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn of(document: Document) -> Requirement {
-    requirement(&numbered(vec![document]), &subject(), noon())
+    requirement(&numbered(vec![document]), &subject(), noon(), &ApprovalTimes::default())
 }
 
 fn clause(below: u8) -> AutoApprove {
@@ -45,7 +46,7 @@ fn stricter() -> Vec<Document> {
         Document { reject_threshold: 1, ..base() },
         Document { auto_approve_if: Some(clause(40)), ..base() },
         Document { auto_approve_if: None, ..base() },
-        Document { respond_within: hours(47), ..base() },
+        Document { respond_within: Some(hours(47)), ..base() },
         Document { approval_valid_for: hours(167), ..base() },
         Document { delegation: DelegationRule::Forbidden, ..base() },
         Document { escalation: Vec::new(), ..base() },
@@ -128,8 +129,8 @@ proptest! {
         old in vec(unconstrained(), 0..3),
         new in vec(unconstrained(), 0..3),
     ) {
-        let old = requirement(&numbered(old), &subject(), noon());
-        let new = requirement(&numbered(new), &subject(), noon());
+        let old = requirement(&numbered(old), &subject(), noon(), &ApprovalTimes::default());
+        let new = requirement(&numbered(new), &subject(), noon(), &ApprovalTimes::default());
         prop_assert_eq!(compare(&new, &old), flipped(compare(&old, &new)));
         prop_assert_eq!(compare(&old, &old), Strictness::Same);
     }

@@ -15,6 +15,7 @@ use crate::ids::{TaskId, UserId};
 use crate::policy::{self, Policy, PolicyRef, Requirement};
 use crate::resource::ResourceRef;
 use crate::time::Timestamp;
+use crate::times::ApprovalTimes;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
@@ -31,6 +32,7 @@ pub struct Facts<'a> {
     /// Environments of the task's resources, from the registry.
     pub environments: &'a BTreeSet<String>,
     pub resource_owners: &'a BTreeSet<UserId>,
+    pub times: ApprovalTimes,
     pub apply: ApplyFacts<'a>,
 }
 
@@ -78,14 +80,14 @@ pub struct Rules {
 impl Rules {
     pub fn of(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Self {
         let subject = &task.content.subject;
-        let current = policy::requirement(facts.current, subject, now);
+        let current = policy::requirement(facts.current, subject, now, &facts.times);
         // A version never changes: the same versions ask the same, and need no second merge.
         let is_unchanged = facts.pinned.len() == current.policies.len()
             && facts.pinned.iter().all(|policy| current.policies.contains(&policy.reference()));
         let is_submitted = task.involvement.submitter.is_some();
         let pinned = (is_submitted && !is_unchanged).then(|| {
             let pinned: Vec<&Policy> = facts.pinned.iter().collect();
-            policy::merge(&pinned, subject)
+            policy::merge(&pinned, subject, &facts.times)
         });
         Self { pinned: pinned.filter(|pinned| *pinned != current), current }
     }

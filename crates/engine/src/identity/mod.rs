@@ -1,12 +1,15 @@
 //! People prove who they are to an identity provider, and it vouches for them here: authorization
-//! code with PKCE, state, nonce and issuer. What is believed of a token is decided by the core.
+//! code with PKCE, state, nonce and issuer. What weighs they confirm with a passkey. What is
+//! believed of a token or of a passkey is decided by the core.
 
 mod id_token;
+pub(crate) mod passkey;
 mod provider;
 mod sign_in;
 
 use std::collections::BTreeSet;
 
+pub use passkey::{PasskeyError, Passkeys};
 pub use provider::{Provider, ProviderError, Settings};
 pub(crate) use sign_in::open as open_session;
 pub use sign_in::{Arrival, Departure, Returned, SignInError, begin, end};

@@ -79,8 +79,8 @@ pub struct Arrival {
 
 pub async fn begin(app: &App, provider: &str, wanted: &str) -> Result<Departure, SignInError> {
     let known = app.providers.get(provider).ok_or(SignInError::NoProvider)?;
-    let secret = fresh()?;
-    let (nonce, verifier) = (fresh()?, fresh()?);
+    let fresh = || secret::fresh().map_err(Error::from);
+    let (secret, nonce, verifier) = (fresh()?, fresh()?, fresh()?);
     let asked = Question {
         state: &state_of(&secret),
         nonce: nonce.reveal(),
@@ -228,21 +228,10 @@ async fn append(
     place: &Where,
     why: Why,
 ) -> Result<(), Error> {
-    let what = What {
-        object: user.to_string(),
-        action: action.to_owned(),
-        from: None,
-        to: None,
-        revision: None,
-        digest: None,
-    };
+    let what = What::new(user.to_string(), action);
     let leaf = Leaf::new(tx.tenant(), Kind::Change, who, what, tx.now(), place.clone(), why);
     audit::append(tx, &[leaf]).await?;
     Ok(())
-}
-
-fn fresh() -> Result<Secret, Error> {
-    Ok(secret::issue(TokenKind::Session)?.secret)
 }
 
 /// Follows from the cookie, so that it need not be kept; from it nobody can tell the cookie.

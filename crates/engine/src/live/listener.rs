@@ -186,7 +186,9 @@ impl Listener {
         let mut seen = Vec::with_capacity(found.len());
         for told in found {
             let is_wanted = self.is_wanted(told);
-            let is_open = rights.sees_all || matches!(told.topic, Topic::Lock | Topic::Agent);
+            // What anybody of the tenant may list, anybody may hear of.
+            let is_listed = matches!(told.topic, Topic::Lock | Topic::Agent | Topic::Freeze);
+            let is_open = rights.sees_all || is_listed;
             seen.push(is_wanted && (is_open || self.may_see(&rights, told).await?));
         }
         Ok(seen)

@@ -5,7 +5,7 @@
 use ade_core::audit::Where;
 use ade_core::ids::TenantId;
 use ade_core::time::Timestamp;
-use ade_core::token::{Kind, Secret};
+use ade_core::token::Secret;
 use ade_store::{live, tokens};
 
 use super::channel::begin;
@@ -28,7 +28,7 @@ pub struct Issued {
 /// For whoever showed a token.
 pub async fn issue(app: &App, caller: &Caller) -> Result<Issued, Error> {
     let key_id = caller.key_id.as_deref().ok_or(Error::NotFound { what: "token" })?;
-    let secret = secret::issue(Kind::User)?.secret;
+    let secret = secret::fresh()?;
     let mut tx = begin(app, caller.tenant).await?;
     let expires_at = live::keep_ticket(&mut tx, &app.pepper.hash(&secret), key_id).await?;
     tx.commit().await?;

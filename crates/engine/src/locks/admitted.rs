@@ -4,6 +4,7 @@
 use ade_core::ids::{AgentId, TenantId};
 use ade_core::limits::{LOCK_ADMITTED_FOR, LOCK_ADMITTED_MAX};
 use ade_core::time::Timestamp;
+use ade_core::times::LockTimes;
 use moka::sync::Cache;
 use tokio::time::Instant;
 
@@ -12,11 +13,18 @@ pub struct Admitted {
     known: Cache<(TenantId, AgentId), Seen>,
 }
 
-/// The record's clock, and when it was read.
+/// What the record said, and when it was asked.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    at: Timestamp,
+    said: Admission,
     since: Instant,
+}
+
+/// Somebody may have locks: what time it is, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Admission {
+    pub now: Timestamp,
+    pub times: LockTimes,
 }
 
 impl Default for Admitted {
@@ -27,13 +35,13 @@ impl Default for Admitted {
 }
 
 impl Admitted {
-    pub fn note(&self, tenant: TenantId, agent: AgentId, now: Timestamp) {
-        self.known.insert((tenant, agent), Seen { at: now, since: Instant::now() });
+    pub fn note(&self, tenant: TenantId, agent: AgentId, said: Admission) {
+        self.known.insert((tenant, agent), Seen { said, since: Instant::now() });
     }
 
-    /// What the record's clock says about now, for somebody who still may.
-    pub fn now(&self, tenant: TenantId, agent: AgentId) -> Option<Timestamp> {
-        let seen = self.known.get(&(tenant, agent))?;
-        Some(seen.at.plus(seen.since.elapsed()))
+    /// As the record would say it about now, of somebody who still may.
+    pub fn now(&self, tenant: TenantId, agent: AgentId) -> Option<Admission> {
+        let Seen { said, since } = self.known.get(&(tenant, agent))?;
+        Some(Admission { now: said.now.plus(since.elapsed()), ..said })
     }
 }

@@ -309,12 +309,8 @@ impl Desk {
 
     async fn tell(&self, tx: &mut Tx, from: Epoch, reason: &str) -> Result<(), Error> {
         let what = What {
-            object: tx.tenant().to_string(),
-            action: "lock.rebuild".to_owned(),
             from: Some(from.to_string()),
-            to: None,
-            revision: None,
-            digest: None,
+            ..What::new(tx.tenant().to_string(), "lock.rebuild")
         };
         let place = Where { address: None, user_agent: None, service: self.service.clone() };
         let who = Who::System { worker: WORKER.to_owned() };

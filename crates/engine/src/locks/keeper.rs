@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ade_coord::hints::Hints;
+use ade_coord::keys::RATE;
 use ade_coord::lock::{Held, Locks, Seen, Waiting};
-use ade_coord::rate::{Rate, Rates};
+use ade_coord::rate::{Counted, Rates};
 use ade_coord::{Cluster, Fitness};
 use ade_core::ids::{AgentId, LeaseId, TenantId};
 use ade_core::limits::{LOCK_POLL_PERIOD, LOCK_RENEW_BATCH, WATCH_PERIOD};
 use ade_core::lock::{Class, Lease, Standing, State};
+use ade_core::rate::Rate;
 use ade_core::resource::ResourceRef;
 use ade_store::Pool;
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,9 @@ use super::admitted::Admitted;
 use super::desk::{Desk, Error};
 use super::rows::Rows;
 use super::waiters::Waiters;
+
+/// What the rate of agents that ask for locks is counted under.
+const ACQUIRE: &str = "lock_acquire";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -112,8 +117,10 @@ impl Keeper {
     pub async fn rate(&self, tenant: TenantId, agent: AgentId) -> Result<Option<Duration>, Error> {
         match &self.queue {
             Queue::Redis(redis) => {
-                let caller = agent.to_string();
-                Ok(redis.rates.take(tenant, &caller, self.settings.rate).await?)
+                let key = RATE.of_endpoint(tenant, ACQUIRE, agent);
+                let counted = Counted { key, rate: self.settings.rate };
+                let taken = redis.rates.take(&[counted], 1).await;
+                Ok((taken.calls == 0).then_some(taken.wait))
             }
             Queue::Postgres(rows) => {
                 rows.rate(tenant, &agent.to_string(), self.settings.rate).await

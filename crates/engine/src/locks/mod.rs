@@ -7,8 +7,8 @@ mod keeper;
 mod rows;
 mod waiters;
 
-pub use ade_coord::rate::Rate;
-pub use admitted::Admitted;
+pub use ade_core::rate::Rate;
+pub use admitted::{Admission, Admitted};
 pub use desk::{Desk, Error, Next, Said};
 pub use keeper::{Keeper, Page, Place, Queue, RedisQueue, Settings};
 pub use rows::{Rows, resources};

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ade_coord::lock::{Seen, Waiting};
-use ade_coord::rate::Rate;
 use ade_core::actor::Actor;
 use ade_core::ids::{LeaseId, TenantId};
 use ade_core::lock::line::Line;
 use ade_core::lock::{Lease, Standing, State};
+use ade_core::rate::Rate;
 use ade_core::resource::ResourceRef;
 use ade_store::locks::{self, line, rate};
 use ade_store::{Gate, Pool, Tx};

@@ -1,10 +1,11 @@
 //! What a message says: a subject, a line for each thing that is told, and where to look. Text that
-//! somebody else wrote is cut, on one line, and without characters that turn it round or hide it.
+//! somebody else wrote is cut, on one line, and shows characters that turn it round or hide it.
 
 use std::fmt::Write as _;
 
 use ade_core::ids::TaskId;
 use ade_core::limits::{MESSAGE_ITEMS_MAX, MESSAGE_TITLE_MAX_CHARS};
+use ade_core::visible::visible;
 use ade_store::messages::Item;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,13 +85,7 @@ fn said(kind: &str) -> &str {
 
 /// On one line, as it reads, cut where a message ends.
 fn plain(text: &str) -> String {
-    let is_hidden = |character: char| {
-        matches!(character,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    let shown = text.chars().map(|character| if character.is_control() { ' ' } else { character });
-    let shown: String = shown.filter(|character| !is_hidden(*character)).collect();
+    let shown = visible(text);
     let cut: String = shown.chars().take(MESSAGE_TITLE_MAX_CHARS).collect();
     if cut.len() < shown.len() { format!("{cut}…") } else { cut }
 }
@@ -118,7 +113,11 @@ mod tests {
         let title = "Drop\r\nBcc: all@example.org\u{202e}txt\u{200b}\u{7}";
         let letter = Letter::new(&[item(3, title)], "https://ade.example.org");
         assert!(!letter.subject.chars().any(char::is_control), "{letter:?}");
-        assert_eq!(letter.subject, "Your answer is asked for: #3 Drop  Bcc: all@example.orgtxt ");
+        assert_eq!(
+            letter.subject,
+            "Your answer is asked for: #3 Drop‹U+000D›‹U+000A›Bcc: \
+             all@example.org‹U+202E›txt‹U+200B›‹U+0007›"
+        );
         let long = Letter::new(&[item(3, &"x".repeat(5_000))], "https://ade.example.org");
         assert!(long.subject.chars().count() < 160);
     }

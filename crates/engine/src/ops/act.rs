@@ -9,6 +9,7 @@ use ade_core::access::{Action, Denied, Object, Question};
 use ade_core::actor::Actor;
 use ade_core::audit::{Kind, Leaf, What, Who, Why};
 use ade_core::ids::UserId;
+use ade_core::step_up::Subject;
 use ade_core::task::Refusal;
 use ade_store::idempotency::Key;
 use ade_store::rulebook::Rulebook;
@@ -17,7 +18,7 @@ use serde::Serialize;
 
 use super::deadline::Deadline;
 use super::decision::{claim, keep};
-use super::{Reply, json};
+use super::{Reply, json, step_up};
 use crate::app::App;
 use crate::book::agent_facts;
 use crate::caller::{Attempt, Caller};
@@ -84,6 +85,18 @@ impl<'a> Act<'a> {
         }
     }
 
+    /// Goes on only with the word of the caller's passkey for exactly this, where one is asked for.
+    pub async fn confirmed(mut self, subject: &Subject) -> Result<Self, Error> {
+        match step_up::require(self.app, self.caller, &mut self.tx, subject).await {
+            Ok(()) => Ok(self),
+            // The key is free again before the caller hears, who comes back with the same.
+            Err(error) => {
+                self.tx.roll_back().await;
+                Err(error)
+            }
+        }
+    }
+
     /// Rules or people have changed: what was approved is asked again whether it still stands.
     pub async fn doubt_approved(&mut self) -> Result<(), Error> {
         due::set_for_approved(&mut self.tx, Deadline::CheckBasis.as_str()).await?;
@@ -140,14 +153,7 @@ impl<'a> Act<'a> {
         kept: &impl Serialize,
         body: &impl Serialize,
     ) -> Result<Reply, Error> {
-        let what = What {
-            object: deed.object,
-            action: deed.action.to_owned(),
-            from: None,
-            to: None,
-            revision: None,
-            digest: None,
-        };
+        let what = What::new(deed.object, deed.action);
         let leaf = leaf_of(&self.tx, self.caller, Kind::Change, what, why);
         audit::append(&mut self.tx, &[leaf]).await?;
         keep(&mut self.tx, self.caller, self.attempt, status, kept).await?;
@@ -160,9 +166,7 @@ impl<'a> Act<'a> {
         let leaves: Vec<Leaf> = deeds
             .into_iter()
             .map(|Deed { object, action }| {
-                let action = action.to_owned();
-                let what =
-                    What { object, action, from: None, to: None, revision: None, digest: None };
+                let what = What::new(object, action);
                 leaf_of(&self.tx, self.caller, Kind::Change, what, Why::default())
             })
             .collect();
@@ -199,6 +203,24 @@ pub(crate) async fn look(app: &App, caller: &Caller) -> Result<Tx, Error> {
     begin(&app.pools.api, caller, Gate::Unasked).await
 }
 
+/// For somebody who may do this, with the rules of that moment; who may not is noted.
+pub(super) async fn enter(
+    app: &App,
+    caller: &Caller,
+    action: Action,
+    object: Object,
+) -> Result<(Tx, Arc<Rulebook>), Error> {
+    let mut tx = look(app, caller).await?;
+    let book = app.books.current(&mut tx).await?;
+    match permit(app, &book, &caller.actor, action, object) {
+        Ok(()) => Ok((tx, book)),
+        Err(denied) => {
+            refuse(tx, caller, action.as_str(), caller.tenant.to_string(), &denied).await?;
+            Err(denied.into())
+        }
+    }
+}
+
 pub(super) fn leaf_of(tx: &Tx, caller: &Caller, kind: Kind, what: What, why: Why) -> Leaf {
     let who = Who::from(&caller.actor);
     Leaf::new(tx.tenant(), kind, who, what, tx.now(), caller.place.clone(), why)
@@ -212,8 +234,7 @@ pub(super) async fn refuse(
     object: String,
     denied: &Denied,
 ) -> Result<(), Error> {
-    let action = action.to_owned();
-    let what = What { object, action, from: None, to: None, revision: None, digest: None };
+    let what = What::new(object, action);
     let why = Why { reason: Some(denied.detail.clone()), ticket: None };
     let leaf = leaf_of(&tx, caller, Kind::Refusal, what, why);
     audit::append(&mut tx, &[leaf]).await?;

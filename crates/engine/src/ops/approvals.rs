@@ -5,6 +5,7 @@ use ade_api::approvals::{Approval, NewVote, Voted};
 use ade_core::approval::{Answer, Seen, Status};
 use ade_core::audit::Why;
 use ade_core::ids::{ApprovalId, LeafId};
+use ade_core::step_up::Subject;
 use ade_core::task::{Command, Decision, Write};
 use ade_core::time::Timestamp;
 use ade_store::approvals::{self, Cursor, QueuePlace, Request};
@@ -165,6 +166,8 @@ async fn answer(
         Begun::Repeated(reply) => return Ok(reply),
     };
     let (work, decision) = work.decide_or_refuse(&command).await?;
+    let subject = Subject::answering(answer, [&work.task]);
+    let work = work.confirmed(subject).await?;
     let (label, now) = (work.label.clone(), work.now());
     let why = Why { reason, ticket: None };
     let is_effectual = counts(&decision);

@@ -10,6 +10,7 @@ use ade_core::audit::Why;
 use ade_core::flag::Flag;
 use ade_core::ids::TaskId;
 use ade_core::limits::BATCH_ITEMS_MAX;
+use ade_core::step_up::Subject;
 use ade_core::task::{Command, CommandKind, Decision, Facts, Task, To};
 use ade_store::tasks::{self, Beside, Cause};
 use ade_store::{Gate, Tx, approvals};
@@ -17,7 +18,7 @@ use ade_store::{Gate, Tx, approvals};
 use super::act::{begin, person, told_before};
 use super::deadline::{Schedule, schedule};
 use super::decision::{claim, keep, may_read};
-use super::{Reply, json};
+use super::{Reply, json, step_up};
 use crate::app::App;
 use crate::book::{self, Knowledge};
 use crate::caller::{Attempt, Caller};
@@ -75,19 +76,14 @@ pub async fn vote(
     if !is_allowed && !is_dry_run {
         return Err(Error::BatchRefused { items: verdicts });
     }
-    let next_action = match (is_dry_run, is_allowed) {
-        (false, _) => "nothing: all answers are given",
-        (true, true) => "send it without `dry_run` to give the answers",
-        (true, false) => "take the refused items out, or look at them one by one",
-    };
-    let answer = BatchAnswer {
-        is_written: !is_dry_run,
-        items: verdicts,
-        next_action: next_action.to_owned(),
-    };
+    let answer = answer_of(is_dry_run, is_allowed, verdicts);
     if is_dry_run {
         tx.roll_back().await;
         return Ok(Reply { status: 200, body: json(&answer)?, is_repeated: false });
+    }
+    if let Err(error) = confirm(app, caller, &mut tx, order.answer, &items).await {
+        tx.roll_back().await;
+        return Err(error);
     }
     for (item, (_, verdict)) in items.iter().zip(&judged.verdicts) {
         if let Ok(decision) = verdict {
@@ -102,6 +98,29 @@ pub async fn vote(
         app.watch.tell(tenant, item.task.id, item.task.version + 1);
     }
     Ok(reply)
+}
+
+/// One word for all of them: another set of tasks, or another effect of one, needs another.
+async fn confirm(
+    app: &App,
+    caller: &Caller,
+    tx: &mut Tx,
+    answer: Answer,
+    items: &[Item<'_>],
+) -> Result<(), Error> {
+    match Subject::answering(answer, items.iter().map(|item| item.task)) {
+        Some(subject) => step_up::require(app, caller, tx, &subject).await,
+        None => Ok(()),
+    }
+}
+
+fn answer_of(is_dry_run: bool, is_allowed: bool, items: Vec<BatchVerdict>) -> BatchAnswer {
+    let next_action = match (is_dry_run, is_allowed) {
+        (false, _) => "nothing: all answers are given",
+        (true, true) => "send it without `dry_run` to give the answers",
+        (true, false) => "take the refused items out, or look at them one by one",
+    };
+    BatchAnswer { is_written: !is_dry_run, items, next_action: next_action.to_owned() }
 }
 
 fn order_of(new: &NewBatch) -> Order {

@@ -2,6 +2,7 @@
 //! the task then stands. What differs from one to the next is the command and the status.
 
 use ade_core::audit::Why;
+use ade_core::step_up::Subject;
 use ade_core::task::{Command, Decision, Task};
 
 use super::Reply;
@@ -29,11 +30,25 @@ pub(super) async fn carry_out(
     why: Why,
     status: impl FnOnce(&Task) -> u16,
 ) -> Result<Reply, Error> {
+    carry_out_confirmed(begun, command, why, |_| None, status).await
+}
+
+/// The same, once a passkey has given its word for what the task says of it; asked only of those
+/// who may do it at all.
+pub(super) async fn carry_out_confirmed(
+    begun: Begun<'_>,
+    command: Command,
+    why: Why,
+    subject: impl FnOnce(&Task) -> Option<Subject>,
+    status: impl FnOnce(&Task) -> u16,
+) -> Result<Reply, Error> {
     let work = match begun {
         Begun::Work(work) => work,
         Begun::Repeated(reply) => return Ok(reply),
     };
     let (work, decision) = work.decide_or_refuse(&command).await?;
+    let subject = subject(&work.task);
+    let work = work.confirmed(subject).await?;
     let (label, now, before) = (work.label.clone(), work.now(), work.task.clone());
     work.finish(&command, &decision, None, why, |next, _| {
         let task = next.unwrap_or(&before);

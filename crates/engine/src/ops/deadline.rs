@@ -7,12 +7,13 @@ use ade_core::access::Class;
 use ade_core::actor::Actor;
 use ade_core::audit::Where;
 use ade_core::ids::{TaskId, TenantId};
-use ade_core::limits::APPLY_ABORT_GRACE;
+use ade_core::limits::{APPLY_ABORT_GRACE, WORKER_AT_ONCE};
 use ade_core::task::{
     Command, Decision, Escalation, Facts, Refusal, State, Task, Write, decide, expires_at, warns_at,
 };
 use ade_core::time::Timestamp;
 use ade_store::due::{self, Due};
+use futures_util::future::join_all;
 use uuid::Uuid;
 
 use crate::app::App;
@@ -201,14 +202,15 @@ pub async fn for_each_due(
     let step = |tenant, object| async move {
         step(app, tenant, TaskId::from_uuid(object)).await.map(|()| true)
     };
-    take_up(app, deadline.as_str(), limit, step).await
+    take_up(app, deadline.as_str(), limit, WORKER_AT_ONCE, step).await
 }
 
-/// The same of any kind; a step says whether it has done anything.
+/// The same of any kind, so many at once; a step says whether it has done anything.
 pub(crate) async fn take_up<F>(
     app: &App,
     kind: &'static str,
     limit: u32,
+    at_once: usize,
     step: impl Fn(TenantId, Uuid) -> F,
 ) -> Result<Done, Error>
 where
@@ -217,12 +219,15 @@ where
     let due = due::next(&app.pools.worker, kind, limit).await?;
     let has_more = due.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
     let mut done = Done { items: 0, has_more };
-    for (tenant, due) in due {
-        match step(tenant, due.object).await {
-            Ok(is_done) => done.items += u64::from(is_done),
-            Err(error) => {
-                done.has_more = false;
-                tracing::warn!(%tenant, object = %due.object, kind, %error, "not settled");
+    for some in due.chunks(at_once.max(1)) {
+        let outcomes = join_all(some.iter().map(|(tenant, due)| step(*tenant, due.object))).await;
+        for ((tenant, due), outcome) in some.iter().zip(outcomes) {
+            match outcome {
+                Ok(is_done) => done.items += u64::from(is_done),
+                Err(error) => {
+                    done.has_more = false;
+                    tracing::warn!(%tenant, object = %due.object, kind, %error, "not settled");
+                }
             }
         }
     }

@@ -2,12 +2,15 @@
 
 use ade_api::freezes::{Freeze, FreezeScope, NewFreeze};
 use ade_core::access::Action;
+use ade_core::event::EventKind;
 use ade_core::freeze::{self, Scope};
 use ade_core::ids::FreezeId;
 use ade_core::limits::{NAME_MAX_BYTES, REASON_MAX_BYTES};
 use ade_core::policy::Pattern;
 use ade_core::time::Timestamp;
 use ade_store::freezes::{self, Kept};
+use ade_store::outbox;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::act::{Act, Begun, Deed, look, person};
@@ -37,7 +40,7 @@ pub async fn create(
     let set_by = person(caller)?;
     let made = freeze::Freeze { id, scope, reason: new.reason, set_by, ends_at: new.ends_at };
     freezes::insert(&mut act.tx, &made).await?;
-    finish(act, id, "freeze.set", 201).await
+    finish(act, id, ("freeze.set", EventKind::FreezeSet), 201).await
 }
 
 pub async fn lift(
@@ -56,7 +59,7 @@ pub async fn lift(
         return Err(Error::Closed { what: "freeze", why: "it was lifted" });
     }
     freezes::lift(&mut act.tx, id, person(caller)?).await?;
-    finish(act, id, "freeze.lift", 200).await
+    finish(act, id, ("freeze.lift", EventKind::FreezeLifted), 200).await
 }
 
 /// Newest first, lifted ones too.
@@ -75,11 +78,14 @@ pub async fn list(
 async fn finish(
     mut act: Act<'_>,
     id: FreezeId,
-    action: &'static str,
+    (action, kind): (&'static str, EventKind),
     status: u16,
 ) -> Result<Reply, Error> {
     let kept = freezes::get(&mut act.tx, id).await?.ok_or(Error::NotFound { what: "freeze" })?;
     let shown = shown(kept, act.tx.now());
+    let payload = json!({ "scope": shown.scope, "target": shown.target, "ends_at": shown.ends_at });
+    let told = outbox::Event { kind, object: id.to_string(), version: None, payload };
+    outbox::append(&mut act.tx, &[told]).await?;
     act.finish(Deed { object: id.to_string(), action }, status, &shown).await
 }
 

@@ -10,16 +10,14 @@ use ade_core::limits::{GROUP_ROLES_MAX, IDENTITY_MAX_BYTES, USER_ROLES_MAX};
 use ade_store::group_roles::{self, Mapping};
 
 use super::Reply;
-use super::act::{Act, Begun, Deed, look, permit};
+use super::act::{Act, Begun, Deed, enter};
 use super::users::check_name;
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
 
 pub async fn list(app: &App, caller: &Caller) -> Result<GroupRolesSet, Error> {
-    let mut tx = look(app, caller).await?;
-    let book = app.books.current(&mut tx).await?;
-    permit(app, &book, &caller.actor, Action::AdministerUser, Object::Tenant)?;
+    let (mut tx, _) = enter(app, caller, Action::AdministerUser, Object::Tenant).await?;
     Ok(shown(group_roles::all(&mut tx).await?))
 }
 

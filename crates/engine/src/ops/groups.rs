@@ -11,7 +11,7 @@ use ade_core::limits::REDRIVE_MAX;
 use ade_store::groups::{self, DeadState, Standing};
 use ade_store::{Tx, events};
 
-use super::act::{Act, Begun, Deed, look, permit, refuse};
+use super::act::{self, Act, Begun, Deed};
 use super::{Paged, Reply, Span, paged};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
@@ -81,17 +81,7 @@ pub async fn redrive(
 
 /// For reading, by those who may; who may not is noted.
 async fn enter(app: &App, caller: &Caller) -> Result<Tx, Error> {
-    let mut tx = look(app, caller).await?;
-    let book = app.books.current(&mut tx).await?;
-    let action = Action::ReadGroups;
-    match permit(app, &book, &caller.actor, action, Object::Tenant) {
-        Ok(()) => Ok(tx),
-        Err(denied) => {
-            let tenant = caller.tenant.to_string();
-            refuse(tx, caller, action.as_str(), tenant, &denied).await?;
-            Err(denied.into())
-        }
-    }
+    Ok(act::enter(app, caller, Action::ReadGroups, Object::Tenant).await?.0)
 }
 
 fn shown(standing: Standing, head: u64) -> GroupStanding {

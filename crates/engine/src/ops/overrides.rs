@@ -9,13 +9,14 @@ use ade_core::approval::Seen;
 use ade_core::audit::Why;
 use ade_core::ids::AfterReviewId;
 use ade_core::limits::{PAGE_SIZE_MAX, REASON_MAX_BYTES};
-use ade_core::task::Command;
+use ade_core::step_up::Subject;
+use ade_core::task::{Command, Task};
 use ade_core::time::Timestamp;
 use ade_store::after_reviews;
 
 use super::Reply;
 use super::act::{Act, Begun as Acted, Deed, look, person};
-use super::command::carry_out;
+use super::command::carry_out_confirmed;
 use super::decision::{Target, Work};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
@@ -32,7 +33,8 @@ pub async fn ask(
     let command = Command::Override { ticket: ticket.clone(), reason: reason.clone() };
     let why = Why { reason: Some(reason), ticket: Some(ticket) };
     let begun = Work::begin(app, caller, attempt, target).await?;
-    carry_out(begun, command, why, |_| 202).await
+    let subject = |task: &Task| Some(Subject::overriding(task));
+    carry_out_confirmed(begun, command, why, subject, |_| 202).await
 }
 
 pub async fn confirm(
@@ -45,7 +47,8 @@ pub async fn confirm(
     let OverrideConfirmation { revision, digest } = seen;
     let command = Command::ConfirmOverride { seen: Seen { revision, digest } };
     let begun = Work::begin(app, caller, attempt, target).await?;
-    carry_out(begun, command, Why::default(), |_| 200).await
+    let subject = |task: &Task| Some(Subject::overriding(task));
+    carry_out_confirmed(begun, command, Why::default(), subject, |_| 200).await
 }
 
 /// What is still owed, the longest overdue first.

@@ -5,9 +5,11 @@ use ade_api::policies::{
     FieldChange, NewDraft, PolicyDraft, PolicyHistory, PolicyRollback, PolicyVersionShown,
 };
 use ade_core::access::{Action, Object};
+use ade_core::change::Digest;
 use ade_core::ids::{PolicyDraftId, PolicyId};
 use ade_core::limits::REASON_MAX_BYTES;
 use ade_core::policy::{Document, Policy, PolicyRef, difference};
+use ade_core::step_up::Subject;
 use ade_store::Tx;
 use ade_store::policies::{self, Published};
 use ade_store::policy_drafts::{self, Draft, Outcome};
@@ -115,6 +117,9 @@ pub async fn publish(
         });
     }
     require_free_name(&mut act.tx, &draft).await?;
+    let document = draft.document.to_json().map_err(|error| Error::invalid("document", error))?;
+    let subject = Subject::publish(id, Digest::of(document.as_bytes()));
+    let mut act = act.confirmed(&subject).await?;
     let policy = Policy {
         id: draft.policy,
         version: draft.base_version + 1,

@@ -21,16 +21,12 @@ const MISSING: Error = Error::NotFound { what: "session" };
 
 /// The one that the caller is in.
 pub async fn current(app: &App, caller: &Caller) -> Result<Session, Error> {
-    let id = person(caller).map_err(|_| MISSING)?;
-    let mut tx = look(app, caller).await?;
-    let session = find(&mut tx, id, caller.key_id.as_deref()).await?;
-    let user = users::get(&mut tx, id).await?.ok_or(MISSING)?;
-    tx.roll_back().await;
+    let (session, user) = here(app, caller).await?;
     let tenants = tenants_of(app, &user).await?;
     let tenant = tenants.iter().find(|tenant| tenant.id == caller.tenant.to_string()).cloned();
     Ok(Session {
         id: session.key_id,
-        user: Named { id: id.to_string(), name: user.profile.name },
+        user: Named { id: user.id.to_string(), name: user.profile.name },
         tenant: tenant.ok_or(MISSING)?,
         tenants,
         created_at: session.created_at,
@@ -61,11 +57,7 @@ pub async fn end(app: &App, caller: &Caller, key_id: &str) -> Result<SessionShow
 
 /// The same person in another tenant: a session there, and no longer one here.
 pub async fn switch(app: &App, caller: &Caller, tenant: TenantId) -> Result<Token, Error> {
-    let id = person(caller).map_err(|_| MISSING)?;
-    let mut tx = look(app, caller).await?;
-    let session = find(&mut tx, id, caller.key_id.as_deref()).await?;
-    let user = users::get(&mut tx, id).await?.ok_or(MISSING)?;
-    tx.roll_back().await;
+    let (session, user) = here(app, caller).await?;
     let unknown = || Error::NotFound { what: "tenant" };
     let wanted = tenant.to_string();
     if !tenants_of(app, &user).await?.iter().any(|known| known.id == wanted) {
@@ -83,14 +75,7 @@ pub async fn switch(app: &App, caller: &Caller, tenant: TenantId) -> Result<Toke
 }
 
 async fn leave(tx: &mut Tx, caller: &Caller, user: UserId) -> Result<(), Error> {
-    let what = What {
-        object: user.to_string(),
-        action: "session.end".to_owned(),
-        from: None,
-        to: None,
-        revision: None,
-        digest: None,
-    };
+    let what = What::new(user.to_string(), "session.end");
     let leaf = leaf_of(tx, caller, Kind::Change, what, Why::default());
     audit::append(tx, &[leaf]).await?;
     Ok(())
@@ -99,6 +84,16 @@ async fn leave(tx: &mut Tx, caller: &Caller, user: UserId) -> Result<(), Error> 
 async fn tenants_of(app: &App, user: &User) -> Result<Vec<Named>, Error> {
     let found = sessions::tenants_of(&app.pools.api, &user.issuer, &user.subject, &[]).await?;
     Ok(found.into_iter().map(|(id, name)| Named { id: id.to_string(), name }).collect())
+}
+
+/// The session that asks, and whose it is.
+async fn here(app: &App, caller: &Caller) -> Result<(sessions::Session, User), Error> {
+    let id = person(caller).map_err(|_| MISSING)?;
+    let mut tx = look(app, caller).await?;
+    let session = find(&mut tx, id, caller.key_id.as_deref()).await?;
+    let user = users::get(&mut tx, id).await?.ok_or(MISSING)?;
+    tx.roll_back().await;
+    Ok((session, user))
 }
 
 async fn find(tx: &mut Tx, user: UserId, key_id: Option<&str>) -> Result<sessions::Session, Error> {

@@ -1,15 +1,18 @@
-//! Risk settings and flags: rules of the tenant, set by admins behind the closed gate. What was
+//! Risk, times and flags: rules of the tenant, set by admins behind the closed gate. What was
 //! approved before is asked again whether it still stands.
 
 use std::collections::BTreeMap;
 
 use ade_api::settings::{
-    FlagShown, Flags, NewRiskSettings, RiskSettings, RiskThresholds, RiskWeights, SetFlag,
+    FlagShown, Flags, NewRiskSettings, NewTimes, RiskSettings, RiskThresholds, RiskWeights,
+    SetFlag, Times,
 };
 use ade_core::access::Action;
 use ade_core::flag::Flag;
 use ade_core::limits::{REASON_MAX_BYTES, RISK_PATTERN_DEFAULTS_MAX};
 use ade_core::risk::{Rules, Score, Settings, Thresholds, Weights};
+use ade_core::times::{self, Overrides};
+use ade_store::Tx;
 use ade_store::settings::{self, RiskVersion, Touched};
 
 use super::Reply;
@@ -38,15 +41,45 @@ pub async fn set_risk(
         Begun::Repeated(reply) => return Ok(reply),
     };
     let found = settings::risk(&mut act.tx).await?.map_or(0, |kept| kept.version);
-    if u64::from(found) != expected {
-        return Err(Error::VersionMoved { expected, found: u64::from(found) });
-    }
-    let version = found.saturating_add(1);
+    let version = next_version(found, expected)?;
     settings::set_risk(&mut act.tx, version, &wanted, person(caller)?).await?;
     act.doubt_approved().await?;
     let shown = shown_risk(app, settings::risk(&mut act.tx).await?.as_ref());
     let object = format!("risk settings version {version}");
     act.finish_because(Deed { object, action: "risk.set" }, new.reason, 200, &shown).await
+}
+
+pub async fn times(app: &App, caller: &Caller) -> Result<Times, Error> {
+    let mut tx = look(app, caller).await?;
+    shown_times(app, &mut tx).await
+}
+
+/// Over the version the admin has read, as with risk.
+pub async fn set_times(
+    app: &App,
+    caller: &Caller,
+    attempt: &Attempt,
+    expected: u64,
+    new: NewTimes,
+) -> Result<Reply, Error> {
+    check_reason(new.reason.as_deref())?;
+    let wanted = Overrides {
+        lock: new.lock.map(Into::into),
+        approval: new.approval.map(Into::into),
+        task: new.task.map(Into::into),
+    };
+    let fits = wanted.over(times::Times::default()).checked();
+    fits.map_err(|error| Error::invalid(error.name, &error))?;
+    let mut act = match Act::begin(app, caller, attempt, Some(Action::EditSettings)).await? {
+        Begun::Act(act) => act,
+        Begun::Repeated(reply) => return Ok(reply),
+    };
+    let found = settings::times(&mut act.tx).await?.map_or(0, |kept| kept.version);
+    let version = next_version(found, expected)?;
+    settings::set_times(&mut act.tx, version, &wanted, person(caller)?).await?;
+    let shown = shown_times(app, &mut act.tx).await?;
+    let object = format!("times version {version}");
+    act.finish_because(Deed { object, action: "times.set" }, new.reason, 200, &shown).await
 }
 
 pub async fn flags(app: &App, caller: &Caller) -> Result<Flags, Error> {
@@ -73,6 +106,14 @@ pub async fn set_flag(
     let action = if set.enabled { "flag.enable" } else { "flag.disable" };
     let deed = Deed { object: flag.to_string(), action };
     act.finish_because(deed, set.reason, 200, &shown).await
+}
+
+/// Whoever has read another version than the one in force has not seen what they would replace.
+fn next_version(found: u32, expected: u64) -> Result<u32, Error> {
+    if u64::from(found) != expected {
+        return Err(Error::VersionMoved { expected, found: u64::from(found) });
+    }
+    Ok(found.saturating_add(1))
 }
 
 fn check_reason(reason: Option<&str>) -> Result<(), Error> {
@@ -137,6 +178,27 @@ fn shown_risk(app: &App, kept: Option<&RiskVersion>) -> RiskSettings {
         set_by: kept.map(|kept| kept.set_by),
         set_at: kept.map(|kept| kept.set_at),
     }
+}
+
+async fn shown_times(app: &App, tx: &mut Tx) -> Result<Times, Error> {
+    let kept = settings::times(tx).await?;
+    let own = kept.as_ref().map(|kept| kept.overrides).unwrap_or_default();
+    let times::Times { lock, approval, task } = own.over(app.books.base().times);
+    let groups = [
+        ("lock", own.lock.is_some()),
+        ("approval", own.approval.is_some()),
+        ("task", own.task.is_some()),
+    ];
+    let own = groups.into_iter().filter(|(_, is_own)| *is_own);
+    Ok(Times {
+        version: kept.as_ref().map_or(0, |kept| u64::from(kept.version)),
+        lock: lock.into(),
+        approval: approval.into(),
+        task: task.into(),
+        own: own.map(|(name, _)| name.to_owned()).collect(),
+        set_by: kept.as_ref().map(|kept| kept.set_by),
+        set_at: kept.as_ref().map(|kept| kept.set_at),
+    })
 }
 
 fn shown_flag(flag: Flag, touched: &[Touched]) -> FlagShown {

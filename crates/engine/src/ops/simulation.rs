@@ -10,6 +10,7 @@ use ade_core::policy::{
     AutoApproval, Document, Policy, Requirement, Strictness, compare, requirement,
 };
 use ade_store::Tx;
+use ade_store::rulebook::Rulebook;
 use ade_store::tasks::{self, Replayed as Past};
 
 use super::act::{look, permit};
@@ -38,7 +39,7 @@ pub async fn replay(app: &App, caller: &Caller, asked: Replay) -> Result<Replaye
         let Some(last) = page.last() else { return Ok(tally.finish()) };
         after = (last.submitted_at, last.task);
         for task in &page {
-            tally.judge(task, &book.policies, &changed);
+            tally.judge(task, &book, &changed);
         }
     }
     tally.answer.is_cut = !tasks::replay(&mut tx, after, 1).await?.is_empty();
@@ -76,9 +77,10 @@ impl Tally {
         }
     }
 
-    fn judge(&mut self, past: &Past, current: &[Policy], changed: &[Policy]) {
-        let before = requirement(current, &past.subject, past.submitted_at);
-        let after = requirement(changed, &past.subject, past.submitted_at);
+    fn judge(&mut self, past: &Past, book: &Rulebook, changed: &[Policy]) {
+        let times = &book.times.approval;
+        let before = requirement(&book.policies, &past.subject, past.submitted_at, times);
+        let after = requirement(changed, &past.subject, past.submitted_at, times);
         let verdict = compare(&before, &after);
         let passes =
             |asked: &Requirement| matches!(asked.auto_approve, AutoApproval::Allowed { .. });

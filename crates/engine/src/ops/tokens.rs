@@ -20,7 +20,7 @@ use crate::caller::{Attempt, Caller};
 use crate::error::Error;
 use crate::secret;
 
-const DAY: Duration = Duration::from_hours(24);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 
 pub async fn create(
     app: &App,
@@ -137,7 +137,7 @@ fn principal_of(caller: &Caller, new: &NewToken) -> Result<Principal, Error> {
 }
 
 /// A token never opens more than the one that asked for it, and an agent's never decides.
-fn scopes_of(
+pub(super) fn scopes_of(
     caller: &Caller,
     principal: Principal,
     names: &BTreeSet<String>,
@@ -215,7 +215,7 @@ fn unknown(principal: Principal) -> Error {
     Error::NotFound { what }
 }
 
-fn refused(error: ade_store::Error, principal: Principal) -> Error {
+pub(super) fn refused(error: ade_store::Error, principal: Principal) -> Error {
     match error {
         ade_store::Error::Constraint { constraint, .. }
             if constraint == "token_two_open_at_most" =>

@@ -22,7 +22,7 @@ fn run(app: &App) -> Activation<'_> {
 
 async fn reap(app: &App) -> Result<Done, Error> {
     let end = |tenant, lease| end(app, tenant, LeaseId::from_uuid(lease));
-    let mut done = take_up(app, REAP, WORKER_BATCH, end).await?;
+    let mut done = take_up(app, REAP, WORKER_BATCH, 1, end).await?;
     if done.items == 0 {
         let close = |tenant| async move {
             let mut tx = begin(app, WORKER, tenant).await?;

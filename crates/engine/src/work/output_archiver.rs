@@ -20,5 +20,5 @@ async fn archive_due(app: &App) -> Result<Done, Error> {
         return Ok(Done::default());
     }
     let archive = |tenant, id| archive(app, tenant, ExecutionId::from_uuid(id));
-    take_up(app, ARCHIVE, ARCHIVE_BATCH, archive).await
+    take_up(app, ARCHIVE, ARCHIVE_BATCH, 1, archive).await
 }

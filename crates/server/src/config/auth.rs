@@ -1,11 +1,14 @@
-//! Who may come in: the pepper of tokens, and identity providers that vouch for people.
+//! Who may come in: the pepper of tokens, identity providers that vouch for people, and whom a
+//! passkey is asked of.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ade_engine::identity::{Provider, Settings};
+use ade_core::limits::PEPPER_MIN_BYTES;
+use ade_core::step_up::Rule;
+use ade_engine::identity::{Passkeys, Provider, Settings};
 use serde::Deserialize;
 
 use super::{ConfigError, unreadable};
@@ -14,6 +17,8 @@ use super::{ConfigError, unreadable};
 #[serde(deny_unknown_fields)]
 pub struct Auth {
     pepper_file: PathBuf,
+    pepper_previous_file: PathBuf,
+    step_up: Rule,
     providers: BTreeMap<String, IdentityProvider>,
 }
 
@@ -72,25 +77,39 @@ impl IdentityProvider {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pepper(Vec<u8>);
 
-pub(super) const PEPPER_MIN_BYTES: usize = 32;
-
 impl Auth {
     pub fn pepper(&self) -> Result<Pepper, ConfigError> {
         if self.pepper_file.as_os_str().is_empty() {
             let what = "which file holds the random bytes for the hashes of tokens";
             return Err(ConfigError::Missing { setting: "auth.pepper_file", what });
         }
-        let bytes = fs::read(&self.pepper_file)
-            .map_err(|source| unreadable("auth.pepper_file", &self.pepper_file, source))?;
-        if bytes.len() < PEPPER_MIN_BYTES {
-            return Err(ConfigError::ShortPepper { bytes: bytes.len() });
+        read_pepper("auth.pepper_file", &self.pepper_file)
+    }
+
+    /// The one that is being replaced, if any.
+    pub fn pepper_previous(&self) -> Result<Option<Pepper>, ConfigError> {
+        if self.pepper_previous_file.as_os_str().is_empty() {
+            return Ok(None);
         }
-        Ok(Pepper(bytes))
+        read_pepper("auth.pepper_previous_file", &self.pepper_previous_file).map(Some)
+    }
+
+    /// `page` is where people find this installation.
+    pub fn passkeys(&self, page: &str) -> Result<Passkeys, ConfigError> {
+        Passkeys::new(self.step_up, page).map_err(|source| ConfigError::Passkeys { source })
     }
 
     pub fn providers(&self) -> Result<Vec<Provider>, ConfigError> {
         self.providers.iter().map(|(name, provider)| provider.open(name)).collect()
     }
+}
+
+fn read_pepper(setting: &'static str, file: &Path) -> Result<Pepper, ConfigError> {
+    let bytes = fs::read(file).map_err(|source| unreadable(setting, file, source))?;
+    if bytes.len() < PEPPER_MIN_BYTES {
+        return Err(ConfigError::ShortPepper { setting, bytes: bytes.len() });
+    }
+    Ok(Pepper(bytes))
 }
 
 impl Pepper {

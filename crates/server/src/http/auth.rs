@@ -4,7 +4,10 @@
 use ade_api::code::Code;
 use ade_api::problem::Problem;
 use ade_api::sessions::{SignIn, SignInProvider};
-use ade_core::limits::{RETURN_TO_MAX_BYTES, SESSION_TTL, SIGN_IN_TTL};
+use ade_core::limits::{
+    IDENTITY_MAX_BYTES, PROVIDER_CODE_MAX_BYTES, PROVIDER_ERROR_MAX_BYTES, PROVIDER_NAME_MAX_BYTES,
+    PROVIDER_STATE_MAX_BYTES, RETURN_TO_MAX_BYTES, SESSION_TTL, SIGN_IN_TTL,
+};
 use ade_core::token::Secret;
 use ade_engine::identity::{self, Provider, ProviderError, Returned, SignInError};
 use ade_engine::ops::sessions;
@@ -52,7 +55,7 @@ pub async fn login(
     Query(query): Query<LoginQuery>,
 ) -> Result<Response, Failure> {
     let wanted = query.return_to.unwrap_or_default();
-    if query.provider.len() > 64 || wanted.len() > RETURN_TO_MAX_BYTES {
+    if query.provider.len() > PROVIDER_NAME_MAX_BYTES || wanted.len() > RETURN_TO_MAX_BYTES {
         return Err(Failure::query("`provider` or `return_to` is too long"));
     }
     match identity::begin(shared.app(), &query.provider, &wanted).await {
@@ -89,7 +92,12 @@ pub async fn callback(
     Query(query): Query<CallbackQuery>,
 ) -> Result<Response, Failure> {
     let CallbackQuery { code, state, iss, error } = query;
-    for (given, most) in [(&code, 4096), (&state, 128), (&iss, 256), (&error, 128)] {
+    for (given, most) in [
+        (&code, PROVIDER_CODE_MAX_BYTES),
+        (&state, PROVIDER_STATE_MAX_BYTES),
+        (&iss, IDENTITY_MAX_BYTES),
+        (&error, PROVIDER_ERROR_MAX_BYTES),
+    ] {
         if given.as_ref().is_some_and(|text| text.len() > most) {
             return Err(Failure::query("a part of the answer is too long to be a provider's"));
         }

@@ -2,7 +2,7 @@
 //! in, and every error that the layers around a handler can give. Derived from the operation
 //! itself, so that a handler only describes what is its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ade_api::code::Code;
 use ade_api::events::Event;
@@ -74,6 +74,17 @@ pub fn line_of(paths: &Paths) -> String {
     lines.join(", ")
 }
 
+/// What the operations are called, as clients see them.
+pub fn names(paths: &Paths) -> BTreeSet<String> {
+    let all = paths.paths.values().flat_map(operations);
+    all.filter_map(|(_, operation)| operation.operation_id.clone()).collect()
+}
+
+/// The same of a route of its own.
+pub fn name_of(paths: &Paths) -> String {
+    names(paths).into_iter().next().unwrap_or_default()
+}
+
 fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
     let all = [
         ("GET", &item.get),
@@ -92,18 +103,18 @@ pub fn complete(paths: &mut Paths, route: Route) {
     for item in paths.paths.values_mut() {
         let all = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
         for operation in all.into_iter().flatten() {
-            complete_operation(operation, route.door);
+            complete_operation(operation, route);
         }
     }
 }
 
-fn complete_operation(operation: &mut Operation, door: Door) {
+fn complete_operation(operation: &mut Operation, route: Route) {
     // A handler is called like its verb; several nouns have the same one.
     let noun = operation.tags.iter().flatten().next().cloned();
     if let (Some(noun), Some(verb)) = (noun, operation.operation_id.take()) {
         operation.operation_id = Some(format!("{noun}_{verb}"));
     }
-    let class = match door {
+    let class = match route.door {
         Door::Open => "open",
         Door::Class(class) => {
             let needed = SecurityRequirement::new(SCHEME, Vec::<String>::new());
@@ -114,7 +125,7 @@ fn complete_operation(operation: &mut Operation, door: Door) {
     let class = Extensions::builder().add("x-class", class).build();
     operation.extensions.get_or_insert_default().merge(class);
     let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
-    for code in codes_of(operation, door) {
+    for code in codes_of(operation, route) {
         by_status.entry(code.status()).or_default().push(code);
     }
     for (status, codes) in by_status {
@@ -124,9 +135,12 @@ fn complete_operation(operation: &mut Operation, door: Door) {
 }
 
 /// What the layers and extractors of this operation may answer.
-fn codes_of(operation: &Operation, door: Door) -> Vec<Code> {
+fn codes_of(operation: &Operation, route: Route) -> Vec<Code> {
     let mut codes = vec![Code::Internal, Code::Overloaded, Code::TimedOut];
-    if matches!(door, Door::Class(_)) {
+    if !route.is_probe() {
+        codes.push(Code::RateLimited);
+    }
+    if matches!(route.door, Door::Class(_)) {
         codes.extend([Code::Unauthenticated, Code::ClassClosed, Code::NotAllowed]);
         codes.extend([Code::Busy, Code::DatabaseUnavailable]);
     }

@@ -12,6 +12,7 @@ use ade_core::audit::Where;
 use ade_core::token::{Kind, Token};
 use ade_engine::Caller;
 use ade_engine::auth::{self, AuthError};
+use ade_engine::limiter::Nameless;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
@@ -24,14 +25,23 @@ use super::cross_site;
 use super::error::Failure;
 use super::extract::place_of;
 use super::mcp::METADATA;
+use super::pace;
 use super::state::Shared;
 
 /// Who calls, as [`enter`] found out.
 #[derive(Debug)]
 pub struct Known(pub Caller);
 
+/// A route as its door knows it: by its name in the API's description.
+#[derive(Clone)]
+pub(super) struct Doorway {
+    pub shared: Shared,
+    pub class: Class,
+    pub endpoint: Arc<str>,
+}
+
 pub(super) async fn enter(
-    State((shared, class)): State<(Shared, Class)>,
+    State(Doorway { shared, class, endpoint }): State<Doorway>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -40,19 +50,31 @@ pub(super) async fn enter(
     request = Request::from_parts(parts, body);
     match admitted {
         Ok(caller) => {
+            let told = shared.app().limiter.admit(&caller, &endpoint).await;
             request.extensions_mut().insert(Arc::new(caller));
-            next.run(request).await
+            pace::unless_limited(told, next.run(request)).await
         }
-        Err(failure) => challenged(&shared, failure),
+        Err(failure) if failure.code() == Code::Unauthenticated => {
+            let address = pace::address_of(&request);
+            let told = pace::nameless(&shared, address, Nameless::Refused).await;
+            pace::unless_limited(told, async { challenged(&shared, failure) }).await
+        }
+        Err(failure) => failure.into_response(),
     }
+}
+
+/// A route that anybody may call: counted by address.
+pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let address = pace::address_of(&request);
+    let told = pace::nameless(&shared, address, Nameless::Open).await;
+    pace::unless_limited(told, next.run(request)).await
 }
 
 /// Whoever shows no token is told where it says what this server wants (RFC 9728).
 fn challenged(shared: &Shared, failure: Failure) -> Response {
-    let is_stranger = failure.code() == Code::Unauthenticated;
     let mut response = failure.into_response();
     let says = format!("Bearer resource_metadata=\"{}{METADATA}\"", shared.app().notify.page);
-    if let Some(says) = HeaderValue::from_str(&says).ok().filter(|_| is_stranger) {
+    if let Ok(says) = HeaderValue::from_str(&says) {
         response.headers_mut().insert(WWW_AUTHENTICATE, says);
     }
     response

@@ -1,6 +1,8 @@
 //! The only place that turns what went wrong into an answer over HTTP: a code, the facts of the
 //! case, and what to do. Below this file nothing knows a status. What is logged is not here.
 
+use std::time::Duration;
+
 use ade_api::code::Code;
 use ade_api::page::PageError;
 use ade_api::problem::Problem;
@@ -8,10 +10,13 @@ use ade_core::access::Denied;
 use ade_core::approval::delegation::Fault;
 use ade_core::limits::{APPLY_ATTEMPTS_MAX, REASON_MAX_BYTES};
 use ade_core::task::Refusal;
+use ade_engine::ops::device::DeviceRefusal;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+
+use super::passkeys::unconfirmed_decision;
 
 /// A fact that says how long to stay away.
 const RETRY_AFTER_MS: &str = "retry_after_ms";
@@ -32,6 +37,15 @@ impl Failure {
 
     pub fn missing(detail: &str) -> Self {
         Self::new(Code::NotFound, detail)
+    }
+
+    /// Too many calls, counted as `of`.
+    pub fn limited(of: &str, wait: Duration) -> Self {
+        let detail = format!("too many calls of `{of}`: wait {} ms", wait.as_millis().max(1));
+        Problem::new(Code::RateLimited, detail)
+            .with("limit", of)
+            .with(RETRY_AFTER_MS, millis(wait))
+            .into()
     }
 
     pub fn code(&self) -> Code {
@@ -99,6 +113,10 @@ impl IntoResponse for Failure {
     }
 }
 
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// What an operation could not do. The cause of a fault of ours is logged, never told.
 fn failed(error: ade_engine::Error) -> Problem {
     use ade_engine::Error;
@@ -147,10 +165,26 @@ fn failed(error: ade_engine::Error) -> Problem {
         Error::Deadlock { lease } => problem(Code::DeadlockDetected).with("lease_hash", lease),
         Error::LeaseLost { state } => problem(Code::LeaseLost).with("state", state),
         Error::SessionOver => problem(Code::SessionOver),
-        Error::RateLimited { wait } | Error::TooOften { wait, .. } => {
-            let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            problem(Code::RateLimited).with(RETRY_AFTER_MS, millis)
+        Error::StepUpRequired(unconfirmed) => {
+            unconfirmed_decision(problem(Code::StepUpRequired), *unconfirmed)
         }
+        Error::PasskeyRefused(_) => problem(Code::PasskeyRefused),
+        Error::PasskeysOff => problem(Code::PasskeysOff),
+        Error::RateLimited { wait } | Error::TooOften { wait, .. } => {
+            problem(Code::RateLimited).with(RETRY_AFTER_MS, millis(wait))
+        }
+        Error::Device(refusal) => device_refused(problem, refusal),
+    }
+}
+
+/// With the pace that the terminal has to keep, as RFC 8628 has it.
+fn device_refused(problem: impl Fn(Code) -> Problem, refusal: DeviceRefusal) -> Problem {
+    let paced = |code, pace: Duration| problem(code).with("interval", pace.as_secs());
+    match refusal {
+        DeviceRefusal::Pending { pace } => paced(Code::AuthorizationPending, pace),
+        DeviceRefusal::SlowDown { pace } => paced(Code::SlowDown, pace),
+        DeviceRefusal::Expired => problem(Code::ExpiredToken),
+        DeviceRefusal::Denied => problem(Code::AccessDenied),
     }
 }
 

@@ -19,6 +19,8 @@ const MAKERS: &[(&str, &str, &str)] = &[
     ("/v1/webhooks", "201", "$response.body#/id"),
     ("/v1/on-call", "201", "$response.body#/id"),
     ("/v1/inbound-sources", "201", "$response.body#/id"),
+    ("/v1/passkeys", "201", "$response.body#/id"),
+    ("/v1/step-up", "201", "$response.body#/id"),
     ("/v1/after-reviews", "200", "$response.body#/items/0/id"),
 ];
 

@@ -12,6 +12,7 @@ mod cookie;
 mod cross_site;
 mod delegations;
 mod describe;
+mod device;
 mod docs;
 pub mod door;
 pub mod envelope;
@@ -31,7 +32,9 @@ mod mcp;
 mod notifications;
 mod on_call;
 mod overrides;
+mod pace;
 mod pages;
+mod passkeys;
 mod policies;
 mod reply;
 mod resources;
@@ -97,6 +100,18 @@ fn entry(routes: Routes) -> Routes {
         .route(DECIDE, "POST /v1/session/tenant", routes!(sessions::switch))
         .route(READ, "GET /v1/sessions", routes!(sessions::list))
         .route(DECIDE, "DELETE /v1/sessions/{id}", routes!(sessions::end))
+        .route(OPEN, "POST /auth/device", routes!(device::begin))
+        .route(OPEN, "POST /auth/device/token", routes!(device::token))
+        .route(DECIDE, "GET /v1/device/{user_code}", routes!(device::show))
+        .route(DECIDE, "POST /v1/device/{user_code}/approve", routes!(device::approve))
+        .route(DECIDE, "POST /v1/device/{user_code}/deny", routes!(device::deny))
+        .route(READ, "GET /v1/passkeys", routes!(passkeys::list))
+        .route(DECIDE, "POST /v1/passkeys", routes!(passkeys::offer))
+        .route(DECIDE, "POST /v1/passkeys/{id}", routes!(passkeys::add))
+        .route(DECIDE, "DELETE /v1/passkeys/{id}", routes!(passkeys::remove))
+        .route(ADMINISTER, "DELETE /v1/users/{id}/passkeys", routes!(passkeys::reset))
+        .route(DECIDE, "POST /v1/step-up", routes!(passkeys::ask))
+        .route(DECIDE, "POST /v1/step-up/{id}", routes!(passkeys::give))
         .route(READ, "GET /v1/group-roles", routes!(group_roles::list))
         .route(ADMINISTER, "PUT /v1/group-roles", routes!(group_roles::set))
 }
@@ -159,6 +174,8 @@ fn rules(routes: Routes) -> Routes {
         .route(DECIDE, "DELETE /v1/delegations/{id}", routes!(delegations::end))
         .route(READ, "GET /v1/risk/settings", routes!(settings::risk))
         .route(ADMINISTER, "PUT /v1/risk/settings", routes!(settings::set_risk))
+        .route(READ, "GET /v1/times", routes!(settings::times))
+        .route(ADMINISTER, "PUT /v1/times", routes!(settings::set_times))
         .route(READ, "GET /v1/flags", routes!(settings::flags))
         .route(ADMINISTER, "PUT /v1/flags/{name}", routes!(settings::set_flag))
         .route(OPERATE, "POST /v1/freezes", routes!(freezes::create))
@@ -306,7 +323,9 @@ pub struct Http {
 }
 
 pub fn build(shared: Shared) -> Result<Http, RouteError> {
-    Ok(wrap(table(shared.clone())?, shared))
+    let table = table(shared.clone())?;
+    table.check_rates(&shared)?;
+    Ok(wrap(table, shared))
 }
 
 /// Around a whole table, so that what no route takes goes through it too.

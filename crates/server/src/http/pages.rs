@@ -4,7 +4,10 @@
 use std::borrow::Cow;
 
 use ade_api::code::Code;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::header::{
+    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, VARY,
+};
 use axum::http::{HeaderMap, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse as _, Response};
 use rust_embed::RustEmbed;
@@ -21,6 +24,9 @@ struct Built;
 const FIRST: &str = "index.html";
 /// Their names change with what is in them.
 const NAMED_BY_CONTENT: &str = "assets/";
+/// How a file lies packed beside itself, by what a browser calls it and by its ending; the
+/// smallest first. The build packs what is worth it.
+const PACKED: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 /// What is no page even if a browser asks for it like one.
 const NOT_PAGES: [&str; 5] = ["/v1/", "/auth/", "/docs/", "/mcp", "/.well-known/"];
 
@@ -48,18 +54,21 @@ fn answer(
         return None;
     }
     let name = path.trim_start_matches('/');
-    if let Some(bytes) = built(name).filter(|_| name != FIRST) {
-        return Some(file(name, bytes));
+    let is_packed = PACKED.iter().any(|(_, ending)| name.ends_with(ending));
+    if name != FIRST
+        && !is_packed
+        && let Some(response) = file(built, name, headers)
+    {
+        return Some(response);
     }
     if !is_page(path, headers) {
         return None;
     }
-    let first = built(FIRST).map(|bytes| file(FIRST, bytes));
     let absent = || {
         let detail = "this build has no pages: run `npm ci && npm run build` in `web/`, then build";
         Failure::new(Code::NotFound, detail).into_response()
     };
-    Some(first.unwrap_or_else(absent))
+    Some(file(built, FIRST, headers).unwrap_or_else(absent))
 }
 
 /// Whoever asks for a page says so; a program that mistypes an address is not shown one.
@@ -70,7 +79,29 @@ fn is_page(path: &str, headers: &HeaderMap) -> bool {
     takes_pages && !has_ending && !NOT_PAGES.iter().any(|other| path.starts_with(other))
 }
 
-fn file(name: &str, bytes: Cow<'static, [u8]>) -> Response {
+/// Whether this packing is among what the browser says it can unpack.
+fn unpacks(headers: &HeaderMap, packing: &str) -> bool {
+    let taken = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    taken.unwrap_or_default().split(',').any(|one| {
+        let (name, weight) = one.split_once(';').unwrap_or((one, ""));
+        let refused = weight.trim().strip_prefix("q=").and_then(|q| q.parse().ok()) == Some(0.0);
+        name.trim().eq_ignore_ascii_case(packing) && !refused
+    })
+}
+
+fn file(
+    built: &impl Fn(&str) -> Option<Cow<'static, [u8]>>,
+    name: &str,
+    asked: &HeaderMap,
+) -> Option<Response> {
+    let packed = PACKED
+        .iter()
+        .filter(|(packing, _)| unpacks(asked, packing))
+        .find_map(|(packing, ending)| Some((Some(*packing), built(&format!("{name}{ending}"))?)));
+    let (packing, bytes) = match packed {
+        Some(found) => found,
+        None => (None, built(name)?),
+    };
     let kind = match name.rsplit('.').next() {
         Some("html") => "text/html; charset=utf-8",
         Some("js") => "text/javascript; charset=utf-8",
@@ -85,12 +116,16 @@ fn file(name: &str, bytes: Cow<'static, [u8]>) -> Response {
     } else {
         "no-cache"
     };
-    let mut response = bytes.into_owned().into_response();
+    let mut response = bytes.into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    response
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    if let Some(packing) = packing {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(packing));
+    }
+    Some(response)
 }
 
 #[cfg(test)]
@@ -98,7 +133,7 @@ mod tests {
     use super::*;
 
     fn built(path: &str) -> Option<Cow<'static, [u8]>> {
-        ["index.html", "theme.js", "assets/main-1.js"]
+        ["index.html", "theme.js", "assets/main-1.js", "assets/main-1.js.br", "assets/main-1.js.gz"]
             .contains(&path)
             .then(|| Cow::Owned(path.as_bytes().to_vec()))
     }
@@ -137,5 +172,35 @@ mod tests {
         assert_eq!(asked(&Method::HEAD, "/theme.js", "*/*").unwrap().1, "no-cache");
         assert_eq!(asked(&Method::GET, "/assets/main-2.js", "*/*"), None);
         assert_eq!(asked(&Method::GET, "/../Cargo.toml", "*/*"), None);
+    }
+
+    #[tokio::test]
+    async fn a_file_comes_packed_to_whoever_can_unpack_it() {
+        for (taken, packing, name) in [
+            ("gzip, deflate, br, zstd", Some("br"), "assets/main-1.js.br"),
+            ("gzip;q=1.0, *;q=0", Some("gzip"), "assets/main-1.js.gz"),
+            ("GZIP", Some("gzip"), "assets/main-1.js.gz"),
+            ("br;q=0, gzip;q=0.000", None, "assets/main-1.js"),
+            ("brotli, x-gzip", None, "assets/main-1.js"),
+            ("", None, "assets/main-1.js"),
+        ] {
+            let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, taken.parse().unwrap())]);
+            let path = "/assets/main-1.js";
+            let response = answer(&built, &Method::GET, path, &headers).unwrap();
+            let told = response.headers();
+            assert_eq!(told.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap()), packing);
+            assert_eq!(told[CONTENT_TYPE], "text/javascript; charset=utf-8", "{taken}");
+            assert_eq!(told[VARY], "accept-encoding", "a cache between must not mix them");
+            let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
+            assert_eq!(body, name, "{taken}");
+        }
+        let unpacked = answer(
+            &built,
+            &Method::GET,
+            "/theme.js",
+            &HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("br"))]),
+        );
+        assert!(!unpacked.unwrap().headers().contains_key(CONTENT_ENCODING), "it is not packed");
+        assert_eq!(asked(&Method::GET, "/assets/main-1.js.gz", "*/*"), None, "no file of its own");
     }
 }

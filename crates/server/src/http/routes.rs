@@ -3,14 +3,19 @@
 //! the metrics and the tests of refusal go by.
 
 use ade_core::access::Class;
+use ade_engine::limiter::Limiter;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use thiserror::Error;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
+use super::door::{self, Doorway};
 use super::state::Shared;
-use super::{describe, door, guard, links};
+use super::{describe, guard, links};
+
+/// Asked by what keeps the server alive, which is never turned away.
+const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Who may knock at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +43,20 @@ pub struct Route {
     pub pace: Pace,
 }
 
+impl Route {
+    pub fn is_probe(&self) -> bool {
+        PROBES.contains(&self.path)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RouteError {
     #[error("`{line}` in the table is `{handler}` at its handler: make them the same")]
     Differs { line: &'static str, handler: String },
+    #[error("`rates.endpoints.{name}` is no endpoint: take an `operationId` of `/openapi.json`")]
+    UnknownRate { name: String },
+    #[error("`rates.endpoints.{name}`: what hands in counts together; set `rates.submit`")]
+    SharedRate { name: String },
 }
 
 #[expect(missing_debug_implementations, reason = "the OpenAPI document has none")]
@@ -49,6 +64,22 @@ pub struct Table {
     pub router: Router<Shared>,
     pub document: OpenApi,
     pub routes: Vec<Route>,
+}
+
+impl Table {
+    /// A rate for what is no endpoint would limit nobody.
+    pub fn check_rates(&self, shared: &Shared) -> Result<(), RouteError> {
+        let known = describe::names(&self.document.paths);
+        for name in shared.app().limiter.endpoints() {
+            if !known.contains(name) {
+                return Err(RouteError::UnknownRate { name: name.to_owned() });
+            }
+            if !Limiter::is_by_itself(name) {
+                return Err(RouteError::SharedRate { name: name.to_owned() });
+            }
+        }
+        Ok(())
+    }
 }
 
 #[expect(missing_debug_implementations, reason = "the OpenAPI document has none")]
@@ -91,9 +122,15 @@ impl Routes {
         };
         let route = Route { method, path, door, pace };
         describe::complete(&mut paths, route);
-        if let Door::Class(class) = door {
-            let shared = (self.shared.clone(), class);
-            handlers = handlers.route_layer(from_fn_with_state(shared, door::enter));
+        let shared = self.shared.clone();
+        match door {
+            Door::Class(class) => {
+                let endpoint = describe::name_of(&paths).into();
+                let doorway = Doorway { shared, class, endpoint };
+                handlers = handlers.route_layer(from_fn_with_state(doorway, door::enter));
+            }
+            Door::Open if route.is_probe() => {}
+            Door::Open => handlers = handlers.route_layer(from_fn_with_state(shared, door::pass)),
         }
         let guarded = (self.shared.clone(), pace);
         handlers = handlers.route_layer(from_fn_with_state(guarded, guard::watch));

@@ -1,7 +1,10 @@
-//! What a tenant sets itself, over HTTP: how risk is rated, and flags by name.
+//! What a tenant sets itself, over HTTP: how risk is rated, how long things may take, and flags by
+//! name.
 
 use ade_api::schema;
-use ade_api::settings::{FlagShown, Flags, NewRiskSettings, RiskSettings, SetFlag};
+use ade_api::settings::{
+    FlagShown, Flags, NewRiskSettings, NewTimes, RiskSettings, SetFlag, Times,
+};
 use ade_core::flag::Flag;
 use ade_engine::ops::settings;
 use axum::extract::State;
@@ -37,6 +40,33 @@ pub async fn set_risk(
 ) -> Result<Kept, Failure> {
     let attempt = attempt("settings.set_risk", &version.to_string(), key, &new);
     Ok(Kept(settings::set_risk(shared.app(), &caller, &attempt, version, new).await?))
+}
+
+/// See how long things may take
+#[utoipa::path(get, path = "/v1/times", tag = "settings",
+    responses((status = 200, description = "Leases, reviews and attempts; `version` goes into \
+               `If-Match`", body = Times)))]
+pub async fn times(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+) -> Result<Tagged<Times>, Failure> {
+    let found = settings::times(shared.app(), &caller).await?;
+    Ok(Tagged(found.version, found))
+}
+
+/// Set how long things may take from now on
+#[utoipa::path(put, path = "/v1/times", tag = "settings",
+    params(VersionHeader, RepeatHeader), request_body = NewTimes,
+    responses((status = 200, description = "The new version", body = Times)))]
+pub async fn set_times(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+    IfMatch(version): IfMatch,
+    key: IdempotencyKey,
+    Json(new): Json<NewTimes>,
+) -> Result<Kept, Failure> {
+    let attempt = attempt("settings.set_times", &version.to_string(), key, &new);
+    Ok(Kept(settings::set_times(shared.app(), &caller, &attempt, version, new).await?))
 }
 
 /// See what is switched on

@@ -119,7 +119,7 @@ async fn a_worker_leaves_what_it_cannot_write_down_for_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_under_the_audit_stops_every_change() {
+async fn a_full_disk_under_the_audit_stops_every_change_in_time() {
     let office = Office::open(1).await;
     office.world.database.run(FULL).await;
     assert_stops_and_goes_on(
@@ -139,7 +139,7 @@ async fn a_full_disk_under_the_audit_stops_every_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_partition_of_this_month_is_missed_and_made() {
+async fn the_partition_of_this_month_is_missed_in_time_and_made() {
     let office = Office::open(1).await;
     let month = office.world.database.session().await.text(MONTH).await;
     assert_stops_and_goes_on(
@@ -234,7 +234,7 @@ impl Drop for SmallDisk {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "mounts a file system, for which it must be root; see docs/how-to/faults.md"]
-async fn a_disk_that_is_really_full_stops_every_change() {
+async fn a_disk_that_is_really_full_stops_every_change_in_time() {
     let server = OwnedPostgres::start(Settings::test()).await;
     let migrate = async |url: String| setup::migrate(&url).await;
     let database = Database::clone_on(server.clone(), "server", migrate).await.unwrap();

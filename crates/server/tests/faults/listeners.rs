@@ -75,6 +75,7 @@ impl Settings {
             .env("ADE__AUTH__PEPPER_FILE", &self.pepper)
             .env("ADE__REDIS__URLS", &self.redis)
             .env("ADE__WORKERS__RUN", self.workers)
+            .envs(ade_testkit::rates::unlimited())
             .envs(self.others.iter().map(|(name, value)| (*name, value)))
             .stderr(Stdio::piped())
             .spawn()

@@ -25,6 +25,8 @@ mod repeats;
 #[cfg(test)]
 mod restarts;
 #[cfg(test)]
+mod revocations;
+#[cfg(test)]
 #[path = "../it/rig.rs"]
 #[expect(dead_code, reason = "the other tests of the server use the rest of it")]
 mod rig;

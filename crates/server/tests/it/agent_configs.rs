@@ -137,7 +137,10 @@ async fn one_version_follows_another(world: &World) {
     let rollback = format!("{}/rollback", path(&bot));
     let back = |to: u32, reason: &str| json!({ "to": to, "reason": reason });
     world.post(&bob.token, &rollback, back(2, "same")).await.refused(409, "closed");
-    world.post(&bob.token, &rollback, back(9, "none")).await.refused(404, "not_found");
+    for none in [9, 1 << 31, u32::MAX] {
+        let told = world.post(&bob.token, &rollback, back(none, "none")).await;
+        told.refused(404, "not_found");
+    }
     world.post(&bob.token, &rollback, back(1, " ")).await.refused(422, "invalid_body");
     world.twice("POST", &bob.token, &rollback, [back(1, "a"), back(1, "b")]).await;
     let large = json!({ "config": { "text": "x".repeat(64 * 1024) } });

@@ -120,6 +120,10 @@ async fn a_freeze_is_set_by_operators_seen_in_explain_and_lifted_once(world: &Wo
     assert_eq!(gone["in_force"], false);
     world.send("DELETE", &operator.token, &path, None, &[]).await.refused(409, "closed");
     assert_eq!(gate(&world.get(&bob.token, &explain).await.expect(200)), true);
+    let events = "SELECT coalesce(string_agg(kind, ' ' ORDER BY xid, seq), '') FROM outbox
+                  WHERE kind LIKE 'freeze.%'";
+    let told = world.database.session().await.text(events).await;
+    assert_eq!(told, "freeze.set freeze.set freeze.lifted", "each once, the repeated one too");
     for body in [
         json!({ "scope": "tenant", "target": "x", "reason": "r" }),
         json!({ "scope": "environment", "reason": "r" }),

@@ -11,8 +11,9 @@ use crate::rig::shared;
 use crate::world::{Exchange, World};
 use crate::{
     agent_configs, agent_orders, agents, approvals, batches, break_glass, deadlines, delegations,
-    evidence, executions, groups, inbound, live, locks, logs, mcp, messages, policies, proposals,
-    registry, risk, signing_in, stats, system, tasks, tokens, users, webhooks,
+    device, evidence, executions, groups, inbound, live, locks, logs, mcp, messages, passkeys,
+    policies, proposals, registry, risk, signing_in, stats, system, tasks, times, tokens, users,
+    webhooks,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,17 +115,20 @@ pub fn assert_shown(world: &World, route: &str, kind: Kind) {
     assert!(is_shown, "no {kind:?} of {route} was seen, but {of_route:?}");
 }
 
-/// What only says what would be cannot come too late or twice; each ticket is another; and whoever
-/// has no session any more is told only that. What a tool writes is written by the routes that it
-/// calls.
-const WRITE_NOTHING: [&str; 8] = [
+/// What only says what would be cannot come too late or twice; each ticket is another, and so is
+/// each terminal that asks, and each question to a passkey; and whoever has no session or no
+/// terminal any more is told only that. What a tool writes is written by the routes that it calls.
+const WRITE_NOTHING: [&str; 11] = [
     "DELETE /v1/sessions/{id}",
+    "POST /auth/device",
+    "POST /auth/device/token",
     "POST /auth/logout",
     "POST /mcp",
     "POST /v1/policies/simulate",
     "POST /v1/session/tenant",
     "POST /v1/simulate",
     "POST /v1/slack/interactions",
+    "POST /v1/step-up",
     "POST /v1/ws/tickets",
 ];
 
@@ -155,6 +159,7 @@ async fn every_route_has_its_cases() {
         break_glass::CASES,
         deadlines::CASES,
         delegations::CASES,
+        device::CASES,
         evidence::CASES,
         executions::CASES,
         groups::CASES,
@@ -165,10 +170,12 @@ async fn every_route_has_its_cases() {
         messages::SLACK_CASES,
         locks::CASES,
         logs::CASES,
+        passkeys::CASES,
         policies::CASES,
         proposals::CASES,
         registry::CASES,
         risk::CASES,
+        times::CASES,
         signing_in::CASES,
         stats::CASES,
         system::CASES,

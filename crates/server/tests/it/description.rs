@@ -131,5 +131,5 @@ async fn an_answer_that_names_something_links_to_what_can_be_done_with_it() {
             }
         }
     }
-    assert_eq!(linked, 62, "one for each route with an id alone in its path");
+    assert_eq!(linked, 66, "one for each route with an id alone in its path");
 }

@@ -178,11 +178,22 @@ async fn the_guide_to_agents_does_what_it_says() {
     follow_on("agents.md").await;
 }
 
-#[tokio::test]
-async fn the_guide_to_running_commands_does_what_it_says() {
+/// Built with the tests of the whole workspace.
+fn require_ade() {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_ade-server")).with_file_name("ade");
     assert!(program.exists(), "build it first: cargo build --bin ade");
+}
+
+#[tokio::test]
+async fn the_guide_to_running_commands_does_what_it_says() {
+    require_ade();
     follow_on("run.md").await;
+}
+
+#[tokio::test]
+async fn the_guide_to_connecting_agents_does_what_it_says() {
+    require_ade();
+    follow_on("connect-an-agent.md").await;
 }
 
 #[test]

@@ -280,6 +280,11 @@ async fn an_agent_hears_of_what_it_may_read_and_the_numbers_go_on() {
     }
     let only = streamed(&world, &bob.token, &format!("resume=0&object={}", id(&own))).await;
     assert_eq!(types(&only), ["ready", "skip", EventKind::TaskCreated.as_str()]);
+    // That nothing may be applied concerns everybody.
+    let stop = json!({ "scope": "tenant", "reason": "month's end" });
+    world.post(&world.admin.token, "/v1/freezes", stop).await.expect(201);
+    world.work("relay").await;
+    assert_eq!(socket.events(1, 3).await[0]["type"], EventKind::FreezeSet.as_str());
     watching.stop().await;
 }
 

@@ -66,7 +66,7 @@ async fn a_log_is_followed_while_it_grows(world: &World) {
 
 /// Not only at the end of its time: as everything else that somebody listens to.
 #[tokio::test]
-async fn whoever_may_not_listen_any_more_is_let_go() {
+async fn whoever_may_not_listen_any_more_is_let_go_within_a_second() {
     let world = World::new().await;
     let watching = Driver::watch(&world.app);
     let bob = world.person("Bob", &["author"]).await;

@@ -16,6 +16,8 @@ mod approvals;
 #[cfg(test)]
 mod archive;
 #[cfg(test)]
+mod authenticator;
+#[cfg(test)]
 mod batches;
 #[cfg(test)]
 mod bodies;
@@ -33,6 +35,8 @@ mod degradations;
 mod delegations;
 #[cfg(test)]
 mod description;
+#[cfg(test)]
+mod device;
 #[cfg(test)]
 mod doors;
 #[cfg(test)]
@@ -72,11 +76,15 @@ mod mcp;
 #[cfg(test)]
 mod mcp_hosts;
 #[cfg(test)]
+mod mcp_tasks;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod organisations;
+#[cfg(test)]
+mod passkeys;
 #[cfg(test)]
 mod policies;
 #[cfg(test)]
@@ -89,6 +97,8 @@ mod program;
 mod proposals;
 #[cfg(test)]
 mod provider;
+#[cfg(test)]
+mod rates;
 #[cfg(test)]
 mod read_models;
 #[cfg(test)]
@@ -104,17 +114,25 @@ mod risk;
 #[cfg(test)]
 mod runner;
 #[cfg(test)]
+mod secrets;
+#[cfg(test)]
 mod settings;
 #[cfg(test)]
 mod signing_in;
 #[cfg(test)]
 mod stats;
 #[cfg(test)]
+mod step_up;
+#[cfg(test)]
 mod story;
 #[cfg(test)]
 mod system;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+mod times;
+#[cfg(test)]
+mod tls;
 #[cfg(test)]
 mod tokens;
 #[cfg(test)]

@@ -35,6 +35,20 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST /v1/session/tenant", "decide", ""),
     ("GET /v1/sessions", "read", "author reviewer admin"),
     ("DELETE /v1/sessions/{id}", "decide", ""),
+    ("POST /auth/device", "open", "agent author reviewer admin"),
+    ("POST /auth/device/token", "open", "agent author reviewer admin"),
+    // A terminal that nobody has answered is no tenant's: whoever has its code may let it in.
+    ("GET /v1/device/{user_code}", "decide", "author reviewer admin"),
+    ("POST /v1/device/{user_code}/approve", "decide", "author reviewer admin"),
+    ("POST /v1/device/{user_code}/deny", "decide", "author reviewer admin"),
+    ("GET /v1/passkeys", "read", "author reviewer admin"),
+    ("POST /v1/passkeys", "decide", "author reviewer admin"),
+    // Nobody here has a passkey, nor is one asked for.
+    ("POST /v1/passkeys/{id}", "decide", ""),
+    ("DELETE /v1/passkeys/{id}", "decide", ""),
+    ("DELETE /v1/users/{id}/passkeys", "administer", "admin"),
+    ("POST /v1/step-up", "decide", ""),
+    ("POST /v1/step-up/{id}", "decide", ""),
     ("GET /v1/group-roles", "read", "admin"),
     ("PUT /v1/group-roles", "administer", "admin"),
     ("POST /v1/tasks", "propose", "agent author admin"),
@@ -119,6 +133,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("DELETE /v1/delegations/{id}", "decide", "admin"),
     ("GET /v1/risk/settings", "read", "agent author reviewer admin"),
     ("PUT /v1/risk/settings", "administer", "admin"),
+    ("GET /v1/times", "read", "agent author reviewer admin"),
+    ("PUT /v1/times", "administer", "admin"),
     ("GET /v1/flags", "read", "agent author reviewer admin"),
     ("PUT /v1/flags/{name}", "administer", "admin"),
     ("POST /v1/freezes", "operate", "admin"),
@@ -176,6 +192,8 @@ const TABLE: &[(&str, &str, &str)] = &[
 const SIGNED: [&str; 2] = ["POST /v1/slack/interactions", "POST /v1/inbound/{tenant}/{id}"];
 const CLOSED_TO_AGENTS: [&str; 3] = ["decide", "operate", "administer"];
 const DATABASE: &str = "acme-ledger";
+const PASSKEY: &str = "psk_01k9xq3vb8f2n4s6t7w8y9z0ab";
+const STEP_UP: &str = "stp_01k9xq3vb8f2n4s6t7w8y9z0ab";
 const SESSION: &str = "ags_01k9xq3vb8f2n4s6t7w8y9z0ab";
 
 struct Cast {
@@ -214,6 +232,8 @@ struct Named {
     hook: String,
     duty: String,
     source: String,
+    /// What a terminal shows that waits to be let in.
+    code: String,
     /// The agent that asks, for what it can only ask for itself.
     asker: String,
     /// Within a day.
@@ -301,6 +321,10 @@ async fn rules(world: &World, cast: &Cast, route: &str, mut named: Named) -> Nam
     if route.contains("/v1/le") || route.contains("/v1/locks") || route == "GET" {
         let made = world.post(&cast.agent.token, "/v1/locks/acquire", wanted(&named)).await;
         named.lease = made.expect(200)["lease"].as_str().unwrap().to_owned();
+    }
+    if route.contains("/v1/device/") || route == "GET" {
+        let asked = world.post("", "/auth/device", json!({})).await.expect(200);
+        named.code = asked["user_code"].as_str().unwrap().to_owned();
     }
     if route == "POST /v1/agents/{id}/heartbeat" {
         named.agent = cast.agent.id.clone();
@@ -390,6 +414,7 @@ async fn stage_all(world: &World, cast: &Cast) -> Named {
         hook: String::new(),
         duty: String::new(),
         source: String::new(),
+        code: String::new(),
         asker: cast.agent.id.clone(),
         soon: soon(world).await,
     };
@@ -538,6 +563,8 @@ fn subject<'a>(template: &str, named: &'a Named) -> &'a str {
         "on-call" => &named.duty,
         "inbound-sources" | "inbound" => &named.source,
         "sessions" => &named.key_id,
+        "passkeys" => PASSKEY,
+        "step-up" => STEP_UP,
         _ => &named.database,
     }
 }
@@ -588,6 +615,25 @@ fn for_telling(route: &str, named: &Named) -> Option<Value> {
     }
 }
 
+/// What a passkey says, which nobody here has.
+fn for_passkey(route: &str) -> Option<Value> {
+    let part = json!({ "client_data": "AA", "authenticator_data": "AA" });
+    let with = |more: Value| {
+        let mut body = part.clone();
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        Some(body)
+    };
+    match route {
+        "POST /v1/passkeys" => Some(json!({ "name": "mine" })),
+        "POST /v1/passkeys/{id}" => with(json!({ "public_key": "AA", "algorithm": -7 })),
+        "POST /v1/step-up" => Some(json!({ "purpose": "add_passkey", "about": [] })),
+        "POST /v1/step-up/{id}" => with(json!({ "credential": "AA", "signature": "AA" })),
+        _ => None,
+    }
+}
+
 fn path_to(template: &str, named: &Named) -> String {
     template
         .replace("{id}", subject(template, named))
@@ -597,6 +643,17 @@ fn path_to(template: &str, named: &Named) -> String {
         .replace("{name}", "deadlock_detection")
         .replace("{tenant}", NOWHERE)
         .replace("{key_id}", &named.key_id)
+        .replace("{user_code}", &named.code)
+}
+
+fn for_person(route: &str, named: &Named) -> Option<Value> {
+    match route {
+        "POST /v1/users" => Some(json!({ "name": "new", "manager": named.user })),
+        "PATCH /v1/users/{id}" => Some(json!({ "email": "v@example.org" })),
+        "PUT /v1/users/{id}/roles" => Some(json!({ "roles": ["author"] })),
+        "POST /v1/users/{id}/aliases" => Some(json!({ "alias": named.alias })),
+        _ => None,
+    }
 }
 
 fn ask(route: &'static str, named: &Named) -> Ask {
@@ -609,9 +666,10 @@ fn ask(route: &'static str, named: &Named) -> Ask {
     let body = match route {
         "POST /v1/tasks" | "POST /v1/simulate" => Some(proposal("db.change")),
         "PATCH /v1/tasks/{id}" => Some(json!({ "tags": ["x"], "parameters": { "for": "y" } })),
-        "POST /v1/tasks/{id}/cancel" | "PUT /v1/risk/settings" | "POST /v1/agents/{id}/claim" => {
-            Some(json!({}))
-        }
+        "POST /v1/tasks/{id}/cancel"
+        | "PUT /v1/risk/settings"
+        | "PUT /v1/times"
+        | "POST /v1/agents/{id}/claim" => Some(json!({})),
         "POST /mcp" => Some(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })),
         "POST /v1/tasks/{id}/comments" => Some(json!({ "text": "hm" })),
         "POST /v1/approvals/{id}/withdraw" | "POST /v1/policy-drafts/{id}/publish" => None,
@@ -642,33 +700,38 @@ fn ask(route: &'static str, named: &Named) -> Ask {
         })),
         _ if noun == "webhooks" => for_hook(route),
         _ if TELLING.contains(&noun) => for_telling(route, named),
+        _ if ["passkeys", "step-up"].contains(&noun) => for_passkey(route),
         "POST /v1/policies" => Some(json!({ "document": rule("fresh") })),
         "POST /v1/policies/simulate" => Some(json!({ "document": rule("fresh"), "days": 1 })),
         "POST /v1/policies/{id}/rollback" => Some(json!({ "version": 1, "reason": "back" })),
-        "POST /v1/users" => Some(json!({ "name": "new", "manager": named.user })),
-        "PATCH /v1/users/{id}" => Some(json!({ "email": "v@example.org" })),
-        "PUT /v1/users/{id}/roles" => Some(json!({ "roles": ["author"] })),
-        "POST /v1/users/{id}/aliases" => Some(json!({ "alias": named.alias })),
+        _ if noun == "users" => for_person(route, named),
         "PUT /v1/resources/{type}/{id}" => Some(json!({ "owner": named.user })),
         "POST /v1/resources/import" => {
             Some(json!({ "items": [{ "resource": "database:new", "owner": named.user }] }))
         }
         "PUT /v1/flags/{name}" => Some(json!({ "enabled": true })),
         "POST /v1/session/tenant" => Some(json!({ "tenant": NOWHERE })),
+        "POST /auth/device" | "POST /v1/device/{user_code}/approve" => Some(json!({})),
+        "POST /auth/device/token" => Some(json!({ "device_code": "none" })),
         "PUT /v1/group-roles" => Some(json!({ "issuer": "acme-issuer", "groups": {} })),
         "POST /v1/tokens" => Some(json!({ "user": named.user, "scopes": ["read"] })),
         _ if noun == "agents" => for_agent(route, named),
         _ if noun == "approvals" && method == "POST" => Some(named.vote.clone()),
         _ => None,
     };
-    let version = match route {
-        "PUT /v1/risk/settings" | "PUT /v1/notifications/preferences" => "\"0\"".to_owned(),
+    Ask { method, path, body, version: version_of(route, named) }
+}
+
+/// As `stage_people` leaves it.
+fn version_of(route: &str, named: &Named) -> String {
+    match route {
+        "PUT /v1/risk/settings" | "PUT /v1/times" | "PUT /v1/notifications/preferences" => {
+            "\"0\"".to_owned()
+        }
         "PATCH /v1/webhooks/{id}" | "PATCH /v1/inbound-sources/{id}" => "\"1\"".to_owned(),
-        // As `stage_people` leaves it.
         "PUT /v1/agents/{id}/config" => "\"2\"".to_owned(),
         _ => named.version.clone(),
-    };
-    Ask { method, path, body, version }
+    }
 }
 
 /// Of whose things a list is asked for.
@@ -741,8 +804,8 @@ async fn whoever_the_table_does_not_name_gets_nowhere() {
             let is_allowed = *class == "open" || allowed.split(' ').any(|name| name == who);
             match answer.status {
                 200..300 => assert!(is_allowed, "{shown}"),
-                // Who asks is told by the ticket, which nobody has here.
-                400 if *route == "GET /v1/ws" => {}
+                // Who asks is told by the ticket or the code, which nobody has here.
+                400 if ["GET /v1/ws", "POST /auth/device/token"].contains(route) => {}
                 // A browser is led on, in or not.
                 303 if route.starts_with("GET /auth/") => {}
                 // Who asks is told by a signature.

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
 
 use ade_core::token::Token;
 use ade_engine::secret::Pepper;
@@ -11,12 +12,14 @@ use ade_testkit::Database;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-struct Program {
+pub struct Program {
     /// Dropped after the program that uses it.
-    database: Database,
+    pub database: Database,
     child: Child,
-    log: BufReader<ChildStderr>,
-    seen: String,
+    log: Option<BufReader<ChildStderr>>,
+    /// Reads on, so that a full pipe stops nobody.
+    reader: Option<JoinHandle<String>>,
+    pub seen: String,
 }
 
 impl Program {
@@ -28,33 +31,51 @@ impl Program {
     async fn logging(level: &str) -> (Self, String) {
         let database = Database::fresh("server", async |url: String| setup::migrate(&url).await);
         let database = database.await;
-        let url = database.login("app", "ade_app").await;
-        let worker_url = database.login("work", "ade_app, ade_worker").await;
         let pepper = std::env::temp_dir().join(format!("{}.pepper", database.name()));
         std::fs::write(&pepper, [7; 32]).unwrap();
+        let environment = [
+            ("ADE__DATABASE__URL", database.login("app", "ade_app").await),
+            ("ADE__DATABASE__WORKER_URL", database.login("work", "ade_app, ade_worker").await),
+            ("ADE__AUTH__PEPPER_FILE", pepper.to_str().unwrap().to_owned()),
+        ];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value));
+        let started = Self::spawn("api", level, &environment, database);
+        std::fs::remove_file(pepper).unwrap();
+        started
+    }
+
+    pub fn spawn(
+        command: &str,
+        level: &str,
+        environment: &[(String, String)],
+        database: Database,
+    ) -> (Self, String) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_ade-server"))
-            .arg("api")
+            .arg(command)
             .env_clear()
             .env("ADE__SERVER__LISTEN", "127.0.0.1:0")
             .env("ADE__LOG__LEVEL", level)
-            .env("ADE__DATABASE__URL", url)
-            .env("ADE__DATABASE__WORKER_URL", worker_url)
-            .env("ADE__AUTH__PEPPER_FILE", &pepper)
+            .envs(environment.iter().cloned())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
-        let mut program = Self { database, child, log, seen: String::new() };
+        let log = Some(log);
+        let mut program = Self { database, child, log, reader: None, seen: String::new() };
         let line = program.read_until("listening");
-        std::fs::remove_file(pepper).unwrap();
         (program, line["address"].as_str().unwrap().to_owned())
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Every line up to the one with this message; each must be JSON.
     fn read_until(&mut self, message: &str) -> Value {
         loop {
             let mut line = String::new();
-            assert_ne!(self.log.read_line(&mut line).unwrap(), 0, "ended before {message:?}");
+            let read = self.log.as_mut().unwrap().read_line(&mut line).unwrap();
+            assert_ne!(read, 0, "ended before {message:?}");
             self.seen.push_str(&line);
             let value: Value = serde_json::from_str(&line).unwrap();
             if value["message"].as_str().is_some_and(|text| text.starts_with(message)) {
@@ -63,17 +84,28 @@ impl Program {
         }
     }
 
-    fn signal(&self) {
+    pub fn signal(&self) {
         let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
     }
 
-    fn end(&mut self) -> ExitStatus {
-        let mut rest = String::new();
-        let _ = self.log.read_to_string(&mut rest);
-        self.seen.push_str(&rest);
+    /// For one that has a lot to say.
+    pub fn read_on(&mut self) {
+        self.reader = self.log.take().map(|log| std::thread::spawn(|| rest_of(log)));
+    }
+
+    pub fn end(&mut self) -> ExitStatus {
+        let read = self.reader.take().map(|reader| reader.join().unwrap());
+        let left = self.log.take().map(rest_of);
+        self.seen.extend([read, left].into_iter().flatten());
         self.child.wait().unwrap()
     }
+}
+
+fn rest_of(mut log: BufReader<ChildStderr>) -> String {
+    let mut rest = String::new();
+    let _ = log.read_to_string(&mut rest);
+    rest
 }
 
 impl Drop for Program {

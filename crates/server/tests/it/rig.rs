@@ -15,6 +15,7 @@ use ade_server::http::extract::{
 use ade_server::http::routes::{Door, Routes};
 use ade_server::http::state::Shared;
 use ade_server::serve::{Ended, serve};
+use ade_server::tls::Tls;
 use ade_server::{assemble, http, telemetry};
 use axum::Extension;
 use reqwest::redirect::Policy;
@@ -70,6 +71,11 @@ impl Rig {
     }
 
     pub async fn over(shared: Shared) -> Self {
+        Self::behind(shared, None).await
+    }
+
+    /// With TLS in front of it, if any.
+    pub async fn behind(shared: Shared, tls: Option<Tls>) -> Self {
         let gate = Gate::default();
         let table = Routes::new(shared.clone())
             .route(Door::Open, "POST /echo", routes!(echo))
@@ -88,7 +94,7 @@ impl Rig {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let served = tokio::spawn(serve(listener, router, shared.clone(), async move {
+        let served = tokio::spawn(serve(listener, router, shared.clone(), tls, async move {
             let _ = stopped.await;
         }));
         // Shorter than the server's patience: else it closes what a call is just about to use.

@@ -18,10 +18,10 @@ use crate::rig::Rig;
 use crate::world::{Answer, Fittings, Line, World, id};
 
 cases! {
-    somebody_signs_in_by_their_groups:
+    somebody_signs_in_by_their_groups_and_is_out_within_a_second:
         Happy "GET /v1/auth", Happy "GET /auth/login", Happy "GET /auth/callback",
         Happy "GET /v1/session", Denied "GET /v1/session";
-    a_session_is_listed_and_ended:
+    a_session_is_listed_and_ended_within_a_second:
         Happy "GET /v1/sessions", Denied "GET /v1/sessions", Happy "DELETE /v1/sessions/{id}",
         Denied "DELETE /v1/sessions/{id}", Happy "POST /auth/logout", Denied "POST /auth/logout";
     a_person_goes_on_in_another_tenant:
@@ -32,7 +32,7 @@ cases! {
 }
 
 /// A browser, as far as it matters: it keeps cookies and follows nothing by itself.
-struct Browser<'a> {
+pub struct Browser<'a> {
     /// Takes note of what was asked.
     noted: &'a World,
     rig: &'a Rig,
@@ -41,12 +41,12 @@ struct Browser<'a> {
 }
 
 impl<'a> Browser<'a> {
-    fn new(noted: &'a World, rig: &'a Rig) -> Self {
+    pub fn new(noted: &'a World, rig: &'a Rig) -> Self {
         let client = Client::builder().no_proxy().redirect(Policy::none()).build().unwrap();
         Self { noted, rig, client, cookies: BTreeMap::new() }
     }
 
-    async fn ask(
+    pub async fn ask(
         &mut self,
         method: &str,
         path: &str,
@@ -93,11 +93,11 @@ impl<'a> Browser<'a> {
     }
 
     /// As a page of the server's own would.
-    async fn get(&mut self, path: &str) -> Answer {
+    pub async fn get(&mut self, path: &str) -> Answer {
         self.ask("GET", path, None, &[]).await.0
     }
 
-    async fn change(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
+    pub async fn change(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
         let headers = [("sec-fetch-site", "same-origin"), ("x-ade-request", "1")];
         self.ask(method, path, body, &headers).await.0
     }
@@ -117,13 +117,13 @@ impl<'a> Browser<'a> {
         to.unwrap()
     }
 
-    async fn sign_in(&mut self, provider: &FakeProvider, claims: &Value) -> String {
+    pub async fn sign_in(&mut self, provider: &FakeProvider, claims: &Value) -> String {
         let link = self.leave("/inbox").await;
         self.return_with(&provider.agree(&link, claims)).await
     }
 }
 
-async fn home() -> (World, FakeProvider) {
+pub async fn home() -> (World, FakeProvider) {
     let provider = FakeProvider::start().await;
     let fittings = Fittings { provider: Some(provider.issuer.clone()), ..Line::Off.into() };
     let world = World::fitted(fittings).await;
@@ -136,11 +136,11 @@ async fn give(world: &World, admin: &str, provider: &FakeProvider, groups: Value
     world.send("PUT", admin, "/v1/group-roles", Some(body), &[]).await.expect(200);
 }
 
-fn ada(groups: &[&str]) -> Value {
+pub fn ada(groups: &[&str]) -> Value {
     json!({ "sub": "ada", "name": "Ada", "groups": groups })
 }
 
-async fn somebody_signs_in_by_their_groups(noted: &World) {
+async fn somebody_signs_in_by_their_groups_and_is_out_within_a_second(noted: &World) {
     let (world, provider) = home().await;
     let mut browser = Browser::new(noted, &world.rig);
     let told = browser.get("/v1/auth").await.expect(200);
@@ -299,7 +299,7 @@ async fn a_provider_may_change_its_keys_and_not_make_us_ask_all_the_time() {
     assert_eq!(provider.asked_for_keys(), 2, "asked for strangers");
 }
 
-async fn a_session_is_listed_and_ended(noted: &World) {
+async fn a_session_is_listed_and_ended_within_a_second(noted: &World) {
     let (world, provider) = home().await;
     let (beside, watching) = (world.beside().await, Driver::watch(&world.app));
     let [mut one, mut two] = [&beside, &world.rig].map(|rig| Browser::new(noted, rig));

@@ -235,7 +235,8 @@ async fn futures<T>(all: impl IntoIterator<Item = impl Future<Output = T>>) -> V
     all.into_iter().filter_map(|(_, done)| done).collect()
 }
 
-const ROWS_WITH: &str = "CREATE FUNCTION public.rows_with(needle text) RETURNS bigint
+/// How many rows of all tables hold a text.
+pub const ROWS_WITH: &str = "CREATE FUNCTION public.rows_with(needle text) RETURNS bigint
     LANGUAGE plpgsql AS $$
     DECLARE target regclass; here bigint; total bigint := 0;
     BEGIN

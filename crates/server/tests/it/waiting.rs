@@ -40,7 +40,7 @@ async fn a_wait_ends_when_another_process_moves_the_task() {
 const MOVES: u64 = 6;
 const BY_EVENTS: Duration = Duration::from_secs(4);
 
-async fn events_wake_those_who_wait(world: &World) {
+async fn events_wake_those_who_wait_in_time(world: &World) {
     let other = world.beside().await;
     let bob = world.person("Bob", &["author"]).await;
     world.person("Rea", &["reviewer"]).await;
@@ -79,12 +79,13 @@ async fn events_wake_those_who_wait(world: &World) {
 
 #[tokio::test]
 async fn events_of_another_process_wake_those_who_wait() {
-    events_wake_those_who_wait(&World::locking(Line::redis(Line::SETTINGS).await).await).await;
+    events_wake_those_who_wait_in_time(&World::locking(Line::redis(Line::SETTINGS).await).await)
+        .await;
 }
 
 #[tokio::test]
 async fn events_wake_those_who_wait_without_redis_too() {
-    events_wake_those_who_wait(&World::new().await).await;
+    events_wake_those_who_wait_in_time(&World::new().await).await;
 }
 
 #[tokio::test]

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use ade_core::ids::{TenantId, UserId};
 use ade_core::policy::Pattern;
+use ade_core::step_up::Rule;
 use ade_core::time::Timestamp;
 use ade_engine::blobs::Blobs;
 use ade_engine::execute::{Executor, Executors, SqlPreview, Target};
 use ade_engine::export::Sink;
-use ade_engine::identity::{self, Provider, Providers};
+use ade_engine::identity::{self, Passkeys, Provider, Providers};
+use ade_engine::limiter::{self, Limiter};
 use ade_engine::live::Live;
 use ade_engine::locks::{self, Keeper, Rate};
 use ade_engine::notify::{Mailer, Notify, Slack};
@@ -27,6 +29,9 @@ use reqwest::Response;
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, settings};
+
+/// Where people find every installation that has no other page.
+const PAGE: &str = "https://ade.example.org";
 
 pub const ALL_SCOPES: [&str; 6] = ["read", "propose", "execute", "decide", "operate", "administer"];
 
@@ -59,6 +64,15 @@ impl Line {
         }
     }
 
+    /// And callers are counted there.
+    fn limiter(&self, rates: &limiter::Settings) -> Limiter {
+        let urls = match self {
+            Self::Redis(urls, _) => urls.as_slice(),
+            Self::Off | Self::Rows(_) => &[],
+        };
+        Limiter::open(urls, rates.clone()).unwrap()
+    }
+
     fn keeper(&self, pool: &Pool) -> Option<Keeper> {
         match self {
             Self::Off => None,
@@ -87,6 +101,10 @@ pub struct Fittings {
     pub slack: Option<String>,
     /// The issuer of an identity provider.
     pub provider: Option<String>,
+    pub rates: limiter::Settings,
+    /// Who is asked for a passkey, and where people find the installation.
+    pub step_up: Rule,
+    pub page: String,
 }
 
 impl From<Line> for Fittings {
@@ -100,7 +118,26 @@ impl From<Line> for Fittings {
             mail: None,
             slack: None,
             provider: None,
+            rates: unlimited(),
+            step_up: Rule::default(),
+            page: PAGE.to_owned(),
         }
+    }
+}
+
+/// One caller stands for many in most tests.
+pub fn unlimited() -> limiter::Settings {
+    let rate = Rate { per_minute: 60_000_000, burst: 10_000_000 };
+    limiter::Settings {
+        token: rate,
+        tenant: rate,
+        endpoint: rate,
+        endpoints: BTreeMap::new(),
+        submit: rate,
+        submit_owner: rate,
+        submit_tenant: rate,
+        open: rate,
+        refused: rate,
     }
 }
 
@@ -583,7 +620,7 @@ fn notify(fittings: &Fittings) -> Notify {
     Notify {
         mail: fittings.mail.as_deref().map(|url| Mailer::new(url, from).unwrap()),
         slack: slack.map(|api| Slack::new(api, "xoxb-test", SLACK_SECRET).unwrap()),
-        page: "https://ade.example.org".to_owned(),
+        page: fittings.page.clone(),
     }
 }
 
@@ -599,7 +636,7 @@ fn providers(fittings: &Fittings) -> Providers {
         allow_loopback: true,
     });
     let all = settings.map(|settings| Provider::new(settings).unwrap()).collect();
-    Providers::new(all, "https://ade.example.org")
+    Providers::new(all, &fittings.page)
 }
 
 /// The target of previews is the database `orders` on the same server, if the test makes it.
@@ -638,13 +675,16 @@ fn app_at(
         pools,
         replica,
         pepper: pepper(),
+        limiter: fittings.line.limiter(&fittings.rates),
         executors: Executors::new(by_type, 8),
         risk: ade_core::risk::Settings::default(),
+        times: ade_core::times::Times::default(),
         live: fittings.line.live(),
         webhooks: Webhooks::new(Reach::Loopback, Vec::new(), SystemLookup).unwrap(),
         sink: fittings.sink.as_deref().map(|sink| Sink::open(sink).unwrap()),
         notify: notify(fittings),
         providers: providers(fittings),
+        passkeys: Passkeys::new(fittings.step_up, &fittings.page).unwrap(),
         service: "test".to_owned(),
     };
     App::new(parts).unwrap()

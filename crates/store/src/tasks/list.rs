@@ -239,15 +239,40 @@ impl Filter {
     }
 }
 
-/// Those after `after` in the list, `limit` of them at most.
+/// Those after `after` in the list, `limit` of them at most. Mostly what leads fits the other
+/// filters too, so that twice as many ids as are wanted fill the page; only if they do not, all
+/// that one page may look at are looked at.
 pub async fn list(
     tx: &mut Tx,
     filter: &Filter,
     after: Option<TaskId>,
     limit: u32,
 ) -> Result<Page, Error> {
-    let limit = i64::from(limit.max(1));
-    let scan = if filter.is_lead_alone() { limit } else { i64::from(TASK_LIST_SCAN_MAX) };
+    let limit = limit.max(1);
+    if filter.is_lead_alone() {
+        return look(tx, filter, after, limit, limit).await;
+    }
+    let first = limit.saturating_mul(2).min(TASK_LIST_SCAN_MAX);
+    let mut page = look(tx, filter, after, first, limit).await?;
+    let found = u32::try_from(page.tasks.len()).unwrap_or(u32::MAX);
+    let (wanted, unseen) = (limit.saturating_sub(found), TASK_LIST_SCAN_MAX - first);
+    if wanted > 0 && unseen > 0 && page.next.is_some() {
+        let rest = look(tx, filter, page.next, unseen, wanted).await?;
+        page.tasks.extend(rest.tasks);
+        page.next = rest.next;
+    }
+    Ok(page)
+}
+
+/// Among the next `scan` ids that the lead has.
+async fn look(
+    tx: &mut Tx,
+    filter: &Filter,
+    after: Option<TaskId>,
+    scan: u32,
+    limit: u32,
+) -> Result<Page, Error> {
+    let (scan, limit) = (i64::from(scan), i64::from(limit));
     let mut arguments = PgArguments::default();
     encoded(arguments.add(tx.tenant().uuid()))?;
     encoded(arguments.add(after.map_or(Uuid::max(), TaskId::uuid)))?;

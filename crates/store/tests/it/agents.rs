@@ -5,7 +5,7 @@ use ade_core::ids::{AgentId, AgentSessionId, UserId};
 use ade_store::Error;
 use ade_store::agents::{self, Agent, Profile};
 use ade_store::locks::sessions;
-use ade_store::rulebook;
+use ade_store::rulebook::{self, Base};
 
 use crate::rig::{Rig, broken_rule};
 
@@ -43,7 +43,7 @@ async fn an_agent_is_read_back_as_registered_changed_and_revoked() {
         (expected.order, expected.status) = (Some(order), status);
         agents::set_order(&mut tx, BOT, Some(order)).await.unwrap();
         assert_eq!(agents::get(&mut tx, BOT).await.unwrap(), Some(expected.clone()));
-        let book = rulebook::load(&mut tx).await.unwrap();
+        let book = rulebook::load(&mut tx, Base::default()).await.unwrap();
         let entry = &book.agents[&BOT];
         assert_eq!((entry.order, entry.is_taking_work()), (Some(order), false));
     }
@@ -101,7 +101,7 @@ async fn the_last_heartbeat_of_any_session_counts_and_is_told_once() {
     let rig = Rig::new().await;
     let mut tx = rig.begin_closed().await;
     agents::insert(&mut tx, BOT, OWNER, &profile("bot")).await.unwrap();
-    let book = rulebook::load(&mut tx).await.unwrap();
+    let book = rulebook::load(&mut tx, Base::default()).await.unwrap();
     assert!(book.agents[&BOT].is_taking_work());
     let ttl = std::time::Duration::from_mins(1);
     for (number, load) in [(1, Some(7)), (2, None)] {

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use crate::rig::{Rig, run};
 
 /// Of the installation, not of a tenant. The first is the migrator's own.
-const NOT_OF_A_TENANT: &[&str] = &["_sqlx_migrations", "sign_in", "worker_lease"];
+const NOT_OF_A_TENANT: &[&str] = &["_sqlx_migrations", "device_login", "sign_in", "worker_lease"];
 /// Read before the tenant is known, or by workers that serve all of them.
 const ACROSS_TENANTS: &[&str] = &[
     "app_user_by_subject",
@@ -200,20 +200,25 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
     .await
     .unwrap();
     let expected = [
+        "begin_device_login",
         "begin_sign_in",
         "bump_rulebook",
         "consume_token",
+        "decide_device_login",
         "drop_read_events",
         "end_sign_in",
         "events_waiting",
+        "find_device_login",
         "keep_session",
         "make_partitions",
         "number_events",
         "open_tokens",
         "open_webhook_circuits",
         "pass_over_unheard",
+        "poll_device_login",
         "resolve_token",
         "rulebook_versions",
+        "take_device_login",
         "tenants_of_subject",
         "tenants_to_tell",
         "tenants_with_expired_answers",

@@ -3,7 +3,8 @@
 
 use ade_core::actor::Directory;
 use ade_core::ids::UserId;
-use ade_store::{Error, rulebook, users};
+use ade_store::rulebook::{self, Base};
+use ade_store::{Error, users};
 
 use crate::rig::{Rig, run, try_run};
 
@@ -49,7 +50,7 @@ async fn is_taken(rig: &Rig, voter: u128) -> bool {
 
 async fn directory(rig: &Rig) -> Directory {
     let mut tx = rig.begin().await;
-    rulebook::load(&mut tx).await.unwrap().directory
+    rulebook::load(&mut tx, Base::default()).await.unwrap().directory
 }
 
 #[tokio::test]

@@ -38,6 +38,8 @@ mod schema;
 #[cfg(test)]
 mod states;
 #[cfg(test)]
+mod step_ups;
+#[cfg(test)]
 mod tallies;
 #[cfg(test)]
 mod tasks;

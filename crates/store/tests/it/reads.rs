@@ -131,6 +131,27 @@ async fn a_list_has_each_task_once_newest_first_whatever_the_page() {
     assert_eq!(summary.resources, ["database:prod-db-01"]);
 }
 
+/// Twenty of one kind, and only the oldest three are what else is asked for: a page goes on beyond
+/// the ids that mostly fill it.
+#[tokio::test]
+async fn a_page_looks_on_until_it_is_full() {
+    let (rig, world) = rig().await;
+    for number in 1..=20 {
+        insert(&rig, &world, number).await;
+    }
+    for number in 1..=3 {
+        submit(&rig, &world, TaskId::from_u128(number)).await;
+    }
+    let task_type = Some(content("any").subject.task_type);
+    let filter = Filter { task_type, states: vec![State::Submitted], ..Filter::default() };
+    for limit in [1, 2, 3, 4, 9, 10, 11, 50] {
+        assert_eq!(listed(&rig, &filter, limit).await, [3, 2, 1], "by {limit}");
+    }
+    let mut tx = rig.begin().await;
+    let page = tasks::list(&mut tx, &filter, None, 2).await.unwrap();
+    assert_eq!(page.tasks.len(), 2, "found behind seventeen others, in one page");
+}
+
 #[tokio::test]
 async fn every_filter_finds_what_it_names_alone_and_with_the_others() {
     let (rig, world) = rig().await;

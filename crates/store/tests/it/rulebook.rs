@@ -12,7 +12,7 @@ use ade_core::policy::Pattern;
 use ade_core::risk::Score;
 use ade_core::samples::{passes_below, policy, two_dbas};
 use ade_store::agents::{self, Profile};
-use ade_store::rulebook::{self, AgentEntry, Rulebook};
+use ade_store::rulebook::{self, AgentEntry, Base, Rulebook};
 use ade_store::users;
 use ade_store::{Error, Gate, policies, tasks};
 
@@ -20,7 +20,7 @@ use crate::rig::{PEOPLE, Rig, connect_app, run, try_run, waits_for_a_lock};
 
 async fn load(rig: &Rig) -> Rulebook {
     let mut tx = rig.begin().await;
-    let book = rulebook::load(&mut tx).await.unwrap();
+    let book = rulebook::load(&mut tx, Base::default()).await.unwrap();
     assert_eq!(rulebook::version(&mut tx).await.unwrap(), book.version);
     book
 }
@@ -170,7 +170,7 @@ async fn freezes_are_as_entered_until_they_are_over() {
         assert_eq!(*freeze, Freeze { id, scope, reason, set_by: one, ends_at });
     }
     run(&mut admin, "UPDATE \"freeze\" SET target = '{a' WHERE scope = 'resources'").await;
-    let wrong = rulebook::load(&mut rig.begin().await).await;
+    let wrong = rulebook::load(&mut rig.begin().await, Base::default()).await;
     assert!(matches!(wrong, Err(Error::Row(_))), "not a freeze of nothing: {wrong:?}");
 }
 
@@ -200,6 +200,7 @@ const CHANGES: &[&str] = &[
     "UPDATE \"freeze\" SET lifted_by = '{v}', lifted_at = now()
       WHERE tenant_id = '{t}' AND id = '{u}'",
     "INSERT INTO risk_setting VALUES ('{t}', 1, '{}', '{v}', now())",
+    "INSERT INTO time_setting VALUES ('{t}', 1, '{}', '{v}', now())",
     "INSERT INTO feature_flag VALUES ('{t}', 'batch_approvals', true, '{v}', now())",
     "UPDATE feature_flag SET enabled = false WHERE tenant_id = '{t}'",
 ];
@@ -233,7 +234,7 @@ async fn every_change_of_a_rule_moves_the_number_of_its_tenant_alone() {
         let is_tried = CHANGES.iter().any(|change| change.contains(table.as_str()));
         assert!(is_tried, "{table} has a change that is tried");
     }
-    assert_eq!(fenced.len(), 10, "{fenced:?}");
+    assert_eq!(fenced.len(), 11, "{fenced:?}");
 }
 
 #[tokio::test]
@@ -255,7 +256,7 @@ async fn what_changes_no_rule_leaves_the_number() {
         Error::from(try_run(&mut app, "UPDATE rulebook SET version = 1").await.unwrap_err());
     assert!(matches!(refused, Error::Forbidden { .. }), "{refused}");
     let mut foreign = rig.begin_as(rig.other).await;
-    assert!(!rulebook::load(&mut foreign).await.unwrap().names.is_empty());
+    assert!(!rulebook::load(&mut foreign, Base::default()).await.unwrap().names.is_empty());
 }
 
 #[tokio::test]
@@ -278,7 +279,7 @@ async fn a_decision_reads_the_number_with_its_task() {
 async fn a_tenant_of_which_nothing_is_known_is_at_zero() {
     let rig = Rig::new().await;
     let mut tx = rig.begin_as(TenantId::from_u128(0xdead)).await;
-    let book = rulebook::load(&mut tx).await.unwrap();
+    let book = rulebook::load(&mut tx, Base::default()).await.unwrap();
     assert_eq!((book.version, book.names.len(), book.agents.len()), (0, 0, 0));
     assert_eq!(rulebook::version(&mut tx).await.unwrap(), 0);
 }

@@ -76,7 +76,7 @@ async fn it_passes_bytes_and_closing_in_both_directions() {
 }
 
 #[tokio::test]
-async fn a_delay_holds_each_direction_back_and_keeps_the_order() {
+async fn a_delay_holds_each_direction_back_in_time_and_keeps_the_order() {
     let (proxy, mut stream) = connected().await;
     let fixed = Duration::from_millis(40);
     let jitter = Duration::from_millis(20);

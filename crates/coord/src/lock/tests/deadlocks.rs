@@ -139,7 +139,7 @@ async fn lock_up(triples: u128, rounds: u128) -> Duration {
 }
 
 #[tokio::test]
-async fn every_deadlock_is_found_and_the_youngest_loses_its_wait() {
+async fn every_deadlock_is_found_in_time_and_the_youngest_loses_its_wait() {
     let slowest = lock_up(TRIPLES, ROUNDS).await;
     assert!(slowest < FOUND_WITHIN, "{slowest:?}");
 }

@@ -74,7 +74,7 @@ const ROUNDS_MAX: u32 = 1;
 impl Lifecycle {
     fn new(skips_basis: bool) -> Self {
         let document =
-            Document { respond_within: hours(1), approval_valid_for: hours(1), ..two_dbas() };
+            Document { respond_within: Some(hours(1)), approval_valid_for: hours(1), ..two_dbas() };
         Self { world: World::new([document]), skips_basis }
     }
 

@@ -11,6 +11,7 @@ use ade_core::limits::AGENT_TASKS_MAX;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::ops::act;
 use crate::ops::locks::{self, admit};
 
 pub async fn heartbeat(
@@ -26,7 +27,7 @@ pub async fn heartbeat(
     }
     let is_own = matches!(caller.actor, Actor::Agent { id: own, .. } if own == id);
     let object = Object::Own { is_own };
-    let (mut tx, book) = admit::enter_for(app, caller, Action::Heartbeat, object).await?;
+    let (mut tx, book) = act::enter(app, caller, Action::Heartbeat, object).await?;
     let life = admit::beat(&mut tx, caller, session, &app.service, load).await?;
     let registered = locks::extend(&mut tx, &leases).await?;
     tx.commit().await?;
@@ -41,5 +42,6 @@ pub async fn heartbeat(
             is_paused: order == Some(Order::Pause),
         },
         config_version: entry.map_or(0, |entry| entry.config_version),
+        heartbeat_every_ms: u64::from(book.times.lock.heartbeat_interval) * 1_000,
     })
 }

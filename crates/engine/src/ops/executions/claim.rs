@@ -7,9 +7,8 @@ use ade_api::executions::{Claim, Claimed};
 use ade_core::access::{Action, Object};
 use ade_core::actor::Actor;
 use ade_core::ids::{AgentId, AgentSessionId};
-use ade_core::limits::{
-    AUDIENCE_MAX_BYTES, CLAIM_TRIES_MAX, LEASE_TTL_DEFAULT, LEASE_TTL_MAX, LEASE_TTL_MIN,
-};
+use ade_core::limits::{AUDIENCE_MAX_BYTES, CLAIM_TRIES_MAX, LEASE_TTL_MIN};
+use ade_core::times::LockTimes;
 use ade_store::Gate;
 use tokio::time::{Instant, timeout_at};
 
@@ -22,7 +21,7 @@ use crate::claims::Wish;
 use crate::error::Error;
 use crate::ops::act::{begin, permit as allowed, refuse, told_before};
 use crate::ops::decision::claim as claim_key;
-use crate::ops::locks::{length, live};
+use crate::ops::locks::{checked_ttl, length, live};
 use crate::ops::{Reply, json};
 
 /// One claim on its way to a permit.
@@ -54,17 +53,24 @@ pub async fn claim(
         return Err(Error::invalid("audience", format!("1 to {AUDIENCE_MAX_BYTES} bytes")));
     }
     let ttl = new.ttl.as_deref().map(|text| length("ttl", text)).transpose()?;
-    let ttl = ttl.unwrap_or(LEASE_TTL_DEFAULT);
-    if !(LEASE_TTL_MIN..=LEASE_TTL_MAX).contains(&ttl) {
-        return Err(Error::invalid("ttl", format!("1 to {} s", LEASE_TTL_MAX.as_secs())));
+    if ttl.is_some_and(|ttl| ttl < LEASE_TTL_MIN) {
+        return Err(Error::invalid("ttl", format!("at least {} s", LEASE_TTL_MIN.as_secs())));
     }
-    if let Some(reply) = admit(app, caller, attempt, agent, new.session).await? {
-        return Ok(reply);
-    }
+    let times = match admit(app, caller, attempt, agent, new.session).await? {
+        Admitted::Now(times) => times,
+        Admitted::Before(reply) => return Ok(reply),
+    };
+    let ttl = checked_ttl(ttl, &times)?;
     let wish = Wish { agent, task: new.task, ttl };
     let (taker, session) = (Taker::Agent(agent), new.session);
     let asked = Asked { app, caller, attempt, taker, ttl, session, audience };
     asked.wait(wish, until, gone).await
+}
+
+enum Admitted {
+    Now(LockTimes),
+    /// With this answer.
+    Before(Reply),
 }
 
 /// Who may claim, with a session that lives; or the answer that was given before.
@@ -74,11 +80,11 @@ async fn admit(
     attempt: &Attempt,
     agent: AgentId,
     session: Option<AgentSessionId>,
-) -> Result<Option<Reply>, Error> {
+) -> Result<Admitted, Error> {
     let mut tx = begin(&app.pools.api, caller, Gate::Unasked).await?;
     match claim_key(&mut tx, caller, attempt).await {
         Ok(None) => {}
-        answered => return told_before(tx, answered).await.map(Some),
+        answered => return told_before(tx, answered).await.map(Admitted::Before),
     }
     let book = app.books.current(&mut tx).await?;
     let is_own = matches!(caller.actor, Actor::Agent { id, .. } if id == agent);
@@ -91,7 +97,7 @@ async fn admit(
         live(&mut tx, caller, session, &app.service).await?;
     }
     tx.commit().await?;
-    Ok(None)
+    Ok(Admitted::Now(book.times.lock))
 }
 
 impl Asked<'_> {

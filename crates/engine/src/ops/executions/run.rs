@@ -12,8 +12,8 @@ use ade_core::actor::Actor;
 use ade_core::change::{Digest, StrictValue};
 use ade_core::ids::{TaskId, TenantId};
 use ade_core::limits::{
-    APPLY_ABORT_GRACE, LEASE_TTL_DEFAULT, RUN_HEARTBEATS_PER_TTL, RUN_MARGIN_PER_TTL, RUNNER_DRAIN,
-    RUNNER_LINES, RUNNER_PAUSE, RUNNER_RETRY,
+    APPLY_ABORT_GRACE, RUN_HEARTBEATS_PER_TTL, RUN_MARGIN_PER_TTL, RUNNER_DRAIN, RUNNER_LINES,
+    RUNNER_PAUSE, RUNNER_RETRY,
 };
 use ade_core::task::Refusal;
 use ade_store::claimable::{self, Candidate};
@@ -33,13 +33,16 @@ use crate::error::Error;
 use crate::execute::{Applies, Leash, Left, Outcome, Stash, Work};
 use crate::ops::deadline::worker_caller;
 
+/// A task that this process has taken, and how long its lease is to be.
+#[derive(Debug)]
+pub(crate) struct Picked {
+    candidate: Candidate,
+    ttl: Duration,
+}
+
 /// Takes a task that is due away from the other processes for a moment. Nothing if another was
 /// faster, or if it cannot be applied now.
-pub(crate) async fn pick(
-    app: &App,
-    tenant: TenantId,
-    due: &Due,
-) -> Result<Option<Candidate>, Error> {
+pub(crate) async fn pick(app: &App, tenant: TenantId, due: &Due) -> Result<Option<Picked>, Error> {
     let actor = Actor::system(Taker::SERVER);
     let mut tx = Tx::begin(&app.pools.worker, tenant, actor, Gate::Unasked).await?;
     let again_at = tx.now().plus(RUNNER_RETRY);
@@ -54,21 +57,22 @@ pub(crate) async fn pick(
     let book = app.books.current(&mut tx).await?;
     let now = tx.now();
     tx.commit().await?;
-    Ok(found.filter(|candidate| !is_frozen(&book, candidate, now)))
+    let found = found.filter(|candidate| !is_frozen(&book, candidate, now));
+    Ok(found.map(|candidate| Picked { candidate, ttl: book.times.lock.ttl() }))
 }
 
 /// From its place in line to its report. `stopping` says that this process is to end.
 pub(crate) async fn run(
     app: &App,
     tenant: TenantId,
-    candidate: Candidate,
+    Picked { candidate, ttl }: Picked,
     stopping: watch::Receiver<bool>,
 ) -> Result<(), Error> {
     let receipts = app.receipts.as_ref().ok_or(Error::ReceiptsOff)?;
     let Some(applies) = app.executors.for_type(&candidate.task_type).applies() else {
         return Ok(());
     };
-    let (taker, ttl) = (Taker::Server, LEASE_TTL_DEFAULT);
+    let taker = Taker::Server;
     let Some(offer) = seat(app, tenant, candidate, (taker, ttl)).await? else { return Ok(()) };
     let caller = worker_caller(app, Taker::SERVER, tenant);
     let audience = applies.audience().unwrap_or_else(|| receipts.issuer()).to_owned();

@@ -14,6 +14,7 @@ use ade_core::limits::{
     INBOUND_SOURCES_MAX, NAME_MAX_BYTES, PAGE_SIZE_MAX, WEBHOOK_OVERLAP_DEFAULT_HOURS,
     WEBHOOK_OVERLAP_MAX_HOURS,
 };
+use ade_core::time::Timestamp;
 use ade_store::inbound::{self, Profile, Source};
 use ade_store::{Tx, agents};
 use serde_json::Value;
@@ -22,7 +23,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
-use crate::ops::act::{Act, Begun, Deed, look, permit, person, refuse};
+use crate::ops::act::{self, Act, Begun, Deed, person};
 use crate::ops::{Paged, Reply, Span, paged};
 use crate::secret;
 
@@ -55,7 +56,7 @@ pub async fn create(
     }
     let id = InboundId::from_uuid(Uuid::now_v7());
     let profile = Profile { label, agent: new.agent, template, is_active: true };
-    inbound::insert(&mut act.tx, id, &profile, &secret::random()?, person(caller)?).await?;
+    inbound::insert(&mut act.tx, id, &profile, &app.pepper.salt()?, person(caller)?).await?;
     finish_with_secret(act, id, "inbound.create", 201).await
 }
 
@@ -93,7 +94,7 @@ pub async fn change(
         is_active: active.unwrap_or(before.is_active),
     };
     inbound::update(&mut act.tx, id, expected, &profile).await?;
-    let shown = shown(caller.tenant, known(&mut act.tx, id).await?, act.tx.now());
+    let shown = shown(app, caller.tenant, known(&mut act.tx, id).await?, act.tx.now());
     act.finish(Deed { object: id.to_string(), action: "inbound.change" }, 200, &shown).await
 }
 
@@ -115,7 +116,7 @@ pub async fn rotate(
     };
     let source = known(&mut act.tx, id).await?;
     let until = act.tx.now().plus(HOUR.saturating_mul(hours));
-    inbound::rotate(&mut act.tx, &source, &secret::random()?, until).await?;
+    inbound::rotate(&mut act.tx, &source, &app.pepper.salt()?, until).await?;
     finish_with_secret(act, id, "inbound.rotate", 200).await
 }
 
@@ -131,14 +132,14 @@ pub async fn delete(
     };
     let source = known(&mut act.tx, id).await?;
     inbound::delete(&mut act.tx, id).await?;
-    let shown = shown(caller.tenant, source, act.tx.now());
+    let shown = shown(app, caller.tenant, source, act.tx.now());
     act.finish(Deed { object: id.to_string(), action: "inbound.delete" }, 200, &shown).await
 }
 
 pub async fn get(app: &App, caller: &Caller, id: InboundId) -> Result<InboundSource, Error> {
     let mut tx = enter(app, caller).await?;
     let source = known(&mut tx, id).await?;
-    Ok(shown(caller.tenant, source, tx.now()))
+    Ok(shown(app, caller.tenant, source, tx.now()))
 }
 
 /// Newest first.
@@ -150,23 +151,13 @@ pub async fn list(
     let mut tx = enter(app, caller).await?;
     let limit = span.limit.min(PAGE_SIZE_MAX).saturating_add(1);
     let found = inbound::list(&mut tx, span.after, limit).await?.into_iter();
-    let items = found.map(|source| shown(caller.tenant, source, tx.now())).collect();
+    let items = found.map(|source| shown(app, caller.tenant, source, tx.now())).collect();
     Ok(paged(items, span.limit, |source: &InboundSource| source.id))
 }
 
 /// For reading, by those who may; who may not is noted.
 async fn enter(app: &App, caller: &Caller) -> Result<Tx, Error> {
-    let mut tx = look(app, caller).await?;
-    let book = app.books.current(&mut tx).await?;
-    let action = Action::ReadWebhook;
-    match permit(app, &book, &caller.actor, action, Object::Tenant) {
-        Ok(()) => Ok(tx),
-        Err(denied) => {
-            let tenant = caller.tenant.to_string();
-            refuse(tx, caller, action.as_str(), tenant, &denied).await?;
-            Err(denied.into())
-        }
-    }
+    Ok(act::enter(app, caller, Action::ReadWebhook, Object::Tenant).await?.0)
 }
 
 async fn known(tx: &mut Tx, id: InboundId) -> Result<Source, Error> {
@@ -206,15 +197,16 @@ async fn finish_with_secret(
     let source = known(&mut act.tx, id).await?;
     let tenant = act.tx.tenant();
     let key = act.app().pepper.inbound_key(tenant, id, &source.salt);
-    let about = shown(tenant, source, act.tx.now());
+    let about = shown(act.app(), tenant, source, act.tx.now());
     let kept = InboundSecret { about: about.clone(), secret: None };
     let issued = InboundSecret { about, secret: key.map(|key| secret::standard(&key)) };
     let deed = Deed { object: id.to_string(), action };
     act.finish_with_secret(deed, status, &kept, &issued).await
 }
 
-fn shown(tenant: TenantId, source: Source, now: ade_core::time::Timestamp) -> InboundSource {
-    let Source { id, profile, old_salt, version, created_by, created_at, changed_at, .. } = source;
+fn shown(app: &App, tenant: TenantId, source: Source, now: Timestamp) -> InboundSource {
+    let Source { id, profile, salt, old_salt, version, created_by, .. } = source;
+    let Source { created_at, changed_at, .. } = source;
     InboundSource {
         id,
         path: format!("/v1/inbound/{tenant}/{id}"),
@@ -223,6 +215,7 @@ fn shown(tenant: TenantId, source: Source, now: ade_core::time::Timestamp) -> In
         template: profile.template.document().clone(),
         active: profile.is_active,
         old_secret_until: old_salt.map(|(_, until)| until).filter(|until| now < *until),
+        secret_is_old: app.pepper.is_old(&salt),
         version,
         created_by,
         created_at,

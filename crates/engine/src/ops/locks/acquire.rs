@@ -6,14 +6,13 @@ use std::time::Duration;
 use ade_api::locks::{Lease, LockMode, NewLease, WantedLock};
 use ade_core::event::EventKind;
 use ade_core::ids::{AgentSessionId, LeaseId};
-use ade_core::limits::{
-    LEASE_TTL_DEFAULT, LOCK_PLACE_KEPT, LOCK_QUEUE_SHOWN_MAX, LOCK_WAIT_MAX, REASON_MAX_BYTES,
-};
+use ade_core::limits::{LOCK_PLACE_KEPT, LOCK_QUEUE_SHOWN_MAX, LOCK_WAIT_MAX, REASON_MAX_BYTES};
 use ade_core::lock::{
     Arrival, Class, LockSet, Mode, Order, Owner, Refusal, Request, RequestDraft, Standing, State,
     Token,
 };
 use ade_core::resource::ResourceRef;
+use ade_core::times::LockTimes;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
@@ -22,7 +21,7 @@ use super::{admit, keeper, line, show};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{Blocked, Error};
-use crate::locks::{Error as LockError, Keeper};
+use crate::locks::{Admission, Error as LockError, Keeper};
 
 /// One acquisition on its way.
 struct Asked<'a> {
@@ -49,15 +48,16 @@ pub async fn acquire(
     let began = Instant::now();
     let wanted = Wanted::read(&new)?;
     let class = keeper.class(new.fenced);
-    let life = match new.session {
+    let Admission { now: birth, times } = match new.session {
         Some(session) => {
-            let mut tx = admit::enter(app, caller).await?;
+            let (mut tx, book) = admit::enter(app, caller).await?;
             let life = admit::live(&mut tx, caller, session, &app.service).await?;
             tx.commit().await?;
-            life.began
+            Admission { now: life.began, times: book.times.lock }
         }
         None => admit::now(app, caller, keeper, class).await?,
     };
+    let ttl = checked_ttl(wanted.ttl, &times)?;
     let agent = admit::agent(caller)?;
     if let Some(wait) = keeper.rate(caller.tenant, agent).await? {
         return Err(Error::RateLimited { wait });
@@ -69,10 +69,10 @@ pub async fn acquire(
         lease,
         owner: Owner::Agent(session),
         node: show::node(&agent.to_string(), &app.service),
-        birth: life,
+        birth,
         class,
         set: wanted.set,
-        ttl: wanted.ttl,
+        ttl,
         wait: if wanted.wait.is_zero() { Duration::ZERO } else { LOCK_PLACE_KEPT },
         boost: new.priority,
     };
@@ -220,7 +220,7 @@ impl Asked<'_> {
 /// What was asked for, once it is in order.
 struct Wanted {
     set: LockSet,
-    ttl: Duration,
+    ttl: Option<Duration>,
     wait: Duration,
     held: Option<Token>,
 }
@@ -245,7 +245,6 @@ impl Wanted {
         let held = new.held_token.map(|number| {
             Token::from_number(number).ok_or_else(|| Error::invalid("held_token", "no token"))
         });
-        let ttl = ttl.unwrap_or(LEASE_TTL_DEFAULT);
         Ok(Self { set, ttl, wait, held: held.transpose()? })
     }
 }
@@ -270,6 +269,15 @@ pub fn require_free(field: &str, resource: &ResourceRef) -> Result<(), Error> {
         return Err(Error::invalid(field, "types that begin with `_` are the server's own"));
     }
     Ok(())
+}
+
+/// What was asked for, if the tenant allows as much; without a wish, what it gives to everybody.
+pub fn checked_ttl(asked: Option<Duration>, times: &LockTimes) -> Result<Duration, Error> {
+    let (ttl, most) = (asked.unwrap_or(times.ttl()), times.longest_ttl());
+    if ttl > most {
+        return Err(Error::invalid("ttl", format!("at most {} s", most.as_secs())));
+    }
+    Ok(ttl)
 }
 
 /// `30s` or `1500ms`.

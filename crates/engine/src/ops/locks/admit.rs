@@ -12,14 +12,14 @@ use ade_core::lock::Class;
 use ade_core::time::Timestamp;
 use ade_store::locks::{epochs, sessions};
 use ade_store::rulebook::Rulebook;
-use ade_store::{Gate, Tx, audit};
+use ade_store::{Tx, audit};
 
 use super::show;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
-use crate::locks::Keeper;
-use crate::ops::act::{begin, leaf_of, permit, refuse};
+use crate::locks::{Admission, Keeper};
+use crate::ops::act::{self, leaf_of};
 use crate::ops::agents::settle;
 
 /// A life that may hold locks.
@@ -37,49 +37,31 @@ pub fn agent(caller: &Caller) -> Result<AgentId, Error> {
 }
 
 /// A transaction for somebody who may have locks of their own; who may not is noted.
-pub async fn enter(app: &App, caller: &Caller) -> Result<Tx, Error> {
+pub async fn enter(app: &App, caller: &Caller) -> Result<(Tx, Arc<Rulebook>), Error> {
     let own = Object::Own { is_own: true };
-    Ok(enter_for(app, caller, Action::AcquireLock, own).await?.0)
+    act::enter(app, caller, Action::AcquireLock, own).await
 }
 
-/// The same for another action, with the rules of that moment.
-pub async fn enter_for(
-    app: &App,
-    caller: &Caller,
-    action: Action,
-    object: Object,
-) -> Result<(Tx, Arc<Rulebook>), Error> {
-    let mut tx = begin(&app.pools.api, caller, Gate::Unasked).await?;
-    let book = app.books.current(&mut tx).await?;
-    match permit(app, &book, &caller.actor, action, object) {
-        Ok(()) => Ok((tx, book)),
-        Err(denied) => {
-            refuse(tx, caller, action.as_str(), caller.tenant.to_string(), &denied).await?;
-            Err(denied.into())
-        }
-    }
-}
-
-/// The time, for somebody who may have locks of this class. One that nothing protects needs no
+/// What holds for somebody who may have locks of this class. One that nothing protects needs no
 /// record, so whoever was asked less than a second ago is not asked again.
 pub async fn now(
     app: &App,
     caller: &Caller,
     keeper: &Keeper,
     class: Class,
-) -> Result<Timestamp, Error> {
+) -> Result<Admission, Error> {
     if let (Actor::Agent { id, .. }, Class::Advisory) = (&caller.actor, class)
-        && let Some(now) = keeper.admitted.now(caller.tenant, *id)
+        && let Some(admission) = keeper.admitted.now(caller.tenant, *id)
     {
-        return Ok(now);
+        return Ok(admission);
     }
-    let tx = enter(app, caller).await?;
-    let now = tx.now();
+    let (tx, book) = enter(app, caller).await?;
+    let admission = Admission { now: tx.now(), times: book.times.lock };
     tx.roll_back().await;
     if let Actor::Agent { id, .. } = caller.actor {
-        keeper.admitted.note(caller.tenant, id, now);
+        keeper.admitted.note(caller.tenant, id, admission);
     }
-    Ok(now)
+    Ok(admission)
 }
 
 /// Keeps it alive, or begins it. One of somebody else is none, and one that has ended stays so.
@@ -119,14 +101,7 @@ pub async fn beat(
             sessions::open(tx, session, Some(agent), &node, AGENT_SESSION_TTL).await?;
             sessions::beat(tx, session, AGENT_SESSION_TTL, load).await?;
             settle(tx, &[agent]).await?;
-            let what = What {
-                object: agent.to_string(),
-                action: "agent.session".to_owned(),
-                from: None,
-                to: None,
-                revision: None,
-                digest: None,
-            };
+            let what = What::new(agent.to_string(), "agent.session");
             let leaf = leaf_of(tx, caller, Kind::Change, what, Why::default());
             audit::append(tx, &[leaf]).await?;
             Ok(Life { began: tx.now(), until: tx.now().plus(AGENT_SESSION_TTL) })

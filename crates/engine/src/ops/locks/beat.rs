@@ -21,7 +21,7 @@ pub async fn heartbeat(app: &App, caller: &Caller, beat: Heartbeat) -> Result<Be
     keeper(app)?;
     let Heartbeat { session, leases } = beat;
     check_leases(&leases)?;
-    let mut tx = admit::enter(app, caller).await?;
+    let (mut tx, _) = admit::enter(app, caller).await?;
     let life = match session {
         Some(session) => Some(admit::live(&mut tx, caller, session, &app.service).await?),
         None => None,

@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::locks::Keeper;
 
 pub use acquire::acquire;
-pub(super) use acquire::{length, require_free};
+pub(super) use acquire::{checked_ttl, length, require_free};
 pub(super) use admit::live;
 pub use beat::heartbeat;
 pub(super) use beat::{check_leases, extend, stand};

@@ -12,6 +12,7 @@ use ade_core::limits::{LEASE_TTL_MAX, LOCK_INCIDENT_MAX, LOCK_QUEUE_SHOWN_MAX, R
 use ade_core::lock::fence::RegisterRefusal;
 use ade_core::lock::{Class, Lease, LockSet, Mode, Owner, Request, RequestDraft, State};
 use ade_core::resource::ResourceRef;
+use ade_core::step_up::Subject;
 use ade_store::due::{self, Due};
 use ade_store::locks::{self, epochs, many, sessions};
 use ade_store::outbox;
@@ -50,6 +51,7 @@ pub async fn break_lock(
     if leases.is_empty() {
         return Err(Error::NotFound { what: "lock" });
     }
+    let mut act = act.confirmed(&Subject::break_lock(&resource)).await?;
     let leases: Vec<LeaseId> = leases.into_iter().collect();
     let by = LeaseId::from_uuid(Uuid::new_v4());
     let ended = many::break_off(&mut act.tx, &leases, by).await?;

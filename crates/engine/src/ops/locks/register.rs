@@ -123,14 +123,7 @@ pub async fn told(
     request: Option<&Request>,
     why: Option<&str>,
 ) -> Result<(), Error> {
-    let what = What {
-        object: show::hash(&lease).to_string(),
-        action: action.to_owned(),
-        from: None,
-        to: None,
-        revision: None,
-        digest: None,
-    };
+    let what = What::new(show::hash(&lease).to_string(), action);
     let why = Why { reason: why.map(str::to_owned), ticket: None };
     let leaf = leaf_of(tx, caller, Kind::Change, what, why);
     audit::append(tx, &[leaf]).await?;

@@ -20,7 +20,7 @@ pub async fn release(app: &App, caller: &Caller, lease: LeaseId) -> Result<Beat,
         admit::now(app, caller, keeper, Class::Advisory).await?;
         return told_by_queue(lease, keeper.release(caller.tenant, lease).await);
     }
-    let mut tx = admit::enter(app, caller).await?;
+    let (mut tx, _) = admit::enter(app, caller).await?;
     let was_registered = locks::release(&mut tx, lease).await? > 0;
     let ended = locks::many::ended(&mut tx, lease).await?;
     if was_registered {

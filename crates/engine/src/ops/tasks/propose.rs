@@ -12,7 +12,10 @@ use ade_core::actor::Actor;
 use ade_core::audit::Why;
 use ade_core::change::{Origin, StrictValue};
 use ade_core::ids::TaskId;
-use ade_core::limits::{APPLY_TIMEOUT_MAX_SECONDS, TASK_RESOURCES_MAX, TASK_TITLE_MAX_BYTES};
+use ade_core::limits::{
+    APPLY_TIMEOUT_DEFAULT_SECONDS, APPLY_TIMEOUT_MAX_SECONDS, TASK_RESOURCES_MAX,
+    TASK_TITLE_MAX_BYTES,
+};
 use ade_core::policy;
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Priority;
@@ -46,7 +49,8 @@ pub async fn create(
     attempt: &Attempt,
     new: NewTask,
 ) -> Result<Reply, Error> {
-    let (heading, proposal, tags) = proposal_from(new)?;
+    let timeout = new.timeout_seconds;
+    let (mut heading, proposal, tags) = proposal_from(new)?;
     if let Some(reply) = permission::to_create(app, caller, attempt).await? {
         return Ok(reply);
     }
@@ -57,6 +61,7 @@ pub async fn create(
         answered => return told_before(tx, answered).await,
     }
     let book = app.books.current(&mut tx).await?;
+    heading.timeout_seconds = timeout.unwrap_or(book.times.task.default_timeout);
     let previewed = Previewed { proposal: &proposal, tags, preview };
     let body = match draft(app, caller, &mut tx, book, heading, previewed).await {
         Ok(body) => body,
@@ -271,7 +276,8 @@ fn heading_of(new: &NewTask) -> Result<Heading, Error> {
             check_name(field, text)?;
         }
     }
-    if !(1..=APPLY_TIMEOUT_MAX_SECONDS).contains(&new.timeout_seconds) {
+    let timeout_seconds = new.timeout_seconds.unwrap_or(APPLY_TIMEOUT_DEFAULT_SECONDS);
+    if !(1..=APPLY_TIMEOUT_MAX_SECONDS).contains(&timeout_seconds) {
         let range = format!("1 to {APPLY_TIMEOUT_MAX_SECONDS}");
         return Err(Error::invalid("timeout_seconds", range));
     }
@@ -289,7 +295,7 @@ fn heading_of(new: &NewTask) -> Result<Heading, Error> {
         team: new.team.clone(),
         ticket: new.ticket.clone(),
         resubmits: None,
-        timeout_seconds: new.timeout_seconds,
+        timeout_seconds,
         rollback,
     })
 }

@@ -31,7 +31,7 @@ pub async fn simulate(app: &App, caller: &Caller, new: NewTask) -> Result<Simula
     let rated = content::rate(app, &mut tx, &book, whose, previewed).await?;
     let now = tx.now();
     tx.roll_back().await;
-    let asked = requirement(&book.policies, &rated.content.subject, now);
+    let asked = requirement(&book.policies, &rated.content.subject, now, &book.times.approval);
     let task = new_task(whose.task, caller, author, rated.content, now);
     let knowledge = book::of_task(book, Vec::new(), &caller.actor, &task);
     let facts = knowledge.facts(&app.access, &caller.actor);

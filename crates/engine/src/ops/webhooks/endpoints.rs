@@ -23,7 +23,6 @@ use crate::caller::{Attempt, Caller};
 use crate::error::Error;
 use crate::ops::act::{Act, Begun, Deed, person};
 use crate::ops::{Paged, Reply, Span, paged};
-use crate::secret;
 use crate::webhooks::Key;
 
 /// Why an admin's own word disables it.
@@ -53,7 +52,7 @@ pub async fn create(
         return Err(Error::TooMany { what: "webhooks", most: WEBHOOK_ENDPOINTS_MAX });
     }
     let id = WebhookId::from_uuid(Uuid::now_v7());
-    let salt = secret::random()?;
+    let salt = app.pepper.salt()?;
     webhooks::insert(&mut act.tx, id, &profile, scheme, &salt, person(caller)?).await?;
     finish_with_secret(act, id, "webhook.create", 201).await
 }
@@ -136,7 +135,7 @@ pub async fn rotate(
     };
     let endpoint = known(&mut act.tx, id).await?;
     let until = act.tx.now().plus(HOUR.saturating_mul(hours));
-    webhooks::rotate(&mut act.tx, &endpoint, &secret::random()?, until).await?;
+    webhooks::rotate(&mut act.tx, &endpoint, &app.pepper.salt()?, until).await?;
     finish_with_secret(act, id, "webhook.rotate", 200).await
 }
 

@@ -19,7 +19,7 @@ use ade_store::{Tx, webhooks};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
-use crate::ops::act::{Act, Begun, look, permit, refuse};
+use crate::ops::act::{self, Act, Begun};
 
 async fn begin<'a>(
     app: &'a App,
@@ -31,17 +31,7 @@ async fn begin<'a>(
 
 /// For reading, by those who may; who may not is noted.
 async fn enter(app: &App, caller: &Caller) -> Result<Tx, Error> {
-    let mut tx = look(app, caller).await?;
-    let book = app.books.current(&mut tx).await?;
-    let action = Action::ReadWebhook;
-    match permit(app, &book, &caller.actor, action, Object::Tenant) {
-        Ok(()) => Ok(tx),
-        Err(denied) => {
-            let tenant = caller.tenant.to_string();
-            refuse(tx, caller, action.as_str(), tenant, &denied).await?;
-            Err(denied.into())
-        }
-    }
+    Ok(act::enter(app, caller, Action::ReadWebhook, Object::Tenant).await?.0)
 }
 
 async fn known(tx: &mut Tx, id: WebhookId) -> Result<webhooks::Endpoint, Error> {

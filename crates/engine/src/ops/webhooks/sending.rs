@@ -190,12 +190,9 @@ impl Parcel {
         due::clear(tx, SEND, &[self.endpoint.uuid()]).await?;
         if webhooks::disable(tx, self.endpoint, GONE).await? {
             let what = What {
-                object: self.endpoint.to_string(),
-                action: "webhook.disable".to_owned(),
                 from: Some("active".to_owned()),
                 to: Some("disabled".to_owned()),
-                revision: None,
-                digest: None,
+                ..What::new(self.endpoint.to_string(), "webhook.disable")
             };
             let who = Who::from(&Actor::system(WORKER));
             let service = self.service.clone();

@@ -32,6 +32,7 @@ pub fn shown(app: &App, tx: &Tx, endpoint: Endpoint, circuit: Circuit) -> Result
         },
         public_key,
         old_secret_until: old_until.filter(|until| now < *until),
+        secret_is_old: app.pepper.is_old(&endpoint.salt),
         active,
         disabled_because,
         failures: circuit.failures,

@@ -1,0 +1,62 @@
+//! Whose call it is behind a proxy. What a header says counts only as far as proxies of ours have
+//! written it: everybody else may write what they like, and only before what ours add.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The nearest that is no proxy of ours; the proxy itself if it does not say.
+pub fn caller(peer: SocketAddr, headers: &HeaderMap, proxies: &[IpNet]) -> SocketAddr {
+    let is_ours = |address: &IpAddr| proxies.iter().any(|network| network.contains(address));
+    let mut nearest = peer.ip().to_canonical();
+    let lines = headers.get_all(FORWARDED_FOR).iter().rev();
+    let texts = lines.filter_map(|line| line.to_str().ok());
+    for text in texts.flat_map(|line| line.rsplit(',')) {
+        if !is_ours(&nearest) {
+            break;
+        }
+        let Some(address) = address(text.trim()) else { break };
+        nearest = address;
+    }
+    if nearest == peer.ip().to_canonical() { peer } else { SocketAddr::new(nearest, 0) }
+}
+
+/// Some write the port beside it.
+fn address(text: &str) -> Option<IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let found = bare.parse().or_else(|_| text.parse().map(|with: SocketAddr| with.ip()));
+    found.ok().map(|address: IpAddr| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(peer: &str, lines: &[&str]) -> String {
+        let proxies: Vec<IpNet> =
+            ["10.0.0.0/8", "fd00::/8"].iter().map(|text| text.parse().unwrap()).collect();
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(FORWARDED_FOR, line.parse().unwrap());
+        }
+        let peer = SocketAddr::new(peer.parse().unwrap(), 4711);
+        caller(peer, &headers, &proxies).ip().to_string()
+    }
+
+    #[test]
+    fn only_what_our_proxies_wrote_is_believed() {
+        assert_eq!(told("203.0.113.9", &["198.51.100.1"]), "203.0.113.9", "a stranger may lie");
+        assert_eq!(told("10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(told("10.0.0.1", &["198.51.100.1"]), "198.51.100.1");
+        assert_eq!(told("10.0.0.1", &["6.6.6.6, 198.51.100.1"]), "198.51.100.1", "a lie before it");
+        assert_eq!(told("10.0.0.1", &["6.6.6.6", "198.51.100.1, 10.2.0.1"]), "198.51.100.1");
+        assert_eq!(told("::ffff:10.0.0.1", &["2001:db8::1"]), "2001:db8::1");
+        assert_eq!(told("10.0.0.1", &["[2001:db8::1]:443"]), "2001:db8::1");
+        assert_eq!(told("10.0.0.1", &["198.51.100.1:99"]), "198.51.100.1");
+        assert_eq!(told("10.0.0.1", &["198.51.100.1, nonsense"]), "10.0.0.1");
+        assert_eq!(told("10.0.0.1", &["10.0.0.2, 10.0.0.3"]), "10.0.0.2", "all of them ours");
+    }
+}

@@ -1,0 +1,101 @@
+//! How soon what was taken away is gone at another process than the one that took it: a token at
+//! its door, and a socket that was opened with it. `ADE_ROUNDS=1000` for a release.
+
+use std::time::{Duration, Instant};
+
+use ade_engine::work::Driver;
+use ade_server::http::state::Shared;
+use ade_server::telemetry;
+use futures_util::StreamExt as _;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+
+use crate::meetings::rounds;
+use crate::rig::{Rig, settings};
+use crate::world::{Person, World};
+
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// A deadline, not a wait.
+const SOON: Duration = Duration::from_secs(30);
+/// Taken away one after the other, with as many sockets open.
+const BATCH: usize = 25;
+
+async fn listen(world: &World, there: &Rig, who: &Person) -> WebSocketStream<TcpStream> {
+    let made = world.send("POST", &who.token, "/v1/ws/tickets", None, &[]).await.expect(201);
+    let ticket = made["ticket"].as_str().unwrap();
+    let url = there.url(&format!("/v1/ws?ticket={ticket}")).replacen("http", "ws", 1);
+    let stream = TcpStream::connect(there.address).await.unwrap();
+    let (mut socket, _) =
+        tokio_tungstenite::client_async(url.into_client_request().unwrap(), stream).await.unwrap();
+    let ready = socket.next().await.unwrap().unwrap();
+    assert!(ready.to_text().unwrap().contains("ready"), "{ready}");
+    socket
+}
+
+/// When it was closed, and with which code.
+async fn closed(mut socket: WebSocketStream<TcpStream>) -> (Instant, u16) {
+    loop {
+        match socket.next().await {
+            Some(Ok(Message::Close(frame))) => {
+                return (Instant::now(), frame.map_or(0, |frame| frame.code.into()));
+            }
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => return (Instant::now(), 0),
+        }
+    }
+}
+
+async fn status(there: &Rig, token: &str) -> u16 {
+    let asked = there.get("/v1/me").header("authorization", format!("Bearer {token}"));
+    asked.send().await.unwrap().status().as_u16()
+}
+
+fn p99(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[(times.len() * 99).div_ceil(100) - 1]
+}
+
+#[tokio::test]
+async fn what_is_taken_away_is_gone_everywhere_within_a_second() {
+    let world = World::new().await;
+    let app = world.another_app();
+    let watching = Driver::watch(&app);
+    let there = Rig::over(Shared::new(app, settings(&[]), telemetry::metrics().unwrap())).await;
+    let (mut doors, mut sockets) = (Vec::new(), Vec::new());
+    while doors.len() < rounds() {
+        let mut people = Vec::new();
+        for nth in 0..BATCH {
+            let person = world.person(&format!("P{} {nth}", doors.len()), &["author"]).await;
+            let socket = listen(&world, &there, &person).await;
+            assert_eq!(status(&there, &person.token).await, 200);
+            people.push((person, socket));
+        }
+        let mut closing = JoinSet::new();
+        for (person, socket) in people {
+            let key = person.token.split('_').nth(2).unwrap();
+            let path = format!("/v1/tokens/{key}");
+            world.send("DELETE", &world.admin.token, &path, None, &[]).await.expect(200);
+            let began = Instant::now();
+            closing.spawn(async move { (began, closed(socket).await) });
+            while status(&there, &person.token).await == 200 {
+                assert!(began.elapsed() < SOON, "it still opens");
+            }
+            doors.push(began.elapsed());
+        }
+        while let Some(ended) = tokio::time::timeout(SOON, closing.join_next()).await.unwrap() {
+            let (began, (at, code)) = ended.unwrap();
+            assert_eq!(code, 4401);
+            sockets.push(at.saturating_duration_since(began));
+        }
+    }
+    watching.stop().await;
+    let (door, socket) = (p99(doors), p99(sockets));
+    println!(
+        "p99 until a revoked token is refused {door:?}, until its socket is closed {socket:?}"
+    );
+    assert!(door <= AT_ONCE, "{door:?}");
+    assert!(socket <= AT_ONCE, "{socket:?}");
+}
