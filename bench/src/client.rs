@@ -58,7 +58,13 @@ impl Client {
     ) -> Result<Value> {
         let text = body.map(Value::to_string).unwrap_or_default();
         let request = request(&self.address, method, path, token, &text, headers);
-        let answer = self.send(&request).await?;
+        let answer = if let Ok(answer) = self.send(&request).await {
+            answer
+        } else {
+            // Whoever was silent while something else was measured has been let go.
+            self.stream = Self::connect(&self.address).await?.stream;
+            self.send(&request).await?
+        };
         if answer.status >= 300 {
             let told = String::from_utf8_lossy(&answer.body);
             bail!("{method} {path}: {} {told}", answer.status);

@@ -13,7 +13,7 @@ use uuid::{Builder, Uuid};
 
 use crate::installation::run;
 
-pub const PEOPLE: u64 = 200;
+const PEOPLE: u64 = 200;
 const RESOURCES: u64 = 2_000;
 const TYPES: u64 = 20;
 const BATCH: u64 = 5_000;
@@ -37,39 +37,55 @@ pub struct Args {
 }
 
 pub async fn start(args: &Args) -> Result<()> {
-    fill(&args.url, &Shape { tasks: args.tasks, tenants: args.tenants.max(1) }).await
+    fill(&args.url, &Shape::new(args.tasks, args.tenants.max(1))).await
 }
 
 /// How much there is. Everything else follows, so that whoever reads knows what to ask for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy)]
 pub struct Shape {
     pub tasks: u64,
     pub tenants: u64,
+    /// In each tenant; two at least, since nobody reviews their own.
+    people: u64,
+    resources: u64,
 }
 
 impl Shape {
+    pub fn new(tasks: u64, tenants: u64) -> Self {
+        Self { tasks, tenants, people: PEOPLE, resources: RESOURCES }
+    }
+
+    /// So few people and resources that even a few tasks fill the first page of each: a short
+    /// page is no measure for a full one.
+    pub fn crowded(tasks: u64, tenants: u64) -> Self {
+        let (people, resources) = ((tasks / 2_500).max(2), (tasks / 100).max(1));
+        Self { people, resources, ..Self::new(tasks, tenants) }
+    }
+
     pub fn tenant(nth: u64) -> TenantId {
         TenantId::from_u128(u128::from(nth) + 0xade)
     }
 
-    pub fn person(nth: u64) -> UserId {
-        UserId::from_u128(u128::from(nth % PEOPLE) + 1)
+    pub fn person(&self, nth: u64) -> UserId {
+        UserId::from_u128(u128::from(nth % self.people) + 1)
     }
 
-    pub fn resource(nth: u64) -> String {
-        format!("database:db-{:04}", mixed(nth) % RESOURCES)
+    pub fn resource(&self, nth: u64) -> String {
+        format!("database:db-{:04}", mixed(nth) % self.resources)
     }
 
     pub fn task_type(nth: u64) -> String {
         format!("db.kind{}", mixed(nth ^ 0x51) % TYPES)
     }
 
-    pub fn author(nth: u64) -> UserId {
-        Self::person(mixed(nth ^ 0xa0))
+    fn author(&self, nth: u64) -> UserId {
+        self.person(mixed(nth ^ 0xa0))
     }
 
-    pub fn reviewer(nth: u64) -> UserId {
-        Self::person(mixed(nth ^ 0xa0) + 1 + mixed(nth ^ 0xb0) % (PEOPLE - 1))
+    /// Anybody but the author.
+    fn reviewer(&self, nth: u64) -> UserId {
+        let after = 1 + mixed(nth ^ 0xb0) % (self.people - 1);
+        self.person(mixed(nth ^ 0xa0) % self.people + after)
     }
 
     /// Whose task it is: the first tenant's, every second time.
@@ -113,6 +129,7 @@ pub async fn fill(url: &str, shape: &Shape) -> Result<()> {
     let mut owner = PgConnection::connect(url).await?;
     let micros = "SELECT (extract(epoch FROM moment()) * 1000000)::bigint";
     let now = Timestamp::from_micros(sqlx::query_scalar(micros).fetch_one(&mut owner).await?);
+    let people = shape.people;
     let tenants: Vec<String> = (0..shape.tenants)
         .map(|nth| {
             let id = Shape::tenant(nth).uuid();
@@ -120,7 +137,7 @@ pub async fn fill(url: &str, shape: &Shape) -> Result<()> {
                 "INSERT INTO tenant (tenant_id, name) VALUES ('{id}', 'tenant {nth}');
                  INSERT INTO app_user (tenant_id, id, issuer, subject, name)
                  SELECT '{id}', ('00000000-0000-0000-0000-' || lpad(to_hex(n), 12, '0'))::uuid,
-                        'local', n::text, 'Person ' || n FROM generate_series(1, {PEOPLE}) AS n;"
+                        'local', n::text, 'Person ' || n FROM generate_series(1, {people}) AS n;"
             )
         })
         .collect();
@@ -132,9 +149,9 @@ pub async fn fill(url: &str, shape: &Shape) -> Result<()> {
     let mut nth = 0;
     while nth < shape.tasks {
         let end = (nth + BATCH).min(shape.tasks);
-        let mut rows = Rows::default();
+        let mut rows = Rows { shape: *shape, ..Rows::default() };
         for nth in nth..end {
-            rows.add(shape, nth, now)?;
+            rows.add(nth, now)?;
         }
         rows.copy(&mut owner).await?;
         nth = end;
@@ -167,6 +184,7 @@ async fn drop_indexes(owner: &mut PgConnection) -> Result<Vec<String>> {
 /// Lines of COPY's text format, by table.
 #[derive(Debug, Default)]
 struct Rows {
+    shape: Shape,
     task: String,
     revision: String,
     resource: String,
@@ -208,7 +226,8 @@ fn standing(nth: u64) -> (&'static str, Option<&'static str>) {
 }
 
 impl Rows {
-    fn add(&mut self, shape: &Shape, nth: u64, now: Timestamp) -> Result<()> {
+    fn add(&mut self, nth: u64, now: Timestamp) -> Result<()> {
+        let shape = self.shape;
         let made_at = shape.made_at(nth, now);
         let task = shape.task(nth, now);
         let tenant = Shape::tenant(shape.owner(nth));
@@ -217,7 +236,7 @@ impl Rows {
         if let Some(status) = asked {
             self.add_approval(nth, tenant, task, made_at, status);
         }
-        let doers = [("task.create", Shape::author(nth)), ("task.approve", Shape::reviewer(nth))];
+        let doers = [("task.create", shape.author(nth)), ("task.approve", shape.reviewer(nth))];
         for (kind, (action, user)) in (10_u16..).zip(doers) {
             let at = made_at.plus(Duration::from_secs(u64::from(kind) * 60));
             self.add_leaf(id(at, nth, kind), at, tenant, task, action, user)?;
@@ -227,8 +246,8 @@ impl Rows {
 
     fn add_task(&mut self, nth: u64, tenant: TenantId, id: TaskId, at: Timestamp, state: &str) {
         let (tenant, id, at) = (tenant.uuid(), id.uuid(), at.to_string());
-        let author = Shape::author(nth).uuid();
-        let (kind, resource) = (Shape::task_type(nth), Shape::resource(nth));
+        let author = self.shape.author(nth).uuid();
+        let (kind, resource) = (Shape::task_type(nth), self.shape.resource(nth));
         let (risk, priority) = (mixed(nth ^ 0xd0) % 100, mixed(nth ^ 0xe0) % 100);
         let level = match risk {
             0..25 => "LOW",
@@ -277,7 +296,7 @@ impl Rows {
         at: Timestamp,
         status: &str,
     ) {
-        let reviewer = Shape::reviewer(nth).uuid();
+        let reviewer = self.shape.reviewer(nth).uuid();
         // One in three is overdue, however old the task is.
         let waits = Duration::from_hours(if nth.is_multiple_of(3) { 1 } else { 24 * 100 });
         let due = at.plus(waits).to_string();

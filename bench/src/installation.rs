@@ -135,6 +135,7 @@ impl Server {
             .env("ADE__AUTH__PEPPER_FILE", &pepper)
             .env("ADE__RECEIPTS__KEY_FILES", &key)
             .env("ADE__LOCKS__BACKEND", "postgres")
+            .envs(ade_testkit::rates::unlimited())
             .envs(more.iter().map(|(name, value)| (*name, value)))
             .stdin(Stdio::null())
             .stderr(File::create(&log)?)

@@ -72,7 +72,7 @@ impl Place {
     /// Asks once, as the `nth` of many, and tells how long the answer took.
     pub async fn ask(&self, probe: Probe, nth: u64) -> Result<Duration> {
         let tenant = Shape::tenant(0);
-        let person = Shape::person(mixed(nth));
+        let person = self.shape.person(mixed(nth));
         let actor = Actor::user(person);
         let mut tx = Tx::begin(&self.pool, tenant, actor, Gate::Unasked).await?;
         let began = Instant::now();
@@ -84,7 +84,7 @@ impl Place {
     }
 
     async fn put(&self, probe: Probe, nth: u64, tx: &mut Tx) -> Result<usize> {
-        let person = Shape::person(mixed(nth));
+        let person = self.shape.person(mixed(nth));
         let task = self.task(nth);
         let filter = Filter::default();
         let leaves = audit::Filter::default();
@@ -97,7 +97,7 @@ impl Place {
             Probe::ListType => Filter { task_type: Some(Shape::task_type(nth)), ..filter },
             Probe::ListResource => {
                 // One that the first tenant uses: its tasks are the even ones.
-                let name = Shape::resource(mixed(nth) % (self.shape.tasks / 2) * 2);
+                let name = self.shape.resource(mixed(nth) % (self.shape.tasks / 2) * 2);
                 Filter { resource: Some(name.parse()?), ..filter }
             }
             Probe::Inbox => {

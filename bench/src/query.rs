@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ade_core::ids::TaskId;
+use ade_core::limits::TASK_LIST_SCAN_MAX;
 use ade_engine::{Class, Pool, PoolSettings, setup};
 use ade_testkit::postgres::Settings;
 use ade_testkit::{OwnedPostgres, database};
@@ -44,9 +45,9 @@ pub async fn run(args: &Args) -> Result<()> {
     let tasks = if args.quick { args.tasks.min(200_000) } else { args.tasks };
     let (rounds, calls) = if args.quick { (3, 200) } else { (5, 500) };
     let cellar = Cellar::start().await?;
-    let few = cellar.place("few", Shape { tasks: FEW, tenants: TENANTS }).await?;
+    let few = cellar.place("few", Shape::crowded(FEW, TENANTS)).await?;
     let began = Instant::now();
-    let many = cellar.place("many", Shape { tasks, tenants: TENANTS }).await?;
+    let many = cellar.place("many", Shape::new(tasks, TENANTS)).await?;
     eprintln!("{tasks} tasks in {:.0} s", began.elapsed().as_secs_f64());
     let label = label(tasks);
     for probe in Probe::ALL {
@@ -106,10 +107,24 @@ pub fn check(probe: Probe, plans: &str) -> Result<()> {
     if !plans.contains("Index") {
         bail!("{} has no plan: {plans}", probe.name());
     }
-    match read_whole(plans).first() {
-        Some(table) => bail!("{} reads all of {table}:\n{plans}", probe.name()),
-        None => Ok(()),
+    if let Some(table) = read_whole(plans).first() {
+        bail!("{} reads all of {table}:\n{plans}", probe.name());
     }
+    let wasted = wasted(plans);
+    if wasted > u64::from(TASK_LIST_SCAN_MAX) {
+        bail!("{} reads {wasted} rows to drop them again:\n{plans}", probe.name());
+    }
+    if plans.contains("JIT:") {
+        bail!("{} is compiled before it runs:\n{plans}", probe.name());
+    }
+    Ok(())
+}
+
+/// The most rows that one step read and then dropped: an index was followed, and the wrong one.
+pub fn wasted(plans: &str) -> u64 {
+    let counts = plans.split("Rows Removed by Filter: ").skip(1);
+    let counts = counts.filter_map(|rest| rest.split_whitespace().next()?.parse().ok());
+    counts.max().unwrap_or(0)
 }
 
 /// A server with databases of several sizes.

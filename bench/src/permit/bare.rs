@@ -32,9 +32,9 @@ const PERMIT: &str = "
             attempt)
         SELECT $1, id, 1, $8::json, $3, given_token, now(), 1 FROM guard),
     leaf AS (
-        INSERT INTO audit_leaf (tenant_id, format, id, at, kind, agent_id, object, action,
-            from_state, to_state, revision, digest, address, service, canonical, hash)
-        SELECT $1, 1, uuid_v7(), now(), 'change', $4, $9, 'task.start_apply', 'APPROVED',
+        INSERT INTO audit_leaf (tenant_id, format, id, at, kind, agent_id, on_behalf_of, object,
+            action, from_state, to_state, revision, digest, address, service, canonical, hash)
+        SELECT $1, 1, uuid_v7(), now(), 'change', $4, $15, $9, 'task.start_apply', 'APPROVED',
                'APPLYING', 1, $10, '127.0.0.1'::inet, 'api', $11, $12
           FROM guard),
     told AS (
@@ -63,6 +63,8 @@ pub struct Sample {
     hash: Vec<u8>,
     kinds: Vec<String>,
     payloads: Vec<String>,
+    /// Whom the agents act for.
+    owner: Uuid,
 }
 
 impl Sample {
@@ -71,7 +73,7 @@ impl Sample {
         let tenant = seed.tenant.uuid();
         let object = ade_core::ids::TaskId::from_uuid(task).to_string();
         let row = sqlx::query(
-            "SELECT e.holder::text AS holder, l.digest, l.canonical, l.hash
+            "SELECT e.holder::text AS holder, l.digest, l.canonical, l.hash, l.on_behalf_of
                FROM execution e
                JOIN audit_leaf l ON l.tenant_id = e.tenant_id AND l.object = $3
                 AND l.action = 'task.start_apply'
@@ -88,6 +90,7 @@ impl Sample {
             hash: row.try_get("hash")?,
             kinds,
             payloads,
+            owner: row.try_get("on_behalf_of")?,
         })
     }
 }
@@ -121,6 +124,7 @@ impl Bare {
             .bind(&sample.hash)
             .bind(&sample.kinds)
             .bind(&sample.payloads)
+            .bind(sample.owner)
             .fetch_one(&mut self.connection)
             .await?;
         ensure!(written == 1, "the task was not as it should be");

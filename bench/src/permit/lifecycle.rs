@@ -10,11 +10,15 @@ use tokio::time::Instant;
 
 use super::{Agent, Bench, part, queues};
 use crate::client::Client;
-use crate::figure::{Goal, print_plain};
+use crate::figure::{Goal, millis, print_plain};
 use crate::installation::Server;
 use crate::seed::{Person, text};
 
-const LANES: usize = 24;
+const LANES: usize = 64;
+const STEPS: [&str; 5] = ["propose", "hand in", "wait for review", "approve", "apply"];
+
+/// How long each step of its lives took, all of them together.
+type Times = [Duration; STEPS.len()];
 
 struct Lane {
     client: Client,
@@ -24,8 +28,14 @@ struct Lane {
 }
 
 pub async fn run(bench: &Bench, rounds: usize, lasts: Duration) -> Result<()> {
-    let server = Server::start(&bench.at, bench.at.postgres.port(), true).await?;
-    let mut rates = Vec::new();
+    let redis = ade_testkit::Cluster::owned().await;
+    let more = [
+        ("ADE__REDIS__URLS", redis.urls().join(",")),
+        ("ADE__LOCKS__BACKEND", "redis".to_owned()),
+        ("ADE__LOG__LEVEL", "warn,ade_server=info".to_owned()),
+    ];
+    let server = Server::start_with(&bench.at, bench.at.postgres.port(), true, &more).await?;
+    let (mut rates, mut all, mut times) = (Vec::new(), 0, Times::default());
     // The first round warms up.
     for round in 0..=rounds {
         let began = Instant::now();
@@ -38,31 +48,46 @@ pub async fn run(bench: &Bench, rounds: usize, lasts: Duration) -> Result<()> {
                 resource: format!("vault:lane-{nth}"),
             };
             lanes.spawn(async move {
-                let mut lived = 0_u32;
+                let (mut lived, mut times) = (0_u32, Times::default());
                 while began.elapsed() < lasts {
-                    lane.live().await?;
+                    lane.live(&mut times).await?;
                     lived += 1;
                 }
-                Ok::<_, anyhow::Error>(lived)
+                Ok::<_, anyhow::Error>((lived, times))
             });
         }
         let mut lived = 0;
         while let Some(lane) = lanes.join_next().await {
-            lived += lane??;
+            let (more, took) = lane??;
+            lived += more;
+            for (all, took) in times.iter_mut().zip(took) {
+                *all += took;
+            }
         }
+        all += lived;
         if round > 0 {
             rates.push(f64::from(lived) / began.elapsed().as_secs_f64() * 60.0);
         }
     }
     print_plain("lifecycle.per_min", "1/min", &rates, Goal::AtLeast(30_000.0));
-    drop(server);
+    for (step, took) in STEPS.iter().zip(times) {
+        eprintln!("of one life, to {step}: {:.1} ms", millis(took) / f64::from(all.max(1)));
+    }
+    eprintln!("processor of the server: {:.1} s in all", server.cpu_seconds());
+    drop((server, redis));
     let per_second: Vec<f64> = rates.iter().map(|rate| rate / 60.0).collect();
     queues::run(bench, &per_second).await
 }
 
 impl Lane {
     /// By the agent, for the person it acts for.
-    async fn live(&mut self) -> Result<()> {
+    async fn live(&mut self, times: &mut Times) -> Result<()> {
+        let [proposing, handing_in, waiting, approving, applying] = times;
+        let mut began = Instant::now();
+        let mut note = |of: &mut Duration| {
+            *of += began.elapsed();
+            began = Instant::now();
+        };
         let wanted = json!({
             "title": "Rotate a secret", "type": "secret.rotate",
             "parameters": { "name": self.resource },
@@ -74,11 +99,13 @@ impl Lane {
         });
         let token = self.agent.token.clone();
         let draft = self.client.ask("POST", "/v1/tasks", &token, Some(&wanted), "").await?;
+        note(proposing);
         let path = format!("/v1/tasks/{}", text(&draft, "id")?);
         let version = |task: &Value| part(task, "version").as_u64().unwrap_or_default();
         let matching = format!("if-match: \"{}\"\r\n", version(&draft));
         let submit = format!("{path}/submit");
         let mut task = self.client.ask("POST", &submit, &token, None, &matching).await?;
+        note(handing_in);
         while part(&task, "state") != "REVIEWING" {
             if part(&task, "state") != "SUBMITTED" {
                 bail!("it has become {}", part(&task, "state"));
@@ -86,8 +113,12 @@ impl Lane {
             let wait = format!("{path}?wait=10s&since_version={}", version(&task));
             task = self.client.ask("GET", &wait, &token, None, "").await?;
         }
+        note(waiting);
         self.approve(&path, &task).await?;
-        self.apply(&draft).await
+        note(approving);
+        self.apply(&draft).await?;
+        note(applying);
+        Ok(())
     }
 
     async fn approve(&mut self, path: &str, task: &Value) -> Result<()> {

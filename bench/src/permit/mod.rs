@@ -121,6 +121,8 @@ async fn against_bare(bench: &Bench, plan: &Plan) -> Result<()> {
     let mut client = Client::connect(&server.address).await?;
     approve_template(bench, &server, &mut client).await?;
     let tasks = bench.seed.approved(&mut owner, plan.tasks).await?;
+    // That took longer than the server waits for somebody silent.
+    let mut client = Client::connect(&server.address).await?;
     let permitted = claim_one(&mut client, &server.address, bench.agents.first()).await?;
     let task = part(part(&permitted, "task"), "id").as_str().context("no task")?;
     let task = task.parse::<ade_core::ids::TaskId>()?.uuid();

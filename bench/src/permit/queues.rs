@@ -51,8 +51,9 @@ pub async fn run(bench: &Bench, lives_per_second: &[f64]) -> Result<()> {
     }
     for (row, peer) in IN_POSTGRES {
         let Some(fetched) = peer.fetch().await else { continue };
-        ade_testkit::database::ensure(&bench.at.postgres, peer.name).await?;
-        let url = bench.at.postgres.url(peer.name);
+        let database = peer.name.replace('-', "_");
+        ade_testkit::database::ensure(&bench.at.postgres, &database).await?;
+        let url = bench.at.postgres.url(&database);
         let mut rates = Vec::new();
         for _ in lives_per_second {
             rates.push(fetched.rate(&args(url.clone())).await?);
