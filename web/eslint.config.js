@@ -35,7 +35,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['e2e/**', 'scripts/**', 'dev/**', '*.js'],
+    files: ['e2e/**', 'scripts/**', '*.js'],
     languageOptions: { globals: { process: 'readonly', console: 'readonly' } },
     rules: { 'no-console': 'off' },
   },

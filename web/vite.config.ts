@@ -1,14 +1,14 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
-import { HEADERS, personOf, proxyTo } from './dev/door.mjs';
-import { sessionsOf } from './dev/session.mjs';
 
-const port = Number(process.env.ADE_WEB_PORT ?? 4700);
 const server = process.env.ADE_SERVER_URL ?? 'http://127.0.0.1:7700';
-const person = personOf(port, process.env);
-const proxy = proxyTo(server, person);
+/** What is no page goes to the server, as it would if it had the pages inside. */
+const proxy = { '/v1': { target: server, ws: true }, '/auth/': { target: server } };
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** Toasts bring their style sheet as a style element, which the policy of the page refuses; it
@@ -25,11 +25,34 @@ function toastsWithoutInlineStyle(): Plugin {
   };
 }
 
+/** The server has the files inside and hands them on as they are: what is worth packing lies
+ *  packed beside itself, once for all. */
+function packed(outDir: string): Plugin {
+  return {
+    name: 'packed',
+    apply: 'build',
+    closeBundle() {
+      const names = readdirSync(outDir, { recursive: true, encoding: 'utf8' });
+      for (const name of names.filter((one) => /\.(js|css|html|svg)$/.test(one))) {
+        const path = join(outDir, name);
+        const bytes = readFileSync(path);
+        if (bytes.length < 1024) continue;
+        writeFileSync(`${path}.br`, brotliCompressSync(bytes));
+        writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
+      }
+    },
+  };
+}
+
 export default defineConfig(({ mode }) => ({
-  plugins: [react(), tailwindcss(), toastsWithoutInlineStyle(), sessionsOf(server, person)],
+  plugins: [
+    react(),
+    tailwindcss(),
+    toastsWithoutInlineStyle(),
+    ...(mode === 'stories' ? [] : [packed(at('./target/pages'))]),
+  ],
   resolve: { alias: { '@': at('./src') } },
-  server: { port, host: '127.0.0.1', strictPort: true, proxy },
-  preview: { port, host: '127.0.0.1', strictPort: true, proxy, headers: HEADERS },
+  server: { port: 4700, host: '127.0.0.1', strictPort: true, proxy },
   optimizeDeps: { exclude: ['sonner'] },
   build: {
     target: 'es2023',

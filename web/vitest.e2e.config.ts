@@ -6,7 +6,7 @@ export default defineConfig({
     environment: 'node',
     testTimeout: 60_000,
     hookTimeout: 300_000,
-    // One stack and one browser at a time; the machine is shared.
-    fileParallelism: false,
+    // Each file has a stack and a browser of its own; more at once would be in each other's way.
+    maxWorkers: 2,
   },
 });

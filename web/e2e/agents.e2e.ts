@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { expectCalm, live, stage } from './browser';
-import { eventually } from './stack.mjs';
+import { eventually } from './wait.mjs';
 
 const on = stage();
 
@@ -55,6 +55,34 @@ it('adds an agent by keyboard alone and waits for its first heartbeat', async ()
     () => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie,
   );
   expect(stored, 'the token is kept nowhere').not.toContain(token);
+  await expectCalm(seat);
+});
+
+/** How long an agent may be silent before it counts as gone, and how soon that has to be shown. */
+const OFFLINE_AFTER_S = 90;
+const SHOWN_WITHIN_MS = 5_000;
+
+it('shows within seconds that an agent has stopped', async () => {
+  const bot = on.world.people.bots['docs-writer']!;
+  const seat = await on.sit('priya', '/agents?q=docs-writer');
+  const { page } = seat;
+  await live(page);
+  await page.locator('[data-chip="offline"]').waitFor();
+  const session = 'ags_01k9xq3vb8f2n4s6t7w8y9z0ac';
+  await bot.call('POST', `/v1/agents/${bot.id}/heartbeat`, { session, leases: [], load: 1 });
+  await page.locator('[data-chip="active"]').waitFor({ timeout: SHOWN_WITHIN_MS });
+  // It beats no more. Instead of a minute and a half of waiting, all but the last seconds of it
+  // have passed already.
+  const leftS = 4;
+  const ago = `interval '${OFFLINE_AFTER_S - leftS} seconds'`;
+  await on.world.stack.record(`
+    UPDATE agent_session SET seen_at = seen_at - ${ago} WHERE seen_at IS NOT NULL;
+    UPDATE due SET at = at - ${ago} WHERE kind = 'watch_agent';`);
+  const stoppedAt = Date.now();
+  await page.locator('[data-chip="late"]').waitFor({ timeout: SHOWN_WITHIN_MS });
+  const within = leftS * 1_000 + SHOWN_WITHIN_MS - (Date.now() - stoppedAt);
+  await page.locator('[data-chip="offline"]').waitFor({ timeout: within });
+  console.log(`shown ${Date.now() - stoppedAt - leftS * 1_000} ms after its time was over`);
   await expectCalm(seat);
 });
 

@@ -37,17 +37,3 @@ it('tells what was done as sentences, narrowed by object and by whom, in the add
   await page.waitForURL(new RegExp(`/tasks/${task.id}`));
   await expectCalm(seat);
 });
-
-it('keeps few rows in the page however many there are', async () => {
-  const { call } = on.world.people.sam;
-  const entry = { criticality: 10, environment: 'staging', dependents: [] };
-  for (let index = 0; index < 260; index++) {
-    await call('PUT', `/v1/resources/site/page-${index}`, entry);
-  }
-  const { page } = await on.sit('sam', '/audit');
-  await page.locator('[data-cursor]').waitFor();
-  await page.keyboard.press('End');
-  // The end of the first page brings the second.
-  await page.locator('[role="row"][data-index="201"]').waitFor();
-  expect(await page.locator('[role="row"]').count()).toBeLessThanOrEqual(60);
-});

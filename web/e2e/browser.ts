@@ -1,6 +1,10 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { CHROMIUM } from './chromium.mjs';
+import { PEOPLE, type Who } from './seed.mjs';
 import { startWorld, type World } from './world.mjs';
+
+type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>;
 
 export const SIZES = {
   desktop: { width: 1440, height: 900 },
@@ -14,6 +18,8 @@ export interface Look {
   size?: Size;
   theme?: Theme;
   motion?: 'reduce' | 'no-preference';
+  /** In a session of its own, for tests that end it. */
+  isAlone?: boolean;
 }
 
 export interface Seat {
@@ -25,8 +31,25 @@ export interface Seat {
 
 export interface Stage {
   readonly world: World;
-  /** A browser of its own for one person. */
-  readonly sit: (who: string, path: string, look?: Look) => Promise<Seat>;
+  /** A browser of its own for one person, who has signed in; nobody has not. */
+  readonly sit: (who: Who | 'nobody', path: string, look?: Look) => Promise<Seat>;
+}
+
+export function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+}
+
+/** By the company's own page, as people do. */
+async function signIn(browser: Browser, { home, issuer }: World, who: Who): Promise<Cookies> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`${home}/auth/login?provider=company&return_to=/signed-in`);
+  await page.waitForURL(`${issuer}/**`);
+  await page.getByRole('button', { name: PEOPLE[who].name }).click();
+  await page.waitForURL(`${home}/signed-in`);
+  const cookies = await context.cookies(home);
+  await context.close();
+  return cookies;
 }
 
 /** A world and a browser for the tests of one file. */
@@ -34,10 +57,11 @@ export function stage(): Stage {
   let world: World | undefined;
   let browser: Browser | undefined;
   const seats: Seat[] = [];
+  /** Of each person's one session, which all their browsers share. */
+  const sessions = new Map<Who, Promise<Cookies>>();
   beforeAll(async () => {
     world = await startWorld();
-    const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+    browser = await launch();
   });
   afterAll(async () => {
     await browser?.close();
@@ -50,7 +74,7 @@ export function stage(): Stage {
     sit: async (
       who,
       path,
-      { size = 'desktop', theme = 'light', motion = 'no-preference' } = {},
+      { size = 'desktop', theme = 'light', motion = 'no-preference', isAlone = false } = {},
     ) => {
       for (const seat of seats.splice(0)) if (seat.page.isClosed()) await seat.context.close();
       const context = await browser!.newContext({
@@ -59,6 +83,12 @@ export function stage(): Stage {
         reducedMotion: motion,
         hasTouch: size === 'phone',
       });
+      if (who !== 'nobody') {
+        const known = isAlone ? undefined : sessions.get(who);
+        const session = known ?? signIn(browser!, world!, who);
+        if (!isAlone) sessions.set(who, session);
+        await context.addCookies(await session);
+      }
       const page = await context.newPage();
       page.setDefaultTimeout(15_000);
       const complaints: string[] = [];
@@ -66,7 +96,7 @@ export function stage(): Stage {
       page.on('console', (message) => {
         if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
       });
-      await page.goto(world!.at(who) + path);
+      await page.goto(world!.home + path);
       const seat = { page, context, complaints };
       seats.push(seat);
       return seat;

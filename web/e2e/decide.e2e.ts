@@ -1,10 +1,14 @@
 import { expect, it } from 'vitest';
 import { expectCalm, live, stage } from './browser';
 import { amend, declared, propose, sql, type TaskNow } from './seed.mjs';
-import { eventually } from './stack.mjs';
+import { eventually } from './wait.mjs';
 import type { Person } from './world.mjs';
 
 const on = stage();
+
+interface Asked {
+  readonly items: { readonly id: string; readonly task: { readonly id: string } }[];
+}
 
 interface Votes {
   votes: {
@@ -93,6 +97,11 @@ it('shows the votes of others within a second, in both browsers', async () => {
 
 it('lets nobody approve a revision that they have not seen', async () => {
   const task = await asked('Add a column, then another');
+  const path = '/v1/approvals?page_size=200';
+  const { items } = await on.world.people.lena.call<Asked>('GET', path);
+  const { revision, digest } = task;
+  const early = items.find((one) => one.task.id === task.id)!.id;
+  await on.world.people.lena.call('POST', `/v1/approvals/${early}/approve`, { revision, digest });
   const seat = await on.sit('priya', `/tasks/${task.id}`);
   const { page } = seat;
   await live(page);
@@ -108,13 +117,14 @@ it('lets nobody approve a revision that they have not seen', async () => {
   ).toBe('true');
   await page.keyboard.press('a');
   await page.getByRole('button', { name: 'Approve rev 2' }).click({ force: true });
-  expect(await votesOf(task)).toEqual([]);
+  expect((await votesOf(task)).map(({ revision: of }) => of)).toEqual([1]);
   await page.keyboard.press('v');
   await page.getByText(/lines differ between revision 1 and 2/).waitFor();
+  await page.getByText('answered rev 1, which was replaced').waitFor();
   expect(await page.locator('h1').innerText()).toMatch(/Removes \d/);
   await page.getByRole('button', { name: 'Approve rev 2' }).click();
   await page.locator('[data-dock="voted"]').waitFor();
-  expect((await votesOf(task)).map(({ revision }) => revision)).toEqual([2]);
+  expect((await votesOf(task)).map(({ revision: of }) => of).sort()).toEqual([1, 2]);
   await expectCalm(seat);
 });
 
@@ -148,6 +158,19 @@ it('tells an author why they cannot approve, and offers them nothing', async () 
   await page.keyboard.press('a');
   expect(await votesOf(task)).toEqual([]);
   await expectCalm(seat);
+  // Nor can they, or the agent that acts for them, go around the page.
+  const { items } = await on.world.people.priya.call<Asked>('GET', '/v1/approvals?page_size=200');
+  const { revision, digest } = task;
+  const other = items.find((one) => one.task.id === task.id)!.id;
+  for (const { token } of [on.world.people.bob, bot('db-migrator')]) {
+    const answer = await fetch(`${on.world.stack.url}/v1/approvals/${other}/approve`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ revision, digest }),
+    });
+    expect(answer.status).toBe(403);
+  }
+  expect(await votesOf(task)).toEqual([]);
 });
 
 it('puts the effect before what the author says, and spells out what hides', async () => {

@@ -1,84 +1,35 @@
 import { beforeAll, expect, it } from 'vitest';
 import { expectCalm, live, stage } from './browser';
 import { declared, propose, type TaskNow } from './seed.mjs';
-import type { Person } from './world.mjs';
 
 const on = stage();
-/** `ADE_E2E_ROWS=10000` for the full size; that many take the server some minutes to open. */
-const ROWS = Number(process.env.ADE_E2E_ROWS ?? 600);
-const ABREAST = 12;
+const ROWS = 24;
 
-const bot = (name: string): Person => on.world.people.bots[name]!;
-const small = (title: string, resource = 'worker:billing') =>
-  declared(title, 'service.restart', resource, [{ action: 'change', summary: 'restart it' }]);
-
-let first: TaskNow[] = [];
+const made: TaskNow[] = [];
+let critical: TaskNow;
 
 beforeAll(async () => {
-  const numbers = Array.from({ length: ROWS }, (_, index) => index);
-  const made: TaskNow[] = [];
-  const began = Date.now();
-  await Promise.all(
-    Array.from({ length: ABREAST }, async () => {
-      for (let next = numbers.shift(); next !== undefined; next = numbers.shift()) {
-        made.push(await propose(bot('infra-bot'), small(`Restart worker ${next}`)));
-      }
-    }),
+  const { bots, sam } = on.world.people;
+  const restart = (nth: number) =>
+    declared(`Restart worker ${nth}`, 'service.restart', 'worker:billing', [
+      { action: 'change', summary: 'restart it' },
+    ]);
+  for (let nth = 0; nth < ROWS; nth++) made.push(await propose(bots['infra-bot']!, restart(nth)));
+  // What is as bad as can be is critical here, whatever else there is.
+  const thresholds = { medium: 30, high: 60, critical: 80 };
+  await sam.call('PUT', '/v1/risk/settings', { thresholds }, { 'If-Match': '"0"' });
+  const dependents = ['service:checkout', 'service:billing', 'service:support'];
+  const ledger = { criticality: 100, environment: 'production', dependents };
+  await sam.call('PUT', '/v1/resources/database/ledger', ledger);
+  critical = await propose(
+    bots['infra-bot']!,
+    declared('Drop the ledger', 'data.drop', 'database:ledger', [
+      { action: 'remove', summary: 'all of it', irreversible: true },
+    ]),
   );
-  first = made;
-  console.log(`${ROWS} tasks under review in ${Date.now() - began} ms`);
-}, 1_200_000);
-
-it('keeps the page small however many rows there are', async () => {
-  const seat = await on.sit('priya', '/inbox');
-  const { page } = seat;
-  await live(page);
-  const grid = page.getByRole('grid');
-  await page.locator(`[role="grid"][aria-rowcount="${ROWS + 1}"]`).waitFor({ timeout: 120_000 });
-  const rows = () => page.getByRole('row').count();
-  expect(await rows()).toBeLessThanOrEqual(60);
-  const valid = async () => {
-    const id = await grid.getAttribute('aria-activedescendant');
-    const box = await page.locator(`[id="${id}"]`).boundingBox();
-    const frame = await grid.boundingBox();
-    expect(box!.y).toBeGreaterThanOrEqual(frame!.y - 1);
-    expect(box!.y + box!.height).toBeLessThanOrEqual(frame!.y + frame!.height + 1);
-  };
-  for (let step = 0; step < 50; step++) await page.keyboard.press('j');
-  await valid();
-  expect(await rows()).toBeLessThanOrEqual(60);
-  await page.keyboard.press('End');
-  await page.waitForFunction(
-    (last) => document.querySelector('[data-cursor]')?.getAttribute('aria-rowindex') === last,
-    String(ROWS + 1),
-  );
-  await valid();
-  expect(await rows()).toBeLessThanOrEqual(60);
-  await page.keyboard.press('Home');
-  await valid();
-  await expectCalm(seat);
 });
 
-it('paints within a tenth of a second after a key', async () => {
-  const { page } = await on.sit('priya', '/inbox');
-  await live(page);
-  await page.locator(`[role="grid"][aria-rowcount="${ROWS + 1}"]`).waitFor({ timeout: 120_000 });
-  const times = await page.evaluate(async () => {
-    const painted = () =>
-      new Promise<void>((done) => requestAnimationFrame(() => setTimeout(done)));
-    const found: number[] = [];
-    for (let step = 0; step < 60; step++) {
-      const began = performance.now();
-      dispatchEvent(new KeyboardEvent('keydown', { key: 'j', bubbles: true }));
-      await painted();
-      found.push(performance.now() - began);
-    }
-    return found.sort((one, other) => one - other);
-  });
-  const p95 = times[Math.floor(times.length * 0.95)]!;
-  console.log(`key to paint: p50 ${times[30]!.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms`);
-  expect(p95).toBeLessThanOrEqual(100);
-});
+const full = `[role="grid"][aria-rowcount="${ROWS + 2}"]`;
 
 it('keeps its filter in the address', async () => {
   const seat = await on.sit('priya', '/inbox');
@@ -87,20 +38,34 @@ it('keeps its filter in the address', async () => {
   await page.keyboard.press('/');
   await page.keyboard.type('t-7');
   await page.waitForURL(/q=t-7/);
-  await page.locator('[role="grid"][aria-rowcount="2"]').waitFor({ timeout: 60_000 });
+  await page.locator('[role="grid"][aria-rowcount="2"]').waitFor();
   await page.reload();
-  await page.locator('[role="grid"][aria-rowcount="2"]').waitFor({ timeout: 60_000 });
+  await page.locator('[role="grid"][aria-rowcount="2"]').waitFor();
   await page.getByLabel('Filter').fill('nothing is called this');
   await page.getByRole('button', { name: /^Clear/ }).click();
-  await page.locator(`[role="grid"][aria-rowcount="${ROWS + 1}"]`).waitFor();
+  await page.locator(full).waitFor();
   await expectCalm(seat);
+});
+
+it('keeps old rows when the server does not answer, and says how old they are', async () => {
+  const { page } = await on.sit('priya', '/inbox');
+  await live(page);
+  await page.locator(full).waitFor();
+  await page.route('**/v1/approvals?**', (route) => route.abort());
+  on.world.cut(true);
+  await page.getByText(/Showing data from \d\d:\d\d:\d\d/).waitFor({ timeout: 30_000 });
+  expect(await page.locator(full).count(), 'they are all still there').toBe(1);
+  await page.unroute('**/v1/approvals?**');
+  on.world.cut(false);
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.getByText(/Showing data from/).waitFor({ state: 'detached' });
 });
 
 it('first shows what a key would act on, then acts', async () => {
   const seat = await on.sit('priya', '/inbox?q=t-9');
   const { page } = seat;
   await live(page);
-  await page.locator('[data-peek]').waitFor({ timeout: 60_000 });
+  await page.locator('[data-peek]').waitFor();
   await page.keyboard.press('Space');
   await page.locator('[data-peek]').waitFor({ state: 'detached' });
   await page.keyboard.press('a');
@@ -116,41 +81,57 @@ it('first shows what a key would act on, then acts', async () => {
   await expectCalm(seat);
 });
 
-it('sends a batch whole or not at all, after showing what the server would say', async () => {
-  const decided = first.find(({ number }) => number === 20)!;
-  const seat = await on.sit('priya', '/inbox?q=worker');
-  const { page } = seat;
+interface Leaves {
+  readonly items: { readonly leaf: { readonly what: { readonly action: string } } }[];
+}
+
+const approvalsOf = async (who: string) => {
+  const { items } = await on.world.people.sam.call<Leaves>('GET', `/v1/audit?user=${who}`);
+  return items.filter(({ leaf }) => leaf.what.action === 'task.approve').length;
+};
+
+it('sends of twelve the ten that can go, whole, and once', async () => {
+  const { lena, admin } = on.world.people;
+  const { page } = await on.sit('lena', '/inbox');
   await live(page);
-  await page
-    .getByText('T-20 ·')
-    .waitFor({ timeout: 60_000 })
-    .catch(() => undefined);
+  await page.getByText('Drop the ledger').first().waitFor();
+  expect(await page.locator('[data-cursor]').innerText(), 'the worst comes first').toContain(
+    `T-${critical.number}`,
+  );
   await page.keyboard.press('x');
   for (let step = 0; step < 11; step++) await page.keyboard.press('Shift+J');
   await page.getByText('12 selected').waitFor();
-  expect(await page.locator('[data-pill="paused"]').count()).toBe(1);
+  await page.locator('[data-pill="paused"]').waitFor();
   // One of the twelve is decided elsewhere while they are being selected.
-  const chosen = page.locator('[role="row"][aria-selected="true"]').first();
+  const chosen = page.locator('[role="row"][aria-selected="true"]').last();
   const number = Number(/T-(\d+)/.exec(await chosen.innerText())![1]);
-  const task = first.find((one) => one.number === number)!;
-  const { admin } = on.world.people;
+  const task = made.find((one) => one.number === number)!;
   const { version } = await admin.call<TaskNow>('GET', `/v1/tasks/${task.id}`);
-  await admin.call(
-    'POST',
-    `/v1/tasks/${task.id}/cancel`,
-    { reason: 'not needed' },
-    { 'If-Match': `"${version}"` },
-  );
-  await page
-    .getByRole('region', { name: 'Selected' })
-    .getByRole('button', { name: 'Approve…' })
-    .click();
-  await page.getByText(/11 can go, 1 left out/).waitFor();
-  const send = page.getByRole('dialog').getByRole('button', { name: 'Approve 11' });
+  const matching = { 'If-Match': `"${version}"` };
+  await admin.call('POST', `/v1/tasks/${task.id}/cancel`, { reason: 'not needed' }, matching);
+  const selected = page.getByRole('region', { name: 'Selected' });
+  await selected.getByRole('button', { name: 'Approve…' }).click();
+  const drawer = page.getByRole('dialog');
+  await drawer.getByText(/10 can go, 2 left out/).waitFor();
+  await drawer.getByText('critical: open it').waitFor();
+  await drawer.getByText('already decided').waitFor();
+  const send = drawer.getByRole('button', { name: 'Approve 10' });
   expect(await send.getAttribute('aria-disabled'), 'a sample has to be seen first').toBe('true');
-  for (const group of await page.locator('details summary').all()) await group.click();
+  for (const group of await drawer.locator('details summary').all()) await group.click();
+  const before = await approvalsOf(lena.id);
+  // It is recorded, but the answer gets lost.
+  await page.route(
+    '**/v1/approvals/batch',
+    async (route) => {
+      await route.fetch();
+      await route.abort('connectionreset');
+    },
+    { times: 1 },
+  );
   await send.click();
-  await page.getByText('Approved 11 tasks together').waitFor();
-  expect(decided).toBeDefined();
-  await expectCalm(seat);
+  await drawer.getByText('Sending it again cannot count twice').waitFor();
+  expect(await approvalsOf(lena.id)).toBe(before + 10);
+  await send.click();
+  await page.getByText('Approved 10 tasks together').waitFor();
+  expect(await approvalsOf(lena.id), 'and nothing more').toBe(before + 10);
 });

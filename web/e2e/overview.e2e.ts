@@ -1,28 +1,24 @@
 import { beforeAll, expect, it } from 'vitest';
 import { expectCalm, live, stage } from './browser';
-import { seedTasks } from './seed.mjs';
+import { seedTasks, type TaskNow } from './seed.mjs';
 
 const on = stage();
 
-beforeAll(() => seedTasks(on.world.people));
+let tasks: Record<string, TaskNow> = {};
 
-interface Overview {
-  readonly open_tasks: { readonly state: string; readonly count: number }[];
-  readonly pending_approvals: { readonly count: number };
-}
+beforeAll(async () => {
+  tasks = await seedTasks(on.world.people);
+});
 
 it('shows the numbers that the server has counted, and the days as a table too', async () => {
   const seat = await on.sit('sam', '/overview');
   const { page } = seat;
   await live(page);
-  const told = await on.world.people.sam.call<Overview>('GET', '/v1/stats/overview');
-  const reviewing = told.open_tasks.find(({ state }) => state === 'REVIEWING')!;
-  await page
-    .locator('[data-tile="tasks in review"]', { hasText: String(reviewing.count) })
-    .waitFor();
-  await page
-    .locator('[data-tile="answers asked for"]', { hasText: String(told.pending_approvals.count) })
-    .waitFor();
+  const counted = (sql: string) => on.world.stack.record(`SELECT count(*) FROM ${sql}`);
+  const tile = (word: string) => page.locator(`[data-tile="${word}"] span`).first().innerText();
+  await page.locator('[data-tile="tasks in review"]').waitFor();
+  expect(await tile('tasks in review')).toBe(await counted(`task WHERE state = 'REVIEWING'`));
+  expect(await tile('answers asked for')).toBe(await counted(`approval WHERE status = 'PENDING'`));
   await page.locator('[data-chart] canvas').waitFor();
   await page.getByRole('button', { name: 'Table' }).click();
   const today = page.getByRole('row').last();
@@ -41,6 +37,27 @@ it('brings what draws only to the page that draws', async () => {
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.locator('[data-chart] canvas').waitFor();
   expect((await scripts()).some((name) => name.includes('Chart'))).toBe(true);
+});
+
+it('lists what was overridden until somebody says what they found', async () => {
+  const { sam, admin } = on.world.people;
+  const { id } = tasks.secret!;
+  const { version, revision, digest } = await sam.call<TaskNow>('GET', `/v1/tasks/${id}`);
+  const asked = { ticket: 'INC-441', reason: 'checkout is down' };
+  await sam.call('POST', `/v1/tasks/${id}/override`, asked, { 'If-Match': `"${version}"` });
+  await admin.call('POST', `/v1/tasks/${id}/override/confirm`, { revision, digest });
+  const seat = await on.sit('lena', '/after-reviews');
+  const { page } = seat;
+  const row = page.locator('[data-owed]', { hasText: 'Rotate the Stripe webhook secret' });
+  await row.getByRole('button', { name: 'Close…' }).click();
+  const send = page.getByRole('button', { name: 'Close the review' });
+  expect(await send.getAttribute('aria-disabled'), 'a finding is needed').toBe('true');
+  await page.getByLabel('What was found').fill('It was right: payments were failing.');
+  await send.click();
+  await row.waitFor({ state: 'detached' });
+  const finding = await on.world.stack.record('SELECT finding FROM after_review');
+  expect(finding).toBe('It was right: payments were failing.');
+  await expectCalm(seat);
 });
 
 it('says on top what does not work', async () => {

@@ -76,6 +76,20 @@ it('settings', async () => {
     await page.locator('[data-delivery]').first().waitFor();
   });
   await shoot('sessions', 'sam', '/settings/sessions', settled);
+  const { sam, priya, marc } = on.world.people;
+  const hence = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+  const duty = (user: string, from: number, to: number) =>
+    sam.call('POST', '/v1/on-call', {
+      role: 'reviewer',
+      user,
+      starts_at: hence(from),
+      ends_at: hence(to),
+    });
+  await duty(priya.id, 0, 7);
+  await duty(marc.id, 7, 14);
+  await shoot('on-call', 'sam', '/settings/on-call', async (page) => {
+    await page.locator('[data-duty]').first().waitFor();
+  });
 });
 
 it('the end of a session', async () => {

@@ -1,5 +1,16 @@
 import type { People, Person } from './world.mjs';
 
+export interface Known {
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly subject: string;
+}
+
+export type Who = 'priya' | 'lena' | 'marc' | 'bob' | 'sam';
+export declare const PEOPLE: Record<Who, Known>;
+
+export declare function caller(url: string, token: string): Person['call'];
+
 export interface TaskNow {
   readonly id: string;
   readonly number: number;

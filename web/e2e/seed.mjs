@@ -1,8 +1,23 @@
 // Fills a fresh tenant through the public API, with what a team of four and five agents would have
 // in a week: nothing here goes around the server.
-import { eventually } from './stack.mjs';
+import { eventually } from './wait.mjs';
 
 const ALL = ['read', 'propose', 'execute', 'decide', 'operate', 'administer'];
+
+const person = (name, ...roles) => ({
+  name,
+  roles,
+  subject: `${name.split(' ')[0].toLowerCase()}@example.org`,
+});
+
+/** Who there is, and how their company knows them. */
+export const PEOPLE = {
+  priya: person('Priya Nair', 'reviewer'),
+  lena: person('Lena Koch', 'reviewer'),
+  marc: person('Marc Dubois', 'reviewer'),
+  bob: person('Bob Okafor', 'author'),
+  sam: person('Sam Ortiz', 'admin'),
+};
 
 /** Calls the server as somebody; throws what it refuses. */
 export function caller(url, token) {
@@ -65,10 +80,10 @@ respond_within: 2h
 `,
 ];
 
-async function people(admin, url, names) {
+async function people(admin, url, issuer) {
   const made = {};
-  for (const [key, name, roles] of names) {
-    const user = await admin('POST', '/v1/users', { name, roles });
+  for (const [key, { name, roles, subject }] of Object.entries(PEOPLE)) {
+    const user = await admin('POST', '/v1/users', { name, roles, issuer, subject });
     const scopes = roles.includes('admin') ? ALL : ['read', 'propose', 'decide'];
     const { token } = await admin('POST', '/v1/tokens', { user: user.id, scopes });
     made[key] = { id: user.id, name, token, call: caller(url, token) };
@@ -126,18 +141,12 @@ export const declared = (title, type, resource, changes, more = {}) => ({
 });
 
 /** A tenant with people, agents, policies and the resources they speak of. */
-export async function seedPeople(stack) {
-  stack.shop(SHOP);
+export async function seedPeople(stack, issuer) {
+  await stack.shop(SHOP);
   const once = caller(stack.url, stack.once);
   const { token } = await once('POST', '/v1/tokens', { scopes: ALL });
   const admin = caller(stack.url, token);
-  const users = await people(admin, stack.url, [
-    ['priya', 'Priya Nair', ['reviewer']],
-    ['lena', 'Lena Koch', ['reviewer']],
-    ['marc', 'Marc Dubois', ['reviewer']],
-    ['bob', 'Bob Okafor', ['author']],
-    ['sam', 'Sam Ortiz', ['admin']],
-  ]);
+  const users = await people(admin, stack.url, issuer);
   const names = ['db-migrator', 'infra-bot', 'release-agent', 'docs-writer', 'support-agent'];
   const bots = await agents(admin, stack.url, users.bob.id, names);
   for (const [type, id, criticality, environment, dependents] of RESOURCES) {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect, it } from 'vitest';
 import { expectCalm, live, stage } from './browser';
+import { caller, PEOPLE } from './seed.mjs';
 
 const on = stage();
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -37,53 +38,73 @@ it('says so if the server offers no way, or does not answer', async () => {
 });
 
 it('keeps what was typed when a session ends, and goes on after signing in elsewhere', async () => {
-  const { page, context } = await on.sit('sam', '/policies/new');
+  const { page, context } = await on.sit('sam', '/policies/new', { isAlone: true });
   await live(page);
   const area = page.getByLabel('The policy in YAML');
   await area.fill('name: half-written');
-  let isOut = true;
-  await page.route(/\/v1\/(policies\/simulate|ws\/tickets)$/, (route) => {
-    if (!isOut) return route.continue();
-    const body = { code: 'unauthenticated', title: 'Nobody is signed in', status: 401 };
-    const more = { detail: '', retriable: false, request_id: 'req_x', next_action: { says: '' } };
-    return route.fulfill({ status: 401, json: { ...body, ...more } });
-  });
-  on.world.cut('sam', true);
-  on.world.cut('sam', false);
-  await page.locator('[data-pill="live"]').waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Replay past tasks' }).click();
+  const away = await context.newPage();
+  await away.goto(`${on.world.home}/inbox`);
+  await away.getByRole('button', { name: 'Sam Ortiz: settings' }).click();
+  await away.getByRole('menuitem', { name: 'Sign out' }).click();
+  await away.getByRole('link', { name: 'Sign in with your company account' }).waitFor();
   const notice = page.getByRole('alertdialog', { name: 'Your session has ended' });
   await notice.waitFor();
-  const link = notice.getByRole('link', { name: 'Sign in with your company account' });
-  expect(await link.getAttribute('href')).toContain('return_to=%2Fsigned-in');
   expect(await area.inputValue()).toBe('name: half-written');
-  isOut = false;
-  const other = await context.newPage();
-  await other.goto(`${on.world.at('sam')}/signed-in`);
+  const opened = context.waitForEvent('page');
+  await notice.getByRole('link', { name: 'Sign in with your company account' }).click();
+  const other = await opened;
+  await other.getByRole('button', { name: 'Sam Ortiz' }).click();
   await other.getByText('You are signed in').waitFor();
   await notice.waitFor({ state: 'detached' });
   await live(page);
   expect(await area.inputValue(), 'nothing is lost').toBe('name: half-written');
 });
 
-it('switches the tenant, ends other sessions, and signs out', async () => {
-  const seat = await on.sit('sam', '/settings/sessions');
+it('ends other sessions, at once and for good', async () => {
+  const phone = await on.sit('lena', '/inbox', { isAlone: true, size: 'phone' });
+  await live(phone.page);
+  const seat = await on.sit('lena', '/settings/sessions', { isAlone: true });
   const { page } = seat;
-  await page.locator('[data-session="ses_this"]').getByText('This one').waitFor();
-  const other = page.locator('[data-session="ses_other"]');
+  await page.locator('[data-session]', { hasText: 'This one' }).waitFor();
+  const other = page.locator('[data-session]', { hasNotText: 'This one' });
   await other.getByRole('button', { name: 'End' }).click();
   await other.getByRole('button', { name: 'End it now?' }).click();
   await other.waitFor({ state: 'detached' });
-  const sent = page.waitForRequest('**/v1/session/tenant');
-  await page.getByRole('button', { name: 'Sam Ortiz: settings' }).click();
+  await phone.page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
+  await expectCalm(seat);
+});
+
+it('switches the tenant, and signs out', async () => {
+  const { stack, issuer } = on.world;
+  const seat = await on.sit('sam', '/settings/people', { isAlone: true });
+  const { page } = seat;
+  await page.locator('[data-user="Priya Nair"]').waitFor();
+  const once = caller(stack.url, stack.tenant('Warehouse'));
+  const { name, subject } = PEOPLE.sam;
+  await once('POST', '/v1/users', { name, roles: ['author'], issuer, subject });
+  await page.reload();
+  const menu = () => page.getByRole('button', { name: 'Sam Ortiz: settings' }).click();
+  await menu();
   await page.getByRole('menuitemradio', { name: 'Warehouse' }).click();
-  expect((await sent).headers()['x-ade-request']).toBe('1');
   await page.waitForURL(/\/inbox/);
-  await page.getByRole('button', { name: 'Sam Ortiz: settings' }).click();
+  await menu();
   const chosen = page.getByRole('menuitemradio', { name: 'Warehouse' });
   expect(await chosen.getAttribute('aria-checked')).toBe('true');
-  const out = page.waitForRequest('**/auth/logout');
-  await page.getByRole('menuitem', { name: 'Sign out' }).click();
-  expect((await out).method()).toBe('POST');
+  await page.keyboard.press('Escape');
+  await page.goto(`${on.world.home}/settings/people`);
+  await page.locator('[data-user="Sam Ortiz"]').waitFor();
+  expect(await page.locator('[data-user="Priya Nair"]').count()).toBe(0);
   await expectCalm(seat);
+  await menu();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByRole('link', { name: 'Sign in with your company account' }).waitFor();
+  await page.goto(`${on.world.home}/settings/people`);
+  await page.getByRole('link', { name: 'Sign in with your company account' }).waitFor();
+});
+
+it('says on the page why somebody was not let in', async () => {
+  const { page } = await on.sit('nobody', '/sign-in?problem=no_tenant');
+  await page.getByRole('alert').getByText('no account').waitFor();
+  const link = page.getByRole('link', { name: 'Sign in with your company account' });
+  expect(await link.getAttribute('href')).toBe('/auth/login?provider=company&return_to=%2Finbox');
 });

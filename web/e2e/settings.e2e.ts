@@ -51,9 +51,31 @@ it('delegates for a while, and ends it', async () => {
   await page.getByRole('button', { name: 'Delegate' }).click();
   const row = page.locator('[data-delegation]');
   await row.getByText('sql.*').waitFor();
+  await page.locator('[data-calendar]').getByText('Lena Koch').waitFor();
+  await page.locator('[data-acting]', { hasText: 'Marc Dubois → Lena Koch' }).waitFor();
   await row.getByRole('button', { name: 'End' }).click();
   await row.getByRole('button', { name: 'End it now?' }).click();
   await row.getByText('Over').or(page.getByText('Nobody; requests')).waitFor();
+  await expectCalm(seat);
+});
+
+it('puts somebody on duty, of those who hold the role, and takes them off', async () => {
+  const seat = await on.sit('sam', '/settings/on-call');
+  const { page } = seat;
+  await page.getByText('reaches all who hold it').waitFor();
+  await page.getByLabel('For which role').selectOption('reviewer');
+  const offered = await page.getByLabel('Who', { exact: true }).locator('option').allInnerTexts();
+  expect(offered).toContain('Priya Nair');
+  expect(offered, 'who does not hold it is not offered').not.toContain('Bob Okafor');
+  await page.getByLabel('Who', { exact: true }).selectOption({ label: 'Priya Nair' });
+  await page.getByLabel('For how long').selectOption('168');
+  await page.getByRole('button', { name: 'Put on duty' }).click();
+  const row = page.locator('[data-duty]');
+  await row.getByText('on duty, ends in').waitFor();
+  await page.locator('[data-calendar]').getByText('Priya Nair · reviewer').waitFor();
+  await row.getByRole('button', { name: 'End' }).click();
+  await row.getByRole('button', { name: 'End it now?' }).click();
+  await page.getByText('reaches all who hold it').waitFor();
   await expectCalm(seat);
 });
 

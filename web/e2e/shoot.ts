@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import type { Size, Stage, Theme } from './browser';
+import type { Who } from './seed.mjs';
 
 type Shot = (page: Page) => Promise<void>;
 
@@ -13,7 +14,7 @@ export function shooting(on: Stage) {
   const folder =
     process.env.ADE_SHOTS ?? fileURLToPath(new URL('../../docs/images', import.meta.url));
   mkdirSync(folder, { recursive: true });
-  const shoot = async (name: string, who: string, path: string, ready: Shot): Promise<void> => {
+  const shoot = async (name: string, who: Who, path: string, ready: Shot): Promise<void> => {
     for (const size of SIZES) {
       for (const theme of THEMES) {
         // On a phone the light one will do; the dark one is the same page.

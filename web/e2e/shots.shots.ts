@@ -127,7 +127,7 @@ it('locks', async () => {
   const { page } = await on.sit('sam', '/locks', { theme: 'light' });
   await page.getByRole('button', { name: 'As a graph' }).click();
   await page.screenshot({ path: `${folder}/locks-graph-light.png` });
-  await page.goto(`${on.world.at('sam')}/locks?resource=service:checkout`);
+  await page.goto(`${on.world.home}/locks?resource=service:checkout`);
   await page.locator('[data-queue] li').first().waitFor();
   await page.screenshot({ path: `${folder}/lock-light.png` });
   expect(held.session).not.toBe('');

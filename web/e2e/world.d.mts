@@ -1,3 +1,5 @@
+import type { Stack } from './stack.mjs';
+
 export interface Person {
   readonly id: string;
   readonly name: string;
@@ -21,17 +23,14 @@ export interface People {
 }
 
 export interface World {
-  readonly stack: {
-    readonly url: string;
-    readonly start: () => Promise<void>;
-    readonly kill: () => Promise<void>;
-    readonly log: () => string;
-    readonly record: (sql: string) => void;
-  };
+  readonly stack: Stack;
   readonly people: People;
-  readonly at: (who: string) => string;
-  readonly cut: (who: string, isOn: boolean) => void;
+  readonly issuer: string;
+  /** Where people find it. */
+  readonly home: string;
+  /** Cuts the sockets of everybody, and goes on doing so. */
+  readonly cut: (isOn: boolean) => void;
   readonly stop: () => Promise<void>;
 }
 
-export declare function startWorld(doors?: string[]): Promise<World>;
+export declare function startWorld(): Promise<World>;

@@ -3,13 +3,15 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
+  Navigate,
   Outlet,
   redirect,
 } from '@tanstack/react-router';
 import * as z from 'zod/mini';
 import { InboxPage } from './inbox/InboxPage';
 import { LiveProvider } from './live/react';
-import { SessionProvider } from './session/session';
+import { SessionProvider, useMe } from './session/session';
+import { REFUSED } from './session/wire';
 import { NotFound } from './shell/NotFound';
 import { Shell } from './shell/Shell';
 import { STATES } from './ui/StateChip';
@@ -41,6 +43,8 @@ const PolicySearch = z.object({ version: maybe(version), against: maybe(version)
 const EditorSearch = z.object({ from: maybe(words), version: maybe(version) });
 const WizardSearch = z.object({ step: maybe(z.int().check(z.minimum(1), z.maximum(5))) });
 
+const DeviceSearch = z.object({ code: maybe(z.string().check(z.maxLength(32))) });
+
 const root = createRootRoute({
   component: () => (
     <SessionProvider>
@@ -55,12 +59,19 @@ const root = createRootRoute({
   errorComponent: ({ error, reset }) => <Trouble error={error} onRetry={reset} />,
 });
 
+/** Where somebody's day begins: with what waits for them, or with how it all goes. */
+function Home() {
+  const { roles } = useMe();
+  const is = (role: string) => roles.includes(role);
+  if (is('operator') && !is('reviewer')) return <Navigate to="/overview" replace />;
+  if (is('auditor') && !is('reviewer')) return <Navigate to="/audit" search={{}} replace />;
+  return <Navigate to="/inbox" search={{}} replace />;
+}
+
 const home = createRoute({
   getParentRoute: () => root,
   path: '/',
-  beforeLoad: () => {
-    throw redirect({ to: '/inbox', search: {} });
-  },
+  component: Home,
 });
 
 const inbox = createRoute({
@@ -162,6 +173,12 @@ const audit = createRoute({
   component: lazyRouteComponent(() => import('./audit/AuditPage'), 'AuditPage'),
 });
 
+const afterReviews = createRoute({
+  getParentRoute: () => root,
+  path: '/after-reviews',
+  component: lazyRouteComponent(() => import('./overview/AfterReviewsPage'), 'AfterReviewsPage'),
+});
+
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -194,6 +211,12 @@ const delegationsSettings = createRoute({
   component: lazyRouteComponent(() => import('./settings/DelegationsPage'), 'DelegationsPage'),
 });
 
+const onCallSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'on-call',
+  component: lazyRouteComponent(() => import('./settings/OnCallPage'), 'OnCallPage'),
+});
+
 const peopleSettings = createRoute({
   getParentRoute: () => settings,
   path: 'people',
@@ -224,10 +247,31 @@ const sessionsSettings = createRoute({
   component: lazyRouteComponent(() => import('./settings/SessionsPage'), 'SessionsPage'),
 });
 
+const passkeysSettings = createRoute({
+  getParentRoute: () => settings,
+  path: 'passkeys',
+  component: lazyRouteComponent(() => import('./settings/PasskeysPage'), 'PasskeysPage'),
+});
+
 const signedIn = createRoute({
   getParentRoute: () => root,
   path: '/signed-in',
   component: lazyRouteComponent(() => import('./session/SignedIn'), 'SignedIn'),
+});
+
+/** Whoever was not let in and then was, has no business there any more. */
+const refused = createRoute({
+  getParentRoute: () => root,
+  path: REFUSED,
+  // Once it is known that they are in, not before.
+  component: () => <Navigate to="/inbox" search={{}} replace />,
+});
+
+const device = createRoute({
+  getParentRoute: () => root,
+  path: '/device',
+  validateSearch: (search) => z.parse(DeviceSearch, search),
+  component: lazyRouteComponent(() => import('./session/DevicePage'), 'DevicePage'),
 });
 
 export const router = createRouter({
@@ -240,13 +284,18 @@ export const router = createRouter({
     policies.addChildren([policyList, policyEditor, policy]),
     audit,
     overview,
+    afterReviews,
     signedIn,
+    refused,
+    device,
     settings.addChildren([
       settingsHome,
       tokensSettings,
       sessionsSettings,
+      passkeysSettings,
       notificationsSettings,
       delegationsSettings,
+      onCallSettings,
       peopleSettings,
       freezesSettings,
       webhooksSettings,

@@ -4,7 +4,7 @@ import { api, taken } from '@/api/client';
 import { useNames } from '@/api/names';
 import { Refused } from '@/api/problem';
 import { useSend } from '@/api/useSend';
-import { useOperateBar } from '@/shell/bars';
+import { useOwnerBar } from '@/shell/bars';
 import { NotFound } from '@/shell/NotFound';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
@@ -30,7 +30,7 @@ const ORDERS = {
 type Order = keyof typeof ORDERS;
 
 function Orders({ agent }: { agent: Agent }) {
-  const bar = useOperateBar() ?? (agent.revoked_at ? 'It was revoked.' : undefined);
+  const bar = useOwnerBar(agent.owner) ?? (agent.revoked_at ? 'It was revoked.' : undefined);
   const send = useSend({
     send: (order: Order, key) =>
       taken(

@@ -1,10 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { useNames } from '@/api/names';
+import { More } from '@/list/More';
 import { Skeleton } from '@/list/Skeleton';
 import { Empty } from '@/list/Strips';
 import { useMe } from '@/session/session';
+import { isAdmin } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
 import { SearchField } from '@/ui/Field';
@@ -12,24 +14,13 @@ import { classes } from '@/ui/classes';
 import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
 import { useIsPhone } from '@/ui/useIsPhone';
+import { AgentList } from './AgentList';
 import { byNeed } from './health';
-import { Health, Load, Seen } from './parts';
+import { Health, Load, Name, Seen } from './parts';
 import { type Agent, agentsQuery } from '@/api/queries';
 
 const route = getRouteApi('/agents/');
 type NameOf = (id: string) => string;
-
-function Name({ agent }: { agent: Agent }) {
-  return (
-    <Link
-      to="/agents/$id"
-      params={{ id: agent.id }}
-      className="font-medium wrap-anywhere hover:underline"
-    >
-      <Untrusted text={agent.name} />
-    </Link>
-  );
-}
 
 function Card({ agent, nameOf }: { agent: Agent; nameOf: NameOf }) {
   return (
@@ -53,58 +44,6 @@ function Card({ agent, nameOf }: { agent: Agent; nameOf: NameOf }) {
   );
 }
 
-function Table({ agents, nameOf }: { agents: readonly Agent[]; nameOf: NameOf }) {
-  const cell = 'py-2.5 pr-4 align-middle';
-  return (
-    <div className="overflow-x-auto px-5 pb-6" tabIndex={0} role="group" aria-label="All agents">
-      <table className="w-full border-collapse">
-        <thead>
-          <tr className="border-b border-line text-left text-meta text-ink-3">
-            {[
-              'Status',
-              'Agent',
-              'Answers for it',
-              'Heartbeat',
-              'In hand',
-              'Applies',
-              'Configuration',
-            ].map((word) => (
-              <th key={word} scope="col" className="py-2 pr-4 font-normal">
-                {word}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {agents.map((agent) => (
-            <tr key={agent.id} className="border-b border-line" data-agent={agent.name}>
-              <td className={cell}>
-                <Health agent={agent} />
-              </td>
-              <th scope="row" className={`${cell} text-left font-normal`}>
-                <Name agent={agent} />
-              </th>
-              <td className={`${cell} text-ink-2`}>
-                <Untrusted text={nameOf(agent.owner)} />
-              </td>
-              <td className={cell}>
-                <Seen agent={agent} />
-              </td>
-              <td className={cell}>
-                <Load agent={agent} />
-              </td>
-              <td className={`${cell} max-w-[220px] truncate font-mono text-meta text-ink-2`}>
-                {agent.capabilities.join(' ') || '–'}
-              </td>
-              <td className={`${cell} text-ink-2`}>{agent.config_version || '–'}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
 export function AgentsPage() {
   const { view, q = '' } = route.useSearch();
   const navigate = useNavigate();
@@ -121,7 +60,7 @@ export function AgentsPage() {
   const isGrid = view === 'grid' || isPhone;
   const search = (next: { view?: 'grid' | undefined; q?: string | undefined }) =>
     void navigate({ to: '/agents', search: { view, q: q || undefined, ...next }, replace: true });
-  const mayAdd = me.scopes.includes('administer');
+  const mayAdd = isAdmin(me);
   return (
     <section aria-label="Agents" className="flex h-full min-h-0 flex-col">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 px-5 py-3 max-md:px-4">
@@ -169,18 +108,22 @@ export function AgentsPage() {
               : 'An agent proposes and applies changes; a person answers for it.'}
           </Empty>
         ) : isGrid ? (
-          <ul
-            className={classes(
-              'grid grid-cols-[repeat(auto-fill,minmax(280px,1fr))] gap-3 px-5 pb-6',
-              'max-md:px-4',
+          <More items={agents}>
+            {(shown) => (
+              <ul
+                className={classes(
+                  'grid grid-cols-[repeat(auto-fill,minmax(280px,1fr))] gap-3 px-5 pb-6',
+                  'max-md:px-4',
+                )}
+              >
+                {shown.map((agent) => (
+                  <Card key={agent.id} agent={agent} nameOf={nameOf} />
+                ))}
+              </ul>
             )}
-          >
-            {agents.map((agent) => (
-              <Card key={agent.id} agent={agent} nameOf={nameOf} />
-            ))}
-          </ul>
+          </More>
         ) : (
-          <Table agents={agents} nameOf={nameOf} />
+          <AgentList agents={agents} nameOf={nameOf} />
         )}
       </div>
     </section>

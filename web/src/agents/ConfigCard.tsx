@@ -5,8 +5,7 @@ import { api, type Schemas, taken } from '@/api/client';
 import { Diff } from '@/review/Diff';
 import { diff } from '@/review/diff';
 import { linesOf } from '@/review/effect';
-import { useWriteBar } from '@/live/react';
-import { useMe } from '@/session/session';
+import { useOwnerBar } from '@/shell/bars';
 import { Button } from '@/ui/Button';
 import { Card, CardWait } from '@/ui/Card';
 import { classes } from '@/ui/classes';
@@ -33,8 +32,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
 /** Edited as text, shown as a difference, saved as the next version. */
 function Editor({ agent, config }: { agent: Agent; config: Config }) {
   const client = useQueryClient();
-  const me = useMe();
-  const offline = useWriteBar();
+  const bar = useOwnerBar(agent.owner);
   const was = useMemo(() => linesOf(config.config), [config]);
   const [text, setText] = useState(was.join('\n'));
   const [reason, setReason] = useState('');
@@ -60,11 +58,9 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
     onError: (error) => toast.error(told(error)),
     onSettled: () => client.invalidateQueries({ queryKey: ['agents', agent.id] }),
   });
-  const mayChange = me.scopes.includes('operate') || me.scopes.includes('administer');
-  const barred = !mayChange
-    ? 'Only its owner and admins may change it.'
-    : (offline ??
-      (!now ? 'It has to be one JSON object.' : count === 0 ? 'Nothing has changed.' : undefined));
+  const barred =
+    bar ??
+    (!now ? 'It has to be one JSON object.' : count === 0 ? 'Nothing has changed.' : undefined);
   return (
     <div className="space-y-3">
       <label htmlFor={area} className="sr-only">
@@ -123,7 +119,7 @@ function Difference({ agent, version }: { agent: string; version: number }) {
 
 function Versions({ agent, current, nameOf }: { agent: Agent; current: number; nameOf: NameOf }) {
   const client = useQueryClient();
-  const me = useMe();
+  const bar = useOwnerBar(agent.owner);
   const { data, error } = useQuery(versionsQuery(agent.id));
   const [open, setOpen] = useState<number>();
   const back = useMutation({
@@ -139,10 +135,6 @@ function Versions({ agent, current, nameOf }: { agent: Agent; current: number; n
     onSettled: () => client.invalidateQueries({ queryKey: ['agents', agent.id] }),
   });
   if (!data) return <CardWait error={error} />;
-  const bar =
-    me.scopes.includes('operate') || me.scopes.includes('administer')
-      ? undefined
-      : 'Only its owner and admins may change it.';
   return (
     <ol className="divide-y divide-line border-t border-line">
       {data.items.map((one) => (

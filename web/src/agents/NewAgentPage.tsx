@@ -6,6 +6,7 @@ import { api, taken } from '@/api/client';
 import { usersQuery } from '@/api/queries';
 import { told } from '@/api/told';
 import { useMe } from '@/session/session';
+import { isAdmin } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
 import { clockTime } from '@/time/clock';
 import { Button } from '@/ui/Button';
@@ -190,7 +191,7 @@ function Connect({
       </dl>
       <Button
         tone="primary"
-        barred={me.scopes.includes('administer') ? undefined : 'Only admins may add agents.'}
+        barred={isAdmin(me) ? undefined : 'Only admins may add agents.'}
         onClick={() => !add.isPending && add.mutate()}
       >
         {add.isPending ? 'Adding…' : 'Add it and make a token'}

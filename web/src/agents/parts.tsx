@@ -1,7 +1,21 @@
+import { Link } from '@tanstack/react-router';
 import { Chip } from '@/ui/Chip';
 import { Ago } from '@/ui/Time';
+import { Untrusted } from '@/ui/Untrusted';
 import { loadOf, lookOf } from './health';
 import type { Agent } from '@/api/queries';
+
+export function Name({ agent }: { agent: Agent }) {
+  return (
+    <Link
+      to="/agents/$id"
+      params={{ id: agent.id }}
+      className="font-medium wrap-anywhere hover:underline"
+    >
+      <Untrusted text={agent.name} />
+    </Link>
+  );
+}
 
 export function Health({ agent }: { agent: Agent }) {
   const [sign, word, tone] = lookOf(agent);

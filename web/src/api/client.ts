@@ -1,9 +1,10 @@
 // One door to the server. Types come from its own description; what it refuses is thrown as
 // `Refused`, and what nobody can know the end of as `Unclear`.
 import createClient from 'openapi-fetch';
+import { confirmed } from '@/confirm/ask';
 import { noteSignedOut } from '@/session/expiry';
 import { noteServerTime } from '@/time/clock';
-import { asProblem, Refused, Unclear } from './problem';
+import { asProblem, Refused, stepUpOf, Unclear } from './problem';
 import type { components, paths } from './schema';
 
 export type Schemas = components['schemas'];
@@ -22,10 +23,7 @@ function signed(request: Request): Request {
   return request;
 }
 
-/** Whoever uses a token has no session, and is signed in all the same. */
-const isAboutSession = ({ url }: Request) => new URL(url).pathname.startsWith('/v1/session');
-
-export async function patient(request: Request): Promise<Response> {
+async function once(request: Request): Promise<Response> {
   let answer: Response;
   try {
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(PATIENCE_MS)]);
@@ -38,8 +36,22 @@ export async function patient(request: Request): Promise<Response> {
   if (answer.ok) return answer;
   const problem = await asProblem(answer);
   if (!problem) throw new Unclear(`something answered ${answer.status} in the server's place`);
-  if (problem.status === 401 && !isAboutSession(request)) noteSignedOut(true);
+  if (problem.status === 401) noteSignedOut(true);
   throw new Refused(problem);
+}
+
+/** What the reader's passkey has to confirm first is asked of it, and goes out again as it was. */
+export async function patient(request: Request): Promise<Response> {
+  if (SAFE.includes(request.method)) return once(request);
+  // A request can be sent once, so its copy is kept aside.
+  const again = request.clone();
+  try {
+    return await once(request);
+  } catch (error) {
+    const subject = stepUpOf(error);
+    if (!subject || !(await confirmed(subject))) throw error;
+  }
+  return once(again);
 }
 
 export const api = createClient<paths>({

@@ -27,6 +27,14 @@ const Problem = z.looseObject({
   }),
 });
 
+const StepUp = z.object({
+  has_passkey: z.literal(true),
+  step_up: z.object({
+    purpose: z.string(),
+    about: z.array(z.object({ id: z.string(), digest: z.optional(z.string()) })),
+  }),
+});
+
 export type Problem = z.infer<typeof Problem>;
 
 /** The server has understood, and did nothing. */
@@ -52,6 +60,13 @@ const OPEN_ENDED: Code[] = ['outcome_unknown', 'timed_out', 'idempotency_in_flig
 export function isUnclear(error: unknown): boolean {
   if (error instanceof Unclear) return true;
   return error instanceof Refused && error.is(...OPEN_ENDED);
+}
+
+/** What a passkey of the reader could confirm, if that is why it was refused. */
+export function stepUpOf(error: unknown): components['schemas']['StepUpSubject'] | undefined {
+  if (!(error instanceof Refused) || !error.is('step_up_required')) return undefined;
+  const read = z.safeParse(StepUp, error.problem);
+  return read.success ? (read.data.step_up as components['schemas']['StepUpSubject']) : undefined;
 }
 
 export function isSignedOut(error: unknown): boolean {

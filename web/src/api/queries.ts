@@ -100,7 +100,9 @@ export const lockQuery = (resource: string) =>
     },
   });
 
-/** Nothing tells of freezes yet, so they are looked for. */
+/** Setting and lifting are told at once; that one has ended by itself is looked for. */
+const FREEZE_LOOK_MS = 30_000;
+
 export const freezesQuery = () =>
   queryOptions({
     queryKey: ['freezes'],
@@ -110,7 +112,7 @@ export const freezesQuery = () =>
       );
       return items;
     },
-    refetchInterval: 5_000,
+    refetchInterval: FREEZE_LOOK_MS,
   });
 
 export const reviewerQuery = () =>

@@ -65,6 +65,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/auth/device": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask to be let in
+         * @description For a program without a browser of its own. Show the person `user_code` and `verification_uri`,
+         *     then ask `POST /auth/device/token` every `interval` seconds.
+         */
+        post: operations["device_begin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/device/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask whether somebody has answered
+         * @description The token is in one answer only.
+         */
+        post: operations["device_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auth/login": {
         parameters: {
             query?: never;
@@ -752,6 +793,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/device/{user_code}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** See who asks to be let in as you */
+        get: operations["device_show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/device/{user_code}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let it in as you
+         * @description It gets a token of yours, with the scopes that you name.
+         */
+        post: operations["device_approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/device/{user_code}/deny": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Turn it away */
+        post: operations["device_deny"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -1370,6 +1465,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List your passkeys */
+        get: operations["passkeys_list"];
+        put?: never;
+        /**
+         * Begin to add a passkey
+         * @description Whoever has one already confirms it with that one first. A later question replaces this one.
+         */
+        post: operations["passkeys_offer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/passkeys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add the passkey that has answered
+         * @description In the session that asked, within five minutes.
+         */
+        post: operations["passkeys_add"];
+        /**
+         * Remove one of your passkeys
+         * @description Confirmed with any of them, also with this one.
+         */
+        delete: operations["passkeys_remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/policies": {
         parameters: {
             query?: never;
@@ -1746,6 +1886,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/step-up": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask for the word of your passkey
+         * @description For one decision, named as `step_up` of the refusal names it.
+         */
+        post: operations["passkeys_ask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/step-up/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give the word of your passkey
+         * @description It counts for five minutes, for one decision about exactly what was asked, in the session that
+         *     asked.
+         */
+        post: operations["passkeys_give"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tasks": {
         parameters: {
             query?: never;
@@ -2073,6 +2254,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/times": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** See how long things may take */
+        get: operations["settings_times"];
+        /** Set how long things may take from now on */
+        put: operations["settings_set_times"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tokens": {
         parameters: {
             query?: never;
@@ -2159,6 +2358,23 @@ export interface paths {
         /** Say that another account is the same human */
         post: operations["users_add_alias"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{id}/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Take all passkeys of somebody who has lost them */
+        delete: operations["passkeys_reset"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2401,6 +2617,11 @@ export interface components {
              * @description Of its configuration: read it again when this has changed.
              */
             config_version: number;
+            /**
+             * Format: int64
+             * @description Milliseconds until the next heartbeat is to come.
+             */
+            heartbeat_every_ms: number;
             leases: components["schemas"]["Beat"][];
             orders: components["schemas"]["Orders"];
             /** @description Until then the session lives without another heartbeat. */
@@ -2520,6 +2741,19 @@ export interface components {
         ApprovalId: string;
         /** @enum {string} */
         ApprovalStatus: "PENDING" | "APPROVED" | "REJECTED" | "DELEGATED" | "SUPERSEDED" | "EXPIRED";
+        /** @description Of reviews, in seconds. */
+        ApprovalTimes: {
+            /**
+             * Format: int32
+             * @description To answer, where no policy says `respond_within`.
+             */
+            default_timeout: number;
+            /**
+             * Format: int32
+             * @description To answer, whatever a policy says.
+             */
+            max_timeout: number;
+        };
         /** @description As much of a task as a queue shows. Who decides loads the task: a vote needs its digest. */
         AskedTask: {
             author: components["schemas"]["UserId"];
@@ -2545,6 +2779,10 @@ export interface components {
             as_of: components["schemas"]["Timestamp"];
             items: components["schemas"]["AuditLeaf"][];
             next_page_token?: string | null;
+        };
+        AuthenticatorSelection: {
+            residentKey: string;
+            userVerification: string;
         };
         /** @enum {string} */
         BatchAction: "approve" | "reject";
@@ -2628,7 +2866,7 @@ export interface components {
             timed_out: boolean;
         };
         /** @enum {string} */
-        Code: "malformed_request" | "malformed_body" | "invalid_query" | "invalid_page_token" | "unauthenticated" | "class_closed" | "not_allowed" | "not_found" | "method_not_allowed" | "request_timeout" | "body_too_large" | "unsupported_media_type" | "invalid_body" | "invalid_policy" | "rate_limited" | "too_many_listeners" | "origin_refused" | "cross_site" | "feature_off" | "version_mismatch" | "precondition_required" | "idempotency_key_reused" | "idempotency_in_flight" | "conflict" | "wrong_state" | "already_exists" | "self_approval" | "not_asked" | "person_required" | "closed" | "too_many_tokens" | "too_many" | "batch_refused" | "stale_revision" | "reason_required" | "reason_too_long" | "ticket_required" | "nothing_changed" | "pins_missing" | "auto_approval_refused" | "nothing_to_withdraw" | "delegation_forbidden" | "delegate_not_allowed" | "delegation_fault" | "no_open_request" | "nothing_to_reassign" | "no_step_left" | "not_due" | "basis_stands" | "basis_lost" | "frozen" | "lock_held" | "deadlock_detected" | "lock_queue_full" | "lock_self_conflict" | "lock_already_waiting" | "lease_reused" | "session_over" | "locks_unsure" | "locks_unavailable" | "receipts_unavailable" | "log_unavailable" | "effect_drifted" | "no_capacity" | "lease_lost" | "already_begun" | "not_begun" | "abort_asked" | "not_drifted" | "holder_may_live" | "attempts_exhausted" | "override_open" | "override_not_asked" | "override_lapsed" | "extension_out_of_range" | "same_admin" | "internal" | "outcome_unknown" | "timed_out" | "busy" | "overloaded" | "database_unavailable" | "preview_unavailable" | "audit_unavailable" | "draining";
+        Code: "malformed_request" | "malformed_body" | "invalid_query" | "invalid_page_token" | "unauthenticated" | "class_closed" | "not_allowed" | "not_found" | "method_not_allowed" | "request_timeout" | "body_too_large" | "unsupported_media_type" | "invalid_body" | "invalid_policy" | "rate_limited" | "too_many_listeners" | "origin_refused" | "cross_site" | "authorization_pending" | "slow_down" | "expired_token" | "access_denied" | "feature_off" | "version_mismatch" | "precondition_required" | "idempotency_key_reused" | "idempotency_in_flight" | "conflict" | "step_up_required" | "passkey_refused" | "passkeys_off" | "wrong_state" | "already_exists" | "self_approval" | "not_asked" | "person_required" | "closed" | "too_many_tokens" | "too_many" | "batch_refused" | "stale_revision" | "reason_required" | "reason_too_long" | "ticket_required" | "nothing_changed" | "pins_missing" | "auto_approval_refused" | "nothing_to_withdraw" | "delegation_forbidden" | "delegate_not_allowed" | "delegation_fault" | "no_open_request" | "nothing_to_reassign" | "no_step_left" | "not_due" | "basis_stands" | "basis_lost" | "frozen" | "lock_held" | "deadlock_detected" | "lock_queue_full" | "lock_self_conflict" | "lock_already_waiting" | "lease_reused" | "session_over" | "locks_unsure" | "locks_unavailable" | "receipts_unavailable" | "log_unavailable" | "effect_drifted" | "no_capacity" | "lease_lost" | "already_begun" | "not_begun" | "abort_asked" | "not_drifted" | "holder_may_live" | "attempts_exhausted" | "override_open" | "override_not_asked" | "override_lapsed" | "extension_out_of_range" | "same_admin" | "internal" | "outcome_unknown" | "timed_out" | "busy" | "overloaded" | "database_unavailable" | "preview_unavailable" | "audit_unavailable" | "draining";
         Comment: {
             at: components["schemas"]["Timestamp"];
             /** @description Who wrote it: `kind` is `user`, `agent` or `system`. */
@@ -2651,6 +2889,38 @@ export interface components {
             irreversible: number;
             /** Format: int32 */
             removes: number;
+        };
+        CreationOptions: {
+            attestation: string;
+            authenticatorSelection: components["schemas"]["AuthenticatorSelection"];
+            challenge: string;
+            /** @description Keys that are yours already. */
+            excludeCredentials: components["schemas"]["CredentialNamed"][];
+            pubKeyCredParams: components["schemas"]["CredentialParameters"][];
+            rp: components["schemas"]["RelyingParty"];
+            /**
+             * Format: int64
+             * @description In milliseconds.
+             */
+            timeout: number;
+            user: components["schemas"]["CreationUser"];
+        };
+        CreationUser: {
+            displayName: string;
+            id: string;
+            name: string;
+        };
+        CredentialNamed: {
+            id: string;
+            type: string;
+        };
+        CredentialParameters: {
+            /**
+             * Format: int32
+             * @description By its number in COSE.
+             */
+            alg: number;
+            type: string;
         };
         DayStats: {
             /** @description How often each action was done, as the audit names it. */
@@ -2788,6 +3058,76 @@ export interface components {
         DeliveryId: string;
         /** @enum {string} */
         DeliveryState: "waiting" | "pending" | "delivered" | "dead";
+        /** @description What the terminal's token may be used for, and for how long. */
+        DeviceApproval: {
+            /**
+             * Format: int32
+             * @default 30
+             */
+            days: number;
+            /** @description All that you may use yourself, if left out. */
+            scopes?: components["schemas"]["Scope"][] | null;
+        };
+        /** @description Shown once: the server keeps no more than a hash of the device code. */
+        DeviceLogin: {
+            /** @description The terminal's own, to ask with; shown to nobody. */
+            device_code: string;
+            /**
+             * Format: int64
+             * @description Seconds.
+             */
+            expires_in: number;
+            /**
+             * Format: int64
+             * @description Seconds between two questions, at least.
+             */
+            interval: number;
+            /**
+             * @description For the person to type, or to compare.
+             * @example BCDF-GHJK
+             */
+            user_code: string;
+            /** @description The page to type it at. */
+            verification_uri: string;
+            /** @description The same page with the code filled in. */
+            verification_uri_complete: string;
+        };
+        DevicePoll: {
+            device_code: string;
+        };
+        /** @description A terminal that waits to be let in. All it says of itself may be made up. */
+        DeviceRequest: {
+            /** @description Where it asked from, as this server saw it. */
+            address?: string | null;
+            client_name?: string | null;
+            created_at: components["schemas"]["Timestamp"];
+            expires_at: components["schemas"]["Timestamp"];
+            status: components["schemas"]["DeviceStatus"];
+            user_agent?: string | null;
+            /** @example BCDF-GHJK */
+            user_code: string;
+        };
+        /** @enum {string} */
+        DeviceStatus: "pending" | "approved" | "denied";
+        /** @description A personal token, shown once. */
+        DeviceToken: {
+            access_token: string;
+            expires_at: components["schemas"]["Timestamp"];
+            /**
+             * Format: int64
+             * @description Seconds.
+             */
+            expires_in: number;
+            /** @description Names the token without opening anything. */
+            key_id: string;
+            /**
+             * @description What it may be used for, with spaces between.
+             * @example read propose decide
+             */
+            scope: string;
+            /** @description `Bearer`. */
+            token_type: string;
+        };
         /** @description SHA-256 of the canonical content */
         Digest: string;
         Duties: {
@@ -3134,6 +3474,8 @@ export interface components {
              * @example /v1/inbound/ten_01k9xq3vb8f2n4s6t7w8y9z0ab/inb_01k9xq3vb8f2n4s6t7w8y9z0ab
              */
             path: string;
+            /** @description Made under the pepper before: rotate the secret before that one goes. */
+            secret_is_old: boolean;
             template: Record<string, unknown>;
             /**
              * Format: int64
@@ -3257,6 +3599,24 @@ export interface components {
         };
         /** @enum {string} */
         LockMode: "exclusive" | "shared" | "counting";
+        /** @description Of locks, in seconds. */
+        LockTimes: {
+            /**
+             * Format: int32
+             * @description Of a lease that is asked for without one.
+             */
+            default_ttl: number;
+            /**
+             * Format: int32
+             * @description How often agents are to be heard of; at most a third of `default_ttl`.
+             */
+            heartbeat_interval: number;
+            /**
+             * Format: int32
+             * @description The longest that may be asked for.
+             */
+            max_ttl: number;
+        };
         /** @description Lines from one number on. */
         Log: {
             /** @description The attempt is over and this is the end of its log. */
@@ -3352,6 +3712,13 @@ export interface components {
             move_pending?: boolean;
             owner?: components["schemas"]["UserId"] | null;
             starts_at?: components["schemas"]["Timestamp"] | null;
+        };
+        NewDeviceLogin: {
+            /**
+             * @description What the person is told that asks; later the label of the token.
+             * @example ade on laptop
+             */
+            client_name?: string | null;
         };
         /** @description A document as somebody wrote it. */
         NewDraft: {
@@ -3453,6 +3820,13 @@ export interface components {
              */
             ticket: string;
         };
+        NewPasskey: {
+            /**
+             * @description What you call it.
+             * @example The key on my ring
+             */
+            name: string;
+        };
         /** @description How you want to be told. What waits for your answer is in your inbox in any case. */
         NewPreferences: {
             /**
@@ -3504,10 +3878,9 @@ export interface components {
             ticket?: string | null;
             /**
              * Format: int32
-             * @description How long applying it may take, from begin on.
-             * @default 3600
+             * @description How long applying it may take, from begin on; without it, what the tenant has.
              */
-            timeout_seconds: number;
+            timeout_seconds?: number | null;
             /** @example Add a currency to orders */
             title: string;
             /**
@@ -3515,6 +3888,13 @@ export interface components {
              * @example sql.change
              */
             type: string;
+        };
+        /** @description How long things may take. What is left out is as the installation has it. */
+        NewTimes: {
+            approval?: components["schemas"]["ApprovalTimes"] | null;
+            lock?: components["schemas"]["LockTimes"] | null;
+            reason?: string | null;
+            task?: components["schemas"]["TaskTimes"] | null;
         };
         /**
          * @description For the caller, or for an agent or a person the caller administers. At most two are active
@@ -3745,6 +4125,8 @@ export interface components {
                  * @example /v1/inbound/ten_01k9xq3vb8f2n4s6t7w8y9z0ab/inb_01k9xq3vb8f2n4s6t7w8y9z0ab
                  */
                 path: string;
+                /** @description Made under the pepper before: rotate the secret before that one goes. */
+                secret_is_old: boolean;
                 template: Record<string, unknown>;
                 /**
                  * Format: int64
@@ -3934,6 +4316,8 @@ export interface components {
                 public_key?: string | null;
                 resting_until?: components["schemas"]["Timestamp"] | null;
                 scheme: components["schemas"]["WebhookScheme"];
+                /** @description Made under the pepper before: rotate the secret before that one goes. */
+                secret_is_old: boolean;
                 url: string;
                 /**
                  * Format: int64
@@ -3943,6 +4327,40 @@ export interface components {
             }[];
             /** @description Hand it back as `page_token` for the next page; absent on the last one. */
             next_page_token?: string | null;
+        };
+        /** @description What may be shown of a key. */
+        Passkey: {
+            created_at: components["schemas"]["Timestamp"];
+            id: components["schemas"]["PasskeyId"];
+            last_used_at?: components["schemas"]["Timestamp"] | null;
+            name: string;
+        };
+        /** @description The answer of a new key, as the browser gives its parts. */
+        PasskeyAnswer: {
+            /**
+             * Format: int32
+             * @description `getPublicKeyAlgorithm()`.
+             */
+            algorithm: number;
+            /** @description `getAuthenticatorData()`. */
+            authenticator_data: string;
+            /** @description `clientDataJSON`. */
+            client_data: string;
+            /** @description `getPublicKey()`. */
+            public_key: string;
+        };
+        /** @example psk_01k9xq3vb8f2n4s6t7w8y9z0ab */
+        PasskeyId: string;
+        /** @description A question to a key that is to become yours. */
+        PasskeyOffer: {
+            expires_at: components["schemas"]["Timestamp"];
+            /** @description Where the answer goes: `POST /v1/passkeys/{id}`. */
+            id: components["schemas"]["PasskeyId"];
+            /** @description For `navigator.credentials.create`. */
+            options: components["schemas"]["CreationOptions"];
+        };
+        Passkeys: {
+            items: components["schemas"]["Passkey"][];
         };
         /** @description What one attempt may do. The lease is the secret of its holder. */
         Permit: {
@@ -4141,6 +4559,10 @@ export interface components {
             /** @description As many as one call takes: ask once more. */
             has_more: boolean;
         };
+        RelyingParty: {
+            id: string;
+            name: string;
+        };
         /** @description What is to be replayed: a document, or a draft. */
         Replay: {
             /**
@@ -4185,6 +4607,18 @@ export interface components {
             title: string;
             verdict: components["schemas"]["Strictness"];
             without_a_person: boolean;
+        };
+        RequestOptions: {
+            allowCredentials: components["schemas"]["CredentialNamed"][];
+            /** @description The SHA-256 of the subject's digest and of a number that is used once. */
+            challenge: string;
+            rpId: string;
+            /**
+             * Format: int64
+             * @description In milliseconds.
+             */
+            timeout: number;
+            userVerification: string;
         };
         /** @description Who may act for somebody now, and why others may not. */
         Resolved: {
@@ -4447,6 +4881,48 @@ export interface components {
             /** @description What each worker did last, in whichever process it ran. */
             workers: components["schemas"]["Worker"][];
         };
+        /** @description A word that was given, and waits for its decision. */
+        StepUp: {
+            /** @description Until then, for one decision, in this session. */
+            expires_at: components["schemas"]["Timestamp"];
+            id: components["schemas"]["StepUpId"];
+            purpose: components["schemas"]["StepUpPurpose"];
+            /** @description The digest of what it is for. */
+            subject: components["schemas"]["Digest"];
+        };
+        /** @description The answer of a key, as the browser gives its parts. */
+        StepUpAnswer: {
+            /** @description `authenticatorData`. */
+            authenticator_data: string;
+            /** @description `clientDataJSON`. */
+            client_data: string;
+            /** @description `rawId`. */
+            credential: string;
+            signature: string;
+        };
+        /** @example stp_01k9xq3vb8f2n4s6t7w8y9z0ab */
+        StepUpId: string;
+        /** @enum {string} */
+        StepUpPurpose: "approve" | "override" | "publish_policy" | "break_lock" | "add_passkey" | "remove_passkey" | "reset_passkeys";
+        /** @description A question to one of your keys. */
+        StepUpQuestion: {
+            expires_at: components["schemas"]["Timestamp"];
+            /** @description Where the answer goes: `POST /v1/step-up/{id}`. */
+            id: components["schemas"]["StepUpId"];
+            /** @description For `navigator.credentials.get`. */
+            options: components["schemas"]["RequestOptions"];
+        };
+        /** @description What a passkey is to give its word for. */
+        StepUpSubject: {
+            /** @description All that is decided about at once, in any order: tasks, a draft, a resource, a key. */
+            about: components["schemas"]["StepUpThing"][];
+            purpose: components["schemas"]["StepUpPurpose"];
+        };
+        StepUpThing: {
+            digest?: components["schemas"]["Digest"] | null;
+            /** @example database:orders */
+            id: string;
+        };
         /** @enum {string} */
         Stream: "stdout" | "stderr" | "note";
         /** @enum {string} */
@@ -4525,6 +5001,14 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        /** @description Of tasks, in seconds. */
+        TaskTimes: {
+            /**
+             * Format: int32
+             * @description To apply one that is proposed without `timeout_seconds`.
+             */
+            default_timeout: number;
+        };
         /** @example ten_01k9xq3vb8f2n4s6t7w8y9z0ab */
         TenantId: string;
         TenantSwitch: {
@@ -4534,6 +5018,20 @@ export interface components {
         Ticket: {
             expires_at: components["schemas"]["Timestamp"];
             ticket: string;
+        };
+        Times: {
+            approval: components["schemas"]["ApprovalTimes"];
+            lock: components["schemas"]["LockTimes"];
+            /** @description The groups that the tenant has set itself: `lock`, `approval`, `task`. */
+            own: string[];
+            set_at?: components["schemas"]["Timestamp"] | null;
+            set_by?: components["schemas"]["UserId"] | null;
+            task: components["schemas"]["TaskTimes"];
+            /**
+             * Format: int64
+             * @description 0 while the tenant has set nothing; for `If-Match`.
+             */
+            version: number;
         };
         /**
          * Format: date-time
@@ -4647,6 +5145,8 @@ export interface components {
             public_key?: string | null;
             resting_until?: components["schemas"]["Timestamp"] | null;
             scheme: components["schemas"]["WebhookScheme"];
+            /** @description Made under the pepper before: rotate the secret before that one goes. */
+            secret_is_old: boolean;
             url: string;
             /**
              * Format: int64
@@ -4732,6 +5232,15 @@ export interface operations {
                     "application/json": components["schemas"]["Keys"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -4768,6 +5277,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Protected"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `internal`: The server made a mistake */
@@ -4820,6 +5338,225 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `overloaded`: The server has too much to do */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    device_begin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewDeviceLogin"];
+            };
+        };
+        responses: {
+            /** @description Two codes: one to show, one to ask with */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceLogin"];
+                };
+            };
+            /** @description `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Somebody else has just got this code */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many from this address wait already */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `overloaded`: The server has too much to do */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    device_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DevicePoll"];
+            };
+        };
+        responses: {
+            /** @description The person's token */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceToken"];
+                };
+            };
+            /** @description `authorization_pending`: Nobody has answered yet; `slow_down`: It asks too often; `expired_token`: No sign-in waits for this code; `access_denied`: The person said no; `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_tokens`: The person has got two tokens meanwhile */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -4863,6 +5600,15 @@ export interface operations {
             };
             /** @description `invalid_query`: A query parameter is wrong */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4933,6 +5679,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -4969,6 +5724,15 @@ export interface operations {
                 };
                 content: {
                     "text/html": string;
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `internal`: The server made a mistake */
@@ -5009,6 +5773,15 @@ export interface operations {
                     "text/css": string;
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5045,6 +5818,15 @@ export interface operations {
                 };
                 content: {
                     "text/javascript": string;
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `internal`: The server made a mistake */
@@ -5198,6 +5980,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5272,6 +6063,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, unknown>;
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `internal`: The server made a mistake */
@@ -5361,6 +6161,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5496,6 +6305,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5559,6 +6377,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5683,6 +6510,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5743,6 +6579,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5840,6 +6685,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5968,6 +6822,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6109,6 +6972,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6169,6 +7041,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6327,6 +7208,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6455,6 +7345,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6515,6 +7414,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6595,6 +7503,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6730,6 +7647,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6848,6 +7774,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6983,6 +7918,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7111,6 +8055,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7188,6 +8141,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7248,6 +8210,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7383,6 +8354,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7504,6 +8484,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7639,6 +8628,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7767,6 +8765,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7857,6 +8864,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7993,6 +9009,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8080,6 +9105,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8116,6 +9150,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignIn"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `internal`: The server made a mistake */
@@ -8185,6 +9228,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8309,6 +9361,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8370,6 +9431,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8494,6 +9564,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8591,6 +9670,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8670,6 +9758,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8680,6 +9777,325 @@ export interface operations {
                 };
             };
             /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    device_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_code: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who asks, from where, since when */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceRequest"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing here */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    device_approve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 256 visible ASCII characters; the same key with the same body is answered alike. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                user_code: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeviceApproval"];
+            };
+        };
+        responses: {
+            /** @description It is let in */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceRequest"];
+                };
+            };
+            /** @description `malformed_request`: The request cannot be read; `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing here */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_in_flight`: The same call is still being answered; `conflict`: Somebody else was faster; `wrong_state`: Not possible in this state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `outcome_unknown`: Whether it happened is not known yet; `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached; `preview_unavailable`: The preview could not run; `audit_unavailable`: The audit takes nothing, so nothing is done */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    device_deny: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 256 visible ASCII characters; the same key with the same body is answered alike. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                user_code: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It gets nothing */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceRequest"];
+                };
+            };
+            /** @description `malformed_request`: The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing here */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_in_flight`: The same call is still being answered; `conflict`: Somebody else was faster; `wrong_state`: Not possible in this state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `outcome_unknown`: Whether it happened is not known yet; `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached; `preview_unavailable`: The preview could not run; `audit_unavailable`: The audit takes nothing, so nothing is done */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8756,6 +10172,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8816,6 +10241,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8951,6 +10385,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9072,6 +10515,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9207,6 +10659,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9332,6 +10793,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9404,6 +10874,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9536,6 +11015,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9585,6 +11073,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9720,6 +11217,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9783,6 +11289,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9907,6 +11422,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10004,6 +11528,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10053,6 +11586,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10177,6 +11719,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10226,6 +11777,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10296,6 +11856,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10420,6 +11989,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10480,6 +12058,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10577,6 +12164,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10735,6 +12331,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10863,6 +12468,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10975,6 +12589,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11040,6 +12663,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11116,6 +12748,15 @@ export interface operations {
             };
             /** @description `lease_lost`: it was lost before */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11246,6 +12887,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11316,6 +12966,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11377,6 +13036,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11506,6 +13174,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11710,6 +13387,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11759,6 +13445,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11892,6 +13587,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11941,6 +13645,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12018,6 +13731,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12067,6 +13789,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12214,6 +13945,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12263,6 +14003,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12387,6 +14136,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12484,6 +14242,455 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `outcome_unknown`: Whether it happened is not known yet; `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached; `preview_unavailable`: The preview could not run; `audit_unavailable`: The audit takes nothing, so nothing is done */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    passkeys_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passkeys"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Only people have passkeys */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    passkeys_offer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPasskey"];
+            };
+        };
+        responses: {
+            /** @description What to ask the new key */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyOffer"];
+                };
+            };
+            /** @description `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many`, `passkeys_off` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    passkeys_add: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 256 visible ASCII characters; the same key with the same body is answered alike. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: components["schemas"]["PasskeyId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasskeyAnswer"];
+            };
+        };
+        responses: {
+            /** @description Yours from now on */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passkey"];
+                };
+            };
+            /** @description `malformed_request`: The request cannot be read; `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing here */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `already_exists`, `too_many`, `passkeys_off` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `passkey_refused`, `invalid_body` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `outcome_unknown`: Whether it happened is not known yet; `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached; `preview_unavailable`: The preview could not run; `audit_unavailable`: The audit takes nothing, so nothing is done */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    passkeys_remove: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 256 visible ASCII characters; the same key with the same body is answered alike. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: components["schemas"]["PasskeyId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As it was */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passkey"];
+                };
+            };
+            /** @description `malformed_request`: The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing here */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_in_flight`: The same call is still being answered; `conflict`: Somebody else was faster; `wrong_state`: Not possible in this state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12547,6 +14754,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12664,6 +14880,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12799,6 +15024,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12859,6 +15093,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12980,6 +15223,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13050,6 +15302,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13110,6 +15371,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13214,6 +15484,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13311,6 +15590,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13381,6 +15669,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13442,6 +15739,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13578,6 +15884,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13695,6 +16010,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13744,6 +16068,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13891,6 +16224,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13949,6 +16291,15 @@ export interface operations {
             };
             /** @description `not_found`: A token is no session */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14068,6 +16419,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14117,6 +16477,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14184,6 +16553,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14296,6 +16674,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14391,6 +16778,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14452,6 +16848,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14527,6 +16932,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14594,6 +17008,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14643,6 +17066,272 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    passkeys_ask: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StepUpSubject"];
+            };
+        };
+        responses: {
+            /** @description What to ask the key */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StepUpQuestion"];
+                };
+            };
+            /** @description `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `step_up_required`: you have no passkey */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `passkeys_off` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    passkeys_give: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["StepUpId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StepUpAnswer"];
+            };
+        };
+        responses: {
+            /** @description Given */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StepUp"];
+                };
+            };
+            /** @description `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing here */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `closed`: It was answered, or it is too old */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `passkey_refused`, `invalid_body` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14721,6 +17410,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14845,6 +17543,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14925,6 +17632,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15045,6 +17761,15 @@ export interface operations {
             };
             /** @description `precondition_required`: Say which version you mean */
             428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15203,6 +17928,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15263,6 +17997,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15430,6 +18173,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15504,6 +18256,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15639,6 +18400,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15706,6 +18476,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15766,6 +18545,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15924,6 +18712,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15999,6 +18796,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16157,6 +18963,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16278,6 +19093,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16436,6 +19260,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16549,6 +19382,15 @@ export interface operations {
             };
             /** @description `precondition_required`: Say which version you mean */
             428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16676,6 +19518,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16736,6 +19587,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16811,6 +19671,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16871,6 +19740,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16998,6 +19876,229 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `outcome_unknown`: Whether it happened is not known yet; `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached; `preview_unavailable`: The preview could not run; `audit_unavailable`: The audit takes nothing, so nothing is done */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    settings_times: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Leases, reviews and attempts; `version` goes into `If-Match` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Times"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    settings_set_times: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Up to 256 visible ASCII characters; the same key with the same body is answered alike. */
+                "Idempotency-Key"?: string | null;
+                /**
+                 * @description The `ETag` that was read, for example `"7"`.
+                 * @example "7"
+                 */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTimes"];
+            };
+        };
+        responses: {
+            /** @description The new version */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Times"];
+                };
+            };
+            /** @description `malformed_request`: The request cannot be read; `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_in_flight`: The same call is still being answered; `conflict`: Somebody else was faster; `wrong_state`: Not possible in this state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `version_mismatch`: It has changed since you read it */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_required`: Say which version you mean */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17068,6 +20169,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17201,6 +20311,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17298,6 +20417,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17361,6 +20489,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17485,6 +20622,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17545,6 +20691,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17680,6 +20835,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17801,6 +20965,121 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `outcome_unknown`: Whether it happened is not known yet; `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached; `preview_unavailable`: The preview could not run; `audit_unavailable`: The audit takes nothing, so nothing is done */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    passkeys_reset: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 256 visible ASCII characters; the same key with the same body is answered alike. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: components["schemas"]["UserId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As they were */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passkeys"];
+                };
+            };
+            /** @description `malformed_request`: The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing here */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_in_flight`: The same call is still being answered; `conflict`: Somebody else was faster; `wrong_state`: Not possible in this state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17936,6 +21215,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17999,6 +21287,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18123,6 +21420,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18183,6 +21489,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18280,6 +21595,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18438,6 +21762,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18514,6 +21847,15 @@ export interface operations {
             };
             /** @description `not_found`: There is nothing here */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18611,6 +21953,15 @@ export interface operations {
             };
             /** @description `invalid_body`: A field of the body is wrong; `idempotency_key_reused`: The key was used for another body */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18746,6 +22097,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18874,6 +22234,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18960,6 +22329,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -19009,6 +22387,15 @@ export interface operations {
             };
             /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

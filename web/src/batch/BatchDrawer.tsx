@@ -3,6 +3,7 @@ import { useId, useState } from 'react';
 import { toast } from 'sonner';
 import { api, taken } from '@/api/client';
 import { Refused } from '@/api/problem';
+import { told } from '@/api/told';
 import type { Row } from '@/inbox/rows';
 import { ChangeLines, EffectHead } from '@/review/EffectHead';
 import { Button } from '@/ui/Button';
@@ -160,7 +161,9 @@ export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
           >
             {refused.length > 0
               ? 'Nothing was written, because some would be refused. They are left out below.'
-              : 'The batch was not answered. Sending it again cannot count twice.'}
+              : send.error instanceof Refused
+                ? told(send.error)
+                : 'The batch was not answered. Sending it again cannot count twice.'}
           </p>
         )}
         {groups.map((group) => (

@@ -67,7 +67,8 @@ function useAllPages<Item>(query: Result<Item>, isOn: boolean): void {
   const { data, hasNextPage, isFetching, isError, fetchNextPage } = query;
   const count = data?.pages.reduce((sum, page) => sum + page.items.length, 0) ?? 0;
   useEffect(() => {
-    if (isOn && hasNextPage && !isFetching && !isError && count < ROWS_MAX) void fetchNextPage();
+    // After the last full page there may be one more, with nothing in it.
+    if (isOn && hasNextPage && !isFetching && !isError && count <= ROWS_MAX) void fetchNextPage();
   }, [isOn, hasNextPage, isFetching, isError, count, fetchNextPage]);
 }
 

@@ -101,6 +101,8 @@ export function List<Row extends Keyed>(props: Props<Row>) {
     },
     [cursor, rows.length],
   );
+  // Another function would have every row measured anew, at every key.
+  const getItemKey = useCallback((index: number) => rows[index]?.key ?? index, [rows]);
   // eslint-disable-next-line react-hooks/incompatible-library -- its functions are used at once
   const virtual = useVirtualizer({
     count: rows.length,
@@ -110,7 +112,7 @@ export function List<Row extends Keyed>(props: Props<Row>) {
     // The header stays on top of the rows and takes room from them.
     scrollMargin: header,
     scrollPaddingStart: header,
-    getItemKey: (index) => rows[index]?.key ?? index,
+    getItemKey,
     rangeExtractor,
   });
   const { scrollToIndex } = virtual;

@@ -63,6 +63,7 @@ export class Applier {
     // Whatever happens is written down there, too.
     void this.client.invalidateQueries({ queryKey: ['audit'], refetchType: 'none' });
     if (round.topics.has('agent')) void this.client.invalidateQueries({ queryKey: ['agents'] });
+    if (round.topics.has('freeze')) void this.client.invalidateQueries({ queryKey: ['freezes'] });
     if (round.topics.has('lock')) void this.client.invalidateQueries({ queryKey: ['locks'] });
     if (round.tasks.size === 0) return;
     void this.client.invalidateQueries({ queryKey: ['tasks'] });

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { More } from '@/list/More';
 import { Empty } from '@/list/Strips';
 import { Skeleton } from '@/list/Skeleton';
 import { Button } from '@/ui/Button';
@@ -127,11 +128,15 @@ export function Blockers({ nameOf, onOpen }: Props) {
   }
   return (
     <>
-      <ul className="space-y-3 px-5 pb-6 max-md:px-4">
-        {found.map((root) => (
-          <RootCard key={root.owner} root={root} nameOf={nameOf} onOpen={onOpen} />
-        ))}
-      </ul>
+      <More items={found}>
+        {(shown) => (
+          <ul className="space-y-3 px-5 pb-6 max-md:px-4">
+            {shown.map((root) => (
+              <RootCard key={root.owner} root={root} nameOf={nameOf} onOpen={onOpen} />
+            ))}
+          </ul>
+        )}
+      </More>
       {data.has_more && (
         <p className="px-5 pb-6 text-meta text-medium">There are more waits than are shown here.</p>
       )}

@@ -1,11 +1,72 @@
 import { useQuery } from '@tanstack/react-query';
+import { useCallback, useMemo } from 'react';
+import { useActions } from '@/keys/react';
+import { List } from '@/list/List';
 import { Empty } from '@/list/Strips';
 import { Skeleton } from '@/list/Skeleton';
+import { moves, useCursor } from '@/list/useCursor';
 import { classes } from '@/ui/classes';
 import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
 import { Holder, type NameOf, TimeLeft } from './LeaseLine';
 import { locksQuery } from './queries';
+import { byWaits, type LockRow, rowsOf } from './rows';
+
+const COLUMNS = [
+  { word: 'Resource', className: '' },
+  { word: 'Held by', className: '' },
+  { word: 'Mode', className: '' },
+  { word: 'Left', className: '' },
+  { word: 'Waiting', className: 'text-right' },
+] as const;
+const TEMPLATE = classes(
+  'grid-cols-[minmax(0,3fr)_minmax(0,2fr)_88px_136px_64px]',
+  'max-md:grid-cols-[minmax(0,1fr)_auto] max-md:gap-y-0 max-md:content-center',
+);
+
+interface CellProps {
+  row: LockRow;
+  nameOf: NameOf;
+  onOpen: (resource: string) => void;
+}
+
+function Cells({ row, nameOf, onOpen }: CellProps) {
+  const { lock, first, mode } = row;
+  return (
+    <>
+      <span role="gridcell" data-lock={row.key} className="min-w-0 truncate max-md:col-span-2">
+        <button
+          type="button"
+          onClick={() => onOpen(row.key)}
+          className={classes(
+            'min-h-6 max-w-full truncate text-left font-mono text-meta text-accent underline',
+            'underline-offset-2',
+          )}
+        >
+          <Untrusted text={row.key} />
+        </button>
+      </span>
+      <span role="gridcell" className="min-w-0 truncate">
+        {first ? (
+          <Holder lease={first} nameOf={nameOf} />
+        ) : (
+          <span className="text-ink-3">nobody</span>
+        )}
+        {lock.holding > 1 && (
+          <span className="text-meta text-ink-3"> and {lock.holding - 1} more</span>
+        )}
+      </span>
+      <span role="gridcell" className="text-ink-2 max-md:text-right">
+        {mode ?? '–'}
+      </span>
+      <span role="gridcell">{first ? <TimeLeft lease={first} /> : '–'}</span>
+      <span role="gridcell" className="text-right">
+        {lock.waiting}
+        <span className="text-ink-2 md:hidden"> waiting</span>
+      </span>
+    </>
+  );
+}
 
 interface Props {
   filter: string;
@@ -15,10 +76,21 @@ interface Props {
 
 export function LockTable({ filter, nameOf, onOpen }: Props) {
   const { data, error, refetch } = useQuery(locksQuery());
-  if (!data) return error ? <Trouble error={error} onRetry={() => void refetch()} /> : <Skeleton />;
   const word = filter.trim().toLowerCase();
-  const items = data.items.filter(({ resource }) => resource.toLowerCase().includes(word));
-  if (items.length === 0) {
+  const all = useMemo(() => rowsOf(data?.items ?? []).sort(byWaits), [data]);
+  const rows = useMemo(
+    () => all.filter(({ key }) => key.toLowerCase().includes(word)),
+    [all, word],
+  );
+  const cursor = useCursor(rows);
+  const open = useCallback(({ key }: LockRow) => onOpen(key), [onOpen]);
+  useActions(moves(rows, cursor, open));
+  const drawn = useCallback(
+    (row: LockRow) => <Cells row={row} nameOf={nameOf} onOpen={onOpen} />,
+    [nameOf, onOpen],
+  );
+  if (!data) return error ? <Trouble error={error} onRetry={() => void refetch()} /> : <Skeleton />;
+  if (rows.length === 0) {
     return (
       <Empty title={word ? 'Nothing fits the filter' : 'Nothing is locked'}>
         {word
@@ -27,63 +99,25 @@ export function LockTable({ filter, nameOf, onOpen }: Props) {
       </Empty>
     );
   }
-  const cell = 'py-2 pr-4 align-top';
   return (
-    <div
-      className="overflow-x-auto px-5 pb-6 max-md:px-4"
-      tabIndex={0}
-      role="group"
-      aria-label="All locks"
-    >
-      <table className="w-full border-collapse">
-        <thead>
-          <tr className="border-b border-line text-left text-meta text-ink-3">
-            {['Resource', 'Held by', 'Mode', 'Left', 'Waiting'].map((word) => (
-              <th key={word} scope="col" className="py-2 pr-4 font-normal">
-                {word}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((lock) => {
-            const [first] = lock.holders;
-            const mode = first?.resources.find(({ resource }) => resource === lock.resource)?.mode;
-            return (
-              <tr key={lock.resource} className="border-b border-line" data-lock={lock.resource}>
-                <th scope="row" className={`${cell} text-left font-normal`}>
-                  <button
-                    type="button"
-                    onClick={() => onOpen(lock.resource)}
-                    className={classes(
-                      'min-h-6 text-left font-mono text-meta text-accent underline',
-                      'underline-offset-2',
-                    )}
-                  >
-                    <Untrusted text={lock.resource} />
-                  </button>
-                </th>
-                <td className={cell}>
-                  {first ? (
-                    <Holder lease={first} nameOf={nameOf} />
-                  ) : (
-                    <span className="text-ink-3">nobody</span>
-                  )}
-                  {lock.holding > 1 && (
-                    <span className="text-meta text-ink-3"> and {lock.holding - 1} more</span>
-                  )}
-                </td>
-                <td className={`${cell} text-ink-2`}>{mode ?? '–'}</td>
-                <td className={cell}>{first ? <TimeLeft lease={first} /> : '–'}</td>
-                <td className={cell}>{lock.waiting}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+    <>
       {data.isCut && (
-        <p className="pt-3 text-meta text-medium">Only the first {data.items.length} are shown.</p>
+        <p className="px-5 pb-2 text-meta text-medium max-md:px-4">
+          Only the first {data.items.length.toLocaleString('en')} are shown.
+        </p>
       )}
-    </div>
+      <List
+        rows={rows}
+        cursor={cursor.index}
+        onCursor={cursor.move}
+        onOpen={open}
+        label="All locks"
+        columns={COLUMNS}
+        template={TEMPLATE}
+        isPartial={data.isCut}
+      >
+        {drawn}
+      </List>
+    </>
   );
 }

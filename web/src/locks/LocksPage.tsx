@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense, useCallback, useState } from 'react';
 import { useNames } from '@/api/names';
 import { useOperateBar } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
@@ -36,7 +36,7 @@ function Summary() {
 
 export function LocksPage() {
   const { view = 'blockers', resource, q = '' } = route.useSearch();
-  const navigate = useNavigate();
+  const navigate = useNavigate({ from: '/locks' });
   const nameOf = useNames();
   const bar = useOperateBar();
   const [isTaking, setTaking] = useState(false);
@@ -45,7 +45,15 @@ export function LocksPage() {
     const now = { view: view === 'blockers' ? undefined : view, resource, q: q || undefined };
     void navigate({ to: '/locks', search: { ...now, ...next }, replace: true });
   };
-  const open = (name: string) => search({ resource: name });
+  const open = useCallback(
+    (name: string) =>
+      void navigate({
+        to: '/locks',
+        search: (old) => ({ ...old, resource: name }),
+        replace: true,
+      }),
+    [navigate],
+  );
   return (
     <section aria-label="Locks" className="flex h-full min-h-0 flex-col">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 px-5 py-3 max-md:px-4">

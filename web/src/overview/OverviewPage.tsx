@@ -257,7 +257,7 @@ export function OverviewPage() {
         <Tile
           word="reviews owed after overrides"
           value={counted(data.after_reviews_owed)}
-          to="/audit"
+          to="/after-reviews"
         />
       </div>
       <DaysCard overview={data} span={span} onSpan={setSpan} />

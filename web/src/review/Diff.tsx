@@ -1,7 +1,8 @@
 import { useState } from 'react';
+import { More } from '@/list/More';
 import { classes } from '@/ui/classes';
 import { Untrusted } from '@/ui/Untrusted';
-import { folded, type Line, type Shown } from './diff';
+import { folded, type Line, LINES_STEP, type Shown } from './diff';
 
 const LOOK = {
   same: { row: '', sign: ' ', tone: 'text-ink-3', name: '' },
@@ -98,45 +99,50 @@ interface Props {
   label: string;
 }
 
+type Folded = Exclude<Shown, Line>;
+
+/** Lines that stand together, with the folds between them. */
+function blocksOf(shown: readonly Shown[]): (Line[] | Folded)[] {
+  const blocks: (Line[] | Folded)[] = [];
+  for (const line of shown) {
+    const last = blocks.at(-1);
+    if (line.kind === 'fold') blocks.push(line);
+    else if (Array.isArray(last)) last.push(line);
+    else blocks.push([line]);
+  }
+  return blocks;
+}
+
 /** Lines with what was added and removed; signs say it, colours repeat it. */
 export function Diff({ lines, isSplit, isWhole, label }: Props) {
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
-  const shown: Shown[] = isWhole ? [...lines] : folded(lines);
-  const blocks: (Line[] | { from: number; count: number })[] = [];
-  for (const line of shown) {
-    if (line.kind === 'fold') {
-      if (open.has(line.from)) blocks.push(lines.slice(line.from, line.from + line.count));
-      else blocks.push({ from: line.from, count: line.count });
-    } else {
-      const last = blocks.at(-1);
-      if (Array.isArray(last)) last.push(line);
-      else blocks.push([line]);
+  const shown = (isWhole ? lines : folded(lines)).flatMap((line): readonly Shown[] =>
+    line.kind === 'fold' && open.has(line.from)
+      ? lines.slice(line.from, line.from + line.count)
+      : [line],
+  );
+  const drawn = (block: Line[] | Folded, index: number) => {
+    if (!Array.isArray(block)) {
+      const { from, count } = block;
+      return <Fold key={index} count={count} onOpen={() => setOpen(new Set([...open, from]))} />;
     }
-  }
+    if (!isSplit) return block.map((line, row) => <Unified key={`${index}-${row}`} line={line} />);
+    return pairs(block).map(([old, fresh], row) => (
+      <div key={`${index}-${row}`} className="grid grid-cols-2 gap-px">
+        <Half line={old} />
+        <Half line={fresh} />
+      </div>
+    ));
+  };
   return (
     <div
       role="group"
       aria-label={label}
       className="overflow-x-auto rounded-control bg-sunken py-1 font-mono text-meta leading-[22px]"
     >
-      {blocks.map((block, index) =>
-        !Array.isArray(block) ? (
-          <Fold
-            key={index}
-            count={block.count}
-            onOpen={() => setOpen(new Set([...open, block.from]))}
-          />
-        ) : isSplit ? (
-          pairs(block).map(([old, fresh], row) => (
-            <div key={`${index}-${row}`} className="grid grid-cols-2 gap-px">
-              <Half line={old} />
-              <Half line={fresh} />
-            </div>
-          ))
-        ) : (
-          block.map((line, row) => <Unified key={`${index}-${row}`} line={line} />)
-        ),
-      )}
+      <More items={shown} step={LINES_STEP} what="lines" className="px-3 py-2">
+        {(first) => blocksOf(first).map(drawn)}
+      </More>
     </div>
   );
 }

@@ -2,13 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo, useRef, useState } from 'react';
 import { type Change, revisionQuery, type Task } from '@/api/queries';
 import { useActions } from '@/keys/react';
+import { More } from '@/list/More';
 import { Button } from '@/ui/Button';
 import { Card, CardWait } from '@/ui/Card';
 import { classes } from '@/ui/classes';
 import { Untrusted } from '@/ui/Untrusted';
 import { useIsPhone } from '@/ui/useIsPhone';
 import { Diff } from './Diff';
-import { diff } from './diff';
+import { diff, LINES_STEP } from './diff';
 import { contentOf, gravest, linesOf, programOf, SIGN } from './effect';
 
 const TONES = { remove: 'text-del-sign', change: 'text-ink-2', add: 'text-add-sign' } as const;
@@ -186,11 +187,15 @@ export function PreviewCard({ shown, since, onSince }: Props) {
       ) : changes.length === 0 ? (
         <p className="text-ink-2">Nothing would change, as far as can be told.</p>
       ) : (
-        <ul ref={list} className="space-y-2">
-          {changes.map((change, index) => (
-            <OneChange key={index} change={change} view={view} />
-          ))}
-        </ul>
+        <More items={changes} what="changes" className="pt-3">
+          {(first) => (
+            <ul ref={list} className="space-y-2">
+              {first.map((change, index) => (
+                <OneChange key={index} change={change} view={view} />
+              ))}
+            </ul>
+          )}
+        </More>
       )}
     </Card>
   );
@@ -205,20 +210,24 @@ export function ProgramCard({ shown }: { shown: Task }) {
       aside={<span className="font-mono text-meta text-ink-3">{shown.type}</span>}
       className="max-lg:order-4"
     >
-      <pre
-        tabIndex={0}
-        aria-label="What would run"
-        className={classes(
-          'max-h-[320px] overflow-auto rounded-control bg-sunken px-3 py-2 font-mono',
-          'text-meta leading-[22px] whitespace-pre-wrap wrap-anywhere',
+      <More items={lines} step={LINES_STEP} what="lines" className="pt-3">
+        {(first) => (
+          <pre
+            tabIndex={0}
+            aria-label="What would run"
+            className={classes(
+              'max-h-[320px] overflow-auto rounded-control bg-sunken px-3 py-2 font-mono',
+              'text-meta leading-[22px] whitespace-pre-wrap wrap-anywhere',
+            )}
+          >
+            {first.map((line, index) => (
+              <span key={index} className="block">
+                <Untrusted text={line} lines />
+              </span>
+            ))}
+          </pre>
         )}
-      >
-        {lines.map((line, index) => (
-          <span key={index} className="block">
-            <Untrusted text={line} lines />
-          </span>
-        ))}
-      </pre>
+      </More>
     </Card>
   );
 }

@@ -133,7 +133,7 @@ export function QuorumCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
           {list.length === 0 && <li className="text-ink-2">Nobody is asked.</li>}
         </ul>
       ) : (
-        <CardWait error={explain.error ?? approvals.error} />
+        <CardWait error={explain.error ?? approvals.error} room="h-36" />
       )}
       {isShort && (
         <p className="mt-2 text-meta text-high">

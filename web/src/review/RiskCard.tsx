@@ -121,7 +121,7 @@ export function RiskCard({ task, shown }: { task: Task; shown: Task }) {
       aside={<Risk level={shown.risk.level} score={shown.risk.score} isWide />}
       className="max-lg:order-1"
     >
-      {data ? <RiskTable factors={data.factors} /> : <CardWait error={error} />}
+      {data ? <RiskTable factors={data.factors} /> : <CardWait error={error} room="h-40" />}
       {data && data.revision !== shown.revision && (
         <p className="mt-2 text-meta text-medium">
           The factors are those of revision {data.revision}.

@@ -59,7 +59,7 @@ export function GatesCard({ task }: { task: Task }) {
           ))}
         </ul>
       ) : (
-        <CardWait error={error} />
+        <CardWait error={error} room="h-44" />
       )}
     </Card>
   );

@@ -16,12 +16,21 @@ export interface Line {
 
 export type Shown = Line | { readonly kind: 'fold'; readonly from: number; readonly count: number };
 
+/** Some screens full; thousands of lines are read in parts. */
+export const LINES_STEP = 400;
+
 /** Lines longer than this are compared as a whole. */
 const WORDS_MAX = 2_000;
 
+/** The least way from one text to another costs the square of its length to find, and a page that
+ *  stands still shows nothing: texts that differ more than this are compared place by place. */
+const EDITS_MAX = 300;
+const WORD_EDITS_MAX = 100;
+
 function paired(removed: string, added: string): [Word[], Word[]] | undefined {
   if (removed.length > WORDS_MAX || added.length > WORDS_MAX) return undefined;
-  const parts = diffWordsWithSpace(removed, added);
+  const parts = diffWordsWithSpace(removed, added, { maxEditLength: WORD_EDITS_MAX });
+  if (!parts) return undefined;
   const side = (skip: 'added' | 'removed'): Word[] =>
     parts
       .filter((part) => !part[skip])
@@ -31,12 +40,12 @@ function paired(removed: string, added: string): [Word[], Word[]] | undefined {
   return isAlike ? [side('added'), side('removed')] : undefined;
 }
 
-/** Words are marked where a line was replaced by another. */
-function replaced(removed: readonly string[], added: readonly string[]): Line[] {
+/** Words are marked where a line was replaced by another, in as many lines as are wanted. */
+function replaced(removed: readonly string[], added: readonly string[], most: number): Line[] {
   const old: Line[] = [];
   const fresh: Line[] = [];
   removed.forEach((text, index) => {
-    const other = added[index];
+    const other = index < most ? added[index] : undefined;
     const words = other === undefined ? undefined : paired(text, other);
     old.push({ kind: 'del', text, ...(words ? { words: words[0] } : {}) });
     if (words && other !== undefined) fresh[index] = { kind: 'add', text: other, words: words[1] };
@@ -47,14 +56,44 @@ function replaced(removed: readonly string[], added: readonly string[]): Line[] 
   return [...old, ...fresh];
 }
 
+interface Part {
+  readonly value: string[];
+  readonly removed: boolean;
+  readonly added: boolean;
+}
+
+/** Each line with the one in its own place: not the least difference, but a true one. */
+function byPlace(before: readonly string[], after: readonly string[]): Part[] {
+  const parts: Part[] = [];
+  const isSame = (at: number) => before[at] === after[at];
+  const most = Math.max(before.length, after.length);
+  for (let from = 0, to = 0; from < most; from = to) {
+    while (to < most && isSame(to) === isSame(from)) to++;
+    const part = (lines: readonly string[], removed: boolean, added: boolean) => {
+      const value = lines.slice(from, to);
+      if (value.length > 0) parts.push({ value, removed, added });
+    };
+    if (isSame(from)) part(before, false, false);
+    else {
+      part(before, true, false);
+      part(after, false, true);
+    }
+  }
+  return parts;
+}
+
 export function diff(before: readonly string[], after: readonly string[]): Line[] {
   const lines: Line[] = [];
-  const parts = diffArrays([...before], [...after]);
+  // What is read later is read by its lines.
+  let wanted = LINES_STEP;
+  const parts =
+    diffArrays([...before], [...after], { maxEditLength: EDITS_MAX }) ?? byPlace(before, after);
   for (let index = 0; index < parts.length; index++) {
     const part = parts[index]!;
     const following = parts[index + 1];
     if (part.removed && following?.added) {
-      lines.push(...replaced(part.value, following.value));
+      lines.push(...replaced(part.value, following.value, wanted));
+      wanted -= part.value.length;
       index++;
     } else {
       const kind = part.added ? 'add' : part.removed ? 'del' : 'same';

@@ -118,6 +118,18 @@ describe('a difference', () => {
     expect(folded(diff(before, after)).length).toBeLessThan(200);
     expect(performance.now() - began).toBeLessThan(1_000);
   });
+
+  it('of texts that differ nearly everywhere is made too, line by line', () => {
+    const before = Array.from({ length: 5_000 }, (_, index) => `line ${index}`);
+    const after = before.map((line, index) => (index % 5 === 0 ? line : `${line}!`));
+    after.push('one more');
+    const lines = diff(before, after);
+    const side = (skip: 'add' | 'del') =>
+      lines.filter(({ kind }) => kind !== skip).map((line) => line.text);
+    expect(side('add')).toEqual(before);
+    expect(side('del')).toEqual(after);
+    expect(lines.filter(({ kind }) => kind === 'same').length).toBe(1_000);
+  });
 });
 
 describe('the quorum', () => {

@@ -3,7 +3,7 @@ import { Mark } from '@/shell/Mark';
 import { Button } from '@/ui/Button';
 import { classes } from '@/ui/classes';
 import { providersQuery } from './queries';
-import { loginPath, type Providers } from './wire';
+import { loginPath, problemOf, type Providers } from './wire';
 
 const LOOK = classes(
   'flex h-11 items-center justify-center rounded-control bg-accent px-4',
@@ -38,11 +38,13 @@ export function Ways({ ways, returnTo, isNewTab }: WaysProps) {
 interface LookProps {
   ways: Providers['providers'] | undefined;
   isFailed: boolean;
+  /** Why the last try did not succeed. */
+  problem?: string | undefined;
   returnTo: string;
   onRetry: () => void;
 }
 
-export function LoginLook({ ways, isFailed, returnTo, onRetry }: LookProps) {
+export function LoginLook({ ways, isFailed, problem, returnTo, onRetry }: LookProps) {
   return (
     <main className="grid min-h-dvh place-items-center px-6">
       <div className="card w-full max-w-[380px] p-8">
@@ -51,6 +53,11 @@ export function LoginLook({ ways, isFailed, returnTo, onRetry }: LookProps) {
         <p className="mt-2 mb-6 text-ink-2">
           Decisions are made in your own name. After signing in you come back to this page.
         </p>
+        {problem && (
+          <p role="alert" className="mb-6 border-l-2 border-danger pl-3">
+            {problem}
+          </p>
+        )}
         {ways && ways.length > 0 && <Ways ways={ways} returnTo={returnTo} />}
         {ways?.length === 0 && (
           <p role="status">Nobody has set up a way to sign in here yet. Ask whoever runs ADE.</p>
@@ -75,11 +82,13 @@ export function LoginLook({ ways, isFailed, returnTo, onRetry }: LookProps) {
 
 export function Login() {
   const { data, error, refetch } = useQuery(providersQuery());
+  const problem = problemOf(location);
   return (
     <LoginLook
       ways={data?.providers}
       isFailed={Boolean(error)}
-      returnTo={location.pathname + location.search}
+      problem={problem}
+      returnTo={problem ? '/inbox' : location.pathname + location.search}
       onRetry={() => void refetch()}
     />
   );

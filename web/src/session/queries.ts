@@ -4,7 +4,6 @@ import { readProviders, readSession, readSessions } from './wire';
 export const providersQuery = () =>
   queryOptions({ queryKey: ['providers'], queryFn: readProviders, staleTime: 60_000 });
 
-/** There is none where a token speaks for somebody; then nothing can be switched or ended. */
 export const sessionQuery = () =>
   queryOptions({
     queryKey: ['session', 'mine'],

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Refused, Unclear } from '@/api/problem';
+import { Refused } from '@/api/problem';
 import { endsSoon } from './expiry';
-import { loginPath, readSession, switchTenant } from './wire';
+import { loginPath, problemOf, readSession, switchTenant } from './wire';
 
 const answer = (status: number, body: unknown) =>
   vi.spyOn(globalThis, 'fetch').mockImplementation(async () => {
@@ -19,17 +19,9 @@ const session = {
   created_at: '2026-11-14T14:00:00Z',
   idle_expires_at: '2026-11-14T15:00:00Z',
   expires_at: '2026-11-15T02:00:00Z',
-  stepped_up_at: null,
 };
 
 describe('A session', () => {
-  it('is read as it was told, and not at all if it cannot be read', async () => {
-    answer(200, session);
-    expect(await readSession()).toEqual(session);
-    answer(200, { id: 'ses_1' });
-    await expect(readSession()).rejects.toBeInstanceOf(Unclear);
-  });
-
   it('is refused in the words of the server', async () => {
     const problem = { code: 'unauthenticated', title: 'Nobody is signed in', status: 401 };
     const more = { detail: '', retriable: false, request_id: 'r', next_action: { says: '' } };
@@ -50,6 +42,14 @@ describe('A session', () => {
     expect(loginPath('okta', '/tasks?q=a&b')).toBe(
       '/auth/login?provider=okta&return_to=%2Ftasks%3Fq%3Da%26b',
     );
+  });
+
+  it('does not begin without a word why, in words that an address cannot choose', () => {
+    const at = (search: string) => problemOf({ pathname: '/sign-in', search });
+    expect(at('?problem=no_tenant')).toMatch(/no account/);
+    expect(at('?problem=<b>pay%20here</b>')).toBe(at(''));
+    expect(at('?problem=constructor')).toBe(at(''));
+    expect(problemOf({ pathname: '/inbox', search: '?problem=no_tenant' })).toBeUndefined();
   });
 
   it('is worth a word only shortly before its end', () => {

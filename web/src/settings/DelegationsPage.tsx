@@ -14,6 +14,7 @@ import { Choice, Field } from '@/ui/Field';
 import { Sure } from '@/ui/Sure';
 import { Due } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
+import { Calendar } from './Calendar';
 import { Check, FormCard, ListCard, ROW, wordsOf } from './parts';
 
 type Delegation = Schemas['Delegation'];
@@ -180,6 +181,55 @@ function NewDelegation() {
   );
 }
 
+const resolvedQuery = () =>
+  queryOptions({
+    queryKey: ['delegations', 'resolved'],
+    queryFn: () => taken(api.GET('/v1/delegations/resolve', { params: { query: {} } })),
+  });
+
+const ROUTES = new Map([
+  ['transfer', 'answers in your place'],
+  ['follow', 'says yes for you too'],
+  ['handed_over', 'was handed a request of yours'],
+  ['reassigned', 'was asked in your place'],
+]);
+
+/** Who could answer for the reader at this moment, by the server's own reckoning. */
+function Acting({ nameOf }: { nameOf: NameOf }) {
+  const { data, error } = useQuery(resolvedQuery());
+  const chain = (path: readonly string[]) => path.map(nameOf).join(' → ');
+  return (
+    <>
+      <ListCard
+        title="Who can act for you now"
+        none="Nobody but you."
+        items={data?.acting.filter(({ route }) => route !== 'own')}
+        error={error}
+      >
+        {({ user, chain: path, route }) => (
+          <li key={`${user}-${path.join()}`} className={ROW} data-acting={user}>
+            <strong className="font-medium">
+              <Untrusted text={chain(path)} />
+            </strong>
+            <span className="min-w-0 flex-1 text-meta text-ink-2">
+              {ROUTES.get(route) ?? <Untrusted text={route} />}
+            </span>
+          </li>
+        )}
+      </ListCard>
+      {data && data.faults.length > 0 && (
+        <ul className="space-y-1" data-faults>
+          {data.faults.map(({ path, says }) => (
+            <li key={path.join()} className="text-high">
+              ▲ <Untrusted text={`${chain(path)}: ${says}`} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
 /** Who answers for whom. */
 export function DelegationsPage() {
   const nameOf = useNames();
@@ -195,6 +245,17 @@ export function DelegationsPage() {
       >
         {(one) => <One key={one.id} delegation={one} nameOf={nameOf} />}
       </ListCard>
+      {data && data.items.length > 0 && (
+        <Calendar
+          lines={data.items.map(({ id, delegate_to, starts_at, expires_at }) => ({
+            id,
+            word: nameOf(delegate_to),
+            startsAt: starts_at,
+            endsAt: expires_at,
+          }))}
+        />
+      )}
+      <Acting nameOf={nameOf} />
       <NewDelegation />
     </>
   );

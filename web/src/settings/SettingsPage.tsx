@@ -6,8 +6,10 @@ import { Page } from '@/ui/Page';
 const PLACES = [
   ['/settings/tokens', 'Tokens'],
   ['/settings/sessions', 'Sessions'],
+  ['/settings/passkeys', 'Passkeys'],
   ['/settings/notifications', 'Notifications'],
   ['/settings/delegations', 'Delegations'],
+  ['/settings/on-call', 'On call'],
   ['/settings/people', 'People'],
   ['/settings/freezes', 'Freezes'],
   ['/settings/webhooks', 'Webhooks'],

@@ -4,7 +4,7 @@ import { api, type Schemas, taken } from '@/api/client';
 import { agentsQuery, usersQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
 import { useMe } from '@/session/session';
-import { useAdminBar } from '@/shell/bars';
+import { isAdmin, useAdminBar } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
 import { useNow } from '@/time/useNow';
 import { Card } from '@/ui/Card';
@@ -15,9 +15,9 @@ import { Sure } from '@/ui/Sure';
 import { Ago, Due } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
 import { Check, FormCard, ListCard, ROW } from './parts';
+import { MEANS, type Scope } from './scopes';
 
 type Token = Schemas['Token'];
-type Scope = Schemas['Scope'];
 
 const DAYS = [
   ['1', 'a day'],
@@ -25,15 +25,6 @@ const DAYS = [
   ['30', '30 days'],
   ['90', '90 days'],
 ] as const;
-
-const MEANS: Record<Scope, string> = {
-  read: 'read',
-  propose: 'propose tasks',
-  execute: 'apply tasks',
-  decide: 'answer requests',
-  operate: 'break locks, freeze, order agents',
-  administer: 'administer',
-};
 
 /** For whom: nobody else, a person or an agent. */
 const holderOf = (whom: string) =>
@@ -146,11 +137,11 @@ function NewToken({ whom, onMade }: { whom: string; onMade: (token: string) => v
 /** Keys for programs. Each is shown once, when it is made. */
 export function TokensPage() {
   const me = useMe();
-  const isAdmin = me.scopes.includes('administer');
+  const mayAsk = isAdmin(me);
   const [whom, setWhom] = useState('');
   const [made, setMade] = useState<string>();
-  const { data: users } = useQuery({ ...usersQuery(), enabled: isAdmin });
-  const { data: agents } = useQuery({ ...agentsQuery(), enabled: isAdmin });
+  const { data: users } = useQuery({ ...usersQuery(), enabled: mayAsk });
+  const { data: agents } = useQuery({ ...agentsQuery(), enabled: mayAsk });
   const { data, error } = useQuery(tokensQuery(whom));
   useTitle('Tokens');
   const others = [...(agents ?? []), ...(users ?? [])].map(({ id, name }) => [id, name] as const);
@@ -160,7 +151,7 @@ export function TokensPage() {
   };
   return (
     <>
-      {isAdmin && (
+      {mayAsk && (
         <div className="max-w-[360px]">
           <Choice
             label="Whose tokens"

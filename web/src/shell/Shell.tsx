@@ -1,6 +1,7 @@
 import { Outlet, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { Toaster } from 'sonner';
+import { ConfirmDialog } from '@/confirm/ConfirmDialog';
 import { useNeeds } from '@/inbox/data';
 import { useActions, useKeyboard } from '@/keys/react';
 import type { Action } from '@/keys/registry';
@@ -116,7 +117,16 @@ export function Shell() {
           <Palette onClose={close} />
         </Suspense>
       )}
-      <Toaster theme={theme} position="bottom-left" closeButton visibleToasts={3} />
+      <ConfirmDialog />
+      <Toaster
+        theme={theme}
+        position="bottom-left"
+        // Above the bar in which decisions are made.
+        offset={{ bottom: 80, left: 24 }}
+        mobileOffset={{ bottom: 140 }}
+        closeButton
+        visibleToasts={3}
+      />
     </div>
   );
 }

@@ -1,16 +1,24 @@
 import { useWriteBar } from '@/live/react';
-import { useMe } from '@/session/session';
+import { type Me, useMe } from '@/session/session';
+
+/** A session may ask for anything; what it is given goes by the roles of its person. */
+export const isAdmin = ({ scopes, roles }: Me): boolean =>
+  scopes.includes('administer') && roles.includes('admin');
+
+const isOperator = ({ scopes, roles }: Me): boolean =>
+  scopes.includes('operate') && ['operator', 'admin'].some((role) => roles.includes(role));
+
+function useBar(isAllowed: (me: Me) => boolean, why: string): string | undefined {
+  const bar = useWriteBar();
+  return isAllowed(useMe()) ? bar : why;
+}
 
 /** Why the reader cannot operate now, if so. */
-export function useOperateBar(): string | undefined {
-  const me = useMe();
-  const bar = useWriteBar();
-  return me.scopes.includes('operate') ? bar : 'Only operators and admins may do this.';
-}
+export const useOperateBar = () => useBar(isOperator, 'Only operators and admins may do this.');
 
 /** Why the reader cannot administer now, if so. */
-export function useAdminBar(): string | undefined {
-  const me = useMe();
-  const bar = useWriteBar();
-  return me.scopes.includes('administer') ? bar : 'Only admins may do this.';
-}
+export const useAdminBar = () => useBar(isAdmin, 'Only admins may do this.');
+
+/** Why the reader cannot say what this person's agents do, if so. */
+export const useOwnerBar = (owner: string) =>
+  useBar((me) => me.id === owner || isAdmin(me), 'Only its owner and admins may do this.');

@@ -10,6 +10,7 @@ import {
 import { List } from '@/list/List';
 import { Skeleton } from '@/list/Skeleton';
 import { Empty, FreshStrip, StaleStrip } from '@/list/Strips';
+import { DeviceLook } from '@/session/DevicePage';
 import { ExpiredLook } from '@/session/Expired';
 import { LoginLook } from '@/session/Login';
 import { BannerLook } from '@/shell/Freeze';
@@ -56,8 +57,52 @@ const WAYS = [
 ];
 const door = { isFailed: false, returnTo: '/inbox', onRetry: nothing };
 
+const terminal = {
+  start: '',
+  request: undefined,
+  trouble: null,
+  offered: ['read', 'propose', 'decide'] as const,
+  barred: undefined,
+  isPending: false,
+  error: null,
+  onAnswer: nothing,
+  onCode: nothing,
+  onRetry: nothing,
+};
+const asking = {
+  user_code: 'BCDF-GHJK',
+  client_name: 'ade on laptop',
+  address: '10.0.0.7',
+  user_agent: 'ade/0.9',
+  status: 'pending',
+  created_at: '2026-11-15T10:00:00Z',
+  expires_at: '2026-11-15T10:10:00Z',
+} as const;
+
+const TERMINALS: readonly Story[] = [
+  { name: 'Terminal: which', show: () => <DeviceLook {...terminal} stage="typing" /> },
+  { name: 'Terminal: looking', show: () => <DeviceLook {...terminal} stage="loading" /> },
+  {
+    name: 'Terminal: asks',
+    show: () => <DeviceLook {...terminal} stage="asked" request={asking} />,
+  },
+  { name: 'Terminal: gone', show: () => <DeviceLook {...terminal} stage="gone" /> },
+  {
+    name: 'Terminal: not looked for',
+    show: () => <DeviceLook {...terminal} stage="failed" trouble={new Error('no answer came')} />,
+  },
+  { name: 'Terminal: let in', show: () => <DeviceLook {...terminal} stage="approved" /> },
+  { name: 'Terminal: turned away', show: () => <DeviceLook {...terminal} stage="denied" /> },
+];
+
 const SIGN_IN: readonly Story[] = [
   { name: 'Sign in', show: () => <LoginLook {...door} ways={WAYS} /> },
+  {
+    name: 'Sign in: not let in',
+    show: () => (
+      <LoginLook {...door} ways={WAYS} problem="You have no account here. Ask an admin." />
+    ),
+  },
   {
     name: 'Sign in: the ways are not known yet',
     show: () => <LoginLook {...door} ways={undefined} />,
@@ -204,4 +249,5 @@ export const GENERAL: readonly Story[] = [
   },
   { name: 'No answer at all', show: () => <Trouble onRetry={nothing} error={new Error('cut')} /> },
   ...SIGN_IN,
+  ...TERMINALS,
 ];

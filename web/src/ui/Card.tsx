@@ -24,13 +24,16 @@ export function Card({ title, aside, className, children }: Props) {
   );
 }
 
-/** A part whose data has not come, or did not. */
-export function CardWait({ error }: { error: unknown }) {
+/** A part whose data has not come, or did not. `room` is a class for about the height that it will
+ *  have, where what stands below would jump otherwise. */
+export function CardWait({ error, room }: { error: unknown; room?: string }) {
   return error ? (
     <p className="text-meta text-ink-2">
       This part could not be read. It is tried again with the next change.
     </p>
   ) : (
-    <span aria-label="Loading" role="status" className="waiting block h-4 w-2/3" />
+    <div className={room}>
+      <span aria-label="Loading" role="status" className="waiting block h-4 w-2/3" />
+    </div>
   );
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { pieces, spelled } from './text';
@@ -23,6 +24,14 @@ describe('text of others', () => {
     ['wide\u2003space', 'wide‹U+2003›space'],
     ['line\nbreak', 'line‹U+000A›break'],
   ])('spells out %j', (text, shown) => expect(spelled(text)).toBe(shown));
+
+  // The same file that the server's and the terminal's tests read.
+  it('shows of every sample what was agreed', () => {
+    const file = '../crates/core/samples/spoofing.json';
+    const samples = JSON.parse(readFileSync(file, 'utf8')) as [string, string][];
+    expect(samples.length).toBeGreaterThanOrEqual(200);
+    for (const [text, shown] of samples) expect(spelled(text)).toBe(shown);
+  });
 
   it('keeps lines where lines are meant', () => {
     expect(pieces('a\nb\tc', { lines: true })).toEqual([{ text: 'a\nb\tc' }]);

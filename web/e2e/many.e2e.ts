@@ -1,0 +1,206 @@
+// As much as there is after some years: ten thousand tasks that wait, thousands of locks, a hundred
+// agents, and far more in the audit.
+import { beforeAll, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expectCalm, live, stage } from './browser';
+import { copyAgent, copyLeaf, copyTask, takeLocks } from './many.mjs';
+import { declared, propose } from './seed.mjs';
+import { eventually } from './wait.mjs';
+
+const on = stage();
+const TASKS = 10_000;
+const AGENTS = 120;
+const LOCKS = 4_000;
+/** `ADE_E2E_LEAVES=1000000` for the full size, which takes PostgreSQL a minute. */
+const LEAVES = Number(process.env.ADE_E2E_LEAVES ?? 20_000);
+const ROWS_MAX = 60;
+const bots = () => Object.values(on.world.people.bots);
+
+beforeAll(async () => {
+  const change = { action: 'change', summary: 'restart 2 processes' };
+  const one = await propose(
+    on.world.people.bots['infra-bot']!,
+    declared('Restart worker', 'service.restart', 'worker:billing', [change]),
+  );
+  const began = Date.now();
+  await copyTask(on.world.stack, one.number, TASKS - 1);
+  await copyLeaf(on.world.stack, LEAVES);
+  await copyAgent(on.world.stack, 'docs-writer', AGENTS - bots().length);
+  console.log(`${TASKS} tasks and ${LEAVES} leaves in ${Date.now() - began} ms`);
+});
+
+async function whole(page: Page, rows = TASKS): Promise<void> {
+  await live(page);
+  await page.locator(`[role="grid"][aria-rowcount="${rows + 1}"]`).waitFor({ timeout: 60_000 });
+}
+
+/** The row under the cursor is there, is the one that is named, and can be seen. */
+async function expectUnderCursor(page: Page): Promise<void> {
+  expect(await page.getByRole('row').count()).toBeLessThanOrEqual(ROWS_MAX);
+  const grid = page.getByRole('grid');
+  const id = await grid.getAttribute('aria-activedescendant');
+  const row = page.locator(`[id="${id}"]`);
+  expect(await row.getAttribute('data-cursor')).toBe('true');
+  const [box, frame] = [await row.boundingBox(), await grid.boundingBox()];
+  expect(box!.y).toBeGreaterThanOrEqual(frame!.y - 1);
+  expect(box!.y + box!.height).toBeLessThanOrEqual(frame!.y + frame!.height + 1);
+}
+
+it('keeps the page small however many rows there are', async () => {
+  const seat = await on.sit('priya', '/inbox');
+  const { page } = seat;
+  await whole(page);
+  await expectUnderCursor(page);
+  for (let step = 0; step < 50; step++) await page.keyboard.press('j');
+  await page.locator('[data-cursor][aria-rowindex="52"]').waitFor();
+  await expectUnderCursor(page);
+  await expectEnds(page, TASKS);
+  await expectCalm(seat);
+});
+
+/** To the last row and back by keys, with the cursor in sight at both ends. */
+async function expectEnds(page: Page, rows: number): Promise<void> {
+  await page.keyboard.press('End');
+  await page.locator(`[data-cursor][aria-rowindex="${rows + 1}"]`).waitFor();
+  await expectUnderCursor(page);
+  await page.keyboard.press('Home');
+  await page.locator('[data-cursor][aria-rowindex="2"]').waitFor();
+  await expectUnderCursor(page);
+}
+
+/** Of sixty keys, sorted: from each key to the paint after it, in milliseconds. */
+function keysToPaints(page: Page): Promise<number[]> {
+  return page.evaluate(async () => {
+    const painted = () =>
+      new Promise<void>((done) => requestAnimationFrame(() => setTimeout(done)));
+    const found: number[] = [];
+    for (let step = 0; step < 60; step++) {
+      const began = performance.now();
+      dispatchEvent(new KeyboardEvent('keydown', { key: 'j', bubbles: true }));
+      await painted();
+      found.push(performance.now() - began);
+    }
+    return found.sort((one, other) => one - other);
+  });
+}
+
+// Whatever else the machine does only adds to a time: a page that is too slow by itself is too
+// slow in each of the rounds, a page that is fast enough shows it in one of them.
+it('paints within a tenth of a second after a key', async () => {
+  const { page } = await on.sit('priya', '/inbox');
+  await whole(page);
+  const p95s: number[] = [];
+  do {
+    const times = await keysToPaints(page);
+    p95s.push(times[Math.floor(times.length * 0.95)]!);
+    console.log(`key to paint: p50 ${times[30]!.toFixed(1)} ms, p95 ${p95s.at(-1)!.toFixed(1)} ms`);
+  } while (Math.min(...p95s) > 100 && p95s.length < 8);
+  expect(Math.min(...p95s)).toBeLessThanOrEqual(100);
+});
+
+it('finds one among all by its number', async () => {
+  const { page } = await on.sit('priya', `/inbox?q=t-${TASKS - 7}`);
+  await page.locator('[role="grid"][aria-rowcount="2"]').waitFor({ timeout: 60_000 });
+  await page
+    .getByText(`T-${TASKS - 7} ·`)
+    .first()
+    .waitFor();
+});
+
+it('reads the audit page by page', async () => {
+  const seat = await on.sit('sam', '/audit');
+  const { page } = seat;
+  await page.locator('[data-cursor]').waitFor();
+  await page.keyboard.press('End');
+  // The end of the first page brings the second.
+  await page.locator('[role="row"][data-index="201"]').waitFor();
+  expect(await page.getByRole('row').count()).toBeLessThanOrEqual(ROWS_MAX);
+  await expectCalm(seat);
+});
+
+it('lists a hundred agents, finds one, and opens it by keys', async () => {
+  const seat = await on.sit('sam', '/agents');
+  const { page } = seat;
+  await whole(page, AGENTS);
+  await expectUnderCursor(page);
+  await expectEnds(page, AGENTS);
+  await page.getByLabel('Filter').fill('docs-writer 11');
+  // 11, and 110 to 115.
+  await page.locator('[role="grid"][aria-rowcount="8"]').waitFor();
+  await page.getByRole('grid').focus();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'docs-writer 110' }).waitFor();
+  await expectCalm(seat);
+});
+
+it('draws as many agents as cards as one looks through, and more when asked', async () => {
+  const seat = await on.sit('sam', '/agents', { size: 'phone' });
+  const cards = seat.page.locator('[data-agent]');
+  await seat.page.getByText('70 more are not shown').waitFor();
+  expect(await cards.count()).toBe(50);
+  await seat.page.getByRole('button', { name: 'Show 50 more' }).click();
+  await seat.page.getByRole('button', { name: 'Show 20 more' }).click();
+  expect(await cards.count()).toBe(AGENTS);
+  await expectCalm(seat);
+});
+
+it('lists thousands of locks, those that are waited for first', async () => {
+  const began = Date.now();
+  await takeLocks(bots(), LOCKS);
+  console.log(`${LOCKS} locks in ${Date.now() - began} ms`);
+  const waits = bots().map(({ call }) =>
+    call('POST', '/v1/locks/acquire', {
+      resources: [{ type: 'shard', id: '2718' }],
+      wait: '50s',
+    }).catch(() => 'not held within its time'),
+  );
+  const { sam } = on.world.people;
+  await eventually('all are in line', async () => {
+    const { waiting } = await sam.call<{ waiting: number }>('GET', '/v1/locks/shard/2718');
+    return waiting === waits.length;
+  });
+  const seat = await on.sit('sam', '/locks?view=all');
+  const { page } = seat;
+  await whole(page, LOCKS);
+  await page.getByText(`4,000 locked · ${waits.length} waiting`).waitFor();
+  await page.locator('[data-cursor] [data-lock="shard:2718"]').waitFor();
+  await expectUnderCursor(page);
+  await expectEnds(page, LOCKS);
+  await page.getByLabel('Filter').fill('shard:399');
+  // 399, and 3990 to 3999.
+  await page.locator('[role="grid"][aria-rowcount="12"]').waitFor();
+  await page.getByRole('grid').focus();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').getByText('shard:3990').first().waitFor();
+  await expectCalm(seat);
+}, 120_000);
+
+it('stays quick while events come', async () => {
+  const { page } = await on.sit('priya', '/inbox');
+  await whole(page);
+  await page.evaluate(() => {
+    const seen: number[] = [];
+    Object.assign(globalThis, { longest: seen });
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) seen.push(duration);
+    }).observe({ type: 'longtask' });
+  });
+  const infra = on.world.people.bots['infra-bot']!;
+  const { items } = await infra.call<{ items: { id: string }[] }>('GET', '/v1/tasks?page_size=20');
+  const began = Date.now();
+  await Promise.all(
+    items.flatMap(({ id }) =>
+      Array.from({ length: 5 }, () =>
+        infra.call('POST', `/v1/tasks/${id}/comments`, { text: '.' }),
+      ),
+    ),
+  );
+  console.log(`100 comments in ${Date.now() - began} ms`);
+  const longest = await page.evaluate(() =>
+    Math.max(0, ...(globalThis as unknown as { longest: number[] }).longest),
+  );
+  console.log(`longest task while they came: ${longest.toFixed(0)} ms`);
+  expect(longest).toBeLessThanOrEqual(200);
+});

@@ -1,0 +1,102 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { api, type Schemas, taken } from '@/api/client';
+import { useSend } from '@/api/useSend';
+import { useWriteBar } from '@/live/react';
+import { FormCard, ListCard, ROW } from '@/settings/parts';
+import { useTitle } from '@/shell/useTitle';
+import { Button } from '@/ui/Button';
+import { Chip } from '@/ui/Chip';
+import { Field } from '@/ui/Field';
+import { Page } from '@/ui/Page';
+import { Ago, Due } from '@/ui/Time';
+import { Untrusted } from '@/ui/Untrusted';
+
+type AfterReview = Schemas['AfterReview'];
+
+const owedQuery = () =>
+  queryOptions({ queryKey: ['after-reviews'], queryFn: () => taken(api.GET('/v1/after-reviews')) });
+
+function Finding({ review, onDone }: { review: AfterReview; onDone: () => void }) {
+  const bar = useWriteBar();
+  const [finding, setFinding] = useState('');
+  const close = useSend({
+    send: (text: string, key) =>
+      taken(
+        api.POST('/v1/after-reviews/{id}/close', {
+          params: { path: { id: review.id }, header: { 'Idempotency-Key': key } },
+          body: { finding: text },
+        }),
+      ),
+    touches: 'after-reviews',
+    onDone,
+  });
+  return (
+    <FormCard
+      title={`T-${review.number}: was it right to break the glass?`}
+      word="Close the review"
+      busy="Recording…"
+      isPending={close.isPending}
+      barred={bar ?? (finding.trim() ? undefined : 'Say what was found.')}
+      error={close.error}
+      onSend={() => close.go(finding.trim())}
+    >
+      <div className="col-span-full">
+        <Field label="What was found" value={finding} onChange={setFinding} />
+      </div>
+    </FormCard>
+  );
+}
+
+function One({ review, onChoose }: { review: AfterReview; onChoose: () => void }) {
+  return (
+    <li className={ROW} data-owed={review.id}>
+      <span className="min-w-0 flex-1 wrap-anywhere">
+        <Link
+          to="/tasks/$id"
+          params={{ id: review.task }}
+          search={{}}
+          className="font-medium underline"
+        >
+          T-{review.number}
+        </Link>{' '}
+        <Untrusted text={review.title} />
+        <span className="block text-meta text-ink-2">
+          overridden <Ago at={review.opened_at} />
+        </span>
+      </span>
+      {review.overdue ? (
+        <Chip tone="bad" sign="▲">
+          Overdue
+        </Chip>
+      ) : (
+        <span className="text-meta text-ink-2">
+          due in <Due at={review.due_at} />
+        </span>
+      )}
+      <Button onClick={onChoose}>Close…</Button>
+    </li>
+  );
+}
+
+/** What was applied without the people it needed has to be looked at afterwards. */
+export function AfterReviewsPage() {
+  const { data, error } = useQuery(owedQuery());
+  const [chosen, setChosen] = useState<string>();
+  useTitle('Owed reviews');
+  const review = data?.items.find(({ id }) => id === chosen);
+  return (
+    <Page title="Reviews owed after overrides">
+      <ListCard
+        title="Owed"
+        none="None: nothing was overridden that nobody has looked at since."
+        items={data?.items}
+        error={error}
+      >
+        {(one) => <One key={one.id} review={one} onChoose={() => setChosen(one.id)} />}
+      </ListCard>
+      {review && <Finding key={review.id} review={review} onDone={() => setChosen(undefined)} />}
+    </Page>
+  );
+}
