@@ -40,7 +40,7 @@ async fn the_next_user_of_a_connection_finds_no_tenant_on_it() {
         (tx, row)
     };
     let (first, (people, timeout, pid)) = seen(rig.tenant).await;
-    assert_eq!((people, timeout.as_str()), (i64::try_from(PEOPLE).unwrap(), "900ms"));
+    assert_eq!((people, timeout.as_str()), (i64::try_from(PEOPLE).unwrap(), "750ms"));
     first.commit().await.unwrap();
     // The same connection, by the same login, outside of our transactions.
     let mut admin = rig.database.connect().await;

@@ -179,7 +179,7 @@ async fn a_transaction_carries_its_timeouts_and_its_actor() {
     );
     let row = tx.read(settings).await.unwrap().remove(0);
     let told = (row.0.as_str(), row.1.as_str(), row.2.as_str(), row.3.as_str());
-    assert_eq!(told, ("900ms", "5s", "10s", "read committed"));
+    assert_eq!(told, ("750ms", "5s", "10s", "read committed"));
     let compiles = sqlx::query_as::<_, (String,)>("SELECT current_setting('jit')");
     assert_eq!(tx.read(compiles).await.unwrap(), [("off".to_owned(),)]);
     assert_eq!((tx.tenant(), tx.now()), (rig.tenant, rig.now));
