@@ -239,9 +239,10 @@ impl Gatehouse {
                 let (passed, ()) = tokio::join!(decide, alter);
                 (passed, false)
             }
-            // Held when it has read all it needs and wants to write.
+            // Held when it has read all it needs and wants to write. Some changes are told of in the
+            // outbox as well; none writes to a task.
             Meeting::InOrder => {
-                holder.run("BEGIN; LOCK TABLE outbox IN SHARE MODE").await;
+                holder.run("BEGIN; LOCK TABLE task IN SHARE MODE").await;
                 tokio::select! {
                     _ = &mut decide => panic!("it had to wait"),
                     () = holder.wait_for_waiting(1, SOON) => {}
