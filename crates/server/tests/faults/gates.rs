@@ -239,8 +239,8 @@ impl Gatehouse {
                 let (passed, ()) = tokio::join!(decide, alter);
                 (passed, false)
             }
-            // Held when it has read all it needs and wants to write. Some changes are told of in the
-            // outbox as well; none writes to a task.
+            // Held when it has read all it needs and wants to write. Some changes write to the
+            // outbox, too; none to a task.
             Meeting::InOrder => {
                 holder.run("BEGIN; LOCK TABLE task IN SHARE MODE").await;
                 tokio::select! {
