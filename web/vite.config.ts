@@ -44,11 +44,38 @@ function packed(outDir: string): Plugin {
   };
 }
 
+/** Letters are fetched with the scripts. Else the first page is drawn with others of another width,
+ *  and moves when they come. */
+function lettersFirst(): Plugin {
+  return {
+    name: 'letters-first',
+    apply: 'build',
+    transformIndexHtml: {
+      order: 'post',
+      handler: (_, { bundle }) =>
+        Object.keys(bundle ?? {})
+          .filter((name) => name.endsWith('.woff2'))
+          .map((name) => ({
+            tag: 'link',
+            attrs: {
+              rel: 'preload',
+              as: 'font',
+              type: 'font/woff2',
+              href: `/${name}`,
+              crossorigin: '',
+            },
+            injectTo: 'head',
+          })),
+    },
+  };
+}
+
 export default defineConfig(({ mode }) => ({
   plugins: [
     react(),
     tailwindcss(),
     toastsWithoutInlineStyle(),
+    lettersFirst(),
     ...(mode === 'stories' ? [] : [packed(at('./target/pages'))]),
   ],
   resolve: { alias: { '@': at('./src') } },

@@ -21,6 +21,8 @@ const FIGURES = {
   TBT: 'total-blocking-time',
   CLS: 'cumulative-layout-shift',
 };
+/** Above it, what somebody reads has moved under their eyes. */
+const SHIFT_MAX = 0.02;
 
 async function judge(url, size, port) {
   const flags = {
@@ -42,7 +44,13 @@ async function judge(url, size, port) {
     ([word, audit]) => `${word} ${lhr.audits[audit].displayValue}`,
   );
   console.log([new URL(url).pathname.slice(0, 12), size, ...told, ...times].join('  '));
-  const isEnough = scores.every((one) => one.isEnough);
+  const isStill = lhr.audits[FIGURES.CLS].numericValue <= SHIFT_MAX;
+  if (!isStill) {
+    for (const { node, score } of lhr.audits['layout-shifts'].details.items) {
+      console.log(`    moved by ${score.toFixed(3)}: ${node?.snippet ?? 'nothing that is left'}`);
+    }
+  }
+  const isEnough = isStill && scores.every((one) => one.isEnough);
   if (!isEnough) {
     for (const { id, score, title } of Object.values(lhr.audits)) {
       if (score !== null && score < 0.9) console.log(`    ${id}: ${title}`);

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useDeferredValue, useEffect, useState } from 'react';
 import { toast } from 'sonner';
 import { useNames } from '@/api/names';
 import { Refused } from '@/api/problem';
@@ -27,15 +27,18 @@ import { RiskCard } from './RiskCard';
 import { Says } from './Says';
 import { QuorumCard } from './QuorumCard';
 import { AuditCard, GatesCard, LocksCard, TrajectoryCard } from './SideCards';
+import { useParts } from './useParts';
 
 const route = getRouteApi('/tasks/$id');
 
 export function ReviewPage() {
   const { id } = route.useParams();
   const { data, error, refetch } = useQuery(taskQuery(id));
+  // Drawn in pieces, between which keys are heard.
+  const isReady = useDeferredValue(useParts(id));
   if (error instanceof Refused && error.is('not_found')) return <NotFound />;
-  if (!data) {
-    return error ? (
+  if (!data || !isReady) {
+    return error && !data ? (
       <Trouble error={error} onRetry={() => void refetch()} />
     ) : (
       <div aria-busy="true" className="space-y-4 p-6">
