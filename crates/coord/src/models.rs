@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ade_core::ids::{ApprovalId, TaskId, TenantId, UserId};
 use ade_core::limits::{
-    MODEL_KEPT_JITTER, MODEL_KEPT_MAX, MODEL_QUEUE_MAX, MODEL_REQUESTS_PER_CALL,
-    MODEL_TOMBSTONE_KEPT,
+    MODEL_KEPT_JITTER, MODEL_KEPT_MAX, MODEL_QUEUE_MAX, MODEL_REBUILD_SILENCE,
+    MODEL_REQUESTS_PER_CALL, MODEL_TOMBSTONE_KEPT,
 };
 use redis::Value;
 
@@ -282,15 +282,24 @@ impl Models {
         self.ask(&self.scripts.head, &keys, &[number(to), number(from)]).await.map(drop)
     }
 
-    /// Somebody begins to write all models of this tenant.
-    pub async fn begin_rebuild(&self, tenant: TenantId, by: &str) -> Result<(), Error> {
-        let args = [by.as_bytes().to_vec(), Vec::new(), flag(false)];
-        let keys = [MODEL_HEAD.of(tenant)];
-        self.ask(&self.scripts.rebuild, &keys, &args).await.map(drop)
+    /// Somebody begins to write all models of this tenant. `false` while another is at it, whose
+    /// turn is taken only by one who `must`.
+    pub async fn begin_rebuild(
+        &self,
+        tenant: TenantId,
+        by: &str,
+        must: bool,
+    ) -> Result<bool, Error> {
+        self.ask_rebuild(tenant, by, b"begin".to_vec(), must).await
     }
 
-    /// They are written, up to this event. `false` if they were lost meanwhile. The number goes
-    /// back only if it `must`.
+    /// Still at it. `false` if it is another's turn, or they were lost meanwhile.
+    pub async fn go_on_rebuilding(&self, tenant: TenantId, by: &str) -> Result<bool, Error> {
+        self.ask_rebuild(tenant, by, b"go_on".to_vec(), false).await
+    }
+
+    /// They are written, up to this event. `false` as before. The number goes back only if it
+    /// `must`.
     pub async fn end_rebuild(
         &self,
         tenant: TenantId,
@@ -298,7 +307,18 @@ impl Models {
         seq: u64,
         must: bool,
     ) -> Result<bool, Error> {
-        let args = [by.as_bytes().to_vec(), number(seq), flag(must)];
+        self.ask_rebuild(tenant, by, number(seq), must).await
+    }
+
+    async fn ask_rebuild(
+        &self,
+        tenant: TenantId,
+        by: &str,
+        what: Vec<u8>,
+        must: bool,
+    ) -> Result<bool, Error> {
+        let silence = number(millis(MODEL_REBUILD_SILENCE));
+        let args = [by.as_bytes().to_vec(), what, flag(must), silence];
         let keys = [MODEL_HEAD.of(tenant)];
         Ok(self.ask(&self.scripts.rebuild, &keys, &args).await?.integer()? == 1)
     }

@@ -22,12 +22,20 @@ impl Rig {
 
     /// As after a rebuild.
     async fn seen(&self, seq: u64) {
-        self.models.begin_rebuild(self.tenant, "me").await.unwrap();
+        assert!(self.models.begin_rebuild(self.tenant, "me", false).await.unwrap());
         assert!(self.models.end_rebuild(self.tenant, "me", seq, false).await.unwrap());
     }
 
     async fn version(&self, id: TaskId) -> Option<u64> {
         self.models.task(self.tenant, id).await.unwrap().map(|found| found.version)
+    }
+
+    /// One field of a hash, behind the back of everybody.
+    async fn set(&self, key: &str, field: &str, value: &str) {
+        let text = "#!lua\nreturn redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])";
+        let script = Script::new("set", text.to_owned());
+        let args = [field, value].map(|text| text.as_bytes().to_vec());
+        let _: Value = self.models.cluster.run(&script, &[key.to_owned()], &args).await.unwrap();
     }
 
     async fn places(&self, reviewer: UserId) -> Option<Vec<Place>> {
@@ -145,17 +153,38 @@ async fn what_was_lost_in_between_is_not_said_to_be_seen() {
     assert_eq!(head().await, None, "it was at 3 before everything was lost");
     assert!(!rig.models.end_rebuild(rig.tenant, "me", 4, false).await.unwrap());
     assert_eq!(head().await, None, "nobody remembers that it was begun");
-    rig.models.begin_rebuild(rig.tenant, "me").await.unwrap();
-    rig.models.begin_rebuild(rig.tenant, "other").await.unwrap();
-    assert!(!rig.models.end_rebuild(rig.tenant, "me", 4, false).await.unwrap());
-    assert!(rig.models.end_rebuild(rig.tenant, "other", 5, false).await.unwrap());
+    rig.seen(5).await;
     rig.models.move_head(rig.tenant, 6, 7).await.unwrap();
     assert_eq!(head().await, Some(5), "a failover has lost what came after 5");
     rig.models.move_head(rig.tenant, 5, 7).await.unwrap();
     assert_eq!(head().await, Some(7));
-    rig.models.begin_rebuild(rig.tenant, "me").await.unwrap();
+    assert!(rig.models.begin_rebuild(rig.tenant, "me", false).await.unwrap());
     assert!(rig.models.end_rebuild(rig.tenant, "me", 2, true).await.unwrap());
     assert_eq!(head().await, Some(2), "by whoever must");
+}
+
+#[tokio::test]
+async fn one_at_a_time_writes_all_models_anew() {
+    let rig = Rig::new().await;
+    let (models, tenant) = (&rig.models, rig.tenant);
+    let head = MODEL_HEAD.of(tenant);
+    assert!(models.begin_rebuild(tenant, "me", false).await.unwrap());
+    assert!(!models.begin_rebuild(tenant, "other", false).await.unwrap(), "I am at it");
+    assert!(!models.go_on_rebuilding(tenant, "other").await.unwrap());
+    assert!(!models.end_rebuild(tenant, "other", 4, true).await.unwrap());
+    rig.set(&head, "rebuild_until", "1").await;
+    assert!(models.go_on_rebuilding(tenant, "me").await.unwrap(), "nobody has come instead");
+    assert!(!models.begin_rebuild(tenant, "other", false).await.unwrap(), "it said so just now");
+    rig.set(&head, "rebuild_until", "1").await;
+    assert!(models.begin_rebuild(tenant, "other", false).await.unwrap(), "it was silent");
+    assert!(!models.go_on_rebuilding(tenant, "me").await.unwrap(), "its turn is over");
+    assert!(!models.end_rebuild(tenant, "me", 4, false).await.unwrap());
+    assert!(models.begin_rebuild(tenant, "who must", true).await.unwrap());
+    assert!(!models.end_rebuild(tenant, "other", 5, false).await.unwrap());
+    assert_eq!(models.head(tenant).await.unwrap(), None);
+    assert!(models.end_rebuild(tenant, "who must", 6, false).await.unwrap());
+    assert_eq!(models.head(tenant).await.unwrap(), Some(6));
+    assert!(models.begin_rebuild(tenant, "me", false).await.unwrap(), "it is over");
 }
 
 #[tokio::test]

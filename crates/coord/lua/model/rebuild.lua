@@ -1,18 +1,28 @@
 #!lua
--- Begins to write all models of a tenant, or says that they are written. What was begun and is not
--- remembered any more was lost in between, and does not count.
+-- One at a time writes all models of a tenant: begins, says now and then that it is still at it, and
+-- says when they are written. Whoever was silent for too long has lost its turn. What was begun and
+-- is not remembered any more was lost in between, and does not count.
 -- KEYS 1 head
--- ARGV 1 whose work it is, 2 the number it has seen, or '' to begin, 3 '1' to go back if need be
--- Reply 1, or 0 if it was lost
--- Time: none
-if ARGV[2] == '' then
-  redis.call('HSET', KEYS[1], 'rebuild', ARGV[1])
-  return { 1 }
-end
-if redis.call('HGET', KEYS[1], 'rebuild') ~= ARGV[1] then
+-- ARGV 1 whose work it is, 2 'begin', 'go_on' or the number it has seen, 3 '1' to take the turn of
+-- others and to go back if need be, 4 ms of silence after which another may begin
+-- Reply 1, or 0 if it is another's turn or was lost
+-- Time: Redis TIME, so that all processes share one clock
+local whose = redis.call('HGET', KEYS[1], 'rebuild')
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+if ARGV[2] == 'begin' then
+  local silent_at = tonumber(redis.call('HGET', KEYS[1], 'rebuild_until')) or 0
+  if whose and ARGV[3] ~= '1' and now < silent_at then
+    return { 0 }
+  end
+elseif whose ~= ARGV[1] then
   return { 0 }
 end
-redis.call('HDEL', KEYS[1], 'rebuild')
+if ARGV[2] == 'begin' or ARGV[2] == 'go_on' then
+  redis.call('HSET', KEYS[1], 'rebuild', ARGV[1], 'rebuild_until', now + tonumber(ARGV[4]))
+  return { 1 }
+end
+redis.call('HDEL', KEYS[1], 'rebuild', 'rebuild_until')
 local known = tonumber(redis.call('HGET', KEYS[1], 'seq')) or -1
 if ARGV[3] == '1' or tonumber(ARGV[2]) > known then
   redis.call('HSET', KEYS[1], 'seq', ARGV[2])

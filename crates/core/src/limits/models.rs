@@ -24,8 +24,12 @@ pub const MODEL_REST: Duration = Duration::from_secs(1);
 pub const MODEL_PERIOD: Duration = Duration::from_millis(250);
 /// Events of one tenant that one step brings into its models.
 pub const MODEL_EVENTS_BATCH: u32 = 200;
-/// Tasks that a rebuild reads at a time.
-pub const MODEL_REBUILD_PAGE: u32 = 200;
+/// Tasks that a rebuild reads at a time, and then says that it is still at it.
+pub const MODEL_REBUILD_PAGE: u32 = 50;
+/// Above what a page takes on a busy machine; whoever rebuilds and is silent for longer is dead.
+pub const MODEL_REBUILD_SILENCE: Duration = Duration::from_secs(10);
+/// Models that are on their way to Redis at once.
+pub const MODEL_WRITES_AT_ONCE: usize = 16;
 /// Tenants that one step of a walk over all of them takes.
 pub const MODEL_TENANTS_PAGE: u32 = 500;
 /// How often it is asked whether the models of all tenants are still there.

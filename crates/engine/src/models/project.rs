@@ -10,10 +10,12 @@ use ade_core::approval::Status;
 use ade_core::ids::{TaskId, TenantId, UserId};
 use ade_core::limits::{
     MODEL_EVENTS_BATCH, MODEL_QUEUE_MAX, MODEL_REBUILD_PAGE, MODEL_VALUE_MAX_BYTES,
+    MODEL_WRITES_AT_ONCE,
 };
 use ade_core::time::Timestamp;
 use ade_store::events::{self, Numbered};
 use ade_store::{Gate, Tx, approvals, models, tasks};
+use futures_util::future::try_join_all;
 use uuid::Uuid;
 
 use super::Models;
@@ -46,9 +48,7 @@ pub async fn project(app: &App, models: &Models, tenant: TenantId) -> Result<(u6
         moved.push(load(&mut tx, task, version).await?);
     }
     tx.roll_back().await;
-    for task in &moved {
-        models.kept.write(tenant, task, false).await.map_err(away)?;
-    }
+    write_all(models, tenant, &moved, false).await?;
     let last = news.last().map_or(head, |last| last.seq);
     models.kept.move_head(tenant, head, last).await.map_err(away)?;
     advance(app, tenant, last).await?;
@@ -57,7 +57,23 @@ pub async fn project(app: &App, models: &Models, tenant: TenantId) -> Result<(u6
     Ok((count, count >= u64::from(MODEL_EVENTS_BATCH)))
 }
 
-/// Everything of a tenant that is not over. Says how many tasks. `must` also replaces what is newer
+/// Together, since each waits for Redis alone; any order is right.
+async fn write_all(
+    models: &Models,
+    tenant: TenantId,
+    tasks: &[TaskModel],
+    must: bool,
+) -> Result<(), Error> {
+    for part in tasks.chunks(MODEL_WRITES_AT_ONCE) {
+        let writing: Vec<_> =
+            part.iter().map(|task| models.kept.write(tenant, task, must)).collect();
+        try_join_all(writing).await.map_err(away)?;
+    }
+    Ok(())
+}
+
+/// Everything of a tenant that is not over. Says how many tasks; none if somebody else is at it,
+/// whose turn is taken by one who `must`. `must` also replaces what is newer
 /// than the record: for whoever knows that the record was brought back from the past, since a write
 /// that comes late is then no longer told from one that is right, until the checker has looked.
 pub async fn rebuild(
@@ -67,7 +83,9 @@ pub async fn rebuild(
     must: bool,
 ) -> Result<u64, Error> {
     let by = Uuid::now_v7().to_string();
-    models.kept.begin_rebuild(tenant, &by).await.map_err(away)?;
+    if !models.kept.begin_rebuild(tenant, &by, must).await.map_err(away)? {
+        return Ok(0);
+    }
     let mut tx = begin(app, tenant).await?;
     // Before anything is read: what happens from now on comes again as events.
     let head = events::head(&mut tx).await?;
@@ -81,10 +99,14 @@ pub async fn rebuild(
         let page = models::open_tasks(&mut tx, after, MODEL_REBUILD_PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(*last);
+        let mut found = Vec::new();
         for task in page {
-            let found = load(&mut tx, task, UNTOLD).await?;
-            models.kept.write(tenant, &found, must).await.map_err(away)?;
+            found.push(load(&mut tx, task, UNTOLD).await?);
             count += 1;
+        }
+        write_all(models, tenant, &found, must).await?;
+        if !models.kept.go_on_rebuilding(tenant, &by).await.map_err(away)? {
+            return Ok(lost(tenant, count));
         }
     }
     tx.roll_back().await;
@@ -92,13 +114,18 @@ pub async fn rebuild(
         models.kept.mark_whole(tenant, *person).await.map_err(away)?;
     }
     if !models.kept.end_rebuild(tenant, &by, head, must).await.map_err(away)? {
-        tracing::warn!(%tenant, "read models were lost while they were written");
-        return Ok(count);
+        return Ok(lost(tenant, count));
     }
     advance(app, tenant, head).await?;
     metrics::counter!("ade_model_rebuilds_total").increment(1);
     tracing::info!(%tenant, tasks = count, head, "read models were written anew");
     Ok(count)
+}
+
+/// Whoever looks next finds no head, and begins again.
+fn lost(tenant: TenantId, count: u64) -> u64 {
+    tracing::warn!(%tenant, "read models were lost while they were written, or by another");
+    count
 }
 
 /// All that waits for one person, and that it is all.
@@ -116,10 +143,11 @@ pub(super) async fn fill_queue(
     if waiting.len() > MODEL_QUEUE_MAX {
         return Ok(());
     }
+    let mut found = Vec::new();
     for one in waiting {
-        let found = load(&mut tx, one.task, UNTOLD).await?;
-        models.kept.write(tenant, &found, false).await.map_err(away)?;
+        found.push(load(&mut tx, one.task, UNTOLD).await?);
     }
+    write_all(models, tenant, &found, false).await?;
     models.kept.mark_whole(tenant, reviewer).await.map_err(away)
 }
 
