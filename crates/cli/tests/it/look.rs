@@ -154,22 +154,28 @@ async fn without_colour_no_escape_is_written_anywhere() {
     assert!(ended(forced).await.with(0).out.contains('\u{1b}'));
 }
 
-/// In a debug build, whose start is slower than the one people have.
+/// Of some tries the best: the machine may be busy, the program may not. A debug build, too, is
+/// as quick as people need it.
 #[tokio::test]
 async fn a_start_and_a_completion_come_in_time() {
     let at = Installation::start().await;
     let id = one_task(&at).await;
-    let began = Instant::now();
-    ended(at.bare(&["--version"])).await.with(0);
-    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
-    let mut asked = at.ade(&["--", "ade", "tasks", "get", ""]);
-    asked.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "3").env("_CLAP_IFS", "\n");
-    asked.env("_CLAP_COMPLETE_COMP_TYPE", "9").env("_CLAP_COMPLETE_SPACE", "true");
-    let began = Instant::now();
-    let told = ended(asked).await.with(0);
-    let took = began.elapsed();
-    assert!(told.out.contains(&id), "{}\n{}", told.out, told.err);
-    assert!(took < Duration::from_millis(800), "{took:?}");
+    let mut best = [Duration::MAX; 2];
+    for _ in 0..5 {
+        let began = Instant::now();
+        ended(at.bare(&["--version"])).await.with(0);
+        best[0] = began.elapsed().min(best[0]);
+        let mut asked = at.ade(&["--", "ade", "tasks", "get", ""]);
+        asked.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "3").env("_CLAP_IFS", "\n");
+        asked.env("_CLAP_COMPLETE_COMP_TYPE", "9").env("_CLAP_COMPLETE_SPACE", "true");
+        let began = Instant::now();
+        let told = ended(asked).await.with(0);
+        best[1] = began.elapsed().min(best[1]);
+        assert!(told.out.contains(&id), "{}\n{}", told.out, told.err);
+    }
+    println!("started in {:?}, completed in {:?}", best[0], best[1]);
+    assert!(best[0] <= Duration::from_millis(50), "{:?}", best[0]);
+    assert!(best[1] <= Duration::from_millis(300), "{:?}", best[1]);
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let told = ended(at.bare(&["completion", shell])).await.with(0);
         assert!(told.out.contains("COMPLETE"), "{shell}: {}", told.out);
