@@ -297,8 +297,8 @@ pub const APPROVAL_QUEUE: Key = model(
 pub const MODEL_HEAD: Key = Key {
     pattern: "ade:{tenant}:model:head",
     kind: Kind::Hash,
-    holds: "the number of the last event that the models of this tenant have seen, how many of them \
-        were found wrong, and who writes them anew",
+    holds: "the number of the last event that the models of this tenant have seen, how many of \
+        them were found wrong, and who writes them anew",
     lifetime: "one for each tenant; no expiry: without it, its models are written anew",
     ttl_max: None,
     owner: MODELS,

@@ -1,7 +1,7 @@
 #!lua
--- One at a time writes all models of a tenant: begins, says now and then that it is still at it, and
--- says when they are written. Whoever was silent for too long has lost its turn. What was begun and
--- is not remembered any more was lost in between, and does not count.
+-- One at a time writes all models of a tenant: begins, says now and then that it is still at it,
+-- and says when they are written. Whoever was silent for too long has lost its turn. What was begun
+-- and is not remembered any more was lost in between, and does not count.
 -- KEYS 1 head
 -- ARGV 1 whose work it is, 2 'begin', 'go_on' or the number it has seen, 3 '1' to take the turn of
 -- others and to go back if need be, 4 ms of silence after which another may begin
