@@ -290,12 +290,17 @@ impl Models {
         by: &str,
         must: bool,
     ) -> Result<bool, Error> {
-        self.ask_rebuild(tenant, by, b"begin".to_vec(), must).await
+        self.ask_rebuild(tenant, by, b"begin".to_vec(), must, MODEL_REBUILD_SILENCE).await
     }
 
     /// Still at it. `false` if it is another's turn, or they were lost meanwhile.
     pub async fn go_on_rebuilding(&self, tenant: TenantId, by: &str) -> Result<bool, Error> {
-        self.ask_rebuild(tenant, by, b"go_on".to_vec(), false).await
+        self.ask_rebuild(tenant, by, b"go_on".to_vec(), false, MODEL_REBUILD_SILENCE).await
+    }
+
+    /// Not at it any more, and not done: the next may begin at once.
+    pub async fn give_up_rebuild(&self, tenant: TenantId, by: &str) -> Result<bool, Error> {
+        self.ask_rebuild(tenant, by, b"go_on".to_vec(), false, Duration::ZERO).await
     }
 
     /// They are written, up to this event. `false` as before. The number goes back only if it
@@ -307,7 +312,7 @@ impl Models {
         seq: u64,
         must: bool,
     ) -> Result<bool, Error> {
-        self.ask_rebuild(tenant, by, number(seq), must).await
+        self.ask_rebuild(tenant, by, number(seq), must, MODEL_REBUILD_SILENCE).await
     }
 
     async fn ask_rebuild(
@@ -316,9 +321,9 @@ impl Models {
         by: &str,
         what: Vec<u8>,
         must: bool,
+        silence: Duration,
     ) -> Result<bool, Error> {
-        let silence = number(millis(MODEL_REBUILD_SILENCE));
-        let args = [by.as_bytes().to_vec(), what, flag(must), silence];
+        let args = [by.as_bytes().to_vec(), what, flag(must), number(millis(silence))];
         let keys = [MODEL_HEAD.of(tenant)];
         Ok(self.ask(&self.scripts.rebuild, &keys, &args).await?.integer()? == 1)
     }

@@ -185,6 +185,9 @@ async fn one_at_a_time_writes_all_models_anew() {
     assert!(models.end_rebuild(tenant, "who must", 6, false).await.unwrap());
     assert_eq!(models.head(tenant).await.unwrap(), Some(6));
     assert!(models.begin_rebuild(tenant, "me", false).await.unwrap(), "it is over");
+    assert!(!models.give_up_rebuild(tenant, "other").await.unwrap(), "it is mine");
+    assert!(models.give_up_rebuild(tenant, "me").await.unwrap());
+    assert!(models.begin_rebuild(tenant, "other", false).await.unwrap(), "it was given up");
 }
 
 #[tokio::test]

@@ -73,9 +73,9 @@ async fn write_all(
 }
 
 /// Everything of a tenant that is not over. Says how many tasks; none if somebody else is at it,
-/// whose turn is taken by one who `must`. `must` also replaces what is newer
-/// than the record: for whoever knows that the record was brought back from the past, since a write
-/// that comes late is then no longer told from one that is right, until the checker has looked.
+/// whose turn is taken by one who `must`. `must` also replaces what is newer than the record: for
+/// whoever knows that the record was brought back from the past, since a write that comes late is
+/// then no longer told from one that is right, until the checker has looked.
 pub async fn rebuild(
     app: &App,
     models: &Models,
@@ -86,6 +86,23 @@ pub async fn rebuild(
     if !models.kept.begin_rebuild(tenant, &by, must).await.map_err(away)? {
         return Ok(0);
     }
+    let written = write_everything(app, models, tenant, &by, must).await;
+    // Else nobody could begin again until the turn has run out.
+    if written.is_err()
+        && let Err(error) = models.kept.give_up_rebuild(tenant, &by).await
+    {
+        tracing::debug!(%error, %tenant, "the turn to write read models runs out by itself");
+    }
+    written
+}
+
+async fn write_everything(
+    app: &App,
+    models: &Models,
+    tenant: TenantId,
+    by: &str,
+    must: bool,
+) -> Result<u64, Error> {
     let mut tx = begin(app, tenant).await?;
     // Before anything is read: what happens from now on comes again as events.
     let head = events::head(&mut tx).await?;
@@ -105,7 +122,7 @@ pub async fn rebuild(
             count += 1;
         }
         write_all(models, tenant, &found, must).await?;
-        if !models.kept.go_on_rebuilding(tenant, &by).await.map_err(away)? {
+        if !models.kept.go_on_rebuilding(tenant, by).await.map_err(away)? {
             return Ok(lost(tenant, count));
         }
     }
@@ -113,7 +130,7 @@ pub async fn rebuild(
     for person in &people {
         models.kept.mark_whole(tenant, *person).await.map_err(away)?;
     }
-    if !models.kept.end_rebuild(tenant, &by, head, must).await.map_err(away)? {
+    if !models.kept.end_rebuild(tenant, by, head, must).await.map_err(away)? {
         return Ok(lost(tenant, count));
     }
     advance(app, tenant, head).await?;
@@ -124,7 +141,7 @@ pub async fn rebuild(
 
 /// Whoever looks next finds no head, and begins again.
 fn lost(tenant: TenantId, count: u64) -> u64 {
-    tracing::warn!(%tenant, "read models were lost while they were written, or by another");
+    tracing::warn!(%tenant, "read models were lost while they were written, or another is at it");
     count
 }
 

@@ -241,6 +241,27 @@ async fn models_are_written_anew_beside_running_work() {
     assert_eq!(id(&task), id(&known(&world, &bob, &task, 1).await));
 }
 
+/// Held at the first task: another has nothing to do meanwhile, and everything once it has failed.
+#[tokio::test]
+async fn whoever_fails_to_write_models_anew_leaves_the_turn_to_the_next() {
+    let world = over_redis().await;
+    let bob = world.person("Bob", &["author"]).await;
+    world.draft(&bob, "one").await;
+    let models = world.app.live.models.as_ref().unwrap();
+    let again = async || rebuild(&world.app, models, tenant(&world), false).await;
+    let mut holder = world.database.session().await;
+    holder.run("BEGIN; LOCK TABLE task IN ACCESS EXCLUSIVE MODE").await;
+    let meanwhile = async {
+        holder.wait_for_waiting(1, SOON).await;
+        again().await
+    };
+    let (first, second) = tokio::join!(again(), meanwhile);
+    assert!(first.is_err(), "{first:?}");
+    assert_eq!(second.unwrap(), 0, "the first was at it");
+    holder.run("COMMIT").await;
+    assert_eq!(again().await.unwrap(), 1);
+}
+
 #[tokio::test]
 async fn a_task_that_is_too_large_is_read_from_the_record() {
     let world = over_redis().await;
