@@ -13,12 +13,13 @@ pub fn caller(peer: SocketAddr, headers: &HeaderMap, proxies: &[IpNet]) -> Socke
     let is_ours = |address: &IpAddr| proxies.iter().any(|network| network.contains(address));
     let mut nearest = peer.ip().to_canonical();
     let lines = headers.get_all(FORWARDED_FOR).iter().rev();
-    let texts = lines.filter_map(|line| line.to_str().ok());
-    for text in texts.flat_map(|line| line.rsplit(',')) {
+    // In bytes: a line that is no text is not passed over, or what stands before it would count.
+    for part in lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')) {
         if !is_ours(&nearest) {
             break;
         }
-        let Some(address) = address(text.trim()) else { break };
+        let text = std::str::from_utf8(part).ok();
+        let Some(address) = text.and_then(|text| address(text.trim())) else { break };
         nearest = address;
     }
     if nearest == peer.ip().to_canonical() { peer } else { SocketAddr::new(nearest, 0) }
@@ -33,6 +34,8 @@ fn address(text: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     fn told(peer: &str, lines: &[&str]) -> String {
@@ -40,7 +43,7 @@ mod tests {
             ["10.0.0.0/8", "fd00::/8"].iter().map(|text| text.parse().unwrap()).collect();
         let mut headers = HeaderMap::new();
         for line in lines {
-            headers.append(FORWARDED_FOR, line.parse().unwrap());
+            headers.append(FORWARDED_FOR, HeaderValue::from_bytes(line.as_bytes()).unwrap());
         }
         let peer = SocketAddr::new(peer.parse().unwrap(), 4711);
         caller(peer, &headers, &proxies).ip().to_string()
@@ -53,6 +56,8 @@ mod tests {
         assert_eq!(told("10.0.0.1", &["198.51.100.1"]), "198.51.100.1");
         assert_eq!(told("10.0.0.1", &["6.6.6.6, 198.51.100.1"]), "198.51.100.1", "a lie before it");
         assert_eq!(told("10.0.0.1", &["6.6.6.6", "198.51.100.1, 10.2.0.1"]), "198.51.100.1");
+        assert_eq!(told("10.0.0.1", &["6.6.6.6", "é, 198.51.100.1"]), "198.51.100.1");
+        assert_eq!(told("10.0.0.1", &["6.6.6.6", "é"]), "10.0.0.1", "not what stands before it");
         assert_eq!(told("::ffff:10.0.0.1", &["2001:db8::1"]), "2001:db8::1");
         assert_eq!(told("10.0.0.1", &["[2001:db8::1]:443"]), "2001:db8::1");
         assert_eq!(told("10.0.0.1", &["198.51.100.1:99"]), "198.51.100.1");
