@@ -16,10 +16,8 @@ use ade_store::tasks::{self, Beside};
 use ade_store::{Error, Gate, Opening, Row, Tx, approvals};
 use ade_testkit::eventually;
 
-use crate::rig::Rig;
+use crate::rig::{Rig, SOON};
 use crate::sample::{assessment, begin, body, cause, insert, load, rig, step};
-
-const SOON: Duration = Duration::from_secs(10);
 
 async fn review(rig: &Rig, world: &World, number: u128) -> Task {
     let task = insert(rig, world, number).await;

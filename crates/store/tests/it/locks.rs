@@ -11,7 +11,7 @@ use ade_core::time::Timestamp;
 use ade_store::Tx;
 use ade_store::locks::{self, epochs, sessions};
 
-use crate::rig::{Rig, broken_rule, run, waits_for_a_lock};
+use crate::rig::{Rig, SOON, broken_rule, run};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -162,6 +162,7 @@ async fn a_bump_waits_for_whoever_registers_in_the_old_epoch() {
     let mut tx = rig.begin().await;
     let request = ask(1, &[("a", Mode::Exclusive)]);
     locks::register(&mut tx, &request, session(1), token(1)).await.unwrap().unwrap();
+    let mut watcher = rig.database.session().await;
     let rig = std::sync::Arc::new(rig);
     let bumper = tokio::spawn({
         let rig = rig.clone();
@@ -172,7 +173,7 @@ async fn a_bump_waits_for_whoever_registers_in_the_old_epoch() {
             bumped
         }
     });
-    waits_for_a_lock(&rig).await;
+    watcher.wait_for_waiting(1, SOON).await;
     rig.keep(tx).await;
     assert_eq!(bumper.await.unwrap(), Epoch::new(2));
     let mut tx = rig.begin().await;
@@ -186,12 +187,13 @@ async fn the_same_registration_twice_at_once_is_one() {
     let request = ask(1, &[("a", Mode::Exclusive), ("b", Mode::Exclusive)]);
     let mut first = rig.begin().await;
     locks::register(&mut first, &request, session(1), token(1)).await.unwrap().unwrap();
+    let mut watcher = rig.database.session().await;
     let rig = std::sync::Arc::new(rig);
     let second = tokio::spawn({
         let (rig, request) = (rig.clone(), request.clone());
         async move { register(&rig, &request, session(1), token(1)).await }
     });
-    waits_for_a_lock(&rig).await;
+    watcher.wait_for_waiting(1, SOON).await;
     rig.keep(first).await;
     assert_eq!(second.await.unwrap(), Ok(()), "it finds its own rows, not a conflict");
     assert!(holds(&rig, 1, token(1), 2).await);
@@ -206,12 +208,13 @@ async fn a_fencer_waits_for_whoever_has_asserted() {
     pass(&rig, 2).await;
     let mut protected = rig.begin().await;
     locks::assert_holds(&mut protected, lease(1), token(1), 1).await.unwrap().unwrap();
+    let mut watcher = rig.database.session().await;
     let rig = std::sync::Arc::new(rig);
     let fencer = tokio::spawn({
         let rig = rig.clone();
         async move { register(&rig, &ask(2, &wanted), session(2), token(2)).await }
     });
-    waits_for_a_lock(&rig).await;
+    watcher.wait_for_waiting(1, SOON).await;
     rig.keep(protected).await;
     assert_eq!(fencer.await.unwrap(), Ok(()));
     assert!(!holds(&rig, 1, token(1), 1).await, "after that it is fenced");
@@ -228,12 +231,13 @@ async fn a_heartbeat_that_is_on_its_way_keeps_the_hold() {
     pass(&rig, 2).await;
     let mut heartbeat = rig.begin().await;
     locks::extend(&mut heartbeat, lease(1)).await.unwrap().unwrap();
+    let mut watcher = rig.database.session().await;
     let rig = std::sync::Arc::new(rig);
     let fencer = tokio::spawn({
         let rig = rig.clone();
         async move { register(&rig, &ask(2, &wanted), session(2), token(2)).await }
     });
-    waits_for_a_lock(&rig).await;
+    watcher.wait_for_waiting(1, SOON).await;
     heartbeat.commit().await.unwrap();
     let held = RegisterRefusal::Held { resource: resource("a"), by: vec![lease(1)] };
     assert_eq!(fencer.await.unwrap(), Err(held), "judged is what is then");

@@ -14,6 +14,8 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::Mutex;
 
 pub const PEOPLE: u128 = 7;
+/// For what happens at once, unless something is wrong.
+pub const SOON: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub struct Rig {
@@ -147,22 +149,6 @@ pub fn broken_rule<T: std::fmt::Debug>(outcome: Result<T, Error>) -> String {
         Err(Error::Constraint { constraint, .. }) => constraint,
         other => panic!("{other:?}"),
     }
-}
-
-/// Until somebody stands behind a lock of this database.
-pub async fn waits_for_a_lock(rig: &Rig) {
-    let mut admin = rig.database.connect().await;
-    ade_testkit::eventually("somebody waits", Duration::from_secs(10), async || {
-        let waits: bool = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT FROM pg_stat_activity
-              WHERE datname = current_database() AND wait_event_type = 'Lock')",
-        )
-        .fetch_one(&mut admin)
-        .await
-        .map_err(|error| error.to_string())?;
-        if waits { Ok(()) } else { Err("nobody does".to_owned()) }
-    })
-    .await;
 }
 
 async fn seed(admin: &mut PgConnection, tenant: TenantId) {

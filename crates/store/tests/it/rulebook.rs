@@ -16,7 +16,7 @@ use ade_store::rulebook::{self, AgentEntry, Base, Rulebook};
 use ade_store::users;
 use ade_store::{Error, Gate, policies, tasks};
 
-use crate::rig::{PEOPLE, Rig, connect_app, run, try_run, waits_for_a_lock};
+use crate::rig::{PEOPLE, Rig, SOON, connect_app, run, try_run};
 
 async fn load(rig: &Rig) -> Rulebook {
     let mut tx = rig.begin().await;
@@ -290,6 +290,7 @@ async fn a_change_of_rules_waits_for_decisions_on_their_way() {
     let rig = Rig::new().await;
     let mut decision = rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await.unwrap();
     let before = rulebook::version(&mut decision).await.unwrap();
+    let mut watcher = rig.database.session().await;
     let change = async {
         let mut tx = rig.begin().await;
         let roles = BTreeSet::from([Role::new("dba")]);
@@ -297,7 +298,7 @@ async fn a_change_of_rules_waits_for_decisions_on_their_way() {
         rig.keep(tx).await;
     };
     let decide = async {
-        waits_for_a_lock(&rig).await;
+        watcher.wait_for_waiting(1, SOON).await;
         assert_eq!(rulebook::version(&mut decision).await.unwrap(), before);
         decision.commit().await.unwrap();
     };

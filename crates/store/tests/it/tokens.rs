@@ -8,7 +8,7 @@ use ade_core::time::Timestamp;
 use ade_store::agents;
 use ade_store::tokens::{self, NewToken, Principal, Resolved, Token};
 
-use crate::rig::{Rig, broken_rule, run, waits_for_a_lock};
+use crate::rig::{Rig, SOON, broken_rule, run};
 
 const BOT: Principal = Principal::Agent(AgentId::from_u128(1));
 const PERSON: Principal = Principal::User(UserId::from_u128(2));
@@ -156,13 +156,14 @@ async fn two_who_ask_at_once_do_not_get_a_third_open() {
     let [mut first, mut second] = [rig.begin().await, rig.begin().await];
     tokens::insert(&mut first, &token(&rig, "b", PERSON)).await.unwrap();
     let third = token(&rig, "c", PERSON);
+    let mut watcher = rig.database.session().await;
     let late = async {
         let outcome = tokens::insert(&mut second, &third).await;
         second.roll_back().await;
         outcome
     };
     let early = async {
-        waits_for_a_lock(&rig).await;
+        watcher.wait_for_waiting(1, SOON).await;
         rig.keep(first).await;
     };
     let (late, ()) = tokio::join!(late, early);
