@@ -9,7 +9,7 @@ use ade_core::approval::{Answer, Seen};
 use ade_core::audit::Why;
 use ade_core::flag::Flag;
 use ade_core::ids::TaskId;
-use ade_core::limits::BATCH_ITEMS_MAX;
+use ade_core::limits::{BATCH_ITEMS_MAX, REASON_MAX_BYTES};
 use ade_core::step_up::Subject;
 use ade_core::task::{Command, CommandKind, Decision, Facts, Task, To};
 use ade_store::tasks::{self, Beside, Cause};
@@ -41,6 +41,10 @@ pub async fn vote(
     person(caller)?;
     if new.items.is_empty() || new.items.len() > BATCH_ITEMS_MAX {
         return Err(Error::invalid("items", format!("1 to {BATCH_ITEMS_MAX}")));
+    }
+    // Said of each item, it would read as if other items could be answered with it.
+    if new.reason.as_ref().is_some_and(|reason| reason.len() > REASON_MAX_BYTES) {
+        return Err(Error::invalid("reason", format!("at most {REASON_MAX_BYTES} bytes")));
     }
     let mut tx = begin(&app.pools.api, caller, Gate::Shared).await?;
     match claim(&mut tx, caller, attempt).await {

@@ -99,6 +99,12 @@ async fn what_cannot_be_skipped_repeated_or_found_is_refused(world: &World) {
     let mut nobody = batch(&items);
     nobody["items"] = json!([]);
     world.post(&rea.token, "/v1/approvals/batch", nobody).await.refused(422, "invalid_body");
+    let mut long = batch(&items);
+    long["reason"] = json!("x".repeat(4097));
+    world
+        .post(&rea.token, "/v1/approvals/batch?dry_run=true", long)
+        .await
+        .refused(422, "invalid_body");
     world
         .post(&bob.token, "/v1/approvals/batch", batch(&items))
         .await
