@@ -65,6 +65,26 @@ it('shows who holds, who waits, and takes a lock away with a reason', async () =
   await second;
 });
 
+it('forgets what was typed to break a lock once it has changed hands', async () => {
+  const { lease } = await want(bot('infra-bot'), 'handed-on');
+  const seat = await on.sit('sam', '/locks?view=all');
+  const { page } = seat;
+  await live(page);
+  await page.getByRole('button', { name: 'service:handed-on' }).first().click();
+  const typed = page.getByLabel('Type service:handed-on');
+  await typed.fill('service:handed-on');
+  await page.getByLabel('Why').fill('INC-442: infra-bot hangs');
+  const next = want(bot('release-agent'), 'handed-on', { wait: '20s' });
+  await bot('infra-bot').call('POST', `/v1/leases/${lease}/release`);
+  const { lease: taken } = await next;
+  await page.getByRole('dialog').getByText('release-agent').waitFor({ timeout: 5_000 });
+  await expect.poll(() => typed.inputValue(), { timeout: 5_000 }).toBe('');
+  const send = page.getByRole('button', { name: 'Break lock' });
+  expect(await send.getAttribute('aria-disabled')).toBe('true');
+  await expectCalm(seat);
+  await bot('release-agent').call('POST', `/v1/leases/${taken}/release`);
+});
+
 it('tells a circle of three in words, with the one that gave up', async () => {
   const names = ['infra-bot', 'release-agent', 'db-migrator'];
   const held = await Promise.all(names.map((name, index) => want(bot(name), `ring-${index}`)));

@@ -10,6 +10,7 @@ use ade_api::locks::{
     Breaking, Deadlock, Heartbeat, LeaseState, LeaseView, Lock, NewIncident, NewLease,
 };
 use ade_client::{Client, gather};
+use ade_core::change::Digest;
 use ade_core::limits::CLIENT_CALL_TIMEOUT;
 use ade_core::resource::ResourceRef;
 use comfy_table::Cell;
@@ -99,6 +100,13 @@ pub fn who(view: &LeaseView) -> String {
     let agent = view.agent.map(|agent| agent.to_string());
     let user = view.user.map(|user| user.to_string());
     task.or(agent).or(user).unwrap_or_else(|| "the server".to_owned())
+}
+
+/// Whom a lock is taken from, if there is just one. Else it could be taken from somebody who has
+/// got it since one looked.
+pub fn sole_holder(lock: &Lock) -> Option<Digest> {
+    let holder = lock.holders.first().filter(|_| lock.holding == 1);
+    holder.map(|holder| holder.lease_hash)
 }
 
 fn row(lock: &Lock, output: &Output) -> Vec<Cell> {
@@ -226,7 +234,7 @@ async fn acquire(client: &Client, args: AcquireArgs, cx: &Context) -> Ended {
 async fn break_lock(
     client: &Client,
     resource: &ResourceRef,
-    breaking: Breaking,
+    mut breaking: Breaking,
     is_yes: bool,
     cx: &Context,
 ) -> Ended {
@@ -238,6 +246,7 @@ async fn break_lock(
         lock.waiting
     );
     cx.confirm(&question, is_yes)?;
+    breaking.lease_hash = breaking.lease_hash.or_else(|| sole_holder(&lock));
     let broken = client.locks().break_lock(resource, &breaking).await?;
     let what = format!("{resource} was taken from {} holder(s)", broken.leases.len());
     cx.output.done(&broken, &what, &format!("ade locks get {resource}"))?;

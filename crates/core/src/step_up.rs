@@ -152,8 +152,9 @@ impl Subject {
         Self::one(Purpose::PublishPolicy, &draft, Some(document))
     }
 
-    pub fn break_lock(resource: &ResourceRef) -> Self {
-        Self::one(Purpose::BreakLock, resource, None)
+    /// From one holder, or from whoever holds it.
+    pub fn break_lock(resource: &ResourceRef, holder: Option<Digest>) -> Self {
+        Self::one(Purpose::BreakLock, resource, holder)
     }
 
     pub fn add_passkey() -> Self {

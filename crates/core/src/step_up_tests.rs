@@ -66,8 +66,11 @@ fn the_text_of_a_subject_is_pinned() {
     let id = PolicyDraftId::from_u128(1);
     assert_eq!(subject.text(), format!("ade step-up 1\npublish_policy\n{id} {digest}\n"));
     let resource = ResourceRef::new("database", "orders").unwrap();
-    let subject = Subject::break_lock(&resource);
+    let subject = Subject::break_lock(&resource, None);
     assert_eq!(subject.text(), "ade step-up 1\nbreak_lock\ndatabase:orders\n");
+    let subject = Subject::break_lock(&resource, Some(digest));
+    let text = format!("ade step-up 1\nbreak_lock\ndatabase:orders {digest}\n");
+    assert_eq!(subject.text(), text);
     assert_eq!(Subject::add_passkey().text(), "ade step-up 1\nadd_passkey\n");
 }
 

@@ -13,6 +13,10 @@ import { Ago } from '@/ui/Time';
 import { Holder, type NameOf, TimeLeft } from './LeaseLine';
 import type { Lock } from './queries';
 
+/** Who has it, if it is just one: it must not be taken from whoever comes after them. */
+const soleHolder = ({ holding, holders }: Lock) =>
+  holding === 1 ? holders[0]?.lease_hash : undefined;
+
 function Break({ lock, onDone }: { lock: Lock; onDone: () => void }) {
   const bar = useOperateBar();
   const [typed, setTyped] = useState('');
@@ -22,7 +26,7 @@ function Break({ lock, onDone }: { lock: Lock; onDone: () => void }) {
       taken(
         api.POST('/v1/locks/{type}/{id}/break', {
           params: { path: resourcePath(lock.resource), header: { 'Idempotency-Key': key } },
-          body: { reason: why },
+          body: { reason: why, lease_hash: soleHolder(lock) },
         }),
       ),
     touches: 'locks',
@@ -126,7 +130,10 @@ export default function LockDrawer({
             </>
           )}
         </div>
-        {data && data.holding > 0 && <Break lock={data} onDone={onClose} />}
+        {data && data.holding > 0 && (
+          // What was typed was meant for the holder who was there.
+          <Break key={soleHolder(data) ?? 'all'} lock={data} onDone={onClose} />
+        )}
       </div>
     </Dialog>
   );

@@ -193,6 +193,10 @@ impl View for Top {
 
     fn update(&mut self, data: Self::Data) {
         self.agents = data;
+        let is_there = self.agents.iter().any(|agent| Some(agent.id) == self.selected);
+        if !is_there && self.pausing.take().is_some() {
+            self.notice = Some("nobody was paused: the agent is gone".to_owned());
+        }
     }
 
     fn notice(&mut self, text: String) {

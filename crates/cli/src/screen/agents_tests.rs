@@ -108,6 +108,17 @@ fn an_order_is_for_the_one_that_was_chosen_and_has_a_reason() {
 }
 
 #[test]
+fn nobody_else_is_paused_when_the_chosen_one_goes() {
+    let mut top = top();
+    press(&mut top, KeyCode::Char('p'));
+    press(&mut top, KeyCode::Char('x'));
+    top.update(vec![agent(1, "billing", Status::Active, 1)]);
+    let drawn = screen(&mut top);
+    assert!(drawn.contains("nobody was paused: the agent is gone"), "{drawn}");
+    assert_eq!(press(&mut top, KeyCode::Enter), Step::Stay);
+}
+
+#[test]
 fn details_say_what_to_look_at_next() {
     let mut top = top();
     press(&mut top, KeyCode::Enter);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ade_api::locks::{Breaking, LeaseView, Lock};
 use ade_api::page::PageQuery;
 use ade_client::Client;
+use ade_core::change::Digest;
 use ade_core::event::Topic;
 use ade_core::limits::CLI_SCREEN_ROWS;
 use ade_core::resource::ResourceRef;
@@ -20,7 +21,7 @@ use super::{Link, News, Step, View, bands, edit, feed, footline, headline, moved
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::locks::{mode, who};
+use crate::locks::{mode, sole_holder, who};
 use crate::look::time;
 use crate::text::visible;
 
@@ -46,10 +47,10 @@ pub async fn locks(client: &Client, cx: &Context) -> Result<Exit, Failure> {
     let Some(news) = feed.news.take() else { return Ok(Exit::Done) };
     let tell = feed.tell.clone();
     let mut top = Top::default();
-    let act = |Break { resource, reason }: Break| {
+    let act = |Break { resource, holder, reason }: Break| {
         let (client, tell) = (client.clone(), tell.clone());
         tokio::spawn(async move {
-            let breaking = Breaking { reason, lease_hash: None };
+            let breaking = Breaking { reason, lease_hash: holder };
             let told = match client.locks().break_lock(&resource, &breaking).await {
                 Ok(broken) => {
                     format!("{resource} was taken from {} holder(s)", broken.leases.len())
@@ -98,13 +99,15 @@ enum Entry {
     #[default]
     Moving,
     Filter,
-    /// The reason so far.
-    Break(String),
+    /// With the reason so far.
+    Break(Break),
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Break {
     resource: ResourceRef,
+    /// From whom; from all if there are several.
+    holder: Option<Digest>,
     reason: String,
 }
 
@@ -162,10 +165,17 @@ impl Top {
         self.shown().get(self.place()).copied()
     }
 
+    fn begin_break(&mut self) {
+        let Some(lock) = self.chosen() else { return };
+        let (resource, holder) = (lock.resource.clone(), sole_holder(lock));
+        self.selected = Some(resource.clone());
+        self.entry = Entry::Break(Break { resource, holder, reason: String::new() });
+    }
+
     fn typed(&mut self, key: KeyCode) -> Step<Break> {
         let text = match &mut self.entry {
             Entry::Filter => &mut self.filter,
-            Entry::Break(reason) => reason,
+            Entry::Break(wanted) => &mut wanted.reason,
             Entry::Moving => return Step::Stay,
         };
         match key {
@@ -182,23 +192,19 @@ impl Top {
     }
 
     fn entered(&mut self) -> Step<Break> {
-        let Entry::Break(reason) = std::mem::take(&mut self.entry) else { return Step::Stay };
-        let resource = self.chosen().map(|lock| lock.resource.clone());
-        match resource {
-            Some(resource) if !reason.trim().is_empty() => Step::Do(Break { resource, reason }),
-            _ => {
-                self.notice = Some("nothing was broken: a reason is needed".to_owned());
-                Step::Stay
-            }
+        let Entry::Break(wanted) = std::mem::take(&mut self.entry) else { return Step::Stay };
+        if wanted.reason.trim().is_empty() {
+            self.notice = Some("nothing was broken: a reason is needed".to_owned());
+            return Step::Stay;
         }
+        Step::Do(wanted)
     }
 
     fn foot(&self, link: &Link) -> String {
         match &self.entry {
             Entry::Filter => format!("filter: {}_   ↵ keep  Esc clear", self.filter),
-            Entry::Break(reason) => {
-                let what = self.chosen().map(|lock| lock.resource.to_string()).unwrap_or_default();
-                format!("break {what}, because: {}_   ↵ do it  Esc leave it", visible(reason))
+            Entry::Break(Break { resource, reason, .. }) => {
+                format!("break {resource}, because: {}_   ↵ do it  Esc leave it", visible(reason))
             }
             Entry::Moving => link.why().or(self.notice.clone()).unwrap_or_else(|| KEYS.to_owned()),
         }
@@ -209,8 +215,15 @@ impl View for Top {
     type Data = Vec<Lock>;
     type Act = Break;
 
+    /// What is to be broken is what was seen when the key was pressed.
     fn update(&mut self, data: Self::Data) {
         self.locks = data;
+        let Entry::Break(wanted) = &self.entry else { return };
+        let found = self.locks.iter().find(|lock| lock.resource == wanted.resource);
+        if found.map(sole_holder) != Some(wanted.holder) {
+            self.entry = Entry::Moving;
+            self.notice = Some("nothing was broken: it has changed hands".to_owned());
+        }
     }
 
     fn notice(&mut self, text: String) {
@@ -228,9 +241,7 @@ impl View for Top {
         match key.code {
             KeyCode::Char('s') => self.sort = self.sort.next(),
             KeyCode::Char('/') => self.entry = Entry::Filter,
-            KeyCode::Char('b') if self.chosen().is_some() => {
-                self.entry = Entry::Break(String::new());
-            }
+            KeyCode::Char('b') => self.begin_break(),
             other => self.go(other),
         }
         Step::Stay

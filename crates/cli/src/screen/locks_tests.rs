@@ -13,21 +13,21 @@ fn at(seconds: u64) -> Timestamp {
     Timestamp::from_micros(0).plus(Duration::from_secs(1_000_000 + seconds))
 }
 
-fn digest() -> Digest {
-    serde_json::from_value(format!("sha256:{}", "0".repeat(64)).into()).unwrap()
+fn digest(number: u128) -> Digest {
+    serde_json::from_value(format!("sha256:{number:064x}").into()).unwrap()
 }
 
 fn view(resource: &str, number: u128, since: u64, expires: u64) -> LeaseView {
     let held =
         HeldLock { resource: resource.parse().unwrap(), mode: LockMode::Exclusive, capacity: None };
     LeaseView {
-        lease_hash: digest(),
+        lease_hash: digest(number),
         state: LeaseState::Granted,
         fenced: true,
         agent: Some(AgentId::from_u128(number)),
         user: None,
         task: Some(TaskId::from_u128(number)),
-        owner_hash: digest(),
+        owner_hash: digest(number),
         resources: vec![held],
         priority: 0,
         token: Some(7),
@@ -117,11 +117,31 @@ fn a_lock_is_broken_only_with_a_reason() {
     assert!(top.notice.as_deref().unwrap().contains("a reason is needed"));
     let keys = [KeyCode::Char('b'), KeyCode::Char('x'), KeyCode::Char('q'), KeyCode::Enter];
     let resource: ResourceRef = "database:b".parse().unwrap();
-    let expected = Step::Do(Break { resource, reason: "xq".to_owned() });
+    let holder = Some(digest(1));
+    let expected = Step::Do(Break { resource, holder, reason: "xq".to_owned() });
     assert_eq!(press(&mut top, &keys), expected);
     let left = [KeyCode::Char('b'), KeyCode::Char('x'), KeyCode::Esc];
     assert_eq!(press(&mut top, &left), Step::Stay);
     assert_eq!(press(&mut top, &[KeyCode::Char('q')]), Step::Quit);
+}
+
+#[test]
+fn nothing_else_is_broken_than_what_was_seen() {
+    let begin = [KeyCode::Char('b'), KeyCode::Char('x')];
+    let mut top = top();
+    press(&mut top, &begin);
+    top.update(vec![lock("host:c", 9), lock("database:b", 2)]);
+    let Step::Do(done) = press(&mut top, &[KeyCode::Enter]) else { panic!() };
+    assert_eq!(done.resource.to_string(), "database:b", "rows have moved");
+
+    let other = Lock { holders: vec![view("database:b", 2, 0, 124)], ..lock("database:b", 2) };
+    for now in [vec![lock("host:c", 9)], vec![other, lock("host:c", 1)]] {
+        top.update(vec![lock("database:b", 2)]);
+        press(&mut top, &begin);
+        top.update(now);
+        assert!(screen(&mut top, &Link::Live(at(100))).contains("it has changed hands"));
+        assert_eq!(press(&mut top, &[KeyCode::Enter]), Step::Stay);
+    }
 }
 
 #[test]

@@ -316,21 +316,30 @@ async fn policies_are_published_and_locks_broken_with_a_word() {
     publish(&drafts[0]).await.expect(200);
 
     let bot = world.agent("bot", &cast.author).await;
+    let mut held = Vec::new();
     for name in ["one", "two"] {
         let lock = json!({ "type": "database", "id": name, "mode": "exclusive" });
         let asked = json!({ "resources": [lock], "ttl": "300s" });
-        world.post(&bot.token, "/v1/locks/acquire", asked).await.expect(200);
+        held.push(world.post(&bot.token, "/v1/locks/acquire", asked).await.expect(200));
     }
-    let break_it = async |name: &str| {
+    let break_it = async |name: &str, holder: &Value| {
         let path = format!("/v1/locks/database/{name}/break");
-        world.post(token, &path, json!({ "reason": "it hangs" })).await
+        world.post(token, &path, json!({ "reason": "it hangs", "lease_hash": holder })).await
     };
-    let told = break_it("one").await.refused(403, "step_up_required");
+    let anybody = Value::Null;
+    let told = break_it("one", &anybody).await.refused(403, "step_up_required");
     let subject = json!({ "purpose": "break_lock", "about": [{ "id": "database:one" }] });
     assert_eq!(told["step_up"], subject);
     key.confirm(&world, token, &subject).await.expect(200);
-    break_it("two").await.refused(403, "step_up_required");
-    break_it("one").await.expect(200);
+    break_it("two", &anybody).await.refused(403, "step_up_required");
+    break_it("one", &anybody).await.expect(200);
+
+    let holder = &held[1]["lease_hash"];
+    let told = break_it("two", holder).await.refused(403, "step_up_required");
+    assert_eq!(&told["step_up"]["about"][0]["digest"], holder);
+    key.confirm(&world, token, &told["step_up"]).await.expect(200);
+    break_it("two", &anybody).await.refused(403, "step_up_required");
+    break_it("two", holder).await.expect(200);
 }
 
 /// Whoever may not do it is told so, and touches nothing in vain.

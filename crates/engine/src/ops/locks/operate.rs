@@ -51,7 +51,7 @@ pub async fn break_lock(
     if leases.is_empty() {
         return Err(Error::NotFound { what: "lock" });
     }
-    let mut act = act.confirmed(&Subject::break_lock(&resource)).await?;
+    let mut act = act.confirmed(&Subject::break_lock(&resource, breaking.lease_hash)).await?;
     let leases: Vec<LeaseId> = leases.into_iter().collect();
     let by = LeaseId::from_uuid(Uuid::new_v4());
     let ended = many::break_off(&mut act.tx, &leases, by).await?;
