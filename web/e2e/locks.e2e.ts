@@ -77,7 +77,7 @@ it('forgets what was typed to break a lock once it has changed hands', async () 
   const next = want(bot('release-agent'), 'handed-on', { wait: '20s' });
   await bot('infra-bot').call('POST', `/v1/leases/${lease}/release`);
   const { lease: taken } = await next;
-  await page.getByRole('dialog').getByText('release-agent').waitFor({ timeout: 5_000 });
+  await page.getByRole('dialog').getByText('release-agent').waitFor({ timeout: 10_000 });
   await expect.poll(() => typed.inputValue(), { timeout: 5_000 }).toBe('');
   const send = page.getByRole('button', { name: 'Break lock' });
   expect(await send.getAttribute('aria-disabled')).toBe('true');

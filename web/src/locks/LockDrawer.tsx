@@ -11,7 +11,7 @@ import { Field } from '@/ui/Field';
 import { Dialog } from '@/ui/Dialog';
 import { Ago } from '@/ui/Time';
 import { Holder, type NameOf, TimeLeft } from './LeaseLine';
-import type { Lock } from './queries';
+import { type Lock, LOOK_MS } from './queries';
 
 /** Who has it, if it is just one: it must not be taken from whoever comes after them. */
 const soleHolder = ({ holding, holders }: Lock) =>
@@ -86,7 +86,7 @@ export default function LockDrawer({
   nameOf: NameOf;
   onClose: () => void;
 }) {
-  const { data, error } = useQuery(lockQuery(resource));
+  const { data, error } = useQuery({ ...lockQuery(resource), refetchInterval: LOOK_MS });
   return (
     <Dialog isOpen onClose={onClose} title={resource} size="drawer">
       <div className="min-h-0 flex-1 overflow-y-auto">

@@ -4,7 +4,7 @@ import { api, everyPage, type Schemas, taken } from '@/api/client';
 export type Lock = Schemas['Lock'];
 
 /** Only fenced locks are told of as they come and go; the others are seen by looking. */
-const LOOK_MS = 3_000;
+export const LOOK_MS = 3_000;
 
 /** More resources than these are not listed; the root blockers are what matters then. */
 export const LOCKS_MAX = 10_000;
