@@ -42,6 +42,9 @@ pub async fn vote(
     if new.items.is_empty() || new.items.len() > BATCH_ITEMS_MAX {
         return Err(Error::invalid("items", format!("1 to {BATCH_ITEMS_MAX}")));
     }
+    if new.items.iter().any(|item| item.revision == 0) {
+        return Err(Error::invalid("items", "revisions count from 1"));
+    }
     // Said of each item, it would read as if other items could be answered with it.
     if new.reason.as_ref().is_some_and(|reason| reason.len() > REASON_MAX_BYTES) {
         return Err(Error::invalid("reason", format!("at most {REASON_MAX_BYTES} bytes")));

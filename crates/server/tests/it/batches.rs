@@ -99,12 +99,13 @@ async fn what_cannot_be_skipped_repeated_or_found_is_refused(world: &World) {
     let mut nobody = batch(&items);
     nobody["items"] = json!([]);
     world.post(&rea.token, "/v1/approvals/batch", nobody).await.refused(422, "invalid_body");
-    let mut long = batch(&items);
+    let (mut long, mut never) = (batch(&items), batch(&items));
     long["reason"] = json!("x".repeat(4097));
-    world
-        .post(&rea.token, "/v1/approvals/batch?dry_run=true", long)
-        .await
-        .refused(422, "invalid_body");
+    never["items"][0]["revision"] = json!(0);
+    for unfit in [long, never] {
+        let told = world.post(&rea.token, "/v1/approvals/batch?dry_run=true", unfit).await;
+        told.refused(422, "invalid_body");
+    }
     world
         .post(&bob.token, "/v1/approvals/batch", batch(&items))
         .await
