@@ -86,14 +86,17 @@ impl Sample {
     }
 }
 
-/// The events of one object, kinds and payloads.
+/// The events of one object that the last transaction told of it, kinds and payloads.
 pub async fn told(
     owner: &mut PgConnection,
     tenant: Uuid,
     object: &str,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let events = sqlx::query_as::<_, (String, String)>(
-        "SELECT kind, payload::text FROM outbox WHERE tenant_id = $1 AND object = $2",
+        "SELECT kind, payload::text FROM outbox
+          WHERE tenant_id = $1 AND object = $2
+            AND xid = (SELECT xid FROM outbox WHERE tenant_id = $1 AND object = $2
+                        ORDER BY seq DESC LIMIT 1)",
     );
     let events = events.bind(tenant).bind(object).fetch_all(owner).await?;
     Ok(events.into_iter().unzip())
