@@ -5,7 +5,7 @@ use ade_core::ids::{PolicyDraftId, PolicyId, UserId};
 use ade_core::policy::Document;
 use ade_core::time::Timestamp;
 use serde_json::Value;
-use sqlx::{query, query_as};
+use sqlx::{query, query_as, query_scalar};
 use uuid::Uuid;
 
 use crate::error::{Error, RowError};
@@ -127,6 +127,17 @@ pub async fn get(tx: &mut Tx, id: PolicyDraftId) -> Result<Option<Draft>, Error>
     );
     let row = tx.fetch(query).await?.pop();
     Ok(row.map(Draft::try_from).transpose()?)
+}
+
+/// Whether a version of this policy waits.
+pub async fn has_open(tx: &mut Tx, policy: PolicyId) -> Result<bool, Error> {
+    let query = query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM policy_draft
+             WHERE tenant_id = $1 AND policy_id = $2 AND closed_at IS NULL) AS "has_open!""#,
+        tx.tenant().uuid(),
+        policy.uuid(),
+    );
+    tx.fetch_value(query).await
 }
 
 /// Those that wait, in the order in which they were proposed.

@@ -169,7 +169,8 @@ pub async fn list(
 pub async fn history(app: &App, caller: &Caller, policy: PolicyId) -> Result<PolicyHistory, Error> {
     let mut tx = look(app, caller).await?;
     let found = policies::history(&mut tx, policy).await?;
-    if found.is_empty() {
+    // One that was only proposed has an id, and no version yet.
+    if found.is_empty() && !policy_drafts::has_open(&mut tx, policy).await? {
         return Err(Error::NotFound { what: "policy" });
     }
     Ok(PolicyHistory { items: found.iter().map(shown_version).collect::<Result<_, Error>>()? })

@@ -180,15 +180,18 @@ async fn policies_are_seen_by_the_tenant_alone(world: &World) {
     let draft = propose(world, &world.admin, TWO_DBAS).await;
     let drafts = world.get(&bob.token, "/v1/policy-drafts").await.expect(200);
     assert_eq!(drafts["items"][0]["id"], draft["id"]);
-    publish(world, &draft, &second).await;
     let versions = format!("/v1/policies/{}/versions", draft["policy"].as_str().unwrap());
+    let told = world.get(&bob.token, &versions).await.expect(200);
+    assert_eq!(told["items"], json!([]), "it is only proposed");
+    let (_, other) = world.tenant("other").await;
+    world.get(&other.token, &versions).await.refused(404, "not_found");
+    publish(world, &draft, &second).await;
     let told = world.get(&bob.token, &versions).await.expect(200);
     assert_eq!(told["items"].as_array().unwrap().len(), 1);
     assert_eq!(told["items"][0]["confirmed_by"], second.id.as_str());
     for path in ["/v1/policies", "/v1/policy-drafts"] {
         world.get("", path).await.refused(401, "unauthenticated");
     }
-    let (_, other) = world.tenant("other").await;
     world.get(&other.token, &versions).await.refused(404, "not_found");
     let path = format!("/v1/policy-drafts/{}", id(&draft));
     world.get(&other.token, &path).await.refused(404, "not_found");
