@@ -85,6 +85,24 @@ it('forgets what was typed to break a lock once it has changed hands', async () 
   await bot('release-agent').call('POST', `/v1/leases/${taken}/release`);
 });
 
+it('takes a lock from the holder who was seen, and from nobody after them', async () => {
+  const { lease } = await want(bot('infra-bot'), 'seen');
+  const { page } = await on.sit('sam', '/locks?view=all');
+  await live(page);
+  await page.getByRole('button', { name: 'service:seen' }).first().click();
+  await page.getByLabel('Type service:seen').fill('service:seen');
+  await page.getByLabel('Why').fill('INC-443: infra-bot hangs');
+  // From here on the page learns nothing new of it.
+  await page.route('**/v1/locks/service/seen', (route) => route.abort());
+  const next = want(bot('release-agent'), 'seen', { wait: '20s' });
+  await bot('infra-bot').call('POST', `/v1/leases/${lease}/release`);
+  const { lease: taken } = await next;
+  const answer = page.waitForResponse((response) => response.url().endsWith('/break'));
+  await page.getByRole('button', { name: 'Break lock' }).click();
+  expect((await answer).status()).toBe(404);
+  await bot('release-agent').call('POST', `/v1/leases/${taken}/release`);
+});
+
 it('tells a circle of three in words, with the one that gave up', async () => {
   const names = ['infra-bot', 'release-agent', 'db-migrator'];
   const held = await Promise.all(names.map((name, index) => want(bot(name), `ring-${index}`)));

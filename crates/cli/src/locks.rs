@@ -102,8 +102,8 @@ pub fn who(view: &LeaseView) -> String {
     task.or(agent).or(user).unwrap_or_else(|| "the server".to_owned())
 }
 
-/// Whom a lock is taken from, if there is just one. Else it could be taken from somebody who has
-/// got it since one looked.
+/// Whom a lock is to be taken from, if just one holds it. Unnamed, it would be taken from whoever
+/// has got it since one looked.
 pub fn sole_holder(lock: &Lock) -> Option<Digest> {
     let holder = lock.holders.first().filter(|_| lock.holding == 1);
     holder.map(|holder| holder.lease_hash)
