@@ -5,7 +5,7 @@ use ade_core::access::Action;
 use ade_core::event::EventKind;
 use ade_core::freeze::{self, Scope};
 use ade_core::ids::FreezeId;
-use ade_core::limits::{NAME_MAX_BYTES, REASON_MAX_BYTES};
+use ade_core::limits::NAME_MAX_BYTES;
 use ade_core::policy::Pattern;
 use ade_core::time::Timestamp;
 use ade_store::freezes::{self, Kept};
@@ -14,7 +14,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::act::{Act, Begun, Deed, look, person};
-use super::{Paged, Reply, Span, paged};
+use super::{Paged, Reply, Span, check_reason, paged};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
@@ -26,9 +26,7 @@ pub async fn create(
     new: NewFreeze,
 ) -> Result<Reply, Error> {
     let scope = scope_of(&new)?;
-    if new.reason.trim().is_empty() || new.reason.len() > REASON_MAX_BYTES {
-        return Err(Error::invalid("reason", format!("1 to {REASON_MAX_BYTES} bytes")));
-    }
+    check_reason("reason", Some(&new.reason))?;
     let mut act = match Act::begin(app, caller, attempt, Some(Action::SetFreeze)).await? {
         Begun::Act(act) => act,
         Begun::Repeated(reply) => return Ok(reply),

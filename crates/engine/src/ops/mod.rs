@@ -39,6 +39,7 @@ pub mod tokens;
 pub mod users;
 pub mod webhooks;
 
+use ade_core::limits::REASON_MAX_BYTES;
 use ade_store::idempotency::Answer;
 use serde::Serialize;
 
@@ -62,6 +63,15 @@ impl Reply {
 
 fn json(body: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(body).map_err(|error| Error::invalid("answer", error))
+}
+
+/// What somebody says for people to read later: where it is given it says something, and no more
+/// than is kept.
+fn check_reason(field: &str, said: Option<&str>) -> Result<(), Error> {
+    if said.is_some_and(|said| said.trim().is_empty() || said.len() > REASON_MAX_BYTES) {
+        return Err(Error::invalid(field, format!("1 to {REASON_MAX_BYTES} bytes")));
+    }
+    Ok(())
 }
 
 /// What a list starts after and how much of it is wanted.

@@ -8,16 +8,16 @@ use ade_core::access::{Action, Object};
 use ade_core::approval::Seen;
 use ade_core::audit::Why;
 use ade_core::ids::AfterReviewId;
-use ade_core::limits::{PAGE_SIZE_MAX, REASON_MAX_BYTES};
+use ade_core::limits::PAGE_SIZE_MAX;
 use ade_core::step_up::Subject;
 use ade_core::task::{Command, Task};
 use ade_core::time::Timestamp;
 use ade_store::after_reviews;
 
-use super::Reply;
 use super::act::{Act, Begun as Acted, Deed, look, person};
 use super::command::carry_out_confirmed;
 use super::decision::{Target, Work};
+use super::{Reply, check_reason};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
@@ -67,9 +67,7 @@ pub async fn close(
     id: AfterReviewId,
     new: NewFinding,
 ) -> Result<Reply, Error> {
-    if new.finding.trim().is_empty() || new.finding.len() > REASON_MAX_BYTES {
-        return Err(Error::invalid("finding", format!("1 to {REASON_MAX_BYTES} bytes")));
-    }
+    check_reason("finding", Some(&new.finding))?;
     let mut act = match Act::begin(app, caller, attempt, None).await? {
         Acted::Act(act) => act,
         Acted::Repeated(reply) => return Ok(reply),

@@ -7,7 +7,6 @@ use ade_api::policies::{
 use ade_core::access::{Action, Object};
 use ade_core::change::Digest;
 use ade_core::ids::{PolicyDraftId, PolicyId};
-use ade_core::limits::REASON_MAX_BYTES;
 use ade_core::policy::{Document, Policy, PolicyRef, difference};
 use ade_core::step_up::Subject;
 use ade_store::Tx;
@@ -17,7 +16,7 @@ use ade_store::rulebook::Rulebook;
 use uuid::Uuid;
 
 use super::act::{Act, Begun, Deed, look, person};
-use super::{Paged, Reply, Span, paged};
+use super::{Paged, Reply, Span, check_reason, paged};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
@@ -30,7 +29,7 @@ pub async fn draft(
     new: NewDraft,
 ) -> Result<Reply, Error> {
     let document = parse(&new.document)?;
-    check_reason(new.reason.as_deref())?;
+    check_reason("reason", new.reason.as_deref())?;
     let mut act = match Act::begin(app, caller, attempt, Some(Action::DraftPolicy)).await? {
         Begun::Act(act) => act,
         Begun::Repeated(reply) => return Ok(reply),
@@ -51,7 +50,7 @@ pub async fn rollback(
     policy: PolicyId,
     rollback: PolicyRollback,
 ) -> Result<Reply, Error> {
-    check_reason(Some(&rollback.reason))?;
+    check_reason("reason", Some(&rollback.reason))?;
     let mut act = match Act::begin(app, caller, attempt, Some(Action::DraftPolicy)).await? {
         Begun::Act(act) => act,
         Begun::Repeated(reply) => return Ok(reply),
@@ -243,13 +242,6 @@ async fn require_free_name(tx: &mut Tx, draft: &Draft) -> Result<(), Error> {
         }
         Some(_) | None => Ok(()),
     }
-}
-
-fn check_reason(reason: Option<&str>) -> Result<(), Error> {
-    if reason.is_some_and(|reason| reason.trim().is_empty() || reason.len() > REASON_MAX_BYTES) {
-        return Err(Error::invalid("reason", format!("1 to {REASON_MAX_BYTES} bytes")));
-    }
-    Ok(())
 }
 
 fn yaml(document: &Document) -> Result<String, Error> {

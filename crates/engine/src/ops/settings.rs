@@ -9,14 +9,14 @@ use ade_api::settings::{
 };
 use ade_core::access::Action;
 use ade_core::flag::Flag;
-use ade_core::limits::{REASON_MAX_BYTES, RISK_PATTERN_DEFAULTS_MAX};
+use ade_core::limits::RISK_PATTERN_DEFAULTS_MAX;
 use ade_core::risk::{Rules, Score, Settings, Thresholds, Weights};
 use ade_core::times::{self, Overrides};
 use ade_store::Tx;
 use ade_store::settings::{self, RiskVersion, Touched};
 
-use super::Reply;
 use super::act::{Act, Begun, Deed, look, person};
+use super::{Reply, check_reason};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
@@ -34,7 +34,7 @@ pub async fn set_risk(
     expected: u64,
     new: NewRiskSettings,
 ) -> Result<Reply, Error> {
-    check_reason(new.reason.as_deref())?;
+    check_reason("reason", new.reason.as_deref())?;
     let wanted = settings_of(&new)?;
     let mut act = match Act::begin(app, caller, attempt, Some(Action::EditSettings)).await? {
         Begun::Act(act) => act,
@@ -62,7 +62,7 @@ pub async fn set_times(
     expected: u64,
     new: NewTimes,
 ) -> Result<Reply, Error> {
-    check_reason(new.reason.as_deref())?;
+    check_reason("reason", new.reason.as_deref())?;
     let wanted = Overrides {
         lock: new.lock.map(Into::into),
         approval: new.approval.map(Into::into),
@@ -95,7 +95,7 @@ pub async fn set_flag(
     flag: Flag,
     set: SetFlag,
 ) -> Result<Reply, Error> {
-    check_reason(set.reason.as_deref())?;
+    check_reason("reason", set.reason.as_deref())?;
     let mut act = match Act::begin(app, caller, attempt, Some(Action::EditSettings)).await? {
         Begun::Act(act) => act,
         Begun::Repeated(reply) => return Ok(reply),
@@ -114,13 +114,6 @@ fn next_version(found: u32, expected: u64) -> Result<u32, Error> {
         return Err(Error::VersionMoved { expected, found: u64::from(found) });
     }
     Ok(found.saturating_add(1))
-}
-
-fn check_reason(reason: Option<&str>) -> Result<(), Error> {
-    if reason.is_some_and(|reason| reason.trim().is_empty() || reason.len() > REASON_MAX_BYTES) {
-        return Err(Error::invalid("reason", format!("1 to {REASON_MAX_BYTES} bytes")));
-    }
-    Ok(())
 }
 
 fn settings_of(new: &NewRiskSettings) -> Result<Settings, Error> {

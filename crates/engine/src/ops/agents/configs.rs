@@ -9,7 +9,7 @@ use ade_api::policies::FieldChange;
 use ade_core::access::Action;
 use ade_core::change::field_changes;
 use ade_core::ids::AgentId;
-use ade_core::limits::{AGENT_CONFIG_MAX_BYTES, AGENT_CONFIG_VERSIONS_SHOWN, REASON_MAX_BYTES};
+use ade_core::limits::{AGENT_CONFIG_MAX_BYTES, AGENT_CONFIG_VERSIONS_SHOWN};
 use ade_store::agents::Agent;
 use ade_store::{Tx, agent_configs, agents};
 use serde_json::{Map, Value};
@@ -19,8 +19,8 @@ use super::registry::live;
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
-use crate::ops::Reply;
 use crate::ops::act::{Act, Begun, Deed, look, permit, person, refuse};
+use crate::ops::{Reply, check_reason};
 
 pub async fn config(app: &App, caller: &Caller, id: AgentId) -> Result<AgentConfig, Error> {
     let (mut tx, agent) = enter(app, caller, id).await?;
@@ -71,7 +71,7 @@ pub async fn configure(
     expected: u64,
     new: NewAgentConfig,
 ) -> Result<Reply, Error> {
-    check_reason(new.reason.as_deref())?;
+    check_reason("reason", new.reason.as_deref())?;
     let config = Value::Object(new.config);
     if config.to_string().len() > AGENT_CONFIG_MAX_BYTES {
         return Err(Error::invalid("config", format!("at most {AGENT_CONFIG_MAX_BYTES} bytes")));
@@ -95,7 +95,7 @@ pub async fn roll_back_config(
     id: AgentId,
     rollback: AgentConfigRollback,
 ) -> Result<Reply, Error> {
-    check_reason(Some(&rollback.reason))?;
+    check_reason("reason", Some(&rollback.reason))?;
     let (mut act, agent) = match begin(app, caller, attempt, id).await? {
         Opened::Act(act, agent) => (act, agent),
         Opened::Repeated(reply) => return Ok(reply),
@@ -183,11 +183,4 @@ async fn shown(tx: &mut Tx, agent: &Agent, version: u32) -> Result<AgentConfig, 
         set_at: Some(found.set_at),
         ..nothing
     })
-}
-
-fn check_reason(reason: Option<&str>) -> Result<(), Error> {
-    if reason.is_some_and(|reason| reason.trim().is_empty() || reason.len() > REASON_MAX_BYTES) {
-        return Err(Error::invalid("reason", format!("1 to {REASON_MAX_BYTES} bytes")));
-    }
-    Ok(())
 }

@@ -5,7 +5,6 @@ use ade_api::agents::AgentOrder;
 use ade_core::access::Action;
 use ade_core::agent::Order;
 use ade_core::ids::AgentId;
-use ade_core::limits::REASON_MAX_BYTES;
 use ade_store::agents;
 
 use super::registry::{live, shown_in};
@@ -13,8 +12,8 @@ use super::{object_of, settle};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
-use crate::ops::Reply;
 use crate::ops::act::{Act, Begun, Deed};
+use crate::ops::{Reply, check_reason};
 
 /// None takes back whatever it was told.
 pub async fn order(
@@ -30,9 +29,7 @@ pub async fn order(
         Some(Order::Pause) => "agent.pause",
         None => "agent.resume",
     };
-    if reason.as_ref().is_some_and(|text| text.trim().is_empty() || text.len() > REASON_MAX_BYTES) {
-        return Err(Error::invalid("reason", format!("1 to {REASON_MAX_BYTES} bytes")));
-    }
+    check_reason("reason", reason.as_deref())?;
     let mut act = match Act::begin(app, caller, attempt, None).await? {
         Begun::Act(act) => act,
         Begun::Repeated(reply) => return Ok(reply),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ade_api::locks::{Lease, LockMode, NewLease, WantedLock};
 use ade_core::event::EventKind;
 use ade_core::ids::{AgentSessionId, LeaseId};
-use ade_core::limits::{LOCK_PLACE_KEPT, LOCK_QUEUE_SHOWN_MAX, LOCK_WAIT_MAX, REASON_MAX_BYTES};
+use ade_core::limits::{LOCK_PLACE_KEPT, LOCK_QUEUE_SHOWN_MAX, LOCK_WAIT_MAX};
 use ade_core::lock::{
     Arrival, Class, LockSet, Mode, Order, Owner, Refusal, Request, RequestDraft, Standing, State,
     Token,
@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{Blocked, Error};
 use crate::locks::{Admission, Error as LockError, Keeper};
+use crate::ops::check_reason;
 
 /// One acquisition on its way.
 struct Asked<'a> {
@@ -237,11 +238,7 @@ impl Wanted {
             let most = format!("at most {} s", LOCK_WAIT_MAX.as_secs());
             return Err(Error::invalid("wait", most));
         }
-        if let Some(purpose) = &new.purpose
-            && (purpose.trim().is_empty() || purpose.len() > REASON_MAX_BYTES)
-        {
-            return Err(Error::invalid("purpose", format!("1 to {REASON_MAX_BYTES} bytes")));
-        }
+        check_reason("purpose", new.purpose.as_deref())?;
         let held = new.held_token.map(|number| {
             Token::from_number(number).ok_or_else(|| Error::invalid("held_token", "no token"))
         });

@@ -8,7 +8,7 @@ use ade_api::locks::{Breaking, Broken, Incident, NewIncident};
 use ade_core::access::Action;
 use ade_core::event::EventKind;
 use ade_core::ids::{AgentSessionId, LeaseId, SessionId};
-use ade_core::limits::{LEASE_TTL_MAX, LOCK_INCIDENT_MAX, LOCK_QUEUE_SHOWN_MAX, REASON_MAX_BYTES};
+use ade_core::limits::{LEASE_TTL_MAX, LOCK_INCIDENT_MAX, LOCK_QUEUE_SHOWN_MAX};
 use ade_core::lock::fence::RegisterRefusal;
 use ade_core::lock::{Class, Lease, LockSet, Mode, Owner, Request, RequestDraft, State};
 use ade_core::resource::ResourceRef;
@@ -23,8 +23,8 @@ use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::{Blocked, Error};
 use crate::locks::Keeper;
-use crate::ops::Reply;
 use crate::ops::act::{Act, Begun, Deed, person};
+use crate::ops::{Reply, check_reason};
 
 /// Whoever holds it cannot commit any more; whether they have stopped is another question, so a
 /// person takes that on with their reason.
@@ -36,7 +36,7 @@ pub async fn break_lock(
     breaking: Breaking,
 ) -> Result<Reply, Error> {
     let keeper = keeper(app)?;
-    reason(&breaking.reason)?;
+    check_reason("reason", Some(&breaking.reason))?;
     let queued = holders(keeper, caller, &resource).await;
     let mut act = match Act::begin(app, caller, attempt, Some(Action::BreakLock)).await? {
         Begun::Act(act) => act,
@@ -102,7 +102,7 @@ pub async fn incident(
     new: NewIncident,
 ) -> Result<Reply, Error> {
     let keeper = keeper(app)?;
-    reason(&new.reason)?;
+    check_reason("reason", Some(&new.reason))?;
     let mut act = match Act::begin(app, caller, attempt, Some(Action::BreakLock)).await? {
         Begun::Act(act) => act,
         Begun::Repeated(reply) => return Ok(reply),
@@ -161,11 +161,4 @@ pub async fn incident(
 fn held(holders: &[Lease], resource: ResourceRef) -> Error {
     let holders = holders.iter().map(show::view).collect();
     Error::LockHeld(Box::new(Blocked { on: Some(resource), position: None, lease: None, holders }))
-}
-
-fn reason(text: &str) -> Result<(), Error> {
-    if text.trim().is_empty() || text.len() > REASON_MAX_BYTES {
-        return Err(Error::invalid("reason", format!("1 to {REASON_MAX_BYTES} bytes")));
-    }
-    Ok(())
 }
