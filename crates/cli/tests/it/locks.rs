@@ -53,6 +53,22 @@ async fn an_operator_breaks_and_takes_locks_and_nobody_else() {
 }
 
 #[tokio::test]
+async fn whoever_got_the_lock_while_somebody_was_asked_keeps_it() {
+    let at = Installation::start().await;
+    let first = acquire(&at, &["--fenced"]).await;
+    let args = ["locks", "break", "host:a", "--reason", "an incident"];
+    let mut terminal = Terminal::start(&at.ade_as(&at.admin, &args));
+    terminal.until("Break host:a? [y/N]").await;
+    ended(at.ade(&["locks", "release", first["lease"].as_str().unwrap()])).await.with(0);
+    let next = acquire(&at, &["--fenced"]).await;
+    terminal.press(b"y\r").await;
+    let (status, screen) = terminal.end().await;
+    assert_ne!(status.code(), Some(0), "{screen}");
+    let extended = ended(at.ade(&["locks", "extend", next["lease"].as_str().unwrap()])).await;
+    extended.with(0).prints("granted");
+}
+
+#[tokio::test]
 async fn a_live_screen_shows_what_comes_and_breaks_with_a_reason() {
     let at = Installation::start().await;
     let piped = ended(at.ade_as(&at.admin, &["locks", "top"])).await.with(64);
