@@ -1,15 +1,18 @@
 //! Who of this process waits for work. A stirred tenant gets one round of matching at a time,
-//! however many wait in it; an idle claimer is an entry here and nothing else.
+//! however many wait in it; an idle claimer is an entry here and nothing else. What one of them
+//! has in hand is offered to no other here; between processes the record decides.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ade_core::ids::{AgentId, LeaseId, TaskId, TenantId};
+use ade_core::limits::CLAIM_REST;
 use ade_core::lock::Token;
 use ade_store::claimable::Candidate;
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
 /// A task whose resources are free for it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,13 +36,57 @@ pub struct Wish {
 struct Waiting {
     ticket: u64,
     wish: Wish,
-    answer: oneshot::Sender<Offer>,
+    answer: oneshot::Sender<(Offer, InHand)>,
+}
+
+/// Why a task is offered to nobody here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    InHand,
+    /// It could not be applied a moment ago.
+    RestsUntil(Instant),
+}
+
+/// A task that one of this process takes up. While this lives nobody else here is offered it;
+/// afterwards those who still wait are looked at again.
+#[derive(Debug)]
+pub struct InHand {
+    claims: Arc<Claims>,
+    tenant: TenantId,
+    task: TaskId,
+    /// Whether it is to rest when this ends.
+    is_tired: bool,
+}
+
+impl InHand {
+    /// Nobody could take it up now: the next in order are tried before it is tried again.
+    pub fn rest(mut self) {
+        self.is_tired = true;
+    }
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        let mut tasks = lock(&self.claims.tasks);
+        let of_tenant = tasks.entry(self.tenant).or_default();
+        if self.is_tired {
+            of_tenant.insert(self.task, Kept::RestsUntil(Instant::now() + CLAIM_REST));
+        } else {
+            of_tenant.remove(&self.task);
+        }
+        if of_tenant.is_empty() {
+            tasks.remove(&self.tenant);
+        }
+        drop(tasks);
+        self.claims.stir(self.tenant);
+    }
 }
 
 #[derive(Debug, Default)]
 pub struct Claims {
     lines: Mutex<BTreeMap<TenantId, VecDeque<Waiting>>>,
     stirred: Mutex<BTreeSet<TenantId>>,
+    tasks: Mutex<BTreeMap<TenantId, BTreeMap<TaskId, Kept>>>,
     /// Tasks of which this process keeps the place in line.
     kept: Mutex<BTreeSet<(TenantId, LeaseId)>>,
     new: Mutex<Vec<(TenantId, LeaseId)>>,
@@ -56,7 +103,7 @@ pub struct Claims {
 
 impl Claims {
     /// At the end of the line. Whoever drops this has left it.
-    pub fn join(&self, tenant: TenantId, wish: Wish) -> oneshot::Receiver<Offer> {
+    pub fn join(&self, tenant: TenantId, wish: Wish) -> oneshot::Receiver<(Offer, InHand)> {
         let (answer, offer) = oneshot::channel();
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let mut lines = lock(&self.lines);
@@ -70,8 +117,7 @@ impl Claims {
         offer
     }
 
-    /// Something may have become possible there: a task was approved, resources or a slot are
-    /// free, somebody waits.
+    /// Somebody may get something there who waits.
     pub fn stir(&self, tenant: TenantId) {
         if lock(&self.lines).contains_key(&tenant) {
             lock(&self.stirred).insert(tenant);
@@ -79,9 +125,17 @@ impl Claims {
         }
     }
 
+    /// Something has become possible there: a task was approved, resources or a slot are free.
+    pub fn renew(&self, tenant: TenantId) {
+        if let Some(tasks) = lock(&self.tasks).get_mut(&tenant) {
+            tasks.retain(|_, kept| *kept == Kept::InHand);
+        }
+        self.stir(tenant);
+    }
+
     /// There is work, for whoever waits in any process.
     pub fn announce(&self, tenant: TenantId) {
-        self.stir(tenant);
+        self.renew(tenant);
         lock(&self.announced).insert(tenant);
         self.announcing.notify_one();
     }
@@ -97,6 +151,36 @@ impl Claims {
             stirred.iter().copied().partition(|tenant| busy.contains(tenant));
         *stirred = later;
         now.into_iter().collect()
+    }
+
+    /// Whether somebody here has it in hand, or it rests.
+    pub fn is_kept(&self, tenant: TenantId, task: TaskId) -> bool {
+        let tasks = lock(&self.tasks);
+        match tasks.get(&tenant).and_then(|tasks| tasks.get(&task)) {
+            None => false,
+            Some(Kept::InHand) => true,
+            Some(Kept::RestsUntil(end)) => Instant::now() < *end,
+        }
+    }
+
+    /// Takes a task for one of those who wait, unless it is kept.
+    pub fn take(self: &Arc<Self>, tenant: TenantId, task: TaskId) -> Option<InHand> {
+        let mut tasks = lock(&self.tasks);
+        let (of_tenant, now) = (tasks.entry(tenant).or_default(), Instant::now());
+        of_tenant.retain(|_, kept| !matches!(kept, Kept::RestsUntil(end) if *end <= now));
+        if of_tenant.contains_key(&task) {
+            return None;
+        }
+        of_tenant.insert(task, Kept::InHand);
+        drop(tasks);
+        Some(InHand { claims: Arc::clone(self), tenant, task, is_tired: false })
+    }
+
+    /// How many tasks those of one tenant have in hand here.
+    pub fn in_hand(&self, tenant: TenantId) -> usize {
+        let tasks = lock(&self.tasks);
+        let of_tenant = tasks.get(&tenant).into_iter().flat_map(BTreeMap::values);
+        of_tenant.filter(|kept| **kept == Kept::InHand).count()
     }
 
     /// A task stands in line, and its place is to be kept from here.
@@ -145,17 +229,17 @@ impl Claims {
     }
 
     /// Whether it was taken; whoever has left by now takes nothing.
-    pub fn offer(&self, tenant: TenantId, ticket: u64, offer: Offer) -> bool {
+    pub fn offer(&self, tenant: TenantId, ticket: u64, offer: (Offer, InHand)) -> bool {
         let mut lines = lock(&self.lines);
         let Some(line) = lines.get_mut(&tenant) else { return false };
-        let Some(at) = line.iter().position(|waiting| waiting.ticket == ticket) else {
-            return false;
-        };
-        let taken = line.remove(at).is_some_and(|waiting| waiting.answer.send(offer).is_ok());
+        let at = line.iter().position(|waiting| waiting.ticket == ticket);
+        let found = at.and_then(|at| line.remove(at));
         if line.is_empty() {
             lines.remove(&tenant);
         }
-        taken
+        // What nobody takes stirs the line when it is dropped.
+        drop(lines);
+        found.is_some_and(|waiting| waiting.answer.send(offer).is_ok())
     }
 }
 
@@ -188,15 +272,16 @@ mod tests {
 
     #[test]
     fn an_offer_reaches_whom_it_is_made_to_and_nobody_who_has_left() {
-        let claims = Claims::default();
+        let claims = Arc::new(Claims::default());
+        let in_hand = |task| claims.take(TENANT, TaskId::from_u128(task)).unwrap();
         let mut first = claims.join(TENANT, wish(1));
         let second = claims.join(TENANT, wish(2));
         let waiting = claims.waiting(TENANT);
         assert_eq!(waiting.iter().map(|(_, wish)| *wish).collect::<Vec<_>>(), [wish(1), wish(2)]);
         drop(second);
-        assert!(!claims.offer(TENANT, waiting[1].0, offer()), "it has left");
-        assert!(claims.offer(TENANT, waiting[0].0, offer()));
-        assert_eq!(first.try_recv().unwrap(), offer());
+        assert!(!claims.offer(TENANT, waiting[1].0, (offer(), in_hand(7))), "it has left");
+        assert!(claims.offer(TENANT, waiting[0].0, (offer(), in_hand(7))));
+        assert_eq!(first.try_recv().unwrap().0, offer());
         assert!(!claims.is_waited_in(TENANT));
         assert!(claims.tenants().is_empty());
     }
@@ -211,5 +296,40 @@ mod tests {
         assert!(claims.stirred(&BTreeSet::from([TENANT])).is_empty(), "it has a round");
         assert_eq!(claims.stirred(&BTreeSet::new()), [TENANT], "and is not forgotten");
         assert!(claims.stirred(&BTreeSet::new()).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_in_hand_is_offered_to_nobody_else_until_it_was_let_go() {
+        let claims = Arc::new(Claims::default());
+        let task = TaskId::from_u128(7);
+        let first = claims.take(TENANT, task).unwrap();
+        assert!(claims.take(TENANT, task).is_none());
+        assert!(claims.take(TenantId::from_u128(2), task).is_some(), "that is another's");
+        assert_eq!(claims.in_hand(TENANT), 1);
+        let _waiting = claims.join(TENANT, wish(1));
+        assert_eq!(claims.stirred(&BTreeSet::new()), [TENANT]);
+        drop(first);
+        assert_eq!(claims.stirred(&BTreeSet::new()), [TENANT], "those who wait are looked at");
+        assert_eq!(claims.in_hand(TENANT), 0);
+
+        claims.take(TENANT, task).unwrap().rest();
+        assert_eq!(claims.in_hand(TENANT), 0);
+        assert!(claims.take(TENANT, task).is_none(), "it rests");
+        tokio::time::advance(CLAIM_REST).await;
+        claims.take(TENANT, task).expect("it has rested").rest();
+        claims.renew(TENANT);
+        assert!(claims.take(TENANT, task).is_some(), "something may have become possible");
+    }
+
+    #[test]
+    fn an_offer_that_nobody_looks_at_any_more_lets_its_task_go() {
+        let claims = Arc::new(Claims::default());
+        let answer = claims.join(TENANT, wish(1));
+        let ticket = claims.waiting(TENANT)[0].0;
+        let in_hand = claims.take(TENANT, TaskId::from_u128(7)).unwrap();
+        assert!(claims.offer(TENANT, ticket, (offer(), in_hand)));
+        assert_eq!(claims.in_hand(TENANT), 1);
+        drop(answer);
+        assert_eq!(claims.in_hand(TENANT), 0);
     }
 }

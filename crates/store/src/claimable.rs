@@ -1,6 +1,8 @@
 //! What waits to be applied, in the order in which it is to be: what was hurried first, then by
 //! priority, then by age. Whoever looks changes nothing.
 
+use std::collections::BTreeMap;
+
 use ade_core::ids::TaskId;
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
@@ -47,13 +49,19 @@ const NEXT: &str = "
              CROSS JOIN LATERAL (
                 SELECT * FROM task t
                  WHERE t.tenant_id = $1 AND t.state = 'APPROVED' AND t.task_type = wanted.kind
-                   AND ($3::uuid IS NULL OR t.id = $3)
+                   AND ($3::uuid[] IS NULL OR t.id = ANY ($3))
+                   AND t.id <> ALL ($6::uuid[])
                    AND (t.not_before IS NULL OR t.not_before <= $4)
                  ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $5) AS t
              ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $5) AS next";
 const HOLDS: &str = "
     SELECT resource, count(*) FROM lock_hold
      WHERE tenant_id = $1 AND resource = ANY ($2) AND fenced_by IS NULL AND released_at IS NULL
+     GROUP BY resource";
+const BUSY: &str = "
+    SELECT resource, bool_and(mode = 'shared') FROM lock_hold
+     WHERE tenant_id = $1 AND resource = ANY ($2) AND fenced_by IS NULL AND released_at IS NULL
+       AND (is_begun OR deadline + lock_delay > clock_timestamp())
      GROUP BY resource";
 
 #[derive(FromRow)]
@@ -72,19 +80,21 @@ pub async fn types(tx: &mut Tx) -> Result<Vec<String>, Error> {
     Ok(rows.into_iter().map(|(task_type,)| task_type).collect())
 }
 
-/// What is next of these types, or this one task if it is among them.
+/// What is next of these types, save what was seen; or of these tasks, where some are named.
 pub async fn next(
     tx: &mut Tx,
     types: &[String],
-    only: Option<TaskId>,
+    only: Option<&[TaskId]>,
+    seen: &[TaskId],
     limit: u32,
 ) -> Result<Vec<Candidate>, Error> {
     let query = query_as(NEXT)
         .bind(tx.tenant().uuid())
         .bind(types)
-        .bind(only.map(TaskId::uuid))
+        .bind(only.map(uuids))
         .bind(Moment(tx.now()))
-        .bind(i64::from(limit));
+        .bind(i64::from(limit))
+        .bind(uuids(seen));
     let rows: Vec<CandidateRow> = tx.read(query).await?;
     let candidates = rows.into_iter().map(|row| {
         let of = |column, why: String| RowError {
@@ -108,22 +118,43 @@ pub async fn next(
     candidates.collect()
 }
 
+fn uuids(tasks: &[TaskId]) -> Vec<Uuid> {
+    tasks.iter().map(|task| task.uuid()).collect()
+}
+
 /// How many hold each of these; those that nobody holds are left out.
 pub async fn held(
     tx: &mut Tx,
     resources: &[ResourceRef],
 ) -> Result<Vec<(ResourceRef, u32)>, Error> {
-    let names: Vec<String> = resources.iter().map(ToString::to_string).collect();
     let rows: Vec<(String, i64)> =
-        tx.read(query_as(HOLDS).bind(tx.tenant().uuid()).bind(names)).await?;
-    let known = rows.into_iter().map(|(name, count)| {
-        let wrong = |_| RowError {
-            table: "lock_hold",
-            column: "resource",
-            row: name.clone(),
-            why: "no resource".to_owned(),
-        };
-        Ok((name.parse().map_err(wrong)?, u32::try_from(count).unwrap_or(u32::MAX)))
-    });
+        tx.read(query_as(HOLDS).bind(tx.tenant().uuid()).bind(names(resources))).await?;
+    let known = rows
+        .into_iter()
+        .map(|(name, count)| Ok((held_resource(&name)?, u32::try_from(count).unwrap_or(u32::MAX))));
     known.collect()
+}
+
+/// Those of these that somebody holds, each with whether all who do share it.
+pub async fn busy(
+    tx: &mut Tx,
+    resources: &[ResourceRef],
+) -> Result<BTreeMap<ResourceRef, bool>, Error> {
+    let rows: Vec<(String, bool)> =
+        tx.read(query_as(BUSY).bind(tx.tenant().uuid()).bind(names(resources))).await?;
+    rows.into_iter().map(|(name, is_shared)| Ok((held_resource(&name)?, is_shared))).collect()
+}
+
+fn names(resources: &[ResourceRef]) -> Vec<String> {
+    resources.iter().map(ToString::to_string).collect()
+}
+
+fn held_resource(name: &str) -> Result<ResourceRef, Error> {
+    let wrong = |_| RowError {
+        table: "lock_hold",
+        column: "resource",
+        row: name.to_owned(),
+        why: "no resource".to_owned(),
+    };
+    Ok(name.parse().map_err(wrong)?)
 }

@@ -12,8 +12,13 @@ pub const APPLY_TIMEOUT_MAX_SECONDS: u32 = 86_400;
 pub const APPLY_BEGIN_WITHIN: Duration = Duration::from_mins(2);
 /// For taking back what was begun, once an attempt was told to stop; then its hold runs out.
 pub const APPLY_ABORT_GRACE: Duration = Duration::from_mins(10);
-/// Tasks that one round of matching looks at, for all who wait in one tenant.
-pub const CLAIM_ROUND_MAX: u32 = 64;
+/// Tasks that a round of matching reads at once, for all who wait in one tenant; and how many of
+/// them may be in hand in one process, so that claimers wait in line and not for connections.
+pub const CLAIM_PAGE: u32 = 64;
+/// Pages of one round: so many tasks that cannot be applied now hide those behind them from nobody.
+pub const CLAIM_PAGES_MAX: usize = 32;
+/// For so long a task that could not be applied is not tried again, unless something was freed.
+pub const CLAIM_REST: Duration = Duration::from_millis(500);
 /// How late a claimer learns of work when every hint was lost.
 pub const CLAIM_POLL_PERIOD: Duration = Duration::from_millis(500);
 /// Offers that fall through before a claimer gives its place to the next.

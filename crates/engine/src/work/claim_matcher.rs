@@ -105,5 +105,5 @@ async fn stand_in_line(app: Arc<App>, tenant: TenantId, lease: LeaseId) {
         }
     }
     app.claims.leave_place(tenant, lease);
-    app.claims.stir(tenant);
+    app.claims.renew(tenant);
 }

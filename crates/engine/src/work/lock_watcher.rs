@@ -25,7 +25,7 @@ pub async fn hear(app: Arc<App>, mut stopped: Stopped) {
             _ = stopped.changed() => {}
         }
         for tenant in keeper.waiters.work() {
-            app.claims.stir(tenant);
+            app.claims.renew(tenant);
         }
         look(&app, keeper.waiters.hinted()).await;
     }

@@ -10,10 +10,10 @@ use ade_server::http::routes::Door;
 use crate::rig::shared;
 use crate::world::{Exchange, World};
 use crate::{
-    agent_configs, agent_orders, agents, approvals, batches, break_glass, deadlines, delegations,
-    device, evidence, executions, groups, inbound, live, locks, logs, mcp, messages, passkeys,
-    policies, proposals, registry, risk, signing_in, stats, system, tasks, times, tokens, users,
-    webhooks,
+    agent_configs, agent_orders, agents, approvals, batches, break_glass, claiming, deadlines,
+    delegations, device, evidence, executions, groups, inbound, live, locks, logs, mcp, messages,
+    passkeys, policies, proposals, registry, risk, signing_in, stats, system, tasks, times, tokens,
+    users, webhooks,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,6 +157,7 @@ async fn every_route_has_its_cases() {
         approvals::CASES,
         batches::CASES,
         break_glass::CASES,
+        claiming::CASES,
         deadlines::CASES,
         delegations::CASES,
         device::CASES,

@@ -24,6 +24,8 @@ mod bodies;
 #[cfg(test)]
 mod break_glass;
 #[cfg(test)]
+mod claiming;
+#[cfg(test)]
 mod conformance;
 #[cfg(test)]
 mod coverage;

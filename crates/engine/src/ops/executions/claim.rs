@@ -121,10 +121,11 @@ impl Asked<'_> {
                 offered = timeout_at(until, offer) => offered,
                 () = &mut gone => break,
             };
-            let Ok(Ok(offer)) = offered else { break };
+            let Ok(Ok((offer, in_hand))) = offered else { break };
             match Box::pin(permit::permit(self, offer)).await? {
                 Outcome::Permitted(reply) => return Ok(reply),
                 Outcome::FellThrough => {}
+                Outcome::NotNow => in_hand.rest(),
             }
         }
         let nothing = Claimed { permit: None, timed_out: true };

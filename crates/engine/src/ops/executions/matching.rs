@@ -6,15 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ade_core::actor::Actor;
-use ade_core::ids::{AgentId, TenantId};
-use ade_core::limits::{CLAIM_ROUND_MAX, LOCK_PLACE_KEPT};
+use ade_core::freeze::Scope;
+use ade_core::ids::{AgentId, TaskId, TenantId};
+use ade_core::limits::{CLAIM_PAGE, CLAIM_PAGES_MAX, LOCK_PLACE_KEPT};
 use ade_core::lock::{Arrival, Standing};
+use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
 use ade_store::claimable::{self, Candidate};
 use ade_store::rulebook::Rulebook;
-use ade_store::{Gate, Tx};
+use ade_store::{Gate, Tx, resources};
 
-use super::{Taker, request, slot};
+use super::{Taker, is_shared, request, slot};
 use crate::app::App;
 use crate::book::covers;
 use crate::claims::{Offer, Wish};
@@ -52,11 +54,25 @@ impl Line {
     }
 }
 
-/// Offers what can be offered now.
+/// Offers what can be offered now. What cannot be applied yet is passed over for what comes after
+/// it, however much of it there is, up to the bound of a round.
 pub(crate) async fn round(app: &App, tenant: TenantId) -> Result<(), Error> {
+    let mut seen = Vec::new();
+    for _ in 0..CLAIM_PAGES_MAX {
+        if !Box::pin(page(app, tenant, &mut seen)).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// One page of tasks in their order, save those that were seen. Says whether the next is wanted.
+async fn page(app: &App, tenant: TenantId, seen: &mut Vec<TaskId>) -> Result<bool, Error> {
     let waiting = app.claims.waiting(tenant);
-    if waiting.is_empty() {
-        return Ok(());
+    let room = (CLAIM_PAGE as usize).saturating_sub(app.claims.in_hand(tenant));
+    if waiting.is_empty() || room == 0 {
+        // Whoever lets a task go has the tenant looked at again.
+        return Ok(false);
     }
     let actor = Actor::system("claim_matcher");
     let mut tx = Tx::begin(&app.pools.api, tenant, actor, Gate::Unasked).await?;
@@ -65,34 +81,86 @@ pub(crate) async fn round(app: &App, tenant: TenantId) -> Result<(), Error> {
     types.retain(|kind| !app.executors.runs(kind));
     if types.is_empty() {
         tx.roll_back().await;
-        return Ok(());
+        return Ok(false);
     }
     let book = app.books.current(&mut tx).await?;
     let free = free_slots(&mut tx, &book, &waiting).await?;
     let mut line = Line { waiting, free };
-    let candidates = candidates(&mut tx, &book, &types, &line.waiting).await?;
+    let candidates = candidates(&mut tx, &book, &types, &line.waiting, seen).await?;
+    let named = candidates.iter().flat_map(|task| &task.resources).map(|(name, _)| name.clone());
+    let named: Vec<_> = named.collect();
+    let mut busy = match app.locks.as_ref().map(|keeper| &keeper.queue) {
+        // What is busy stands in line there.
+        Some(Queue::Redis(_)) => None,
+        Some(Queue::Postgres(_)) | None => Some(claimable::busy(&mut tx, &named).await?),
+    };
+    let known = environments(&mut tx, &book, named).await?;
     let now = tx.now();
     tx.roll_back().await;
+    let (is_full, mut offered) = (candidates.len() >= CLAIM_PAGE as usize, 0);
     for candidate in candidates {
-        if is_frozen(&book, &candidate, now) {
+        seen.push(candidate.task);
+        if offered == room {
+            return Ok(false);
+        }
+        let task = candidate.task;
+        if app.claims.is_kept(tenant, task) || is_frozen(&book, &candidate, &known, now) {
+            continue;
+        }
+        if busy.as_ref().is_some_and(|busy| is_blocked(busy, &candidate)) {
             continue;
         }
         let Some((ticket, wish)) = line.take(&book, &candidate) else { continue };
+        if let Some(busy) = &mut busy {
+            busy.extend(candidate.resources.iter().map(|of| (of.0.clone(), is_shared(of))));
+        }
         let taker = (Taker::Agent(wish.agent), wish.ttl);
         let Some(offer) = seat(app, tenant, candidate, taker).await? else {
             line.give_back(ticket, wish);
             continue;
         };
+        // Only now: whoever lets a task go stirs the line, and has stirred it for nothing if it
+        // was never offered.
+        let Some(in_hand) = app.claims.take(tenant, task) else {
+            line.give_back(ticket, wish);
+            continue;
+        };
         // Whoever has left lets the task stand where it is: the next round finds it there.
-        app.claims.offer(tenant, ticket, offer);
+        app.claims.offer(tenant, ticket, (offer, in_hand));
+        offered += 1;
     }
-    Ok(())
+    Ok(is_full && !line.waiting.is_empty())
 }
 
-/// Which environment a resource belongs to is asked by the permit.
-pub(super) fn is_frozen(book: &Rulebook, candidate: &Candidate, now: Timestamp) -> bool {
+/// Whether somebody holds what it wants; of each that is held it is known whether it is shared.
+fn is_blocked(busy: &BTreeMap<ResourceRef, bool>, candidate: &Candidate) -> bool {
+    candidate.resources.iter().any(|wanted| {
+        busy.get(&wanted.0).is_some_and(|all_share| !(*all_share && is_shared(wanted)))
+    })
+}
+
+/// Of those of these resources that belong to one, where that decides anything.
+pub(super) async fn environments(
+    tx: &mut Tx,
+    book: &Rulebook,
+    named: Vec<ResourceRef>,
+) -> Result<BTreeMap<ResourceRef, String>, Error> {
+    if !book.freezes.iter().any(|freeze| matches!(freeze.scope, Scope::Environment(_))) {
+        return Ok(BTreeMap::new());
+    }
+    let known = resources::facts(tx, &named).await?.into_iter();
+    Ok(known.filter_map(|(name, entry)| Some((name, entry.environment?))).collect())
+}
+
+pub(super) fn is_frozen(
+    book: &Rulebook,
+    candidate: &Candidate,
+    known: &BTreeMap<ResourceRef, String>,
+    now: Timestamp,
+) -> bool {
     let named: BTreeSet<_> = candidate.resources.iter().map(|(name, _)| name.clone()).collect();
-    book.freezes.iter().any(|freeze| freeze.stops(&named, &BTreeSet::new(), now))
+    let environments = named.iter().filter_map(|name| known.get(name).cloned()).collect();
+    book.freezes.iter().any(|freeze| freeze.stops(&named, &environments, now))
 }
 
 async fn free_slots(
@@ -124,23 +192,19 @@ async fn candidates(
     book: &Rulebook,
     types: &[String],
     waiting: &[(u64, Wish)],
+    seen: &[TaskId],
 ) -> Result<Vec<Candidate>, Error> {
-    let is_wanted =
-        |kind: &String, wishes: &[&Wish]| wishes.iter().any(|wish| covers(book, wish.agent, kind));
-    let wish = |is_one: bool| {
-        let wishes = waiting.iter().map(|(_, wish)| wish);
-        wishes.filter(move |wish| wish.task.is_some() == is_one).collect::<Vec<_>>()
-    };
-    let (any, single) = (wish(false), wish(true));
-    let of_any: Vec<String> = types.iter().filter(|kind| is_wanted(kind, &any)).cloned().collect();
+    let any = || waiting.iter().filter(|(_, wish)| wish.task.is_none());
+    let is_wanted = |kind: &&String| any().any(|(_, wish)| covers(book, wish.agent, kind));
+    let of_any: Vec<String> = types.iter().filter(is_wanted).cloned().collect();
     let mut found = match of_any.as_slice() {
         [] => Vec::new(),
-        wanted => claimable::next(tx, wanted, None, CLAIM_ROUND_MAX).await?,
+        wanted => claimable::next(tx, wanted, None, seen, CLAIM_PAGE).await?,
     };
-    for wish in single {
-        if !found.iter().any(|known| Some(known.task) == wish.task) {
-            found.extend(claimable::next(tx, types, wish.task, 1).await?);
-        }
+    let mut single: Vec<TaskId> = waiting.iter().filter_map(|(_, wish)| wish.task).collect();
+    single.retain(|task| !found.iter().any(|known| known.task == *task));
+    if !single.is_empty() {
+        found.extend(claimable::next(tx, types, Some(&single), seen, CLAIM_PAGE).await?);
     }
     Ok(found)
 }

@@ -72,6 +72,11 @@ impl Taker {
     }
 }
 
+/// Unsaid, a task wants a resource for itself.
+fn is_shared((_, mode): &(ResourceRef, Option<String>)) -> bool {
+    mode.as_deref() == Some("shared")
+}
+
 /// What the task asks of the queue, or of the record: its resources, all or none, and of the
 /// record also one of an agent's slots.
 fn request(
@@ -82,9 +87,9 @@ fn request(
     slot: Option<(ResourceRef, Mode)>,
 ) -> Result<Request, Error> {
     let (candidate, lease) = offered;
-    let wanted = candidate.resources.iter().map(|(resource, mode)| {
-        let mode = if mode.as_deref() == Some("shared") { Mode::Shared } else { Mode::Exclusive };
-        (resource.clone(), mode)
+    let wanted = candidate.resources.iter().map(|wanted| {
+        let mode = if is_shared(wanted) { Mode::Shared } else { Mode::Exclusive };
+        (wanted.0.clone(), mode)
     });
     let invalid = |error| Error::invalid("resources", error);
     let draft = RequestDraft {

@@ -9,7 +9,6 @@ use ade_api::executions::{Claimed, FencedResource, Permit};
 use ade_api::tasks::Mode;
 use ade_core::approval::Answer;
 use ade_core::audit::Why;
-use ade_core::freeze::Scope;
 use ade_core::ids::{AgentSessionId, ExecutionId, LeaseId};
 use ade_core::limits::APPLY_BEGIN_WITHIN;
 use ade_core::lock::fence::RegisterRefusal;
@@ -17,13 +16,14 @@ use ade_core::lock::{self, Token};
 use ade_core::task::{Command, Decision, Hold, Refusal, Task};
 use ade_core::time::Timestamp;
 use ade_receipt::{Fenced, Mode as FencedMode, PolicyVersion, Receipt, Voted};
+use ade_store::due::Due;
 use ade_store::executions::{self, Holder, Registered};
 use ade_store::rulebook::AgentEntry;
 use ade_store::tasks::{self, Revision};
-use ade_store::{due::Due, resources};
 use uuid::Uuid;
 
 use super::claim::Asked;
+use super::matching::environments;
 use super::settle::{reopen, tell_queue, withdraw};
 use super::{Taker, lock_delay, request, slot};
 use crate::claims::Offer;
@@ -38,8 +38,10 @@ use crate::receipts::seconds;
 #[derive(Debug)]
 pub(super) enum Outcome {
     Permitted(Reply),
-    /// Somebody else has it, or it cannot be now.
+    /// Somebody else has it, or this one may not.
     FellThrough,
+    /// Nobody can have it now.
+    NotNow,
 }
 
 pub(super) async fn permit(asked: &Asked<'_>, offer: Offer) -> Result<Outcome, Error> {
@@ -66,13 +68,9 @@ pub(super) async fn permit(asked: &Asked<'_>, offer: Offer) -> Result<Outcome, E
     }
     let revision = tasks::revision(&mut work.tx, task, revision).await?;
     let revision = revision.ok_or(Error::NotFound { what: "revision" })?;
-    let mut freezes = work.knowledge.book.freezes.iter();
-    if freezes.any(|freeze| matches!(freeze.scope, Scope::Environment(_))) {
-        let named = offer.candidate.resources.iter().map(|(name, _)| name.clone());
-        let known = resources::facts(&mut work.tx, &named.collect::<Vec<_>>()).await?;
-        work.knowledge.environments =
-            known.into_values().filter_map(|entry| entry.environment).collect();
-    }
+    let named = offer.candidate.resources.iter().map(|(name, _)| name.clone()).collect();
+    let known = environments(&mut work.tx, &work.knowledge.book, named).await?;
+    work.knowledge.environments = known.into_values().collect();
     work.apply.has_capacity = true;
     let execution = ExecutionId::from_uuid(Uuid::now_v7());
     let token = offer.token.map_or(0, Token::number);
@@ -137,7 +135,7 @@ async fn refused(
         Refusal::Frozen { .. } | Refusal::AttemptsExhausted => {
             work.roll_back().await;
             withdraw(app, tenant, offer.lease).await;
-            Ok(Outcome::FellThrough)
+            Ok(Outcome::NotNow)
         }
         other => {
             withdraw(app, tenant, offer.lease).await;
@@ -181,7 +179,10 @@ async fn not_held(
     metrics::counter!("ade_permits_refused_total", "why" => why(&refusal)).increment(1);
     match &refusal {
         RegisterRefusal::SessionDead => return Err(Error::SessionOver),
-        RegisterRefusal::Held { resource, .. } if resource.is_reserved() => {}
+        // One of the agent's slots: the task is free for others.
+        RegisterRefusal::Held { resource, .. } if resource.is_reserved() => {
+            return Ok(Outcome::FellThrough);
+        }
         _ => {
             if let (Some(keeper), Some(_)) = (&asked.app.locks, offer.token)
                 && let Queue::Redis(redis) = &keeper.queue
@@ -191,7 +192,7 @@ async fn not_held(
             }
         }
     }
-    Ok(Outcome::FellThrough)
+    Ok(Outcome::NotNow)
 }
 
 const fn why(refusal: &RegisterRefusal) -> &'static str {

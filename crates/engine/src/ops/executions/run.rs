@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
 use super::claim::Asked;
-use super::matching::{is_frozen, seat};
+use super::matching::{environments, is_frozen, seat};
 use super::permit::{self, Outcome as Permitted};
 use super::{Taker, rescue, runner_log};
 use crate::app::App;
@@ -53,11 +53,13 @@ pub(crate) async fn pick(app: &App, tenant: TenantId, due: &Due) -> Result<Optio
     let mut types = claimable::types(&mut tx).await?;
     types.retain(|kind| app.executors.runs(kind));
     let task = TaskId::from_uuid(due.object);
-    let found = claimable::next(&mut tx, &types, Some(task), 1).await?.pop();
+    let found = claimable::next(&mut tx, &types, Some(&[task]), &[], 1).await?.pop();
     let book = app.books.current(&mut tx).await?;
+    let named = found.iter().flat_map(|task| &task.resources).map(|(name, _)| name.clone());
+    let known = environments(&mut tx, &book, named.collect()).await?;
     let now = tx.now();
     tx.commit().await?;
-    let found = found.filter(|candidate| !is_frozen(&book, candidate, now));
+    let found = found.filter(|candidate| !is_frozen(&book, candidate, &known, now));
     Ok(found.map(|candidate| Picked { candidate, ttl: book.times.lock.ttl() }))
 }
 
