@@ -153,17 +153,7 @@ impl Claims {
         now.into_iter().collect()
     }
 
-    /// Whether somebody here has it in hand, or it rests.
-    pub fn is_kept(&self, tenant: TenantId, task: TaskId) -> bool {
-        let tasks = lock(&self.tasks);
-        match tasks.get(&tenant).and_then(|tasks| tasks.get(&task)) {
-            None => false,
-            Some(Kept::InHand) => true,
-            Some(Kept::RestsUntil(end)) => Instant::now() < *end,
-        }
-    }
-
-    /// Takes a task for one of those who wait, unless it is kept.
+    /// Takes a task for one of those who wait, unless somebody here has it or it rests.
     pub fn take(self: &Arc<Self>, tenant: TenantId, task: TaskId) -> Option<InHand> {
         let mut tasks = lock(&self.tasks);
         let (of_tenant, now) = (tasks.entry(tenant).or_default(), Instant::now());
@@ -174,6 +164,17 @@ impl Claims {
         of_tenant.insert(task, Kept::InHand);
         drop(tasks);
         Some(InHand { claims: Arc::clone(self), tenant, task, is_tired: false })
+    }
+
+    /// What need not be looked at in a round: in hand, or at rest.
+    pub fn kept(&self, tenant: TenantId) -> Vec<TaskId> {
+        let (tasks, now) = (lock(&self.tasks), Instant::now());
+        let of_tenant = tasks.get(&tenant).into_iter().flatten();
+        let kept = of_tenant.filter(|(_, kept)| match kept {
+            Kept::InHand => true,
+            Kept::RestsUntil(end) => now < *end,
+        });
+        kept.map(|(task, _)| *task).collect()
     }
 
     /// How many tasks those of one tenant have in hand here.

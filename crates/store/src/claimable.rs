@@ -36,24 +36,35 @@ const TYPES: &str = "
                  ORDER BY t.task_type LIMIT 1)
           FROM kind WHERE kind.task_type IS NOT NULL)
     SELECT task_type FROM kind WHERE task_type IS NOT NULL";
-const NEXT: &str = "
-    SELECT next.*,
-           array(SELECT r.resource FROM task_resource r
-                  WHERE (r.tenant_id, r.task_id, r.revision) = ($1, next.id, next.revision)
-                  ORDER BY r.resource) AS resources,
-           array(SELECT coalesce(r.mode, '') FROM task_resource r
-                  WHERE (r.tenant_id, r.task_id, r.revision) = ($1, next.id, next.revision)
-                  ORDER BY r.resource) AS modes
-      FROM (SELECT t.id, t.since, t.task_type, t.priority, t.revision
-              FROM unnest($2::text[]) AS wanted (kind)
-             CROSS JOIN LATERAL (
-                SELECT * FROM task t
-                 WHERE t.tenant_id = $1 AND t.state = 'APPROVED' AND t.task_type = wanted.kind
-                   AND ($3::uuid[] IS NULL OR t.id = ANY ($3))
-                   AND t.id <> ALL ($6::uuid[])
-                   AND (t.not_before IS NULL OR t.not_before <= $4)
-                 ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $5) AS t
-             ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $5) AS next";
+// Two statements: one that fits both would be planned for neither, and read all that is approved
+// to find a few that are named.
+macro_rules! next_where {
+    ($named:literal) => {
+        concat!(
+            "SELECT next.*,
+                    array(SELECT r.resource FROM task_resource r
+                           WHERE (r.tenant_id, r.task_id, r.revision)
+                               = ($1, next.id, next.revision)
+                           ORDER BY r.resource) AS resources,
+                    array(SELECT coalesce(r.mode, '') FROM task_resource r
+                           WHERE (r.tenant_id, r.task_id, r.revision)
+                               = ($1, next.id, next.revision)
+                           ORDER BY r.resource) AS modes
+               FROM (SELECT t.id, t.since, t.task_type, t.priority, t.revision
+                       FROM unnest($2::text[]) AS wanted (kind)
+                      CROSS JOIN LATERAL (
+                         SELECT * FROM task t
+                          WHERE t.tenant_id = $1 AND t.state = 'APPROVED'
+                            AND t.task_type = wanted.kind AND ",
+            $named,
+            "               AND (t.not_before IS NULL OR t.not_before <= $3)
+                          ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $4) AS t
+                      ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $4) AS next"
+        )
+    };
+}
+const NEXT: &str = next_where!("t.id <> ALL ($5::uuid[])");
+const NAMED: &str = next_where!("t.id = ANY ($5::uuid[])");
 const HOLDS: &str = "
     SELECT resource, count(*) FROM lock_hold
      WHERE tenant_id = $1 AND resource = ANY ($2) AND fenced_by IS NULL AND released_at IS NULL
@@ -80,21 +91,39 @@ pub async fn types(tx: &mut Tx) -> Result<Vec<String>, Error> {
     Ok(rows.into_iter().map(|(task_type,)| task_type).collect())
 }
 
-/// What is next of these types, save what was seen; or of these tasks, where some are named.
+/// What is next of these types, save what was seen.
 pub async fn next(
     tx: &mut Tx,
     types: &[String],
-    only: Option<&[TaskId]>,
     seen: &[TaskId],
     limit: u32,
 ) -> Result<Vec<Candidate>, Error> {
-    let query = query_as(NEXT)
+    ask(tx, NEXT, types, seen, limit).await
+}
+
+/// Those of these tasks that are of these types and wait to be applied.
+pub async fn named(
+    tx: &mut Tx,
+    types: &[String],
+    tasks: &[TaskId],
+    limit: u32,
+) -> Result<Vec<Candidate>, Error> {
+    ask(tx, NAMED, types, tasks, limit).await
+}
+
+async fn ask(
+    tx: &mut Tx,
+    statement: &'static str,
+    types: &[String],
+    tasks: &[TaskId],
+    limit: u32,
+) -> Result<Vec<Candidate>, Error> {
+    let query = query_as(statement)
         .bind(tx.tenant().uuid())
         .bind(types)
-        .bind(only.map(uuids))
         .bind(Moment(tx.now()))
         .bind(i64::from(limit))
-        .bind(uuids(seen));
+        .bind(tasks.iter().map(|task| task.uuid()).collect::<Vec<_>>());
     let rows: Vec<CandidateRow> = tx.read(query).await?;
     let candidates = rows.into_iter().map(|row| {
         let of = |column, why: String| RowError {
@@ -116,10 +145,6 @@ pub async fn next(
         })
     });
     candidates.collect()
-}
-
-fn uuids(tasks: &[TaskId]) -> Vec<Uuid> {
-    tasks.iter().map(|task| task.uuid()).collect()
 }
 
 /// How many hold each of these; those that nobody holds are left out.

@@ -15,6 +15,8 @@ pub const APPLY_ABORT_GRACE: Duration = Duration::from_mins(10);
 /// Tasks that a round of matching reads at once, for all who wait in one tenant; and how many of
 /// them may be in hand in one process, so that claimers wait in line and not for connections.
 pub const CLAIM_PAGE: u32 = 64;
+/// The first page has one task for each who waits, and at least so many.
+pub const CLAIM_PAGE_MIN: u32 = 8;
 /// Pages of one round: so many tasks that cannot be applied now hide those behind them from nobody.
 pub const CLAIM_PAGES_MAX: usize = 32;
 /// For so long a task that could not be applied is not tried again, unless something was freed.

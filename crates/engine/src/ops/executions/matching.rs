@@ -8,7 +8,7 @@ use std::time::Duration;
 use ade_core::actor::Actor;
 use ade_core::freeze::Scope;
 use ade_core::ids::{AgentId, TaskId, TenantId};
-use ade_core::limits::{CLAIM_PAGE, CLAIM_PAGES_MAX, LOCK_PLACE_KEPT};
+use ade_core::limits::{CLAIM_PAGE, CLAIM_PAGE_MIN, CLAIM_PAGES_MAX, LOCK_PLACE_KEPT};
 use ade_core::lock::{Arrival, Standing};
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
@@ -57,17 +57,25 @@ impl Line {
 /// Offers what can be offered now. What cannot be applied yet is passed over for what comes after
 /// it, however much of it there is, up to the bound of a round.
 pub(crate) async fn round(app: &App, tenant: TenantId) -> Result<(), Error> {
-    let mut seen = Vec::new();
+    let mut seen = app.claims.kept(tenant);
+    // One for each who waits is enough where all can be applied; else whole pages follow.
+    let mut least = CLAIM_PAGE_MIN;
     for _ in 0..CLAIM_PAGES_MAX {
-        if !Box::pin(page(app, tenant, &mut seen)).await? {
+        if !Box::pin(page(app, tenant, &mut seen, least)).await? {
             break;
         }
+        least = CLAIM_PAGE;
     }
     Ok(())
 }
 
 /// One page of tasks in their order, save those that were seen. Says whether the next is wanted.
-async fn page(app: &App, tenant: TenantId, seen: &mut Vec<TaskId>) -> Result<bool, Error> {
+async fn page(
+    app: &App,
+    tenant: TenantId,
+    seen: &mut Vec<TaskId>,
+    least: u32,
+) -> Result<bool, Error> {
     let waiting = app.claims.waiting(tenant);
     let room = (CLAIM_PAGE as usize).saturating_sub(app.claims.in_hand(tenant));
     if waiting.is_empty() || room == 0 {
@@ -86,7 +94,8 @@ async fn page(app: &App, tenant: TenantId, seen: &mut Vec<TaskId>) -> Result<boo
     let book = app.books.current(&mut tx).await?;
     let free = free_slots(&mut tx, &book, &waiting).await?;
     let mut line = Line { waiting, free };
-    let candidates = candidates(&mut tx, &book, &types, &line.waiting, seen).await?;
+    let limit = u32::try_from(line.waiting.len()).unwrap_or(u32::MAX).clamp(least, CLAIM_PAGE);
+    let candidates = candidates(&mut tx, &book, &types, &line.waiting, seen, limit).await?;
     let named = candidates.iter().flat_map(|task| &task.resources).map(|(name, _)| name.clone());
     let named: Vec<_> = named.collect();
     let mut busy = match app.locks.as_ref().map(|keeper| &keeper.queue) {
@@ -97,14 +106,14 @@ async fn page(app: &App, tenant: TenantId, seen: &mut Vec<TaskId>) -> Result<boo
     let known = environments(&mut tx, &book, named).await?;
     let now = tx.now();
     tx.roll_back().await;
-    let (is_full, mut offered) = (candidates.len() >= CLAIM_PAGE as usize, 0);
+    let (is_full, mut offered) = (candidates.len() >= limit as usize, 0);
     for candidate in candidates {
         seen.push(candidate.task);
         if offered == room {
             return Ok(false);
         }
         let task = candidate.task;
-        if app.claims.is_kept(tenant, task) || is_frozen(&book, &candidate, &known, now) {
+        if is_frozen(&book, &candidate, &known, now) {
             continue;
         }
         if busy.as_ref().is_some_and(|busy| is_blocked(busy, &candidate)) {
@@ -193,18 +202,19 @@ async fn candidates(
     types: &[String],
     waiting: &[(u64, Wish)],
     seen: &[TaskId],
+    limit: u32,
 ) -> Result<Vec<Candidate>, Error> {
     let any = || waiting.iter().filter(|(_, wish)| wish.task.is_none());
     let is_wanted = |kind: &&String| any().any(|(_, wish)| covers(book, wish.agent, kind));
     let of_any: Vec<String> = types.iter().filter(is_wanted).cloned().collect();
     let mut found = match of_any.as_slice() {
         [] => Vec::new(),
-        wanted => claimable::next(tx, wanted, None, seen, CLAIM_PAGE).await?,
+        wanted => claimable::next(tx, wanted, seen, limit).await?,
     };
     let mut single: Vec<TaskId> = waiting.iter().filter_map(|(_, wish)| wish.task).collect();
-    single.retain(|task| !found.iter().any(|known| known.task == *task));
+    single.retain(|task| !seen.contains(task) && !found.iter().any(|known| known.task == *task));
     if !single.is_empty() {
-        found.extend(claimable::next(tx, types, Some(&single), seen, CLAIM_PAGE).await?);
+        found.extend(claimable::named(tx, types, &single, limit).await?);
     }
     Ok(found)
 }

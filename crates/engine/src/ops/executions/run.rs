@@ -53,7 +53,7 @@ pub(crate) async fn pick(app: &App, tenant: TenantId, due: &Due) -> Result<Optio
     let mut types = claimable::types(&mut tx).await?;
     types.retain(|kind| app.executors.runs(kind));
     let task = TaskId::from_uuid(due.object);
-    let found = claimable::next(&mut tx, &types, Some(&[task]), &[], 1).await?.pop();
+    let found = claimable::named(&mut tx, &types, &[task], 1).await?.pop();
     let book = app.books.current(&mut tx).await?;
     let named = found.iter().flat_map(|task| &task.resources).map(|(name, _)| name.clone());
     let known = environments(&mut tx, &book, named.collect()).await?;
