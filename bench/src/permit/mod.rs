@@ -27,6 +27,8 @@ const CALLERS: usize = 16;
 /// So many that each holds few tasks at once, as in life.
 const AGENTS: usize = 400;
 const AGENT_TASKS: u32 = 1_000;
+/// Whatever holds a claimer up is to be seen in its time, and not to end the run.
+const PATIENCE_SECONDS: u32 = 30;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -161,7 +163,7 @@ async fn approve_template(bench: &Bench, server: &Server, client: &mut Client) -
 
 async fn claim_one(client: &mut Client, address: &str, agent: Option<&Agent>) -> Result<Value> {
     let agent = agent.context("no agent")?;
-    let answer = client.send(&claim(address, agent, 5)).await?;
+    let answer = client.send(&claim(address, agent, PATIENCE_SECONDS)).await?;
     let claimed = answer.json()?;
     ensure!(answer.status == 200, "{}: {claimed}", answer.status);
     ensure!(part(&claimed, "permit").is_object(), "there was nothing to claim");
