@@ -41,7 +41,7 @@ struct Waiting {
 
 /// Why a task is offered to nobody here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Aside {
     InHand,
     /// It could not be applied a moment ago.
     RestsUntil(Instant),
@@ -67,10 +67,10 @@ impl InHand {
 
 impl Drop for InHand {
     fn drop(&mut self) {
-        let mut tasks = lock(&self.claims.tasks);
+        let mut tasks = lock(&self.claims.aside);
         let of_tenant = tasks.entry(self.tenant).or_default();
         if self.is_tired {
-            of_tenant.insert(self.task, Kept::RestsUntil(Instant::now() + CLAIM_REST));
+            of_tenant.insert(self.task, Aside::RestsUntil(Instant::now() + CLAIM_REST));
         } else {
             of_tenant.remove(&self.task);
         }
@@ -86,7 +86,7 @@ impl Drop for InHand {
 pub struct Claims {
     lines: Mutex<BTreeMap<TenantId, VecDeque<Waiting>>>,
     stirred: Mutex<BTreeSet<TenantId>>,
-    tasks: Mutex<BTreeMap<TenantId, BTreeMap<TaskId, Kept>>>,
+    aside: Mutex<BTreeMap<TenantId, BTreeMap<TaskId, Aside>>>,
     /// Tasks of which this process keeps the place in line.
     kept: Mutex<BTreeSet<(TenantId, LeaseId)>>,
     new: Mutex<Vec<(TenantId, LeaseId)>>,
@@ -127,8 +127,8 @@ impl Claims {
 
     /// Something has become possible there: a task was approved, resources or a slot are free.
     pub fn renew(&self, tenant: TenantId) {
-        if let Some(tasks) = lock(&self.tasks).get_mut(&tenant) {
-            tasks.retain(|_, kept| *kept == Kept::InHand);
+        if let Some(tasks) = lock(&self.aside).get_mut(&tenant) {
+            tasks.retain(|_, why| *why == Aside::InHand);
         }
         self.stir(tenant);
     }
@@ -155,33 +155,33 @@ impl Claims {
 
     /// Takes a task for one of those who wait, unless somebody here has it or it rests.
     pub fn take(self: &Arc<Self>, tenant: TenantId, task: TaskId) -> Option<InHand> {
-        let mut tasks = lock(&self.tasks);
+        let mut tasks = lock(&self.aside);
         let (of_tenant, now) = (tasks.entry(tenant).or_default(), Instant::now());
-        of_tenant.retain(|_, kept| !matches!(kept, Kept::RestsUntil(end) if *end <= now));
+        of_tenant.retain(|_, why| !matches!(why, Aside::RestsUntil(end) if *end <= now));
         if of_tenant.contains_key(&task) {
             return None;
         }
-        of_tenant.insert(task, Kept::InHand);
+        of_tenant.insert(task, Aside::InHand);
         drop(tasks);
         Some(InHand { claims: Arc::clone(self), tenant, task, is_tired: false })
     }
 
     /// What need not be looked at in a round: in hand, or at rest.
-    pub fn kept(&self, tenant: TenantId) -> Vec<TaskId> {
-        let (tasks, now) = (lock(&self.tasks), Instant::now());
+    pub fn aside(&self, tenant: TenantId) -> Vec<TaskId> {
+        let (tasks, now) = (lock(&self.aside), Instant::now());
         let of_tenant = tasks.get(&tenant).into_iter().flatten();
-        let kept = of_tenant.filter(|(_, kept)| match kept {
-            Kept::InHand => true,
-            Kept::RestsUntil(end) => now < *end,
+        let aside = of_tenant.filter(|(_, why)| match why {
+            Aside::InHand => true,
+            Aside::RestsUntil(end) => now < *end,
         });
-        kept.map(|(task, _)| *task).collect()
+        aside.map(|(task, _)| *task).collect()
     }
 
     /// How many tasks those of one tenant have in hand here.
     pub fn in_hand(&self, tenant: TenantId) -> usize {
-        let tasks = lock(&self.tasks);
+        let tasks = lock(&self.aside);
         let of_tenant = tasks.get(&tenant).into_iter().flat_map(BTreeMap::values);
-        of_tenant.filter(|kept| **kept == Kept::InHand).count()
+        of_tenant.filter(|why| **why == Aside::InHand).count()
     }
 
     /// A task stands in line, and its place is to be kept from here.

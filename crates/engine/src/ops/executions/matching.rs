@@ -23,13 +23,24 @@ use crate::claims::{Offer, Wish};
 use crate::error::Error;
 use crate::locks::{Error as LockError, Queue};
 
-/// Everybody who waits, with what is left of their agent's slots.
+/// Those who wait and can be given something, with what is left of their agent's slots.
 struct Line {
     waiting: Vec<(u64, Wish)>,
     free: BTreeMap<AgentId, u32>,
 }
 
 impl Line {
+    /// Those whose agent has a slot: for the others nothing need be read.
+    fn new(mut waiting: Vec<(u64, Wish)>, free: BTreeMap<AgentId, u32>) -> Self {
+        waiting.retain(|(_, wish)| free.contains_key(&wish.agent));
+        Self { waiting, free }
+    }
+
+    /// Whether anybody could still be given something.
+    fn wants_more(&self) -> bool {
+        self.waiting.iter().any(|(_, wish)| self.free.get(&wish.agent).is_some_and(|of| *of > 0))
+    }
+
     /// The first who may run it; asked again, the next.
     fn take(&mut self, book: &Rulebook, candidate: &Candidate) -> Option<(u64, Wish)> {
         let fits = |(_, wish): &(u64, Wish)| {
@@ -57,7 +68,7 @@ impl Line {
 /// Offers what can be offered now. What cannot be applied yet is passed over for what comes after
 /// it, however much of it there is, up to the bound of a round.
 pub(crate) async fn round(app: &App, tenant: TenantId) -> Result<(), Error> {
-    let mut seen = app.claims.kept(tenant);
+    let mut seen = app.claims.aside(tenant);
     // One for each who waits is enough where all can be applied; else whole pages follow.
     let mut least = CLAIM_PAGE_MIN;
     for _ in 0..CLAIM_PAGES_MAX {
@@ -93,7 +104,11 @@ async fn page(
     }
     let book = app.books.current(&mut tx).await?;
     let free = free_slots(&mut tx, &book, &waiting).await?;
-    let mut line = Line { waiting, free };
+    let mut line = Line::new(waiting, free);
+    if !line.wants_more() {
+        tx.roll_back().await;
+        return Ok(false);
+    }
     let limit = u32::try_from(line.waiting.len()).unwrap_or(u32::MAX).clamp(least, CLAIM_PAGE);
     let candidates = candidates(&mut tx, &book, &types, &line.waiting, seen, limit).await?;
     let named = candidates.iter().flat_map(|task| &task.resources).map(|(name, _)| name.clone());
@@ -138,7 +153,7 @@ async fn page(
         app.claims.offer(tenant, ticket, (offer, in_hand));
         offered += 1;
     }
-    Ok(is_full && !line.waiting.is_empty())
+    Ok(is_full && line.wants_more())
 }
 
 /// Whether somebody holds what it wants; of each that is held it is known whether it is shared.
@@ -255,5 +270,26 @@ pub(super) async fn seat(
             tracing::debug!(%error, "the record decides without the queue");
             Ok(Some(Offer { candidate, lease, token: None }))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(agent: u128) -> Wish {
+        Wish { agent: AgentId::from_u128(agent), task: None, ttl: Duration::from_secs(30) }
+    }
+
+    #[test]
+    fn for_agents_without_a_slot_nothing_is_read() {
+        let waiting = vec![(1, wish(1)), (2, wish(2))];
+        let nobody = Line::new(waiting.clone(), BTreeMap::new());
+        assert!(!nobody.wants_more());
+        let mut one = Line::new(waiting, BTreeMap::from([(AgentId::from_u128(2), 1)]));
+        assert_eq!(one.waiting, [(2, wish(2))]);
+        assert!(one.wants_more());
+        one.free.insert(AgentId::from_u128(2), 0);
+        assert!(!one.wants_more(), "its last slot was given away");
     }
 }
