@@ -19,7 +19,12 @@ on_both! {
 }
 
 /// Approved, and of this database.
-async fn approved_of(world: &World, author: &Person, reviewer: &Person, database: &str) -> Value {
+pub async fn approved_of(
+    world: &World,
+    author: &Person,
+    reviewer: &Person,
+    database: &str,
+) -> Value {
     let mut wanted = plan(&format!("Change {database}"));
     let named = json!(format!("database:{database}"));
     wanted["resources"][0]["resource"] = named.clone();
@@ -33,7 +38,7 @@ async fn approved_of(world: &World, author: &Person, reviewer: &Person, database
     task
 }
 
-async fn may_have(world: &World, agent: &Person, tasks: u32) {
+pub async fn may_have(world: &World, agent: &Person, tasks: u32) {
     let (path, change) = (format!("/v1/agents/{}", agent.id), json!({ "max_tasks": tasks }));
     world.send("PATCH", &world.admin.token, &path, Some(change), &[]).await.expect(200);
 }

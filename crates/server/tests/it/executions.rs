@@ -10,8 +10,9 @@ use ade_receipt::{Expected, KeySet, Watermark};
 use ade_testkit::eventually;
 use serde_json::{Value, json};
 
+use crate::claiming::{approved_of, may_have};
 use crate::coverage::on_both;
-use crate::world::{Answer, Person, World, id, path_of, plan, quoted, seen};
+use crate::world::{Answer, Person, World, id, path_of, quoted, seen};
 
 on_both! {
     an_approved_task_is_claimed_begun_and_finished:
@@ -277,20 +278,9 @@ async fn until_permit(world: &World, agent: &Person) -> Value {
 
 async fn an_agent_has_no_more_tasks_than_it_may(world: &World) {
     let Team { bob, rea, bot } = team(world).await;
-    let path = format!("/v1/agents/{}", bot.id);
-    let one = json!({ "max_tasks": 1 });
-    world.send("PATCH", &world.admin.token, &path, Some(one), &[]).await.expect(200);
-    for table in ["orders", "prices"] {
-        let mut wanted = plan(&format!("Change {table}"));
-        let named = json!(format!("database:{table}"));
-        wanted["resources"][0]["resource"] = named.clone();
-        wanted["plan"]["changes"][0]["resource"] = named;
-        let task = world.post(&bob.token, "/v1/tasks", wanted).await.expect(201);
-        world.submit(&bob, &task).await;
-        world.work("review_opener").await;
-        let task = world.task(&bob, &task).await;
-        let request = world.request(&rea, &task).await;
-        world.approve(&rea, &task, &request).await;
+    may_have(world, &bot, 1).await;
+    for database in ["orders", "prices"] {
+        approved_of(world, &bob, &rea, database).await;
     }
     let held = permit(world, &bot).await;
     nothing_for(world, &bot).await;
