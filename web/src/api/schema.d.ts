@@ -5206,7 +5206,15 @@ export interface components {
             shard?: number;
         };
     };
-    responses: never;
+    responses: {
+        /** @description Address and headers together are longer than 16384 bytes, or there are more than 64 headers. Nothing of the request was read, and the answer is empty. */
+        HeadTooLarge: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+    };
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -5241,6 +5249,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5288,6 +5297,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5347,6 +5357,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5452,6 +5463,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5557,6 +5569,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5616,6 +5629,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5688,6 +5702,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5735,6 +5750,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5782,6 +5798,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5829,6 +5846,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5867,6 +5885,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -5989,6 +6008,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6027,6 +6047,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6074,6 +6095,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6112,6 +6134,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6177,6 +6200,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6314,6 +6338,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6393,6 +6418,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6519,6 +6545,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6595,6 +6622,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6701,6 +6729,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6838,6 +6867,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -6981,6 +7011,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7057,6 +7088,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7217,6 +7249,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7354,6 +7387,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7430,6 +7464,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7519,6 +7554,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7656,6 +7692,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7790,6 +7827,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -7927,6 +7965,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8064,6 +8103,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8150,6 +8190,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8226,6 +8267,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8363,6 +8405,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8500,6 +8543,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8637,6 +8681,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8774,6 +8819,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -8880,6 +8926,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9018,6 +9065,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9114,6 +9162,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9161,6 +9210,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9244,6 +9294,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9370,6 +9421,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9447,6 +9499,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9573,6 +9626,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9679,6 +9733,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9767,6 +9822,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9843,6 +9899,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -9980,6 +10037,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10086,6 +10144,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10181,6 +10240,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10257,6 +10317,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10394,6 +10455,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10531,6 +10593,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10668,6 +10731,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10802,6 +10866,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -10890,6 +10955,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11024,6 +11090,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11089,6 +11156,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11226,6 +11294,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11305,6 +11374,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11431,6 +11501,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11537,6 +11608,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11602,6 +11674,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11728,6 +11801,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11793,6 +11867,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11872,6 +11947,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -11998,6 +12074,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12074,6 +12151,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12180,6 +12258,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12340,6 +12419,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12477,6 +12557,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12598,6 +12679,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12679,6 +12761,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12764,6 +12847,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12896,6 +12980,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -12975,6 +13060,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13052,6 +13138,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13190,6 +13277,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13331,6 +13419,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13396,6 +13485,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13461,6 +13551,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13596,6 +13687,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13661,6 +13753,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13740,6 +13833,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13805,6 +13899,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -13954,6 +14049,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14019,6 +14115,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14145,6 +14242,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14251,6 +14349,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14325,6 +14424,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14448,6 +14548,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14585,6 +14686,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14691,6 +14793,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14770,6 +14873,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -14896,6 +15000,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15033,6 +15138,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15109,6 +15215,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15232,6 +15339,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15311,6 +15419,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15387,6 +15496,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15493,6 +15603,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15599,6 +15710,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15678,6 +15790,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15755,6 +15868,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -15893,6 +16007,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16019,6 +16134,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16084,6 +16200,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16233,6 +16350,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16307,6 +16425,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16428,6 +16547,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16493,6 +16613,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16569,6 +16690,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16683,6 +16805,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16787,6 +16910,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16864,6 +16988,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -16941,6 +17066,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17017,6 +17143,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17082,6 +17209,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17205,6 +17333,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17339,6 +17468,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17426,6 +17556,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17552,6 +17683,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17648,6 +17780,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17777,6 +17910,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -17937,6 +18071,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18013,6 +18148,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18182,6 +18318,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18272,6 +18409,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18409,6 +18547,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18485,6 +18624,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18561,6 +18701,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18721,6 +18862,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18812,6 +18954,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -18972,6 +19115,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -19109,6 +19253,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -19269,6 +19414,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -19398,6 +19544,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -19527,6 +19674,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -19603,6 +19751,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -19680,6 +19829,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -19756,6 +19906,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -19885,6 +20036,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -19950,6 +20102,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -20099,6 +20252,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -20185,6 +20339,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -20320,6 +20475,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -20426,6 +20582,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -20505,6 +20662,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -20631,6 +20789,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -20707,6 +20866,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -20844,6 +21004,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -20981,6 +21142,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -21087,6 +21249,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -21224,6 +21387,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -21303,6 +21467,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -21429,6 +21594,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -21505,6 +21671,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -21611,6 +21778,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -21771,6 +21939,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -21863,6 +22032,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -21969,6 +22139,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -22106,6 +22277,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -22243,6 +22415,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -22338,6 +22511,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {
@@ -22403,6 +22577,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            431: components["responses"]["HeadTooLarge"];
             /** @description `internal`: The server made a mistake */
             500: {
                 headers: {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ade_api::code::Code;
 use ade_api::events::Event;
 use ade_api::problem::{self, NextAction, Problem};
+use ade_core::limits::{HEAD_MAX_BYTES, HEADERS_MAX};
 use serde_json::json;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, ParameterIn, PathItem, Paths};
@@ -17,6 +18,7 @@ use utoipa::{Modify, OpenApi as _};
 use super::routes::{Door, Route};
 
 const SCHEME: &str = "token";
+const HEAD_TOO_LARGE: &str = "HeadTooLarge";
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -43,6 +45,7 @@ impl Modify for SignIn {
             .build();
         let components = document.components.get_or_insert_default();
         components.add_security_scheme(SCHEME, SecurityScheme::Http(scheme));
+        components.responses.insert(HEAD_TOO_LARGE.into(), RefOr::T(head_too_large()));
     }
 }
 
@@ -132,6 +135,17 @@ fn complete_operation(operation: &mut Operation, route: Route) {
         let responses = &mut operation.responses.responses;
         responses.entry(status.to_string()).or_insert_with(|| RefOr::T(response(&codes)));
     }
+    let refused = RefOr::Ref(Ref::from_response_name(HEAD_TOO_LARGE));
+    operation.responses.responses.insert("431".into(), refused);
+}
+
+/// Answered where the connection is read, before there is a request that could have a problem.
+fn head_too_large() -> Response {
+    let told = format!(
+        "Address and headers together are longer than {HEAD_MAX_BYTES} bytes, or there are more \
+         than {HEADERS_MAX} headers. Nothing of the request was read, and the answer is empty."
+    );
+    ResponseBuilder::new().description(told).build()
 }
 
 /// What the layers and extractors of this operation may answer.
