@@ -2,7 +2,15 @@
 // Redis, the real binary, everything in one directory that goes away again.
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +22,7 @@ export const SERVER =
   process.env.ADE_SERVER_BIN ?? join(process.env.CARGO_TARGET_DIR ?? TARGET, 'debug', 'ade-server');
 /** One agent makes here what a company of them would. */
 const RATES = ['TOKEN', 'ENDPOINT', 'SUBMIT', 'SUBMIT_OWNER', 'SUBMIT_TENANT'];
+const TOKEN = /ade_(usr|agt|ses)_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}/;
 
 function settings(root, postgres, redis, port) {
   const pepper = join(root, 'pepper');
@@ -48,7 +57,7 @@ function tenantOf(env, name) {
 /** Can be killed and started again, and goes on where it was. */
 function serverOf(env, root, url) {
   const file = join(root, 'server.log');
-  const log = () => readFileSync(file, 'utf8');
+  const log = () => (existsSync(file) ? readFileSync(file, 'utf8') : '');
   let child;
   return {
     log,
@@ -73,8 +82,10 @@ function serverOf(env, root, url) {
 export async function startStack({ more = () => ({}) } = {}) {
   const root = mkdtempSync(join(tmpdir(), 'ade-web-'));
   const ends = [() => rmSync(root, { recursive: true, force: true })];
+  let said = '';
   const stop = async () => {
     for (const end of ends.toReversed()) await end();
+    if (TOKEN.test(said)) throw new Error('a token is in the log of the server');
   };
   try {
     const postgres = await startPostgres(root);
@@ -85,7 +96,10 @@ export async function startStack({ more = () => ({}) } = {}) {
     const url = `http://127.0.0.1:${port}`;
     const env = { ...settings(root, postgres, redis, port), ...more(url) };
     const server = serverOf(env, root, url);
-    ends.push(() => server.end('SIGTERM'));
+    ends.push(async () => {
+      await server.end('SIGTERM');
+      said = server.log();
+    });
     execFileSync(SERVER, ['keys', 'new', join(root, 'receipts.pem')], { env });
     const once = tenantOf(env, 'acme');
     await server.start();

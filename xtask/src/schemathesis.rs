@@ -3,13 +3,12 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use ade_testkit::OwnedPostgres;
 use ade_testkit::postgres::{SUPERUSER, Settings};
 use anyhow::{Context as _, Result, bail};
-use serde::Deserialize;
 
 use crate::ledger::Outcome;
 use crate::shell;
@@ -49,8 +48,8 @@ pub fn run(root: &Path, args: &Args) -> Result<Outcome> {
 
 fn try_requests(root: &Path, args: &Args, server: &OwnedPostgres) -> Result<()> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let programs = target(root)?.join("debug");
-    let folder = target(root)?.join(TOOL);
+    let target = shell::target_directory(root)?;
+    let (programs, folder) = (target.join("debug"), target.join(TOOL));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
     let path = std::env::var("PATH").unwrap_or_default();
@@ -71,17 +70,4 @@ fn try_requests(root: &Path, args: &Args, server: &OwnedPostgres) -> Result<()> 
         .env("PGPASSWORD", server.password());
     shell::succeed(&mut command)
         .with_context(|| format!("what was tried and answered is in {}", folder.display()))
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    target_directory: PathBuf,
-}
-
-fn target(root: &Path) -> Result<PathBuf> {
-    let args = ["metadata", "--locked", "--no-deps", "--format-version", "1"];
-    let told = shell::output(&mut shell::cargo(root, &args))?;
-    let metadata: Metadata =
-        serde_json::from_str(&told).context("cannot read what cargo metadata says")?;
-    Ok(metadata.target_directory)
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
 
 /// Asked at run time: a binary in a shared target directory may come from another checkout.
 pub fn root() -> Result<PathBuf> {
@@ -36,6 +37,19 @@ pub fn output(command: &mut Command) -> Result<String> {
         bail!("`{}` ended with {}\n{}", spell(command), output.status, told.trim());
     }
     String::from_utf8(output.stdout).with_context(|| format!("{} wrote no text", spell(command)))
+}
+
+/// Where cargo puts what it builds.
+pub fn target_directory(root: &Path) -> Result<PathBuf> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        target_directory: PathBuf,
+    }
+    let args = ["metadata", "--locked", "--no-deps", "--format-version", "1"];
+    let told = output(&mut cargo(root, &args))?;
+    let metadata: Metadata =
+        serde_json::from_str(&told).context("cannot read what cargo metadata says")?;
+    Ok(metadata.target_directory)
 }
 
 /// A tool in the directory `ADE_TOOLS` names (CI puts its own there), else on the path.

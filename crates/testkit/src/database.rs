@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::failure::{Failure, or_fail};
+use crate::leak;
 use crate::port::random_u128;
 use crate::postgres::Postgres;
 use crate::session::Session;
@@ -145,22 +146,33 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let (url, name) = (self.server.url("postgres"), self.name.clone());
+        let (url, own, name) = (self.server.url("postgres"), self.url(), self.name.clone());
         // A drop cannot await, and the test's runtime may be the one that is going away.
-        let thread = std::thread::spawn(move || drop_database(&url, &name));
-        let _ = thread.join();
+        let thread = std::thread::spawn(move || drop_database(&url, &own, &name));
+        let leaked = thread.join().ok().flatten();
+        if let Some(found) = leaked.filter(|_| !std::thread::panicking()) {
+            or_fail::<()>(Err(Failure::new("a token is in the record", found)));
+        }
     }
 }
 
-/// Best effort: what stays goes with the server.
-fn drop_database(url: &str, name: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let Ok(runtime) = runtime else { return };
+/// Best effort: what stays goes with the server. Answers with a token that was left in it.
+fn drop_database(url: &str, own: &str, name: &str) -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let look = async {
+        let found = leak::token_in_record(&mut connect(own).await?).await;
+        found.map_err(|error| Failure::new(format!("look through {name}"), error))
+    };
     let work = async {
         let mut admin = connect(url).await?;
         execute(&mut admin, format!("DROP DATABASE {name} WITH (FORCE)")).await
     };
-    let _ = runtime.block_on(async { tokio::time::timeout(DROP_DEADLINE, work).await });
+    runtime.block_on(async {
+        // A test may have taken its server away; what it wrote is gone with it.
+        let looked = tokio::time::timeout(DROP_DEADLINE, look).await;
+        let _ = tokio::time::timeout(DROP_DEADLINE, work).await;
+        looked.ok()?.ok()?
+    })
 }
 
 /// Under a lock that all tests of the run share. The template gets its name only when it is

@@ -8,6 +8,7 @@ mod failure;
 mod http_message;
 pub mod http_target;
 mod install;
+pub mod leak;
 pub mod ledger;
 pub mod lock_history;
 pub mod port;

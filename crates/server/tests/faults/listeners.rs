@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ade_testkit::Database;
+use ade_testkit::{Database, leak};
 use futures_util::StreamExt as _;
 use serde_json::Value;
 use tokio::net::TcpStream;
@@ -42,6 +42,7 @@ fn listeners() -> usize {
 pub struct Program {
     pub child: Child,
     address: String,
+    log: Option<leak::Reader>,
 }
 
 pub struct Settings {
@@ -95,9 +96,7 @@ impl Settings {
                 _ => {}
             }
         }
-        // Read to the end, or the program waits for somebody to do so.
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        Program { child, address }
+        Program { child, address, log: Some(leak::Reader::of(log)) }
     }
 }
 
@@ -105,6 +104,9 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some(log) = self.log.take() {
+            log.end();
+        }
     }
 }
 

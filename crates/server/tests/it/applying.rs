@@ -4,7 +4,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ade_testkit::Database;
+use ade_testkit::{Database, leak};
 use serde_json::{Value, json};
 
 use crate::executions::runner;
@@ -18,12 +18,25 @@ require:
   - {roles: [dba], min: 2}";
 
 /// Ends with the test, however that ends.
-struct Process(Child);
+struct Process {
+    child: Child,
+    log: Option<leak::Reader>,
+}
+
+impl Process {
+    fn of(mut child: Child) -> Self {
+        let log = child.stderr.take().map(leak::Reader::of);
+        Self { child, log }
+    }
+}
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(log) = self.log.take() {
+            log.end();
+        }
     }
 }
 
@@ -40,10 +53,10 @@ fn worker(world: &World) -> Process {
         .env("ADE__AUTH__PEPPER_FILE", &pepper)
         .env("ADE__LOCKS__BACKEND", "postgres")
         .env("ADE__LOCKS__DELAY_S", "1")
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    Process(child)
+    Process::of(child)
 }
 
 /// This very program once more, as the agent below.
@@ -58,7 +71,7 @@ fn agent(world: &World, bot: &Person, target: &Database) -> Process {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    Process(child)
+    Process::of(child)
 }
 
 /// Claims, applies, reports; until it is killed.

@@ -111,7 +111,10 @@ fn rest_of(mut log: BufReader<ChildStderr>) -> String {
 impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end();
+        if !std::thread::panicking() {
+            ade_testkit::leak::assert_none("the log", &self.seen);
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! One server for a run, one database for a test.
 
 use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
 
+use ade_core::token::{KeyId, Kind, Secret, Token};
 use ade_testkit::run::OWNER_VARIABLE;
 use ade_testkit::{Database, OwnedPostgres, Postgres, postgres};
 use sqlx::postgres::PgListener;
@@ -68,6 +70,28 @@ async fn databases_of_one_template_see_nothing_of_each_other() {
     sqlx::raw_sql("INSERT INTO thing VALUES (1), (2)").execute(&mut first).await.unwrap();
     assert_eq!(count(&mut first).await, 2);
     assert_eq!(count(&mut two.connect().await).await, 0);
+}
+
+#[tokio::test]
+async fn a_test_that_leaves_a_token_in_its_record_fails() {
+    let (key_id, secret) = (KeyId::from_bytes([1; 11]), Secret::from_bytes([2; 32]));
+    let token = Token { kind: Kind::User, key_id, secret }.reveal();
+    for (column, kept, is_caught) in [
+        ("text", format!("'asked with {token}'"), true),
+        ("json", format!(r#"'{{"answer": {{"token": "{token}"}}}}'"#), true),
+        ("bytea", format!("'{token}'::text::bytea"), true),
+        // The part by which it is looked up is no secret.
+        ("text", format!("'{}'", &token[..24]), false),
+    ] {
+        let database = Database::fresh("thing", migrate).await;
+        database.run(&format!("CREATE TABLE kept (what {column})")).await;
+        database.run(&format!("INSERT INTO kept VALUES ({kept})")).await;
+        let ended = std::panic::catch_unwind(AssertUnwindSafe(|| drop(database)));
+        assert_eq!(ended.is_err(), is_caught, "{column} {kept}");
+        let Err(why) = ended else { continue };
+        let why = why.downcast_ref::<String>().unwrap();
+        assert!(why.contains("kept: ade_usr_") && !why.contains(&token), "{why}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,127 @@
+//! Looks for secrets where none may lie: whatever a test leaves behind, its record and the logs of
+//! the programs it started, holds no token that would open a door. A token carries a checksum, so
+//! only real ones are found, and nobody has to say which were handed out.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::thread::{self, JoinHandle};
+
+use ade_core::token::{KEY_ID_LEN, SECRET_LEN, Token};
+use sqlx::{AssertSqlSafe, PgConnection};
+
+use crate::failure::{Failure, or_fail};
+
+/// How each starts, in plain text and as the digits of its bytes.
+const PLAIN: &str = "ade_";
+const DIGITS: &str = "6164655f";
+const KIND_LEN: usize = 3;
+const CHECKSUM_LEN: usize = 6;
+const LEN: usize = PLAIN.len() + KIND_LEN + 1 + KEY_ID_LEN + 1 + SECRET_LEN + CHECKSUM_LEN;
+
+/// Ends the test if a token is in what one of its programs said.
+pub fn assert_none(place: &str, text: &str) {
+    if let Some(found) = token_in(text) {
+        or_fail::<()>(Err(Failure::new(format!("a token is in {place}"), found)));
+    }
+}
+
+/// Reads what a program says to its end, so that a full pipe stops nobody.
+#[derive(Debug)]
+pub struct Reader(JoinHandle<Option<String>>);
+
+impl Reader {
+    pub fn of(log: impl Read + Send + 'static) -> Self {
+        Self(thread::spawn(move || {
+            let lines = BufReader::new(log).lines().map_while(Result::ok);
+            // All of it, also after something was found.
+            lines
+                .filter_map(|line| token_in(&line))
+                .fold(None, |first, found| first.or(Some(found)))
+        }))
+    }
+
+    /// Once the program has ended. Ends the test if a token was in what it said.
+    pub fn end(self) {
+        let found = self.0.join().ok().flatten();
+        if let Some(found) = found.filter(|_| !thread::panicking()) {
+            or_fail::<()>(Err(Failure::new("a token is in a log", found)));
+        }
+    }
+}
+
+/// The first there is, named without its secret.
+pub fn token_in(text: &str) -> Option<String> {
+    let plain = text.match_indices(PLAIN).filter_map(|(at, _)| text.get(at..at + LEN));
+    let plain = plain.map(str::to_owned);
+    let digits = text.match_indices(DIGITS).filter_map(|(at, _)| text.get(at..at + 2 * LEN));
+    let digits = digits.filter_map(bytes_of);
+    let found = plain.chain(digits).find_map(|text| Token::parse(&text).ok())?;
+    Some(format!("ade_{}_{}_…", found.kind.as_str(), found.key_id))
+}
+
+fn bytes_of(digits: &str) -> Option<String> {
+    let pairs = digits.as_bytes().chunks_exact(2);
+    let pair = |pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+    String::from_utf8(pairs.map(pair).collect::<Option<Vec<u8>>>()?).ok()
+}
+
+/// In any row of any table, with its table.
+pub(crate) async fn token_in_record(
+    owner: &mut PgConnection,
+) -> Result<Option<String>, sqlx::Error> {
+    let tables: Vec<String> = sqlx::query_scalar(
+        "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+          WHERE c.relkind = 'r' AND n.nspname = 'public' AND pg_relation_size(c.oid) > 0",
+    )
+    .fetch_all(&mut *owner)
+    .await?;
+    for table in tables {
+        let like = format!(
+            "SELECT t::text FROM {table} t
+              WHERE t::text LIKE '%{PLAIN}%' OR t::text LIKE '%{DIGITS}%'"
+        );
+        let rows: Vec<String> =
+            sqlx::query_scalar(AssertSqlSafe(like)).fetch_all(&mut *owner).await?;
+        if let Some(found) = rows.iter().find_map(|row| token_in(row)) {
+            return Ok(Some(format!("{table}: {found}")));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use ade_core::token::{KeyId, Kind, Secret};
+
+    use super::*;
+
+    fn token() -> String {
+        let (key_id, secret) = (KeyId::from_bytes([3; 11]), Secret::from_bytes([9; 32]));
+        Token { kind: Kind::Agent, key_id, secret }.reveal()
+    }
+
+    #[test]
+    fn a_token_is_found_in_text_and_in_digits_and_told_without_its_secret() {
+        let token = token();
+        let digits: Vec<String> = token.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let digits = digits.concat();
+        for text in
+            [token.clone(), format!("ade_usr_ade_{token}."), format!("(1,\"\\\\x{digits}\")")]
+        {
+            let found = token_in(&text).unwrap();
+            assert!(token.starts_with(found.trim_end_matches('…')), "{found}");
+            assert!(found.len() < token.len() / 2, "{found}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_one_is_none() {
+        let token = token();
+        let mistyped = format!("{}!", &token[..token.len() - 1]);
+        let other_sum = format!("{}x", &token[..token.len() - 1]);
+        for text in
+            ["", "ade_", "ade_agt_", &mistyped, &other_sum, &token[1..], "6164655fé6164655f"]
+        {
+            assert_eq!(token_in(text), None, "{text}");
+        }
+    }
+}
