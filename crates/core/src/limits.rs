@@ -276,6 +276,8 @@ pub const WORKER_BATCH: u32 = 100;
 /// Of what is due at the same time; each takes one connection.
 pub const WORKER_AT_ONCE: usize = 4;
 pub const WORKER_BACKOFF: Duration = Duration::from_secs(2);
+/// Between two writes of what a worker did, unless it failed: the board is for people.
+pub const WORKER_TOLD_EVERY: Duration = Duration::from_secs(1);
 /// Of a failure that the board shows; up to four bytes each.
 pub const WORKER_FAILURE_MAX_CHARS: usize = 256;
 pub const PRUNE_PERIOD: Duration = Duration::from_mins(1);

@@ -29,7 +29,7 @@ struct LeaseRow {
 
 const REPORT: &str = "
     UPDATE worker_lease
-       SET ran_at = clock_timestamp(), runs = runs + 1, items = items + $5, failure = $6
+       SET ran_at = clock_timestamp(), runs = runs + $5, items = items + $6, failure = $7
      WHERE name = $1 AND shard = $2 AND holder = $3 AND fence = $4";
 // In one order, or two who ask for the same ones would wait for each other.
 const ACQUIRE_MANY: &str = "
@@ -162,12 +162,12 @@ pub async fn release(pool: &Pool, held: &Lease) -> Result<(), Error> {
     Ok(())
 }
 
-/// What an activation did, for everybody to see. Nothing if the lease is gone: whoever has it now
-/// tells its own.
+/// What so many activations did, for everybody to see. Nothing if the lease is gone: whoever has it
+/// now tells its own.
 pub async fn report(
     pool: &Pool,
     held: &Lease,
-    items: u64,
+    (runs, items): (u64, u64),
     failure: Option<&str>,
 ) -> Result<(), Error> {
     let mut connection = pool.acquire().await?;
@@ -178,6 +178,7 @@ pub async fn report(
         .bind(stored(held.shard)?)
         .bind(held.holder)
         .bind(i64::try_from(held.fence).unwrap_or(i64::MAX))
+        .bind(i64::try_from(runs).unwrap_or(i64::MAX))
         .bind(i64::try_from(items).unwrap_or(i64::MAX))
         .bind(failure)
         .execute(connection.get()?)

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ade_core::limits::{EVENT_SHARDS, WORKER_BACKOFF};
+use ade_core::limits::{EVENT_SHARDS, WORKER_BACKOFF, WORKER_TOLD_EVERY};
 use ade_store::lease::{self, Lease};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Done, WORKERS, Worker, apply_runner, claim_matcher, lock_watcher, relay};
@@ -107,9 +108,9 @@ struct Turns {
 
 async fn drive(app: Arc<App>, turns: Turns, mut stopped: watch::Receiver<bool>) {
     let worker = turns.worker;
-    let mut held = None;
+    let mut hand = Hand::default();
     while !*stopped.borrow() {
-        let wait = match turn(&app, turns, &mut held).await {
+        let wait = match hand.turn(&app, turns).await {
             Ok(Some(done)) if done.has_more => Duration::ZERO,
             Ok(_) => turns.period,
             Err(error) => {
@@ -117,46 +118,119 @@ async fn drive(app: Arc<App>, turns: Turns, mut stopped: watch::Receiver<bool>) 
                 WORKER_BACKOFF
             }
         };
-        let signal = async {
-            match worker.signal {
-                Some(signal) => signal(&app).notified().await,
-                None => std::future::pending().await,
+        let mut rest = std::pin::pin!(tokio::time::sleep(wait));
+        loop {
+            let signal = async {
+                match worker.signal {
+                    Some(signal) => signal(&app).notified().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = &mut rest => break,
+                () = signal => break,
+                _ = stopped.changed() => break,
+                () = hand.tells() => hand.tell_or_warn(&app).await,
             }
-        };
-        tokio::select! {
-            () = tokio::time::sleep(wait) => {}
-            () = signal => {}
-            _ = stopped.changed() => {}
         }
     }
-    if let Some(held) = held {
-        let released = lease::release(&app.pools.worker, &held).await;
+    hand.tell_or_warn(&app).await;
+    if let Some(held) = hand.held {
+        let released = lease::release(&app.pools.worker, &held.lease).await;
         if let Err(error) = released {
             tracing::warn!(worker = worker.name, %error, "its lease runs out by itself");
         }
     }
 }
 
-/// One activation, if the lease is ours. Losing it in between harms nothing: what workers do is
-/// guarded by the rows themselves; the lease only saves double work.
-async fn turn(app: &App, turns: Turns, held: &mut Option<Lease>) -> Result<Option<Done>, Error> {
-    let Turns { worker, lease: ttl, holder, .. } = turns;
-    let pool = &app.pools.worker;
-    *held = match held.take() {
-        Some(lease) => lease::renew(pool, &lease, ttl).await?,
-        None => None,
-    };
-    if held.is_none() {
-        *held = lease::acquire(pool, worker.name, 0, holder, ttl).await?;
+/// What a worker has in hand from one activation to the next. Lease and board are written seldom,
+/// since a worker may be woken hundreds of times a second. Losing the lease in between harms
+/// nothing: what workers do is guarded by the rows themselves; the lease only saves double work.
+#[derive(Debug, Default)]
+struct Hand {
+    held: Option<Held>,
+    /// Activations and items that the board does not know of.
+    untold: (u64, u64),
+    told_at: Option<Instant>,
+    has_failed: bool,
+}
+
+#[derive(Debug)]
+struct Held {
+    lease: Lease,
+    /// When it was asked for, so before it began.
+    since: Instant,
+}
+
+impl Hand {
+    /// One activation, if the lease is ours.
+    async fn turn(&mut self, app: &App, turns: Turns) -> Result<Option<Done>, Error> {
+        if !self.hold(app, turns).await? {
+            return Ok(None);
+        }
+        let outcome = (turns.worker.run)(app).await;
+        let (items, failure) = match &outcome {
+            Ok(done) => (done.items, None),
+            Err(error) => (0, Some(error.to_string())),
+        };
+        self.untold = (self.untold.0 + 1, self.untold.1 + items);
+        let is_news = failure.is_some() != self.has_failed;
+        self.has_failed = failure.is_some();
+        if is_news || self.has_failed || self.is_due() {
+            self.tell(app, failure.as_deref()).await?;
+        }
+        outcome.map(Some)
     }
-    let Some(lease) = held else { return Ok(None) };
-    let outcome = (worker.run)(app).await;
-    let (items, failure) = match &outcome {
-        Ok(done) => (done.items, None),
-        Err(error) => (0, Some(error.to_string())),
-    };
-    lease::report(pool, lease, items, failure.as_deref()).await?;
-    outcome.map(Some)
+
+    /// Whether the lease is ours. It is renewed at half its time.
+    async fn hold(&mut self, app: &App, turns: Turns) -> Result<bool, Error> {
+        let Turns { worker, lease: ttl, holder, .. } = turns;
+        let (pool, since) = (&app.pools.worker, Instant::now());
+        let lease = match self.held.take() {
+            Some(held) if held.since.elapsed() < ttl / 2 => {
+                self.held = Some(held);
+                return Ok(true);
+            }
+            Some(held) => lease::renew(pool, &held.lease, ttl).await?,
+            None => None,
+        };
+        let lease = match lease {
+            Some(lease) => Some(lease),
+            None => lease::acquire(pool, worker.name, 0, holder, ttl).await?,
+        };
+        self.held = lease.map(|lease| Held { lease, since });
+        Ok(self.held.is_some())
+    }
+
+    fn is_due(&self) -> bool {
+        self.told_at.is_none_or(|at| at.elapsed() >= WORKER_TOLD_EVERY)
+    }
+
+    /// Until there is something to tell and it is time to.
+    async fn tells(&self) {
+        match self.told_at {
+            Some(at) if self.untold.0 > 0 => tokio::time::sleep_until(at + WORKER_TOLD_EVERY).await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    async fn tell(&mut self, app: &App, failure: Option<&str>) -> Result<(), Error> {
+        let untold = std::mem::take(&mut self.untold);
+        self.told_at = Some(Instant::now());
+        if let Some(held) = &self.held {
+            lease::report(&app.pools.worker, &held.lease, untold, failure).await?;
+        }
+        Ok(())
+    }
+
+    /// Between activations: nothing is lost if it fails but what people see.
+    async fn tell_or_warn(&mut self, app: &App) {
+        if self.untold.0 > 0
+            && let Err(error) = self.tell(app, None).await
+        {
+            tracing::warn!(%error, "the board does not know what a worker did");
+        }
+    }
 }
 
 /// One activation by name, whoever holds the lease: for tests and for a person at a terminal.

@@ -2,7 +2,7 @@
 //! comes to it, and a lease outlives its holder only until its deadline.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ade_core::ids::TaskId;
 use ade_engine::App;
@@ -100,6 +100,40 @@ async fn two_drivers_over_one_database_open_each_review_once() {
     }
     assert_eq!(done(&office, "task.open_review").await, rounds());
     invariants::assert_hold(&office.world.database, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_woken_often_writes_of_itself_seldom_and_forgets_nothing() {
+    const TASKS: usize = 20;
+    let office = Office::open(1).await;
+    let count = "CREATE SEQUENCE written;
+        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+        $$ BEGIN PERFORM nextval('written'); RETURN NEW; END $$;
+        CREATE TRIGGER note BEFORE UPDATE ON worker_lease FOR EACH ROW EXECUTE FUNCTION note()";
+    office.world.database.run(count).await;
+    let run = vec!["review_opener".to_owned()];
+    let lease = Duration::from_mins(1);
+    let driver = Driver::start(&office.world.app, &Plan { run, lease, ..plan() });
+    let began = Instant::now();
+    for _ in 0..TASKS {
+        submitted(&office, 1).await;
+        let waiting = "SELECT count(*) FROM task WHERE state = 'SUBMITTED'";
+        eventually("it is under review", SOON, async || match office.number(waiting).await {
+            0 => Ok(()),
+            left => Err(left),
+        })
+        .await;
+    }
+    // Once a second, and what is left when it stops.
+    let most = began.elapsed().as_secs() + 2;
+    driver.stop().await;
+    let written = office.number("SELECT last_value FROM written").await;
+    // The lease given back is one more.
+    assert!(u64::try_from(written).unwrap() <= most + 1, "{written} writes");
+    let board = "FROM worker_lease WHERE name = 'review_opener'";
+    let told = async |what| usize::try_from(office.number(&format!("SELECT {what} {board}")).await);
+    assert!(told("runs").await.unwrap() >= TASKS);
+    assert_eq!(told("items").await.unwrap(), TASKS);
 }
 
 /// A process of its own: dropped, it is gone at once, with whatever it was doing.
