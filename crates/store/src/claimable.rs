@@ -65,15 +65,23 @@ macro_rules! next_where {
 }
 const NEXT: &str = next_where!("t.id <> ALL ($5::uuid[])");
 const NAMED: &str = next_where!("t.id = ANY ($5::uuid[])");
+// One at a time, by index whatever the table was when the plan was made: of a list of names
+// PostgreSQL would read all holds of a tenant who had few then.
 const HOLDS: &str = "
-    SELECT resource, count(*) FROM lock_hold
-     WHERE tenant_id = $1 AND resource = ANY ($2) AND fenced_by IS NULL AND released_at IS NULL
-     GROUP BY resource";
+    SELECT wanted.resource, held.number FROM unnest($2::text[]) AS wanted (resource)
+     CROSS JOIN LATERAL (
+        SELECT count(*) AS number FROM lock_hold h
+         WHERE h.tenant_id = $1 AND h.resource = wanted.resource
+           AND h.fenced_by IS NULL AND h.released_at IS NULL) AS held
+     WHERE held.number > 0";
 const BUSY: &str = "
-    SELECT resource, bool_and(mode = 'shared') FROM lock_hold
-     WHERE tenant_id = $1 AND resource = ANY ($2) AND fenced_by IS NULL AND released_at IS NULL
-       AND (is_begun OR deadline + lock_delay > clock_timestamp())
-     GROUP BY resource";
+    SELECT wanted.resource, held.is_shared FROM unnest($2::text[]) AS wanted (resource)
+     CROSS JOIN LATERAL (
+        SELECT bool_and(h.mode = 'shared') AS is_shared FROM lock_hold h
+         WHERE h.tenant_id = $1 AND h.resource = wanted.resource
+           AND h.fenced_by IS NULL AND h.released_at IS NULL
+           AND (h.is_begun OR h.deadline + h.lock_delay > clock_timestamp())) AS held
+     WHERE held.is_shared IS NOT NULL";
 
 #[derive(FromRow)]
 struct CandidateRow {
