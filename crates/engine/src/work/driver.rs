@@ -215,11 +215,12 @@ impl Hand {
     }
 
     async fn tell(&mut self, app: &App, failure: Option<&str>) -> Result<(), Error> {
-        let untold = std::mem::take(&mut self.untold);
         self.told_at = Some(Instant::now());
         if let Some(held) = &self.held {
-            lease::report(&app.pools.worker, &held.lease, untold, failure).await?;
+            lease::report(&app.pools.worker, &held.lease, self.untold, failure).await?;
         }
+        // Only now: what could not be told is told with what comes next.
+        self.untold = (0, 0);
         Ok(())
     }
 
