@@ -112,9 +112,7 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         self.end();
-        if !std::thread::panicking() {
-            ade_testkit::leak::assert_none("the log", &self.seen);
-        }
+        ade_testkit::leak::assert_none("the log", &self.seen);
     }
 }
 
