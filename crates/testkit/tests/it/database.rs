@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
 
 use ade_core::token::{KeyId, Kind, Secret, Token};
-use ade_testkit::run::OWNER_VARIABLE;
+use ade_testkit::run::{OWNER_VARIABLE, Run};
 use ade_testkit::{Database, OwnedPostgres, Postgres, postgres};
 use sqlx::postgres::PgListener;
 use sqlx::{Connection, PgConnection};
@@ -27,7 +27,7 @@ async fn count(connection: &mut PgConnection) -> i64 {
 #[tokio::test]
 async fn two_processes_of_a_run_share_one_server() {
     let server = Postgres::shared().await;
-    let owner = ade_testkit::run::Run::shared().unwrap().owner().pid().to_string();
+    let owner = Run::shared().unwrap().owner().pid().to_string();
     let others = [0, 1].map(|_| Other::start("shares_postgres", &[(OWNER_VARIABLE, &owner)]));
     let pid = server.process().unwrap().pid().to_string();
     for other in others {
@@ -52,12 +52,15 @@ async fn nextest_is_found_above_a_process_that_a_test_has_started() {
 #[tokio::test]
 async fn a_process_of_another_run_has_a_server_of_its_own() {
     let server = Postgres::shared().await;
-    let own_pid = std::process::id().to_string();
+    let owner = Run::shared().unwrap().owner();
+    let own_pid = i32::try_from(std::process::id()).unwrap();
     let is_nextest = std::env::var("NEXTEST_RUN_ID").is_ok();
     let other = Other::start("owns_postgres", &[]);
     assert_ne!(other.words()[0], server.process().unwrap().pid().to_string());
-    assert_ne!(other.pid().to_string(), own_pid);
-    assert_ne!(is_nextest, server.data_dir().display().to_string().contains(&own_pid));
+    assert_ne!(other.pid(), own_pid);
+    assert_eq!(owner.pid() != own_pid, is_nextest, "nextest owns what its tests share");
+    let folder = format!("run-{}-{}", owner.pid(), owner.born());
+    assert!(server.data_dir().iter().any(|part| part == folder.as_str()), "{folder}");
     other.finish();
 }
 
