@@ -102,6 +102,28 @@ async fn two_drivers_over_one_database_open_each_review_once() {
     invariants::assert_hold(&office.world.database, 1).await;
 }
 
+/// One more task that the worker has seen to.
+async fn reviewed(office: &Office) {
+    submitted(office, 1).await;
+    let waiting = "SELECT count(*) FROM task WHERE state = 'SUBMITTED'";
+    eventually("it is under review", SOON, async || match office.number(waiting).await {
+        0 => Ok(()),
+        left => Err(left),
+    })
+    .await;
+}
+
+/// A number that the board has of the worker.
+async fn told(office: &Office, what: &str) -> usize {
+    let sql = format!("SELECT {what} FROM worker_lease WHERE name = 'review_opener'");
+    usize::try_from(office.number(&sql).await).unwrap()
+}
+
+fn opener(office: &Office) -> Driver {
+    let (run, lease) = (vec!["review_opener".to_owned()], Duration::from_mins(1));
+    Driver::start(&office.world.app, &Plan { run, lease, ..plan() })
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_is_woken_often_writes_of_itself_seldom_and_forgets_nothing() {
     const TASKS: usize = 20;
@@ -111,18 +133,10 @@ async fn a_worker_that_is_woken_often_writes_of_itself_seldom_and_forgets_nothin
         $$ BEGIN PERFORM nextval('written'); RETURN NEW; END $$;
         CREATE TRIGGER note BEFORE UPDATE ON worker_lease FOR EACH ROW EXECUTE FUNCTION note()";
     office.world.database.run(count).await;
-    let run = vec!["review_opener".to_owned()];
-    let lease = Duration::from_mins(1);
-    let driver = Driver::start(&office.world.app, &Plan { run, lease, ..plan() });
+    let driver = opener(&office);
     let began = Instant::now();
     for _ in 0..TASKS {
-        submitted(&office, 1).await;
-        let waiting = "SELECT count(*) FROM task WHERE state = 'SUBMITTED'";
-        eventually("it is under review", SOON, async || match office.number(waiting).await {
-            0 => Ok(()),
-            left => Err(left),
-        })
-        .await;
+        reviewed(&office).await;
     }
     // Once a second, and what is left when it stops.
     let most = began.elapsed().as_secs() + 2;
@@ -130,10 +144,35 @@ async fn a_worker_that_is_woken_often_writes_of_itself_seldom_and_forgets_nothin
     let written = office.number("SELECT last_value FROM written").await;
     // The lease given back is one more.
     assert!(u64::try_from(written).unwrap() <= most + 1, "{written} writes");
-    let board = "FROM worker_lease WHERE name = 'review_opener'";
-    let told = async |what| usize::try_from(office.number(&format!("SELECT {what} {board}")).await);
-    assert!(told("runs").await.unwrap() >= TASKS);
-    assert_eq!(told("items").await.unwrap(), TASKS);
+    assert!(told(&office, "runs").await >= TASKS);
+    assert_eq!(told(&office, "items").await, TASKS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_board_could_not_be_told_is_told_later() {
+    let office = Office::open(1).await;
+    // A sequence counts on although the write is undone.
+    let shut = "CREATE SEQUENCE refused;
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+        $$ BEGIN RAISE EXCEPTION 'shut %', nextval('refused'); END $$;
+        CREATE TRIGGER refuse BEFORE UPDATE ON worker_lease FOR EACH ROW
+        WHEN (NEW.runs <> OLD.runs) EXECUTE FUNCTION refuse()";
+    office.world.database.run(shut).await;
+    let driver = opener(&office);
+    reviewed(&office).await;
+    let refused = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM refused";
+    let before = office.number(refused).await;
+    // The one that follows has what was done before it.
+    eventually("it was refused", SOON, async || match office.number(refused).await - before {
+        0 => Err("not once"),
+        _ => Ok(()),
+    })
+    .await;
+    assert_eq!(told(&office, "items").await, 0);
+    office.world.database.run("DROP TRIGGER refuse ON worker_lease").await;
+    reviewed(&office).await;
+    driver.stop().await;
+    assert_eq!(told(&office, "items").await, 2);
 }
 
 /// A process of its own: dropped, it is gone at once, with whatever it was doing.
