@@ -143,7 +143,11 @@ async fn assessment(
         .collect();
     let since = tx.now().minus(CHANGE_SPLITTING_WINDOW);
     let recent = tasks::recent(tx, &accounts, since).await?;
-    let named: BTreeSet<ResourceRef> = recent
+    let others: Vec<&tasks::Recent> = recent.iter().filter(|other| other.task != task).collect();
+    let own = proposal.resources.keys().collect();
+    let related = risk::connected(own, others, |other| other.resources.iter().collect());
+    let measured = tasks::measured(tx, &related).await?;
+    let named: BTreeSet<ResourceRef> = related
         .iter()
         .flat_map(|other| other.resources.iter().cloned())
         .chain(proposal.resources.keys().cloned())
@@ -159,14 +163,14 @@ async fn assessment(
             dependents: entry.map(|entry| entry.dependents.clone()),
         }
     };
-    let recent: Vec<risk::RecentTask> = recent
+    let recent: Vec<risk::RecentTask> = related
         .iter()
         .map(|other| risk::RecentTask {
             task: other.task,
             author: human,
             at: other.submitted_at,
             resources: other.resources.iter().map(facts_of).collect(),
-            counts: other.effect.measured(),
+            counts: measured.get(&other.task).copied(),
         })
         .collect();
     let touched: Vec<ResourceRef> = proposal.resources.keys().cloned().collect();

@@ -17,6 +17,7 @@ pub use facts::{Facts, History, Outcomes, RecentTask, ResourceFacts};
 pub use priority::{Priority, PriorityBand, PriorityError, queue_score};
 pub use rules::Rules;
 pub use settings::{Settings, SettingsError, Thresholds, Weights};
+pub use splitting::connected;
 
 use serde::{Deserialize, Serialize};
 

@@ -83,31 +83,41 @@ fn worse<'a>(one: Known<'a>, other: Known<'a>) -> Known<'a> {
     Known { facts: higher.0, criticality: higher.1, dependents }
 }
 
-/// The author's tasks within the window that share a resource with this one, or with another
-/// that does: a chain of overlapping tasks is one change, too. A task that names no resource may
-/// be on any of them. A time still to come counts; a clock that is off must not start a window.
+/// The author's tasks within the window that belong to this one. A time still to come counts; a
+/// clock that is off must not start a window.
 fn related<'a>(facts: &Facts<'a>, now: Timestamp) -> Vec<&'a RecentTask> {
     let since = now.minus(CHANGE_SPLITTING_WINDOW);
-    let mut open: Vec<&RecentTask> = facts
+    let open: Vec<&RecentTask> = facts
         .recent
         .iter()
         .filter(|task| task.task != facts.task)
         .filter(|task| task.author == facts.author && task.at >= since)
         .collect();
-    if facts.resources.is_empty() {
+    let own = facts.resources.iter().map(|r| &r.resource).collect();
+    connected(own, open, |task| task.resources.iter().map(|r| &r.resource).collect())
+}
+
+/// Those that share a resource with a task on these, or with another that does: a chain of
+/// overlapping tasks is one change, too. A task that names no resource may be on any of them.
+/// What is left out never counts, so nothing else has to be known of it.
+pub fn connected<'a, T: Copy>(
+    mut touched: BTreeSet<&'a ResourceRef>,
+    mut open: Vec<T>,
+    named: impl Fn(T) -> Vec<&'a ResourceRef>,
+) -> Vec<T> {
+    if touched.is_empty() {
         return open;
     }
-    let mut touched: BTreeSet<_> = facts.resources.iter().map(|r| &r.resource).collect();
     let mut related = Vec::new();
     loop {
-        let (found, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(|task| {
-            let mut named = task.resources.iter().map(|r| &r.resource);
-            task.resources.is_empty() || named.any(|resource| touched.contains(resource))
+        let (found, rest): (Vec<T>, Vec<T>) = open.into_iter().partition(|task| {
+            let named = named(*task);
+            named.is_empty() || named.iter().any(|resource| touched.contains(resource))
         });
         if found.is_empty() {
             return related;
         }
-        touched.extend(found.iter().flat_map(|task| &task.resources).map(|r| &r.resource));
+        touched.extend(found.iter().flat_map(|task| named(*task)));
         related.extend(found);
         open = rest;
     }

@@ -108,8 +108,13 @@ async fn many_small_changes_of_one_author_are_rated_as_the_large_one_they_are() 
         let (task, _) = rated(&world, who, &format!("part {number}")).await;
         world.submit(who, &task).await;
     }
-    let (_, last) = rated(&world, &bob, "last").await;
+    let (task, last) = rated(&world, &bob, "last").await;
     assert!(last > alone, "{last} after {alone}");
+    let path = format!("/v1/tasks/{}/risk", task["id"].as_str().unwrap());
+    let why = world.get(&bob.token, &path).await.expect(200).to_string();
+    let sum = "the preview saw 35 added, 0 changed and 0 removed, 0 of them irreversible, together \
+               with 6 recent tasks of the same author on these resources";
+    assert!(why.contains(sum), "{why}");
     let (_, by_bot) = rated(&world, &bot, "by bot").await;
     assert_eq!(by_bot, last, "an agent's changes are its person's");
     let (_, another) = rated(&world, &eve, "another").await;

@@ -14,7 +14,7 @@ mod write;
 
 pub use list::{Filter, Page, Summary, list};
 pub use load::{Gathered, Label, gather, load, peek};
-pub use recent::{Recent, recent};
+pub use recent::{Recent, measured, recent};
 pub use replay::{Replayed, replay};
 pub use view::{
     Comment, Revision, RevisionHead, View, comments, revision, revisions, risk, versions, view,
