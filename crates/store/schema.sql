@@ -97,14 +97,8 @@ BEGIN
     IF given_token IS NULL THEN
         SELECT e.epoch << 33 INTO floor FROM public.lock_epoch e
          WHERE e.tenant_id = tenant FOR SHARE;
-        INSERT INTO public.lock_fence (tenant_id, resource)
-        SELECT tenant, wanted FROM unnest(resources) AS wanted
-        ON CONFLICT ON CONSTRAINT lock_fence_pkey DO NOTHING;
-        PERFORM FROM public.lock_fence f
-          WHERE f.tenant_id = tenant AND f.resource = ANY (resources)
-          ORDER BY f.resource FOR UPDATE;
-        SELECT greatest(floor, max(f.max_token)) + 1 INTO given_token FROM public.lock_fence f
-         WHERE f.tenant_id = tenant AND f.resource = ANY (resources);
+        SELECT greatest(floor, max(seen)) + 1 INTO given_token
+          FROM unnest(public.lock_fences(resources)) AS seen;
     END IF;
     SELECT r.refusal, r.refused_on, r.number, r.held_by
       INTO refusal, refused_on, number, held_by
@@ -333,22 +327,31 @@ CREATE FUNCTION public.lock_extend(leases uuid[]) RETURNS TABLE(lease uuid, is_o
         given_token bigint, until timestamp with time zone)
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    tenant uuid := public.current_tenant();
+    own record;
 BEGIN
-    PERFORM FROM public.lock_hold h
-      WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
-      ORDER BY h.resource, h.lease_id FOR NO KEY UPDATE;
-    UPDATE public.lock_hold h SET deadline = greatest(h.deadline, clock_timestamp() + h.ttl)
-     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
-       AND NOT EXISTS (
-           SELECT FROM public.lock_hold other
-            WHERE other.tenant_id = h.tenant_id AND other.lease_id = h.lease_id
-              AND (other.fenced_by IS NOT NULL OR other.released_at IS NOT NULL));
-    RETURN QUERY
-    SELECT h.lease_id, bool_and(h.fenced_by IS NULL AND h.released_at IS NULL),
-           max(h.token), max(h.deadline)
-      FROM public.lock_hold h
-     WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
-     GROUP BY h.lease_id;
+    FOR own IN SELECT h.resource, h.lease_id FROM public.lock_holds_of(leases) AS h
+                ORDER BY h.resource, h.lease_id LOOP
+        PERFORM FROM public.lock_hold h
+          WHERE h.tenant_id = tenant AND h.lease_id = own.lease_id AND h.resource = own.resource
+          FOR NO KEY UPDATE;
+    END LOOP;
+    FOR lease IN SELECT DISTINCT wanted FROM unnest(leases) AS wanted LOOP
+        UPDATE public.lock_hold h SET deadline = greatest(h.deadline, clock_timestamp() + h.ttl)
+         WHERE h.tenant_id = tenant AND h.lease_id = lease
+           AND NOT EXISTS (
+               SELECT FROM public.lock_hold other
+                WHERE other.tenant_id = tenant AND other.lease_id = lease
+                  AND (other.fenced_by IS NOT NULL OR other.released_at IS NOT NULL));
+        SELECT bool_and(h.fenced_by IS NULL AND h.released_at IS NULL), max(h.token),
+               max(h.deadline)
+          INTO is_open, given_token, until
+          FROM public.lock_hold h WHERE h.tenant_id = tenant AND h.lease_id = lease;
+        IF is_open IS NOT NULL THEN
+            RETURN NEXT;
+        END IF;
+    END LOOP;
 END
 $$;
 
@@ -356,20 +359,46 @@ CREATE FUNCTION public.lock_fence_off(leases uuid[], by_lease uuid, only_dead bo
         uuid
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    own record;
+    ended uuid[] := '{}';
 BEGIN
-    PERFORM FROM public.lock_hold h
-      WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
-        AND h.fenced_by IS NULL AND h.released_at IS NULL
-      ORDER BY h.resource, h.lease_id FOR UPDATE;
-    RETURN QUERY
-    WITH ended AS (
+    FOR own IN SELECT h.resource, h.lease_id FROM public.lock_holds_of(leases) AS h
+                ORDER BY h.resource, h.lease_id LOOP
         UPDATE public.lock_hold h SET fenced_by = by_lease, fenced_at = clock_timestamp()
-         WHERE h.tenant_id = public.current_tenant() AND h.lease_id = ANY (leases)
-           AND h.fenced_by IS NULL AND h.released_at IS NULL
+         WHERE h.tenant_id = public.current_tenant() AND h.lease_id = own.lease_id
+           AND h.resource = own.resource AND h.fenced_by IS NULL AND h.released_at IS NULL
            AND NOT (only_dead
-                    AND (h.is_begun OR h.deadline + h.lock_delay > clock_timestamp()))
-        RETURNING h.lease_id)
-    SELECT DISTINCT e.lease_id FROM ended e;
+                    AND (h.is_begun OR h.deadline + h.lock_delay > clock_timestamp()));
+        IF FOUND THEN
+            ended := ended || own.lease_id;
+        END IF;
+    END LOOP;
+    RETURN QUERY SELECT DISTINCT lease FROM unnest(ended) AS lease;
+END
+$$;
+
+CREATE FUNCTION public.lock_fences(resources text[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    tenant uuid := public.current_tenant();
+    tokens bigint[] := '{}';
+    highest bigint;
+BEGIN
+    FOR i IN 1 .. cardinality(resources) LOOP
+        SELECT f.max_token INTO highest FROM public.lock_fence f
+         WHERE f.tenant_id = tenant AND f.resource = resources[i] FOR UPDATE;
+        IF NOT FOUND THEN
+            INSERT INTO public.lock_fence (tenant_id, resource) VALUES (tenant, resources[i])
+            ON CONFLICT ON CONSTRAINT lock_fence_pkey DO NOTHING;
+            -- Somebody else's, if there was one on its way: it is seen now.
+            SELECT f.max_token INTO highest FROM public.lock_fence f
+             WHERE f.tenant_id = tenant AND f.resource = resources[i] FOR UPDATE;
+        END IF;
+        tokens := tokens || highest;
+    END LOOP;
+    RETURN tokens;
 END
 $$;
 
@@ -381,6 +410,16 @@ CREATE FUNCTION public.lock_fits(wanted text, room integer, modes text[], capaci
         lock_fits.wanted))) THEN false WHEN (wanted = 'shared'::text) THEN true ELSE
         (cardinality(modes) < LEAST(room, (SELECT min(c.c) AS min FROM unnest(lock_fits.capacities)
         c(c)))) END;
+
+CREATE FUNCTION public.lock_holds_of(leases uuid[]) RETURNS TABLE(resource text, lease_id uuid)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT h.resource, h.lease_id FROM unnest(leases) AS wanted (lease)
+     CROSS JOIN LATERAL (
+        SELECT own.resource, own.lease_id FROM public.lock_hold own
+         WHERE own.tenant_id = public.current_tenant() AND own.lease_id = wanted.lease
+        OFFSET 0) AS h
+$$;
 
 CREATE FUNCTION public.lock_make_room(target text, lease uuid, wanted text, room integer) RETURNS
         uuid[]
@@ -429,6 +468,7 @@ CREATE FUNCTION public.lock_register(lease uuid, session uuid, given_token bigin
     AS $$
 DECLARE
     tenant uuid := public.current_tenant();
+    tokens bigint[];
     known record;
 BEGIN
     PERFORM FROM public.agent_session s
@@ -443,12 +483,7 @@ BEGIN
         refusal := 'stale_epoch';
         RETURN;
     END IF;
-    INSERT INTO public.lock_fence (tenant_id, resource)
-    SELECT tenant, wanted FROM unnest(resources) AS wanted
-    ON CONFLICT ON CONSTRAINT lock_fence_pkey DO NOTHING;
-    PERFORM FROM public.lock_fence f
-      WHERE f.tenant_id = tenant AND f.resource = ANY (resources)
-      ORDER BY f.resource FOR UPDATE;
+    tokens := public.lock_fences(resources);
     SELECT count(*) AS rows, count(*) FILTER (
                WHERE h.token = given_token AND h.fenced_by IS NULL AND h.released_at IS NULL
                  AND (h.resource, h.mode, h.capacity) IS NOT DISTINCT FROM
@@ -466,9 +501,8 @@ BEGIN
         RETURN;
     END IF;
     FOR i IN 1 .. cardinality(resources) LOOP
-        SELECT f.max_token INTO number FROM public.lock_fence f
-         WHERE f.tenant_id = tenant AND f.resource = resources[i];
-        IF given_token <= number THEN
+        IF given_token <= tokens[i] THEN
+            number := tokens[i];
             refusal := 'token_low';
             refused_on := resources[i];
             RETURN;
@@ -479,9 +513,9 @@ BEGIN
             refused_on := resources[i];
             RETURN;
         END IF;
+        UPDATE public.lock_fence f SET max_token = given_token
+         WHERE f.tenant_id = tenant AND f.resource = resources[i];
     END LOOP;
-    UPDATE public.lock_fence f SET max_token = given_token
-     WHERE f.tenant_id = tenant AND f.resource = ANY (resources);
     INSERT INTO public.lock_hold (tenant_id, resource, lease_id, session_id, mode, capacity, token,
                                   owner, node, born_at, ttl, lock_delay, registered_at, deadline)
     SELECT tenant, w.resource, lease, session, w.mode, w.capacity, given_token, lease_owner,
@@ -530,6 +564,27 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.lock_touch(leases uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    tenant uuid := public.current_tenant();
+    lease uuid;
+    stands boolean;
+BEGIN
+    -- In one order, so that two who touch the same wait for each other only once.
+    FOR lease IN SELECT wanted FROM unnest(leases) AS wanted ORDER BY wanted LOOP
+        -- By its key alone: with the rest it would be looked for among all who wait.
+        SELECT w.state = 'waiting' AND w.deadline > clock_timestamp() INTO stands
+          FROM public.lock_wait w WHERE w.tenant_id = tenant AND w.lease_id = lease FOR UPDATE;
+        IF stands THEN
+            UPDATE public.lock_wait w SET deadline = clock_timestamp() + w.patience
+             WHERE w.tenant_id = tenant AND w.lease_id = lease;
+        END IF;
+    END LOOP;
+END
+$$;
+
 CREATE FUNCTION public.make_partitions(ahead interval, since timestamp with time zone DEFAULT now())
         RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -569,6 +624,22 @@ BEGIN
         END LOOP;
     END LOOP;
     RETURN made;
+END
+$$;
+
+CREATE FUNCTION public.message_end(items uuid[], ended_as text, told_at timestamp with time zone)
+        RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    item uuid;
+BEGIN
+    FOREACH item IN ARRAY items LOOP
+        -- Counted, not asked: among all that wait it would be looked for like its key.
+        UPDATE public.message_item m SET state = ended_as, ended_at = told_at
+         WHERE m.tenant_id = public.current_tenant() AND m.id = item
+           AND num_nulls(m.ended_at) = 1;
+    END LOOP;
 END
 $$;
 
@@ -1019,6 +1090,43 @@ BEGIN
                   TABLE = 'vote';
     END IF;
     RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION public.webhook_redeliver(endpoint uuid, deliveries uuid[], again_at timestamp with
+        time zone) RETURNS bigint
+    LANGUAGE plpgsql
+    SET enable_sort TO 'off'
+    AS $$
+DECLARE
+    tenant uuid := public.current_tenant();
+    own record;
+    total bigint := 0;
+BEGIN
+    FOR own IN SELECT d.id, d.object
+                 FROM unnest(deliveries) AS wanted (id)
+                CROSS JOIN LATERAL (
+                    SELECT o.id, o.object, o.seq, o.ended_at
+                      FROM public.webhook_delivery o
+                     WHERE o.tenant_id = tenant AND o.endpoint_id = endpoint
+                       AND o.id = wanted.id LIMIT 1) AS d
+                WHERE d.ended_at IS NOT NULL
+                GROUP BY d.id, d.object, d.seq ORDER BY d.seq, d.id LOOP
+        UPDATE public.webhook_delivery d
+           SET tries = 0, next_at = again_at, queued_at = again_at, ended_at = NULL,
+               state = CASE WHEN (
+                       SELECT true FROM public.webhook_delivery other
+                        WHERE other.tenant_id = tenant AND other.endpoint_id = endpoint
+                          AND other.object = own.object AND other.state IN ('waiting', 'pending')
+                        ORDER BY other.seq LIMIT 1)
+                   THEN 'waiting' ELSE 'pending' END
+         WHERE d.tenant_id = tenant AND d.endpoint_id = endpoint AND d.id = own.id
+           AND num_nonnulls(d.ended_at) = 1;
+        IF FOUND THEN
+            total := total + 1;
+        END IF;
+    END LOOP;
+    RETURN total;
 END
 $$;
 
@@ -3589,11 +3697,11 @@ ALTER TABLE public.time_setting ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.token ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY used_is_not_changed ON public.step_up AS RESTRICTIVE FOR UPDATE USING ((used_at IS
-        NULL)) WITH CHECK (true);
+CREATE POLICY used_is_not_changed ON public.step_up AS RESTRICTIVE FOR UPDATE USING
+        ((num_nulls(used_at) = 1)) WITH CHECK (true);
 
-CREATE POLICY used_is_not_deleted ON public.step_up AS RESTRICTIVE FOR DELETE USING ((used_at IS
-        NULL));
+CREATE POLICY used_is_not_deleted ON public.step_up AS RESTRICTIVE FOR DELETE USING
+        ((num_nulls(used_at) = 1));
 
 ALTER TABLE public.user_alias ENABLE ROW LEVEL SECURITY;
 

@@ -218,12 +218,14 @@ pub async fn presence(tx: &mut Tx, ids: &[AgentId]) -> Result<Vec<Presence>, Err
     let query = query!(
         r#"SELECT a.id, a.status, a.standing_order,
                   extract(epoch FROM clock_timestamp() - s.seen_at)::float8 AS "silence?"
-             FROM agent a
+             FROM unnest($2::uuid[]) AS wanted (id)
+            CROSS JOIN LATERAL (SELECT * FROM agent
+                                 WHERE tenant_id = $1 AND id = wanted.id LIMIT 1) AS a
              LEFT JOIN LATERAL (SELECT seen_at FROM agent_session
                                  WHERE tenant_id = a.tenant_id AND agent_id = a.id
                                    AND seen_at IS NOT NULL AND a.revoked_at IS NULL
                                  ORDER BY seen_at DESC LIMIT 1) s ON true
-            WHERE a.tenant_id = $1 AND a.id = ANY ($2) ORDER BY a.id"#,
+            ORDER BY a.id"#,
         tx.tenant().uuid(),
         &ids,
     );

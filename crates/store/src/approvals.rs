@@ -296,7 +296,9 @@ impl TryFrom<RequestRow> for Request {
 pub async fn tasks_of(tx: &mut Tx, ids: &[ApprovalId]) -> Result<Vec<(ApprovalId, TaskId)>, Error> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
     let query = query!(
-        "SELECT id, task_id FROM approval WHERE tenant_id = $1 AND id = ANY ($2)",
+        "SELECT a.id, a.task_id FROM unnest($2::uuid[]) AS wanted (id)
+          CROSS JOIN LATERAL (SELECT id, task_id FROM approval
+                               WHERE tenant_id = $1 AND id = wanted.id LIMIT 1) AS a",
         tx.tenant().uuid(),
         &ids,
     );

@@ -38,8 +38,8 @@ const TYPES: &str = "
     SELECT task_type FROM kind WHERE task_type IS NOT NULL";
 // Two statements: one that fits both would be planned for neither, and read all that is approved
 // to find a few that are named.
-macro_rules! next_where {
-    ($named:literal) => {
+macro_rules! next_of {
+    ($tasks:literal) => {
         concat!(
             "SELECT next.*,
                     array(SELECT r.resource FROM task_resource r
@@ -50,23 +50,29 @@ macro_rules! next_where {
                            WHERE (r.tenant_id, r.task_id, r.revision)
                                = ($1, next.id, next.revision)
                            ORDER BY r.resource) AS modes
-               FROM (SELECT t.id, t.since, t.task_type, t.priority, t.revision
-                       FROM unnest($2::text[]) AS wanted (kind)
-                      CROSS JOIN LATERAL (
-                         SELECT * FROM task t
-                          WHERE t.tenant_id = $1 AND t.state = 'APPROVED'
-                            AND t.task_type = wanted.kind AND ",
-            $named,
-            "               AND (t.not_before IS NULL OR t.not_before <= $3)
-                          ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $4) AS t
-                      ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $4) AS next"
+               FROM (SELECT t.id, t.since, t.task_type, t.priority, t.revision FROM ",
+            $tasks,
+            "         ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $4) AS next"
         )
     };
 }
-const NEXT: &str = next_where!("t.id <> ALL ($5::uuid[])");
-const NAMED: &str = next_where!("t.id = ANY ($5::uuid[])");
-// One at a time, by index whatever the table was when the plan was made: of a list of names
-// PostgreSQL would read all holds of a tenant who had few then.
+const NEXT: &str = next_of!(
+    "unnest($2::text[]) AS wanted (kind)
+      CROSS JOIN LATERAL (
+         SELECT * FROM task t
+          WHERE t.tenant_id = $1 AND t.state = 'APPROVED'
+            AND t.task_type = wanted.kind AND t.id <> ALL ($5::uuid[])
+            AND (t.not_before IS NULL OR t.not_before <= $3)
+          ORDER BY t.hurried_at, t.priority DESC, t.since, t.id LIMIT $4) AS t "
+);
+const NAMED: &str = next_of!(
+    "(SELECT DISTINCT unnest($5::uuid[])) AS wanted (id)
+      CROSS JOIN LATERAL (
+         SELECT * FROM task t
+          WHERE t.tenant_id = $1 AND t.id = wanted.id AND t.state = 'APPROVED'
+            AND t.task_type = ANY ($2) AND (t.not_before IS NULL OR t.not_before <= $3)
+          LIMIT 1) AS t "
+);
 const HOLDS: &str = "
     SELECT wanted.resource, held.number FROM unnest($2::text[]) AS wanted (resource)
      CROSS JOIN LATERAL (

@@ -56,12 +56,12 @@ pub async fn postpone(tx: &mut Tx, due: &Due, at: Timestamp) -> Result<bool, Err
     Ok(tx.write_beside(query).await? > 0)
 }
 
-pub async fn clear(tx: &mut Tx, kind: &'static str, objects: &[Uuid]) -> Result<u64, Error> {
+pub async fn clear(tx: &mut Tx, kind: &'static str, object: Uuid) -> Result<u64, Error> {
     let query = query!(
-        "DELETE FROM due WHERE tenant_id = $1 AND kind = $2 AND object = ANY ($3)",
+        "DELETE FROM due WHERE tenant_id = $1 AND kind = $2 AND object = $3",
         tx.tenant().uuid(),
         kind,
-        objects,
+        object,
     );
     tx.write_beside(query).await
 }

@@ -331,7 +331,7 @@ pub async fn settle(
         Moment(tx.now()) as _,
     );
     let is_told = tx.write_beside(query).await? == 1;
-    due::clear(tx, REDRIVE, &[id.uuid()]).await?;
+    due::clear(tx, REDRIVE, id.uuid()).await?;
     Ok(is_told)
 }
 

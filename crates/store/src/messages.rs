@@ -329,9 +329,7 @@ pub async fn waiting(tx: &mut Tx, user: UserId, channel: Channel) -> Result<Vec<
 pub async fn end(tx: &mut Tx, items: &[Item], is_sent: bool) -> Result<(), Error> {
     let ids: Vec<Uuid> = items.iter().map(|item| item.id).collect();
     let query = query!(
-        "UPDATE message_item SET state = $3, ended_at = $4
-          WHERE tenant_id = $1 AND id = ANY ($2) AND state = 'waiting'",
-        tx.tenant().uuid(),
+        "SELECT message_end($1, $2, $3)",
         &ids,
         if is_sent { "sent" } else { "dead" },
         Moment(tx.now()) as _,

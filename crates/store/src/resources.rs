@@ -197,7 +197,9 @@ pub async fn get_all(
                   array(SELECT d.dependent FROM resource_dependency d
                          WHERE (d.tenant_id, d.resource) = (r.tenant_id, r.name))
                       AS "dependents!"
-             FROM resource r WHERE r.tenant_id = $1 AND r.name = ANY ($2)"#,
+             FROM unnest($2::text[]) AS wanted (name)
+            CROSS JOIN LATERAL (SELECT * FROM resource
+                                 WHERE tenant_id = $1 AND name = wanted.name LIMIT 1) AS r"#,
         tx.tenant().uuid(),
         &names,
     );
@@ -270,8 +272,9 @@ pub async fn facts(
                               JOIN resource_dependency d
                                 ON d.tenant_id = $1 AND d.resource = reached.name)
                         SELECT name FROM reached LIMIT $3) AS "dependents!"
-             FROM resource r
-            WHERE r.tenant_id = $1 AND r.name = ANY ($2)"#,
+             FROM unnest($2::text[]) AS wanted (name)
+            CROSS JOIN LATERAL (SELECT * FROM resource
+                                 WHERE tenant_id = $1 AND name = wanted.name LIMIT 1) AS r"#,
         tx.tenant().uuid(),
         &wanted,
         limit,

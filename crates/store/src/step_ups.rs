@@ -103,13 +103,15 @@ fn hash(id: StepUpId, column: &'static str, bytes: Vec<u8>) -> Result<[u8; 32], 
     <[u8; 32]>::try_from(bytes).map_err(wrong)
 }
 
-/// Locked, since one answer is enough.
+/// Locked, since one answer is enough. Whether it is used is counted: by `IS NULL` it would be
+/// looked for among all that are open, like its key.
 pub async fn question(tx: &mut Tx, id: StepUpId) -> Result<Option<Question>, Error> {
     let query = query_as!(
         QuestionRow,
         r#"SELECT id, user_id, key_id, purpose, subject, nonce,
                   asked_at AS "asked_at: Moment", given_at IS NOT NULL AS "is_given!"
-             FROM step_up WHERE tenant_id = $1 AND id = $2 AND used_at IS NULL FOR UPDATE"#,
+             FROM step_up
+            WHERE tenant_id = $1 AND id = $2 AND num_nulls(used_at) = 1 FOR UPDATE"#,
         tx.tenant().uuid(),
         id.uuid(),
     );
@@ -160,7 +162,8 @@ pub async fn unused(tx: &mut Tx, user: UserId) -> Result<Vec<(StepUpId, Word)>, 
 /// By one decision only: `Conflict` for the other.
 pub async fn use_up(tx: &mut Tx, id: StepUpId) -> Result<(), Error> {
     let query = query!(
-        "UPDATE step_up SET used_at = $3 WHERE tenant_id = $1 AND id = $2 AND used_at IS NULL",
+        "UPDATE step_up SET used_at = $3
+          WHERE tenant_id = $1 AND id = $2 AND num_nulls(used_at) = 1",
         tx.tenant().uuid(),
         id.uuid(),
         Moment(tx.now()) as _,

@@ -201,9 +201,13 @@ pub async fn history(
 ) -> Result<History, Error> {
     let names: Vec<String> = resources.iter().map(ToString::to_string).collect();
     let query = query!(
-        "SELECT task_type, failed, total FROM failure_history
-          WHERE tenant_id = $1
-            AND ((task_type = $2 AND resource = ANY ($3)) OR (task_type = '' AND resource = ''))",
+        "SELECT known.task_type, known.failed, known.total
+           FROM (SELECT $2::text AS task_type, unnest($3::text[]) AS resource
+                 UNION ALL SELECT '', '') AS wanted
+          CROSS JOIN LATERAL (
+             SELECT task_type, failed, total FROM failure_history
+              WHERE tenant_id = $1 AND task_type = wanted.task_type
+                AND resource = wanted.resource LIMIT 1) AS known",
         tx.tenant().uuid(),
         task_type,
         &names,

@@ -177,9 +177,11 @@ pub async fn holder(tx: &mut Tx, key_id: &str) -> Result<Option<Principal>, Erro
 /// How many are open now: neither expired, revoked nor used up.
 pub async fn count_open(tx: &mut Tx, principal: Principal) -> Result<i64, Error> {
     let query = query_scalar!(
-        r#"SELECT count(*) AS "count!" FROM token t
-            WHERE t.tenant_id = $1 AND (t.user_id = $2 OR t.agent_id = $3)
-              AND t.idle_until IS NULL AND token_is_open(t)"#,
+        r#"SELECT count(*) AS "count!"
+             FROM (SELECT t FROM token t WHERE t.tenant_id = $1 AND t.user_id = $2
+                   UNION ALL
+                   SELECT t FROM token t WHERE t.tenant_id = $1 AND t.agent_id = $3) AS own (t)
+            WHERE (own.t).idle_until IS NULL AND token_is_open(own.t)"#,
         tx.tenant().uuid(),
         principal.user(),
         principal.agent(),

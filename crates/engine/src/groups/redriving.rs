@@ -39,7 +39,7 @@ async fn redrive(app: &App, tenant: TenantId, due: &Due) -> Result<(), Error> {
     let wanted = found.filter(|dead| dead.state == DeadState::Redriving);
     let job = wanted.as_ref().and_then(|dead| JOBS.iter().find(|job| job.group == dead.group));
     let (Some(dead), Some(job)) = (wanted, job) else {
-        due::clear(&mut tx, REDRIVE, &[due.object]).await?;
+        due::clear(&mut tx, REDRIVE, due.object).await?;
         return Ok(tx.commit().await?);
     };
     tx.roll_back().await;

@@ -113,7 +113,7 @@ async fn take_up(
     if items.is_empty() {
         let reached = messages::reached(&mut tx, user, channel).await?;
         messages::settle(&mut tx, user, channel, sender, &reached, None).await?;
-        due::clear(&mut tx, due_kind(channel), &[due.object]).await?;
+        due::clear(&mut tx, due_kind(channel), due.object).await?;
         tx.commit().await?;
         return Ok(None);
     }
@@ -191,7 +191,7 @@ fn pause(tries: u32) -> Duration {
 
 /// What came meanwhile goes out when its own time comes.
 async fn rest(tx: &mut Tx, user: UserId, channel: Channel, now: Timestamp) -> Result<(), Error> {
-    due::clear(tx, due_kind(channel), &[user.uuid()]).await?;
+    due::clear(tx, due_kind(channel), user.uuid()).await?;
     let (preference, _) = messages::preference(tx, user).await?;
     let waiting = messages::waiting(tx, user, channel).await?;
     let first = waiting.iter().map(|item| preference.goes_at(&item.kind, now, Some(now))).min();

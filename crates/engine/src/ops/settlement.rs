@@ -62,15 +62,15 @@ impl Work<'_> {
 
     /// There is nothing to do any more for a worker who was told to look.
     pub async fn forget(mut self: Box<Self>, deadline: Deadline) -> Result<(), Error> {
-        due::clear(&mut self.tx, deadline.as_str(), &[self.task.id.uuid()]).await?;
+        due::clear(&mut self.tx, deadline.as_str(), self.task.id.uuid()).await?;
         Ok(self.tx.commit().await?)
     }
 
     /// It is not being applied any more: nobody has to look after it.
     pub(super) async fn forget_apply(mut self: Box<Self>) -> Result<(), Error> {
-        let object = [self.task.id.uuid()];
+        let object = self.task.id.uuid();
         for deadline in [Deadline::RescueApply, Deadline::TimeApply] {
-            due::clear(&mut self.tx, deadline.as_str(), &object).await?;
+            due::clear(&mut self.tx, deadline.as_str(), object).await?;
         }
         Ok(self.tx.commit().await?)
     }

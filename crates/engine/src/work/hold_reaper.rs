@@ -46,7 +46,7 @@ async fn end(app: &App, tenant: TenantId, lease: LeaseId) -> Result<bool, Error>
     }
     match many::due_at(&mut tx, lease).await? {
         Some(at) => due::set(&mut tx, &[Due { kind: REAP, object: lease.uuid(), at }]).await?,
-        None => drop(due::clear(&mut tx, REAP, &[lease.uuid()]).await?),
+        None => drop(due::clear(&mut tx, REAP, lease.uuid()).await?),
     }
     tx.commit().await?;
     Ok(is_ended)

@@ -292,10 +292,25 @@ async fn what_has_lain_too_long_is_given_up() {
     settle(&world).await;
     clock.pass(&world, WEBHOOK_DELIVERY_MAX_AGE).await;
     send(&world).await;
-    let states: Vec<Value> =
-        deliveries(&world, &made).await.iter().map(|one| one["state"].clone()).collect();
-    assert_eq!(states, ["dead", "dead"]);
+    let listed = deliveries(&world, &made).await;
+    assert_eq!(states_of(&listed), ["dead", "dead"]);
     assert_eq!(receiver.calls(), 1, "nobody is bothered with it any more");
+
+    // Sent again, whatever is said in what order, they go in their own.
+    receiver.behave(Behaviour::Status(204));
+    let named = json!({ "deliveries": [listed[0]["id"], listed[1]["id"], listed[0]["id"]] });
+    let again = format!("{}/redeliver", path(&made));
+    let told = world.post(&world.admin.token, &again, named).await.expect(202);
+    assert_eq!(told["count"], 2);
+    assert_eq!(states_of(&deliveries(&world, &made).await), ["waiting", "pending"]);
+    clock.pass(&world, WEBHOOK_CIRCUIT_REST_MAX).await;
+    send(&world).await;
+    send(&world).await;
+    assert_eq!(kinds(&receiver.taken()), ["task.created", "task.submitted"]);
+}
+
+fn states_of(listed: &[Value]) -> Vec<&str> {
+    listed.iter().map(|one| one["state"].as_str().unwrap()).collect()
 }
 
 #[tokio::test]

@@ -50,13 +50,13 @@ const FORGET: &str = "
     DELETE FROM lock_wait
      WHERE tenant_id = $1 AND (owner = $2 OR lease_id = $3) AND deadline <= clock_timestamp()";
 const COUNT: &str = "UPDATE lock_epoch SET arrivals = arrivals + 1 WHERE tenant_id = $1";
-const TOUCH: &str = "
-    UPDATE lock_wait SET deadline = clock_timestamp() + patience
-     WHERE tenant_id = $1 AND lease_id = ANY ($2) AND state = 'waiting'
-       AND deadline > clock_timestamp()";
+const TOUCH: &str = "SELECT lock_touch($1)";
+/// By its key alone: with the rest it would be looked for among all who wait.
 const END: &str = "
+    WITH own AS MATERIALIZED (
+        SELECT state FROM lock_wait WHERE tenant_id = $1 AND lease_id = $2 FOR UPDATE)
     UPDATE lock_wait SET state = $3, deadline = clock_timestamp() + make_interval(secs => $4)
-     WHERE tenant_id = $1 AND lease_id = $2 AND state = 'waiting'";
+      FROM own WHERE own.state = 'waiting' AND tenant_id = $1 AND lease_id = $2";
 const LEAVE: &str = "DELETE FROM lock_wait WHERE tenant_id = $1 AND lease_id = $2";
 const SWEEP: &str = "
     DELETE FROM lock_wait WHERE (tenant_id, lease_id) IN (
@@ -151,7 +151,7 @@ pub async fn join(tx: &mut Tx, request: &Request, order: Order) -> Result<(), Er
 /// A sign of life of those who still stand in line.
 pub async fn touch(tx: &mut Tx, leases: &[LeaseId]) -> Result<(), Error> {
     let ids: Vec<Uuid> = leases.iter().map(|lease| lease.uuid()).collect();
-    tx.write_beside(sqlx::query(TOUCH).bind(tx.tenant().uuid()).bind(ids)).await?;
+    tx.write_beside(sqlx::query(TOUCH).bind(ids)).await?;
     Ok(())
 }
 

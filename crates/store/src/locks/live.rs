@@ -53,20 +53,27 @@ const ON: &str = "
     SELECT h.lease_id, h.resource, h.mode, h.capacity, h.token, h.owner, h.node, h.born_at,
            h.deadline, (extract(epoch FROM h.ttl) * 1000)::bigint AS ttl_ms,
            (extract(epoch FROM h.lock_delay) * 1000)::bigint AS lock_delay_ms
-      FROM lock_hold h
-     WHERE h.tenant_id = $1 AND h.fenced_by IS NULL AND h.released_at IS NULL
+      FROM (SELECT DISTINCT known.lease_id FROM unnest($2::text[]) AS wanted (resource)
+             CROSS JOIN LATERAL (
+                SELECT open.lease_id FROM lock_hold open
+                 WHERE open.tenant_id = $1 AND open.resource = wanted.resource
+                   AND open.fenced_by IS NULL AND open.released_at IS NULL OFFSET 0) AS known)
+           AS known
+     CROSS JOIN LATERAL (
+        SELECT * FROM lock_hold own
+         WHERE own.tenant_id = $1 AND own.lease_id = known.lease_id OFFSET 0) AS h
+     WHERE h.fenced_by IS NULL AND h.released_at IS NULL
        AND h.deadline + h.lock_delay > clock_timestamp()
-       AND h.lease_id IN (SELECT known.lease_id FROM lock_hold known
-                           WHERE known.tenant_id = $1 AND known.resource = ANY ($2)
-                             AND known.fenced_by IS NULL AND known.released_at IS NULL)
      ORDER BY h.lease_id, h.resource";
 const OF: &str = "
     SELECT h.lease_id, h.resource, h.mode, h.capacity, h.token, h.owner, h.node, h.born_at,
            h.deadline, (extract(epoch FROM h.ttl) * 1000)::bigint AS ttl_ms,
            (extract(epoch FROM h.lock_delay) * 1000)::bigint AS lock_delay_ms
-      FROM lock_hold h
-     WHERE h.tenant_id = $1 AND h.fenced_by IS NULL AND h.released_at IS NULL
-       AND h.lease_id = ANY ($2)
+      FROM (SELECT DISTINCT unnest($2::uuid[])) AS wanted (lease_id)
+     CROSS JOIN LATERAL (
+        SELECT * FROM lock_hold own
+         WHERE own.tenant_id = $1 AND own.lease_id = wanted.lease_id OFFSET 0) AS h
+     WHERE h.fenced_by IS NULL AND h.released_at IS NULL
      ORDER BY h.lease_id, h.resource";
 const NAMES: &str = "
     SELECT DISTINCT resource FROM lock_hold

@@ -43,7 +43,10 @@ const RELEASE: &str = "
      WHERE tenant_id = $1 AND lease_id = $2 AND fenced_by IS NULL AND released_at IS NULL";
 
 const FLOOR: &str = "
-    SELECT max(max_token) FROM lock_fence WHERE tenant_id = $1 AND resource = ANY ($2)";
+    SELECT max(seen.max_token) FROM unnest($2::text[]) AS wanted (resource)
+     CROSS JOIN LATERAL (
+        SELECT f.max_token FROM lock_fence f
+         WHERE f.tenant_id = $1 AND f.resource = wanted.resource LIMIT 1) AS seen";
 const EVER: &str = "SELECT EXISTS (SELECT FROM lock_fence WHERE tenant_id = $1)";
 
 type Answer = (Option<String>, Option<String>, Option<i64>, Option<Vec<Uuid>>);

@@ -9,6 +9,7 @@ mod parts;
 mod recent;
 mod replay;
 pub(crate) mod rows;
+mod versions;
 mod view;
 mod write;
 
@@ -16,9 +17,8 @@ pub use list::{Filter, Page, Summary, list};
 pub use load::{Gathered, Label, gather, load, peek};
 pub use recent::{Recent, measured, recent};
 pub use replay::{Replayed, replay};
-pub use view::{
-    Comment, Revision, RevisionHead, View, comments, revision, revisions, risk, versions, view,
-};
+pub use versions::versions;
+pub use view::{Comment, Revision, RevisionHead, View, comments, revision, revisions, risk, view};
 
 use std::collections::BTreeMap;
 

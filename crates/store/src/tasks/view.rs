@@ -11,7 +11,7 @@ use ade_core::risk::{Assessment, Level, Score};
 use ade_core::task::{Basis, State};
 use ade_core::time::Timestamp;
 use serde_json::{Value, json};
-use sqlx::{query, query_as};
+use sqlx::query_as;
 use uuid::Uuid;
 
 use super::Heading;
@@ -154,23 +154,6 @@ pub async fn risk(tx: &mut Tx, id: TaskId) -> Result<Option<Assessment>, Error> 
     );
     let row = tx.fetch(query).await?.pop();
     Ok(row.map(Assessment::try_from).transpose()?)
-}
-
-/// Version and state of each that exists, for those who wait for one to move.
-pub async fn versions(tx: &mut Tx, ids: &[TaskId]) -> Result<Vec<(TaskId, u64, State)>, Error> {
-    let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
-    let query = query!(
-        "SELECT id, version, state FROM task WHERE tenant_id = $1 AND id = ANY ($2)",
-        tx.tenant().uuid(),
-        &ids,
-    );
-    let rows = tx.fetch(query).await?;
-    let rows = rows.into_iter().map(|row| {
-        let of = Source { table: "task", task: row.id };
-        let version = of.natural("version", row.version)?;
-        Ok((TaskId::from_uuid(row.id), version, of.word("state", row.state)?))
-    });
-    Ok(rows.collect::<Result<_, RowError>>()?)
 }
 
 async fn by_number(tx: &mut Tx, id: TaskId, number: i32) -> Result<Option<Revision>, Error> {

@@ -232,27 +232,15 @@ pub async fn list_deliveries(
 /// Those of these that are over go out once more, with all their tries. Gives how many.
 pub async fn redeliver(tx: &mut Tx, endpoint: WebhookId, ids: &[DeliveryId]) -> Result<u64, Error> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
-    let query = query!(
-        "UPDATE webhook_delivery d
-            SET tries = 0, next_at = $4, queued_at = $4, ended_at = NULL,
-                state = CASE WHEN EXISTS (
-                        SELECT FROM webhook_delivery other
-                         WHERE other.tenant_id = $1 AND other.endpoint_id = $2
-                           AND other.object = d.object AND other.state IN ('waiting', 'pending'))
-                    OR EXISTS (
-                        SELECT FROM webhook_delivery other
-                         WHERE other.tenant_id = $1 AND other.id = ANY ($3)
-                           AND other.endpoint_id = $2 AND other.object = d.object
-                           AND other.seq < d.seq AND other.ended_at IS NOT NULL)
-                    THEN 'waiting' ELSE 'pending' END
-          WHERE d.tenant_id = $1 AND d.endpoint_id = $2 AND d.id = ANY ($3)
-            AND d.ended_at IS NOT NULL",
-        tx.tenant().uuid(),
+    let query = query_scalar!(
+        r#"SELECT webhook_redeliver($1, $2, $3) AS "count!""#,
         endpoint.uuid(),
         &ids,
         Moment(tx.now()) as _,
     );
-    tx.write(query).await
+    let count = tx.fetch_value(query).await?;
+    tx.note_write();
+    Ok(count.unsigned_abs())
 }
 
 /// The dead letters of an endpoint that ended since then, oldest first.

@@ -224,7 +224,7 @@ pub async fn look_again(
     let at: Option<Moment> = tx.fetch_value(query).await?;
     match at {
         Some(Moment(at)) => due::set(tx, &[Due { kind: SEND, object: endpoint.uuid(), at }]).await,
-        None => due::clear(tx, SEND, &[endpoint.uuid()]).await.map(drop),
+        None => due::clear(tx, SEND, endpoint.uuid()).await.map(drop),
     }
 }
 

@@ -12,6 +12,10 @@ mod decisions;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod growth;
+#[cfg(test)]
+mod growth_beside;
+#[cfg(test)]
 mod humans;
 #[cfg(test)]
 mod locks;

@@ -132,8 +132,8 @@ async fn one_object_is_due_once_per_kind_at_its_latest_word() {
     ];
     due::set(&mut tx, &dues).await.unwrap();
     due::set(&mut tx, &[word("expire", objects[0], 5)]).await.unwrap();
-    assert_eq!(due::clear(&mut tx, "expire", &objects[1..]).await.unwrap(), 1);
-    assert_eq!(due::clear(&mut tx, "expire", &objects[1..]).await.unwrap(), 0);
+    assert_eq!(due::clear(&mut tx, "expire", objects[1]).await.unwrap(), 1);
+    assert_eq!(due::clear(&mut tx, "expire", objects[1]).await.unwrap(), 0);
     let left = sqlx::query_as::<_, (String, sqlx::types::Uuid, i64)>(
         "SELECT kind, object, (extract(epoch FROM at) * 1000000)::bigint FROM due ORDER BY at",
     );

@@ -38,8 +38,8 @@ pub(crate) async fn settle(tx: &mut Tx, ids: &[AgentId]) -> Result<u64, Error> {
     if !later.is_empty() {
         due::set(tx, &later).await?;
     }
-    if !never.is_empty() {
-        due::clear(tx, WATCH, &never).await?;
+    for object in never {
+        due::clear(tx, WATCH, object).await?;
     }
     Ok(told)
 }

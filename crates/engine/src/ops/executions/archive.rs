@@ -67,7 +67,7 @@ pub(crate) async fn archive(
     }
     let mut tx = begin().await?;
     execution_log::archived(&mut tx, execution, &folder).await?;
-    due::clear(&mut tx, ARCHIVE, &[execution.uuid()]).await?;
+    due::clear(&mut tx, ARCHIVE, execution.uuid()).await?;
     tx.commit().await?;
     Ok(true)
 }

@@ -61,8 +61,9 @@ pub async fn break_lock(
     };
     let events: Vec<outbox::Event> =
         ended.iter().map(|lease| event(EventKind::LockBroken, *lease, request(lease))).collect();
-    let holds: Vec<Uuid> = ended.iter().map(|lease| lease.uuid()).collect();
-    due::clear(&mut act.tx, REAP, &holds).await?;
+    for lease in &ended {
+        due::clear(&mut act.tx, REAP, lease.uuid()).await?;
+    }
     let views = shown.iter().filter(|lease| leases.contains(&lease.request.lease()));
     let broken = Broken {
         resource: resource.clone(),

@@ -24,7 +24,7 @@ pub async fn release(app: &App, caller: &Caller, lease: LeaseId) -> Result<Beat,
     let was_registered = locks::release(&mut tx, lease).await? > 0;
     let ended = locks::many::ended(&mut tx, lease).await?;
     if was_registered {
-        due::clear(&mut tx, REAP, &[lease.uuid()]).await?;
+        due::clear(&mut tx, REAP, lease.uuid()).await?;
         let kind = EventKind::LockReleased;
         told(&mut tx, caller, "lock.release", kind, lease, None, None).await?;
         tx.commit().await?;

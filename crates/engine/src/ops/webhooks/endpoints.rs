@@ -111,7 +111,7 @@ async fn wake(act: &mut Act<'_>, id: WebhookId, state: &EndpointState) -> Result
             webhooks::look_again(&mut act.tx, id, now).await?;
         }
         EndpointState::Disabled { .. } => {
-            due::clear(&mut act.tx, SEND, &[id.uuid()]).await?;
+            due::clear(&mut act.tx, SEND, id.uuid()).await?;
         }
     }
     Ok(())
@@ -151,7 +151,7 @@ pub async fn delete(
     };
     let endpoint = known(&mut act.tx, id).await?;
     webhooks::delete(&mut act.tx, id).await?;
-    due::clear(&mut act.tx, SEND, &[id.uuid()]).await?;
+    due::clear(&mut act.tx, SEND, id.uuid()).await?;
     let circuit = webhooks::circuit(&mut act.tx, id).await?;
     let shown = shown(app, &act.tx, endpoint, circuit)?;
     act.finish(Deed { object: id.to_string(), action: "webhook.delete" }, 200, &shown).await

@@ -51,7 +51,7 @@ pub async fn take_up(
     let mut tx = begin(&app.pools.worker, tenant).await?;
     webhooks::queue_up(&mut tx).await?;
     let Some(endpoint) = webhooks::get(&mut tx, id).await?.filter(Endpoint::is_active) else {
-        due::clear(&mut tx, SEND, &[id.uuid()]).await?;
+        due::clear(&mut tx, SEND, id.uuid()).await?;
         tx.commit().await?;
         return Ok(Vec::new());
     };
@@ -187,7 +187,7 @@ impl Parcel {
     }
 
     async fn disable(&self, tx: &mut Tx) -> Result<(), Error> {
-        due::clear(tx, SEND, &[self.endpoint.uuid()]).await?;
+        due::clear(tx, SEND, self.endpoint.uuid()).await?;
         if webhooks::disable(tx, self.endpoint, GONE).await? {
             let what = What {
                 from: Some("active".to_owned()),

@@ -1,0 +1,205 @@
+//! The same of what is asked beside decisions: who calls, who signs in, what goes out to others.
+
+use std::time::Duration;
+
+use ade_core::change::Digest;
+use ade_core::device::UserCode;
+use ade_core::ids::{AgentId, DeliveryId, PasskeyId, StepUpId, TaskId, UserId, WebhookId};
+use ade_core::preference::Channel;
+use ade_core::step_up::Purpose;
+use ade_store::messages::{self, Item};
+use ade_store::step_ups::Question;
+use ade_store::tokens::{self, Principal};
+use ade_store::webhooks::{self, Ended, Recorded};
+use ade_store::{Gate, Pool, Tx, device_logins, passkeys, sessions, step_ups, users};
+use uuid::Uuid;
+
+use crate::growth::{ROWS, outgrown};
+use crate::rig::Rig;
+
+/// The endpoint that all deliveries go to.
+const ENDPOINT: u128 = 5;
+
+const QUESTIONS: [&str; 27] = [
+    "token",
+    "session kept",
+    "tenants of a person",
+    "sign-in ended",
+    "terminal asks",
+    "terminal found",
+    "own tokens",
+    "tokens of an agent",
+    "holder",
+    "token revoked",
+    "own sessions",
+    "person by subject",
+    "person",
+    "own passkeys",
+    "any passkey",
+    "passkeys removed",
+    "question",
+    "words given",
+    "word used",
+    "asked for a word",
+    "messages that wait",
+    "messages told",
+    "on their way",
+    "taken back",
+    "sent",
+    "sent again",
+    "cleared away",
+];
+
+async fn put(tx: &mut Tx, question: &str) {
+    let user = UserId::from_u128(7);
+    match question {
+        "terminal found" => {
+            let code = UserCode::parse("BCDF-GHJK").unwrap();
+            drop(device_logins::find(tx, &code).await.unwrap());
+        }
+        "own tokens" => drop(tokens::list(tx, Principal::User(user)).await.unwrap()),
+        "tokens of an agent" => {
+            let holder = Principal::Agent(AgentId::from_u128(7));
+            drop(tokens::list(tx, holder).await.unwrap());
+        }
+        "holder" => drop(tokens::holder(tx, "token:7").await.unwrap()),
+        "token revoked" => drop(tokens::revoke(tx, "token:7").await.unwrap()),
+        "own sessions" => drop(sessions::list(tx, user).await.unwrap()),
+        "person by subject" => drop(users::of_subject(tx, "idp", "p:7").await.unwrap()),
+        "person" => drop(users::get(tx, user).await.unwrap()),
+        "own passkeys" => drop(passkeys::list(tx, user).await.unwrap()),
+        "any passkey" => drop(passkeys::has_any(tx, user).await.unwrap()),
+        "passkeys removed" => {
+            passkeys::remove(tx, user, &[7].map(PasskeyId::from_u128)).await.unwrap();
+        }
+        "question" => drop(step_ups::question(tx, StepUpId::from_u128(7)).await.unwrap()),
+        "words given" => drop(step_ups::unused(tx, user).await.unwrap()),
+        // The first time there is none.
+        "word used" => drop(step_ups::use_up(tx, StepUpId::from_u128(7)).await),
+        "asked for a word" => {
+            let (id, asked_at) = (StepUpId::from_u128(1), tx.now());
+            let subject = Digest::of(b"one");
+            let asked = Question {
+                id,
+                user,
+                key_id: "session:7".to_owned(),
+                purpose: Purpose::Approve,
+                subject,
+                nonce: [1; 32],
+                asked_at,
+                is_given: false,
+            };
+            step_ups::ask(tx, &asked).await.unwrap();
+        }
+        other => put_out(tx, other).await,
+    }
+}
+
+async fn put_out(tx: &mut Tx, question: &str) {
+    let (user, endpoint) = (UserId::from_u128(7), WebhookId::from_u128(ENDPOINT));
+    match question {
+        "messages that wait" => drop(messages::waiting(tx, user, Channel::Mail).await.unwrap()),
+        "messages told" => {
+            let items = [7, 8, 9].map(|number| Item {
+                id: Uuid::from_u128(number),
+                kind: "task.submitted".to_owned(),
+                task: TaskId::from_u128(number),
+                number: 1,
+                title: String::new(),
+                at: tx.now(),
+            });
+            messages::end(tx, &items, true).await.unwrap();
+        }
+        "on their way" => drop(webhooks::sending(tx, endpoint).await.unwrap()),
+        "taken back" => drop(webhooks::release_silent(tx).await.unwrap()),
+        "sent" => {
+            let (sender, ttl) = (Uuid::from_u128(3), Duration::from_secs(30));
+            let claimed = webhooks::claim(tx, endpoint, sender, ttl, 3).await.unwrap();
+            let recorded =
+                Recorded { ended: Ended::Delivered, status: None, excerpt: None, problem: None };
+            for one in &claimed {
+                webhooks::record(tx, endpoint, one, sender, &recorded).await.unwrap();
+            }
+        }
+        "sent again" => {
+            let ids = [7, 8, 9].map(DeliveryId::from_u128);
+            webhooks::redeliver(tx, endpoint, &ids).await.unwrap();
+        }
+        "cleared away" => {
+            let until = tx.now().minus(Duration::from_hours(1));
+            webhooks::prune(tx, until, 10).await.unwrap();
+        }
+        other => panic!("{other} is not asked"),
+    }
+}
+
+/// Before anybody is known there is no transaction to ask in.
+async fn put_through(rig: &Rig, pool: &Pool, question: &str) {
+    match question {
+        "token" => drop(tokens::resolve(pool, "token:7").await.unwrap()),
+        "session kept" => sessions::keep(pool, "session:7").await.unwrap(),
+        "tenants of a person" => {
+            let groups = ["dba".to_owned()];
+            drop(sessions::tenants_of(pool, "idp", "p:7", &groups).await.unwrap());
+        }
+        "sign-in ended" => drop(sessions::end_sign_in(pool, &[7; 32]).await.unwrap()),
+        "terminal asks" => drop(device_logins::poll(pool, &[7; 32]).await.unwrap()),
+        within => {
+            let mut tx = rig.begin_through(pool, rig.tenant, Gate::Unasked).await.unwrap();
+            put(&mut tx, within).await;
+            tx.roll_back().await;
+        }
+    }
+}
+
+async fn fill(rig: &Rig) {
+    let tenant = rig.tenant.uuid();
+    let endpoint = Uuid::from_u128(ENDPOINT);
+    let sql = format!(
+        "SET session_replication_role = replica;
+         CREATE TEMPORARY TABLE filling AS
+         SELECT '{tenant}'::uuid AS tenant_id, n, lpad(to_hex(n), 32, '0')::uuid AS id,
+                sha256(n::text::bytea) AS hash
+           FROM generate_series(2, {ROWS}) AS n;
+         INSERT INTO app_user (tenant_id, id, issuer, subject, name)
+         SELECT tenant_id, id, 'idp', 'p:' || n, 'P' FROM filling ON CONFLICT DO NOTHING;
+         INSERT INTO user_role (tenant_id, user_id, role)
+         SELECT tenant_id, id, 'reviewer' FROM filling ON CONFLICT DO NOTHING;
+         INSERT INTO token (tenant_id, key_id, user_id, secret_hash, scopes, expires_at)
+         SELECT tenant_id, 'token:' || n, id, hash, '{{}}', now() + interval '1 day' FROM filling;
+         INSERT INTO token (tenant_id, key_id, agent_id, secret_hash, scopes, expires_at)
+         SELECT tenant_id, 'agent:' || n, id, hash, '{{}}', now() + interval '1 day' FROM filling;
+         INSERT INTO token (tenant_id, key_id, user_id, secret_hash, scopes, expires_at, idle_until,
+                            signed_in_at)
+         SELECT tenant_id, 'session:' || n, id, hash, '{{}}', now() + interval '1 hour',
+                now() + interval '1 hour', now() FROM filling;
+         INSERT INTO sign_in (hash, provider, nonce, verifier, return_to, expires_at)
+         SELECT hash, 'corp', 'n', 'v', '/', now() + interval '5 minutes' FROM filling;
+         INSERT INTO device_login (hash, code, client, address, created_at, expires_at, pace)
+         SELECT hash, 'code' || n, 'cli', '127.0.0.1', now(), now() + interval '5 minutes', 5
+           FROM filling;
+         INSERT INTO passkey (tenant_id, id, user_id, name, credential, algorithm, public_key,
+                              counter, created_at)
+         SELECT tenant_id, id, id, 'key', hash, -7, hash, 0, now() FROM filling;
+         INSERT INTO step_up (tenant_id, id, user_id, key_id, purpose, subject, nonce, asked_at,
+                              passkey_id, client_data, authenticator_data, signature, given_at)
+         SELECT tenant_id, id, id, 'session:' || n, 'approve', hash, hash, now(), id, hash, hash,
+                hash, now() FROM filling;
+         INSERT INTO message_item (tenant_id, id, user_id, channel, seq, kind, task_id, at, state)
+         SELECT tenant_id, id, id, 'mail', n, 'task.created', id, now(), 'waiting' FROM filling;
+         INSERT INTO webhook_delivery (tenant_id, id, endpoint_id, event_id, seq, kind, object,
+                                       body, state, next_at, created_at, queued_at, ended_at)
+         SELECT tenant_id, id, '{endpoint}', id::text, n, 'task.submitted', 'object:' || n % 1000,
+                '', CASE WHEN n % 2 = 0 THEN 'pending' ELSE 'delivered' END, now(), now(), now(),
+                CASE WHEN n % 2 = 1 THEN now() END FROM filling;
+         SELECT pg_stat_force_next_flush()"
+    );
+    rig.database.run(&sql).await;
+}
+
+#[tokio::test]
+async fn what_is_asked_of_one_reads_nothing_of_the_others() {
+    let rig = Rig::new().await;
+    let found = outgrown(&rig, QUESTIONS, put_through, fill).await;
+    assert_eq!(found, [], "rows read, of {ROWS} in each table");
+}
