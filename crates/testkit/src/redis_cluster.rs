@@ -224,6 +224,26 @@ impl Cluster {
         }
     }
 
+    /// Those that run and say so of themselves.
+    async fn masters(&self) -> Vec<&Node> {
+        let mut masters = Vec::new();
+        for node in self.nodes.iter().filter(|node| node.is_running()) {
+            if or_fail(node.role().await).starts_with("master") {
+                masters.push(node);
+            }
+        }
+        masters
+    }
+
+    /// Everything that its masters hold now.
+    pub async fn contents(&self) -> Vec<u8> {
+        let mut all = Vec::new();
+        for master in self.masters().await {
+            all.extend(or_fail(master.contents().await));
+        }
+        all
+    }
+
     pub async fn replicas_of(&self, slot: u16) -> Vec<&Node> {
         let find = async {
             let topology = self.topology().await?;
@@ -280,10 +300,8 @@ impl OwnedCluster {
 
     /// Every master forgets everything, and its replicas with it.
     pub async fn flush(&self) {
-        for node in self.cluster.nodes.iter().filter(|node| node.is_running()) {
-            if or_fail(node.role().await).starts_with("master") {
-                or_fail::<String>(node.ask(&redis::cmd("FLUSHALL")).await);
-            }
+        for master in self.cluster.masters().await {
+            or_fail::<String>(master.ask(&redis::cmd("FLUSHALL")).await);
         }
     }
 

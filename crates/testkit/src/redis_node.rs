@@ -120,6 +120,16 @@ impl Node {
         ask.await.map_err(|error: redis::RedisError| Failure::new(what, error))
     }
 
+    /// Everything it holds, as it would lie on a disk if it kept anything there.
+    pub(crate) async fn contents(&self) -> Result<Vec<u8>, Failure> {
+        // So that a text in it is still that text.
+        let plain = redis::cmd("CONFIG").arg("SET").arg("rdbcompression").arg("no").to_owned();
+        self.ask::<String>(&plain).await?;
+        self.ask_within::<String>(&redis::cmd("SAVE"), START_DEADLINE).await?;
+        let written = self.dir().join("dump.rdb");
+        fs::read(&written).map_err(|error| Failure::new(written.display(), error))
+    }
+
     pub async fn topology(&self) -> Result<Topology, Failure> {
         let text: String = self.ask(redis::cmd("CLUSTER").arg("NODES")).await?;
         Topology::parse(&text)

@@ -1,21 +1,27 @@
 //! What the server is given to keep stays inside. Something that occurs nowhere else is planted in
 //! every setting that holds a secret and comes with everything that is handed out once; then it is
-//! looked for in the log, in all other answers and in the record.
+//! looked for in the log, in all other answers, in the record and in Redis.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use ade_core::token::Token;
+use ade_engine::limiter;
+use ade_engine::locks::Rate;
 use ade_engine::secret::Pepper;
 use ade_engine::setup;
-use ade_testkit::Database;
+use ade_testkit::{Cluster, Database, leak};
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::locks::{ACQUIRE, want, with};
 use crate::program::Program;
+use crate::provider::FakeProvider;
+use crate::signing_in::{Browser, ada, give};
 use crate::tokens::ROWS_WITH;
+use crate::world::{Fittings, Line, World, unlimited};
 
 /// Where nothing listens.
 const NOWHERE: &str = "127.0.0.1:1";
@@ -236,4 +242,42 @@ async fn nothing_that_was_planted_comes_out() {
             assert_eq!(rows(needle).await, 0, "{needle} is in the record");
         }
     }
+}
+
+/// Callers are counted there, queue there and are told of events there, by whatever names them.
+#[tokio::test]
+async fn redis_keeps_no_secret_either() {
+    let provider = FakeProvider::start().await;
+    let fittings = Fittings {
+        provider: Some(provider.issuer.clone()),
+        // So slow that whoever was counted still is.
+        rates: limiter::Settings { token: Rate { per_minute: 1, burst: 1_000 }, ..unlimited() },
+        ..Line::redis(Line::SETTINGS).await.into()
+    };
+    let world = World::fitted(fittings).await;
+    give(&world, &world.admin.token, &provider, json!({ "dba": ["reviewer"] })).await;
+    let mut browser = Browser::new(&world, &world.rig);
+    assert_eq!(browser.sign_in(&provider, &ada(&["dba"])).await, "/inbox");
+    browser.get("/v1/session").await.expect(200);
+    let bob = world.person("Bob", &["author"]).await;
+    let bot = world.agent("bot", &bob).await;
+    world.reviewing(&bob, "One").await;
+    let name = format!("shop-{}", Uuid::new_v4().simple());
+    let held =
+        world.post(&bot.token, ACQUIRE, with(want(&[&name]), &json!({ "ttl": "60s" }))).await;
+    held.expect(200);
+
+    let held = Cluster::shared().await.contents().await;
+    let held = String::from_utf8_lossy(&held);
+    assert!(held.contains(&name), "the scan finds what is there");
+    let known = Token::parse(&bot.token).unwrap();
+    assert!(held.contains(known.key_id.as_str()), "and who was counted");
+    let tokens = [&world.admin.token, &bob.token, &bot.token];
+    assert!(!browser.cookies.is_empty());
+    for (nth, secret) in tokens.into_iter().chain(browser.cookies.values()).enumerate() {
+        let secret = secret.rsplit('_').next().unwrap();
+        assert!(!held.contains(secret), "the secret of {nth}");
+    }
+    // Nor of any other test that was there before.
+    assert_eq!(leak::token_in(&held), None);
 }

@@ -37,7 +37,7 @@ pub struct Browser<'a> {
     noted: &'a World,
     rig: &'a Rig,
     client: Client,
-    cookies: BTreeMap<String, String>,
+    pub cookies: BTreeMap<String, String>,
 }
 
 impl<'a> Browser<'a> {
@@ -131,7 +131,7 @@ pub async fn home() -> (World, FakeProvider) {
     (world, provider)
 }
 
-async fn give(world: &World, admin: &str, provider: &FakeProvider, groups: Value) {
+pub async fn give(world: &World, admin: &str, provider: &FakeProvider, groups: Value) {
     let body = json!({ "issuer": provider.issuer, "groups": groups });
     world.send("PUT", admin, "/v1/group-roles", Some(body), &[]).await.expect(200);
 }
