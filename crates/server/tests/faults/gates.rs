@@ -160,6 +160,10 @@ impl Gatehouse {
     async fn vote(&self, change: Change, task: &Value, request: &str) -> bool {
         let path = format!("/v1/approvals/{request}/approve");
         let voted = self.world.post(&self.voter(change).token, &path, seen(task)).await;
+        if voted.status != 200 {
+            // Where it should have passed, this is what one wants to know.
+            println!("the vote was answered {}: {}", voted.status, voted.body);
+        }
         voted.status == 200 && voted.body["state"] == "APPROVED"
     }
 
