@@ -43,18 +43,23 @@ function Orders({ agent }: { agent: Agent }) {
   });
   const isStopped = agent.status === 'paused' || agent.status === 'draining';
   const order = (which: Order) => () => send.go(which);
+  const barred = bar ?? send.bar;
   return (
     <div className="flex gap-2">
       {isStopped ? (
-        <Button tone="primary" barred={bar} onClick={order('resume')}>
+        <Button tone="primary" barred={barred} onClick={order('resume')}>
           Resume
         </Button>
       ) : (
         <>
-          <Button barred={bar} title="It finishes what it has and waits" onClick={order('pause')}>
+          <Button
+            barred={barred}
+            title="It finishes what it has and waits"
+            onClick={order('pause')}
+          >
             Pause
           </Button>
-          <Button barred={bar} title="It finishes what it has and ends" onClick={order('drain')}>
+          <Button barred={barred} title="It finishes what it has and ends" onClick={order('drain')}>
             Drain
           </Button>
         </>

@@ -34,6 +34,8 @@ export function useSend<In, Out>({ send, touches, onDone }: Options<In, Out>) {
   return {
     isPending,
     error,
+    /** Why another one has to wait, for buttons that would otherwise do nothing. */
+    bar: isPending ? 'The change before this one is still on its way.' : undefined,
     go: (input: In) => {
       if (!isPending) mutate(input);
     },

@@ -66,7 +66,7 @@ export function DraftCard({ draft, nameOf }: Props) {
           <Button aria-expanded={isTrying} onClick={() => setTrying(!isTrying)}>
             What if…
           </Button>
-          <Button tone="quiet" barred={bar} onClick={() => withdraw.go(draft.id)}>
+          <Button tone="quiet" barred={bar ?? withdraw.bar} onClick={() => withdraw.go(draft.id)}>
             Withdraw
           </Button>
           {barred && <span className="text-meta text-ink-2">{barred}</span>}

@@ -229,7 +229,7 @@ export function DevicePage() {
         start={given ?? ''}
         trouble={error}
         offered={me.scopes}
-        barred={me.isAgent ? 'Only people let terminals in.' : bar}
+        barred={me.isAgent ? 'Only people let terminals in.' : (bar ?? send.bar)}
         isPending={send.isPending}
         error={send.error}
         onAnswer={send.go}

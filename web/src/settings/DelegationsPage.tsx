@@ -77,7 +77,12 @@ function One({ delegation, nameOf }: { delegation: Delegation; nameOf: NameOf })
           <span className="text-meta text-ink-2">
             ends in <Due at={delegation.expires_at} />
           </span>
-          <Sure word="End" again="End it now?" barred={bar} onSure={() => end.go(delegation.id)} />
+          <Sure
+            word="End"
+            again="End it now?"
+            barred={bar ?? end.bar}
+            onSure={() => end.go(delegation.id)}
+          />
         </>
       ) : (
         <Chip tone="quiet" sign="⊘">

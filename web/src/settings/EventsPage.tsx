@@ -89,7 +89,11 @@ function Standing({ one }: { one: Schemas['GroupStanding'] }) {
           <Chip tone="bad" sign="✕">
             {one.dead} put aside
           </Chip>
-          <Button size="small" barred={bar} onClick={() => redrive.go({ group: one.group })}>
+          <Button
+            size="small"
+            barred={bar ?? redrive.bar}
+            onClick={() => redrive.go({ group: one.group })}
+          >
             Send them again
           </Button>
         </>
@@ -111,7 +115,11 @@ function Dead({ event }: { event: DeadEvent }) {
         </span>
       </span>
       {event.state === 'dead' ? (
-        <Button size="small" barred={bar} onClick={() => redrive.go({ events: [event.id] })}>
+        <Button
+          size="small"
+          barred={bar ?? redrive.bar}
+          onClick={() => redrive.go({ events: [event.id] })}
+        >
           Send again
         </Button>
       ) : (

@@ -64,7 +64,12 @@ function One({ freeze, nameOf }: { freeze: Freeze; nameOf: (id: string) => strin
               ends in <Due at={freeze.ends_at} />
             </span>
           )}
-          <Sure word="Lift" again="Lift it now?" barred={bar} onSure={() => lift.go(freeze.id)} />
+          <Sure
+            word="Lift"
+            again="Lift it now?"
+            barred={bar ?? lift.bar}
+            onSure={() => lift.go(freeze.id)}
+          />
         </>
       ) : (
         <Chip tone="quiet" sign="⊘">

@@ -57,7 +57,7 @@ function One({ duty, nameOf }: { duty: Duty; nameOf: (id: string) => string }) {
         {isOn ? 'on duty, ends in ' : 'begins in '}
         <Due at={isOn ? duty.ends_at : duty.starts_at} />
       </span>
-      <Sure word="End" again="End it now?" barred={bar} onSure={() => end.go(duty.id)} />
+      <Sure word="End" again="End it now?" barred={bar ?? end.bar} onSure={() => end.go(duty.id)} />
     </li>
   );
 }

@@ -49,7 +49,7 @@ function One({ passkey }: { passkey: Schemas['Passkey'] }) {
       <Sure
         word="Remove"
         again="Remove for good?"
-        barred={bar}
+        barred={bar ?? remove.bar}
         onSure={() => remove.go(passkey.id)}
       />
     </li>

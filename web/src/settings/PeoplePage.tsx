@@ -87,11 +87,16 @@ function One({ user }: { user: User }) {
         <Sure
           word="Deactivate"
           again="Deactivate now?"
-          barred={bar}
+          barred={bar ?? change.bar}
           onSure={() => change.go(false)}
         />
       ) : (
-        <Button size="small" tone="quiet" barred={bar} onClick={() => change.go(true)}>
+        <Button
+          size="small"
+          tone="quiet"
+          barred={bar ?? change.bar}
+          onClick={() => change.go(true)}
+        >
           Activate
         </Button>
       )}

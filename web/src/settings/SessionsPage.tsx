@@ -34,7 +34,12 @@ function One({ session }: { session: OneSession }) {
           This one
         </Chip>
       ) : (
-        <Sure word="End" again="End it now?" barred={bar} onSure={() => revoke.go(session.id)} />
+        <Sure
+          word="End"
+          again="End it now?"
+          barred={bar ?? revoke.bar}
+          onSure={() => revoke.go(session.id)}
+        />
       )}
     </li>
   );

@@ -71,7 +71,7 @@ function One({ token }: { token: Token }) {
         <Sure
           word="Revoke"
           again="Revoke for good?"
-          barred={bar}
+          barred={bar ?? revoke.bar}
           onSure={() => revoke.go(token.key_id)}
         />
       )}

@@ -40,7 +40,13 @@ const deliveriesQuery = (id: string, state: DeliveryState | '') =>
     refetchInterval: 5_000,
   });
 
-function OneDelivery({ delivery, onAgain }: { delivery: Delivery; onAgain?: () => void }) {
+interface OneProps {
+  delivery: Delivery;
+  barred: string | undefined;
+  onAgain?: () => void;
+}
+
+function OneDelivery({ delivery, barred, onAgain }: OneProps) {
   const [sign, word, tone] = LOOKS[delivery.state];
   return (
     <li className={ROW} data-delivery={delivery.id}>
@@ -59,7 +65,7 @@ function OneDelivery({ delivery, onAgain }: { delivery: Delivery; onAgain?: () =
         )}
       </span>
       {onAgain && (
-        <Button size="small" tone="quiet" onClick={onAgain}>
+        <Button size="small" tone="quiet" barred={barred} onClick={onAgain}>
           Send again
         </Button>
       )}
@@ -87,7 +93,10 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
     <div className="w-full space-y-2 border-t border-line pt-2">
       <div className="flex flex-wrap items-center gap-2">
         <Select aria-label="State" value={state} choices={STATES} onChange={setState} />
-        <Button barred={bar} onClick={() => again.go({ dead_since: webhook.created_at })}>
+        <Button
+          barred={bar ?? again.bar}
+          onClick={() => again.go({ dead_since: webhook.created_at })}
+        >
           Send all that were given up
         </Button>
       </div>
@@ -102,6 +111,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
             <OneDelivery
               key={one.id}
               delivery={one}
+              barred={again.bar}
               {...(!bar && (one.state === 'dead' || one.state === 'delivered')
                 ? { onAgain: () => again.go({ deliveries: [one.id] }) }
                 : {})}
@@ -151,6 +161,7 @@ export function WebhookRow({ webhook, onSecret }: Props) {
       if (order === 'ping') setOpen(true);
     },
   });
+  const barred = bar ?? send.bar;
   return (
     <li className={ROW} data-webhook={webhook.url}>
       <span className="min-w-0 flex-1 basis-[280px] wrap-anywhere">
@@ -176,13 +187,13 @@ export function WebhookRow({ webhook, onSecret }: Props) {
         <Button size="small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           Deliveries
         </Button>
-        <Button size="small" tone="quiet" barred={bar} onClick={() => send.go('ping')}>
+        <Button size="small" tone="quiet" barred={barred} onClick={() => send.go('ping')}>
           Try it
         </Button>
         <Button
           size="small"
           tone="quiet"
-          barred={bar}
+          barred={barred}
           onClick={() => send.go(webhook.active ? 'disable' : 'enable')}
         >
           {webhook.active ? 'Switch off' : 'Switch on'}
@@ -190,13 +201,13 @@ export function WebhookRow({ webhook, onSecret }: Props) {
         <Sure
           word="New secret"
           again="The old one ends in 24 h"
-          barred={bar}
+          barred={barred}
           onSure={() => send.go('rotate')}
         />
         <Sure
           word="Delete"
           again="Delete for good?"
-          barred={bar}
+          barred={barred}
           onSure={() => {
             // Nothing can be read about it any more.
             setOpen(false);

@@ -73,7 +73,7 @@ export function FreezeBanner() {
       key={freeze.id}
       freeze={freeze}
       by={nameOf(freeze.set_by)}
-      bar={bar}
+      bar={bar ?? lift.bar}
       onLift={() => lift.go(freeze.id)}
     />
   ));
