@@ -73,7 +73,7 @@ export function InboxPage() {
   const isWide = useIsWide();
   const nameOf = useNames();
   const list = useRows(tab);
-  const kept = useKept(list.rows, list.isLoading || list.isPartial, tab);
+  const kept = useKept(list.rows, list.isFilling, tab);
   const rows = useMemo(() => filtered(kept.rows, q, nameOf), [kept.rows, q, nameOf]);
   const cursor = useCursor(rows);
   const isNeeds = tab === 'needs';

@@ -7,7 +7,7 @@ import {
 import { useEffect, useMemo } from 'react';
 import { api, type Schemas, taken } from '@/api/client';
 import type { Approval } from '@/api/queries';
-import { fromApproval, fromTask, inOrder, type Row } from './rows';
+import { fromApproval, fromTask, inOrder, once, type Row } from './rows';
 
 export type Tab = 'needs' | 'watching' | 'done';
 
@@ -53,7 +53,9 @@ const tasksIn = (state: Schemas['State'] | undefined) =>
 export interface List {
   readonly rows: readonly Row[];
   readonly isLoading: boolean;
-  /** More pages are on their way. */
+  /** Pages are on their way. */
+  readonly isFilling: boolean;
+  /** There are more than these, on their way or not. */
   readonly isPartial: boolean;
   readonly error: unknown;
   readonly readAt: number;
@@ -62,20 +64,29 @@ export interface List {
 
 type Result<Item> = UseInfiniteQueryResult<InfiniteData<Page<Item>, unknown>>;
 
+/** Whether the next page is to be read, too. */
+function isMoreWanted<Item>({ data, hasNextPage, isError }: Result<Item>): boolean {
+  const count = data?.pages.reduce((sum, page) => sum + page.items.length, 0) ?? 0;
+  // After the last full page there may be one more, with nothing in it.
+  return hasNextPage && !isError && count <= ROWS_MAX;
+}
+
 /** Goes on reading until all of it is here. */
 function useAllPages<Item>(query: Result<Item>, isOn: boolean): void {
-  const { data, hasNextPage, isFetching, isError, fetchNextPage } = query;
-  const count = data?.pages.reduce((sum, page) => sum + page.items.length, 0) ?? 0;
+  const { data, isFetching, fetchNextPage } = query;
+  const isNext = isOn && !isFetching && isMoreWanted(query);
+  // After each page, too: a tab in the background is told of a page only when it is there, and has
+  // never seen it being read.
   useEffect(() => {
-    // After the last full page there may be one more, with nothing in it.
-    if (isOn && hasNextPage && !isFetching && !isError && count <= ROWS_MAX) void fetchNextPage();
-  }, [isOn, hasNextPage, isFetching, isError, count, fetchNextPage]);
+    if (isNext) void fetchNextPage();
+  }, [isNext, data, fetchNextPage]);
 }
 
 function listOf<Item>(query: Result<Item>, rows: readonly Row[]): List {
   return {
     rows,
     isLoading: query.isPending,
+    isFilling: query.isPending || isMoreWanted(query),
     isPartial: query.hasNextPage,
     error: query.error,
     readAt: query.dataUpdatedAt,
@@ -83,15 +94,17 @@ function listOf<Item>(query: Result<Item>, rows: readonly Row[]): List {
   };
 }
 
+const NO_ROWS: readonly Row[] = [];
+
+const askedRows = once(({ pages }: Pick<Asked, 'pages'>): readonly Row[] =>
+  pages.flatMap(({ items }) => items.map(fromApproval)).sort(inOrder),
+);
+
 /** What waits for the caller. The shell keeps it read, for its count. */
 export function useNeeds(): List {
   const query = useInfiniteQuery(needsQuery());
   useAllPages(query, true);
-  const rows = useMemo(
-    () => (query.data?.pages ?? []).flatMap(({ items }) => items.map(fromApproval)).sort(inOrder),
-    [query.data],
-  );
-  return listOf(query, rows);
+  return listOf(query, query.data ? askedRows(query.data) : NO_ROWS);
 }
 
 export function useTaskList(state: Schemas['State'] | undefined, isOn = true): List {
@@ -122,5 +135,7 @@ export function useDone(isOn: boolean): List {
     );
     return found.sort((one, other) => (one.since < other.since ? 1 : -1));
   }, [approved.data, rejected.data]);
-  return { ...listOf(approved, rows), error: approved.error ?? rejected.error };
+  // Of what is over, the newest pages are enough.
+  const isFilling = approved.isPending || rejected.isPending;
+  return { ...listOf(approved, rows), isFilling, error: approved.error ?? rejected.error };
 }

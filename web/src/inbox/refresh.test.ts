@@ -1,6 +1,15 @@
-import { expect, it } from 'vitest';
-import type { Approval } from '@/api/queries';
-import { patched } from './refresh';
+import { QueryClient } from '@tanstack/react-query';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { api } from '@/api/client';
+import { approvalsQuery, type Approval } from '@/api/queries';
+import { NEEDS } from './data';
+import { patched, Refresher } from './refresh';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 const approval = (id: string, task: string, more: Partial<Approval> = {}): Approval => ({
   id,
@@ -28,28 +37,81 @@ const data = (...pages: Approval[][]) => ({
   pages: pages.map((items) => ({ items })),
   pageParams: pages.map(() => undefined),
 });
+const asked = (task: string, ...approvals: Approval[]) => new Map([[task, approvals]]);
 const ids = (found: ReturnType<typeof patched>) =>
   found.pages.flatMap(({ items }) => items.map(({ id }) => id));
 const base = data([approval('a1', 't1')], [approval('a2', 't2'), approval('a3', 't3')]);
 
 it('takes out what waits no more and leaves the rest alone', () => {
   const answered = approval('a2', 't2', { status: 'APPROVED' });
-  expect(ids(patched(base, 'usr_me', 't2', [answered]))).toEqual(['a1', 'a3']);
+  expect(ids(patched(base, 'usr_me', asked('t2', answered)))).toEqual(['a1', 'a3']);
 });
 
 it('puts in what has come, once', () => {
   const come = approval('a9', 't9');
-  const once = patched(base, 'usr_me', 't9', [
-    come,
-    approval('a8', 't9', { reviewer: 'usr_other' }),
-  ]);
+  const others = approval('a8', 't9', { reviewer: 'usr_other' });
+  const once = patched(base, 'usr_me', asked('t9', come, others));
   expect(ids(once)).toEqual(['a9', 'a1', 'a2', 'a3']);
-  expect(ids(patched(once, 'usr_me', 't9', [come]))).toEqual(['a9', 'a1', 'a2', 'a3']);
+  expect(ids(patched(once, 'usr_me', asked('t9', come)))).toEqual(['a9', 'a1', 'a2', 'a3']);
 });
 
 it('replaces a request by the one for the new revision', () => {
   const next = approval('b2', 't2', { revision: 2 });
-  expect(
-    ids(patched(base, 'usr_me', 't2', [approval('a2', 't2', { status: 'SUPERSEDED' }), next])),
-  ).toEqual(['b2', 'a1', 'a3']);
+  const past = approval('a2', 't2', { status: 'SUPERSEDED' });
+  expect(ids(patched(base, 'usr_me', asked('t2', past, next)))).toEqual(['b2', 'a1', 'a3']);
+});
+
+it('leaves pages as they are that have none of the tasks', () => {
+  const { pages } = patched(base, 'usr_me', asked('t3'));
+  expect(pages[0]).toBe(base.pages[0]);
+  expect(ids({ ...base, pages })).toEqual(['a1', 'a2']);
+});
+
+/** A reviewer's page that has read `base`, and answers to what it asks for about t2, one by one. */
+function page() {
+  const client = new QueryClient();
+  client.setQueryData(NEEDS, base);
+  const waiting: ((approvals: Approval[]) => void)[] = [];
+  vi.spyOn(api, 'GET').mockImplementation(
+    (() =>
+      new Promise((done) => waiting.push((approvals) => done({ data: { approvals } })))) as never,
+  );
+  const shown = () => ids(client.getQueryData<typeof base>(NEEDS)!);
+  return { client, waiting, shown, refresher: new Refresher(client, 'usr_me') };
+}
+const soon = () => vi.advanceTimersByTimeAsync(1_000);
+
+it('asks again for what it was told while the list was being read', async () => {
+  const { client, waiting, shown, refresher } = page();
+  refresher.touch(['t2']);
+  await soon();
+  let read: (data: typeof base) => void = () => {};
+  const reading = client.fetchQuery({
+    queryKey: NEEDS,
+    queryFn: () => new Promise<typeof base>((done) => (read = done)),
+    staleTime: 0,
+  });
+  waiting[0]!([]);
+  await soon();
+  expect(shown()).toEqual(['a1', 'a2', 'a3']);
+  // From before it happened.
+  read(base);
+  await reading;
+  await soon();
+  expect(waiting).toHaveLength(2);
+  waiting[1]!([]);
+  await soon();
+  expect(shown()).toEqual(['a1', 'a3']);
+});
+
+it('does not believe what was being read ahead when it was told', async () => {
+  const { client, waiting, shown, refresher } = page();
+  void client.prefetchQuery(approvalsQuery('t2'));
+  refresher.touch(['t2']);
+  await soon();
+  expect(waiting).toHaveLength(2);
+  waiting[0]!([approval('a2', 't2')]);
+  waiting[1]!([]);
+  await soon();
+  expect(shown()).toEqual(['a1', 'a3']);
 });

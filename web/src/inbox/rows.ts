@@ -23,7 +23,19 @@ export interface Row {
   readonly answer: Approval['status'] | undefined;
 }
 
-export function fromApproval(approval: Approval): Row {
+/** Made once for each, so that whoever asks gets the same object as long as nothing has changed. */
+export function once<From extends object, Made extends object>(
+  make: (from: From) => Made,
+): (from: From) => Made {
+  const known = new WeakMap<From, Made>();
+  return (from) => {
+    const made = known.get(from) ?? make(from);
+    known.set(from, made);
+    return made;
+  };
+}
+
+export const fromApproval = once((approval: Approval): Row => {
   const { task } = approval;
   const places = approval.places as { owner?: unknown; route?: unknown }[];
   return {
@@ -45,10 +57,10 @@ export function fromApproval(approval: Approval): Row {
     place: approval.score,
     answer: approval.status,
   };
-}
+});
 
-export function fromTask(task: TaskSummary): Row {
-  return {
+export const fromTask = once(
+  (task: TaskSummary): Row => ({
     key: task.id,
     approval: undefined,
     task: task.id,
@@ -66,8 +78,8 @@ export function fromTask(task: TaskSummary): Row {
     isForOthers: false,
     place: 0,
     answer: undefined,
-  };
-}
+  }),
+);
 
 /** The server's own order: overdue first, the longest over before the others, then by place. */
 export function inOrder(one: Row, other: Row): number {

@@ -1,6 +1,7 @@
 // What an event means for what the page has read. Many at once become one round.
 import type { QueryClient } from '@tanstack/react-query';
 import type { Effect, Event } from './reducer';
+import { Turn } from './turn';
 
 /** Which task an event is about, if it is about one. */
 export function taskOf(event: Event): string | undefined {
@@ -12,36 +13,44 @@ export function taskOf(event: Event): string | undefined {
 export interface Round {
   readonly isAll: boolean;
   readonly tasks: ReadonlySet<string>;
+  /** Those of them that a list may show otherwise than before. */
+  readonly moved: ReadonlySet<string>;
   readonly topics: ReadonlySet<string>;
 }
 
+/** Locks tell of their task, too, and agents talk: neither changes a row. */
+const MOVING = new Set(['task', 'approval', 'override']);
+const STILL = 'task.commented';
+
 export function roundOf(effects: readonly Effect[]): Round {
   const tasks = new Set<string>();
+  const moved = new Set<string>();
   const topics = new Set<string>();
   let isAll = false;
   for (const effect of effects) {
     if (effect.do === 'refetch') isAll = true;
     else {
-      topics.add(effect.event.type.split('.')[0] ?? '');
+      const { type } = effect.event;
+      const topic = type.split('.')[0] ?? '';
+      topics.add(topic);
       const task = taskOf(effect.event);
       if (task) tasks.add(task);
+      if (task && MOVING.has(topic) && type !== STILL) moved.add(task);
     }
   }
-  return { isAll, tasks, topics };
+  return { isAll, tasks, moved, topics };
 }
 
-/** More tasks than this in one round, and lists are read anew instead of one by one. */
-export const TOUCH_MAX = 40;
-
-type OnTasks = (tasks: ReadonlySet<string>) => void;
+type OnMoved = (tasks: ReadonlySet<string>) => void;
 
 export class Applier {
   #waiting: Effect[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #lists = new Map<string, Turn>();
 
   constructor(
     private readonly client: QueryClient,
-    private readonly onTasks: OnTasks,
+    private readonly onMoved: OnMoved,
   ) {}
 
   take = (effects: Effect[]): void => {
@@ -62,15 +71,22 @@ export class Applier {
     }
     // Whatever happens is written down there, too.
     void this.client.invalidateQueries({ queryKey: ['audit'], refetchType: 'none' });
-    if (round.topics.has('agent')) void this.client.invalidateQueries({ queryKey: ['agents'] });
-    if (round.topics.has('freeze')) void this.client.invalidateQueries({ queryKey: ['freezes'] });
-    if (round.topics.has('lock')) void this.client.invalidateQueries({ queryKey: ['locks'] });
-    if (round.tasks.size === 0) return;
-    void this.client.invalidateQueries({ queryKey: ['tasks'] });
-    if (round.tasks.size > TOUCH_MAX) {
-      void this.client.invalidateQueries({ queryKey: ['inbox'] });
-    } else {
-      this.onTasks(round.tasks);
+    if (round.topics.has('agent')) this.#readAnew('agents');
+    if (round.topics.has('freeze')) this.#readAnew('freezes');
+    if (round.topics.has('lock')) this.#readAnew('locks');
+    if (round.moved.size === 0) return;
+    this.#readAnew('tasks');
+    this.onMoved(round.moved);
+  }
+
+  /** A list takes many requests to read; begun again at each event it would never be read to its
+   *  end while events come. */
+  #readAnew(list: string): void {
+    let turn = this.#lists.get(list);
+    if (!turn) {
+      turn = new Turn(() => this.client.invalidateQueries({ queryKey: [list] }));
+      this.#lists.set(list, turn);
     }
+    turn.ask();
   }
 }

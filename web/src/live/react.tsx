@@ -8,7 +8,7 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react';
-import { refreshAsked } from '@/inbox/refresh';
+import { Refresher } from '@/inbox/refresh';
 import { useIsSignedOut } from '@/session/expiry';
 import { useNow } from '@/time/useNow';
 import { Applier } from './apply';
@@ -21,7 +21,7 @@ const Context = createContext<Connection | undefined>(undefined);
 export function LiveProvider({ me, children }: { me: string; children: ReactNode }) {
   const client = useQueryClient();
   const [connection] = useState(() => {
-    const applier = new Applier(client, (tasks) => void refreshAsked(client, me, tasks));
+    const applier = new Applier(client, new Refresher(client, me).touch);
     return new Connection(applier.take);
   });
   useEffect(() => {

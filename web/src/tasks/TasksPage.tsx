@@ -39,7 +39,7 @@ export function TasksPage() {
   const navigate = useNavigate();
   const nameOf = useNames();
   const list = useTaskList(state);
-  const kept = useKept(list.rows, list.isLoading || list.isPartial, state ?? 'all');
+  const kept = useKept(list.rows, list.isFilling, state ?? 'all');
   const rows = useMemo(() => filtered(kept.rows, q, nameOf), [kept.rows, q, nameOf]);
   const cursor = useCursor(rows);
   const drawn = useCallback(
