@@ -117,6 +117,23 @@ impl Database {
         self.write_clock(&format!("clock_timestamp() + {micros} * interval '1 microsecond'")).await;
     }
 
+    /// From now on nobody is told to come back who waits here for a row or a table: a test of what
+    /// happens in which order shows nothing of how long a starved machine lets one wait.
+    pub async fn be_patient(&self) {
+        let patient = "DO $$
+            DECLARE
+                told text := pg_get_functiondef('open_transaction'::regproc);
+                timeout text;
+            BEGIN
+                FOREACH timeout IN ARRAY ARRAY['lock_ms::text', 'statement_ms::text'] LOOP
+                    ASSERT strpos(told, timeout) > 0, timeout;
+                    told := replace(told, timeout, quote_literal('1min'));
+                END LOOP;
+                EXECUTE told;
+            END $$";
+        self.run(patient).await;
+    }
+
     async fn write_clock(&self, says: &str) {
         let sql = format!(
             "CREATE OR REPLACE FUNCTION moment() RETURNS timestamptz

@@ -125,6 +125,7 @@ async fn granted(desk: &Desk, world: &World, request: &Request) -> Token {
 #[tokio::test]
 async fn two_processes_share_one_line_from_the_first_call_on() {
     let world = World::new().await;
+    world.database.be_patient().await;
     let cluster = Cluster::shared().await;
     let (one, other) = (world.desk(&cluster), world.desk(&cluster));
     // Both find a space that nobody has used yet, at once.
@@ -239,6 +240,7 @@ async fn a_postgres_that_lost_its_last_epochs_goes_on_after_redis() {
 #[tokio::test]
 async fn many_who_come_first_at_once_are_all_sure_of_themselves() {
     let world = World::new().await;
+    world.database.be_patient().await;
     let cluster = Cluster::shared().await;
     let desks: Vec<Desk> = (0..8).map(|_| world.desk(&cluster)).collect();
     let mut asking = tokio::task::JoinSet::new();

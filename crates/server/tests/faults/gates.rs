@@ -73,6 +73,7 @@ impl Gatehouse {
     }
 
     async fn in_world(world: World, change: Change) -> Self {
+        world.database.be_patient().await;
         let second = world.person("Second", &["admin"]).await;
         let bob = world.person("Bob", &["author"]).await;
         let rea = world.person("Rea", &["reviewer"]).await;

@@ -102,6 +102,7 @@ async fn the_ledger_of_every_group_has_every_event_whoever_is_killed() {
     let line = Line::redis(Line::SETTINGS).await;
     let Line::Redis(redis, _) = line.clone() else { panic!("it is Redis") };
     let office = Arc::new(Office::in_world(World::locking(line).await, 1).await);
+    office.world.database.be_patient().await;
     let database = &office.world.database;
     let directory = std::env::temp_dir().join(format!("{}-groups", database.name()));
     std::fs::create_dir(&directory).unwrap();

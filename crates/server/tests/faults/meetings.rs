@@ -69,6 +69,13 @@ impl Office {
         Self { world, bob, rea, sam, session, holder }
     }
 
+    /// Where nobody is told to come back, however long they stand in line.
+    pub async fn patient(min: u32) -> Self {
+        let office = Self::open(min).await;
+        office.world.database.be_patient().await;
+        office
+    }
+
     /// So many tasks under review, ready to be answered.
     pub async fn reviewing(&self, count: usize) -> Vec<Asked> {
         let mut asked = Vec::new();
@@ -139,27 +146,15 @@ impl Office {
         let (one, other, ()) = tokio::join!(
             async {
                 gates[0].notified().await;
-                self.insist(meeting, one).await
+                one(self).await
             },
             async {
                 gates[1].notified().await;
-                self.insist(meeting, other).await
+                other(self).await
             },
             conduct,
         );
         (one, other)
-    }
-
-    /// Who queues behind a row that is held on purpose comes again, as the answer says, if the
-    /// other did not come to it within the time that the server waits for one.
-    async fn insist(&self, meeting: Meeting, call: impl AsyncFn(&Self) -> Answer) -> Answer {
-        loop {
-            let answer = call(self).await;
-            let is_busy = answer.status == 503 && answer.body["code"] == "busy";
-            if meeting == Meeting::Free || !is_busy {
-                return answer;
-            }
-        }
     }
 
     pub async fn number(&self, sql: &str) -> i64 {

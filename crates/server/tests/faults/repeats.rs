@@ -51,7 +51,7 @@ fn the_answer(answers: Vec<Answer>, status: u16) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_sent_a_hundred_times_at_once_makes_one_task() {
-    let office = Office::open(1).await;
+    let office = Office::patient(1).await;
     let times = rounds() / 10;
     for round in 0..times {
         let key = format!("create-{round}");
@@ -74,7 +74,7 @@ async fn a_key_sent_a_hundred_times_at_once_makes_one_task() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_sent_a_hundred_times_at_once_moves_a_task_once() {
-    let office = Office::open(1).await;
+    let office = Office::patient(1).await;
     let times = rounds() / 10;
     for round in 0..times {
         let draft = office.world.draft(&office.bob, "Add a currency").await;

@@ -90,6 +90,7 @@ async fn nothing_acknowledged_is_lost_when_postgres_dies_under_load() {
     let migrate = async |url: String| setup::migrate(&url).await;
     let database = Database::clone_on(server.clone(), "server", migrate).await.unwrap();
     let office = Office::in_world(World::through(database, server.port()).await, 1).await;
+    office.world.database.be_patient().await;
     let seen = Seen::default();
     let (mut made, ()) = tokio::join!(
         async {

@@ -20,7 +20,7 @@ fn approvals_of(task: &Value) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_approvals_that_reach_the_quorum_at_once_approve_once_and_are_both_kept() {
-    let office = Office::open(2).await;
+    let office = Office::patient(2).await;
     for (round, asked) in office.reviewing(rounds()).await.into_iter().enumerate() {
         let task = &asked.task;
         let (rea, sam) = office
@@ -48,7 +48,7 @@ async fn two_approvals_that_reach_the_quorum_at_once_approve_once_and_are_both_k
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_that_meets_an_amendment_never_counts_for_the_new_revision() {
-    let office = Office::open(1).await;
+    let office = Office::patient(1).await;
     let (mut approved_first, mut amended_first) = (0, 0);
     for (round, asked) in office.reviewing(rounds()).await.into_iter().enumerate() {
         let task = &asked.task;
@@ -93,7 +93,7 @@ async fn an_approval_that_meets_an_amendment_never_counts_for_the_new_revision()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_that_meets_a_cancellation_never_revives_the_task() {
-    let office = Office::open(1).await;
+    let office = Office::patient(1).await;
     let (mut approved_first, mut cancelled_first) = (0, 0);
     for (round, asked) in office.reviewing(rounds()).await.into_iter().enumerate() {
         let task = &asked.task;
@@ -135,7 +135,7 @@ async fn an_approval_that_meets_a_cancellation_never_revives_the_task() {
 /// Two ways to the same state: one of them is taken, and the other leaves no basis behind.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_override_that_meets_an_approval_passes_once() {
-    let office = Office::open(1).await;
+    let office = Office::patient(1).await;
     let second = office.world.person("Second", &["admin"]).await;
     let (mut approved_first, mut overridden_first) = (0, 0);
     for (round, asked) in office.reviewing(rounds()).await.into_iter().enumerate() {

@@ -78,6 +78,7 @@ async fn what_cannot_be_applied_now_hides_nothing_behind_it(world: &World) {
 
 async fn claimers_at_once_get_a_task_each(world: &World) {
     const CLAIMERS: u32 = 24;
+    world.database.be_patient().await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let bot = runner(world, "infra-bot", &bob).await;

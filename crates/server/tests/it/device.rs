@@ -208,6 +208,7 @@ async fn what_waits_too_long_is_as_if_it_had_never_been() {
 #[tokio::test]
 async fn of_many_who_ask_at_once_one_gets_the_token() {
     let world = World::new().await;
+    world.database.be_patient().await;
     let bob = world.person("Bob", &["author"]).await;
     let asking = terminal(&world).await;
     asking.is_let_in(&world, &bob, json!({})).await.expect(200);

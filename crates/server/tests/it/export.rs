@@ -94,6 +94,7 @@ async fn several_processes_and_one_that_dies_leave_no_gap() {
     std::fs::create_dir(&directory).unwrap();
     let file = directory.join("events.jsonl");
     let world = Arc::new(world_with(format!("file://{}", file.display())).await);
+    world.database.be_patient().await;
     happen(&world, 20).await;
     let mut sending = Vec::new();
     for number in 0..12 {

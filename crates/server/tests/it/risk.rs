@@ -183,6 +183,7 @@ async fn a_low_risk_passes_by_a_clause_only_while_the_flag_is_on(world: &World) 
 /// The gate puts one after the other, and numbers of transactions are given behind it.
 async fn no_task_passes_by_a_flag_that_was_off_when_it_did(world: &World) {
     const ROUNDS: usize = 25;
+    world.database.be_patient().await;
     let _target = target(world).await;
     let bob = world.person("Bob", &["author"]).await;
     world.person("Rea", &["reviewer"]).await;

@@ -67,6 +67,7 @@ async fn wait_for_waiters(rig: &Rig, count: i64) {
 #[tokio::test]
 async fn who_waited_for_the_row_sees_the_vote_it_waited_for() {
     let (rig, world) = rig().await;
+    rig.database.be_patient().await;
     let task = review(&rig, &world, 1).await;
     let (rig, world) = (std::sync::Arc::new(rig), std::sync::Arc::new(world));
     let first = Opening { row: Some(Row::Task(task.id)), key: None };
@@ -107,6 +108,7 @@ async fn looking_at_a_task_waits_for_nobody() {
 #[tokio::test]
 async fn a_request_leads_to_its_task_and_locks_it() {
     let (rig, world) = rig().await;
+    rig.database.be_patient().await;
     let task = review(&rig, &world, 1).await;
     let request = approvals::of_task(&mut rig.begin().await, task.id).await.unwrap().remove(0).id;
     let first = Opening { row: Some(Row::TaskOf(request)), key: None };
@@ -137,7 +139,7 @@ async fn a_key_in_flight_is_told_at_once_and_holds_up_nobody() {
     let mut holder = open(&rig, &user(ALICE), first).await.unwrap();
     let found = tasks::gather(&mut holder, task.id, Some((&name, &body))).await.unwrap();
     assert_eq!((found.claim, found.task.as_ref()), (Claim::Fresh, Some(&task)));
-    let mut second = tokio::time::timeout(SOON / 10, open(&rig, &user(ALICE), first))
+    let mut second = tokio::time::timeout(SOON, open(&rig, &user(ALICE), first))
         .await
         .expect("it does not wait for the row")
         .unwrap();

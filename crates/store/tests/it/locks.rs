@@ -157,7 +157,7 @@ async fn a_dead_session_and_an_ended_epoch_register_nothing() {
 
 #[tokio::test]
 async fn a_bump_waits_for_whoever_registers_in_the_old_epoch() {
-    let rig = Rig::new().await;
+    let rig = Rig::patient().await;
     open(&rig, 1).await;
     let mut tx = rig.begin().await;
     let request = ask(1, &[("a", Mode::Exclusive)]);
@@ -182,7 +182,7 @@ async fn a_bump_waits_for_whoever_registers_in_the_old_epoch() {
 
 #[tokio::test]
 async fn the_same_registration_twice_at_once_is_one() {
-    let rig = Rig::new().await;
+    let rig = Rig::patient().await;
     open(&rig, 1).await;
     let request = ask(1, &[("a", Mode::Exclusive), ("b", Mode::Exclusive)]);
     let mut first = rig.begin().await;
@@ -201,7 +201,7 @@ async fn the_same_registration_twice_at_once_is_one() {
 
 #[tokio::test]
 async fn a_fencer_waits_for_whoever_has_asserted() {
-    let rig = Rig::new().await;
+    let rig = Rig::patient().await;
     open(&rig, 2).await;
     let wanted = [("a", Mode::Exclusive)];
     register(&rig, &ask(1, &wanted), session(1), token(1)).await.unwrap();
@@ -224,7 +224,7 @@ async fn a_fencer_waits_for_whoever_has_asserted() {
 
 #[tokio::test]
 async fn a_heartbeat_that_is_on_its_way_keeps_the_hold() {
-    let rig = Rig::new().await;
+    let rig = Rig::patient().await;
     open(&rig, 2).await;
     let wanted = [("a", Mode::Exclusive)];
     register(&rig, &ask(1, &wanted), session(1), token(1)).await.unwrap();

@@ -49,6 +49,13 @@ impl Rig {
         Self { database, pool, tenant, other, now, login, clock: Mutex::new(now) }
     }
 
+    /// Where nobody is told to come back, however long they stand in line.
+    pub async fn patient() -> Self {
+        let rig = Self::new().await;
+        rig.database.be_patient().await;
+        rig
+    }
+
     /// What the database says the time is, for whoever begins after this. It stands still.
     pub async fn set_clock(&self, now: Timestamp) {
         // Those who race begin at the same moment, and the function is written by one at a time.

@@ -287,7 +287,7 @@ async fn a_tenant_of_which_nothing_is_known_is_at_zero() {
 /// Whoever forgets the gate is made to wait for the decisions that are on their way.
 #[tokio::test]
 async fn a_change_of_rules_waits_for_decisions_on_their_way() {
-    let rig = Rig::new().await;
+    let rig = Rig::patient().await;
     let mut decision = rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await.unwrap();
     let before = rulebook::version(&mut decision).await.unwrap();
     let mut watcher = rig.database.session().await;

@@ -64,7 +64,7 @@ async fn a_leaf_that_is_committed_late_is_neither_lost_nor_counted_twice() {
 async fn many_writers_and_folders_agree_on_the_count() {
     const WRITERS: usize = 4;
     const LEAVES: usize = 40;
-    let rig = Rig::new().await;
+    let rig = Rig::patient().await;
     let pool = rig.pool(8);
     let writers = (0..WRITERS).map(async |_| {
         for number in 0..LEAVES {

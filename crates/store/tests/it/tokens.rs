@@ -151,7 +151,7 @@ async fn a_holder_has_two_open_at_most() {
 
 #[tokio::test]
 async fn two_who_ask_at_once_do_not_get_a_third_open() {
-    let rig = Rig::new().await;
+    let rig = Rig::patient().await;
     keep(&rig, &token(&rig, "a", PERSON)).await;
     let [mut first, mut second] = [rig.begin().await, rig.begin().await];
     tokens::insert(&mut first, &token(&rig, "b", PERSON)).await.unwrap();

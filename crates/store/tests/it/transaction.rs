@@ -126,7 +126,7 @@ async fn a_gate_that_cannot_be_had_leaves_a_clean_connection_too() {
 
 #[tokio::test]
 async fn the_gate_lets_permits_pass_together_and_closes_behind_them() {
-    let rig = Rig::new().await;
+    let rig = Rig::patient().await;
     let first = rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await.unwrap();
     let second = rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await.unwrap();
     let foreign = rig.begin_through(&rig.pool, rig.other, Gate::Exclusive).await.unwrap();
