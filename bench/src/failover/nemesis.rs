@@ -131,7 +131,13 @@ impl<'a> Nemesis<'a> {
         let mut at = moment();
         for _ in 0..TRIES {
             at = moment();
-            replica.ask_within::<()>(redis::cmd("CLUSTER").arg(words), PATIENCE).await?;
+            // Refused while the replica has not yet heard from its master again.
+            let asked = replica.ask_within::<()>(redis::cmd("CLUSTER").arg(words), PATIENCE).await;
+            if asked.is_err() {
+                outcome = asked;
+                sleep(TRY / 10).await;
+                continue;
+            }
             let has_moved = async || {
                 let topology = self.servers.topology().await?;
                 let master = topology.master_of(self.slot).map(|member| member.port);

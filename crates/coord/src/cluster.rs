@@ -37,6 +37,15 @@ impl Cluster {
         Ok(Self { connection: connect(urls)?, circuits: Arc::default() })
     }
 
+    /// Never sends again what is only late, for tests that count what was done.
+    #[cfg(test)]
+    pub(crate) fn patient(urls: &[String]) -> Self {
+        let patience = std::time::Duration::from_secs(30);
+        let builder = builder(urls).response_timeout(patience);
+        let builder = builder.overall_response_timeout(Some(patience));
+        Self { connection: pending(builder).unwrap(), circuits: Arc::default() }
+    }
+
     /// By the script's digest; its text is sent only to a node that does not know it yet.
     pub(crate) async fn run(
         &self,

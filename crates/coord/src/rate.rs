@@ -143,7 +143,7 @@ mod tests {
     #[tokio::test]
     async fn together_processes_let_through_what_the_rule_allows() {
         let urls = ade_testkit::Cluster::shared().await.urls();
-        let open = || Rates::new(Cluster::open(&urls).unwrap());
+        let open = || Rates::new(Cluster::patient(&urls));
         let (one, other) = (open(), open());
         let tenant = Namespace::fresh().tenant();
         let of = |id: &str, rate| {

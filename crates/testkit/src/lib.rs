@@ -32,5 +32,5 @@ pub use postgres::{OwnedPostgres, Postgres};
 pub use proxy::{Direction, Flow, Proxy, Trap};
 pub use redis_cluster::{Cluster, Namespace, OwnedCluster};
 pub use session::Session;
-pub use signal::{Signals, eventually};
+pub use signal::{Signals, eventually, within};
 pub use webhook_receiver::WebhookReceiver;

@@ -123,15 +123,7 @@ impl Postgres {
             password: format!("{:032x}", random_u128()?),
         };
         server.initialize().await?;
-        let mut outcome = Ok(());
-        for _ in 0..START_TRIES {
-            server.port = free_postgres_port()?;
-            outcome = server.start(settings).await;
-            if outcome.is_ok() || is_free(server.port) {
-                break;
-            }
-        }
-        outcome?;
+        server.start_anywhere(settings).await?;
         // Last: whoever finds it finds a server that has been ready.
         let access = format!("{} {}\n", server.port, server.password);
         write_whole(&folder.join("access"), &access)?;
@@ -172,6 +164,19 @@ impl Postgres {
         let hint = install::reach_hint(&self.data_dir());
         let errors = String::from_utf8_lossy(&output.stderr);
         Err(Failure::new(&what, format!("{}{hint}", errors.trim_end())))
+    }
+
+    /// On a port that is chosen now; on another if somebody took it meanwhile.
+    async fn start_anywhere(&mut self, settings: &Settings) -> Result<(), Failure> {
+        let mut outcome = Ok(());
+        for _ in 0..START_TRIES {
+            self.port = free_postgres_port()?;
+            outcome = self.start(settings).await;
+            if outcome.is_ok() || is_free(self.port) {
+                break;
+            }
+        }
+        outcome
     }
 
     async fn start(&self, settings: &Settings) -> Result<(), Failure> {

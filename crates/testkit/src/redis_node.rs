@@ -19,7 +19,8 @@ use crate::topology::Topology;
 
 const START_TRIES: usize = 5;
 const START_DEADLINE: Duration = Duration::from_secs(20);
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Whoever is not there refuses at once; one that is there may be late on a starved machine.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
 pub struct Node {

@@ -3,7 +3,6 @@
 //! must have printed.
 
 use std::fmt::Write as _;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -96,8 +95,10 @@ fn beginning() -> Vec<Block> {
 
 async fn follow(blocks: Vec<Block>) {
     let server = OwnedPostgres::start(postgres::Settings::test()).await;
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let folder = std::env::temp_dir().join(format!("ade-guide-{}", server.port()));
+    // Below all that others choose from, and nobody else's as long as the database has its own.
+    let port = server.port() - 10_000;
+    let own = format!("ade-guide-{}-{port}", std::process::id());
+    let folder = std::env::temp_dir().join(own);
     std::fs::create_dir(&folder).unwrap();
     let program = PathBuf::from(env!("CARGO_BIN_EXE_ade-server"));
     let path = format!("{}:{}", program.parent().unwrap().display(), env!("PATH"));

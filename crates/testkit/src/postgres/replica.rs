@@ -11,7 +11,6 @@ use super::{OWNED, OwnedPostgres, Postgres, SUPERUSER};
 use crate::failure::{Failure, or_fail};
 use crate::install;
 use crate::ledger::make_dir;
-use crate::port::free_postgres_port;
 use crate::run::Run;
 use crate::signal::poll_until;
 
@@ -23,15 +22,15 @@ impl OwnedPostgres {
 
     async fn start_replica(&self) -> Result<Self, Failure> {
         let run = Run::own()?;
-        let server = Postgres {
+        let mut server = Postgres {
             ledger: run.ledger().clone(),
             label: format!("postgres-{}", OWNED.fetch_add(1, Ordering::Relaxed)),
-            port: free_postgres_port()?,
+            port: 0,
             password: self.server.password.clone(),
         };
         make_dir(&server.folder())?;
         self.copy_to(&server).await?;
-        server.start(&self.settings).await?;
+        server.start_anywhere(&self.settings).await?;
         Ok(Self { server, settings: self.settings.clone() })
     }
 

@@ -80,21 +80,27 @@ async fn a_delay_holds_each_direction_back_in_time_and_keeps_the_order() {
     let (proxy, mut stream) = connected().await;
     let fixed = Duration::from_millis(40);
     let jitter = Duration::from_millis(20);
-    proxy.set_both(Flow::Delay { fixed, jitter });
-    let began = Instant::now();
-    for number in 0..20 {
-        stream.write_u8(number).await.unwrap();
-        tokio::task::yield_now().await;
+    let [mut held, mut passed] = [Duration::MAX; 2];
+    // The quickest of some rounds: whatever else the machine does only adds to a time.
+    for _ in 0..5 {
+        proxy.set_both(Flow::Delay { fixed, jitter });
+        let began = Instant::now();
+        for number in 0..20 {
+            stream.write_u8(number).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        let expected: Vec<u8> = (0..20).collect();
+        assert_eq!(hear(&mut stream, 20).await, expected);
+        let took = began.elapsed();
+        assert!(took >= 2 * fixed, "{took:?}");
+        held = held.min(took);
+        proxy.set_both(Flow::Pass);
+        let began = Instant::now();
+        say_and_hear(&mut stream, b"now").await;
+        passed = passed.min(began.elapsed());
     }
-    let expected: Vec<u8> = (0..20).collect();
-    assert_eq!(hear(&mut stream, 20).await, expected);
-    let took = began.elapsed();
-    assert!(took >= 2 * fixed, "{took:?}");
-    assert!(took < 10 * fixed, "{took:?}: chunks wait together, not one after the other");
-    proxy.set_both(Flow::Pass);
-    let began = Instant::now();
-    say_and_hear(&mut stream, b"now").await;
-    assert!(began.elapsed() < fixed, "{:?}", began.elapsed());
+    assert!(held < 10 * fixed, "{held:?}: chunks wait together, not one after the other");
+    assert!(passed < fixed, "{passed:?}");
 }
 
 #[tokio::test]
