@@ -397,8 +397,12 @@ impl Hunt {
             }
             assert!(began.elapsed() < soon, "{states:?}");
             // Time passes for what waits for its turn; a hold runs out by real time.
-            self.target.ledger.lock().unwrap().ahead += 2;
-            self.world.pass(Duration::from_secs(2)).await;
+            let ahead = {
+                let mut ledger = self.target.ledger.lock().unwrap();
+                ledger.ahead += 2;
+                Duration::from_secs(ledger.ahead)
+            };
+            self.world.pass(ahead).await;
         }
         for (mut child, _) in agents {
             let _ = child.kill();

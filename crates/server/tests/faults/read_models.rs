@@ -41,6 +41,7 @@ struct Stage {
 impl Stage {
     async fn new(cluster: &Cluster) -> Self {
         let world = World::locking(Line::Redis(cluster.urls(), Line::SETTINGS)).await;
+        world.database.be_patient().await;
         let mut authors = Vec::new();
         for nth in 0..AUTHORS {
             authors.push(world.person(&format!("Author {nth}"), &["author"]).await);
@@ -183,7 +184,7 @@ fn seconds_away() -> Duration {
 }
 
 #[tokio::test]
-async fn models_are_as_the_record_after_whatever_happens_to_redis() {
+async fn models_are_as_the_record_in_time_after_whatever_happens_to_redis() {
     let cluster = Cluster::owned().await;
     let stage = Stage::new(&cluster).await;
     let watching = Driver::watch(&stage.world.app);

@@ -53,7 +53,7 @@ async fn done(office: &Office, action: &str) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_processes_that_run_every_worker_do_everything_once() {
-    let office = Office::open(1).await;
+    let office = Office::patient(1).await;
     let other = office.world.another_app();
     let mut expired = 0;
     for batch in 0..rounds().div_ceil(BATCH) {
@@ -138,9 +138,9 @@ async fn a_worker_that_is_woken_often_writes_of_itself_seldom_and_forgets_nothin
     for _ in 0..TASKS {
         reviewed(&office).await;
     }
+    driver.stop().await;
     // Once a second, and what is left when it stops.
     let most = began.elapsed().as_secs() + 2;
-    driver.stop().await;
     let written = office.number("SELECT last_value FROM written").await;
     // The lease given back is one more.
     assert!(u64::try_from(written).unwrap() <= most + 1, "{written} writes");
@@ -181,14 +181,14 @@ struct Process {
 }
 
 impl Process {
-    fn work(app: impl FnOnce() -> Arc<App>) -> Self {
+    fn work(app: impl FnOnce() -> Arc<App>, plan: &Plan) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
         let within = runtime.enter();
-        let driver = Driver::start(&app(), &plan());
+        let driver = Driver::start(&app(), plan);
         drop(within);
         runtime.spawn(async move {
             let _driver = driver;
@@ -218,7 +218,9 @@ async fn a_worker_that_dies_in_the_middle_is_followed_by_another_and_nothing_is_
     let uuid = id(&tasks[3]).parse::<TaskId>().unwrap().uuid();
     let mut holder = office.world.database.session().await;
     holder.run(&format!("BEGIN; SELECT FROM task WHERE id = '{uuid}' FOR UPDATE")).await;
-    let first = Process::work(|| office.world.another_app());
+    // Long enough to be looked at.
+    let plan = Plan { lease: Duration::from_secs(6), ..plan() };
+    let first = Process::work(|| office.world.another_app(), &plan);
     holder.wait_for_waiting(1, SOON).await;
     first.kill();
     let opened = done(&office, "task.open_review").await;
@@ -230,7 +232,7 @@ async fn a_worker_that_dies_in_the_middle_is_followed_by_another_and_nothing_is_
     assert_eq!(office.number(held).await, 1, "the dead one still has its lease");
     holder.run("COMMIT").await;
 
-    let second = Process::work(|| office.world.another_app());
+    let second = Process::work(|| office.world.another_app(), &plan);
     let waiting = "SELECT count(*) FROM task WHERE state = 'SUBMITTED'";
     eventually("all are under review", SOON, async || match office.number(waiting).await {
         0 => Ok(()),

@@ -7,6 +7,7 @@ use ade_core::event::EventKind;
 use ade_core::limits::{EVENT_SHARDS, LIVE_PER_PRINCIPAL_MAX};
 use ade_engine::work::Driver;
 use ade_server::serve::Ended;
+use ade_testkit::within;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -292,31 +293,37 @@ async fn an_agent_hears_of_what_it_may_read_and_the_numbers_go_on() {
 async fn a_socket_closes_within_a_second_when_the_right_to_listen_ends() {
     let world = World::new().await;
     let watching = Driver::watch(&world.app);
+    within(Duration::from_secs(1), async || sockets_close(&world).await).await;
+    watching.stop().await;
+}
+
+/// How long the slower of two took whose right to listen ended.
+async fn sockets_close(world: &World) -> Duration {
     let bob = world.person("Bob", &["author"]).await;
     let eve = world.person("Eve", &["author"]).await;
-    let agent = world.agent("bot", &bob).await;
+    let agent = world.agent(&format!("bot of {}", bob.id), &bob).await;
     let mut sockets = Vec::new();
     for who in [&bob, &eve, &agent] {
-        sockets.push(Socket::of(&world, who, "").await);
+        sockets.push(Socket::of(world, who, "").await);
     }
     let key = bob.token.split('_').nth(2).unwrap();
     let path = format!("/v1/tokens/{key}");
     world.send("DELETE", &world.admin.token, &path, None, &[]).await.expect(200);
     let began = Instant::now();
     assert_eq!(sockets[0].closed().await, 4401);
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    let revoked = began.elapsed();
     let path = format!("/v1/users/{}", eve.id);
     let off = Some(json!({ "active": false }));
     world.send("PATCH", &world.admin.token, &path, off, &[]).await.expect(200);
     let began = Instant::now();
     assert_eq!(sockets[1].closed().await, 4403);
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    let left = began.elapsed();
     world.draft(&world.admin, "Go on").await;
     let path = format!("/v1/agents/{}", agent.id);
     world.send("DELETE", &world.admin.token, &path, None, &[]).await.expect(200);
     let code = sockets[2].closed().await;
     assert!([4401, 4403].contains(&code), "{code}");
-    watching.stop().await;
+    revoked.max(left)
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Those who stand in line for locks, and what happens to them when Redis is away, forgets, or
 //! is asked too much.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -78,7 +79,7 @@ async fn whoever_came_first_is_served_first() {
 
 /// By polls alone twenty of them would take ten seconds.
 #[tokio::test]
-async fn hints_reach_those_who_wait_in_another_process() {
+async fn hints_reach_those_who_wait_in_another_process_in_time() {
     let world = World::locking(Line::redis(Line::SETTINGS).await).await;
     let [one, other] = bots(&world, ["one", "other"]).await;
     let watching = Driver::watch(&world.app);
@@ -143,11 +144,19 @@ fn request(number: u128) -> Request {
     .unwrap()
 }
 
+/// A Redis that is late under all of them is asked again. How it stands is not known then.
+async fn come_back(began: Instant, error: &impl Debug) -> Standing {
+    assert!(began.elapsed() < Duration::from_mins(3), "{error:?}");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    Standing::Unknown
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_wait_in_one_process_and_all_are_served() {
     let world = World::locking(Line::redis(Line::SETTINGS).await).await;
     let tenant: TenantId = world.tenant.parse().unwrap();
     let watching = Driver::watch(&world.app);
+    let began = Instant::now();
     // As many calls at once as a server makes.
     let calls = Arc::new(Semaphore::new(64));
     let mut waiting = tokio::task::JoinSet::new();
@@ -164,7 +173,10 @@ async fn ten_thousand_wait_in_one_process_and_all_are_served() {
                 if standing == Standing::Unknown {
                     let _permit = calls.acquire().await.unwrap();
                     let said = redis.desk.acquire(tenant, &request, Arrival::New).await;
-                    standing = said.unwrap().answer;
+                    standing = match said {
+                        Ok(said) => said.answer,
+                        Err(error) => come_back(began, &error).await,
+                    };
                     continue;
                 }
                 assert!(matches!(standing, Standing::Waiting { .. }), "{standing:?}");
@@ -172,7 +184,9 @@ async fn ten_thousand_wait_in_one_process_and_all_are_served() {
                 standing = news.borrow_and_update().unwrap_or(standing);
             }
             let _permit = calls.acquire().await.unwrap();
-            keeper.release(tenant, request.lease()).await.unwrap();
+            while let Err(error) = keeper.release(tenant, request.lease()).await {
+                come_back(began, &error).await;
+            }
         });
     }
     let served = async {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use ade_core::token::Token;
 use ade_engine::work::Driver;
+use ade_testkit::within;
 use reqwest::header::{LOCATION, SET_COOKIE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
@@ -30,6 +31,8 @@ cases! {
         Happy "GET /v1/group-roles", Denied "GET /v1/group-roles", Happy "PUT /v1/group-roles",
         Denied "PUT /v1/group-roles", Conflict "PUT /v1/group-roles";
 }
+
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// A browser, as far as it matters: it keeps cookies and follows nothing by itself.
 pub struct Browser<'a> {
@@ -141,6 +144,11 @@ pub fn ada(groups: &[&str]) -> Value {
 }
 
 async fn somebody_signs_in_by_their_groups_and_is_out_within_a_second(noted: &World) {
+    within(AT_ONCE, async || somebody_signs_in_and_is_out(noted).await).await;
+}
+
+/// How long it took until they were out.
+async fn somebody_signs_in_and_is_out(noted: &World) -> Duration {
     let (world, provider) = home().await;
     let mut browser = Browser::new(noted, &world.rig);
     let told = browser.get("/v1/auth").await.expect(200);
@@ -181,16 +189,17 @@ async fn somebody_signs_in_by_their_groups_and_is_out_within_a_second(noted: &Wo
     world.send("PATCH", &world.admin.token, &path, body, &[]).await.expect(200);
     let back = Browser::new(noted, &world.rig).sign_in(&provider, &ada(&["dba"])).await;
     assert_eq!(back, "/sign-in?problem=no_tenant");
-    soon_refused(&mut browser).await;
+    refused_after(&mut browser).await
 }
 
-/// Within a second, in whatever process.
-async fn soon_refused(browser: &mut Browser<'_>) {
+/// In whatever process.
+async fn refused_after(browser: &mut Browser<'_>) -> Duration {
     let began = Instant::now();
     while browser.get("/v1/me").await.status != 401 {
-        assert!(began.elapsed() < Duration::from_secs(1), "it still works");
+        assert!(began.elapsed() < 5 * AT_ONCE, "it still works");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    began.elapsed()
 }
 
 #[tokio::test]
@@ -300,6 +309,11 @@ async fn a_provider_may_change_its_keys_and_not_make_us_ask_all_the_time() {
 }
 
 async fn a_session_is_listed_and_ended_within_a_second(noted: &World) {
+    within(AT_ONCE, async || a_session_is_listed_and_ended(noted).await).await;
+}
+
+/// How long it took until the last of it was over.
+async fn a_session_is_listed_and_ended(noted: &World) -> Duration {
     let (world, provider) = home().await;
     let (beside, watching) = (world.beside().await, Driver::watch(&world.app));
     let [mut one, mut two] = [&beside, &world.rig].map(|rig| Browser::new(noted, rig));
@@ -322,7 +336,7 @@ async fn a_session_is_listed_and_ended_within_a_second(noted: &World) {
     eve.change("DELETE", &path, None).await.refused(404, "not_found");
     world.send("DELETE", &world.admin.token, &path, None, &[]).await.refused(404, "not_found");
 
-    // A socket of a session that is ended elsewhere closes within a second.
+    // A socket of a session that is ended elsewhere closes, too.
     let ticket = two.change("POST", "/v1/ws/tickets", None).await.expect(201);
     let query = format!("ticket={}", ticket["ticket"].as_str().unwrap());
     let mut socket = Socket::open(&world.rig, &query, None).await.unwrap();
@@ -331,15 +345,16 @@ async fn a_session_is_listed_and_ended_within_a_second(noted: &World) {
     assert_eq!(ended["id"], other);
     let began = Instant::now();
     assert_eq!(socket.closed().await, 4401);
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    let closed = began.elapsed();
     watching.stop().await;
-    soon_refused(&mut two).await;
+    let refused = refused_after(&mut two).await;
 
     let held = one.cookies.clone();
     assert_eq!(one.change("POST", "/auth/logout", None).await.status, 204);
     assert_eq!(one.cookies.len(), 0, "the cookie is gone");
     one.cookies = held;
     one.get("/v1/session").await.refused(401, "unauthenticated");
+    closed.max(refused)
 }
 
 #[tokio::test]

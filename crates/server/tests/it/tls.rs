@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use ade_core::limits::TLS_HANDSHAKE_TIMEOUT;
 use ade_server::tls::{Tls, TlsError};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use reqwest::{Certificate, Client};
@@ -11,7 +12,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::rig::{Rig, shared};
 
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Short, for whoever says nothing.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 struct Folder(PathBuf);
 
@@ -36,8 +38,12 @@ impl Folder {
     }
 
     fn open(&self) -> Result<Tls, TlsError> {
+        self.open_for(TLS_HANDSHAKE_TIMEOUT)
+    }
+
+    fn open_for(&self, patience: Duration) -> Result<Tls, TlsError> {
         let [certificate, key] = self.files();
-        Tls::open(&certificate, &key, PATIENCE)
+        Tls::open(&certificate, &key, patience)
     }
 }
 
@@ -101,7 +107,7 @@ async fn a_renewed_certificate_is_shown_without_a_restart_and_a_broken_one_is_no
 async fn whoever_speaks_no_tls_or_says_nothing_is_let_go_in_time() {
     let folder = Folder::new("silent");
     let known = trusting(folder.renew());
-    let rig = Rig::behind(shared(&[]), Some(folder.open().unwrap())).await;
+    let rig = Rig::behind(shared(&[]), Some(folder.open_for(PATIENCE).unwrap())).await;
     let began = Instant::now();
     let mut silent = rig.connect().await;
     let mut plain = rig.connect().await;
@@ -112,7 +118,7 @@ async fn whoever_speaks_no_tls_or_says_nothing_is_let_go_in_time() {
     assert!(began.elapsed() < PATIENCE, "at once");
     let end = silent.read(&mut [0; 16]).await;
     assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
-    assert!((PATIENCE..Duration::from_secs(10)).contains(&began.elapsed()));
+    assert!((PATIENCE..Duration::from_secs(30)).contains(&began.elapsed()));
     assert!(says_hello(&known, &rig).await);
 }
 

@@ -4,11 +4,12 @@
 use std::time::{Duration, Instant};
 
 use ade_core::token::{KeyId, Kind, Secret, Token};
+use ade_testkit::within;
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
 use crate::rig::Rig;
-use crate::world::{World, without_request_id};
+use crate::world::{Person, World, without_request_id};
 
 cases! {
     a_token_takes_over_from_another:
@@ -41,8 +42,9 @@ async fn refused_after(rig: &Rig, token: &str) -> Duration {
     while status_at(rig, token).await == 200 {
         assert!(began.elapsed() < 5 * AT_ONCE, "it still opens");
     }
+    let took = began.elapsed();
     assert_eq!(status_at(rig, token).await, 401);
-    began.elapsed()
+    took
 }
 
 async fn a_token_takes_over_from_another(world: &World) {
@@ -139,6 +141,11 @@ async fn a_token_is_no_wider_than_its_maker(world: &World) {
 async fn a_token_ends_everywhere_within_a_second() {
     let world = World::new().await;
     let other = world.beside().await;
+    within(AT_ONCE, async || tokens_end(&world, &other).await).await;
+}
+
+/// How long the slowest of all ways took.
+async fn tokens_end(world: &World, other: &Rig) -> Duration {
     let admin = &world.admin.token;
     let keyed = async |who: &str, id: &str| {
         let list = world.get(admin, &format!("/v1/tokens?{who}={id}")).await.expect(200);
@@ -149,24 +156,29 @@ async fn a_token_ends_everywhere_within_a_second() {
     };
     let ada = world.person("Ada", &["author"]).await;
     let bob = world.person("Bob", &["author"]).await;
-    let (one, two) = (world.agent("one", &ada).await, world.agent("two", &bob).await);
+    let agent_of = async |who: &Person| world.agent(&format!("bot of {}", who.id), who).await;
+    let (one, two) = (agent_of(&ada).await, agent_of(&bob).await);
     let all = [&ada, &bob, &one, &two];
     for who in all {
-        assert_eq!(status_at(&other, &who.token).await, 200);
+        assert_eq!(status_at(other, &who.token).await, 200);
         assert_eq!(status_at(&world.rig, &who.token).await, 200);
     }
     let revoke = format!("/v1/tokens/{}", keyed("user", &ada.id).await);
     send("DELETE", revoke, None).await;
     assert_eq!(status_at(&world.rig, &ada.token).await, 401, "here at once");
-    assert!(refused_after(&other, &ada.token).await <= AT_ONCE);
+    let mut slowest = refused_after(other, &ada.token).await;
     send("DELETE", format!("/v1/agents/{}", one.id), None).await;
-    assert!(refused_after(&other, &one.token).await <= AT_ONCE);
-    assert!(refused_after(&world.rig, &one.token).await <= AT_ONCE);
-    assert_eq!(status_at(&other, &two.token).await, 200, "its person is still there");
+    for rig in [other, &world.rig] {
+        slowest = refused_after(rig, &one.token).await.max(slowest);
+    }
+    assert_eq!(status_at(other, &two.token).await, 200, "its person is still there");
     send("PATCH", format!("/v1/users/{}", bob.id), Some(json!({ "active": false }))).await;
-    assert!(refused_after(&other, &bob.token).await <= AT_ONCE);
-    assert!(refused_after(&other, &two.token).await <= AT_ONCE, "an agent goes with its person");
-    assert!(refused_after(&world.rig, &two.token).await <= AT_ONCE);
+    slowest = refused_after(other, &bob.token).await.max(slowest);
+    // An agent goes with its person.
+    for rig in [other, &world.rig] {
+        slowest = refused_after(rig, &two.token).await.max(slowest);
+    }
+    slowest
 }
 
 #[tokio::test]

@@ -78,13 +78,13 @@ async fn events_wake_those_who_wait_in_time(world: &World) {
 }
 
 #[tokio::test]
-async fn events_of_another_process_wake_those_who_wait() {
+async fn events_of_another_process_wake_those_who_wait_in_time() {
     events_wake_those_who_wait_in_time(&World::locking(Line::redis(Line::SETTINGS).await).await)
         .await;
 }
 
 #[tokio::test]
-async fn events_wake_those_who_wait_without_redis_too() {
+async fn events_wake_those_who_wait_in_time_without_redis_too() {
     events_wake_those_who_wait_in_time(&World::new().await).await;
 }
 
