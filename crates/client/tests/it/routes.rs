@@ -52,7 +52,7 @@ use crate::calls::refusal;
 use crate::fake::{Fake, header};
 
 const DOCUMENT: &str = include_str!("../../../../docs/reference/openapi.json");
-const SOON: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_secs(30);
 
 const WITHOUT: &[(&str, &str)] = &[
     ("GET /docs", "a page for people"),

@@ -148,7 +148,7 @@ async fn silence_is_noticed_and_a_heartbeat_ends_it() {
     assert_eq!(status(&world, &bot).await, "late", "without a worker");
     assert_eq!(world.work("agent_watcher").await.items, 1);
     assert_eq!(world.work("agent_watcher").await.items, 0, "told once");
-    fall_silent(&world, &bot, 89).await;
+    fall_silent(&world, &bot, 75).await;
     assert_eq!(world.work("agent_watcher").await.items, 0, "late still");
     assert_eq!(due(&world).await, 1, "and looked at again");
     beat(&world, &bot).await;

@@ -13,7 +13,7 @@ async fn a_request_in_progress_is_answered_and_a_new_one_is_not_taken() {
     rig.gate.entered.notified().await;
     rig.stop();
     // The listener is gone as soon as a connection is refused.
-    let refused = tokio::time::timeout(Duration::from_secs(5), async {
+    let refused = tokio::time::timeout(Duration::from_secs(30), async {
         while tokio::net::TcpStream::connect(rig.address).await.is_ok() {
             tokio::task::yield_now().await;
         }
@@ -31,7 +31,7 @@ async fn an_idle_connection_does_not_hold_the_end_up() {
     let _idle = rig.connect().await;
     assert_eq!(rig.get("/healthz").send().await.unwrap().status(), 200);
     rig.stop();
-    let ended = tokio::time::timeout(Duration::from_secs(5), rig.ended()).await;
+    let ended = tokio::time::timeout(Duration::from_secs(30), rig.ended()).await;
     assert_eq!(ended.unwrap(), Ended::Drained);
 }
 
@@ -41,7 +41,7 @@ async fn time_to_end_is_bounded() {
     let held = tokio::spawn(rig.get("/test/held").send());
     rig.gate.entered.notified().await;
     rig.stop();
-    let ended = tokio::time::timeout(Duration::from_secs(5), rig.ended()).await;
+    let ended = tokio::time::timeout(Duration::from_secs(30), rig.ended()).await;
     assert_eq!(ended.unwrap(), Ended::Cut);
     held.abort();
 }

