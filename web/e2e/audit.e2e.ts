@@ -20,9 +20,9 @@ it('tells what was done as sentences, narrowed by object and by whom, in the add
   await live(page);
   await page.getByLabel('About').fill(task.id);
   await page.waitForURL(/object=task_/);
-  await page.getByText('infra-bot proposed task').waitFor();
   const { items } = await on.world.people.sam.call<Audit>('GET', `/v1/audit?object=${task.id}`);
-  expect(await page.getByRole('grid').getAttribute('aria-rowcount')).toBe(`${items.length + 1}`);
+  await page.locator(`[role="grid"][aria-rowcount="${items.length + 1}"]`).waitFor();
+  await page.getByText('infra-bot proposed task').waitFor();
   await page.getByLabel('By whom').selectOption(bot.id);
   await page.waitForURL(/by=agt_/);
   await page.getByText('The server opened').waitFor({ state: 'detached' });

@@ -114,5 +114,6 @@ export async function expectCalm({ page, complaints }: Seat): Promise<void> {
 }
 
 export async function live(page: Page): Promise<void> {
-  await page.locator('[data-pill="live"]').waitFor();
+  // Twice as long as between two looks of the page.
+  await page.locator('[data-pill="live"]').waitFor({ timeout: 30_000 });
 }

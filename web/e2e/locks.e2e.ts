@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { expectCalm, live, stage } from './browser';
+import { eventually } from './wait.mjs';
 import type { Person } from './world.mjs';
 
 const on = stage();
@@ -9,6 +10,9 @@ interface Lease {
   readonly lease: string;
   readonly session: string;
 }
+
+const lockOf = (id: string) =>
+  on.world.people.sam.call<{ waiting: number }>('GET', `/v1/locks/service/${id}`);
 
 const want = (by: Person, id: string, more: Record<string, unknown> = {}) =>
   by.call<Lease>('POST', '/v1/locks/acquire', {
@@ -25,7 +29,7 @@ it('shows who holds, who waits, and takes a lock away with a reason', async () =
   await live(page);
   await page.locator('[data-root="1"]').waitFor();
   const second = want(bot('db-migrator'), 'checkout', { wait: '50s' });
-  await page.locator('[data-root="2"]').waitFor({ timeout: 5_000 });
+  await page.locator('[data-root="2"]').waitFor();
   const root = await page.locator('[data-root]').innerText();
   expect(root).toMatch(/infra-bot[\s\S]*holds[\s\S]*service:checkout/);
   expect(root).toMatch(/release-agent waits for service:checkout/);
@@ -75,6 +79,8 @@ it('forgets what was typed to break a lock once it has changed hands', async () 
   await typed.fill('service:handed-on');
   await page.getByLabel('Why').fill('INC-442: infra-bot hangs');
   const next = want(bot('release-agent'), 'handed-on', { wait: '20s' });
+  // Without somebody in line it would be free for a moment, and the page would be told so.
+  await eventually('somebody waits', async () => (await lockOf('handed-on')).waiting === 1);
   await bot('infra-bot').call('POST', `/v1/leases/${lease}/release`);
   const { lease: taken } = await next;
   await page.getByRole('dialog').getByText('release-agent').waitFor({ timeout: 10_000 });
@@ -115,7 +121,7 @@ it('tells a circle of three in words, with the one that gave up', async () => {
       () => undefined,
     ),
   );
-  await page.locator('[data-deadlock]').waitFor({ timeout: 2_000 });
+  await page.locator('[data-deadlock]').waitFor();
   const text = await page.locator('[data-deadlock]').first().innerText();
   expect(text).toMatch(/was told to give up/);
   for (const name of names) expect(text).toContain(name);

@@ -37,7 +37,7 @@ export async function copyTask({ record }, number, count) {
 /** Copies one leaf of the audit so many times, a second apart, back into the past. */
 export async function copyLeaf({ record }, count) {
   await record(`
-    SELECT make_partitions('90 days', now() - make_interval(secs => ${count}));
+    SELECT make_partitions('90 days', now() - make_interval(days => 1, secs => ${count}));
     SET session_replication_role = replica;
     ${copied(
       'audit_leaf',

@@ -19,21 +19,28 @@ export const PEOPLE = {
   sam: person('Sam Ortiz', 'admin'),
 };
 
+/** How often somebody comes back who is told that others are at it. */
+const TRIES = 10;
+
 /** Calls the server as somebody; throws what it refuses. */
 export function caller(url, token) {
   return async (method, path, body, headers = {}) => {
-    const answer = await fetch(url + path, {
-      method,
-      headers: {
-        Authorization: `Bearer ${token}`,
-        ...(body ? { 'Content-Type': 'application/json' } : {}),
-        ...headers,
-      },
-      body: body ? JSON.stringify(body) : undefined,
-    });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 400)}`);
-    return text ? JSON.parse(text) : undefined;
+    for (let tries = 1; ; tries += 1) {
+      const answer = await fetch(url + path, {
+        method,
+        headers: {
+          Authorization: `Bearer ${token}`,
+          ...(body ? { 'Content-Type': 'application/json' } : {}),
+          ...headers,
+        },
+        body: body ? JSON.stringify(body) : undefined,
+      });
+      const text = await answer.text();
+      if (answer.ok) return text ? JSON.parse(text) : undefined;
+      // Nothing was done, and it says to come back.
+      if (text.includes('"code":"busy"') && tries < TRIES) continue;
+      throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 400)}`);
+    }
   };
 }
 
