@@ -738,12 +738,14 @@ BEGIN
     IF key IS NOT NULL THEN
         key_is_ours := pg_try_advisory_xact_lock(key);
     END IF;
-    IF gate = 'shared' THEN
-        PERFORM pg_advisory_xact_lock_shared(hashtextextended('gate ' || tenant, 0));
-    ELSIF gate = 'exclusive' THEN
-        PERFORM pg_advisory_xact_lock(hashtextextended('gate ' || tenant, 0));
-    END IF;
+    -- While somebody else is at it there is nothing to do but to say so, and whoever stood at the
+    -- gate for that would hold up everybody behind.
     IF key_is_ours IS NOT FALSE THEN
+        IF gate = 'shared' THEN
+            PERFORM pg_advisory_xact_lock_shared(hashtextextended('gate ' || tenant, 0));
+        ELSIF gate = 'exclusive' THEN
+            PERFORM pg_advisory_xact_lock(hashtextextended('gate ' || tenant, 0));
+        END IF;
         IF approval IS NOT NULL THEN
             locked_task := public.lock_task_of_approval(approval);
         ELSIF execution IS NOT NULL THEN

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use ade_core::actor::Role;
 use ade_core::ids::UserId;
+use ade_core::limits::ACCOUNTS_OF_ADDRESS_MAX;
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 use uuid::Uuid;
@@ -173,6 +174,19 @@ pub async fn set_roles(tx: &mut Tx, id: UserId, roles: &BTreeSet<Role>) -> Resul
     );
     tx.write(query).await?;
     Ok(())
+}
+
+/// Accounts with this address, however it is written.
+pub async fn with_email(tx: &mut Tx, email: &str) -> Result<Vec<UserId>, Error> {
+    let query = query!(
+        "SELECT id FROM app_user WHERE tenant_id = $1 AND lower(email) = lower($2)
+          ORDER BY id LIMIT $3",
+        tx.tenant().uuid(),
+        email,
+        ACCOUNTS_OF_ADDRESS_MAX,
+    );
+    let rows = tx.fetch(query).await?;
+    Ok(rows.into_iter().map(|row| UserId::from_uuid(row.id)).collect())
 }
 
 /// Whether it was news.

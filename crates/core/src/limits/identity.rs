@@ -23,7 +23,11 @@ pub const PROVIDER_TIMEOUT: Duration = Duration::from_secs(5);
 pub const PROVIDER_ANSWER_MAX_BYTES: usize = 256 * 1024;
 /// How long its description and keys are believed without asking again.
 pub const PROVIDER_KEPT: Duration = Duration::from_hours(1);
-/// A key that is not known makes us ask at once, but not more often than this.
+/// Who may wait for its answer at once; the others are told that it does not answer. A silent one
+/// must leave room for everybody who does not sign in.
+pub const PROVIDER_WAITERS_MAX: usize = 32;
+/// A key that is not known makes us ask at once, but not more often than this; nor is one that
+/// did not answer asked again so soon.
 pub const PROVIDER_ASKED_AGAIN: Duration = Duration::from_secs(10);
 /// Clocks of others may differ from ours by so much.
 pub const ID_TOKEN_LEEWAY: Duration = Duration::from_mins(1);
@@ -35,6 +39,8 @@ pub const ID_TOKEN_MAX_BYTES: usize = 32 * 1024;
 pub const GROUPS_OF_PERSON_MAX: usize = 512;
 /// Groups of one provider that give roles in one tenant.
 pub const GROUP_ROLES_MAX: usize = 256;
+/// Accounts with one verified address that are joined as one human.
+pub const ACCOUNTS_OF_ADDRESS_MAX: i64 = 100;
 /// Tenants that one person is brought up to date in by one sign-in.
 pub const TENANTS_OF_PERSON_MAX: usize = 32;
 

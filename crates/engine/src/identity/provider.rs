@@ -2,20 +2,21 @@
 //! into tokens. Descriptions and keys are kept for a while, and asked for anew when a key is not
 //! among them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use ade_core::identity::Expected;
 use ade_core::limits::{
     PROVIDER_ANSWER_MAX_BYTES, PROVIDER_ASKED_AGAIN, PROVIDER_KEPT, PROVIDER_TIMEOUT,
+    PROVIDER_WAITERS_MAX,
 };
 use jsonwebtoken::jwk::JwkSet;
 use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Url};
+use reqwest::{Client, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 
 use super::Identity;
 use super::id_token::{IdTokenError, verify};
@@ -56,7 +57,18 @@ pub enum ProviderError {
 pub struct Provider {
     settings: Settings,
     client: Client,
-    described: Mutex<Option<Arc<Described>>>,
+    heard: Mutex<Heard>,
+    /// One asks, and the others hear what it said.
+    turn: tokio::sync::Mutex<()>,
+    waiting: Semaphore,
+}
+
+/// What it said last.
+#[derive(Default)]
+struct Heard {
+    described: Option<Arc<Described>>,
+    /// When it was last asked in vain, and how: nobody waits for it again so soon after.
+    silent: Option<(Instant, String)>,
 }
 
 /// The secret stays out of logs.
@@ -119,7 +131,9 @@ impl Provider {
             .timeout(PROVIDER_TIMEOUT)
             .build()
             .map_err(ProviderError::Client)?;
-        Ok(Self { settings, client, described: Mutex::new(None) })
+        let waiting = Semaphore::new(PROVIDER_WAITERS_MAX);
+        let (heard, turn) = (Mutex::default(), tokio::sync::Mutex::default());
+        Ok(Self { settings, client, heard, turn, waiting })
     }
 
     pub fn name(&self) -> &str {
@@ -185,7 +199,11 @@ impl Provider {
                 form.push(("client_secret", secret));
             }
         }
-        let tokens: Tokens = self.ask(request.form(&form)).await?;
+        let answer = ask(request.form(&form)).await?;
+        if answer.status().is_client_error() {
+            return Err(ProviderError::CodeRefused);
+        }
+        let tokens: Tokens = read(answer).await?;
         let expected = Expected {
             issuer: &self.settings.issuer,
             client: &self.settings.client_id,
@@ -203,69 +221,103 @@ impl Provider {
     }
 
     async fn described(&self) -> Result<Arc<Described>, ProviderError> {
-        let mut kept = self.described.lock().await;
-        match kept.as_ref().filter(|known| known.asked_at.elapsed() < PROVIDER_KEPT) {
-            Some(known) => Ok(Arc::clone(known)),
-            None => self.describe(&mut kept, None).await,
-        }
+        let is_enough = |known: &Described| known.asked_at.elapsed() < PROVIDER_KEPT;
+        self.described_so(is_enough, None).await
     }
 
     /// Newer than what was asked at `before`, if it may be asked again already: anybody can show a
     /// token with a key that nobody knows.
     async fn described_after(&self, before: Instant) -> Result<Arc<Described>, ProviderError> {
-        let mut kept = self.described.lock().await;
-        let is_enough = |known: &&Arc<Described>| {
+        let is_enough = |known: &Described| {
             let early = known.asked_early_at;
             known.asked_at > before || early.is_some_and(|at| at.elapsed() < PROVIDER_ASKED_AGAIN)
         };
-        match kept.as_ref().filter(is_enough) {
-            Some(known) => Ok(Arc::clone(known)),
-            None => self.describe(&mut kept, Some(Instant::now())).await,
+        self.described_so(is_enough, Some(Instant::now())).await
+    }
+
+    /// As it was heard, or asked for once for all who want it. Of those some wait and the others
+    /// are told at once: a provider that is silent must not fill the server with people who wait.
+    async fn described_so(
+        &self,
+        is_enough: impl Fn(&Described) -> bool,
+        asked_early_at: Option<Instant>,
+    ) -> Result<Arc<Described>, ProviderError> {
+        if let Some(heard) = self.heard(&is_enough) {
+            return heard;
         }
+        let many = |_| ProviderError::Silent("many wait for its answer already".to_owned());
+        let _place = self.waiting.try_acquire().map_err(many)?;
+        let _turn = self.turn.lock().await;
+        if let Some(heard) = self.heard(&is_enough) {
+            return heard;
+        }
+        let described = self.describe(asked_early_at).await;
+        let mut kept = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        match &described {
+            Ok(described) => {
+                *kept = Heard { described: Some(Arc::clone(described)), silent: None };
+            }
+            Err(ProviderError::Silent(why)) => kept.silent = Some((Instant::now(), why.clone())),
+            Err(_) => {}
+        }
+        described
+    }
+
+    /// Nothing, if it has to be asked.
+    fn heard(
+        &self,
+        is_enough: impl Fn(&Described) -> bool,
+    ) -> Option<Result<Arc<Described>, ProviderError>> {
+        let kept = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept.described.as_ref().filter(|known| is_enough(known)) {
+            return Some(Ok(Arc::clone(known)));
+        }
+        let (at, why) = kept.silent.as_ref()?;
+        (at.elapsed() < PROVIDER_ASKED_AGAIN).then(|| Err(ProviderError::Silent(why.clone())))
     }
 
     async fn describe(
         &self,
-        kept: &mut Option<Arc<Described>>,
         asked_early_at: Option<Instant>,
     ) -> Result<Arc<Described>, ProviderError> {
         let issuer = self.settings.issuer.trim_end_matches('/');
         let page = self.address(&format!("{issuer}/.well-known/openid-configuration"))?;
-        let description: Description = self.ask(self.client.get(page)).await?;
+        let description: Description = read(ask(self.client.get(page)).await?).await?;
         if description.issuer != self.settings.issuer {
             return Err(ProviderError::AnotherIssuer(description.issuer));
         }
         let keys = self.address(&description.jwks_uri)?;
-        let keys: JwkSet = self.ask(self.client.get(keys)).await?;
+        let keys: JwkSet = read(ask(self.client.get(keys)).await?).await?;
         let asked_at = Instant::now();
-        let described = Arc::new(Described { description, keys, asked_at, asked_early_at });
-        *kept = Some(Arc::clone(&described));
-        Ok(described)
+        Ok(Arc::new(Described { description, keys, asked_at, asked_early_at }))
     }
 
     fn address(&self, text: &str) -> Result<Url, ProviderError> {
         address(text, self.settings.allow_loopback)
     }
+}
 
-    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ProviderError> {
-        let silent = |error: reqwest::Error| ProviderError::Silent(error.without_url().to_string());
-        let mut answer = request.send().await.map_err(silent)?;
-        if answer.status().is_client_error() {
-            return Err(ProviderError::CodeRefused);
-        }
-        if !answer.status().is_success() {
-            return Err(ProviderError::Silent(format!("status {}", answer.status().as_u16())));
-        }
-        let mut body = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(silent)? {
-            if body.len() + chunk.len() > PROVIDER_ANSWER_MAX_BYTES {
-                return Err(ProviderError::Silent("its answer is too long".to_owned()));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        serde_json::from_slice(&body)
-            .map_err(|_| ProviderError::Silent("its answer cannot be read".to_owned()))
+async fn ask(request: RequestBuilder) -> Result<Response, ProviderError> {
+    request.send().await.map_err(silent)
+}
+
+fn silent(error: reqwest::Error) -> ProviderError {
+    ProviderError::Silent(error.without_url().to_string())
+}
+
+async fn read<T: DeserializeOwned>(mut answer: Response) -> Result<T, ProviderError> {
+    if !answer.status().is_success() {
+        return Err(ProviderError::Silent(format!("status {}", answer.status().as_u16())));
     }
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(silent)? {
+        if body.len() + chunk.len() > PROVIDER_ANSWER_MAX_BYTES {
+            return Err(ProviderError::Silent("its answer is too long".to_owned()));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    serde_json::from_slice(&body)
+        .map_err(|_| ProviderError::Silent("its answer cannot be read".to_owned()))
 }
 
 /// As in a form: RFC 6749 wants both parts so before they are joined.

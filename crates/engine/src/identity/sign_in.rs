@@ -130,12 +130,19 @@ async fn arrive(app: &App, identity: &Identity, place: Where) -> Result<Token, S
     let groups: Vec<String> = identity.groups.iter().cloned().collect();
     let Identity { issuer, subject, .. } = identity;
     let tenants = sessions::tenants_of(&app.pools.api, issuer, subject, &groups).await?;
-    let mut first = None;
+    let mut first = Err(SignInError::NoTenant);
     for (tenant, _) in tenants.into_iter().take(TENANTS_OF_PERSON_MAX) {
-        let user = admit(app, tenant, identity, &place).await?;
-        first.get_or_insert((tenant, user));
+        match admit(app, tenant, identity, &place).await {
+            Ok(user) if first.is_err() => first = Ok((tenant, user)),
+            Ok(_) => {}
+            // One that is busy shuts nobody out of the others.
+            Err(error) => {
+                tracing::warn!(%tenant, %error, "somebody is not brought up to date");
+                first = first.or(Err(error.into()));
+            }
+        }
     }
-    let (tenant, user) = first.ok_or(SignInError::NoTenant)?;
+    let (tenant, user) = first?;
     Ok(open(app, tenant, user, None, place).await?)
 }
 
@@ -159,6 +166,9 @@ async fn admit(
         Some(user) => (user.id, "user.set_roles"),
         None => (enter(&mut tx, identity).await?, "user.create"),
     };
+    if action == "user.create" {
+        join(&mut tx, identity, id, place).await?;
+    }
     users::set_roles(&mut tx, id, &roles).await?;
     due::set_for_approved(&mut tx, Deadline::CheckBasis.as_str()).await?;
     let why = Why { reason: Some("their groups at the provider".to_owned()), ticket: None };
@@ -188,6 +198,19 @@ async fn enter(tx: &mut Tx, identity: &Identity) -> Result<UserId, Error> {
     let (issuer, subject) = (identity.issuer.clone(), identity.subject.clone());
     users::insert(tx, &NewUser { id, issuer, subject, profile }).await?;
     Ok(id)
+}
+
+/// Another account with the address that the provider has verified is the same human: it opens
+/// nothing, and nobody agrees with themselves through it.
+async fn join(tx: &mut Tx, identity: &Identity, id: UserId, place: &Where) -> Result<(), Error> {
+    let Some(email) = &identity.email else { return Ok(()) };
+    for other in users::with_email(tx, email).await?.into_iter().filter(|other| *other != id) {
+        users::add_alias(tx, id, other).await?;
+        let why = Why { reason: Some("the same verified address".to_owned()), ticket: None };
+        let who = Who::System { worker: WORKER.to_owned() };
+        append(tx, who, id, "user.add_alias", place, why).await?;
+    }
+    Ok(())
 }
 
 /// A session for somebody who is known to be who they say. `since`: when they proved it, if it was

@@ -13,7 +13,7 @@ use ade_core::step_up::Subject;
 use ade_core::task::Refusal;
 use ade_store::idempotency::Key;
 use ade_store::rulebook::Rulebook;
-use ade_store::{Gate, Pool, Tx, audit, due};
+use ade_store::{Gate, Opening, Pool, Tx, audit, due};
 use serde::Serialize;
 
 use super::deadline::Deadline;
@@ -55,7 +55,10 @@ impl<'a> Act<'a> {
         attempt: &'a Attempt,
         needs: Option<Action>,
     ) -> Result<Begun<'a>, Error> {
-        let mut tx = begin(&app.pools.api, caller, Gate::Exclusive).await?;
+        let key = key_of(caller, attempt);
+        let first = Opening { row: None, key: key.as_ref() };
+        let (pool, actor) = (&app.pools.api, caller.actor.clone());
+        let mut tx = Tx::begin_with(pool, caller.tenant, actor, Gate::Exclusive, first).await?;
         match claim(&mut tx, caller, attempt).await {
             Ok(None) => {}
             answered => return told_before(tx, answered).await.map(Begun::Repeated),

@@ -30,6 +30,7 @@ struct Inner {
     codes: BTreeMap<String, Grant>,
     handed_out: u32,
     asked_for_keys: u32,
+    is_silent: bool,
 }
 
 struct Keys {
@@ -68,8 +69,13 @@ impl FakeProvider {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
-        let inner =
-            Inner { keys: Keys::new(1), codes: BTreeMap::new(), handed_out: 0, asked_for_keys: 0 };
+        let inner = Inner {
+            keys: Keys::new(1),
+            codes: BTreeMap::new(),
+            handed_out: 0,
+            asked_for_keys: 0,
+            is_silent: false,
+        };
         let provider = Self { issuer, inner: Arc::new(Mutex::new(inner)) };
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(description))
@@ -93,6 +99,11 @@ impl FakeProvider {
         let strange = Keys::new(99);
         inner.keys.private = strange.private;
         inner.keys.id = 99;
+    }
+
+    /// Takes calls, and does not answer them.
+    pub fn be_silent(&self, is_silent: bool) {
+        self.inner.lock().unwrap().is_silent = is_silent;
     }
 
     pub fn asked_for_keys(&self) -> u32 {
@@ -133,6 +144,10 @@ impl FakeProvider {
 }
 
 async fn description(State(provider): State<FakeProvider>) -> String {
+    let is_silent = provider.inner.lock().unwrap().is_silent;
+    if is_silent {
+        std::future::pending::<()>().await;
+    }
     let at = |path: &str| format!("{}/{path}", provider.issuer);
     json!({
         "issuer": provider.issuer, "authorization_endpoint": at("authorize"),

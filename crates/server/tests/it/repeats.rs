@@ -1,9 +1,13 @@
 //! The same request sent twice has one effect and one answer, whichever process is asked.
 
+use std::time::Duration;
+
 use ade_engine::work;
 use serde_json::json;
 
 use crate::world::{World, id, plan};
+
+const SOON: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn a_key_gives_the_first_answer_again_and_no_other_request() {
@@ -24,6 +28,27 @@ async fn a_key_gives_the_first_answer_again_and_no_other_request() {
     let other = world.person("Rea", &["author"]).await;
     let others = world.send("POST", &other.token, "/v1/tasks", Some(plan("a")), &key).await;
     assert!(!others.is_repeated, "a key belongs to who used it");
+}
+
+/// It stands at no gate for that, where everybody's decisions would stand behind it.
+#[tokio::test]
+async fn what_is_on_its_way_is_told_so_at_once() {
+    let world = World::new().await;
+    world.database.be_patient().await;
+    let mut holder = world.database.session().await;
+    holder.run("BEGIN; LOCK TABLE app_user IN SHARE MODE").await;
+    let key = [("idempotency-key", "one")];
+    let body = || Some(json!({ "name": "Eve", "roles": [] }));
+    let send = || world.send("POST", &world.admin.token, "/v1/users", body(), &key);
+    let meanwhile = async {
+        holder.wait_for_waiting(1, SOON).await;
+        let second = send().await;
+        holder.run("COMMIT").await;
+        second
+    };
+    let (first, second) = tokio::join!(send(), meanwhile);
+    first.expect(201);
+    second.refused(409, "idempotency_in_flight");
 }
 
 #[tokio::test]

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use ade_core::token::Token;
 use ade_engine::work::Driver;
-use ade_testkit::within;
+use ade_testkit::{eventually, within};
+use futures_util::future::join_all;
 use reqwest::header::{LOCATION, SET_COOKIE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use crate::coverage::cases;
 use crate::live::{Said, Socket};
 use crate::provider::FakeProvider;
-use crate::rig::Rig;
+use crate::rig::{Rig, settings};
 use crate::world::{Answer, Fittings, Line, World, id};
 
 cases! {
@@ -355,6 +356,66 @@ async fn a_session_is_listed_and_ended(noted: &World) -> Duration {
     one.cookies = held;
     one.get("/v1/session").await.refused(401, "unauthenticated");
     closed.max(refused)
+}
+
+/// Those who wait for it take no room from the others, and are told when it has been silent for as
+/// long as one question may take.
+#[tokio::test]
+async fn a_silent_provider_is_noticed_by_nobody_but_those_who_sign_in() {
+    let (world, provider) = home().await;
+    let mut known = Browser::new(&world, &world.rig);
+    assert_eq!(known.sign_in(&provider, &ada(&["dba"])).await, "/inbox");
+    provider.be_silent(true);
+    // Knows nothing of the provider yet, and has room for a few more than those who come at once.
+    let beside = world.beside_with(settings(&[("requests_max", "45")])).await;
+    let mut stays = Browser::new(&world, &beside);
+    stays.cookies = known.cookies.clone();
+    let login = "/auth/login?provider=company&return_to=/inbox";
+    let comes = async || {
+        let (answer, to) = Browser::new(&world, &beside).ask("GET", login, None, &[]).await;
+        let told = (answer.status, to.as_deref());
+        assert_eq!(told, (303, Some("/sign-in?problem=provider_unavailable")));
+    };
+    let others = async {
+        for _ in 0..40 {
+            comes().await;
+            stays.get("/v1/me").await.expect(200);
+        }
+    };
+    tokio::join!(join_all((0..40).map(|_| comes())), others);
+    provider.be_silent(false);
+    eventually("it is asked again", Duration::from_mins(1), async || {
+        let (_, to) = Browser::new(&world, &beside).ask("GET", login, None, &[]).await;
+        let to = to.unwrap();
+        if to.starts_with(&provider.issuer) { Ok(()) } else { Err(to) }
+    })
+    .await;
+}
+
+/// Threat T2: somebody with two accounts is one human, as far as anybody can know.
+#[tokio::test]
+async fn an_account_with_the_same_verified_address_is_the_same_human() {
+    let (world, provider) = home().await;
+    let entered = json!({ "name": "Ada", "roles": ["author"], "email": "Ada@Example.org" });
+    let entered = world.post(&world.admin.token, "/v1/users", entered).await.expect(201);
+    let comes = async |subject: &str, is_verified: bool| {
+        let mut claims = ada(&["dba"]);
+        claims["sub"] = json!(subject);
+        claims["email"] = json!("ada@example.org");
+        claims["email_verified"] = json!(is_verified);
+        let mut browser = Browser::new(&world, &world.rig);
+        assert_eq!(browser.sign_in(&provider, &claims).await, "/inbox");
+        let session = browser.get("/v1/session").await.expect(200);
+        let path = format!("/v1/users/{}", session["user"]["id"].as_str().unwrap());
+        world.get(&world.admin.token, &path).await.expect(200)
+    };
+    let claimed = comes("says-so", false).await;
+    assert_eq!(claimed["aliases"], json!([]), "anybody can say so");
+    let joined = comes("ada", true).await;
+    assert_eq!(joined["aliases"], json!([entered["id"]]));
+    let audit = format!("/v1/audit?object={}", id(&joined));
+    let leaves = world.get(&world.admin.token, &audit).await.expect(200).to_string();
+    assert!(leaves.contains("user.add_alias") && leaves.contains("verified address"), "{leaves}");
 }
 
 #[tokio::test]
