@@ -2,6 +2,7 @@
 //! before anybody is asked, so that a typing error costs no query and a scanner knows a leaked
 //! one. The secret is never in a debug print or an error. Not here: chance, hashing, who it is.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use thiserror::Error;
@@ -11,6 +12,8 @@ pub const SECRET_LEN: usize = 43;
 const CHECKSUM_LEN: usize = 6;
 const TAIL_LEN: usize = SECRET_LEN + CHECKSUM_LEN;
 const PREFIX: &str = "ade_";
+const KIND_LEN: usize = 3;
+const LEN: usize = PREFIX.len() + KIND_LEN + 1 + KEY_ID_LEN + 1 + TAIL_LEN;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -136,6 +139,22 @@ impl Token {
         let checksum = checksum_of(&body);
         body + &checksum
     }
+}
+
+/// The same without the secret of any token in it, for texts that are kept.
+pub fn redacted(text: &str) -> Cow<'_, str> {
+    let mut out = Cow::Borrowed(text);
+    let mut from = 0;
+    while let Some(found) = out.get(from..).and_then(|rest| rest.find(PREFIX)) {
+        let start = from.saturating_add(found);
+        let (end, tail) = (start.saturating_add(LEN), start.saturating_add(LEN - TAIL_LEN));
+        let is_token = out.get(start..end).is_some_and(|text| Token::parse(text).is_ok());
+        if is_token {
+            out.to_mut().replace_range(tail..end, "…");
+        }
+        from = start.saturating_add(PREFIX.len());
+    }
+    out
 }
 
 fn checksum_of(body: &str) -> String {

@@ -91,3 +91,17 @@ fn neither_debug_nor_an_error_shows_the_secret() {
     assert!(!printed.contains(token.secret.reveal()), "{printed}");
     assert!(printed.contains(token.key_id.as_str()), "{printed}");
 }
+
+#[test]
+fn a_text_is_kept_without_the_secrets_of_tokens_in_it() {
+    let token = sample().reveal();
+    let shown = format!("{}…", &token[..25]);
+    let text = format!("é {token}{token}, ade_ and {token}x ade_agt_");
+    assert_eq!(redacted(&text), format!("é {shown}{shown}, ade_ and {shown}x ade_agt_"));
+    assert_eq!(redacted(&token), shown);
+    // Neither is one: a letter was mistyped, and nothing follows.
+    let damaged = token.replacen("agt", "abt", 1);
+    for other in [damaged.as_str(), &token[..60], "ade_", ""] {
+        assert_eq!(redacted(other), other);
+    }
+}

@@ -8,6 +8,7 @@ pub mod config;
 mod forwarded;
 pub mod http;
 pub mod keys;
+mod log_line;
 pub mod policy_test;
 pub mod read_models;
 pub mod run;

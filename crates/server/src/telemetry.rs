@@ -8,6 +8,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::TryInitError;
 
 use crate::config::{Log, LogFormat};
+use crate::log_line::LogLine;
 
 #[derive(Debug, Error)]
 pub enum TelemetryError {
@@ -28,7 +29,7 @@ pub fn log(log: &Log) -> Result<(), TelemetryError> {
 
     let lines = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::try_new(&log.level)?)
-        .with_writer(std::io::stderr);
+        .with_writer(|| LogLine(std::io::stderr()));
     match log.format {
         LogFormat::Json => lines.json().flatten_event(true).finish().try_init()?,
         LogFormat::Text => lines.with_ansi(false).finish().try_init()?,

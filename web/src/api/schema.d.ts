@@ -10173,7 +10173,7 @@ export interface operations {
                 /** @description The last number that was seen; without it, from now on. `Last-Event-ID` says the same. */
                 resume?: number;
                 /**
-                 * @description Only these, with commas between: `task`, `approval`, `lock`, `agent`.
+                 * @description Only these, with commas between: `task`, `approval`, `lock`, `agent`, `freeze`.
                  * @example task,approval
                  */
                 topics?: string;
@@ -22446,7 +22446,7 @@ export interface operations {
                 /** @description From `POST /v1/ws/tickets`. */
                 ticket: string;
                 /**
-                 * @description Only these, with commas between: `task`, `approval`, `lock`, `agent`.
+                 * @description Only these, with commas between: `task`, `approval`, `lock`, `agent`, `freeze`.
                  * @example task,approval
                  */
                 topics?: string;

@@ -14,7 +14,7 @@ use ade_store::tokens;
 pub use ade_store::tokens::Principal;
 
 use super::Reply;
-use super::act::{Act, Begun, Deed, look, permit};
+use super::act::{Act, Begun, Deed, look, permit, refuse};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
@@ -79,7 +79,11 @@ pub async fn list(
         None => own(caller)?,
     };
     let book = app.books.current(&mut tx).await?;
-    require_rights(app, &book, caller, principal)?;
+    if let Err(error) = require_rights(app, &book, caller, principal) {
+        let Error::Denied(denied) = &error else { return Err(error) };
+        refuse(tx, caller, denied.action.as_str(), caller.tenant.to_string(), denied).await?;
+        return Err(error);
+    }
     Ok(tokens::list(&mut tx, principal).await?.into_iter().map(shown).collect())
 }
 
@@ -96,7 +100,12 @@ pub async fn revoke(
     let missing = || Error::NotFound { what: "token" };
     let holder = tokens::holder(&mut act.tx, key_id).await?.ok_or_else(missing)?;
     // Whoever may not revoke it need not know that it is there.
-    require_rights(app, &act.book, caller, holder).map_err(|_| missing())?;
+    if let Err(error) = require_rights(app, &act.book, caller, holder) {
+        return Err(match act.refuse(error).await {
+            Error::Denied(_) | Error::NotFound { .. } => missing(),
+            failed => failed,
+        });
+    }
     tokens::revoke(&mut act.tx, key_id).await?;
     let token = tokens::list(&mut act.tx, holder)
         .await?

@@ -143,6 +143,16 @@ async fn drive(app: Arc<App>, turns: Turns, mut stopped: watch::Receiver<bool>) 
     }
 }
 
+/// What it says may name tables, hosts and rows of one tenant.
+fn class_of(error: &Error) -> &'static str {
+    match error {
+        Error::Store(_) => "the record refused it or did not answer; the log has more",
+        Error::Locks(_) => "the queue of locks refused it or did not answer; the log has more",
+        Error::Blobs(_) => "the blob store refused it or did not answer; the log has more",
+        _ => "it could not be done; the log has more",
+    }
+}
+
 /// What a worker has in hand from one activation to the next. Lease and board are written seldom,
 /// since a worker may be woken hundreds of times a second. Losing the lease in between harms
 /// nothing: what workers do is guarded by the rows themselves; the lease only saves double work.
@@ -171,13 +181,14 @@ impl Hand {
         let outcome = (turns.worker.run)(app).await;
         let (items, failure) = match &outcome {
             Ok(done) => (done.items, None),
-            Err(error) => (0, Some(error.to_string())),
+            // Everybody reads the board; the log has the rest.
+            Err(error) => (0, Some(class_of(error))),
         };
         self.untold = (self.untold.0 + 1, self.untold.1 + items);
         let is_news = failure.is_some() != self.has_failed;
         self.has_failed = failure.is_some();
         if is_news || self.has_failed || self.is_due() {
-            self.tell(app, failure.as_deref()).await?;
+            self.tell(app, failure).await?;
         }
         outcome.map(Some)
     }

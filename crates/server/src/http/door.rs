@@ -46,33 +46,42 @@ pub(super) async fn enter(
     next: Next,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let admitted = admit(&shared, class, &parts).await;
+    let known = know(&shared, &parts).await;
     request = Request::from_parts(parts, body);
-    match admitted {
+    let failure = match known {
         Ok(caller) => {
             let told = shared.app().limiter.admit(&caller, &endpoint).await;
+            if let Some(closed) = closed_to(&caller, class) {
+                return pace::unless_limited(told, async { closed.into_response() }).await;
+            }
             request.extensions_mut().insert(Arc::new(caller));
-            pace::unless_limited(told, next.run(request)).await
+            return pace::unless_limited(told, next.run(request)).await;
         }
-        Err(failure) if failure.code() == Code::Unauthenticated => {
-            let address = pace::address_of(&request);
-            let told = pace::nameless(&shared, address, Nameless::Refused).await;
-            pace::unless_limited(told, async { challenged(&shared, failure) }).await
-        }
-        Err(failure) => failure.into_response(),
+        Err(failure) => failure,
+    };
+    // Whoever guesses, and whoever has other people's browsers call. What fails here for another
+    // reason says nothing of the caller.
+    if !matches!(failure.code(), Code::Unauthenticated | Code::CrossSite) {
+        return failure.into_response();
     }
+    let address = pace::address_of(&request);
+    let answer = async { challenged(&shared, failure) };
+    pace::nameless(&shared, address, Nameless::Refused, answer).await
 }
 
 /// A route that anybody may call: counted by address.
 pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let address = pace::address_of(&request);
-    let told = pace::nameless(&shared, address, Nameless::Open).await;
-    pace::unless_limited(told, next.run(request)).await
+    pace::nameless(&shared, address, Nameless::Open, next.run(request)).await
 }
 
 /// Whoever shows no token is told where it says what this server wants (RFC 9728).
 fn challenged(shared: &Shared, failure: Failure) -> Response {
+    let is_stranger = failure.code() == Code::Unauthenticated;
     let mut response = failure.into_response();
+    if !is_stranger {
+        return response;
+    }
     let says = format!("Bearer resource_metadata=\"{}{METADATA}\"", shared.app().notify.page);
     if let Ok(says) = HeaderValue::from_str(&says) {
         response.headers_mut().insert(WWW_AUTHENTICATE, says);
@@ -80,15 +89,18 @@ fn challenged(shared: &Shared, failure: Failure) -> Response {
     response
 }
 
-async fn admit(shared: &Shared, class: Class, parts: &Parts) -> Result<Caller, Failure> {
+async fn know(shared: &Shared, parts: &Parts) -> Result<Caller, Failure> {
     let token = credential(shared, parts)?;
-    let caller = recognise(shared, &token, place_of(parts)).await?;
+    recognise(shared, &token, place_of(parts)).await
+}
+
+fn closed_to(caller: &Caller, class: Class) -> Option<Failure> {
     let is_agent = matches!(caller.actor, Actor::Agent { .. });
-    if !caller.scopes.contains(&class) || (is_agent && !class.is_open_to_agents()) {
-        let detail = format!("this call is of class `{class}`, which your token does not open");
-        return Err(Problem::new(Code::ClassClosed, detail).with("needs", class.as_str()).into());
+    if caller.scopes.contains(&class) && (!is_agent || class.is_open_to_agents()) {
+        return None;
     }
-    Ok(caller)
+    let detail = format!("this call is of class `{class}`, which your token does not open");
+    Some(Problem::new(Code::ClassClosed, detail).with("needs", class.as_str()).into())
 }
 
 /// One answer for a token that is unknown, wrong, expired or revoked: a guesser learns nothing.

@@ -21,21 +21,20 @@ pub(super) fn address_of(request: &Request) -> Option<IpAddr> {
     request.extensions().get::<SocketAddr>().map(SocketAddr::ip)
 }
 
-/// One call of nobody in particular.
+/// The answer to nobody in particular, counted by where they are.
 pub(super) async fn nameless(
     shared: &Shared,
     address: Option<IpAddr>,
     why: Nameless,
-) -> Option<Told> {
-    Some(shared.app().limiter.admit_nameless(address?, why).await)
+    answer: impl Future<Output = Response>,
+) -> Response {
+    let Some(address) = address else { return answer.await };
+    let told = shared.app().limiter.admit_nameless(address, why).await;
+    unless_limited(told, answer).await
 }
 
 /// The answer, or the refusal without it; both say how the caller stands.
-pub(super) async fn unless_limited(
-    told: impl Into<Option<Told>>,
-    answer: impl Future<Output = Response>,
-) -> Response {
-    let Some(told) = told.into() else { return answer.await };
+pub(super) async fn unless_limited(told: Told, answer: impl Future<Output = Response>) -> Response {
     let mut response = match told.wait {
         Some(wait) => Failure::limited(&told.of, wait).into_response(),
         None => answer.await,

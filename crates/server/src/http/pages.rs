@@ -4,16 +4,19 @@
 use std::borrow::Cow;
 
 use ade_api::code::Code;
+use ade_engine::limiter::Nameless;
+use axum::extract::{Request, State};
 use axum::http::header::{
     ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
     CONTENT_TYPE, VARY,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::response::{IntoResponse as _, Response};
 use rust_embed::RustEmbed;
 
 use super::error::Failure;
-use super::system;
+use super::state::Shared;
+use super::{pace, system};
 
 /// What `npm run build` in `web/` writes. A debug build reads it from there when it is asked.
 #[derive(RustEmbed)]
@@ -36,12 +39,16 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; f
      form-action 'self'; frame-ancestors 'none'; object-src 'none'; \
      require-trusted-types-for 'script'";
 
-pub(super) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+/// Files are not counted: a browser keeps them. Whoever looks for what is not there is.
+pub(super) async fn page(State(shared): State<Shared>, request: Request) -> Response {
     let built = |path: &str| Built::get(path).map(|file| file.data);
-    match answer(&built, &method, uri.path(), &headers) {
-        Some(response) => response,
-        None => system::nothing_here(&uri).into_response(),
+    let found = answer(&built, request.method(), request.uri().path(), request.headers());
+    if let Some(response) = found {
+        return response;
     }
+    let (address, uri) = (pace::address_of(&request), request.uri().clone());
+    let nothing = async { system::nothing_here(&uri).into_response() };
+    pace::nameless(&shared, address, Nameless::Open, nothing).await
 }
 
 fn answer(

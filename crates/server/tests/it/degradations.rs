@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use ade_core::limits::{BACKLOG_OVERDUE, CONTENTION_TOLD, LOCK_QUEUE_DEPTH_MAX, RELAY_LAG_TOLD};
-use ade_engine::work::Driver;
+use ade_engine::work::{Driver, Plan};
 use ade_testkit::{Cluster, eventually};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -21,6 +21,27 @@ async fn status(world: &World, who: &Person) -> Value {
 fn detail<'a>(status: &'a Value, part: &str) -> Option<&'a str> {
     let mut all = status["degradations"].as_array().unwrap().iter();
     all.find(|one| one["part"] == part).map(|one| one["detail"].as_str().unwrap())
+}
+
+/// What a worker stumbled over may name tables, hosts and the rows of one tenant.
+#[tokio::test]
+async fn that_a_worker_fails_is_told_and_not_how() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    world.database.run("ALTER TABLE daily_count RENAME TO put_away").await;
+    world.draft(&bob, "x").await;
+    let (run, lease) = (vec!["tally_keeper".to_owned()], Duration::from_secs(30));
+    let period = Duration::from_millis(50);
+    let driver = Driver::start(&world.app, &Plan { run, period, lease });
+    let told = eventually("its failure is told", SOON, async || {
+        let told = status(&world, &bob).await;
+        if detail(&told, "worker").is_some() { Ok(told) } else { Err(told) }
+    })
+    .await;
+    driver.stop().await;
+    let failure = detail(&told, "worker").unwrap();
+    assert!(failure.starts_with("tally_keeper: the record"), "{told}");
+    assert!(!told.to_string().contains("daily_count"), "{told}");
 }
 
 #[tokio::test]

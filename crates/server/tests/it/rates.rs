@@ -93,8 +93,27 @@ async fn every_answer_says_what_is_left_and_one_token_takes_nothing_from_another
     let told: Value = refused.json().await.unwrap();
     assert_eq!((&told["code"], &told["limit"]), (&json!("rate_limited"), &json!("token")));
     assert_eq!(ask(&world.rig, &bea.token, "/v1/me").await.status(), 200);
-    let open = world.rig.get("/openapi.json").send().await.unwrap();
-    assert!(open.headers().contains_key("ratelimit-remaining"));
+    let missing = |path: &str| world.rig.get(path).send();
+    let wrong = world.rig.request("DELETE", "/openapi.json").send();
+    for open in [missing("/openapi.json").await, missing("/v1/nothing").await, wrong.await] {
+        let open = open.unwrap();
+        assert!(open.headers().contains_key("ratelimit-remaining"), "{open:?}");
+    }
+}
+
+/// What a token does not open counts like what it does: nobody hammers at closed doors.
+#[tokio::test]
+async fn refusals_at_the_door_count_too() {
+    let world = world(Settings { token: slow(40), ..unlimited() }).await;
+    let bob = world.person("Bob", &["author"]).await;
+    let bot = world.agent("bot", &bob).await;
+    for status in std::iter::repeat_n(403, 40).chain([429]) {
+        let asked = world.rig.json("/v1/users", r#"{"name":"Eve","roles":[]}"#);
+        let asked = asked.header("authorization", format!("Bearer {}", bot.token));
+        let told = asked.send().await.unwrap();
+        assert_eq!(told.status(), status);
+        assert!(told.headers().contains_key("ratelimit-remaining"), "{told:?}");
+    }
 }
 
 #[tokio::test]

@@ -113,6 +113,9 @@ async fn nobody_handles_tokens_of_others(world: &World) {
         let told = world.send("DELETE", &eve.token, &path, None, &[]).await;
         told.refused(404, "not_found");
     }
+    for (action, times) in [("user.administer", 3), ("agent.administer", 2)] {
+        assert_eq!(world.refusals(&world.tenant, action).await, times, "{action}");
+    }
     world.get(&bob.token, "/v1/me").await.expect(200);
 }
 
