@@ -29,6 +29,8 @@ mod run;
 #[cfg(test)]
 mod snapshots;
 #[cfg(test)]
+mod spoofing;
+#[cfg(test)]
 mod tasks;
 #[cfg(test)]
 mod terminal;

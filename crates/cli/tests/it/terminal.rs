@@ -43,9 +43,17 @@ impl Terminal {
         let (tell, screen) = watch::channel(String::new());
         let reading = tokio::spawn(async move {
             let mut chunk = [0; 4096];
+            let mut come = Vec::new();
             // The last one to close a terminal ends it with an error.
             while let Ok(count @ 1..) = output.read(&mut chunk).await {
-                let text = String::from_utf8_lossy(&chunk[..count]).into_owned();
+                come.extend_from_slice(&chunk[..count]);
+                // The rest of a character may be on its way.
+                let whole = match std::str::from_utf8(&come) {
+                    Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                    _ => come.len(),
+                };
+                let text: Vec<u8> = come.drain(..whole).collect();
+                let text = String::from_utf8_lossy(&text);
                 tell.send_modify(|screen| screen.push_str(&text));
             }
         });

@@ -54,9 +54,13 @@ mod export;
 #[cfg(test)]
 mod features;
 #[cfg(test)]
+mod flooding;
+#[cfg(test)]
 mod groups;
 #[cfg(test)]
 mod guide;
+#[cfg(test)]
+mod hoarding;
 #[cfg(test)]
 mod inbound;
 #[cfg(test)]
@@ -134,9 +138,13 @@ mod tasks;
 #[cfg(test)]
 mod times;
 #[cfg(test)]
+mod timing;
+#[cfg(test)]
 mod tls;
 #[cfg(test)]
 mod tokens;
+#[cfg(test)]
+mod topics;
 #[cfg(test)]
 mod users;
 #[cfg(test)]

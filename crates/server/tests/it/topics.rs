@@ -1,0 +1,187 @@
+//! Who hears of what: every topic of the live events, held against a table for everybody of a
+//! tenant, and for those of another tenant in which the same happens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ade_core::event::Topic;
+use serde_json::{Value, json};
+
+use crate::live::{Said, Socket};
+use crate::locks::{ACQUIRE, want, with};
+use crate::world::{Person, World, id};
+
+/// Longer than a busy machine keeps anybody waiting.
+const SOON: Duration = Duration::from_mins(1);
+const SESSIONS: [&str; 2] = ["ags_01k9xq3vb8f2n4s6t7w8y9z0ab", "ags_01k9xq3vb8f2n4s6t7w8y9z0ac"];
+
+/// Five people, three agents, two of another tenant, and two who may not listen at all.
+const WHO: [&str; 12] = [
+    "author",
+    "reviewer",
+    "admin",
+    "operator",
+    "auditor",
+    "agent of the author",
+    "agent of somebody else",
+    "agent of somebody else that may run it",
+    "foreign admin",
+    "foreign agent",
+    "token without `read`",
+    "nobody",
+];
+
+/// In the order of [`WHO`]: `+` hears what happens in the tenant, `.` hears nothing of it, `x` is
+/// refused.
+const TABLE: &[(Topic, &str)] = &[
+    (Topic::Task, "+++++ +.+ .. xx"),
+    (Topic::Approval, "+++++ +.+ .. xx"),
+    (Topic::Lock, "+++++ +++ .. xx"),
+    (Topic::Agent, "+++++ +++ .. xx"),
+    (Topic::Freeze, "+++++ +++ .. xx"),
+];
+
+const HEARS: char = '+';
+const HEARS_NOTHING: char = '.';
+const REFUSED: char = 'x';
+
+/// Where something of every topic has happened.
+struct Tenant {
+    id: String,
+    admin: Person,
+    author: Person,
+    reviewer: Person,
+    agent: Person,
+    /// What the events of each topic are about.
+    objects: BTreeMap<Topic, String>,
+}
+
+async fn happen(world: &World, (tenant, admin): (String, Person), session: &str) -> Tenant {
+    let author = world.person_of(&admin, "Bob", &["author"]).await;
+    let reviewer = world.person_of(&admin, "Rea", &["reviewer"]).await;
+    let agent = world.agent_of(&admin, "bot", &author).await;
+    let task = world.approved(&author, &reviewer, "Grow").await;
+    let beat = format!("/v1/agents/{}/heartbeat", agent.id);
+    world.post(&agent.token, &beat, json!({ "session": session })).await.expect(200);
+    let asked = with(want(&["a"]), &json!({ "fenced": true }));
+    let held = world.post(&agent.token, ACQUIRE, asked).await.expect(200);
+    let stop = json!({ "scope": "tenant", "reason": "month's end" });
+    let freeze = world.post(&admin.token, "/v1/freezes", stop).await.expect(201);
+    let about = |topic| match topic {
+        Topic::Task | Topic::Approval => id(&task),
+        Topic::Lock => held["lease_hash"].as_str().unwrap(),
+        Topic::Agent => agent.id.as_str(),
+        Topic::Freeze => id(&freeze),
+    };
+    let objects = Topic::ALL.into_iter().map(|topic| (topic, about(topic).to_owned())).collect();
+    Tenant { id: tenant, admin, author, reviewer, agent, objects }
+}
+
+/// In the order of [`WHO`].
+async fn cast(world: &World, home: &Tenant, other: &Tenant) -> [Person; 12] {
+    let olga = world.person("Olga", &["operator"]).await;
+    let aude = world.person("Aude", &["auditor"]).await;
+    let eve = world.person("Eve", &["author"]).await;
+    let eves = world.agent("eves", &eve).await;
+    let able = world.agent("able", &eve).await;
+    let path = format!("/v1/agents/{}", able.id);
+    let change = Some(json!({ "capabilities": ["db.*"] }));
+    world.send("PATCH", &home.admin.token, &path, change, &[]).await.expect(200);
+    let asked = json!({ "user": home.author.id, "scopes": ["propose"] });
+    let made = world.post(&home.admin.token, "/v1/tokens", asked).await.expect(201);
+    let token = made["token"].as_str().unwrap().to_owned();
+    let deaf = Person { id: home.author.id.clone(), token };
+    let nobody = Person { id: String::new(), token: String::new() };
+    let [author, reviewer, admin, agent] =
+        [&home.author, &home.reviewer, &home.admin, &home.agent].map(Person::clone);
+    let [stranger, theirs] = [&other.admin, &other.agent].map(Person::clone);
+    [author, reviewer, admin, olga, aude, agent, eves, able, stranger, theirs, deaf, nobody]
+}
+
+/// The number of the last event of a tenant.
+async fn head(world: &World, of: &Tenant) -> u64 {
+    let told = world.streamed(&of.admin.token, "/v1/events?wait=0s", &[]).await;
+    told[0].data["seq"].as_u64().unwrap()
+}
+
+/// All events up to this number. Each number is told or skipped, so silence has an end, too.
+async fn heard(socket: &mut Socket, head: u64) -> Vec<Value> {
+    let mut events = Vec::new();
+    loop {
+        let said = tokio::time::timeout(SOON, socket.next_ever()).await.expect("nothing is said");
+        let Said::Message(said) = said else { panic!("it is closed") };
+        let number = said["seq"].as_u64().unwrap();
+        if said["frame"].is_null() {
+            events.push(said);
+        } else {
+            assert_eq!(said["frame"], "skip", "{said}");
+        }
+        if number >= head {
+            return events;
+        }
+    }
+}
+
+/// As the table writes it: what these events tell of a tenant.
+fn mark(events: &[Value], of: &Tenant, topic: Topic) -> char {
+    let mut told = events.iter().filter(|event| event["tenant"] == json!(of.id)).peekable();
+    if told.peek().is_none() {
+        return HEARS_NOTHING;
+    }
+    let object = &of.objects[&topic];
+    assert!(told.any(|event| event["object"] == json!(object)), "not of {object}: {events:?}");
+    HEARS
+}
+
+async fn assert_refused(world: &World, who: &Person, topic: Topic) {
+    let path = format!("/v1/events?wait=0s&resume=0&topics={}", topic.as_str());
+    let stream = world.get(&who.token, &path).await;
+    let ticket = world.send("POST", &who.token, "/v1/ws/tickets", None, &[]).await;
+    for told in [stream, ticket] {
+        let code = if who.token.is_empty() { "unauthenticated" } else { "class_closed" };
+        assert!([401, 403].contains(&told.status), "{}", told.body);
+        assert_eq!(told.body["code"], code, "{}", told.body);
+    }
+}
+
+#[tokio::test]
+async fn each_topic_is_heard_by_those_the_table_names_and_by_no_other_tenant() {
+    let listed: BTreeSet<Topic> = TABLE.iter().map(|(topic, _)| *topic).collect();
+    assert_eq!(listed, BTreeSet::from(Topic::ALL), "every topic has its row");
+    let world = World::new().await;
+    let home = (world.tenant.clone(), world.admin.clone());
+    let home = happen(&world, home, SESSIONS[0]).await;
+    let other = world.tenant("other").await;
+    let other = happen(&world, other, SESSIONS[1]).await;
+    let cast = cast(&world, &home, &other).await;
+    world.work("relay").await;
+    let heads = [head(&world, &home).await, head(&world, &other).await];
+    assert!(heads.iter().all(|head| *head > 0), "{heads:?}");
+
+    // All listen before anybody is heard: who hears nothing is told so only after a second.
+    let mut listening = Vec::new();
+    for (topic, row) in TABLE {
+        let row: Vec<char> = row.chars().filter(|mark| *mark != ' ').collect();
+        assert_eq!(row.len(), WHO.len(), "{}", topic.as_str());
+        for ((name, who), expected) in WHO.iter().zip(&cast).zip(row) {
+            if expected == REFUSED {
+                assert_refused(&world, who, *topic).await;
+                continue;
+            }
+            let query = format!("resume=0&topics={}", topic.as_str());
+            let socket = Socket::of(&world, who, &query).await;
+            listening.push((*topic, *name, expected, socket));
+        }
+    }
+    for (topic, name, expected, mut socket) in listening {
+        let is_foreign = name.starts_with("foreign");
+        let events = heard(&mut socket, heads[usize::from(is_foreign)]).await;
+        let shown = format!("{} as {name}: {events:?}", topic.as_str());
+        let is_of_topic = |event: &Value| Topic::of(event["type"].as_str().unwrap()) == topic;
+        assert!(events.iter().all(is_of_topic), "{shown}");
+        assert_eq!(mark(&events, &home, topic), expected, "{shown}");
+        // Each hears what is their own, so none is silent for another reason.
+        let elsewhere = if is_foreign { HEARS } else { HEARS_NOTHING };
+        assert_eq!(mark(&events, &other, topic), elsewhere, "{shown}");
+    }
+}

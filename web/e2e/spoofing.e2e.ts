@@ -1,0 +1,97 @@
+// What people try to hide in a text, from the API to the page: the samples that the core and the
+// terminal are held to.
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { expectCalm, stage } from './browser';
+import { declared, propose } from './seed.mjs';
+
+const on = stage();
+const file = '../crates/core/samples/spoofing.json';
+const SAMPLES = JSON.parse(readFileSync(file, 'utf8')) as [text: string, shown: string][];
+/** Changes that the page draws before it is asked for more. */
+const STEP = 50;
+
+interface Stored {
+  readonly effect: { readonly changes: { readonly summary: string }[] };
+}
+
+const bot = () => on.world.people.bots['infra-bot']!;
+
+/** Each behind its number: the page puts the gravest first, and a dot makes some look graver. */
+const numbered = (texts: readonly string[]) => texts.map((text, nth) => `${nth}: ${text}`);
+const byNumber = (one: string, other: string) => parseInt(one, 10) - parseInt(other, 10);
+
+const hiding = (summaries: readonly string[]) =>
+  declared(
+    'Hide something',
+    'deploy.scale',
+    'service:checkout',
+    summaries.map((summary) => ({ action: 'change', summary })),
+  );
+
+/** All that must not reach a page as it is, by the samples themselves. Line ends and tabs lie
+ *  between the parts of a page, and a joiner between two pictures hides nothing. */
+function acting(): Set<string> {
+  const hidden = SAMPLES.flatMap(([text, shown]) =>
+    [...text].filter((character) => !shown.includes(character)),
+  );
+  return new Set(hidden.filter((character) => !'\n\t\u200d'.includes(character)));
+}
+
+/** Of every change on the page; what stands in a chip is written between the marks of a number. */
+function shownOn(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('[data-change] bdi')].map((text) =>
+      [...text.childNodes]
+        .map((piece) => {
+          const isChip = piece instanceof Element && piece.hasAttribute('title');
+          return isChip ? `‹${piece.textContent}›` : piece.textContent;
+        })
+        .join(''),
+    ),
+  );
+}
+
+async function unfold(page: Page, count: number): Promise<void> {
+  const changes = page.locator('[data-change]');
+  for (let drawn = STEP; drawn < count; drawn += STEP) {
+    await changes.nth(drawn - 1).waitFor();
+    const next = Math.min(STEP, count - drawn);
+    await page.getByRole('button', { name: `Show ${next} more` }).click();
+  }
+  await changes.nth(count - 1).waitFor();
+}
+
+it('shows of every sample what was agreed, and nothing that acts', async () => {
+  expect(SAMPLES.length).toBeGreaterThanOrEqual(200);
+  const kept = SAMPLES.filter(([text]) => !text.includes('\0'));
+  const texts = numbered(kept.map(([text]) => text));
+  const task = await propose(bot(), hiding(texts));
+  const { effect } = await bot().call<Stored>('GET', `/v1/tasks/${task.id}`);
+  expect(effect.changes.map(({ summary }) => summary)).toEqual(texts);
+  const seat = await on.sit('priya', `/tasks/${task.id}`);
+  const { page } = seat;
+  await unfold(page, kept.length);
+  const found = (await shownOn(page)).sort(byNumber);
+  expect(found).toEqual(numbered(kept.map(([, shown]) => shown)));
+  const characters = acting();
+  expect(characters.size).toBeGreaterThanOrEqual(100);
+  const body = page.locator('body');
+  // As it is drawn, as it is written, and with the names of controls.
+  for (const text of [await body.innerText(), await body.textContent(), await page.content()]) {
+    expect([...text!].filter((character) => characters.has(character))).toEqual([]);
+  }
+  expect(await page.locator('img, [onerror], [onload]').count()).toBe(0);
+  await expectCalm(seat);
+});
+
+// No record holds this one, so no page ever gets it.
+it('is never asked to show a text with U+0000 in it', async () => {
+  const zeros = SAMPLES.map(([text]) => text).filter((text) => text.includes('\0'));
+  expect(zeros).not.toEqual([]);
+  for (const text of zeros) {
+    const refused = bot().call('POST', '/v1/tasks', hiding([text]));
+    await expect(refused).rejects.toThrow(/: 422 .*U\+0000/s);
+  }
+});
