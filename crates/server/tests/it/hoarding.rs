@@ -256,6 +256,33 @@ async fn fill(world: &World, first: usize, last: usize) {
     world.database.run(&sql).await;
 }
 
+/// In the moment between a release and the next in line, who may step ahead finds it free.
+#[tokio::test]
+async fn who_steps_ahead_whenever_it_is_free_does_so_as_often_as_its_boost_allows() {
+    let world = World::new().await;
+    world.database.be_patient().await;
+    let [fair, greedy] = bots(&world, ["fair", "greedy"]).await;
+    let first = fresh();
+    ask(&world, &fair, &wish(&first, 0, "1ms")).await.expect(200);
+    let_go(&world, &fair, &first).await;
+    // So many came before that one place in line is like another.
+    let come = usize::try_from(LOCK_BOOST_MAX).unwrap() * 2;
+    fill(&world, come, come).await;
+    let mut had = 0;
+    let told = loop {
+        let lease = fresh();
+        let answer = ask(&world, &greedy, &wish(&lease, LOCK_BOOST_MAX, "1ms")).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        had += 1;
+        assert!(had <= LOCK_BOOST_MAX, "it steps past somebody for ever");
+        let_go(&world, &greedy, &lease).await;
+    };
+    told.refused(423, "lock_held");
+    assert_eq!(had, LOCK_BOOST_MAX);
+}
+
 async fn a_full_line_takes_nobody(world: &World) {
     world.database.be_patient().await;
     let [holder, fair, other] = bots(world, ["holder", "fair", "other"]).await;

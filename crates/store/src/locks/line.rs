@@ -144,6 +144,11 @@ pub async fn join(tx: &mut Tx, request: &Request, order: Order) -> Result<(), Er
         .bind(set.iter().map(|(_, mode)| mode_text(mode)).collect::<Vec<_>>())
         .bind(set.iter().map(|(_, mode)| capacity(mode)).collect::<Vec<_>>());
     tx.write_beside(query).await?;
+    count(tx).await
+}
+
+/// One more has come.
+pub async fn count(tx: &mut Tx) -> Result<(), Error> {
     tx.write_beside(sqlx::query(COUNT).bind(tx.tenant().uuid())).await?;
     Ok(())
 }

@@ -44,6 +44,10 @@ pub async fn acquire(
     let order = order.or_else(|| next_place(entered.epoch, entered.arrivals, request.boost()));
     let order = order.ok_or(LockError::Unsettled)?;
     let Some(blocked) = picture.blocked_on(request, order) else {
+        // Who stepped past somebody has come as well, or could do so for ever.
+        if own.is_none() && request.boost() > 0 {
+            line::count(&mut tx).await?;
+        }
         return said(grant(tx, caller, request, beside, entered).await?);
     };
     let events = match own {
