@@ -2,8 +2,10 @@
 //! forged or repeated answer is worth.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use ade_core::limits::PROVIDER_WAITERS_MAX;
 use ade_core::token::Token;
 use ade_engine::work::Driver;
 use ade_testkit::{eventually, within};
@@ -362,6 +364,8 @@ async fn a_session_is_listed_and_ended(noted: &World) -> Duration {
 /// long as one question may take.
 #[tokio::test]
 async fn a_silent_provider_is_noticed_by_nobody_but_those_who_sign_in() {
+    const AT_FIRST: usize = 40;
+    const SOON: Duration = Duration::from_mins(1);
     let (world, provider) = home().await;
     let mut known = Browser::new(&world, &world.rig);
     assert_eq!(known.sign_in(&provider, &ada(&["dba"])).await, "/inbox");
@@ -371,20 +375,30 @@ async fn a_silent_provider_is_noticed_by_nobody_but_those_who_sign_in() {
     let mut stays = Browser::new(&world, &beside);
     stays.cookies = known.cookies.clone();
     let login = "/auth/login?provider=company&return_to=/inbox";
+    let told_so_far = AtomicUsize::new(0);
     let comes = async || {
         let (answer, to) = Browser::new(&world, &beside).ask("GET", login, None, &[]).await;
         let told = (answer.status, to.as_deref());
         assert_eq!(told, (303, Some("/sign-in?problem=provider_unavailable")));
+        told_so_far.fetch_add(1, Ordering::Relaxed);
     };
     let others = async {
+        eventually("those for whom there is no place are told", SOON, async || {
+            match told_so_far.load(Ordering::Relaxed) {
+                told if told + PROVIDER_WAITERS_MAX >= AT_FIRST => Ok(()),
+                told => Err(told),
+            }
+        })
+        .await;
+        assert!(told_so_far.load(Ordering::Relaxed) < AT_FIRST, "while the others wait");
         for _ in 0..40 {
             comes().await;
             stays.get("/v1/me").await.expect(200);
         }
     };
-    tokio::join!(join_all((0..40).map(|_| comes())), others);
+    tokio::join!(join_all((0..AT_FIRST).map(|_| comes())), others);
     provider.be_silent(false);
-    eventually("it is asked again", Duration::from_mins(1), async || {
+    eventually("it is asked again", SOON, async || {
         let (_, to) = Browser::new(&world, &beside).ask("GET", login, None, &[]).await;
         let to = to.unwrap();
         if to.starts_with(&provider.issuer) { Ok(()) } else { Err(to) }
