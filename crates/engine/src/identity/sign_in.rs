@@ -130,19 +130,12 @@ async fn arrive(app: &App, identity: &Identity, place: Where) -> Result<Token, S
     let groups: Vec<String> = identity.groups.iter().cloned().collect();
     let Identity { issuer, subject, .. } = identity;
     let tenants = sessions::tenants_of(&app.pools.api, issuer, subject, &groups).await?;
-    let mut first = Err(SignInError::NoTenant);
+    let mut first = None;
     for (tenant, _) in tenants.into_iter().take(TENANTS_OF_PERSON_MAX) {
-        match admit(app, tenant, identity, &place).await {
-            Ok(user) if first.is_err() => first = Ok((tenant, user)),
-            Ok(_) => {}
-            // One that is busy shuts nobody out of the others.
-            Err(error) => {
-                tracing::warn!(%tenant, %error, "somebody is not brought up to date");
-                first = first.or(Err(error.into()));
-            }
-        }
+        let user = admit(app, tenant, identity, &place).await?;
+        first.get_or_insert((tenant, user));
     }
-    let (tenant, user) = first?;
+    let (tenant, user) = first.ok_or(SignInError::NoTenant)?;
     Ok(open(app, tenant, user, None, place).await?)
 }
 
@@ -162,13 +155,13 @@ async fn admit(
     }
     let mut tx = Tx::begin(&app.pools.api, tenant, Actor::system(WORKER), Gate::Exclusive).await?;
     let (known, roles) = look(&mut tx, identity).await?;
-    let (id, action) = match known {
-        Some(user) => (user.id, "user.set_roles"),
-        None => (enter(&mut tx, identity).await?, "user.create"),
-    };
-    if action == "user.create" {
+    let (id, action) = if let Some(user) = known {
+        (user.id, "user.set_roles")
+    } else {
+        let id = enter(&mut tx, identity).await?;
         join(&mut tx, identity, id, place).await?;
-    }
+        (id, "user.create")
+    };
     users::set_roles(&mut tx, id, &roles).await?;
     due::set_for_approved(&mut tx, Deadline::CheckBasis.as_str()).await?;
     let why = Why { reason: Some("their groups at the provider".to_owned()), ticket: None };
