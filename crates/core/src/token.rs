@@ -11,9 +11,10 @@ pub const KEY_ID_LEN: usize = 16;
 pub const SECRET_LEN: usize = 43;
 const CHECKSUM_LEN: usize = 6;
 const TAIL_LEN: usize = SECRET_LEN + CHECKSUM_LEN;
-const PREFIX: &str = "ade_";
+/// How each starts, and how long it is.
+pub const PREFIX: &str = "ade_";
 const KIND_LEN: usize = 3;
-const LEN: usize = PREFIX.len() + KIND_LEN + 1 + KEY_ID_LEN + 1 + TAIL_LEN;
+pub const LEN: usize = PREFIX.len() + KIND_LEN + 1 + KEY_ID_LEN + 1 + TAIL_LEN;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

@@ -14,7 +14,8 @@ impl<W: Write> Write for LogLine<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         let line = visible(text.trim_end_matches('\n'));
-        writeln!(self.0, "{}", redacted(&line))?;
+        // In one piece, so that no other process writes into the middle of it.
+        self.0.write_all(format!("{}\n", redacted(&line)).as_bytes())?;
         Ok(event.len())
     }
 

@@ -5,17 +5,13 @@
 use std::io::{BufRead as _, BufReader, Read};
 use std::thread::{self, JoinHandle};
 
-use ade_core::token::{KEY_ID_LEN, SECRET_LEN, Token};
+use ade_core::token::{LEN, PREFIX, Token};
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::failure::{Failure, or_fail};
 
-/// How each starts, in plain text and as the digits of its bytes.
-const PLAIN: &str = "ade_";
+/// How each starts as the digits of its bytes.
 const DIGITS: &str = "6164655f";
-const KIND_LEN: usize = 3;
-const CHECKSUM_LEN: usize = 6;
-const LEN: usize = PLAIN.len() + KIND_LEN + 1 + KEY_ID_LEN + 1 + SECRET_LEN + CHECKSUM_LEN;
 
 /// Ends the test if a token is in what one of its programs said.
 pub fn assert_none(place: &str, text: &str) {
@@ -52,7 +48,7 @@ impl Reader {
 
 /// The first there is, named without its secret.
 pub fn token_in(text: &str) -> Option<String> {
-    let plain = text.match_indices(PLAIN).filter_map(|(at, _)| text.get(at..at + LEN));
+    let plain = text.match_indices(PREFIX).filter_map(|(at, _)| text.get(at..at + LEN));
     let plain = plain.map(str::to_owned);
     let digits = text.match_indices(DIGITS).filter_map(|(at, _)| text.get(at..at + 2 * LEN));
     let digits = digits.filter_map(bytes_of);
@@ -79,7 +75,7 @@ pub(crate) async fn token_in_record(
     for table in tables {
         let like = format!(
             "SELECT t::text FROM {table} t
-              WHERE t::text LIKE '%{PLAIN}%' OR t::text LIKE '%{DIGITS}%'"
+              WHERE t::text LIKE '%{PREFIX}%' OR t::text LIKE '%{DIGITS}%'"
         );
         let rows: Vec<String> =
             sqlx::query_scalar(AssertSqlSafe(like)).fetch_all(&mut *owner).await?;

@@ -12,8 +12,7 @@ use crate::terminal::Terminal;
 type Sample = [String; 2];
 
 const SAMPLES: &str = include_str!("../../../core/samples/spoofing.json");
-/// Samples of one task: fewer than the changes that are shown of it, and all of it below the two
-/// kilobytes that a terminal passes on at once, so that no character comes in two parts.
+/// Samples of one task: fewer than the changes that are shown of it.
 const PART: usize = 15;
 /// What stands before the summary of a change.
 const LEAD: &str = "           ~ host:a  ";

@@ -59,14 +59,15 @@ pub(super) async fn enter(
         }
         Err(failure) => failure,
     };
-    // Whoever guesses, and whoever has other people's browsers call. What fails here for another
-    // reason says nothing of the caller.
-    if !matches!(failure.code(), Code::Unauthenticated | Code::CrossSite) {
-        return failure.into_response();
-    }
+    let refusal = match failure.code() {
+        // Whoever guesses, and whoever has other people's browsers call.
+        Code::Unauthenticated => challenged(&shared, failure),
+        Code::CrossSite => failure.into_response(),
+        // What fails here for another reason says nothing of the caller.
+        _ => return failure.into_response(),
+    };
     let address = pace::address_of(&request);
-    let answer = async { challenged(&shared, failure) };
-    pace::nameless(&shared, address, Nameless::Refused, answer).await
+    pace::nameless(&shared, address, Nameless::Refused, async { refusal }).await
 }
 
 /// A route that anybody may call: counted by address.
@@ -77,11 +78,7 @@ pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: N
 
 /// Whoever shows no token is told where it says what this server wants (RFC 9728).
 fn challenged(shared: &Shared, failure: Failure) -> Response {
-    let is_stranger = failure.code() == Code::Unauthenticated;
     let mut response = failure.into_response();
-    if !is_stranger {
-        return response;
-    }
     let says = format!("Bearer resource_metadata=\"{}{METADATA}\"", shared.app().notify.page);
     if let Ok(says) = HeaderValue::from_str(&says) {
         response.headers_mut().insert(WWW_AUTHENTICATE, says);

@@ -5,6 +5,7 @@
 use ade_core::access::Class;
 use ade_engine::limiter::Limiter;
 use axum::Router;
+use axum::handler::Handler as _;
 use axum::middleware::from_fn_with_state;
 use thiserror::Error;
 use utoipa::openapi::OpenApi;
@@ -12,7 +13,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use super::door::{self, Doorway};
 use super::state::Shared;
-use super::{describe, guard, links};
+use super::{describe, guard, links, system};
 
 /// Asked by what keeps the server alive, which is never turned away.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
@@ -146,9 +147,10 @@ impl Routes {
         let (router, mut document) = self.router.split_for_parts();
         links::add(&mut document);
         describe::relax_sets(&mut document);
+        let counted = from_fn_with_state(self.shared, door::pass);
         let router = router
             .fallback(super::pages::page)
-            .method_not_allowed_fallback(super::system::not_with_this_method);
+            .method_not_allowed_fallback(system::not_with_this_method.layer(counted));
         Ok(Table { router, document, routes: self.listed })
     }
 }

@@ -4,12 +4,11 @@
 use ade_api::code::Code;
 use ade_api::executions::Keys;
 use ade_api::status::{Degradation, EventsStatus, Health, ReadModels, Readiness, Status, Worker};
-use ade_engine::limiter::Nameless;
 use ade_engine::ops;
 use ade_engine::receipts::KeySet;
 use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -17,7 +16,6 @@ use axum::response::{IntoResponse, Response};
 use super::door::Known;
 use super::error::Failure;
 use super::extract::Json;
-use super::pace;
 use super::state::Shared;
 
 /// The OpenAPI document as it is served, written once at start.
@@ -125,14 +123,8 @@ pub(super) fn nothing_here(uri: &Uri) -> Failure {
     Failure::new(Code::NotFound, format!("no route is called `{path}`"))
 }
 
-pub(super) async fn not_with_this_method(
-    State(shared): State<Shared>,
-    request: Request,
-) -> Response {
-    let detail = "the route exists, but not with this method";
-    let refused = async { Failure::new(Code::MethodNotAllowed, detail).into_response() };
-    let address = pace::address_of(&request);
-    pace::nameless(&shared, address, Nameless::Open, refused).await
+pub(super) async fn not_with_this_method() -> Failure {
+    Failure::new(Code::MethodNotAllowed, "the route exists, but not with this method")
 }
 
 fn readiness(shared: &Shared) -> Readiness {

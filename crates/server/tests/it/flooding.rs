@@ -9,7 +9,6 @@ use std::time::Duration;
 use ade_core::limits::{BODY_MAX_BYTES, HEAD_MAX_BYTES, LIVE_FRAME_MAX_BYTES};
 use ade_engine::secret::Pepper;
 use ade_engine::setup;
-use ade_testkit::Database;
 use reqwest::Client;
 use serde_json::Value;
 
@@ -40,24 +39,12 @@ struct Hostile {
 
 impl Target {
     async fn start() -> Self {
-        let database = Database::fresh("server", async |url: String| setup::migrate(&url).await);
-        let database = database.await;
-        let file = std::env::temp_dir().join(format!("{}.pepper", database.name()));
-        fs::write(&file, [7; 32]).unwrap();
-        let environment = [
-            ("ADE__DATABASE__URL", database.login("app", "ade_app").await),
-            ("ADE__DATABASE__WORKER_URL", database.login("work", "ade_app, ade_worker").await),
-            ("ADE__AUTH__PEPPER_FILE", file.to_str().unwrap().to_owned()),
-        ];
-        let environment = environment.map(|(name, value)| (name.to_owned(), value));
         // Else most of it would be answered 429.
         let rates = ade_testkit::rates::unlimited().map(|(name, rate)| (name, rate.to_owned()));
-        let environment: Vec<(String, String)> = environment.into_iter().chain(rates).collect();
-        let pepper = Pepper::new(vec![7; 32]).unwrap();
-        let first = setup::bootstrap(&database.url(), &pepper, "acme").await.unwrap().token;
-        let (mut program, address) = Program::spawn("api", "info", &environment, database);
+        let (mut program, address) = Program::serving("info", rates).await;
         program.read_on();
-        fs::remove_file(file).unwrap();
+        let pepper = Pepper::new(vec![7; 32]).unwrap();
+        let first = setup::bootstrap(&program.database.url(), &pepper, "acme").await.unwrap().token;
         // None is kept: the server would close it just before it is used again.
         let client = Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap();
         let mut target = Self { program, address, client, token: first.reveal() };

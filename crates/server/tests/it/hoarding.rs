@@ -4,11 +4,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ade_core::ids::{LeaseId, TaskId, TenantId};
+use ade_core::ids::{LeaseId, TenantId};
 use ade_core::limits::{LOCK_BOOST_MAX, LOCK_QUEUE_DEPTH_MAX, LOCK_WAIT_MAX};
-use ade_core::lock::{Arrival, Class, LockSet, Mode, Owner, Request, RequestDraft};
-use ade_core::resource::ResourceRef;
-use ade_core::time::Timestamp;
+use ade_core::lock::{Arrival, Mode};
 use ade_engine::locks::Queue;
 use ade_engine::work::Driver;
 use ade_testkit::eventually;
@@ -17,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::locks::{ACQUIRE, bots, release, want, with};
+use crate::locks_waiting::request;
 use crate::world::{Answer, Line, Person, World};
 
 const SOON: Duration = Duration::from_mins(2);
@@ -208,30 +207,14 @@ async fn whoever_asks_all_the_time_overtakes_by_no_more_than_its_boost_on_redis(
     a_greedy_agent_overtakes_nobody_for_ever(&World::locking(line).await).await;
 }
 
-/// One who wants to share, so that those who wait are not in each other's way: a circle is looked
-/// for among all of them whenever one comes.
-fn reader(number: u128) -> Request {
-    let resource = ResourceRef::new("db", "a").unwrap();
-    Request::new(RequestDraft {
-        lease: LeaseId::from_uuid(uuid::Uuid::now_v7()),
-        owner: Owner::Task(TaskId::from_u128(number)),
-        node: "node-1".to_owned(),
-        birth: Timestamp::from_micros(1),
-        class: Class::Advisory,
-        set: LockSet::new([(resource, Mode::Shared)]).unwrap(),
-        ttl: Duration::from_mins(5),
-        wait: LOCK_WAIT_MAX,
-        boost: 0,
-    })
-    .unwrap()
-}
-
-/// As the server would have put them in line, without a call for each.
+/// As the server would have put them in line, without a call for each. They want to share, so that
+/// they are not in each other's way: a circle is looked for among all whenever one comes.
 async fn fill(world: &World, first: usize, last: usize) {
     let tenant: TenantId = world.tenant.parse().unwrap();
     if let Queue::Redis(redis) = &world.app.locks.as_ref().unwrap().queue {
         for number in first..=last {
-            let request = reader(u128::try_from(number).unwrap());
+            let number = u128::try_from(number).unwrap();
+            let request = request(number, "a", Mode::Shared, LOCK_WAIT_MAX);
             eventually("it stands in line", SOON, async || {
                 redis.desk.acquire(tenant, &request, Arrival::New).await
             })

@@ -128,17 +128,18 @@ const WAITERS: u128 = 10_000;
 /// A line holds a thousand.
 const LINES: u128 = 20;
 
-fn request(number: u128) -> Request {
-    let resource = ResourceRef::new("db", &(number % LINES).to_string()).unwrap();
+/// For `db:{name}`, as somebody who is in nobody else's way.
+pub fn request(number: u128, name: &str, mode: Mode, wait: Duration) -> Request {
+    let resource = ResourceRef::new("db", name).unwrap();
     Request::new(RequestDraft {
         lease: LeaseId::from_uuid(uuid::Uuid::now_v7()),
         owner: Owner::Task(TaskId::from_u128(number)),
         node: "node-1".to_owned(),
         birth: Timestamp::from_micros(1),
         class: Class::Advisory,
-        set: LockSet::new([(resource, Mode::Exclusive)]).unwrap(),
+        set: LockSet::new([(resource, mode)]).unwrap(),
         ttl: Duration::from_mins(5),
-        wait: Duration::from_secs(10),
+        wait,
         boost: 0,
     })
     .unwrap()
@@ -165,7 +166,8 @@ async fn ten_thousand_wait_in_one_process_and_all_are_served() {
         waiting.spawn(async move {
             let keeper = app.locks.as_ref().unwrap();
             let Queue::Redis(redis) = &keeper.queue else { panic!("not on Redis") };
-            let request = request(number);
+            let (line, wait) = ((number % LINES).to_string(), Duration::from_secs(10));
+            let request = request(number, &line, Mode::Exclusive, wait);
             let mut news = keeper.waiters.follow(tenant, request.lease());
             let mut standing = Standing::Unknown;
             while !matches!(standing, Standing::Granted { .. }) {

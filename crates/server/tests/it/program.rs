@@ -29,6 +29,14 @@ impl Program {
     }
 
     async fn logging(level: &str) -> (Self, String) {
+        Self::serving(level, []).await
+    }
+
+    /// Set up as it needs to be, and with these settings besides.
+    pub async fn serving(
+        level: &str,
+        more: impl IntoIterator<Item = (String, String)>,
+    ) -> (Self, String) {
         let database = Database::fresh("server", async |url: String| setup::migrate(&url).await);
         let database = database.await;
         let pepper = std::env::temp_dir().join(format!("{}.pepper", database.name()));
@@ -39,6 +47,7 @@ impl Program {
             ("ADE__AUTH__PEPPER_FILE", pepper.to_str().unwrap().to_owned()),
         ];
         let environment = environment.map(|(name, value)| (name.to_owned(), value));
+        let environment: Vec<(String, String)> = environment.into_iter().chain(more).collect();
         let started = Self::spawn("api", level, &environment, database);
         std::fs::remove_file(pepper).unwrap();
         started
