@@ -46,7 +46,7 @@ pub fn run(root: &Path, command: &RedisKeys) -> ExitCode {
 }
 
 async fn look(urls: Vec<String>) -> Result<Audit> {
-    Ok(Cluster::open(&urls)?.audit().await?)
+    Ok(Cluster::open(&urls.into())?.audit().await?)
 }
 
 async fn look_after_workload(root: &Path) -> Result<Audit> {

@@ -63,7 +63,7 @@ async fn run_all(args: &Args) -> Result<()> {
     let tenant: TenantId = args.tenant.parse()?;
     let pool = Pool::new(&PoolSettings::new(args.database.clone()), PoolClass::Api)?;
     let urls: Vec<String> = args.redis.split(',').map(str::to_owned).collect();
-    let desk = Desk::new(Locks::new(Cluster::open(&urls)?), pool.clone(), "failover");
+    let desk = Desk::new(Locks::new(Cluster::open(&urls.into())?), pool.clone(), "failover");
     let session = AgentSessionId::from_uuid(Uuid::now_v7());
     let out = Arc::new(Mutex::new(File::create(&args.out)?));
     let mut holders = JoinSet::new();

@@ -40,7 +40,7 @@ impl Place {
         let space = Space { tenant: Namespace::fresh().tenant(), epoch: Epoch::FIRST };
         let tag = format!("{{{}}}", space.tenant);
         let master = servers.master_of(servers.slot_of(&tag).await).await.clone();
-        let locks = Locks::new(Cluster::open(&servers.urls())?);
+        let locks = Locks::new(Cluster::open(&servers.urls().into())?);
         let bare = ClusterClient::new(servers.urls())?.get_async_connection().await?;
         let refused = locks.rebuild(space, &[], None).await?.answer;
         refused.map_err(|refusal| anyhow::anyhow!("{refusal}"))?;

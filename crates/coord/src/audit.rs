@@ -206,7 +206,7 @@ mod tests {
     #[tokio::test]
     async fn a_planted_key_is_found_wherever_it_lies() {
         let servers = ade_testkit::Cluster::owned().await;
-        let cluster = Cluster::open(&servers.urls()).unwrap();
+        let cluster = Cluster::open(&servers.urls().into()).unwrap();
         assert_eq!(cluster.audit().await.unwrap().keys, 0);
         let tenants = Namespace::fresh();
         let (good, typed, dying) = (tenants.tenant(), tenants.tenant(), tenants.tenant());

@@ -9,13 +9,14 @@ use std::time::Instant;
 use ade_core::limits::{
     REDIS_ANSWER_TIMEOUT, REDIS_CALL_TIMEOUT, REDIS_CONNECT_TIMEOUT, REDIS_RETRIES,
 };
-use redis::cluster::{ClusterClient, ClusterClientBuilder, ClusterConfig};
+use redis::cluster::{ClusterClientBuilder, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::RoutingInfo;
 use redis::{ErrorKind, ProtocolVersion, PushInfo, ServerErrorKind, Value};
 
 use crate::circuit::Circuits;
 use crate::error::Error;
+use crate::nodes::Nodes;
 use crate::script::Script;
 
 #[derive(Clone)]
@@ -33,15 +34,15 @@ impl fmt::Debug for Cluster {
 
 impl Cluster {
     /// Needs a runtime to connect in; whether anybody answers shows with the first call.
-    pub fn open(urls: &[String]) -> Result<Self, Error> {
-        Ok(Self { connection: connect(urls)?, circuits: Arc::default() })
+    pub fn open(nodes: &Nodes) -> Result<Self, Error> {
+        Ok(Self { connection: connect(nodes)?, circuits: Arc::default() })
     }
 
     /// Never sends again what is only late, for tests that count what was done.
     #[cfg(test)]
-    pub(crate) fn patient(urls: &[String]) -> Self {
+    pub(crate) fn patient(nodes: &Nodes) -> Self {
         let patience = std::time::Duration::from_secs(30);
-        let builder = builder(urls).response_timeout(patience);
+        let builder = builder(nodes).response_timeout(patience);
         let builder = builder.overall_response_timeout(Some(patience));
         Self { connection: pending(builder).unwrap(), circuits: Arc::default() }
     }
@@ -111,14 +112,14 @@ impl Cluster {
 }
 
 /// Needs a runtime to connect in; whether anybody answers shows with the first call.
-pub(crate) fn connect(urls: &[String]) -> Result<ClusterConnection, Error> {
-    pending(builder(urls))
+pub(crate) fn connect(nodes: &Nodes) -> Result<ClusterConnection, Error> {
+    pending(builder(nodes))
 }
 
 /// Hears what it is subscribed to, as `heard` reads it. `hear` is called on the task of the
 /// connection, so it must not wait.
 pub(crate) fn connect_hearing<T>(
-    urls: &[String],
+    nodes: &Nodes,
     heard: fn(&PushInfo) -> Option<T>,
     hear: impl Fn(T) + Send + Sync + 'static,
 ) -> Result<ClusterConnection, Error>
@@ -131,7 +132,7 @@ where
         }
         Ok::<(), ()>(())
     };
-    pending(builder(urls).push_sender(push))
+    pending(builder(nodes).push_sender(push))
 }
 
 fn pending(builder: ClusterClientBuilder) -> Result<ClusterConnection, Error> {
@@ -140,8 +141,9 @@ fn pending(builder: ClusterClientBuilder) -> Result<ClusterConnection, Error> {
 }
 
 /// How every connection of ours speaks, and how long it waits.
-fn builder(urls: &[String]) -> ClusterClientBuilder {
-    ClusterClient::builder(urls.iter().map(String::as_str))
+fn builder(nodes: &Nodes) -> ClusterClientBuilder {
+    nodes
+        .builder()
         .use_protocol(ProtocolVersion::RESP3)
         .connection_timeout(REDIS_CONNECT_TIMEOUT)
         .response_timeout(REDIS_ANSWER_TIMEOUT)

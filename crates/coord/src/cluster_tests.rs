@@ -23,7 +23,7 @@ async fn without_redis_a_call_ends_in_time_and_with_it_again_succeeds() {
     for node in servers.nodes() {
         servers.kill(node);
     }
-    let connection = Cluster::open(&servers.urls()).unwrap();
+    let connection = Cluster::open(&servers.urls().into()).unwrap();
     let bound = REDIS_CALL_TIMEOUT + REDIS_CONNECT_TIMEOUT;
     // Fewer times than make it rest.
     within(bound, async || {
@@ -43,7 +43,7 @@ async fn without_redis_a_call_ends_in_time_and_with_it_again_succeeds() {
 #[tokio::test]
 async fn a_script_that_redis_forgot_is_sent_again() {
     let servers = ade_testkit::Cluster::owned().await;
-    let connection = Cluster::patient(&servers.urls());
+    let connection = Cluster::patient(&servers.urls().into());
     let number = |value| redis::from_redis_value::<i64>(value).unwrap();
     assert_eq!(number(count(&connection).await.unwrap()), 1);
     for node in servers.nodes() {
@@ -55,9 +55,9 @@ async fn a_script_that_redis_forgot_is_sent_again() {
 #[tokio::test]
 async fn a_script_that_cannot_run_is_named_and_a_bad_address_is_refused() {
     let servers = ade_testkit::Cluster::shared().await;
-    let connection = Cluster::open(&servers.urls()).unwrap();
+    let connection = Cluster::open(&servers.urls().into()).unwrap();
     let broken = Script::new("broken", "#!lua\nreturn nothing.here".to_owned());
     let refused = connection.run(&broken, &["{test}:x".to_owned()], &[]).await.unwrap_err();
     assert!(matches!(refused, Error::Script { script: "broken", .. }), "{refused}");
-    assert!(matches!(Cluster::open(&["nowhere".to_owned()]), Err(Error::Settings(_))));
+    assert!(matches!(Cluster::open(&vec!["nowhere".to_owned()].into()), Err(Error::Settings(_))));
 }

@@ -12,6 +12,7 @@ use redis::{PushInfo, PushKind, Value};
 use crate::cluster::connect_hearing;
 use crate::error::Error;
 use crate::keys::LOCK_CHANNEL;
+use crate::nodes::Nodes;
 
 const WORK: &str = "work";
 
@@ -41,10 +42,10 @@ impl fmt::Debug for Hints {
 impl Hints {
     /// `hear` is called on the task of the connection, so it must not wait.
     pub fn open(
-        urls: &[String],
+        nodes: &Nodes,
         hear: impl Fn(Heard) + Send + Sync + 'static,
     ) -> Result<Self, Error> {
-        Ok(Self { connection: connect_hearing(urls, heard, hear)? })
+        Ok(Self { connection: connect_hearing(nodes, heard, hear)? })
     }
 
     /// Also where it is subscribed already.

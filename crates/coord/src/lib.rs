@@ -9,6 +9,7 @@ pub mod hints;
 pub mod keys;
 pub mod lock;
 pub mod models;
+pub mod nodes;
 pub mod rate;
 mod reply;
 mod script;
@@ -17,4 +18,5 @@ mod watch;
 
 pub use cluster::Cluster;
 pub use error::Error;
+pub use nodes::Nodes;
 pub use watch::Fitness;

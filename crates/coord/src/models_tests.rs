@@ -12,7 +12,7 @@ struct Rig {
 impl Rig {
     async fn new() -> Self {
         let servers = ade_testkit::Cluster::shared().await;
-        let models = Models::new(Cluster::patient(&servers.urls()));
+        let models = Models::new(Cluster::patient(&servers.urls().into()));
         Self { models, tenant: Namespace::fresh().tenant() }
     }
 

@@ -142,8 +142,8 @@ mod tests {
     /// The script against the rule: what it lets through, what it says is left, whom it names.
     #[tokio::test]
     async fn together_processes_let_through_what_the_rule_allows() {
-        let urls = ade_testkit::Cluster::shared().await.urls();
-        let open = || Rates::new(Cluster::patient(&urls));
+        let nodes = ade_testkit::Cluster::shared().await.urls().into();
+        let open = || Rates::new(Cluster::patient(&nodes));
         let (one, other) = (open(), open());
         let tenant = Namespace::fresh().tenant();
         let of = |id: &str, rate| {

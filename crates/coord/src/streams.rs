@@ -14,6 +14,7 @@ use redis::{FromRedisValue as _, PushInfo, PushKind, Value};
 use crate::cluster::{connect, connect_hearing};
 use crate::error::Error;
 use crate::keys::{EVENTS_CHANNEL, events_of};
+use crate::nodes::Nodes;
 
 const TENANT: &str = "tenant";
 const SEQ: &str = "seq";
@@ -72,10 +73,10 @@ impl Streams {
     /// Needs a runtime to connect in. `hear` is called on the task of the connection, so it must
     /// not wait.
     pub fn open(
-        urls: &[String],
+        nodes: &Nodes,
         hear: impl Fn(Heard) + Send + Sync + 'static,
     ) -> Result<Self, Error> {
-        Ok(Self { connection: connect(urls)?, hints: connect_hearing(urls, heard, hear)? })
+        Ok(Self { connection: connect(nodes)?, hints: connect_hearing(nodes, heard, hear)? })
     }
 
     /// In one round trip, all of it or nothing; they must be of one shard. After a silence it may
@@ -205,7 +206,7 @@ mod tests {
         let servers = ade_testkit::Cluster::shared().await;
         let grown = Arc::new(Notify::new());
         let hearer = Arc::clone(&grown);
-        let streams = Streams::open(&servers.urls(), move |heard| {
+        let streams = Streams::open(&servers.urls().into(), move |heard| {
             if matches!(heard, Heard::Grown(_)) {
                 hearer.notify_one();
             }

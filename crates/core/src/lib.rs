@@ -18,6 +18,7 @@ pub mod ids;
 pub mod inbound;
 pub mod limits;
 pub mod lock;
+pub mod network;
 pub mod passkey;
 pub mod policy;
 pub mod preference;

@@ -30,8 +30,9 @@ mod watch;
 pub mod webhooks;
 pub mod work;
 
+pub use ade_coord::nodes::{Nodes, Own as OwnCertificate, is_guarded as is_node_guarded};
 pub use ade_store::Error as StoreError;
-pub use ade_store::pool::Settings as PoolSettings;
+pub use ade_store::pool::{Settings as PoolSettings, is_guarded as is_database_guarded};
 pub use ade_store::{Class, Pool, Pools};
 pub use app::{App, Parts};
 pub use caller::{Attempt, Caller};

@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ade_coord::Cluster;
 use ade_coord::keys::{ADDRESS_RATE, RATE};
 use ade_coord::rate::{Counted, Rates};
+use ade_coord::{Cluster, Nodes};
 use ade_core::actor::Actor;
 use ade_core::limits::{
     EVENT_SHARDS, RATE_DRAWN_FOR, RATE_DRAWN_MAX, RATE_DRAWN_PART, RATES_DRAWN_KEPT_MAX,
@@ -94,8 +94,9 @@ struct Named {
 impl Limiter {
     /// Over Redis, by some of its nodes; without any, each process counts for itself. Needs a
     /// runtime to connect in.
-    pub fn open(urls: &[String], settings: Settings) -> Result<Self, ade_coord::Error> {
-        let rates = if urls.is_empty() { Rates::alone() } else { Rates::new(Cluster::open(urls)?) };
+    pub fn open(nodes: &Nodes, settings: Settings) -> Result<Self, ade_coord::Error> {
+        let rates =
+            if nodes.is_empty() { Rates::alone() } else { Rates::new(Cluster::open(nodes)?) };
         Ok(Self::new(rates, settings))
     }
 

@@ -18,7 +18,7 @@ use ade_engine::outbound::{Reach, SystemLookup};
 use ade_engine::receipts::Receipts;
 use ade_engine::secret::Pepper;
 use ade_engine::webhooks::Webhooks;
-use ade_engine::{App, Class, Parts, Pool, PoolSettings, Pools};
+use ade_engine::{App, Class, Nodes, Parts, Pool, PoolSettings, Pools};
 use anyhow::{Context as _, Result};
 
 use crate::config::{self, Address, Config, LockBackend};
@@ -26,7 +26,7 @@ use crate::config::{self, Address, Config, LockBackend};
 pub fn app(config: &Config, service: &str) -> Result<Arc<App>> {
     let (url, pepper) = (config.database.url()?, pepper(config)?);
     let limiter =
-        Limiter::open(&redis(config)?, config.rates.settings()?).context("`redis.urls`")?;
+        Limiter::open(&config.redis.nodes()?, config.rates.settings()?).context("`redis.urls`")?;
     let outside = (live(config)?, limiter);
     build(config, service, &url, pepper, outside, |pool| keeper(config, pool, service))
 }
@@ -34,23 +34,18 @@ pub fn app(config: &Config, service: &str) -> Result<Arc<App>> {
 /// For what only describes the server: it has the routes and reaches nothing.
 pub fn unconnected(config: &Config) -> Result<Arc<App>> {
     let nowhere = Address::new("postgres://127.0.0.1:1/none");
-    let limiter = Limiter::open(&[], config.rates.settings()?)?;
+    let limiter = Limiter::open(&Nodes::default(), config.rates.settings()?)?;
     let outside = (Live::default(), limiter);
     build(config, "describe", &nowhere, Pepper::new(vec![0; 32])?, outside, |_| Ok(None))
 }
 
-/// None if no Redis is used here.
-fn redis(config: &Config) -> Result<Vec<String>> {
-    Ok(config.redis.urls()?.iter().map(|url| url.reveal().to_owned()).collect())
-}
-
 /// Quick where there is a Redis, else at the pace of polls.
 fn live(config: &Config) -> Result<Live> {
-    let urls = redis(config)?;
-    if urls.is_empty() {
+    let nodes = config.redis.nodes()?;
+    if nodes.is_empty() {
         return Ok(Live::default());
     }
-    Live::over_redis(&urls).context("`redis.urls`")
+    Live::over_redis(&nodes).context("`redis.urls`")
 }
 
 /// The queue of locks; none if it is to be in a Redis that nobody has named.
@@ -61,11 +56,11 @@ fn keeper(config: &Config, pool: &Pool, service: &str) -> Result<Option<Keeper>>
     match locks.backend {
         LockBackend::Postgres => Ok(Some(Keeper::postgres(pool.clone(), settings))),
         LockBackend::Redis => {
-            let urls = redis(config)?;
-            if urls.is_empty() {
+            let nodes = config.redis.nodes()?;
+            if nodes.is_empty() {
                 return Ok(None);
             }
-            let keeper = Keeper::redis(&urls, pool.clone(), service, settings);
+            let keeper = Keeper::redis(&nodes, pool.clone(), service, settings);
             Ok(Some(keeper.context("`redis.urls`")?))
         }
     }

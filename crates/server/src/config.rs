@@ -3,9 +3,11 @@
 //! from files of their own or from the environment, and are never printed.
 
 mod auth;
+mod database;
 mod defaults;
 mod executors;
 mod locks;
+mod nodes;
 mod notify;
 mod outward;
 mod rates;
@@ -16,7 +18,7 @@ mod webhooks;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use std::{fmt, fs};
 
@@ -31,9 +33,11 @@ use thiserror::Error;
 use crate::tls::TlsError;
 
 pub use auth::{Auth, Pepper};
+pub use database::{Database, Preview};
 pub use defaults::Defaults;
 pub use executors::{Endpoint, Executors, Program};
-pub use locks::{LockBackend, Locks, Redis};
+pub use locks::{LockBackend, Locks};
+pub use nodes::Redis;
 pub use notify::{Mail, Notify, Slack};
 pub use outward::{Blobs, Export};
 pub use rates::Rates;
@@ -77,39 +81,6 @@ pub struct Config {
     pub slack: Slack,
     pub log: Log,
     pub workers: Workers,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Database {
-    url: Address,
-    url_file: PathBuf,
-    worker_url: Address,
-    worker_url_file: PathBuf,
-    replica_url: Address,
-    replica_url_file: PathBuf,
-    owner_url: Address,
-    owner_url_file: PathBuf,
-    pub api_connections: u32,
-    pub worker_connections: u32,
-    pub replica_connections: u32,
-    pub statement_cache: usize,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Preview {
-    pub sql_types: Vec<String>,
-    targets: BTreeMap<String, Target>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Target {
-    #[serde(default)]
-    url: Address,
-    #[serde(default)]
-    url_file: PathBuf,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -175,6 +146,15 @@ pub enum ConfigError {
     PlainHttp { listen: SocketAddr },
     #[error("`server.certificate_file` and `server.key_file`: {0}")]
     Tls(#[from] TlsError),
+    #[error(
+        "`{setting}` leads over the network without TLS that checks who answers: {how}, or set \
+         `{allow} = true`"
+    )]
+    PlainWire { setting: String, how: &'static str, allow: String },
+    #[error("`{setting}` is no address: {why}")]
+    Address { setting: String, why: String },
+    #[error("`{setting}` is not set, and its other half is: a certificate goes with its key")]
+    Half { setting: &'static str },
 }
 
 impl Config {
@@ -252,42 +232,6 @@ impl Workers {
 
     pub fn lease(&self) -> Duration {
         Duration::from_secs(self.lease_s)
-    }
-}
-
-impl Database {
-    pub fn url(&self) -> Result<Address, ConfigError> {
-        let what = "where PostgreSQL is, for example postgres://ade_app@localhost/ade";
-        let missing = ConfigError::Missing { setting: "database.url", what };
-        address("database.url", &self.url, &self.url_file)?.ok_or(missing)
-    }
-
-    pub fn worker_url(&self) -> Result<Address, ConfigError> {
-        let own = address("database.worker_url", &self.worker_url, &self.worker_url_file)?;
-        own.map_or_else(|| self.url(), Ok)
-    }
-
-    pub fn replica_url(&self) -> Result<Option<Address>, ConfigError> {
-        address("database.replica_url", &self.replica_url, &self.replica_url_file)
-    }
-
-    pub fn owner_url(&self) -> Result<Address, ConfigError> {
-        let own = address("database.owner_url", &self.owner_url, &self.owner_url_file)?;
-        own.map_or_else(|| self.url(), Ok)
-    }
-}
-
-impl Preview {
-    pub fn targets(&self) -> Result<BTreeMap<String, Address>, ConfigError> {
-        let mut targets = BTreeMap::new();
-        for (name, target) in &self.targets {
-            let setting = format!("preview.targets.{name}.url");
-            let what = "where this database is; give it `url` or `url_file`";
-            let missing = ConfigError::Missing { setting: "preview.targets", what };
-            let address = address(&setting, &target.url, &target.url_file)?.ok_or(missing)?;
-            targets.insert(name.clone(), address);
-        }
-        Ok(targets)
     }
 }
 

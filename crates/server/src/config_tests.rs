@@ -92,24 +92,68 @@ fn a_password_in_the_settings_file_is_refused() {
         assert_refused(with_file(&format!("t{at}"), &target), "preview.targets.main.url");
     }
     assert!(with_file("clean", "[database]\nurl = \"postgres://a@h:5432/d\"\n").is_ok());
-    let config = with_variable("ADE__DATABASE__URL", "postgres://a:hunter2@h/d").unwrap();
-    assert_eq!(config.database.url().unwrap().reveal(), "postgres://a:hunter2@h/d");
+    let config = with_variable("ADE__DATABASE__URL", "postgres://a:hunter2@localhost/d").unwrap();
+    assert_eq!(config.database.url().unwrap().reveal(), "postgres://a:hunter2@localhost/d");
     assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
 }
 
 #[test]
 fn secrets_are_read_from_their_files() {
-    let secret = Scratch::new("secret", "postgres://a:b@h/d\n");
+    let secret = Scratch::new("secret", "postgres://a:b@localhost/d\n");
     let path = secret.0.to_str().unwrap();
     let config = with_variable("ADE__DATABASE__URL_FILE", path).unwrap();
-    assert_eq!(config.database.url().unwrap().reveal(), "postgres://a:b@h/d");
+    assert_eq!(config.database.url().unwrap().reveal(), "postgres://a:b@localhost/d");
     assert_eq!(config.database.worker_url().unwrap(), config.database.url().unwrap());
     assert_eq!(config.database.replica_url().unwrap(), None);
     let both = variables(&[("ADE__DATABASE__URL_FILE", path), ("ADE__DATABASE__URL", "x")]);
     let both = Config::read(None, both).unwrap();
     assert!(both.database.url().unwrap_err().to_string().contains("both"));
     let target = with_variable("ADE__PREVIEW__TARGETS__MAIN__URL_FILE", path).unwrap();
-    assert_eq!(target.preview.targets().unwrap()["main"].reveal(), "postgres://a:b@h/d");
+    assert_eq!(target.preview.targets().unwrap()["main"].reveal(), "postgres://a:b@localhost/d");
+}
+
+#[test]
+fn the_way_to_the_record_and_to_redis_is_closed_or_said_to_be_open() {
+    let database = |variables: &[(&str, &str)]| {
+        let mut all = vec![("ADE__DATABASE__URL", "postgres://a@db.example/d")];
+        all.extend(variables);
+        Config::read(None, self::variables(&all)).unwrap()
+    };
+    let refused = database(&[]).database.url().unwrap_err().to_string();
+    assert!(refused.contains("`database.url`") && refused.contains("verify-full"), "{refused}");
+    let open = database(&[("ADE__DATABASE__ALLOW_PLAIN", "true")]);
+    assert!(open.database.url().is_ok());
+    let replica = "postgres://a@db.example/d?sslmode=verify-full";
+    let closed = database(&[("ADE__DATABASE__REPLICA_URL", replica)]);
+    assert_eq!(closed.database.replica_url().unwrap().unwrap().reveal(), replica);
+
+    let key = "ADE__PREVIEW__TARGETS__MAIN__URL";
+    let target = with_variable(key, "postgres://a@db.example/d").unwrap();
+    let refused = target.preview.targets().unwrap_err().to_string();
+    assert!(refused.contains("preview.targets.main.allow_plain"), "{refused}");
+
+    let redis = |variables: &[(&str, &str)]| {
+        Config::read(None, self::variables(variables)).unwrap().redis.nodes()
+    };
+    let far = ("ADE__REDIS__URLS", "redis://127.0.0.1:1,redis://cache.example:1");
+    let refused = redis(&[far]).unwrap_err().to_string();
+    assert!(refused.contains("rediss://") && refused.contains("redis.allow_plain"), "{refused}");
+    assert!(redis(&[far, ("ADE__REDIS__ALLOW_PLAIN", "true")]).is_ok());
+    assert!(redis(&[("ADE__REDIS__URLS", "rediss://cache.example:1")]).is_ok());
+    let key = Scratch::new("redis-key", "a key");
+    let half = redis(&[("ADE__REDIS__KEY_FILE", key.0.to_str().unwrap())]);
+    assert!(half.unwrap_err().to_string().contains("`redis.certificate_file`"));
+}
+
+#[test]
+fn an_address_that_is_none_is_told_without_its_password() {
+    let config =
+        with_variable("ADE__DATABASE__URL", "postgres://a:hunter2@localhost:port/d").unwrap();
+    let told = config.database.url().unwrap_err().to_string();
+    assert!(told.contains("`database.url`") && !told.contains("hunter2"), "{told}");
+    let config = with_variable("ADE__REDIS__URLS", "http://a:hunter2@localhost").unwrap();
+    let told = config.redis.nodes().unwrap_err().to_string();
+    assert!(told.contains("`redis.urls`") && !told.contains("hunter2"), "{told}");
 }
 
 #[test]

@@ -136,7 +136,7 @@ pub fn doctor(config: &Config) -> Result<ExitCode> {
         ("pepper", config.auth.pepper().map(drop)),
         ("pepper before", config.auth.pepper_previous().map(drop)),
         ("preview targets", config.preview.targets().map(drop)),
-        ("redis", config.redis.urls().map(drop)),
+        ("redis", config.redis.nodes().map(drop)),
     ];
     let replica = config.database.replica_url();
     let mut is_well = match &replica {

@@ -4,8 +4,9 @@
 
 use std::fmt;
 
+use ade_core::network::is_this_machine;
 use ade_core::time::Timestamp;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{Connection as _, query_scalar};
 
 use crate::connection::{Connections, Lent};
@@ -50,6 +51,15 @@ impl fmt::Debug for Settings {
             .field("statement_cache", &self.statement_cache)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether nobody on the way to the database can listen: it is on this machine, or spoken to by
+/// TLS that checks its certificate and its name.
+pub fn is_guarded(url: &str) -> Result<bool, Error> {
+    let options: PgConnectOptions = url.parse().map_err(Error::from)?;
+    let is_checked = matches!(options.get_ssl_mode(), PgSslMode::VerifyFull);
+    let is_near = options.get_socket().is_some() || is_this_machine(options.get_host());
+    Ok(is_checked || is_near)
 }
 
 #[derive(Debug, Clone)]

@@ -2,6 +2,7 @@
 //! nothing is mocked. Servers are private to a test run, start with the first test that asks and
 //! end with the run, however it ends. Linux only. No rule of the product lives here.
 
+pub mod authority;
 pub mod builders;
 pub mod database;
 mod failure;
@@ -24,6 +25,7 @@ pub mod signal;
 pub mod topology;
 pub mod webhook_receiver;
 
+pub use authority::{Authority, Certificate};
 pub use database::Database;
 pub use failure::Failure;
 pub use http_target::HttpTarget;

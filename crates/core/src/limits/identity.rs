@@ -5,6 +5,12 @@ use std::time::Duration;
 // Tokens.
 /// Open ones of one principal, so that a new one can take over from the old; sessions count apart.
 pub const TOKENS_OPEN_MAX: i64 = 2;
+/// Networks that one token may be bound to.
+pub const TOKEN_NETWORKS_MAX: usize = 16;
+/// A token in use writes this at most as often: its holder sees the day, not the call.
+pub const TOKEN_USE_PACE: Duration = Duration::from_mins(1);
+/// Where somebody says that they found a token.
+pub const LEAK_PLACE_MAX_BYTES: usize = 1024;
 
 // Signing in.
 /// From the click to the return from the identity provider.

@@ -14,8 +14,8 @@ mod ticket;
 
 use std::sync::Arc;
 
-use ade_coord::Cluster;
 use ade_coord::streams::{Heard, Streams};
+use ade_coord::{Cluster, Nodes};
 
 pub(crate) use attend::attend;
 pub use channel::Told;
@@ -40,14 +40,14 @@ pub struct Live {
 
 impl Live {
     /// Needs a runtime to connect in; whether anybody answers shows with the first call.
-    pub fn over_redis(urls: &[String]) -> Result<Self, ade_coord::Error> {
+    pub fn over_redis(nodes: &Nodes) -> Result<Self, ade_coord::Error> {
         let hub = Arc::new(Hub::default());
         let hearer = Arc::clone(&hub);
-        let streams = Streams::open(urls, move |heard| match heard {
+        let streams = Streams::open(nodes, move |heard| match heard {
             Heard::Grown(shard) => hearer.grown(shard),
             Heard::Silence => hearer.unfollowed.notify_one(),
         })?;
-        let models = Models::new(ade_coord::models::Models::new(Cluster::open(urls)?));
+        let models = Models::new(ade_coord::models::Models::new(Cluster::open(nodes)?));
         Ok(Self { streams: Some(streams), hub, models: Some(models) })
     }
 

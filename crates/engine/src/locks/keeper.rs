@@ -8,7 +8,7 @@ use ade_coord::hints::Hints;
 use ade_coord::keys::RATE;
 use ade_coord::lock::{Held, Locks, Seen, Waiting};
 use ade_coord::rate::{Counted, Rates};
-use ade_coord::{Cluster, Fitness};
+use ade_coord::{Cluster, Fitness, Nodes};
 use ade_core::ids::{AgentId, LeaseId, TenantId};
 use ade_core::limits::{LOCK_POLL_PERIOD, LOCK_RENEW_BATCH, WATCH_PERIOD};
 use ade_core::lock::{Class, Lease, Standing, State};
@@ -92,15 +92,15 @@ pub struct Page {
 impl Keeper {
     /// Needs a runtime to connect in; whether anybody answers shows with the first call.
     pub fn redis(
-        urls: &[String],
+        nodes: &Nodes,
         pool: Pool,
         service: &str,
         settings: Settings,
     ) -> Result<Self, Error> {
         let waiters = Arc::new(Waiters::default());
         let hearer = Arc::clone(&waiters);
-        let hints = Hints::open(urls, move |heard| hearer.hear(heard))?;
-        let cluster = Cluster::open(urls)?;
+        let hints = Hints::open(nodes, move |heard| hearer.hear(heard))?;
+        let cluster = Cluster::open(nodes)?;
         let desk = Desk::new(Locks::new(cluster.clone()), pool, service);
         let rates = Rates::new(cluster.clone());
         let queue = Queue::Redis(Box::new(RedisQueue { desk, hints, cluster, rates }));

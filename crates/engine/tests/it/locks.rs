@@ -47,7 +47,7 @@ impl World {
 
     /// Another process: it shares nothing with the others but the servers.
     fn desk(&self, cluster: &Cluster) -> Desk {
-        let connection = Connection::open(&cluster.urls()).unwrap();
+        let connection = Connection::open(&cluster.urls().into()).unwrap();
         Desk::new(Locks::new(connection), self.pool.clone(), "test")
     }
 

@@ -21,7 +21,7 @@ use ade_engine::outbound::{Reach, SystemLookup};
 use ade_engine::receipts::Receipts;
 use ade_engine::secret::Pepper;
 use ade_engine::webhooks::Webhooks;
-use ade_engine::{App, Class, Parts, Pool, PoolSettings, Pools, setup, work};
+use ade_engine::{App, Class, Nodes, Parts, Pool, PoolSettings, Pools, setup, work};
 use ade_server::http::state::Shared;
 use ade_server::{config, telemetry};
 use ade_testkit::{Cluster, Database};
@@ -59,18 +59,18 @@ impl Line {
     /// Events go over the same Redis.
     fn live(&self) -> Live {
         match self {
-            Self::Redis(urls, _) => Live::over_redis(urls).unwrap(),
+            Self::Redis(urls, _) => Live::over_redis(&urls.clone().into()).unwrap(),
             Self::Off | Self::Rows(_) => Live::default(),
         }
     }
 
     /// And callers are counted there.
     fn limiter(&self, rates: &limiter::Settings) -> Limiter {
-        let urls = match self {
-            Self::Redis(urls, _) => urls.as_slice(),
-            Self::Off | Self::Rows(_) => &[],
+        let nodes = match self {
+            Self::Redis(urls, _) => urls.clone().into(),
+            Self::Off | Self::Rows(_) => Nodes::default(),
         };
-        Limiter::open(urls, rates.clone()).unwrap()
+        Limiter::open(&nodes, rates.clone()).unwrap()
     }
 
     fn keeper(&self, pool: &Pool) -> Option<Keeper> {
@@ -78,7 +78,7 @@ impl Line {
             Self::Off => None,
             Self::Rows(settings) => Some(Keeper::postgres(pool.clone(), *settings)),
             Self::Redis(urls, settings) => {
-                Some(Keeper::redis(urls, pool.clone(), "test", *settings).unwrap())
+                Some(Keeper::redis(&urls.clone().into(), pool.clone(), "test", *settings).unwrap())
             }
         }
     }

@@ -58,6 +58,8 @@ mod transaction;
 #[cfg(test)]
 mod users;
 #[cfg(test)]
+mod wire;
+#[cfg(test)]
 mod work;
 #[cfg(test)]
 mod workers;

@@ -112,7 +112,7 @@ impl Agent {
 /// The slowest of all who were locked up.
 async fn lock_up(triples: u128, rounds: u128) -> Duration {
     let cluster = ade_testkit::Cluster::shared().await;
-    let locks = Locks::new(Cluster::open(&cluster.urls()).unwrap());
+    let locks = Locks::new(Cluster::open(&cluster.urls().into()).unwrap());
     let tenant = Namespace::fresh().tenant();
     let space = Space { tenant, epoch: Epoch::FIRST };
     locks.rebuild(space, &[], None).await.unwrap().answer.unwrap();

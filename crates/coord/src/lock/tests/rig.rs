@@ -74,7 +74,7 @@ impl Bench {
             .build()
             .unwrap();
         let connection = client.get_async_connection().await.unwrap();
-        let cluster = Cluster::patient(&cluster.urls());
+        let cluster = Cluster::patient(&cluster.urls().into());
         let locks = Locks { cluster, scripts: Arc::new(Scripts::new(&sources())) };
         Self { locks, connection }
     }
