@@ -647,6 +647,18 @@ CREATE FUNCTION public.moment() RETURNS timestamp with time zone
     LANGUAGE sql PARALLEL SAFE
     RETURN clock_timestamp();
 
+CREATE FUNCTION public.note_token_use(wanted text, pace interval) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    UPDATE public.token t SET last_used_at = now()
+      FROM (SELECT c.key_id FROM public.token c
+             WHERE c.key_id = wanted
+               AND (c.last_used_at IS NULL OR c.last_used_at < now() - pace)
+               FOR NO KEY UPDATE SKIP LOCKED) AS free
+     WHERE t.key_id = free.key_id
+$$;
+
 CREATE FUNCTION public.number_events(wanted integer[], shards integer, most integer) RETURNS
         TABLE(tenant uuid, number bigint, event uuid, kind text, object text, version bigint, actor
         text, at timestamp with time zone, payload text)
@@ -847,10 +859,11 @@ CREATE FUNCTION public.reached_by_role(wanted text, moment timestamp with time z
     SELECT user_id FROM holder WHERE NOT EXISTS (SELECT FROM duty)
 $$;
 
-CREATE FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind text, OUT
-        principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT
-        expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT single_use
-        boolean, OUT is_session boolean, OUT is_live boolean) RETURNS SETOF record
+CREATE FUNCTION public.resolve_token(wanted text, pace interval, OUT tenant_id uuid, OUT
+        principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT
+        scopes text[], OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time
+        zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT use_is_due
+        boolean, OUT is_live boolean) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER ROWS 1
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
@@ -871,6 +884,8 @@ BEGIN
     revoked_at := found.revoked_at;
     single_use := found.single_use;
     is_session := found.idle_until IS NOT NULL;
+    networks := coalesce(found.networks, '{}');
+    use_is_due := coalesce(found.last_used_at < now() - pace, true);
     PERFORM set_config('ade.tenant', found.tenant_id::text, true);
     SELECT a.owner_id INTO owner_id FROM public.agent a
      WHERE a.tenant_id = found.tenant_id AND a.id = found.agent_id;
@@ -1014,11 +1029,16 @@ CREATE TABLE public.token (
     signed_in_at timestamp with time zone,
     address text,
     user_agent text,
+    networks text[],
+    last_used_at timestamp with time zone,
     CONSTRAINT token_keeps_only_a_hash CHECK ((octet_length(secret_hash) = 32)),
     CONSTRAINT token_label_is_short CHECK ((octet_length(label) <= 128)),
     CONSTRAINT token_lives_90_days_at_most CHECK (((expires_at > created_at) AND (expires_at <=
         (created_at + '2160:00:00'::interval)))),
     CONSTRAINT token_names_one_principal CHECK ((num_nonnulls(user_id, agent_id) = 1)),
+    CONSTRAINT token_networks_are_few CHECK ((cardinality(networks) <= 16)),
+    CONSTRAINT token_of_a_session_has_no_networks CHECK (((idle_until IS NULL) OR (networks IS
+        NULL))),
     CONSTRAINT token_of_a_session_is_a_persons CHECK (((idle_until IS NULL) OR ((user_id IS NOT
         NULL) AND (NOT single_use)))),
     CONSTRAINT token_of_a_session_is_whole CHECK ((num_nonnulls(idle_until, signed_in_at) = ANY
@@ -3790,6 +3810,9 @@ REVOKE ALL ON FUNCTION public.make_partitions(ahead interval, since timestamp wi
 GRANT ALL ON FUNCTION public.make_partitions(ahead interval, since timestamp with time zone) TO
         ade_worker;
 
+REVOKE ALL ON FUNCTION public.note_token_use(wanted text, pace interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.note_token_use(wanted text, pace interval) TO ade_app;
+
 REVOKE ALL ON FUNCTION public.number_events(wanted integer[], shards integer, most integer) FROM
         PUBLIC;
 GRANT ALL ON FUNCTION public.number_events(wanted integer[], shards integer, most integer) TO
@@ -3815,14 +3838,16 @@ REVOKE ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with
 GRANT ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with time zone) TO
         ade_app;
 
-REVOKE ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind
-        text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[],
-        OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT
-        single_use boolean, OUT is_session boolean, OUT is_live boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.resolve_token(wanted text, OUT tenant_id uuid, OUT principal_kind text,
-        OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT scopes text[], OUT
-        expires_at timestamp with time zone, OUT revoked_at timestamp with time zone, OUT single_use
-        boolean, OUT is_session boolean, OUT is_live boolean) TO ade_app;
+REVOKE ALL ON FUNCTION public.resolve_token(wanted text, pace interval, OUT tenant_id uuid, OUT
+        principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT
+        scopes text[], OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time
+        zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT use_is_due
+        boolean, OUT is_live boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.resolve_token(wanted text, pace interval, OUT tenant_id uuid, OUT
+        principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT
+        scopes text[], OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time
+        zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT use_is_due
+        boolean, OUT is_live boolean) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) TO ade_app;

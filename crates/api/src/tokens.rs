@@ -29,6 +29,10 @@ pub struct NewToken {
     #[serde(default = "default_days")]
     #[schema(minimum = 1, maximum = 90, default = 30)]
     pub days: u16,
+    /// Where it may be used from, like `10.1.0.0/16` or one address; anywhere, if none are named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 16, example = json!(["10.1.0.0/16"]))]
+    pub networks: Vec<String>,
 }
 
 fn default_days() -> u16 {
@@ -52,6 +56,11 @@ pub struct Token {
     pub expires_at: Timestamp,
     #[schema(value_type = Option<schema::Timestamp>)]
     pub revoked_at: Option<Timestamp>,
+    /// Where it may be used from; anywhere, if none are named.
+    pub networks: Vec<String>,
+    /// To the minute; absent if it never was.
+    #[schema(value_type = Option<schema::Timestamp>)]
+    pub last_used_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -73,5 +82,25 @@ pub struct IssuedToken {
 impl std::fmt::Debug for IssuedToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("IssuedToken").field("about", &self.about).finish_non_exhaustive()
+    }
+}
+
+/// A token that was found where it should not be.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Leak {
+    /// The whole of it, as it was found.
+    #[schema(max_length = 512)]
+    pub token: String,
+    /// Where: kept in the audit.
+    #[serde(default)]
+    #[schema(max_length = 1024)]
+    pub found_at: Option<String>,
+}
+
+/// The secret stays out of logs.
+impl std::fmt::Debug for Leak {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Leak").field("found_at", &self.found_at).finish_non_exhaustive()
     }
 }

@@ -64,17 +64,18 @@ pub async fn tokens(command: TokensCommand, cx: &Context) -> Result<Exit, Failur
     match command {
         TokensCommand::List(whose) => {
             let all = client.tokens().list(whose.user, whose.agent).await?;
-            let head = ["KEY_ID", "OF", "SCOPES", "EXPIRES", "REVOKED", "LABEL"];
+            let head = ["KEY_ID", "OF", "SCOPES", "FROM", "USED", "EXPIRES", "REVOKED", "LABEL"];
             let nothing = ("No tokens.", "ade tokens create --scope read");
             cx.output.list(&all.items, &head, |token| row(token, &cx.output), nothing)?;
         }
-        TokensCommand::Create { whose, scopes, label, days } => {
+        TokensCommand::Create { whose, scopes, label, days, networks } => {
             let new = NewToken {
                 user: whose.user,
                 agent: whose.agent,
                 scopes: scopes.into_iter().collect(),
                 label,
                 days,
+                networks,
             };
             let made = client.tokens().create(&new).await?;
             cx.output.show(&made, || {
@@ -82,6 +83,7 @@ pub async fn tokens(command: TokensCommand, cx: &Context) -> Result<Exit, Failur
                 let rows = [
                     ("token", cx.output.paint.bold(&visible(token))),
                     ("of", of(&made.about)),
+                    ("from", from(&made.about)),
                     ("expires", cx.output.when(made.about.expires_at)),
                     ("next", "ade login --token -".to_owned()),
                 ];
@@ -103,12 +105,20 @@ fn of(token: &Token) -> String {
     user.or(token.agent.map(|agent| agent.to_string())).unwrap_or_default()
 }
 
+/// Where it may be used.
+fn from(token: &Token) -> String {
+    let networks: Vec<String> = token.networks.iter().map(|network| visible(network)).collect();
+    if networks.is_empty() { "anywhere".to_owned() } else { networks.join(", ") }
+}
+
 fn row(token: &Token, output: &Output) -> Vec<Cell> {
     let scopes: Vec<String> = token.scopes.iter().map(|scope| visible(scope)).collect();
     vec![
         Cell::new(visible(&token.key_id)),
         Cell::new(of(token)),
         Cell::new(scopes.join(", ")),
+        Cell::new(from(token)),
+        Cell::new(token.last_used_at.map(|at| output.when(at)).unwrap_or_default()),
         Cell::new(output.when(token.expires_at)),
         Cell::new(token.revoked_at.map(|at| output.when(at)).unwrap_or_default()),
         Cell::new(output.text(token.label.as_deref().unwrap_or_default(), NAME_CHARS)),

@@ -68,11 +68,20 @@ pub async fn authenticate(app: &App, token: &Token, place: Where) -> Result<Call
     } else if is_fresh {
         if is_session {
             sessions::keep(&app.pools.api, key_id).await?;
+        } else if resolved.noted_at.is_none() && resolved.networks.admit(place.address) {
+            note_use(app, key_id).await;
         }
         // Only then: a token in constant use must not keep its own memory alive.
         app.tokens.known.insert(key_id.to_owned(), Arc::clone(&resolved));
     }
     caller_of(&resolved, key_id, place)
+}
+
+/// Seen by whoever looks after the token; nobody is turned away for want of it.
+async fn note_use(app: &App, key_id: &str) {
+    if let Err(error) = tokens::note_use(&app.pools.api, key_id).await {
+        tracing::warn!(key_id, %error, "the use of a token is not noted");
+    }
 }
 
 /// The caller that a token speaks for, once it is known to be live.
@@ -81,6 +90,13 @@ pub(crate) fn caller_of(
     key_id: &str,
     place: Where,
 ) -> Result<Caller, AuthError> {
+    if !resolved.networks.admit(place.address) {
+        // Whoever has the secret and is elsewhere has probably no right to it.
+        let address = place.address.map(|address| address.to_string());
+        tracing::warn!(key_id, address, "a token is used from outside of its networks");
+        metrics::counter!("ade_tokens_out_of_place_total").increment(1);
+        return Err(AuthError::Unknown);
+    }
     let actor = match (resolved.principal, resolved.owner) {
         (Principal::User(id), _) => Actor::user(id),
         (Principal::Agent(id), Some(on_behalf_of)) => Actor::Agent { id, on_behalf_of },

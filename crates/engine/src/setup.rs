@@ -8,6 +8,7 @@ use ade_core::actor::{Actor, Role};
 use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
 use ade_core::ids::{TenantId, UserId};
 use ade_core::limits::TOKEN_BOOTSTRAP_TTL;
+use ade_core::network::Networks;
 use ade_core::token;
 use ade_store::boot;
 use ade_store::pool::Settings;
@@ -92,6 +93,7 @@ async fn open(pool: &Pool, pepper: &Pepper, name: &str) -> Result<WayIn, Error> 
     };
     let token = secret::issue(token::Kind::User)?;
     let kept = NewToken {
+        networks: Networks::default(),
         key_id: token.key_id.to_string(),
         principal: Principal::User(admin),
         hash: pepper.hash(&token.secret),

@@ -3,6 +3,8 @@
 //! comparing secrets is not here.
 
 use ade_core::ids::{AgentId, TenantId, UserId};
+use ade_core::limits::TOKEN_USE_PACE;
+use ade_core::network::Networks;
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as, query_scalar};
 use uuid::Uuid;
@@ -45,6 +47,7 @@ pub struct NewToken {
     pub label: String,
     pub expires_at: Timestamp,
     pub is_single_use: bool,
+    pub networks: Networks,
 }
 
 /// What may be shown of a token.
@@ -59,6 +62,9 @@ pub struct Token {
     pub revoked_at: Option<Timestamp>,
     pub is_single_use: bool,
     pub used_at: Option<Timestamp>,
+    pub networks: Networks,
+    /// To the minute.
+    pub last_used_at: Option<Timestamp>,
 }
 
 /// Who presents a key, if the secret behind it is the right one. Nobody, unless `is_live`; and
@@ -76,6 +82,9 @@ pub struct Resolved {
     pub is_single_use: bool,
     /// Lies in a cookie, and is worth nothing anywhere else.
     pub is_session: bool,
+    pub networks: Networks,
+    /// When its use was noted, if that was lately.
+    pub noted_at: Option<Timestamp>,
     /// Neither expired, revoked nor used up; tenant, holder and owner are active.
     pub is_live: bool,
 }
@@ -91,6 +100,8 @@ struct TokenRow {
     revoked_at: Option<Moment>,
     single_use: bool,
     used_at: Option<Moment>,
+    networks: Option<Vec<String>>,
+    last_used_at: Option<Moment>,
 }
 
 impl TryFrom<TokenRow> for Token {
@@ -102,6 +113,7 @@ impl TryFrom<TokenRow> for Token {
             (None, Some(agent)) => Principal::Agent(AgentId::from_uuid(agent)),
             _ => return Err(wrong(&row.key_id, "user_id", "not one holder".to_owned())),
         };
+        let networks = networks(&row.key_id, &row.networks.unwrap_or_default())?;
         Ok(Self {
             key_id: row.key_id,
             principal,
@@ -112,8 +124,15 @@ impl TryFrom<TokenRow> for Token {
             revoked_at: row.revoked_at.map(|at| at.0),
             is_single_use: row.single_use,
             used_at: row.used_at.map(|at| at.0),
+            networks,
+            last_used_at: row.last_used_at.map(|at| at.0),
         })
     }
+}
+
+fn networks(key_id: &str, texts: &[String]) -> Result<Networks, RowError> {
+    let known = Networks::parse(texts.iter().map(String::as_str));
+    known.map_err(|error| wrong(key_id, "networks", error.to_string()))
 }
 
 fn wrong(key_id: &str, column: &'static str, why: String) -> RowError {
@@ -122,10 +141,11 @@ fn wrong(key_id: &str, column: &'static str, why: String) -> RowError {
 
 /// The table refuses a third that is open (`token_two_open_at_most`).
 pub async fn insert(tx: &mut Tx, token: &NewToken) -> Result<(), Error> {
+    let texts = Some(token.networks.texts()).filter(|texts| !texts.is_empty());
     let query = query!(
         "INSERT INTO token (tenant_id, key_id, user_id, agent_id, secret_hash, scopes, label,
-             created_at, expires_at, single_use)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+             created_at, expires_at, single_use, networks)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         tx.tenant().uuid(),
         token.key_id,
         token.principal.user(),
@@ -136,6 +156,7 @@ pub async fn insert(tx: &mut Tx, token: &NewToken) -> Result<(), Error> {
         Moment(tx.now()) as _,
         Moment(token.expires_at) as _,
         token.is_single_use,
+        texts.as_deref(),
     );
     tx.write(query).await?;
     Ok(())
@@ -147,7 +168,8 @@ pub async fn list(tx: &mut Tx, principal: Principal) -> Result<Vec<Token>, Error
         TokenRow,
         r#"SELECT key_id, user_id, agent_id, scopes, label,
                   created_at AS "created_at: Moment", expires_at AS "expires_at: Moment",
-                  revoked_at AS "revoked_at: Moment", single_use, used_at AS "used_at: Moment"
+                  revoked_at AS "revoked_at: Moment", single_use, used_at AS "used_at: Moment",
+                  networks, last_used_at AS "last_used_at: Moment"
              FROM token
             WHERE tenant_id = $1 AND (user_id = $2 OR agent_id = $3) AND idle_until IS NULL
             ORDER BY created_at DESC, key_id"#,
@@ -189,6 +211,17 @@ pub async fn count_open(tx: &mut Tx, principal: Principal) -> Result<i64, Error>
     tx.fetch_value(query).await
 }
 
+/// Where a token may be used from; anywhere, if it is not there.
+pub async fn networks_of(tx: &mut Tx, key_id: &str) -> Result<Networks, Error> {
+    let query = query!(
+        "SELECT networks FROM token WHERE tenant_id = $1 AND key_id = $2",
+        tx.tenant().uuid(),
+        key_id,
+    );
+    let found = tx.fetch(query).await?.pop().and_then(|row| row.networks).unwrap_or_default();
+    Ok(networks(key_id, &found)?)
+}
+
 /// Whether it was this call that revoked it.
 pub async fn revoke(tx: &mut Tx, key_id: &str) -> Result<bool, Error> {
     let query = query!(
@@ -212,6 +245,8 @@ struct ResolvedRow {
     revoked_at: Option<Moment>,
     single_use: bool,
     is_session: bool,
+    networks: Vec<String>,
+    noted_at: Option<Moment>,
     is_live: bool,
 }
 
@@ -223,9 +258,11 @@ pub async fn resolve(pool: &Pool, key_id: &str) -> Result<Option<Resolved>, Erro
                   principal_id AS "principal_id!", owner_id, secret_hash AS "secret_hash!",
                   scopes AS "scopes!", expires_at AS "expires_at!: Moment",
                   revoked_at AS "revoked_at: Moment", single_use AS "single_use!",
-                  is_session AS "is_session!", is_live AS "is_live!"
-             FROM resolve_token($1)"#,
+                  is_session AS "is_session!", networks AS "networks!",
+                  noted_at AS "noted_at: Moment", is_live AS "is_live!"
+             FROM resolve_token($1, make_interval(secs => $2))"#,
         key_id,
+        TOKEN_USE_PACE.as_secs_f64(),
     )
     .fetch_optional(connection.get()?)
     .await?;
@@ -237,7 +274,10 @@ pub async fn resolve(pool: &Pool, key_id: &str) -> Result<Option<Resolved>, Erro
     };
     let hash = Hash::try_from(row.secret_hash)
         .map_err(|bytes| wrong(key_id, "secret_hash", format!("{} bytes", bytes.len())))?;
+    let networks = networks(key_id, &row.networks)?;
     Ok(Some(Resolved {
+        networks,
+        noted_at: row.noted_at.map(|at| at.0),
         tenant: TenantId::from_uuid(row.tenant_id),
         principal,
         owner: row.owner_id.map(UserId::from_uuid),
@@ -258,4 +298,18 @@ pub async fn consume(pool: &Pool, key_id: &str) -> Result<bool, Error> {
     let mut connection = pool.acquire().await?;
     let query = query_scalar!(r#"SELECT consume_token($1) AS "is_first!""#, key_id);
     Ok(query.fetch_one(connection.get()?).await?)
+}
+
+/// It was used, and its secret was the right one. Says nothing but that, so it is outside of any
+/// [`Tx`].
+pub async fn note_use(pool: &Pool, key_id: &str) -> Result<(), Error> {
+    let mut connection = pool.acquire().await?;
+    let query = query!(
+        "SELECT note_token_use($1, make_interval(secs => $2))",
+        key_id,
+        TOKEN_USE_PACE.as_secs_f64(),
+    );
+    query.fetch_one(connection.get()?).await?;
+    connection.give_back();
+    Ok(())
 }

@@ -214,6 +214,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/leak": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report a token that was found where it should not be
+         * @description Anybody may: whoever has it could use it. If it opens anything, it is revoked for good, and the
+         *     audit keeps where it was found. The answer is the same whatever it was.
+         */
+        post: operations["tokens_leak"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/mcp": {
         parameters: {
             query?: never;
@@ -3525,6 +3546,13 @@ export interface components {
                 [key: string]: string;
             }[];
         };
+        /** @description A token that was found where it should not be. */
+        Leak: {
+            /** @description Where: kept in the audit. */
+            found_at?: string | null;
+            /** @description The whole of it, as it was found. */
+            token: string;
+        };
         Lease: {
             /** @description Unless a heartbeat comes before. Count from the moment you sent the request. */
             expires_at: components["schemas"]["Timestamp"];
@@ -3908,6 +3936,13 @@ export interface components {
              */
             days: number;
             label?: string | null;
+            /**
+             * @description Where it may be used from, like `10.1.0.0/16` or one address; anywhere, if none are named.
+             * @example [
+             *       "10.1.0.0/16"
+             *     ]
+             */
+            networks?: string[];
             /** @description What it may be used for; never more than the one it is for may do. */
             scopes: components["schemas"]["Scope"][];
             user?: components["schemas"]["UserId"] | null;
@@ -5045,6 +5080,9 @@ export interface components {
             /** @description Names the token without opening anything. */
             key_id: string;
             label?: string | null;
+            last_used_at?: components["schemas"]["Timestamp"] | null;
+            /** @description Where it may be used from; anywhere, if none are named. */
+            networks: string[];
             revoked_at?: components["schemas"]["Timestamp"] | null;
             scopes: components["schemas"]["Scope"][];
             user?: components["schemas"]["UserId"] | null;
@@ -5883,6 +5921,101 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            431: components["responses"]["HeadTooLarge"];
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `overloaded`: The server has too much to do */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    tokens_leak: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Leak"];
+            };
+        };
+        responses: {
+            /** @description It opens nothing any more, if it ever did */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `malformed_body`: The body is not acceptable JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: The request came too slowly */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body has the wrong type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_body`: A field of the body is wrong */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             431: components["responses"]["HeadTooLarge"];

@@ -55,7 +55,16 @@ function One({ token }: { token: Token }) {
         <span className="font-mono text-meta">{token.key_id}</span>{' '}
         {token.label && <Untrusted text={token.label} />}
         <span className="block text-meta text-ink-2">
-          made <Ago at={token.created_at} /> · {token.scopes.join(', ')}
+          made <Ago at={token.created_at} /> ·{' '}
+          {token.last_used_at ? (
+            <>
+              used <Ago at={token.last_used_at} />
+            </>
+          ) : (
+            'never used'
+          )}{' '}
+          · {token.scopes.join(', ')}
+          {token.networks.length > 0 && <> · from {token.networks.join(', ')}</>}
         </span>
       </span>
       {token.revoked_at ? (
@@ -83,6 +92,7 @@ function NewToken({ whom, onMade }: { whom: string; onMade: (token: string) => v
   const me = useMe();
   const bar = useAdminBar();
   const [label, setLabel] = useState('');
+  const [networks, setNetworks] = useState('');
   const [days, setDays] = useState<(typeof DAYS)[number][0]>('30');
   const [chosen, setChosen] = useState<readonly Scope[]>(['read']);
   const make = useSend({
@@ -110,10 +120,18 @@ function NewToken({ whom, onMade }: { whom: string; onMade: (token: string) => v
           scopes,
           days: Number(days),
           ...(label.trim() ? { label: label.trim() } : {}),
+          networks: networks.split(/[\s,]+/).filter(Boolean),
         })
       }
     >
       <Field label="What for" value={label} maxLength={128} onChange={setLabel} />
+      <Field
+        label="Only from these networks"
+        value={networks}
+        maxLength={1024}
+        placeholder="anywhere, or 10.1.0.0/16, …"
+        onChange={setNetworks}
+      />
       <Choice label="For how long" value={days} choices={DAYS} onChange={setDays} />
       <fieldset className="col-span-full">
         <legend className="font-medium">What it may do</legend>

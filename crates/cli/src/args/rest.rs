@@ -178,6 +178,9 @@ pub enum TokensCommand {
         #[arg(long, value_name = "N", default_value_t = 30,
               value_parser = clap::value_parser!(u16).range(1..=90))]
         days: u16,
+        /// Where it may be used from, like 10.1.0.0/16; may be given several times
+        #[arg(long = "network", value_name = "NETWORK")]
+        networks: Vec<String>,
     },
     /// Make one useless, at once
     Revoke {

@@ -15,6 +15,7 @@ use ade_core::limits::{
     DEVICE_LOGIN_PAUSE, DEVICE_LOGIN_TTL, DEVICE_POLL_PACE, DEVICE_TOKEN_DAYS_MAX, NAME_MAX_BYTES,
     TOKENS_OPEN_MAX,
 };
+use ade_core::network::Networks;
 use ade_core::token::{self, Secret};
 use ade_store::device_logins::{self, Asking, Begun as Asked, Grant, Polled};
 use ade_store::tokens::{self, Hash, Principal};
@@ -23,7 +24,7 @@ use thiserror::Error as Thrown;
 
 use super::Reply;
 use super::act::{Act, Begun, Deed, look, person};
-use super::tokens::{DAY, refused, scopes_of};
+use super::tokens::{DAY, own_networks, refused, scopes_of};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
@@ -122,6 +123,7 @@ async fn issue(
         label: client,
         expires_at: tx.now().plus(lives),
         is_single_use: false,
+        networks: Networks::default(),
     };
     let inserted = tokens::insert(&mut tx, &kept).await;
     inserted.map_err(|error| refused(error, kept.principal))?;
@@ -194,6 +196,11 @@ async fn decide(
     let answered = || Error::Closed { what: "sign-in", why: "it was answered already" };
     if asked.status != DeviceStatus::Pending {
         return Err(answered());
+    }
+    // The terminal's token would be wider than the one that lets it in.
+    if grant.is_some() && !own_networks(&mut act.tx, caller).await?.is_anywhere() {
+        let why = "your token is bound to networks: let the terminal in from your browser";
+        return Err(Error::Closed { what: "sign-in", why });
     }
     // Told to the person now, and not to the terminal later.
     let is_full = tokens::count_open(&mut act.tx, Principal::User(user)).await? >= TOKENS_OPEN_MAX;

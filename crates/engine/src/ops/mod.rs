@@ -16,6 +16,7 @@ pub mod freezes;
 pub mod group_roles;
 pub mod groups;
 pub mod inbound;
+pub mod leaks;
 pub mod locks;
 pub mod me;
 pub(crate) mod messages;

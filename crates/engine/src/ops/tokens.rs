@@ -8,10 +8,11 @@ use ade_api::tokens::{IssuedToken, NewToken, Token};
 use ade_core::access::{Action, Class};
 use ade_core::actor::Actor;
 use ade_core::limits::{NAME_MAX_BYTES, TOKEN_DAYS_MAX};
+use ade_core::network::Networks;
 use ade_core::token;
 use ade_store::rulebook::Rulebook;
-use ade_store::tokens;
 pub use ade_store::tokens::Principal;
+use ade_store::{Tx, tokens};
 
 use super::Reply;
 use super::act::{Act, Begun, Deed, look, permit, refuse};
@@ -29,6 +30,7 @@ pub async fn create(
     new: NewToken,
 ) -> Result<Reply, Error> {
     check(&new)?;
+    let networks = networks_of(&new)?;
     let principal = principal_of(caller, &new)?;
     let scopes = scopes_of(caller, principal, &new.scopes)?;
     let mut act = match Act::begin(app, caller, attempt, None).await? {
@@ -39,6 +41,10 @@ pub async fn create(
         return Err(act.refuse(error).await);
     }
     require_active(&act.book, principal)?;
+    if !own_networks(&mut act.tx, caller).await?.hold(&networks) {
+        let problem = "your own token is bound to networks: name some within them";
+        return Err(Error::invalid("networks", problem));
+    }
     let kind = match principal {
         Principal::User(_) => token::Kind::User,
         Principal::Agent(_) => token::Kind::Agent,
@@ -53,6 +59,7 @@ pub async fn create(
         label: new.label.unwrap_or_default(),
         expires_at: now.plus(DAY * u32::from(new.days)),
         is_single_use: false,
+        networks,
     };
     tokens::insert(&mut act.tx, &kept).await.map_err(|error| refused(error, principal))?;
     let about = tokens::list(&mut act.tx, principal)
@@ -126,6 +133,19 @@ fn check(new: &NewToken) -> Result<(), Error> {
         return Err(Error::invalid("label", format!("at most {NAME_MAX_BYTES} bytes")));
     }
     Ok(())
+}
+
+fn networks_of(new: &NewToken) -> Result<Networks, Error> {
+    let known = Networks::parse(new.networks.iter().map(String::as_str));
+    known.map_err(|error| Error::invalid("networks", error.to_string()))
+}
+
+/// Those of the token that the caller speaks with.
+pub(super) async fn own_networks(tx: &mut Tx, caller: &Caller) -> Result<Networks, Error> {
+    match &caller.key_id {
+        Some(key_id) => Ok(tokens::networks_of(tx, key_id).await?),
+        None => Ok(Networks::default()),
+    }
 }
 
 fn own(caller: &Caller) -> Result<Principal, Error> {
@@ -253,5 +273,7 @@ fn shown(token: tokens::Token) -> Token {
         created_at: token.created_at,
         expires_at: token.expires_at,
         revoked_at: token.revoked_at,
+        networks: token.networks.texts(),
+        last_used_at: token.last_used_at,
     }
 }

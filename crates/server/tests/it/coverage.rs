@@ -115,14 +115,16 @@ pub fn assert_shown(world: &World, route: &str, kind: Kind) {
     assert!(is_shown, "no {kind:?} of {route} was seen, but {of_route:?}");
 }
 
-/// What only says what would be cannot come too late or twice; each ticket is another, and so is
-/// each terminal that asks, and each question to a passkey; and whoever has no session or no
-/// terminal any more is told only that. What a tool writes is written by the routes that it calls.
-const WRITE_NOTHING: [&str; 11] = [
+/// What only says what would be cannot come too late or twice, nor can who finds a token; each
+/// ticket is another, and so is each terminal that asks, and each question to a passkey; whoever
+/// has no session or no terminal any more is told only that. What a tool writes is written by the
+/// routes that it calls.
+const WRITE_NOTHING: [&str; 12] = [
     "DELETE /v1/sessions/{id}",
     "POST /auth/device",
     "POST /auth/device/token",
     "POST /auth/logout",
+    "POST /leak",
     "POST /mcp",
     "POST /v1/policies/simulate",
     "POST /v1/session/tenant",

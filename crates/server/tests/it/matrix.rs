@@ -35,6 +35,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST /v1/session/tenant", "decide", ""),
     ("GET /v1/sessions", "read", "author reviewer admin"),
     ("DELETE /v1/sessions/{id}", "decide", ""),
+    ("POST /leak", "open", "agent author reviewer admin"),
     ("POST /auth/device", "open", "agent author reviewer admin"),
     ("POST /auth/device/token", "open", "agent author reviewer admin"),
     // A terminal that nobody has answered is no tenant's: whoever has its code may let it in.
@@ -711,6 +712,7 @@ fn ask(route: &'static str, named: &Named) -> Ask {
         }
         "PUT /v1/flags/{name}" => Some(json!({ "enabled": true })),
         "POST /v1/session/tenant" => Some(json!({ "tenant": NOWHERE })),
+        "POST /leak" => Some(json!({ "token": "none" })),
         "POST /auth/device" | "POST /v1/device/{user_code}/approve" => Some(json!({})),
         "POST /auth/device/token" => Some(json!({ "device_code": "none" })),
         "PUT /v1/group-roles" => Some(json!({ "issuer": "acme-issuer", "groups": {} })),

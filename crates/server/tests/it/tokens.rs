@@ -23,6 +23,7 @@ cases! {
         Denied "GET /v1/tokens",
         Denied "DELETE /v1/tokens/{key_id}";
     a_token_is_no_wider_than_its_maker: Denied "POST /v1/tokens";
+    a_token_that_was_found_opens_nothing_any_more: Happy "POST /leak";
 }
 
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -287,4 +288,94 @@ async fn no_secret_lies_in_the_record() {
             assert_eq!(rows(needle).await, 0, "{needle}");
         }
     }
+}
+
+/// Calls of these tests come from this machine.
+const HERE: &str = "127.0.0.0/8";
+const ELSEWHERE: &str = "192.0.2.0/24";
+
+async fn made(world: &World, name: &str, networks: Value) -> Value {
+    let bot = world.agent(name, &world.admin).await;
+    let asked = json!({ "agent": bot.id, "scopes": ["read"], "networks": networks });
+    world.post(&world.admin.token, "/v1/tokens", asked).await.expect(201)
+}
+
+#[tokio::test]
+async fn a_token_opens_nothing_outside_of_its_networks() {
+    let world = World::new().await;
+    let (here, there) = (
+        made(&world, "here", json!([HERE])).await,
+        made(&world, "there", json!([ELSEWHERE, "2001:db8::7"])).await,
+    );
+    assert_eq!(here["networks"], json!([HERE]));
+    assert_eq!(world.get(text(&here, "token"), "/v1/me").await.status, 200);
+    let refused = world.get(text(&there, "token"), "/v1/me").await;
+    let unknown = world.get("ade_agt_none", "/v1/me").await;
+    assert_eq!(refused.status, 401);
+    // Nobody learns that the secret was right.
+    assert_eq!(without_request_id(refused.body), without_request_id(unknown.body));
+    let listed = async |made: &Value| {
+        let path = format!("/v1/tokens?agent={}", text(made, "agent"));
+        let all = world.get(&world.admin.token, &path).await.expect(200);
+        all["items"].as_array().unwrap().iter().find(|one| one["key_id"] == made["key_id"]).cloned()
+    };
+    let used = listed(&here).await.unwrap();
+    assert!(used["last_used_at"].is_string(), "{used}");
+    let unused = listed(&there).await.unwrap();
+    assert_eq!(unused["last_used_at"], Value::Null, "{unused}");
+    assert_eq!(unused["networks"], json!([ELSEWHERE, "2001:db8::7/128"]));
+}
+
+#[tokio::test]
+async fn a_token_bound_to_networks_makes_none_that_is_wider() {
+    let world = World::new().await;
+    let asked = json!({ "scopes": ["read", "administer"], "networks": [HERE] });
+    let bound = world.post(&world.admin.token, "/v1/tokens", asked).await.expect(201);
+    let bound = text(&bound, "token");
+    let bot = world.agent("bound", &world.admin).await;
+    let ask = async |networks: Value| {
+        let asked = json!({ "agent": bot.id, "scopes": ["read"], "networks": networks });
+        world.post(bound, "/v1/tokens", asked).await
+    };
+    for wider in [json!([]), json!(["0.0.0.0/0"]), json!(["127.0.0.0/16", ELSEWHERE])] {
+        let refused = ask(wider.clone()).await;
+        assert_eq!((refused.status, &refused.body["path"]), (422, &json!("networks")), "{wider}");
+    }
+    ask(json!(["127.0.0.1"])).await.expect(201);
+    for wrong in [json!(["nowhere"]), json!(["10.1.2.3/8"])] {
+        assert_eq!(ask(wrong.clone()).await.status, 422, "{wrong}");
+    }
+}
+
+async fn a_token_that_was_found_opens_nothing_any_more(world: &World) {
+    let made = made(world, "found", json!([])).await;
+    let (token, key_id) = (text(&made, "token"), text(&made, "key_id"));
+    assert_eq!(world.get(token, "/v1/me").await.status, 200);
+    let known = Token::parse(token).unwrap();
+    let guess = Token { secret: Secret::from_bytes([1; 32]), ..known.clone() }.reveal();
+    let found_at = format!("a public page that says {token}");
+    let report = async |token: &str| {
+        let asked = json!({ "token": token, "found_at": found_at });
+        let answer = world.post("", "/leak", asked).await;
+        (answer.status, answer.body)
+    };
+    // Whoever has not got it cannot end it, and nobody is told what it was.
+    let nothing = report(&guess).await;
+    assert_eq!(nothing.0, 204);
+    for other in ["", "none", &token[..20], &"x".repeat(500)] {
+        assert_eq!(report(other).await, nothing, "{other}");
+    }
+    assert_eq!(world.get(token, "/v1/me").await.status, 200);
+    for _ in 0..2 {
+        assert_eq!(report(token).await, nothing);
+        assert_eq!(world.get(token, "/v1/me").await.status, 401);
+    }
+    let path = format!("/v1/audit?object=token%20{key_id}");
+    let leaves = world.get(&world.admin.token, &path).await.expect(200);
+    let is_leak = |leaf: &&Value| leaf["leaf"]["what"]["action"] == "token.leak";
+    let leaves: Vec<&Value> = leaves["items"].as_array().unwrap().iter().filter(is_leak).collect();
+    assert_eq!(leaves.len(), 1, "{leaves:?}");
+    let leaf = leaves[0].to_string();
+    assert!(leaf.contains(key_id) && leaf.contains("a public page"), "{leaf}");
+    assert!(!leaf.contains(known.secret.reveal()), "the secret is in the audit");
 }

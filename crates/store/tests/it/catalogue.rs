@@ -211,6 +211,7 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
         "find_device_login",
         "keep_session",
         "make_partitions",
+        "note_token_use",
         "number_events",
         "open_tokens",
         "open_webhook_circuits",

@@ -124,13 +124,14 @@ async fn a_token_is_resolved_before_the_tenant_is_known_and_shows_nothing_else()
     let rows: i64 =
         sqlx::query_scalar("SELECT count(*) FROM token").fetch_one(&mut app).await.unwrap();
     assert_eq!(rows, 0, "the table itself stays closed");
-    let found: Vec<(sqlx::types::Uuid, String, Vec<String>)> =
-        sqlx::query_as("SELECT tenant_id, principal_kind, scopes FROM resolve_token('key1')")
-            .fetch_all(&mut app)
-            .await
-            .unwrap();
+    let found: Vec<(sqlx::types::Uuid, String, Vec<String>)> = sqlx::query_as(
+        "SELECT tenant_id, principal_kind, scopes FROM resolve_token('key1', '1 min')",
+    )
+    .fetch_all(&mut app)
+    .await
+    .unwrap();
     assert_eq!(found, [(rig.other.uuid(), "agent".to_owned(), vec!["read".to_owned()])]);
-    let unknown: i64 = sqlx::query_scalar("SELECT count(*) FROM resolve_token('key2')")
+    let unknown: i64 = sqlx::query_scalar("SELECT count(*) FROM resolve_token('key2', '1 min')")
         .fetch_one(&mut app)
         .await
         .unwrap();

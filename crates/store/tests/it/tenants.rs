@@ -6,6 +6,7 @@ use ade_core::actor::{Actor, Role};
 use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
 use ade_core::ids::{TenantId, UserId};
 use ade_core::limits::TOKEN_BOOTSTRAP_TTL;
+use ade_core::network::Networks;
 use ade_store::pool::Settings;
 use ade_store::tokens::{self, NewToken, Principal};
 use ade_store::users::{NewUser, Profile};
@@ -25,6 +26,7 @@ fn admin() -> NewUser {
 
 fn way_in(rig: &Rig, key_id: &str) -> NewToken {
     NewToken {
+        networks: Networks::default(),
         key_id: key_id.to_owned(),
         principal: Principal::User(ADMIN),
         hash: [1; 32],
@@ -47,7 +49,7 @@ async fn owner(rig: &Rig) -> Pool {
              LOOP EXECUTE format('ALTER TABLE %s OWNER TO {owner}', t); END LOOP;
          END $$;
          ALTER FUNCTION bump_rulebook() OWNER TO {owner};
-         ALTER FUNCTION resolve_token(text) OWNER TO {owner};
+         ALTER FUNCTION resolve_token(text, interval) OWNER TO {owner};
          ALTER FUNCTION consume_token(text) OWNER TO {owner};
          ALTER POLICY owner_resolves ON token TO {owner};
          ALTER POLICY owner_consumes ON token TO {owner};

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use ade_core::ids::{AgentId, UserId};
+use ade_core::network::Networks;
 use ade_core::time::Timestamp;
 use ade_store::agents;
 use ade_store::tokens::{self, NewToken, Principal, Resolved, Token};
@@ -22,6 +23,7 @@ fn token(rig: &Rig, key_id: &str, principal: Principal) -> NewToken {
         label: "laptop".to_owned(),
         expires_at: rig.now.plus(Duration::from_hours(1)),
         is_single_use: false,
+        networks: Networks::default(),
     }
 }
 
@@ -50,6 +52,8 @@ async fn a_key_leads_to_its_holder_and_the_one_who_answers_for_it() {
         revoked_at: None,
         is_single_use: false,
         is_session: false,
+        networks: Networks::default(),
+        noted_at: None,
         is_live: true,
     };
     assert_eq!(resolve(&rig, "bot").await, expected);
@@ -59,7 +63,7 @@ async fn a_key_leads_to_its_holder_and_the_one_who_answers_for_it() {
     // Asked again inside of another tenant's transaction, it leaves that tenant in place.
     let mut foreign = rig.begin_as(rig.other).await;
     let question = sqlx::query_as::<_, (sqlx::types::Uuid, Option<String>)>(
-        "SELECT r.tenant_id, current_setting('ade.tenant') FROM resolve_token('bot') r",
+        "SELECT r.tenant_id, current_setting('ade.tenant') FROM resolve_token('bot', '1 min') r",
     );
     let answer = foreign.read(question).await.unwrap();
     assert_eq!(answer, [(rig.tenant.uuid(), Some(rig.other.uuid().to_string()))]);
@@ -144,6 +148,8 @@ async fn a_holder_has_two_open_at_most() {
         revoked_at: None,
         is_single_use: false,
         used_at: None,
+        networks: Networks::default(),
+        last_used_at: None,
     };
     assert_eq!(listed.last(), Some(&expected));
     assert_eq!(tokens::holder(&mut tx, "c").await.unwrap(), Some(PERSON));
@@ -212,4 +218,50 @@ async fn a_key_lives_for_ninety_days_at_most_and_its_holder_exists() {
     let mut tx = rig.begin_as(rig.other).await;
     let elsewhere = broken_rule(tokens::insert(&mut tx, &kept).await);
     assert_eq!(elsewhere, "token_key_id_names_one_tenant");
+}
+
+#[tokio::test]
+async fn the_use_of_a_token_is_noted_once_a_minute_and_waits_for_nobody() {
+    let rig = Rig::new().await;
+    keep(&rig, &token(&rig, "bot", BOT)).await;
+    let last = async || {
+        let mut tx = rig.begin().await;
+        tokens::list(&mut tx, BOT).await.unwrap().remove(0).last_used_at
+    };
+    assert_eq!(last().await, None);
+    tokens::note_use(&rig.pool, "bot").await.unwrap();
+    let first = last().await.unwrap();
+    assert_eq!(resolve(&rig, "bot").await.noted_at, Some(first));
+    tokens::note_use(&rig.pool, "bot").await.unwrap();
+    assert_eq!(last().await, Some(first), "within the minute");
+
+    let mut admin = rig.database.connect().await;
+    let past = "UPDATE token SET last_used_at = last_used_at - interval '1 hour'";
+    run(&mut admin, past).await;
+    assert_eq!(resolve(&rig, "bot").await.noted_at, None);
+    // Somebody revokes it at this moment: the use is not noted, and nobody waits.
+    let mut tx = rig.begin().await;
+    assert!(tokens::revoke(&mut tx, "bot").await.unwrap());
+    tokens::note_use(&rig.pool, "bot").await.unwrap();
+    rig.keep(tx).await;
+    assert!(last().await.unwrap() < first);
+}
+
+#[tokio::test]
+async fn networks_come_back_as_they_were_kept_and_a_session_has_none() {
+    let rig = Rig::new().await;
+    let networks = Networks::parse(["10.1.0.0/16", "2001:db8::/32"]).unwrap();
+    let bound = NewToken { networks: networks.clone(), ..token(&rig, "bot", BOT) };
+    keep(&rig, &bound).await;
+    assert_eq!(resolve(&rig, "bot").await.networks, networks);
+    let mut tx = rig.begin().await;
+    assert_eq!(tokens::networks_of(&mut tx, "bot").await.unwrap(), networks);
+    assert!(tokens::networks_of(&mut tx, "unknown").await.unwrap().is_anywhere());
+    let mut foreign = rig.begin_as(rig.other).await;
+    assert!(tokens::networks_of(&mut foreign, "bot").await.unwrap().is_anywhere());
+    let mut admin = rig.database.connect().await;
+    let session = "UPDATE token SET idle_until = now(), agent_id = NULL, user_id = owner_id
+                     FROM agent WHERE agent.id = token.agent_id";
+    let refused = sqlx::raw_sql(session).execute(&mut admin).await.unwrap_err();
+    assert!(refused.to_string().contains("token_of_a_session"), "{refused}");
 }
