@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use ade_core::approval::delegation::Kind;
-use ade_core::ids::{DelegationId, TaskId, UserId};
+use ade_core::ids::{ApprovalId, DelegationId, TaskId, UserId};
 use ade_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::code::Code;
 use crate::schema;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -76,8 +77,18 @@ pub struct DelegationMade {
     pub delegation: Delegation,
     /// Requests handed over.
     pub moved: u32,
-    /// Requests that stayed, each with why.
-    pub stayed: Vec<String>,
+    /// Requests that could not be, each with why.
+    pub stayed: Vec<Stayed>,
+}
+
+/// A request that still waits for the owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Stayed {
+    #[schema(value_type = schema::ApprovalId)]
+    pub approval: ApprovalId,
+    /// As the problem would have that handing over this one alone answers with.
+    pub code: Code,
+    pub detail: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

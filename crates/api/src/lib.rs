@@ -24,6 +24,7 @@ pub mod page;
 pub mod passkeys;
 pub mod policies;
 pub mod problem;
+mod refusal;
 pub mod resources;
 pub mod schema;
 pub mod sessions;

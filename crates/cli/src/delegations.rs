@@ -32,7 +32,8 @@ pub async fn run(command: DelegationsCommand, cx: &Context) -> Result<Exit, Fail
                 let _ = write!(what, "; {} request(s) were handed over", made.moved);
             }
             for stayed in &made.stayed {
-                cx.output.remark(&format!("stayed: {}", visible(stayed)));
+                let why = visible(&stayed.detail);
+                cx.output.remark(&format!("stayed: {}: {why}", stayed.approval));
             }
             cx.output.done(&made, &what, "ade delegations resolve")?;
         }

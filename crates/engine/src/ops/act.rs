@@ -10,7 +10,7 @@ use ade_core::actor::Actor;
 use ade_core::audit::{Kind, Leaf, What, Who, Why};
 use ade_core::ids::UserId;
 use ade_core::step_up::Subject;
-use ade_core::task::Refusal;
+use ade_core::task::{Command, Refusal, Task};
 use ade_store::idempotency::Key;
 use ade_store::rulebook::Rulebook;
 use ade_store::{Gate, Opening, Pool, Tx, audit, due};
@@ -227,6 +227,31 @@ pub(super) async fn enter(
 pub(super) fn leaf_of(tx: &Tx, caller: &Caller, kind: Kind, what: What, why: Why) -> Leaf {
     let who = Who::from(&caller.actor);
     Leaf::new(tx.tenant(), kind, who, what, tx.now(), caller.place.clone(), why)
+}
+
+/// That somebody asked of a task what they may not do; other refusals leave nothing.
+pub(super) fn leaf_of_refusal(
+    tx: &Tx,
+    caller: &Caller,
+    task: &Task,
+    command: &Command,
+    refusal: &Refusal,
+) -> Option<Leaf> {
+    let detail = match refusal {
+        Refusal::Denied(denied) => denied.detail.clone(),
+        Refusal::SelfApproval(_) => refusal.to_string(),
+        _ => return None,
+    };
+    let what = What {
+        object: task.id.to_string(),
+        action: command.kind().action().as_str().to_owned(),
+        from: Some(task.state.as_str().to_owned()),
+        to: None,
+        revision: Some(task.revision),
+        digest: Some(task.content.digest),
+    };
+    let why = Why { reason: Some(detail), ticket: None };
+    Some(leaf_of(tx, caller, Kind::Refusal, what, why))
 }
 
 /// Somebody asked for what they may not do: that alone is kept.

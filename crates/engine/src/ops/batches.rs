@@ -11,7 +11,7 @@ use ade_core::flag::Flag;
 use ade_core::ids::TaskId;
 use ade_core::limits::{BATCH_ITEMS_MAX, REASON_MAX_BYTES};
 use ade_core::step_up::Subject;
-use ade_core::task::{Command, CommandKind, Decision, Facts, Task, To};
+use ade_core::task::{Command, Decision, Facts, Task, To};
 use ade_store::tasks::{self, Beside, Cause};
 use ade_store::{Gate, Tx, approvals};
 
@@ -94,7 +94,8 @@ pub async fn vote(
     }
     for (item, (_, verdict)) in items.iter().zip(&judged.verdicts) {
         if let Ok(decision) = verdict {
-            write(app, caller, &mut tx, item, decision, &order).await?;
+            let cause = cause_of(caller, item, &order);
+            write(app, &mut tx, item.task, item.facts, decision, cause).await?;
         }
     }
     let reply = keep(&mut tx, caller, attempt, 200, &answer).await?;
@@ -193,23 +194,25 @@ fn verdicts(items: &[BatchItem], tasks: &[TaskId], judged: &Preflight) -> Vec<Ba
     .collect()
 }
 
-async fn write(
+/// One decision of several in one transaction; the answer to all of them is kept apart.
+pub(super) async fn write(
     app: &App,
-    caller: &Caller,
     tx: &mut Tx,
-    item: &Item<'_>,
+    task: &Task,
+    facts: &Facts<'_>,
     decision: &Decision,
-    order: &Order,
+    cause: Cause,
 ) -> Result<(), Error> {
-    let command: CommandKind =
-        Command::Vote { answer: order.answer, seen: item.seen, reason: order.reason.clone() }
-            .kind();
-    let why = Why { reason: order.reason.clone(), ticket: None };
-    let cause = Cause { command, place: caller.place.clone(), why, receipt: None };
-    let next = item.task.after(decision, tx.now());
-    let (executors, now) = (&app.executors, tx.now());
-    let Schedule { dues, done } = schedule(executors, item.task, next.as_ref(), item.facts, now);
+    let (next, now) = (task.after(decision, tx.now()), tx.now());
+    let Schedule { dues, done } = schedule(&app.executors, task, next.as_ref(), facts, now);
     let beside = Beside { dues: &dues, done: &done, answer: None };
-    tasks::commit_decision(tx, item.task, decision, None, cause, &beside).await?;
+    tasks::commit_decision(tx, task, decision, None, cause, &beside).await?;
     Ok(())
+}
+
+fn cause_of(caller: &Caller, item: &Item<'_>, order: &Order) -> Cause {
+    let command =
+        Command::Vote { answer: order.answer, seen: item.seen, reason: order.reason.clone() };
+    let why = Why { reason: order.reason.clone(), ticket: None };
+    Cause { command: command.kind(), place: caller.place.clone(), why, receipt: None }
 }

@@ -20,7 +20,7 @@ use ade_store::{Gate, Tx};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::act::{key_of, leaf_of, permit, told_before};
+use super::act::{key_of, leaf_of_refusal, permit, told_before};
 use super::deadline::{Deadline, Schedule, grace, schedule, worker_caller};
 use super::{Reply, json};
 use crate::app::App;
@@ -203,22 +203,10 @@ impl<'a> Work<'a> {
 
     /// Somebody asked for what they may not do: that alone is kept. Other refusals are answers.
     pub async fn refuse(self, command: &Command, refusal: Refusal) -> Error {
-        let detail = match &refusal {
-            Refusal::Denied(denied) => denied.detail.clone(),
-            Refusal::SelfApproval(_) => refusal.to_string(),
-            _ => return refusal.into(),
-        };
         let Self { mut tx, caller, task, .. } = self;
-        let what = ade_core::audit::What {
-            object: task.id.to_string(),
-            action: command.kind().action().as_str().to_owned(),
-            from: Some(task.state.as_str().to_owned()),
-            to: None,
-            revision: Some(task.revision),
-            digest: Some(task.content.digest),
+        let Some(leaf) = leaf_of_refusal(&tx, &caller, &task, command, &refusal) else {
+            return refusal.into();
         };
-        let why = Why { reason: Some(detail), ticket: None };
-        let leaf = leaf_of(&tx, &caller, ade_core::audit::Kind::Refusal, what, why);
         let kept = async {
             ade_store::audit::append(&mut tx, &[leaf]).await?;
             tx.commit().await

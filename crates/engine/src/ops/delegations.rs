@@ -2,27 +2,31 @@
 //! in a circle or too far. They can take what is waiting along.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use ade_api::code::Code;
 use ade_api::delegations::{
-    Delegation, DelegationConditions, DelegationMade, Delegations, HandOver, NewDelegation,
+    Delegation, DelegationConditions, DelegationMade, Delegations, HandOver, NewDelegation, Stayed,
 };
 use ade_core::access::{Action, Object};
 use ade_core::approval::delegation::{self, Conditions};
 use ade_core::audit::Why;
-use ade_core::ids::{ApprovalId, DelegationId, UserId};
+use ade_core::ids::{ApprovalId, DelegationId, TaskId, UserId};
 use ade_core::limits::{
     DELEGATION_DEPTH_MAX, DELEGATION_STEPS_MAX, PAGE_SIZE_MAX, POLICY_PATTERNS_MAX,
 };
 use ade_core::policy::Pattern;
 use ade_core::risk::Score;
-use ade_core::task::Command;
-use ade_store::{approvals, delegations};
+use ade_core::task::{Command, decide};
+use ade_store::tasks::{self, Cause};
+use ade_store::{approvals, audit, delegations};
 use uuid::Uuid;
 
-use super::act::{Act, Begun as Acted, Deed, look, person};
+use super::act::{Act, Begun as Acted, Deed, leaf_of_refusal, look, person};
 use super::command::carry_out;
-use super::{Reply, approvals as answers};
+use super::{Reply, approvals as answers, batches};
 use crate::app::App;
+use crate::book;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
 
@@ -57,29 +61,64 @@ pub async fn create(
         active: true,
     };
     check(&act, &made)?;
-    delegations::insert(&mut act.tx, &made).await?;
-    let pending = if new.move_pending {
-        approvals::inbox(&mut act.tx, owner, None, PAGE_SIZE_MAX).await?.0
+    let mut answer = DelegationMade { delegation: shown(&made), moved: 0, stayed: Vec::new() };
+    let moved = if new.move_pending {
+        Box::pin(move_along(app, caller, &mut act, &made, &mut answer)).await?
     } else {
         Vec::new()
     };
-    let mut answer = DelegationMade { delegation: shown(&made), moved: 0, stayed: Vec::new() };
+    delegations::insert(&mut act.tx, &made).await?;
     let deed = Deed { object: made.id.to_string(), action: "delegation.create" };
-    if pending.is_empty() {
-        return act.finish(deed, 201, &answer).await;
+    let reply = act.finish(deed, 201, &answer).await?;
+    if !moved.is_empty() {
+        app.wake.relay.notify_one();
     }
-    // Each request moves by a decision of its own: one that may not be moved stops no other. What
-    // is kept for a repetition is told before they move.
-    act.finish(deed, 201, &answer).await?;
-    let unkeyed = Attempt { key: None, ..attempt.clone() };
+    for (task, version) in moved {
+        app.watch.tell(caller.tenant, task, version);
+    }
+    Ok(reply)
+}
+
+/// What waits for the owner goes with the delegation, in its transaction: what is kept for a
+/// repetition is what became of each. One that may not be moved stops no other. Answers the tasks
+/// with the version they have then.
+async fn move_along(
+    app: &App,
+    caller: &Caller,
+    act: &mut Act<'_>,
+    made: &delegation::Delegation,
+    answer: &mut DelegationMade,
+) -> Result<Vec<(TaskId, u64)>, Error> {
+    let mut pending = approvals::inbox(&mut act.tx, made.owner, None, PAGE_SIZE_MAX).await?.0;
+    // Locked in the order of their ids, as everywhere.
+    pending.sort_by_key(|request| request.task);
+    let command = Command::Delegate { to: made.delegate_to, reason: None };
+    let mut moved = Vec::with_capacity(pending.len());
     for request in pending {
-        let along = HandOver { to: new.delegate_to, reason: None };
-        match Box::pin(hand_over(app, caller, &unkeyed, request.id, along)).await {
-            Ok(_) => answer.moved += 1,
-            Err(error) => answer.stayed.push(format!("{}: {error}", request.id)),
+        let Some(task) = tasks::load(&mut act.tx, request.task).await? else { continue };
+        // The book of before: one with a change that is not committed must not be remembered.
+        let pinned = app.books.pinned(&mut act.tx, &act.book, &task.pins).await?;
+        let knowledge = book::of_task(Arc::clone(&act.book), pinned, &caller.actor, &task);
+        let facts = knowledge.facts(&app.access, &caller.actor);
+        match decide(&task, &command, &facts, act.tx.now()) {
+            Ok(decision) => {
+                let (place, why) = (caller.place.clone(), Why::default());
+                let cause = Cause { command: command.kind(), place, why, receipt: None };
+                batches::write(app, &mut act.tx, &task, &facts, &decision, cause).await?;
+                moved.push((task.id, task.version + 1));
+                answer.moved += 1;
+            }
+            Err(refusal) => {
+                let leaf = leaf_of_refusal(&act.tx, caller, &task, &command, &refusal);
+                if let Some(leaf) = leaf {
+                    audit::append(&mut act.tx, &[leaf]).await?;
+                }
+                let (code, detail) = (Code::from(&refusal), refusal.to_string());
+                answer.stayed.push(Stayed { approval: request.id, code, detail });
+            }
         }
     }
-    Ok(Reply { status: 201, body: super::json(&answer)?, is_repeated: false })
+    Ok(moved)
 }
 
 /// Hands one request on to somebody who may approve in their own right.

@@ -264,52 +264,9 @@ fn store_failed(error: &ade_engine::StoreError) -> Problem {
     }
 }
 
-/// A refusal of the rules, with its facts. No wildcard: a new refusal needs a code of its own.
+/// A refusal of the rules, with its facts.
 pub fn refused(refusal: Refusal) -> Problem {
-    with_facts(Problem::new(code_of(&refusal), refusal.to_string()), refusal)
-}
-
-fn code_of(refusal: &Refusal) -> Code {
-    match refusal {
-        Refusal::WrongState { .. } => Code::WrongState,
-        Refusal::AlreadyExists => Code::AlreadyExists,
-        Refusal::Denied(_) => Code::NotAllowed,
-        Refusal::SelfApproval(_) => Code::SelfApproval,
-        Refusal::NotAsked { .. } => Code::NotAsked,
-        Refusal::PersonRequired => Code::PersonRequired,
-        Refusal::StaleRevision { .. } => Code::StaleRevision,
-        Refusal::ReasonRequired => Code::ReasonRequired,
-        Refusal::ReasonTooLong { .. } => Code::ReasonTooLong,
-        Refusal::TicketRequired => Code::TicketRequired,
-        Refusal::NothingChanged { .. } => Code::NothingChanged,
-        Refusal::PinsMissing => Code::PinsMissing,
-        Refusal::AutoApprovalRefused { .. } => Code::AutoApprovalRefused,
-        Refusal::NothingToWithdraw => Code::NothingToWithdraw,
-        Refusal::DelegationForbidden => Code::DelegationForbidden,
-        Refusal::DelegateNotAllowed { .. } => Code::DelegateNotAllowed,
-        Refusal::Delegation(_) => Code::DelegationFault,
-        Refusal::NoOpenRequest => Code::NoOpenRequest,
-        Refusal::NothingToReassign { .. } => Code::NothingToReassign,
-        Refusal::NoStepLeft => Code::NoStepLeft,
-        Refusal::NotDue { .. } => Code::NotDue,
-        Refusal::BasisStands { .. } => Code::BasisStands,
-        Refusal::BasisLost(_) => Code::BasisLost,
-        Refusal::Frozen { .. } => Code::Frozen,
-        Refusal::ResourcesBlocked(_) => Code::LockHeld,
-        Refusal::NoCapacity => Code::NoCapacity,
-        Refusal::NotTheHold => Code::LeaseLost,
-        Refusal::AlreadyBegun { .. } => Code::AlreadyBegun,
-        Refusal::NotBegun => Code::NotBegun,
-        Refusal::AbortAsked => Code::AbortAsked,
-        Refusal::NotDrifted => Code::NotDrifted,
-        Refusal::HolderMayLive => Code::HolderMayLive,
-        Refusal::AttemptsExhausted => Code::AttemptsExhausted,
-        Refusal::OverrideOpen { .. } => Code::OverrideOpen,
-        Refusal::OverrideNotAsked => Code::OverrideNotAsked,
-        Refusal::OverrideLapsed { .. } => Code::OverrideLapsed,
-        Refusal::ExtensionOutOfRange { .. } => Code::ExtensionOutOfRange,
-        Refusal::SameAdmin { .. } => Code::SameAdmin,
-    }
+    with_facts(Problem::new(Code::from(&refusal), refusal.to_string()), refusal)
 }
 
 fn with_facts(problem: Problem, refusal: Refusal) -> Problem {

@@ -15,6 +15,9 @@ cases! {
         Happy "DELETE /v1/delegations/{id}",
         Denied "DELETE /v1/delegations/{id}",
         Conflict "DELETE /v1/delegations/{id}";
+    what_stays_is_told_with_its_code_and_told_again_word_for_word:
+        Happy "POST /v1/delegations",
+        Conflict "POST /v1/delegations";
     circles_strangers_and_wrong_dates_are_refused_by_name: Denied "POST /v1/delegations";
     one_request_is_handed_on_to_somebody_who_may_answer:
         Happy "POST /v1/approvals/{id}/delegate",
@@ -71,6 +74,32 @@ async fn a_transfer_moves_requests_and_can_take_along_what_waits(world: &World) 
     let ended = world.send("DELETE", &rea.token, &path, None, &[]).await.expect(200);
     assert_eq!(ended["active"], false);
     world.send("DELETE", &rea.token, &path, None, &[]).await.refused(409, "closed");
+}
+
+async fn what_stays_is_told_with_its_code_and_told_again_word_for_word(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let cas = world.person("Cas", &["author", "reviewer"]).await;
+    let moving = world.reviewing(&bob, "goes along").await;
+    let staying = world.reviewing(&cas, "their own").await;
+    let request = world.request(&rea, &staying).await;
+    let mut body = transfer(&cas);
+    body["move_pending"] = json!(true);
+    let key = [("idempotency-key", "away")];
+    let send = || world.send("POST", &rea.token, "/v1/delegations", Some(body.clone()), &key);
+    let made = send().await.expect(201);
+    assert_eq!(made["moved"], 1, "{made}");
+    let stayed = made["stayed"].as_array().unwrap();
+    assert_eq!(stayed.len(), 1, "{made}");
+    assert_eq!(stayed[0]["approval"], request.as_str());
+    assert_eq!(stayed[0]["code"], "delegate_not_allowed");
+    assert!(stayed[0]["detail"].as_str().unwrap().contains(&cas.id), "{made}");
+    // What waits then is what the answer says, and a repetition says the same.
+    assert_eq!(world.request(&rea, &staying).await, request);
+    world.request(&cas, &moving).await;
+    let again = send().await;
+    assert!(again.is_repeated, "{}", again.body);
+    assert_eq!(again.expect(201), made);
 }
 
 async fn circles_strangers_and_wrong_dates_are_refused_by_name(world: &World) {

@@ -1,0 +1,51 @@
+//! The code of each refusal of the rules, for problems and for answers that tell of several.
+
+use ade_core::task::Refusal;
+
+use crate::code::Code;
+
+/// No wildcard: a new refusal needs a code of its own.
+impl From<&Refusal> for Code {
+    fn from(refusal: &Refusal) -> Self {
+        match refusal {
+            Refusal::WrongState { .. } => Self::WrongState,
+            Refusal::AlreadyExists => Self::AlreadyExists,
+            Refusal::Denied(_) => Self::NotAllowed,
+            Refusal::SelfApproval(_) => Self::SelfApproval,
+            Refusal::NotAsked { .. } => Self::NotAsked,
+            Refusal::PersonRequired => Self::PersonRequired,
+            Refusal::StaleRevision { .. } => Self::StaleRevision,
+            Refusal::ReasonRequired => Self::ReasonRequired,
+            Refusal::ReasonTooLong { .. } => Self::ReasonTooLong,
+            Refusal::TicketRequired => Self::TicketRequired,
+            Refusal::NothingChanged { .. } => Self::NothingChanged,
+            Refusal::PinsMissing => Self::PinsMissing,
+            Refusal::AutoApprovalRefused { .. } => Self::AutoApprovalRefused,
+            Refusal::NothingToWithdraw => Self::NothingToWithdraw,
+            Refusal::DelegationForbidden => Self::DelegationForbidden,
+            Refusal::DelegateNotAllowed { .. } => Self::DelegateNotAllowed,
+            Refusal::Delegation(_) => Self::DelegationFault,
+            Refusal::NoOpenRequest => Self::NoOpenRequest,
+            Refusal::NothingToReassign { .. } => Self::NothingToReassign,
+            Refusal::NoStepLeft => Self::NoStepLeft,
+            Refusal::NotDue { .. } => Self::NotDue,
+            Refusal::BasisStands { .. } => Self::BasisStands,
+            Refusal::BasisLost(_) => Self::BasisLost,
+            Refusal::Frozen { .. } => Self::Frozen,
+            Refusal::ResourcesBlocked(_) => Self::LockHeld,
+            Refusal::NoCapacity => Self::NoCapacity,
+            Refusal::NotTheHold => Self::LeaseLost,
+            Refusal::AlreadyBegun { .. } => Self::AlreadyBegun,
+            Refusal::NotBegun => Self::NotBegun,
+            Refusal::AbortAsked => Self::AbortAsked,
+            Refusal::NotDrifted => Self::NotDrifted,
+            Refusal::HolderMayLive => Self::HolderMayLive,
+            Refusal::AttemptsExhausted => Self::AttemptsExhausted,
+            Refusal::OverrideOpen { .. } => Self::OverrideOpen,
+            Refusal::OverrideNotAsked => Self::OverrideNotAsked,
+            Refusal::OverrideLapsed { .. } => Self::OverrideLapsed,
+            Refusal::ExtensionOutOfRange { .. } => Self::ExtensionOutOfRange,
+            Refusal::SameAdmin { .. } => Self::SameAdmin,
+        }
+    }
+}
