@@ -8,7 +8,8 @@ use ade_core::approval::Status;
 use ade_core::ids::ApprovalId;
 use ade_engine::ops::approvals;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::IntoParams;
 
 use super::door::Known;
@@ -21,7 +22,11 @@ use super::state::Shared;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ApprovalQuery {
-    /// What waits for an answer if left out.
+    /// `me`, and nobody else: a queue is its reviewer's own, named or not.
+    #[param(value_type = Option<String>, pattern = "^me$")]
+    pub reviewer: Option<Reviewer>,
+    /// What waits for an answer if left out. Small letters do too.
+    #[serde(default, deserialize_with = "status")]
     #[param(value_type = Option<schema::ApprovalStatus>)]
     pub status: Option<Status>,
     /// How many at most.
@@ -33,6 +38,23 @@ pub struct ApprovalQuery {
     /// copy that is as new. Without it, the record itself is asked.
     #[serde(default, deserialize_with = "super::extract::number")]
     pub since_version: Option<u64>,
+}
+
+/// Whose queue.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reviewer {
+    Me,
+}
+
+fn status<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Status>, D::Error> {
+    match Option::<String>::deserialize(from)? {
+        None => Ok(None),
+        Some(text) => {
+            let word = text.to_ascii_uppercase();
+            Status::deserialize(word.into_deserializer()).map(Some)
+        }
+    }
 }
 
 /// See what waits for you
@@ -47,8 +69,9 @@ pub async fn inbox(
     Query(mut query): Query<ApprovalQuery>,
 ) -> Result<Json<Inbox>, Failure> {
     let app = shared.app();
-    // How new it must be tells no list from another.
+    // Neither how new it must be nor the caller's own name tells a list from another.
     let since = query.since_version.take();
+    query.reviewer = None;
     let wanted =
         PageQuery { page_size: query.page_size.take(), page_token: query.page_token.take() };
     match query.status {

@@ -63,8 +63,16 @@ async fn a_request_waits_in_the_inbox_of_its_reviewer(world: &World) {
     let asked = world.get(&rea.token, &path).await.expect(200);
     assert_eq!((&asked["reviewer"], &asked["status"]), (&json!(rea.id), &json!("PENDING")));
     assert_eq!(asked["task"]["id"], task["id"]);
+    let own = "/v1/approvals?reviewer=me&status=pending";
+    let inbox = world.get(&rea.token, own).await.expect(200);
+    assert_eq!(inbox, world.get(&rea.token, "/v1/approvals").await.expect(200));
+    assert_eq!(inbox["items"][0]["id"], json!(request));
     let inbox = world.get(&bob.token, "/v1/approvals").await.expect(200);
     assert_eq!(inbox["items"], json!([]), "the author is not asked");
+    for others in [format!("reviewer={}", rea.id), "reviewer=ME".into(), "status=open".into()] {
+        let told = world.get(&bob.token, &format!("/v1/approvals?{others}")).await;
+        told.refused(400, "invalid_query");
+    }
     let key = [("idempotency-key", "once")];
     let approve = format!("{path}/approve");
     let vote = || Some(seen(&task));
@@ -85,7 +93,9 @@ async fn a_request_waits_in_the_inbox_of_its_reviewer(world: &World) {
 async fn an_agent_is_never_asked(world: &World) {
     let Review { bob, request, .. } = review(world).await;
     let bot = world.agent("bobs-bot", &bob).await;
-    world.get(&bot.token, "/v1/approvals").await.refused(403, "person_required");
+    for own in ["/v1/approvals", "/v1/approvals?reviewer=me"] {
+        world.get(&bot.token, own).await.refused(403, "person_required");
+    }
     let path = format!("/v1/approvals/{request}");
     world.get(&bot.token, &path).await.refused(404, "not_found");
     for (answer, _) in ANSWERS {
