@@ -235,6 +235,7 @@ pub const EVENTS_APPROVAL: Key =
     events("ade:{shard}:events:approval", "the same of requests and votes");
 pub const EVENTS_LOCK: Key = events("ade:{shard}:events:lock", "the same of registered locks");
 pub const EVENTS_AGENT: Key = events("ade:{shard}:events:agent", "the same of agents' presence");
+pub const EVENTS_POLICY: Key = events("ade:{shard}:events:policy", "the same of policies in force");
 pub const EVENTS_FREEZE: Key = events("ade:{shard}:events:freeze", "the same of stops of applies");
 
 pub const EVENTS_CHANNEL: Key = Key {
@@ -254,6 +255,7 @@ pub fn events_of(topic: Topic) -> Key {
         Topic::Approval => EVENTS_APPROVAL,
         Topic::Lock => EVENTS_LOCK,
         Topic::Agent => EVENTS_AGENT,
+        Topic::Policy => EVENTS_POLICY,
         Topic::Freeze => EVENTS_FREEZE,
     }
 }
@@ -317,6 +319,7 @@ pub const CATALOGUE: &[Key] = &[
     EVENTS_APPROVAL,
     EVENTS_LOCK,
     EVENTS_AGENT,
+    EVENTS_POLICY,
     EVENTS_FREEZE,
     EVENTS_CHANNEL,
     TASK_STATE,

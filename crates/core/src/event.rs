@@ -20,11 +20,13 @@ pub enum Topic {
     Approval,
     Lock,
     Agent,
+    Policy,
     Freeze,
 }
 
 impl Topic {
-    pub const ALL: [Self; 5] = [Self::Task, Self::Approval, Self::Lock, Self::Agent, Self::Freeze];
+    pub const ALL: [Self; 6] =
+        [Self::Task, Self::Approval, Self::Lock, Self::Agent, Self::Policy, Self::Freeze];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -32,6 +34,7 @@ impl Topic {
             Self::Approval => "approval",
             Self::Lock => "lock",
             Self::Agent => "agent",
+            Self::Policy => "policy",
             Self::Freeze => "freeze",
         }
     }
@@ -125,6 +128,7 @@ events! {
     AgentOffline = "agent.offline";
     AgentDraining = "agent.draining";
     AgentPaused = "agent.paused";
+    PolicyPublished = "policy.published";
     FreezeSet = "freeze.set";
     FreezeLifted = "freeze.lifted";
 }

@@ -74,6 +74,7 @@ export class Applier {
     if (round.topics.has('agent')) this.#readAnew('agents');
     if (round.topics.has('freeze')) this.#readAnew('freezes');
     if (round.topics.has('lock')) this.#readAnew('locks');
+    if (round.topics.has('policy')) this.#readAnew('policies');
     if (round.moved.size === 0) return;
     this.#readAnew('tasks');
     this.onMoved(round.moved);

@@ -49,7 +49,7 @@ pub struct AuditArgs {
 pub enum EventsCommand {
     /// Print events as they happen; goes on after a break without losing one
     Follow {
-        /// Only these: task, approval, lock, agent; with commas between
+        /// Only these: task, approval, lock, agent, policy, freeze; with commas between
         #[arg(long, value_name = "TOPICS", value_delimiter = ',')]
         topics: Vec<Topic>,
         /// Only what happens to this, by its id

@@ -187,7 +187,10 @@ impl Listener {
         for told in found {
             let is_wanted = self.is_wanted(told);
             // What anybody of the tenant may list, anybody may hear of.
-            let is_listed = matches!(told.topic, Topic::Lock | Topic::Agent | Topic::Freeze);
+            let is_listed = match told.topic {
+                Topic::Lock | Topic::Agent | Topic::Policy | Topic::Freeze => true,
+                Topic::Task | Topic::Approval => false,
+            };
             let is_open = rights.sees_all || is_listed;
             seen.push(is_wanted && (is_open || self.may_see(&rights, told).await?));
         }

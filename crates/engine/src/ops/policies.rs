@@ -6,13 +6,15 @@ use ade_api::policies::{
 };
 use ade_core::access::{Action, Object};
 use ade_core::change::Digest;
+use ade_core::event::EventKind;
 use ade_core::ids::{PolicyDraftId, PolicyId};
 use ade_core::policy::{Document, Policy, PolicyRef, difference};
 use ade_core::step_up::Subject;
-use ade_store::Tx;
 use ade_store::policies::{self, Published};
 use ade_store::policy_drafts::{self, Draft, Outcome};
 use ade_store::rulebook::Rulebook;
+use ade_store::{Tx, outbox};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::act::{Act, Begun, Deed, look, person};
@@ -127,10 +129,21 @@ pub async fn publish(
     policies::insert_published(&mut act.tx, &policy, draft.proposed_by, confirmer).await?;
     policy_drafts::close(&mut act.tx, id, Outcome::Published, confirmer).await?;
     act.doubt_approved().await?;
+    outbox::append(&mut act.tx, &[published(&policy)]).await?;
     let shown = policies::history(&mut act.tx, policy.id).await?.into_iter().next();
     let shown = shown_version(&shown.ok_or(Error::NotFound { what: "policy" })?)?;
     let object = policy.reference().to_string();
     act.finish(Deed { object, action: "policy.publish" }, 200, &shown).await
+}
+
+fn published(policy: &Policy) -> outbox::Event {
+    let Policy { id, version, document } = policy;
+    outbox::Event {
+        kind: EventKind::PolicyPublished,
+        object: id.to_string(),
+        version: Some(i64::from(*version)),
+        payload: json!({ "name": document.name, "enabled": document.enabled }),
+    }
 }
 
 /// By whoever proposed it, or another admin.

@@ -43,7 +43,8 @@ pub struct EventsQuery {
     /// The last number that was seen; without it, from now on. `Last-Event-ID` says the same.
     #[serde(default, deserialize_with = "super::extract::number")]
     pub resume: Option<u64>,
-    /// Only these, with commas between: `task`, `approval`, `lock`, `agent`, `freeze`.
+    /// Only these, with commas between: `task`, `approval`, `lock`, `agent`, `policy`,
+    /// `freeze`.
     #[param(max_length = 64, example = "task,approval")]
     pub topics: Option<String>,
     /// Only what happens to this, by its id.
@@ -64,7 +65,8 @@ pub struct SocketQuery {
     /// The last number that was seen; without it, from now on.
     #[serde(default, deserialize_with = "super::extract::number")]
     pub resume: Option<u64>,
-    /// Only these, with commas between: `task`, `approval`, `lock`, `agent`, `freeze`.
+    /// Only these, with commas between: `task`, `approval`, `lock`, `agent`, `policy`,
+    /// `freeze`.
     #[param(max_length = 64, example = "task,approval")]
     pub topics: Option<String>,
     /// Only what happens to this, by its id.

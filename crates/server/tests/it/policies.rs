@@ -67,6 +67,11 @@ async fn a_policy_takes_two_admins_and_is_asked_from_then_on(world: &World) {
     assert_eq!((&published["version"], &published["name"]), (&json!(1), &json!("databases")));
     let again = world.send("POST", &second.token, &path, None, &[]).await;
     again.refused(409, "closed");
+    let told = "SELECT coalesce(string_agg(concat_ws(' ', kind, object, version,
+                    payload->>'name'), '; '), '') FROM outbox WHERE kind LIKE 'policy.%'";
+    let told = world.database.session().await.text(told).await;
+    let policy = published["policy"].as_str().unwrap();
+    assert_eq!(told, format!("policy.published {policy} 1 databases"), "once, by who could");
 
     let task = world.reviewing(&bob, "under the policy").await;
     for (dba, state) in dbas.iter().zip(["REVIEWING", "APPROVED"]) {

@@ -38,6 +38,7 @@ const TABLE: &[(Topic, &str)] = &[
     (Topic::Approval, "+++++ +.+ .. xx"),
     (Topic::Lock, "+++++ +++ .. xx"),
     (Topic::Agent, "+++++ +++ .. xx"),
+    (Topic::Policy, "+++++ +++ .. xx"),
     (Topic::Freeze, "+++++ +++ .. xx"),
 ];
 
@@ -67,14 +68,27 @@ async fn happen(world: &World, (tenant, admin): (String, Person), session: &str)
     let held = world.post(&agent.token, ACQUIRE, asked).await.expect(200);
     let stop = json!({ "scope": "tenant", "reason": "month's end" });
     let freeze = world.post(&admin.token, "/v1/freezes", stop).await.expect(201);
+    let published = publish(world, &admin).await;
     let about = |topic| match topic {
         Topic::Task | Topic::Approval => id(&task),
         Topic::Lock => held["lease_hash"].as_str().unwrap(),
         Topic::Agent => agent.id.as_str(),
+        Topic::Policy => published["policy"].as_str().unwrap(),
         Topic::Freeze => id(&freeze),
     };
     let objects = Topic::ALL.into_iter().map(|topic| (topic, about(topic).to_owned())).collect();
     Tenant { id: tenant, admin, author, reviewer, agent, objects }
+}
+
+/// A policy of no task here, by two admins.
+async fn publish(world: &World, admin: &Person) -> Value {
+    let second = world.person_of(admin, "Second", &["admin"]).await;
+    let document =
+        "name: rare\nmatch: {task_types: [\"rare.*\"]}\nrequire: [{roles: [x], min: 1}]\n";
+    let asked = json!({ "document": document });
+    let draft = world.post(&admin.token, "/v1/policies", asked).await.expect(201);
+    let path = format!("/v1/policy-drafts/{}/publish", id(&draft));
+    world.send("POST", &second.token, &path, None, &[]).await.expect(200)
 }
 
 /// In the order of [`WHO`].
