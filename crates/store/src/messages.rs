@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ade_core::event::EventKind;
 use ade_core::ids::{TaskId, UserId};
+use ade_core::limits::MESSAGE_ITEMS_WAITING_MAX;
 use ade_core::policy::Hours;
 use ade_core::preference::{Channel, Preference, is_for_author};
 use ade_core::time::Timestamp;
@@ -301,16 +302,17 @@ pub struct Item {
     pub at: Timestamp,
 }
 
-/// All that waits, oldest first.
+/// What waits, oldest first.
 pub async fn waiting(tx: &mut Tx, user: UserId, channel: Channel) -> Result<Vec<Item>, Error> {
     let query = query!(
         r#"SELECT i.id, i.kind, i.task_id, t.number, t.title, i.at AS "at: Moment"
              FROM message_item i JOIN task t ON (t.tenant_id, t.id) = (i.tenant_id, i.task_id)
             WHERE i.tenant_id = $1 AND i.user_id = $2 AND i.channel = $3 AND i.state = 'waiting'
-            ORDER BY i.seq LIMIT 1000"#,
+            ORDER BY i.seq LIMIT $4"#,
         tx.tenant().uuid(),
         user.uuid(),
         channel.as_str(),
+        i64::from(MESSAGE_ITEMS_WAITING_MAX),
     );
     let rows = tx.fetch(query).await?.into_iter();
     Ok(rows

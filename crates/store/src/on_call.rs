@@ -2,6 +2,7 @@
 //! database, since the statement that moves a task asks it.
 
 use ade_core::ids::{DutyId, UserId};
+use ade_core::limits::DUTIES_MAX;
 use ade_core::time::Timestamp;
 use sqlx::query;
 
@@ -55,9 +56,10 @@ pub async fn list(tx: &mut Tx) -> Result<Vec<Duty>, Error> {
         r#"SELECT id, role, user_id, starts_at AS "starts_at: Moment",
                   ends_at AS "ends_at: Moment"
              FROM on_call WHERE tenant_id = $1 AND ends_at > $2
-            ORDER BY starts_at, id LIMIT 1000"#,
+            ORDER BY starts_at, id LIMIT $3"#,
         tx.tenant().uuid(),
         Moment(tx.now()) as _,
+        i64::try_from(DUTIES_MAX).unwrap_or(i64::MAX),
     );
     let rows = tx.fetch(query).await?.into_iter();
     Ok(rows

@@ -32,6 +32,8 @@ pub const DIGEST_MAX: Duration = Duration::from_hours(24);
 pub const SLACK_MEMBER_MAX_BYTES: usize = 64;
 /// What one message lists; of the rest it says how much there is.
 pub const MESSAGE_ITEMS_MAX: u32 = 20;
+/// What waits for one person on one channel is read so far for one message, and counted so far.
+pub const MESSAGE_ITEMS_WAITING_MAX: u32 = 1_000;
 /// As much of a title as a message shows.
 pub const MESSAGE_TITLE_MAX_CHARS: usize = 120;
 /// Tries of one message; then what it tells is given up on this channel.

@@ -49,6 +49,8 @@ pub const WEBHOOK_CIRCUIT_REST_FIRST: Duration = Duration::from_secs(30);
 pub const WEBHOOK_CIRCUIT_REST_MAX: Duration = Duration::from_mins(15);
 /// How late an endpoint is looked at again if nothing else says when.
 pub const WEBHOOK_LOOK_PERIOD: Duration = Duration::from_secs(1);
+/// Endpoints for which something waits are counted so far, for the metrics.
+pub const WEBHOOK_WAITING_COUNTED: u32 = 10_000;
 /// Dead letters and delivered ones that can still be seen and sent again.
 pub const WEBHOOK_DELIVERIES_KEPT: Duration = Duration::from_hours(30 * 24);
 /// Deliveries that one call sends again.

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use ade_core::ids::{DeliveryId, WebhookId};
+use ade_core::limits::WEBHOOK_WAITING_COUNTED;
 use ade_core::time::Timestamp;
 use sqlx::{query, query_scalar};
 use uuid::Uuid;
@@ -231,7 +232,7 @@ pub async fn look_again(
 /// Of the whole installation, by a login that may act as `ade_worker`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Health {
-    /// Endpoints for which something waits; up to ten thousand are counted.
+    /// Endpoints for which something waits, as far as they are counted.
     pub waiting: u32,
     /// When the first of them was to be looked at.
     pub oldest: Option<Timestamp>,
@@ -241,11 +242,12 @@ pub struct Health {
 pub async fn health(pool: &Pool) -> Result<Health, Error> {
     let mut connection = pool.acquire().await?;
     let query = query!(
-        r#"SELECT (SELECT count(*) FROM (SELECT FROM due WHERE kind = $1 LIMIT 10000) AS some_of)
+        r#"SELECT (SELECT count(*) FROM (SELECT FROM due WHERE kind = $1 LIMIT $2) AS some_of)
                       AS "pending!",
                   (SELECT min(at) FROM due WHERE kind = $1) AS "oldest: Moment",
                   open_webhook_circuits() AS "open_circuits!""#,
         SEND,
+        i64::from(WEBHOOK_WAITING_COUNTED),
     );
     let row = query.fetch_one(connection.get()?).await?;
     let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
