@@ -13,37 +13,42 @@ use crate::world::{
     ALL_SCOPES, Answer, Person, World, days_later, id, path_of, quoted, seen, without_request_id,
 };
 
+const EVERYBODY: &str = "agent author reviewer operator auditor admin";
+const PEOPLE: &str = "author reviewer operator auditor admin";
+
 /// Route, class, and who of the tenant gets through. The task is Bob's, proposed by his agent;
 /// its reviewer and the admin are asked. Everything else is about somebody who is not asking.
-/// Freezes come after what they would stop.
+/// Freezes come after what they would stop. An operator stops and frees; what is approved, run or
+/// set up is none of theirs. An auditor reads what everybody reads and all of the audit, and looks
+/// back at overrides.
 const TABLE: &[(&str, &str, &str)] = &[
-    ("GET /healthz", "open", "agent author reviewer admin"),
-    ("GET /readyz", "open", "agent author reviewer admin"),
-    ("GET /metrics", "open", "agent author reviewer admin"),
-    ("GET /openapi.json", "open", "agent author reviewer admin"),
-    ("GET /docs", "open", "agent author reviewer admin"),
-    ("GET /docs/docs.js", "open", "agent author reviewer admin"),
-    ("GET /docs/docs.css", "open", "agent author reviewer admin"),
-    ("GET /v1/status", "read", "agent author reviewer admin"),
-    ("GET /v1/me", "read", "agent author reviewer admin"),
-    ("GET /v1/auth", "open", "agent author reviewer admin"),
-    ("GET /auth/login", "open", "agent author reviewer admin"),
-    ("GET /auth/callback", "open", "agent author reviewer admin"),
+    ("GET /healthz", "open", EVERYBODY),
+    ("GET /readyz", "open", EVERYBODY),
+    ("GET /metrics", "open", EVERYBODY),
+    ("GET /openapi.json", "open", EVERYBODY),
+    ("GET /docs", "open", EVERYBODY),
+    ("GET /docs/docs.js", "open", EVERYBODY),
+    ("GET /docs/docs.css", "open", EVERYBODY),
+    ("GET /v1/status", "read", EVERYBODY),
+    ("GET /v1/me", "read", EVERYBODY),
+    ("GET /v1/auth", "open", EVERYBODY),
+    ("GET /auth/login", "open", EVERYBODY),
+    ("GET /auth/callback", "open", EVERYBODY),
     // A token is no session: there is nothing to end or to go on with.
     ("POST /auth/logout", "decide", ""),
     ("GET /v1/session", "read", ""),
     ("POST /v1/session/tenant", "decide", ""),
-    ("GET /v1/sessions", "read", "author reviewer admin"),
+    ("GET /v1/sessions", "read", PEOPLE),
     ("DELETE /v1/sessions/{id}", "decide", ""),
-    ("POST /leak", "open", "agent author reviewer admin"),
-    ("POST /auth/device", "open", "agent author reviewer admin"),
-    ("POST /auth/device/token", "open", "agent author reviewer admin"),
+    ("POST /leak", "open", EVERYBODY),
+    ("POST /auth/device", "open", EVERYBODY),
+    ("POST /auth/device/token", "open", EVERYBODY),
     // A terminal that nobody has answered is no tenant's: whoever has its code may let it in.
-    ("GET /v1/device/{user_code}", "decide", "author reviewer admin"),
-    ("POST /v1/device/{user_code}/approve", "decide", "author reviewer admin"),
-    ("POST /v1/device/{user_code}/deny", "decide", "author reviewer admin"),
-    ("GET /v1/passkeys", "read", "author reviewer admin"),
-    ("POST /v1/passkeys", "decide", "author reviewer admin"),
+    ("GET /v1/device/{user_code}", "decide", PEOPLE),
+    ("POST /v1/device/{user_code}/approve", "decide", PEOPLE),
+    ("POST /v1/device/{user_code}/deny", "decide", PEOPLE),
+    ("GET /v1/passkeys", "read", PEOPLE),
+    ("POST /v1/passkeys", "decide", PEOPLE),
     // Nobody here has a passkey, nor is one asked for.
     ("POST /v1/passkeys/{id}", "decide", ""),
     ("DELETE /v1/passkeys/{id}", "decide", ""),
@@ -53,47 +58,47 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET /v1/group-roles", "read", "admin"),
     ("PUT /v1/group-roles", "administer", "admin"),
     ("POST /v1/tasks", "propose", "agent author admin"),
-    ("GET /v1/tasks", "read", "agent author reviewer admin"),
-    ("GET /v1/tasks/{id}", "read", "agent author reviewer admin"),
+    ("GET /v1/tasks", "read", EVERYBODY),
+    ("GET /v1/tasks/{id}", "read", EVERYBODY),
     ("PATCH /v1/tasks/{id}", "propose", "agent author admin"),
     ("DELETE /v1/tasks/{id}", "propose", "author admin"),
     ("POST /v1/tasks/{id}/submit", "propose", "agent author admin"),
     ("POST /v1/tasks/{id}/cancel", "propose", "agent author admin"),
     ("POST /v1/tasks/{id}/retry", "propose", "author admin"),
     ("POST /v1/tasks/{id}/resubmit", "propose", "author"),
-    ("POST /v1/tasks/{id}/comments", "propose", "agent author reviewer admin"),
-    ("GET /v1/tasks/{id}/comments", "read", "agent author reviewer admin"),
-    ("GET /v1/tasks/{id}/revisions", "read", "agent author reviewer admin"),
-    ("GET /v1/tasks/{id}/revisions/{revision}", "read", "agent author reviewer admin"),
-    ("GET /v1/tasks/{id}/risk", "read", "agent author reviewer admin"),
-    ("GET /v1/tasks/{id}/explain", "read", "agent author reviewer admin"),
-    ("GET /v1/tasks/{id}/approvals", "read", "agent author reviewer admin"),
+    ("POST /v1/tasks/{id}/comments", "propose", EVERYBODY),
+    ("GET /v1/tasks/{id}/comments", "read", EVERYBODY),
+    ("GET /v1/tasks/{id}/revisions", "read", EVERYBODY),
+    ("GET /v1/tasks/{id}/revisions/{revision}", "read", EVERYBODY),
+    ("GET /v1/tasks/{id}/risk", "read", EVERYBODY),
+    ("GET /v1/tasks/{id}/explain", "read", EVERYBODY),
+    ("GET /v1/tasks/{id}/approvals", "read", EVERYBODY),
     ("POST /v1/agents/{id}/claim", "execute", "agent"),
     ("POST /v1/executions/{id}/begin", "execute", "agent"),
     ("POST /v1/executions/{id}/heartbeat", "execute", "agent"),
     ("POST /v1/executions/{id}/log", "execute", "agent"),
     ("POST /v1/executions/{id}/finish", "execute", "agent"),
     ("POST /v1/executions/{id}/fail", "execute", "agent"),
-    ("GET /v1/executions/{id}", "read", "agent author reviewer admin"),
-    ("GET /v1/executions/{id}/log", "read", "agent author reviewer admin"),
-    ("GET /v1/tasks/{id}/executions", "read", "agent author reviewer admin"),
-    ("GET /v1/tasks/{id}/logs", "read", "agent author reviewer admin"),
+    ("GET /v1/executions/{id}", "read", EVERYBODY),
+    ("GET /v1/executions/{id}/log", "read", EVERYBODY),
+    ("GET /v1/tasks/{id}/executions", "read", EVERYBODY),
+    ("GET /v1/tasks/{id}/logs", "read", EVERYBODY),
     ("POST /v1/tasks/{id}/reconcile", "operate", "admin"),
-    ("GET /v1/approvals", "read", "author reviewer admin"),
-    ("GET /v1/approvals/{id}", "read", "author reviewer admin"),
+    ("GET /v1/approvals", "read", PEOPLE),
+    ("GET /v1/approvals/{id}", "read", PEOPLE),
     ("POST /v1/approvals/{id}/approve", "decide", "reviewer admin"),
     ("POST /v1/approvals/{id}/reject", "decide", "reviewer admin"),
     ("POST /v1/approvals/{id}/request-changes", "decide", "reviewer admin"),
     ("POST /v1/approvals/{id}/withdraw", "decide", "reviewer admin"),
     ("POST /v1/users", "administer", "admin"),
-    ("GET /v1/users", "read", "agent author reviewer admin"),
-    ("GET /v1/users/{id}", "read", "agent author reviewer admin"),
+    ("GET /v1/users", "read", EVERYBODY),
+    ("GET /v1/users/{id}", "read", EVERYBODY),
     ("PATCH /v1/users/{id}", "administer", "admin"),
     ("PUT /v1/users/{id}/roles", "administer", "admin"),
     ("POST /v1/users/{id}/aliases", "administer", "admin"),
     ("POST /v1/agents", "administer", "admin"),
-    ("GET /v1/agents", "read", "agent author reviewer admin"),
-    ("GET /v1/agents/{id}", "read", "agent author reviewer admin"),
+    ("GET /v1/agents", "read", EVERYBODY),
+    ("GET /v1/agents/{id}", "read", EVERYBODY),
     ("PATCH /v1/agents/{id}", "administer", "admin"),
     ("DELETE /v1/agents/{id}", "administer", "admin"),
     ("POST /v1/agents/{id}/heartbeat", "execute", "agent"),
@@ -105,58 +110,58 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET /v1/agents/{id}/config/versions", "read", "admin"),
     ("GET /v1/agents/{id}/config/versions/{version}/diff", "read", "admin"),
     ("POST /v1/agents/{id}/config/rollback", "administer", "admin"),
-    ("GET /v1/resources", "read", "agent author reviewer admin"),
+    ("GET /v1/resources", "read", EVERYBODY),
     ("POST /v1/resources/import", "administer", "admin"),
-    ("GET /v1/resources/{type}/{id}", "read", "agent author reviewer admin"),
+    ("GET /v1/resources/{type}/{id}", "read", EVERYBODY),
     ("PUT /v1/resources/{type}/{id}", "administer", "admin"),
     ("POST /v1/tokens", "administer", "admin"),
     ("GET /v1/tokens", "read", "admin"),
     ("DELETE /v1/tokens/{key_id}", "administer", "admin"),
-    ("GET /v1/audit", "read", "agent author reviewer admin"),
+    ("GET /v1/audit", "read", "agent author reviewer auditor admin"),
     ("GET /v1/stats/reviewers/{id}", "read", "admin"),
-    ("GET /v1/stats/tasks/{id}", "read", "agent author reviewer admin"),
-    ("GET /v1/stats/overview", "read", "agent author reviewer admin"),
+    ("GET /v1/stats/tasks/{id}", "read", EVERYBODY),
+    ("GET /v1/stats/overview", "read", EVERYBODY),
     ("POST /v1/policies", "administer", "admin"),
-    ("GET /v1/policies", "read", "agent author reviewer admin"),
-    ("GET /v1/policies/{id}/versions", "read", "agent author reviewer admin"),
+    ("GET /v1/policies", "read", EVERYBODY),
+    ("GET /v1/policies/{id}/versions", "read", EVERYBODY),
     ("POST /v1/policies/{id}/rollback", "administer", "admin"),
     ("POST /v1/policies/simulate", "administer", "admin"),
-    ("GET /v1/policy-drafts", "read", "agent author reviewer admin"),
-    ("GET /v1/policy-drafts/{id}", "read", "agent author reviewer admin"),
+    ("GET /v1/policy-drafts", "read", EVERYBODY),
+    ("GET /v1/policy-drafts/{id}", "read", EVERYBODY),
     ("POST /v1/policy-drafts/{id}/publish", "administer", "admin"),
     ("DELETE /v1/policy-drafts/{id}", "administer", "admin"),
     ("POST /v1/simulate", "propose", "agent author admin"),
     ("POST /v1/approvals/batch", "decide", "reviewer admin"),
     ("POST /v1/approvals/{id}/delegate", "decide", "reviewer admin"),
-    ("POST /v1/delegations", "decide", "author reviewer admin"),
-    ("GET /v1/delegations", "read", "agent author reviewer admin"),
+    ("POST /v1/delegations", "decide", PEOPLE),
+    ("GET /v1/delegations", "read", EVERYBODY),
     ("GET /v1/delegations/resolve", "read", "admin"),
     ("DELETE /v1/delegations/{id}", "decide", "admin"),
-    ("GET /v1/risk/settings", "read", "agent author reviewer admin"),
+    ("GET /v1/risk/settings", "read", EVERYBODY),
     ("PUT /v1/risk/settings", "administer", "admin"),
-    ("GET /v1/times", "read", "agent author reviewer admin"),
+    ("GET /v1/times", "read", EVERYBODY),
     ("PUT /v1/times", "administer", "admin"),
-    ("GET /v1/flags", "read", "agent author reviewer admin"),
+    ("GET /v1/flags", "read", EVERYBODY),
     ("PUT /v1/flags/{name}", "administer", "admin"),
-    ("POST /v1/freezes", "operate", "admin"),
-    ("GET /v1/freezes", "read", "agent author reviewer admin"),
-    ("DELETE /v1/freezes/{id}", "operate", "admin"),
+    ("POST /v1/freezes", "operate", "operator admin"),
+    ("GET /v1/freezes", "read", EVERYBODY),
+    ("DELETE /v1/freezes/{id}", "operate", "operator admin"),
     ("POST /v1/tasks/{id}/extend", "decide", "reviewer admin"),
-    ("GET /v1/notifications", "read", "author reviewer admin"),
+    ("GET /v1/notifications", "read", PEOPLE),
     ("POST /v1/tasks/{id}/override", "decide", "admin"),
     ("POST /v1/tasks/{id}/override/confirm", "decide", "admin"),
-    ("GET /v1/after-reviews", "read", "agent author reviewer admin"),
-    ("POST /v1/after-reviews/{id}/close", "decide", "reviewer"),
+    ("GET /v1/after-reviews", "read", EVERYBODY),
+    ("POST /v1/after-reviews/{id}/close", "decide", "reviewer auditor"),
     ("POST /v1/locks/acquire", "execute", "agent"),
     ("POST /v1/leases/heartbeat", "execute", "agent"),
     ("POST /v1/leases/{id}/release", "execute", "agent"),
-    ("GET /v1/leases", "read", "agent author reviewer admin"),
-    ("GET /v1/locks", "read", "agent author reviewer admin"),
-    ("GET /v1/locks/graph", "read", "agent author reviewer admin"),
-    ("GET /v1/locks/deadlocks", "read", "agent author reviewer admin"),
-    ("POST /v1/locks/incidents", "operate", "admin"),
-    ("GET /v1/locks/{type}/{id}", "read", "agent author reviewer admin"),
-    ("POST /v1/locks/{type}/{id}/break", "operate", "admin"),
+    ("GET /v1/leases", "read", EVERYBODY),
+    ("GET /v1/locks", "read", EVERYBODY),
+    ("GET /v1/locks/graph", "read", EVERYBODY),
+    ("GET /v1/locks/deadlocks", "read", EVERYBODY),
+    ("POST /v1/locks/incidents", "operate", "operator admin"),
+    ("GET /v1/locks/{type}/{id}", "read", EVERYBODY),
+    ("POST /v1/locks/{type}/{id}/break", "operate", "operator admin"),
     ("POST /v1/webhooks", "administer", "admin"),
     ("GET /v1/webhooks", "read", "admin"),
     ("GET /v1/webhooks/{id}", "read", "admin"),
@@ -166,14 +171,14 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST /v1/webhooks/{id}/ping", "administer", "admin"),
     ("GET /v1/webhooks/{id}/deliveries", "read", "admin"),
     ("POST /v1/webhooks/{id}/redeliver", "administer", "admin"),
-    ("GET /v1/groups", "read", "admin"),
-    ("GET /v1/dead-events", "read", "admin"),
-    ("POST /v1/dead-events/redrive", "operate", "admin"),
-    ("GET /v1/notifications/preferences", "read", "author reviewer admin"),
-    ("PUT /v1/notifications/preferences", "decide", "author reviewer admin"),
-    ("GET /v1/on-call", "read", "agent author reviewer admin"),
-    ("POST /v1/on-call", "operate", "admin"),
-    ("DELETE /v1/on-call/{id}", "operate", "admin"),
+    ("GET /v1/groups", "read", "operator admin"),
+    ("GET /v1/dead-events", "read", "operator admin"),
+    ("POST /v1/dead-events/redrive", "operate", "operator admin"),
+    ("GET /v1/notifications/preferences", "read", PEOPLE),
+    ("PUT /v1/notifications/preferences", "decide", PEOPLE),
+    ("GET /v1/on-call", "read", EVERYBODY),
+    ("POST /v1/on-call", "operate", "operator admin"),
+    ("DELETE /v1/on-call/{id}", "operate", "operator admin"),
     ("POST /v1/slack/interactions", "open", ""),
     ("POST /v1/inbound-sources", "administer", "admin"),
     ("GET /v1/inbound-sources", "read", "admin"),
@@ -182,12 +187,12 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("DELETE /v1/inbound-sources/{id}", "administer", "admin"),
     ("POST /v1/inbound-sources/{id}/rotate", "administer", "admin"),
     ("POST /v1/inbound/{tenant}/{id}", "open", ""),
-    ("GET /v1/events", "read", "agent author reviewer admin"),
-    ("POST /v1/ws/tickets", "read", "agent author reviewer admin"),
-    ("GET /v1/ws", "open", "agent author reviewer admin"),
-    ("GET /.well-known/jwks.json", "open", "agent author reviewer admin"),
-    ("GET /.well-known/oauth-protected-resource", "open", "agent author reviewer admin"),
-    ("POST /mcp", "read", "agent author reviewer admin"),
+    ("GET /v1/events", "read", EVERYBODY),
+    ("POST /v1/ws/tickets", "read", EVERYBODY),
+    ("GET /v1/ws", "open", EVERYBODY),
+    ("GET /.well-known/jwks.json", "open", EVERYBODY),
+    ("GET /.well-known/oauth-protected-resource", "open", EVERYBODY),
+    ("POST /mcp", "read", EVERYBODY),
 ];
 
 const SIGNED: [&str; 2] = ["POST /v1/slack/interactions", "POST /v1/inbound/{tenant}/{id}"];
@@ -201,6 +206,8 @@ struct Cast {
     agent: Person,
     author: Person,
     reviewer: Person,
+    operator: Person,
+    auditor: Person,
     /// A second admin, for what takes two.
     second: Person,
     /// A policy with two versions.
@@ -239,6 +246,8 @@ struct Named {
     asker: String,
     /// Within a day.
     soon: String,
+    /// A resource that no incident holds yet.
+    incident: String,
 }
 
 struct Ask {
@@ -251,6 +260,8 @@ struct Ask {
 async fn cast(world: &World) -> Cast {
     let author = world.person("acme-bob", &["author"]).await;
     let reviewer = world.person("acme-rea", &["reviewer"]).await;
+    let operator = world.person("acme-olga", &["operator"]).await;
+    let auditor = world.person("acme-aude", &["auditor"]).await;
     let agent = world.agent("acme-bot", &author).await;
     let path = format!("/v1/agents/{}", agent.id);
     let able = json!({ "capabilities": ["db.*"], "max_tasks": 1000 });
@@ -268,7 +279,7 @@ async fn cast(world: &World) -> Cast {
     let entry = Some(json!({ "criticality": 10 }));
     let path = format!("/v1/resources/database/{DATABASE}");
     world.send("PUT", &world.admin.token, &path, entry, &[]).await.expect(200);
-    Cast { agent, author, reviewer, second, policy, other }
+    Cast { agent, author, reviewer, operator, auditor, second, policy, other }
 }
 
 /// A policy of this name about tasks that nobody proposes here.
@@ -287,6 +298,7 @@ async fn rules(world: &World, cast: &Cast, route: &str, mut named: Named) -> Nam
     let admin = &world.admin.token;
     named.delegate = cast.second.id.clone();
     named.policy = cast.policy.clone();
+    named.incident = format!("incident:{}", named.user);
     if route.contains("/policy-drafts/") || route == "GET" {
         let name = format!("acme-{}", named.user);
         named.draft = id(&draft_of(world, &cast.second, &name).await).to_owned();
@@ -418,6 +430,7 @@ async fn stage_all(world: &World, cast: &Cast) -> Named {
         code: String::new(),
         asker: cast.agent.id.clone(),
         soon: soon(world).await,
+        incident: String::new(),
     };
     let people = stage_people(world, &nothing).await;
     let attempt = stage_task(world, cast, "GET /v1/executions/{id}", &people).await;
@@ -697,7 +710,7 @@ fn ask(route: &'static str, named: &Named) -> Ask {
         "POST /v1/leases/heartbeat" => Some(json!({ "leases": [named.lease] })),
         "POST /v1/locks/{type}/{id}/break" => Some(json!({ "reason": "it hangs" })),
         "POST /v1/locks/incidents" => Some(json!({
-            "resources": ["incident:one"], "reason": "fire", "ends_at": named.soon
+            "resources": [named.incident], "reason": "fire", "ends_at": named.soon
         })),
         _ if noun == "webhooks" => for_hook(route),
         _ if TELLING.contains(&noun) => for_telling(route, named),
@@ -796,6 +809,8 @@ async fn whoever_the_table_does_not_name_gets_nowhere() {
             ("agent", &*cast.agent.token),
             ("author", &*cast.author.token),
             ("reviewer", &*cast.reviewer.token),
+            ("operator", &*cast.operator.token),
+            ("auditor", &*cast.auditor.token),
             ("admin", &*world.admin.token),
         ] {
             let is_read = route.starts_with("GET ");
