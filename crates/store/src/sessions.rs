@@ -98,6 +98,20 @@ pub async fn insert(tx: &mut Tx, new: &NewSession, most: u32) -> Result<(), Erro
     Ok(())
 }
 
+/// Another secret for a session, under the same key: the one before opens nothing any more. Nothing
+/// happens to a token that is no session, or that was revoked.
+pub async fn renew(tx: &mut Tx, key_id: &str, hash: &Hash) -> Result<bool, Error> {
+    let query = query!(
+        "UPDATE token SET secret_hash = $3
+          WHERE tenant_id = $1 AND key_id = $2
+            AND num_nulls(idle_until) = 0 AND num_nulls(revoked_at) = 1",
+        tx.tenant().uuid(),
+        key_id,
+        hash.as_slice(),
+    );
+    Ok(tx.write_if_left(query).await? > 0)
+}
+
 /// Those of one person that are open, the latest first.
 pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<Session>, Error> {
     let query = query_as!(

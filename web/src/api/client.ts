@@ -4,13 +4,16 @@ import createClient from 'openapi-fetch';
 import { confirmed } from '@/confirm/ask';
 import { noteSignedOut } from '@/session/expiry';
 import { noteServerTime } from '@/time/clock';
-import { asProblem, Refused, stepUpOf, Unclear } from './problem';
+import { asProblem, isSignedOut, Refused, stepUpOf, Unclear } from './problem';
 import type { components, paths } from './schema';
 
 export type Schemas = components['schemas'];
 
 /** Longer than the server takes for anything, so that its own word comes first. */
 const PATIENCE_MS = 20_000;
+
+/** Time for an answer with a new cookie to arrive that left the server before ours. */
+const RENEWED_MS = 250;
 
 const SAFE = ['GET', 'HEAD'];
 
@@ -23,7 +26,7 @@ function signed(request: Request): Request {
   return request;
 }
 
-async function once(request: Request): Promise<Response> {
+async function sent(request: Request): Promise<Response> {
   let answer: Response;
   try {
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(PATIENCE_MS)]);
@@ -36,8 +39,26 @@ async function once(request: Request): Promise<Response> {
   if (answer.ok) return answer;
   const problem = await asProblem(answer);
   if (!problem) throw new Unclear(`something answered ${answer.status} in the server's place`);
-  if (problem.status === 401) noteSignedOut(true);
   throw new Refused(problem);
+}
+
+/** The word of a passkey, in whichever tab, gives the session another cookie: what was under way
+ *  with the one before goes out again, and only then is nobody signed in. */
+async function once(request: Request): Promise<Response> {
+  // A request can be sent once, so its copy is kept aside.
+  const again = request.clone();
+  try {
+    return await sent(request);
+  } catch (error) {
+    if (!isSignedOut(error)) throw error;
+  }
+  await new Promise((resolve) => setTimeout(resolve, RENEWED_MS));
+  try {
+    return await sent(again);
+  } catch (error) {
+    if (isSignedOut(error)) noteSignedOut(true);
+    throw error;
+  }
 }
 
 /** What the reader's passkey has to confirm first is asked of it, and goes out again as it was. */

@@ -15,9 +15,10 @@ use ade_core::limits::{
 use ade_core::passkey::Party;
 use ade_core::step_up::{Asked, Demand, Purpose, Subject, Thing, challenge, demand};
 use ade_core::task::Refusal;
+use ade_core::token::{KeyId, Kind as TokenKind, Token};
 use ade_store::passkeys::{self, Passkey};
 use ade_store::step_ups::{self, Question, Signed};
-use ade_store::{Gate, Tx, audit};
+use ade_store::{Gate, Tx, audit, sessions};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use uuid::Uuid;
@@ -75,13 +76,21 @@ pub async fn ask(
     })
 }
 
+/// A word that was given.
+#[derive(Debug)]
+pub struct Given {
+    pub step_up: StepUp,
+    /// What the browser goes on with; nothing for whoever came with a token.
+    pub session: Option<Token>,
+}
+
 /// The answer of one of the caller's passkeys, in the session that asked.
 pub async fn give(
     app: &App,
     caller: &Caller,
     id: StepUpId,
     answer: StepUpAnswer,
-) -> Result<StepUp, Error> {
+) -> Result<Given, Error> {
     let user = person(caller)?;
     let key_id = key_of(caller)?;
     let party = app.passkeys.party()?;
@@ -120,10 +129,24 @@ pub async fn give(
     passkeys::count_on(&mut tx, &known, counter).await?;
     step_ups::give(&mut tx, id, &known, signed).await?;
     leave(&mut tx, caller, Kind::Change, &question, Why::default()).await?;
+    let session = renew(app, &mut tx, key_id).await?;
     let expires_at = tx.now().plus(STEP_UP_MAX_AGE);
     tx.commit().await?;
+    app.tokens.forget(key_id);
     count(question.purpose, "given");
-    Ok(StepUp { id, purpose: question.purpose, subject: question.subject, expires_at })
+    let Question { purpose, subject, .. } = question;
+    Ok(Given { step_up: StepUp { id, purpose, subject, expires_at }, session })
+}
+
+/// Who has just proved to be there goes on under another secret, and whoever has copied the one
+/// before is left with nothing. The key stays: words, sockets and tickets are bound to it.
+async fn renew(app: &App, tx: &mut Tx, key_id: &str) -> Result<Option<Token>, Error> {
+    let fresh = secret::fresh()?;
+    if !sessions::renew(tx, key_id, &app.pepper.hash(&fresh)).await? {
+        return Ok(None);
+    }
+    let key_id = KeyId::parse(key_id).map_err(|error| Error::invalid("session", error))?;
+    Ok(Some(Token { kind: TokenKind::Session, key_id, secret: fresh }))
 }
 
 fn check(

@@ -3,8 +3,11 @@
 
 use std::time::Duration;
 
-use axum::http::header::{COOKIE, InvalidHeaderValue};
+use ade_core::limits::SESSION_TTL;
+use ade_core::token::Token;
+use axum::http::header::{COOKIE, InvalidHeaderValue, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
 
 /// The session of a person.
 pub const SESSION: &str = "__Host-ade_s";
@@ -25,6 +28,14 @@ pub fn set(name: &str, value: &str, age: Duration) -> Result<HeaderValue, Invali
     let age = age.as_secs();
     let text = format!("{name}={value}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age={age}");
     HeaderValue::from_str(&text)
+}
+
+/// The answer that gives a browser its session.
+pub fn with_session(mut answer: Response, session: &Token) -> Response {
+    if let Ok(held) = set(SESSION, &session.reveal(), SESSION_TTL) {
+        answer.headers_mut().append(SET_COOKIE, held);
+    }
+    answer
 }
 
 pub fn clear(name: &str) -> Result<HeaderValue, InvalidHeaderValue> {

@@ -9,10 +9,13 @@ use ade_api::schema;
 use ade_core::ids::{PasskeyId, StepUpId, UserId};
 use ade_core::step_up::Thing;
 use ade_engine::Unconfirmed;
+use ade_engine::ops::step_up::Given;
 use ade_engine::ops::{passkeys, step_up};
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 
+use super::cookie;
 use super::door::Known;
 use super::error::Failure;
 use super::extract::{IdempotencyKey, Json, Path, RepeatHeader};
@@ -119,7 +122,7 @@ pub async fn ask(
 /// Give the word of your passkey
 ///
 /// It counts for five minutes, for one decision about exactly what was asked, in the session that
-/// asked.
+/// asked. A browser goes on with the cookie of the answer; the one before is worth nothing.
 #[utoipa::path(post, path = "/v1/step-up/{id}", tag = "passkeys",
     params(("id" = schema::StepUpId, Path)), request_body = StepUpAnswer,
     responses((status = 200, description = "Given", body = StepUp),
@@ -132,8 +135,13 @@ pub async fn give(
     Known(caller): Known,
     Path(id): Path<StepUpId>,
     Json(answer): Json<StepUpAnswer>,
-) -> Result<Json<StepUp>, Failure> {
-    Ok(Json(step_up::give(shared.app(), &caller, id, answer).await?))
+) -> Result<Response, Failure> {
+    let Given { step_up, session } = step_up::give(shared.app(), &caller, id, answer).await?;
+    let answer = Json(step_up).into_response();
+    Ok(match session {
+        Some(session) => cookie::with_session(answer, &session),
+        None => answer,
+    })
 }
 
 /// A refusal with the body of the call that comes next, and the page where it can be decided.

@@ -2,11 +2,9 @@
 
 use ade_api::problem::Problem;
 use ade_api::sessions::{Session, SessionShown, Sessions, TenantSwitch};
-use ade_core::limits::SESSION_TTL;
 use ade_engine::ops::sessions;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse as _, Response};
 
 use super::cookie;
@@ -40,11 +38,7 @@ pub async fn switch(
     Json(wanted): Json<TenantSwitch>,
 ) -> Result<Response, Failure> {
     let session = sessions::switch(shared.app(), &caller, wanted.tenant).await?;
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    if let Ok(held) = cookie::set(cookie::SESSION, &session.reveal(), SESSION_TTL) {
-        response.headers_mut().append(SET_COOKIE, held);
-    }
-    Ok(response)
+    Ok(cookie::with_session(StatusCode::NO_CONTENT.into_response(), &session))
 }
 
 /// List your sessions

@@ -15,6 +15,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
 
+use crate::authenticator::Authenticator;
 use crate::coverage::cases;
 use crate::live::{Said, Socket};
 use crate::provider::FakeProvider;
@@ -203,6 +204,48 @@ async fn refused_after(browser: &mut Browser<'_>) -> Duration {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     began.elapsed()
+}
+
+#[tokio::test]
+async fn the_word_of_a_passkey_leaves_a_copied_cookie_worth_nothing() {
+    let (world, provider) = home().await;
+    let beside = world.beside().await;
+    let mut browser = Browser::new(&world, &world.rig);
+    browser.sign_in(&provider, &ada(&["dba"])).await;
+    let mut key = Authenticator::new();
+    let name = Some(json!({ "name": "mine" }));
+    let offer = browser.change("POST", "/v1/passkeys", name).await.expect(201);
+    let path = format!("/v1/passkeys/{}", id(&offer));
+    browser.change("POST", &path, Some(key.created(&offer["options"]))).await.expect(201);
+    let ticket = browser.change("POST", "/v1/ws/tickets", None).await.expect(201);
+    let query = format!("ticket={}", ticket["ticket"].as_str().unwrap());
+
+    // Somebody has a copy of the cookie, and both processes know it.
+    let [mut thief, mut elsewhere] = [&world.rig, &beside].map(|rig| Browser::new(&world, rig));
+    for copy in [&mut thief, &mut elsewhere] {
+        copy.cookies = browser.cookies.clone();
+        copy.get("/v1/me").await.expect(200);
+    }
+    let before = browser.get("/v1/session").await.expect(200);
+    let about = Some(json!({ "purpose": "add_passkey", "about": [] }));
+    let question = browser.change("POST", "/v1/step-up", about).await.expect(201);
+    let path = format!("/v1/step-up/{}", id(&question));
+    let mut wrong = key.word(&question["options"]);
+    wrong["signature"] = json!("AA");
+    browser.change("POST", &path, Some(wrong)).await.refused(422, "passkey_refused");
+    assert_eq!(browser.cookies, thief.cookies, "nothing was proved");
+    let word = key.word(&question["options"]);
+    browser.change("POST", &path, Some(word)).await.expect(200);
+
+    assert_ne!(browser.cookies, thief.cookies);
+    thief.get("/v1/me").await.refused(401, "unauthenticated");
+    // The session is the same one, in whatever process, with what was bound to it.
+    assert_eq!(browser.get("/v1/session").await.expect(200)["id"], before["id"]);
+    elsewhere.cookies = browser.cookies.clone();
+    elsewhere.get("/v1/me").await.expect(200);
+    Socket::open(&world.rig, &query, None).await.unwrap();
+    elsewhere.cookies = thief.cookies.clone();
+    refused_after(&mut elsewhere).await;
 }
 
 #[tokio::test]
