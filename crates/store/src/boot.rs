@@ -129,3 +129,35 @@ pub async fn durability(pool: &Pool) -> Result<Option<String>, Error> {
         _ => None,
     })
 }
+
+const CHECKSUMS: &str = "SELECT current_setting('data_checksums')";
+
+/// What lets damage on a disk pass for data. Told and no reason to refuse: PostgreSQL makes a
+/// cluster without them unless it is asked to, and one that is in use has to be stopped for them.
+pub async fn checksums(pool: &Pool) -> Result<Option<String>, Error> {
+    let mut connection = pool.acquire().await?;
+    let (value,): (String,) = query_as(CHECKSUMS).fetch_one(connection.get()?).await?;
+    connection.give_back();
+    Ok(without_checksums(&value))
+}
+
+fn without_checksums(value: &str) -> Option<String> {
+    (value != "on").then(|| {
+        "`data_checksums` is off: what a disk spoils is read as if it were true; stop PostgreSQL, \
+         run `pg_checksums --enable` on its data, and start it again"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_without_checksums_is_told_what_to_do() {
+        assert_eq!(without_checksums("on"), None);
+        for value in ["off", "inprogress-on", ""] {
+            assert!(without_checksums(value).unwrap().contains("pg_checksums --enable"));
+        }
+    }
+}

@@ -148,6 +148,7 @@ impl Postgres {
             .arg("--pwfile")
             .arg(&password_file)
             .args(["--username", SUPERUSER, "--encoding", "UTF8", "--locale", "C"])
+            .arg("--data-checksums")
             // The password travels over loopback only; hashing it for each of a test's many
             // connections would cost more than the test.
             .args(["--auth", "password", "--no-sync"])

@@ -9,7 +9,7 @@ use ade_core::limits::{
     WEBHOOK_CIRCUIT_FAILURES,
 };
 use ade_store::lease::{self, Posted};
-use ade_store::{Gate, Tx, approvals, events, webhooks};
+use ade_store::{Gate, Tx, approvals, boot, events, webhooks};
 use tokio::sync::watch;
 
 use super::act::person;
@@ -17,8 +17,20 @@ use crate::app::App;
 use crate::caller::Caller;
 
 /// What may work less well in a process, whoever asks.
-const PARTS: [&str; 8] =
-    ["database", "worker", "replica", "events", "redis", "locks", "contention", "lock_queue"];
+const PARTS: [&str; 9] = [
+    "database",
+    "worker",
+    "replica",
+    "events",
+    "redis",
+    "locks",
+    "contention",
+    "lock_queue",
+    CHECKSUMS,
+];
+
+/// The part that is worth a word, and takes nothing away.
+pub const CHECKSUMS: &str = "checksums";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
@@ -45,7 +57,11 @@ pub async fn is_reachable(app: &App) -> bool {
 pub async fn standing(app: &App) -> Standing {
     let mut degradations = Vec::new();
     let workers = match within(HEALTH_TIMEOUT, lease::board(&app.pools.reserved)).await {
-        Ok(workers) => workers,
+        Ok(workers) => {
+            let asked = within(HEALTH_TIMEOUT, boot::checksums(&app.pools.reserved)).await;
+            degradations.extend(asked.ok().flatten().map(|problem| (CHECKSUMS, problem)));
+            workers
+        }
         Err(problem) => {
             degradations.push(("database", problem));
             Vec::new()
@@ -140,7 +156,11 @@ pub async fn overdue(app: &App, caller: &Caller) -> Option<String> {
 /// One line for a page: what works less well, the worst first.
 pub fn banner(degradations: &[(&'static str, String)]) -> Option<String> {
     const ORDER: [&str; 4] = ["database", "redis", "events", "locks"];
-    let rank = |part: &str| ORDER.iter().position(|known| *known == part).unwrap_or(ORDER.len());
+    let rank = |part: &str| match ORDER.iter().position(|known| *known == part) {
+        Some(place) => place,
+        None if part == CHECKSUMS => ORDER.len() + 1,
+        None => ORDER.len(),
+    };
     let (part, detail) = degradations.iter().min_by_key(|(part, _)| rank(part))?;
     let more = degradations.len() - 1;
     let and = if more == 0 { String::new() } else { format!(" (and {more} more)") };

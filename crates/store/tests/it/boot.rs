@@ -22,6 +22,7 @@ async fn problems(pool: &Pool) -> Vec<Problem> {
 async fn a_migrated_database_and_a_plain_role_are_fit() {
     let rig = Rig::new().await;
     assert_eq!(problems(&rig.pool).await, []);
+    assert_eq!(boot::checksums(&rig.pool).await.unwrap(), None);
     let mut admin = rig.database.connect().await;
     assert_eq!(migrate::pending(&mut admin).await.unwrap(), Vec::<i64>::new());
     migrate::run(&rig.database.url()).await.unwrap();
