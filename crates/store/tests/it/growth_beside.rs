@@ -20,7 +20,7 @@ use crate::rig::Rig;
 /// The endpoint that all deliveries go to.
 const ENDPOINT: u128 = 5;
 
-const QUESTIONS: [&str; 27] = [
+const QUESTIONS: [&str; 28] = [
     "token",
     "session kept",
     "tenants of a person",
@@ -31,6 +31,7 @@ const QUESTIONS: [&str; 27] = [
     "tokens of an agent",
     "holder",
     "token revoked",
+    "session renewed",
     "own sessions",
     "person by subject",
     "person",
@@ -64,6 +65,7 @@ async fn put(tx: &mut Tx, question: &str) {
         }
         "holder" => drop(tokens::holder(tx, "token:7").await.unwrap()),
         "token revoked" => drop(tokens::revoke(tx, "token:7").await.unwrap()),
+        "session renewed" => drop(sessions::renew(tx, "session:7", &[1; 32]).await.unwrap()),
         "own sessions" => drop(sessions::list(tx, user).await.unwrap()),
         "person by subject" => drop(users::of_subject(tx, "idp", "p:7").await.unwrap()),
         "person" => drop(users::get(tx, user).await.unwrap()),
