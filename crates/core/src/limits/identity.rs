@@ -47,7 +47,7 @@ pub const GROUPS_OF_PERSON_MAX: usize = 512;
 pub const GROUP_ROLES_MAX: usize = 256;
 /// Accounts with one verified address that are joined as one human.
 pub const ACCOUNTS_OF_ADDRESS_MAX: i64 = 100;
-/// Tenants that one person is brought up to date in by one sign-in.
+/// Tenants that one person is brought up to date in by one sign-in, and can go on in.
 pub const TENANTS_OF_PERSON_MAX: usize = 32;
 
 // Sessions.

@@ -148,38 +148,67 @@ async fn admit(
 ) -> Result<UserId, Error> {
     // Most have nothing new: they need not stop the tenant's other work.
     let mut tx = Tx::begin(&app.pools.api, tenant, Actor::system(WORKER), Gate::Unasked).await?;
-    let (known, roles) = look(&mut tx, identity).await?;
+    let found = look(&mut tx, identity).await?;
     tx.roll_back().await;
-    if let Some(user) = known.filter(|user| user.roles == roles) {
-        return Ok(user.id);
+    if let Some(id) = found.settled() {
+        return Ok(id);
     }
     let mut tx = Tx::begin(&app.pools.api, tenant, Actor::system(WORKER), Gate::Exclusive).await?;
-    let (known, roles) = look(&mut tx, identity).await?;
-    let (id, action) = if let Some(user) = known {
-        (user.id, "user.set_roles")
-    } else {
-        let id = enter(&mut tx, identity).await?;
-        join(&mut tx, identity, id, place).await?;
-        (id, "user.create")
+    let found = look(&mut tx, identity).await?;
+    if let Some(id) = found.settled() {
+        tx.roll_back().await;
+        return Ok(id);
+    }
+    let Found { known, roles, others } = found;
+    let (id, action) = match known {
+        Some(user) => (user.id, (user.roles != roles).then_some("user.set_roles")),
+        None => (enter(&mut tx, identity).await?, Some("user.create")),
     };
-    users::set_roles(&mut tx, id, &roles).await?;
+    join(&mut tx, id, &others, place).await?;
+    if let Some(action) = action {
+        users::set_roles(&mut tx, id, &roles).await?;
+        let why = Why { reason: Some("their groups at the provider".to_owned()), ticket: None };
+        append(&mut tx, Who::System { worker: WORKER.to_owned() }, id, action, place, why).await?;
+    }
     due::set_for_approved(&mut tx, Deadline::CheckBasis.as_str()).await?;
-    let why = Why { reason: Some("their groups at the provider".to_owned()), ticket: None };
-    append(&mut tx, Who::System { worker: WORKER.to_owned() }, id, action, place, why).await?;
     tx.commit().await?;
     Ok(id)
 }
 
-async fn look(tx: &mut Tx, identity: &Identity) -> Result<(Option<User>, BTreeSet<Role>), Error> {
+/// What a tenant knows of somebody, and what it should.
+struct Found {
+    known: Option<User>,
+    roles: BTreeSet<Role>,
+    /// Accounts with their verified address that are not joined with theirs yet.
+    others: Vec<UserId>,
+}
+
+impl Found {
+    /// Whom there is nothing to be done for.
+    fn settled(&self) -> Option<UserId> {
+        let user = self.known.as_ref()?;
+        (user.roles == self.roles && self.others.is_empty()).then_some(user.id)
+    }
+}
+
+async fn look(tx: &mut Tx, identity: &Identity) -> Result<Found, Error> {
     let id = users::of_subject(tx, &identity.issuer, &identity.subject).await?;
     let known = match id {
         Some(id) => users::get(tx, id).await?,
         None => None,
     };
+    let mut others = match &identity.email {
+        Some(email) => users::with_email(tx, email).await?,
+        None => Vec::new(),
+    };
+    let is_joined = |other: &UserId| {
+        known.as_ref().is_some_and(|user| user.id == *other || user.aliases.contains(other))
+    };
+    others.retain(|other| !is_joined(other));
     let mapping = group_roles::all(tx).await?.remove(&identity.issuer).unwrap_or_default();
     let present = known.as_ref().map(|user| user.roles.clone()).unwrap_or_default();
     let roles = roles_of(&present, &mapping, &identity.groups);
-    Ok((known, roles))
+    Ok(Found { known, roles, others })
 }
 
 async fn enter(tx: &mut Tx, identity: &Identity) -> Result<UserId, Error> {
@@ -194,11 +223,12 @@ async fn enter(tx: &mut Tx, identity: &Identity) -> Result<UserId, Error> {
 }
 
 /// Another account with the address that the provider has verified is the same human: it opens
-/// nothing, and nobody agrees with themselves through it.
-async fn join(tx: &mut Tx, identity: &Identity, id: UserId, place: &Where) -> Result<(), Error> {
-    let Some(email) = &identity.email else { return Ok(()) };
-    for other in users::with_email(tx, email).await?.into_iter().filter(|other| *other != id) {
-        users::add_alias(tx, id, other).await?;
+/// nothing, and nobody agrees with themselves through it. Asked at every sign-in, since an admin
+/// may have written the address there meanwhile; what an admin writes is verified by nobody, and
+/// joins nothing by itself.
+async fn join(tx: &mut Tx, id: UserId, others: &[UserId], place: &Where) -> Result<(), Error> {
+    for other in others {
+        users::add_alias(tx, id, *other).await?;
         let why = Why { reason: Some("the same verified address".to_owned()), ticket: None };
         let who = Who::System { worker: WORKER.to_owned() };
         append(tx, who, id, "user.add_alias", place, why).await?;

@@ -4,7 +4,7 @@
 use ade_api::sessions::{Named, Session, SessionShown, Sessions};
 use ade_core::audit::{Kind, What, Why};
 use ade_core::ids::{TenantId, UserId};
-use ade_core::limits::SESSION_IDLE;
+use ade_core::limits::{SESSION_IDLE, TENANTS_OF_PERSON_MAX};
 use ade_core::time::Timestamp;
 use ade_core::token::Token;
 use ade_store::sessions;
@@ -24,6 +24,7 @@ pub async fn current(app: &App, caller: &Caller) -> Result<Session, Error> {
     let (session, user) = here(app, caller).await?;
     let tenants = tenants_of(app, &user).await?;
     let tenant = tenants.iter().find(|tenant| tenant.id == caller.tenant.to_string()).cloned();
+    let tenants = up_to_date(tenants);
     Ok(Session {
         id: session.key_id,
         user: Named { id: user.id.to_string(), name: user.profile.name },
@@ -60,7 +61,7 @@ pub async fn switch(app: &App, caller: &Caller, tenant: TenantId) -> Result<Toke
     let (session, user) = here(app, caller).await?;
     let unknown = || Error::NotFound { what: "tenant" };
     let wanted = tenant.to_string();
-    if !tenants_of(app, &user).await?.iter().any(|known| known.id == wanted) {
+    if !up_to_date(tenants_of(app, &user).await?).iter().any(|known| known.id == wanted) {
         return Err(unknown());
     }
     let there = Caller { tenant, ..caller.clone() };
@@ -84,6 +85,13 @@ async fn leave(tx: &mut Tx, caller: &Caller, user: UserId) -> Result<(), Error> 
 async fn tenants_of(app: &App, user: &User) -> Result<Vec<Named>, Error> {
     let found = sessions::tenants_of(&app.pools.api, &user.issuer, &user.subject, &[]).await?;
     Ok(found.into_iter().map(|(id, name)| Named { id: id.to_string(), name }).collect())
+}
+
+/// A sign-in brings so many up to date, the first by name. In a further one the roles of an earlier
+/// time could still stand: nobody goes on there.
+fn up_to_date(mut tenants: Vec<Named>) -> Vec<Named> {
+    tenants.truncate(TENANTS_OF_PERSON_MAX);
+    tenants
 }
 
 /// The session that asks, and whose it is.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ade_core::limits::PROVIDER_WAITERS_MAX;
+use ade_core::limits::{PROVIDER_WAITERS_MAX, TENANTS_OF_PERSON_MAX};
 use ade_core::token::Token;
 use ade_engine::work::Driver;
 use ade_testkit::{eventually, within};
@@ -473,6 +473,24 @@ async fn an_account_with_the_same_verified_address_is_the_same_human() {
     let audit = format!("/v1/audit?object={}", id(&joined));
     let leaves = world.get(&world.admin.token, &audit).await.expect(200).to_string();
     assert!(leaves.contains("user.add_alias") && leaves.contains("verified address"), "{leaves}");
+
+    // One that an admin gives the address later: nobody has verified it there, but here.
+    let later = json!({ "name": "Ada's other", "roles": ["author"] });
+    let later = world.post(&world.admin.token, "/v1/users", later).await.expect(201);
+    let path = format!("/v1/users/{}", id(&later));
+    let body = Some(json!({ "email": "ADA@example.org" }));
+    let changed = world.send("PATCH", &world.admin.token, &path, body, &[]).await.expect(200);
+    assert_eq!(changed["aliases"], json!([]), "an admin may have mistyped it");
+    let again = comes("ada", true).await;
+    assert_eq!(again["id"], joined["id"]);
+    let aliases = again["aliases"].as_array().unwrap();
+    assert!([&entered, &later].iter().all(|one| aliases.contains(&one["id"])), "{again}");
+    let told = world.get(&world.admin.token, &audit).await.expect(200).to_string();
+    let count = |text: &str| text.matches("user.add_alias").count();
+    assert_eq!(count(&told), count(&leaves) + 1, "{told}");
+    comes("ada", true).await;
+    let told = world.get(&world.admin.token, &audit).await.expect(200).to_string();
+    assert_eq!(count(&told), count(&leaves) + 1, "once: {told}");
 }
 
 #[tokio::test]
@@ -576,6 +594,37 @@ async fn a_person_goes_on_in_another_tenant(noted: &World) {
     assert_eq!(was, is);
     browser.cookies = before;
     browser.get("/v1/session").await.refused(401, "unauthenticated");
+}
+
+/// Where it has not, roles may stand that the person has lost since.
+#[tokio::test]
+async fn nobody_goes_on_in_a_tenant_that_their_sign_in_has_not_reached() {
+    let (world, provider) = home().await;
+    let mut far = Vec::new();
+    for number in 0..=TENANTS_OF_PERSON_MAX {
+        far.push(world.tenant(&format!("far-{number:02}")).await.0);
+    }
+    let known = format!(
+        "INSERT INTO app_user (tenant_id, id, issuer, subject, name)
+         SELECT tenant_id, gen_random_uuid(), '{}', 'ada', 'Ada' FROM tenant
+          WHERE name LIKE 'far-%'",
+        provider.issuer
+    );
+    world.database.run(&known).await;
+    let mut browser = Browser::new(&world, &world.rig);
+    browser.sign_in(&provider, &ada(&["dba"])).await;
+    let session = browser.get("/v1/session").await.expect(200);
+    let told = session["tenants"].as_array().unwrap();
+    assert_eq!(told.len(), TENANTS_OF_PERSON_MAX, "{session}");
+    assert_eq!(told[0]["name"], "acme", "by name");
+    let [near, last] = [&far[0], &far[TENANTS_OF_PERSON_MAX]];
+    let wanted = Some(json!({ "tenant": last }));
+    let refused = browser.change("POST", "/v1/session/tenant", wanted).await;
+    refused.refused(404, "not_found");
+    let wanted = Some(json!({ "tenant": near }));
+    assert_eq!(browser.change("POST", "/v1/session/tenant", wanted).await.status, 204);
+    let now = browser.get("/v1/session").await.expect(200);
+    assert_eq!(now["tenant"]["id"], near.as_str());
 }
 
 async fn admins_say_which_groups_give_which_roles(world: &World) {
