@@ -154,6 +154,12 @@ impl Directory {
     pub fn has_role(&self, id: UserId, role: &str) -> bool {
         self.person(id).is_some_and(|person| person.has_role(role))
     }
+
+    /// Every account that is active and has this role.
+    pub fn holders(&self, role: &str) -> impl Iterator<Item = UserId> {
+        let holders = self.people().filter(move |person| person.active && person.has_role(role));
+        holders.map(|person| person.id)
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +193,17 @@ mod tests {
         assert_eq!(directory.human(stranger), stranger);
         assert!(!directory.is_active(stranger));
         assert!(!directory.has_role(stranger, Role::ADMIN));
+    }
+
+    #[test]
+    fn a_role_is_held_by_whoever_is_here() {
+        let holder =
+            |number| Person { roles: [Role::new(Role::ADMIN)].into(), ..account(number, &[]) };
+        let gone = Person { active: false, ..holder(2) };
+        let directory = Directory::new([holder(1), gone, account(3, &[]), holder(4)]);
+        let holders: Vec<UserId> = directory.holders(Role::ADMIN).collect();
+        assert_eq!(holders, [1, 4].map(UserId::from_u128));
+        assert_eq!(directory.holders("dba").count(), 0);
     }
 
     #[test]

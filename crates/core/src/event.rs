@@ -110,6 +110,7 @@ events! {
     OverrideAsked = "override.asked";
     OverrideConfirmed = "override.confirmed";
     OverrideLapsed = "override.lapsed";
+    OverrideReviewOverdue = "override.review_overdue";
     ApprovalRequested = "approval.requested";
     ApprovalVoted = "approval.voted";
     ApprovalWithdrawn = "approval.withdrawn";

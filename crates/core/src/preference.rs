@@ -17,11 +17,25 @@ const MINUTE: Duration = Duration::from_mins(1);
 const QUIET_MAX_MINUTES: u32 = 25 * 60;
 
 /// What everybody hears of by mail who has said nothing else.
-const MAIL_DEFAULT: [&str; 4] =
-    ["approval.requested", "approval.escalated", "task.expiring", "task.unknown"];
+const MAIL_DEFAULT: [&str; 8] = [
+    "approval.requested",
+    "approval.escalated",
+    "task.expiring",
+    "task.unknown",
+    "override.asked",
+    "override.confirmed",
+    "override.lapsed",
+    "override.review_overdue",
+];
 
-/// Somebody has to act soon, or nobody knows what happened.
-const URGENT: [EventKind; 2] = [EventKind::ApprovalEscalated, EventKind::TaskUnknown];
+/// Somebody has to act soon, nobody knows what happened, or rules are being passed by.
+const URGENT: [EventKind; 5] = [
+    EventKind::ApprovalEscalated,
+    EventKind::TaskUnknown,
+    EventKind::OverrideAsked,
+    EventKind::OverrideConfirmed,
+    EventKind::OverrideReviewOverdue,
+];
 
 /// Told to whoever proposed the task.
 const FOR_AUTHORS: [EventKind; 8] = [
@@ -36,12 +50,16 @@ const FOR_AUTHORS: [EventKind; 8] = [
 ];
 
 /// Told to those whom it asks, or whom the decision names.
-const FOR_OTHERS: [EventKind; 5] = [
+const FOR_OTHERS: [EventKind; 9] = [
     EventKind::ApprovalRequested,
     EventKind::ApprovalEscalated,
     EventKind::TaskExpiring,
     EventKind::TaskExtended,
     EventKind::TaskReviewReopened,
+    EventKind::OverrideAsked,
+    EventKind::OverrideConfirmed,
+    EventKind::OverrideLapsed,
+    EventKind::OverrideReviewOverdue,
 ];
 
 pub fn is_for_author(kind: &str) -> bool {
@@ -216,6 +234,20 @@ mod tests {
         let digest = DIGEST_MAX + MINUTE;
         let late = Preference { digest, ..Preference::default() };
         assert_eq!(late.check(), Err(PreferenceError::Digest));
+    }
+
+    #[test]
+    fn overrides_wake_people_who_have_said_nothing() {
+        let night = at("2026-11-16T23:30:00Z");
+        let told = quiet();
+        let overrides = EventKind::ALL.iter().map(|kind| kind.as_str());
+        for kind in overrides.filter(|kind| kind.starts_with("override.")) {
+            assert!(is_told(kind) && told.wants(Channel::Mail, kind), "{kind}");
+            // Whoever acts would be told as the author too.
+            assert!(!is_for_author(kind), "{kind}");
+            let is_at_once = told.goes_at(kind, night, Some(night)) == night;
+            assert_eq!(is_at_once, kind != "override.lapsed", "{kind}: nothing came of it");
+        }
     }
 
     #[test]

@@ -1,8 +1,12 @@
 //! Override: two admins, a ticket and a reason let one exact effect pass without its quorum.
-//! Asking changes nothing; the second admin's confirmation does, for one hour.
+//! Asking changes nothing; the second admin's confirmation does, for one hour. Nothing of it
+//! happens behind the back of the other admins, or of whose change it is.
+
+use std::collections::BTreeSet;
 
 use super::decide::{Decision, Write};
 use super::{Basis, BasisLost, Facts, Refusal, State, Task, basis, content};
+use crate::actor::Role;
 use crate::approval::{Seen, Status};
 use crate::change::Digest;
 use crate::event::EventKind;
@@ -64,7 +68,10 @@ pub fn ask(
         confirm_before: now.plus(OVERRIDE_CONFIRM_WITHIN),
         confirmed: None,
     };
-    Ok(Decision::stay(task).write(Write::AskOverride(glass)).tell(EventKind::OverrideAsked))
+    Ok(Decision::stay(task)
+        .write(Write::AskOverride(glass))
+        .write(told(task, facts))
+        .tell(EventKind::OverrideAsked))
 }
 
 pub fn confirm(
@@ -100,11 +107,12 @@ pub fn confirm(
         .write(Write::SetBasis(Basis::Override))
         .write(Write::CloseApprovals { status: Status::Superseded })
         .write(Write::OpenAfterReview { due_at })
+        .write(told(task, facts))
         .tell(EventKind::OverrideConfirmed)
         .tell(EventKind::TaskApproved))
 }
 
-pub fn lapse(task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
+pub fn lapse(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
     let glass = task
         .break_glass
         .as_ref()
@@ -113,5 +121,17 @@ pub fn lapse(task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
     if glass.is_open(task, now) {
         return Err(Refusal::NotDue { at: glass.confirm_before });
     }
-    Ok(Decision::stay(task).write(Write::DropOverride).tell(EventKind::OverrideLapsed))
+    Ok(Decision::stay(task)
+        .write(Write::DropOverride)
+        .write(told(task, facts))
+        .tell(EventKind::OverrideLapsed))
+}
+
+/// All admins, on duty or not, and the author; but for the account that acts. Another account of
+/// the same human is told as well: else whoever joins accounts would choose who hears nothing.
+fn told(task: &Task, facts: &Facts<'_>) -> Write {
+    let acting = facts.person().ok();
+    let concerned = facts.directory.holders(Role::ADMIN).chain([task.involvement.author]);
+    let people: BTreeSet<UserId> = concerned.filter(|id| Some(*id) != acting).collect();
+    Write::Notify { roles: BTreeSet::new(), people }
 }

@@ -286,6 +286,6 @@ pub fn transition(
         }
         Command::Override { ticket, reason } => break_glass::ask(task, ticket, reason, facts, now),
         Command::ConfirmOverride { seen } => break_glass::confirm(task, *seen, facts, now),
-        Command::LapseOverride => break_glass::lapse(task, now),
+        Command::LapseOverride => break_glass::lapse(task, facts, now),
     }
 }

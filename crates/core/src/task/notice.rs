@@ -1,5 +1,6 @@
 //! Who is told of a decision that nobody was waiting for. Whoever is asked for an answer finds it
-//! in the inbox, and whoever decides gets an answer; this is for what time and changed rules do.
+//! in the inbox, and whoever decides gets an answer; this is for what time and changed rules do,
+//! and for overrides, which nobody is to miss.
 
 use std::collections::BTreeSet;
 

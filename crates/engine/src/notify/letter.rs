@@ -79,6 +79,10 @@ fn said(kind: &str) -> &str {
         "task.failed" => "It has failed",
         "task.unknown" => "Nobody knows how it ended",
         "task.drifted" => "Its effect has changed",
+        "override.asked" => "An admin asks to let it pass without its reviewers",
+        "override.confirmed" => "Two admins let it pass without its reviewers",
+        "override.lapsed" => "No second admin let it pass without its reviewers",
+        "override.review_overdue" => "Nobody has reviewed its override in time",
         other => other,
     }
 }
@@ -92,6 +96,8 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ade_core::event::EventKind;
+    use ade_core::preference::is_told;
     use ade_core::time::Timestamp;
     use uuid::Uuid;
 
@@ -120,6 +126,13 @@ mod tests {
         );
         let long = Letter::new(&[item(3, &"x".repeat(5_000))], "https://ade.example.org");
         assert!(long.subject.chars().count() < 160);
+    }
+
+    #[test]
+    fn whatever_is_told_is_told_in_words() {
+        for kind in EventKind::ALL.iter().map(|kind| kind.as_str()).filter(|kind| is_told(kind)) {
+            assert_ne!(said(kind), kind);
+        }
     }
 
     #[test]

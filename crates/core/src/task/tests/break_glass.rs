@@ -122,6 +122,54 @@ fn an_override_lapses_unconfirmed_after_an_hour() {
     assert_eq!(gone, Err(Refusal::OverrideNotAsked));
 }
 
+/// Who is told of what, as the decision leaves it.
+fn notices(task: &Task, decision: &Decision) -> Vec<(EventKind, Vec<UserId>)> {
+    let notices = decision.notices(task).into_iter();
+    notices
+        .map(|notice| {
+            assert!(notice.roles.is_empty(), "a role would reach only those on duty");
+            (notice.event, notice.people.into_iter().collect())
+        })
+        .collect()
+}
+
+fn sorted<const N: usize>(mut people: [UserId; N]) -> Vec<UserId> {
+    people.sort();
+    people.to_vec()
+}
+
+#[test]
+fn all_admins_and_the_author_are_told_of_an_override_and_whoever_acts_is_not() {
+    let mut world = World::new([two_dbas()]);
+    world.edit(CAROL, |person| person.roles = roles(&["admin"]));
+    world.edit(STRANGER, |person| {
+        person.roles = roles(&["admin"]);
+        person.active = false;
+    });
+    let task = world.reviewing(at(0));
+    let command = ask("INC-7", "the site is down");
+    let decision = world.decide(&task, &user(ADMIN), &command, at(0)).unwrap();
+    let others = sorted([SECOND_ADMIN, CAROL, AUTHOR]);
+    assert_eq!(notices(&task, &decision), [(EventKind::OverrideAsked, others)]);
+    let open = task.after(&decision, at(0)).unwrap();
+    let confirmed = world.decide(&open, &user(SECOND_ADMIN), &confirm(&open), at(1)).unwrap();
+    let others = sorted([ADMIN, CAROL, AUTHOR]);
+    assert_eq!(notices(&open, &confirmed), [(EventKind::OverrideConfirmed, others)]);
+    let lapsed = world.decide(&open, &worker(), &Command::LapseOverride, at(HOUR)).unwrap();
+    let all = sorted([ADMIN, SECOND_ADMIN, CAROL, AUTHOR]);
+    assert_eq!(notices(&open, &lapsed), [(EventKind::OverrideLapsed, all)]);
+}
+
+#[test]
+fn nobody_is_left_out_by_being_joined_to_whoever_acts() {
+    let mut world = World::new([two_dbas()]);
+    world.edit(SECOND_ADMIN, |person| person.aliases = [ADMIN].into());
+    let task = world.reviewing(at(0));
+    let decision = world.decide(&task, &user(ADMIN), &ask("INC-7", "down"), at(0)).unwrap();
+    let told = notices(&task, &decision);
+    assert_eq!(told, [(EventKind::OverrideAsked, sorted([SECOND_ADMIN, AUTHOR]))]);
+}
+
 #[test]
 fn one_override_is_open_at_a_time() {
     let world = World::new([two_dbas()]);
