@@ -114,6 +114,10 @@ fn describe_models() {
         "Read models that were not as the record, and were written anew"
     );
     metrics::describe_gauge!("ade_degraded", "Whether a part works less well than it should");
+    metrics::describe_gauge!(
+        "ade_after_reviews_overdue",
+        "Reviews that overrides owe and nobody has written in time"
+    );
     metrics::describe_gauge!("ade_relay_lag_seconds", "Since the oldest event without a number");
     metrics::describe_gauge!("ade_relay_waiting", "Events without a number, up to ten thousand");
     metrics::describe_counter!("ade_contention_total", "Calls that met others at the same row");

@@ -1,14 +1,26 @@
 //! Reviews that an override owes: opened with it, and in sight until somebody has said what they
-//! found. They never change the task.
+//! found. They never change the task. One that is not written in time is told once.
 
 use ade_core::ids::{AfterReviewId, TaskId, UserId};
 use ade_core::time::Timestamp;
-use sqlx::{query, query_as};
+use sqlx::{query, query_as, query_scalar};
 use uuid::Uuid;
 
 use crate::error::Error;
 use crate::moment::Moment;
+use crate::pool::Pool;
 use crate::tx::Tx;
+
+/// What a worker looks for in `due`: a review that may not have been written in time.
+pub const WATCH: &str = "after_review";
+
+/// In the statement that opens reviews, by its part `owed`.
+pub(crate) fn watched() -> String {
+    format!(
+        "INSERT INTO due (tenant_id, kind, object, at)
+         SELECT $1, '{WATCH}', owed.id, owed.due_at FROM owed"
+    )
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AfterReview {
@@ -19,6 +31,20 @@ pub struct AfterReview {
     pub opened_at: Timestamp,
     pub due_at: Timestamp,
     pub done: Option<Finding>,
+}
+
+impl AfterReview {
+    pub fn is_overdue(&self, now: Timestamp) -> bool {
+        self.done.is_none() && self.due_at <= now
+    }
+}
+
+/// Those of one tenant that nobody has written in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overdue {
+    pub count: u32,
+    /// When the first of them was to be written.
+    pub since: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +113,28 @@ pub async fn get(tx: &mut Tx, id: AfterReviewId) -> Result<Option<AfterReview>, 
         id.uuid(),
     );
     Ok(tx.fetch(query).await?.pop().map(AfterReview::from))
+}
+
+pub async fn overdue(tx: &mut Tx) -> Result<Overdue, Error> {
+    let query = query!(
+        r#"SELECT count(*) AS "count!", min(due_at) AS "since: Moment" FROM after_review
+            WHERE tenant_id = $1 AND done_at IS NULL AND due_at <= $2"#,
+        tx.tenant().uuid(),
+        Moment(tx.now()) as _,
+    );
+    let row = tx.fetch_one(query).await?;
+    let count = u32::try_from(row.count).unwrap_or(u32::MAX);
+    Ok(Overdue { count, since: row.since.map(|moment| moment.0) })
+}
+
+/// How many in the whole installation: for figures, which are of no tenant. By any login of the
+/// application.
+pub async fn overdue_anywhere(pool: &Pool) -> Result<u32, Error> {
+    let mut connection = pool.acquire().await?;
+    let query = query_scalar!(r#"SELECT overdue_after_reviews() AS "count!""#);
+    let count = query.fetch_one(connection.get()?).await?;
+    connection.give_back();
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// `Conflict` if somebody has closed it before.

@@ -1,8 +1,9 @@
-//! What people were told: written with the decision that tells it, read by nobody else.
+//! What people were told: written with what tells it, read by nobody else.
 
+use ade_core::event::EventKind;
 use ade_core::ids::{NotificationId, TaskId, UserId};
 use ade_core::time::Timestamp;
-use sqlx::query_as;
+use sqlx::{query, query_as};
 use uuid::Uuid;
 
 use crate::error::Error;
@@ -27,6 +28,27 @@ struct NotificationRow {
     title: String,
     kind: String,
     at: Moment,
+}
+
+/// Of something that no decision on the task tells.
+pub async fn add(
+    tx: &mut Tx,
+    task: TaskId,
+    kind: EventKind,
+    people: &[UserId],
+) -> Result<(), Error> {
+    let people: Vec<Uuid> = people.iter().map(|person| person.uuid()).collect();
+    let query = query!(
+        "INSERT INTO notification (tenant_id, user_id, task_id, kind, at)
+         SELECT $1, told.id, $2, $3, $4 FROM unnest($5::uuid[]) AS told (id)",
+        tx.tenant().uuid(),
+        task.uuid(),
+        kind.as_str(),
+        Moment(tx.now()) as _,
+        &people,
+    );
+    tx.write(query).await?;
+    Ok(())
 }
 
 /// Of one person, newest first.

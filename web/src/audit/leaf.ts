@@ -47,6 +47,7 @@ export function actorOf(who: Leaf['who'], nameOf: NameOf): string {
 /** `{}` is where the object stands. */
 const VERBS: Record<string, string> = {
   'after_review.close': 'closed the review after {}',
+  'after_review.overdue': 'told that nobody has written {} in time',
   'agent.change': 'changed {}',
   'agent.configure': 'set {} up anew',
   'agent.create': 'registered {}',

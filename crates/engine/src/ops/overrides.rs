@@ -5,17 +5,22 @@ use ade_api::overrides::{
     AfterReview, AfterReviews, NewFinding, NewOverride, OverrideConfirmation,
 };
 use ade_core::access::{Action, Object};
+use ade_core::actor::Role;
 use ade_core::approval::Seen;
-use ade_core::audit::Why;
-use ade_core::ids::AfterReviewId;
+use ade_core::audit::{Kind, What, Why};
+use ade_core::event::EventKind;
+use ade_core::ids::{AfterReviewId, TenantId, UserId};
 use ade_core::limits::PAGE_SIZE_MAX;
 use ade_core::step_up::Subject;
 use ade_core::task::{Command, Task};
 use ade_core::time::Timestamp;
-use ade_store::after_reviews;
+use ade_store::after_reviews::{self, WATCH};
+use ade_store::{Gate, audit, due, notifications, outbox};
+use serde_json::json;
 
-use super::act::{Act, Begun as Acted, Deed, look, person};
+use super::act::{Act, Begun as Acted, Deed, begin, leaf_of, look, person};
 use super::command::carry_out_confirmed;
+use super::deadline::worker_caller;
 use super::decision::{Target, Work};
 use super::{Reply, check_reason};
 use crate::app::App;
@@ -84,13 +89,51 @@ pub async fn close(
         return Err(Error::Closed { what: "after-review", why: "somebody has closed it" });
     }
     after_reviews::close(&mut act.tx, &review, by, &new.finding).await?;
+    due::clear(&mut act.tx, WATCH, id.uuid()).await?;
     let Some(review) = after_reviews::get(&mut act.tx, id).await? else { return Err(missing) };
     let shown = shown(review, act.tx.now());
     act.finish(Deed { object: id.to_string(), action: "after_review.close" }, 200, &shown).await
 }
 
+/// All admins are told of a review that nobody has written in time. Whether it was told now: it is
+/// told once, by whoever takes it from what is watched.
+pub(crate) async fn tell_overdue(
+    app: &App,
+    worker: &str,
+    tenant: TenantId,
+    id: AfterReviewId,
+) -> Result<bool, Error> {
+    let caller = worker_caller(app, worker, tenant);
+    // The gate is for who is an admin now.
+    let mut tx = begin(&app.pools.worker, &caller, Gate::Shared).await?;
+    let is_ours = due::clear(&mut tx, WATCH, id.uuid()).await? > 0;
+    let Some(review) = after_reviews::get(&mut tx, id).await?.filter(|one| one.done.is_none())
+    else {
+        tx.commit().await?;
+        return Ok(false);
+    };
+    if !is_ours || !review.is_overdue(tx.now()) {
+        tx.roll_back().await;
+        return Ok(false);
+    }
+    let book = app.books.current(&mut tx).await?;
+    let admins: Vec<UserId> = book.directory.holders(Role::ADMIN).collect();
+    let kind = EventKind::OverrideReviewOverdue;
+    notifications::add(&mut tx, review.task, kind, &admins).await?;
+    let payload = json!({ "after_review": id, "due_at": review.due_at });
+    let object = review.task.to_string();
+    let told = outbox::Event { kind, object, version: None, payload };
+    outbox::append(&mut tx, &[told]).await?;
+    let what = What::new(id.to_string(), "after_review.overdue");
+    let leaf = leaf_of(&tx, &caller, Kind::Change, what, Why::default());
+    audit::append(&mut tx, &[leaf]).await?;
+    tx.commit().await?;
+    app.wake.relay.notify_one();
+    Ok(true)
+}
+
 fn shown(review: after_reviews::AfterReview, now: Timestamp) -> AfterReview {
-    let overdue = review.done.is_none() && review.due_at <= now;
+    let overdue = review.is_overdue(now);
     let (done_by, done_at, finding) = match review.done {
         Some(done) => (Some(done.by), Some(done.at), Some(done.text)),
         None => (None, None, None),

@@ -9,7 +9,7 @@ use ade_core::limits::{
     WEBHOOK_CIRCUIT_FAILURES,
 };
 use ade_store::lease::{self, Posted};
-use ade_store::{Gate, Tx, approvals, boot, events, webhooks};
+use ade_store::{Gate, Tx, after_reviews, approvals, boot, events, webhooks};
 use tokio::sync::watch;
 
 use super::act::person;
@@ -153,6 +153,22 @@ pub async fn overdue(app: &App, caller: &Caller) -> Option<String> {
     })
 }
 
+/// Reviews that overrides in the caller's tenant owe and that nobody has written in time.
+pub async fn unreviewed(app: &App, caller: &Caller) -> Option<String> {
+    let asked = async {
+        let (tenant, actor) = (caller.tenant, caller.actor.clone());
+        let mut tx = Tx::begin(&app.pools.reserved, tenant, actor, Gate::Unasked).await?;
+        after_reviews::overdue(&mut tx).await
+    };
+    let overdue = within(HEALTH_TIMEOUT, asked).await.ok()?;
+    let since = overdue.since?;
+    Some(format!(
+        "reviews that overrides owe are overdue: {}, the first since {since}; somebody other than \
+         the two admins says what they found (GET /v1/after-reviews)",
+        overdue.count,
+    ))
+}
+
 /// One line for a page: what works less well, the worst first.
 pub fn banner(degradations: &[(&'static str, String)]) -> Option<String> {
     const ORDER: [&str; 4] = ["database", "redis", "events", "locks"];
@@ -179,6 +195,12 @@ pub async fn measure(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
             metrics::gauge!("ade_relay_lag_seconds").set(backlog.lag.as_secs_f64());
             let waiting = u32::try_from(backlog.waiting).unwrap_or(u32::MAX);
             metrics::gauge!("ade_relay_waiting").set(waiting);
+        }
+        let overdue = after_reviews::overdue_anywhere(&app.pools.reserved);
+        if let Ok(overdue) = within(HEALTH_TIMEOUT, overdue).await {
+            let is_worse = f64::from(u8::from(overdue > 0));
+            metrics::gauge!("ade_degraded", "part" => "after_review").set(is_worse);
+            metrics::gauge!("ade_after_reviews_overdue").set(overdue);
         }
         tokio::select! {
             () = tokio::time::sleep(DEGRADATION_PERIOD) => {}

@@ -68,8 +68,10 @@ pub async fn status(State(shared): State<Shared>, Known(caller): Known) -> Json<
     let webhooks = webhooks.into_iter().map(|detail| ("webhook", detail));
     let backlog = ops::status::overdue(shared.app(), &caller).await;
     let backlog = backlog.into_iter().map(|detail| ("backlog", detail));
-    let degradations: Vec<(&str, String)> =
-        standing.degradations.into_iter().chain(webhooks).chain(backlog).collect();
+    let unreviewed = ops::status::unreviewed(shared.app(), &caller).await;
+    let unreviewed = unreviewed.into_iter().map(|detail| ("after_review", detail));
+    let own = webhooks.chain(backlog).chain(unreviewed);
+    let degradations: Vec<(&str, String)> = standing.degradations.into_iter().chain(own).collect();
     let read_models = ops::status::read_models(shared.app(), &caller).await;
     let workers = standing.workers.into_iter().map(|worker| Worker {
         name: worker.name,

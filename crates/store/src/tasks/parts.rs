@@ -4,6 +4,7 @@
 
 use uuid::Uuid;
 
+use crate::after_reviews;
 use crate::error::Error;
 use crate::moment::Moment;
 use crate::statement::{Statement, columns};
@@ -167,18 +168,22 @@ impl Parts {
         let mut expected = Vec::new();
         revisions(s, self.revisions, self.resources, self.tags)?;
         pins(s, self.pinned, self.pins)?;
+        let has_reviews = self.reviews.count() > 0;
         let inserts = [
             ("asked", (self.asked.count() > 0).then(|| self.asked.bind(s)), ASKED),
             ("voted", (self.votes.count() > 0).then(|| self.votes.bind(s)), VOTED),
             ("commented", (self.comments.count() > 0).then(|| self.comments.bind(s)), COMMENTED),
             ("notified", (self.notices.count() > 0).then(|| self.notices.bind(s)), NOTIFIED),
-            ("owed", (self.reviews.count() > 0).then(|| self.reviews.bind(s)), OWED),
+            ("owed", has_reviews.then(|| self.reviews.bind(s)), OWED),
             ("started", (self.starts.count() > 0).then(|| self.starts.bind(s)), STARTED),
         ];
         for (name, given, text) in inserts {
             if let Some(given) = given.transpose()? {
                 s.part(name, &text.replace("{given}", &given));
             }
+        }
+        if has_reviews {
+            s.part("watched", &after_reviews::watched());
         }
         overrides(s, self.dropped, self.overrides)?;
         let counted = [
@@ -246,7 +251,8 @@ const COMMENTED: &str = "
       FROM {given} JOIN guard USING (id) ORDER BY given.place";
 const OWED: &str = "
     INSERT INTO after_review (tenant_id, task_id, opened_at, due_at)
-    SELECT $1, id, $2, given.due_at FROM {given} JOIN guard USING (id)";
+    SELECT $1, id, $2, given.due_at FROM {given} JOIN guard USING (id)
+    RETURNING id, due_at";
 const STARTED: &str = "
     INSERT INTO execution (tenant_id, task_id, id, attempt, revision, holder, lease_id, token,
         started_at, begun_at, abort_requested)

@@ -215,6 +215,7 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
         "number_events",
         "open_tokens",
         "open_webhook_circuits",
+        "overdue_after_reviews",
         "pass_over_unheard",
         "poll_device_login",
         "resolve_token",
