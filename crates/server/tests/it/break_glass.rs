@@ -33,7 +33,7 @@ cases! {
         Conflict "DELETE /v1/freezes/{id}";
 }
 
-async fn ask(world: &World, admin: &Person, task: &Value) -> Value {
+pub async fn ask(world: &World, admin: &Person, task: &Value) -> Value {
     let path = format!("/v1/tasks/{}/override", id(task));
     let body = json!({ "ticket": "INC-42", "reason": "orders are down" });
     let matching = [("if-match", &*quoted(task))];

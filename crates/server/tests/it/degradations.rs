@@ -14,11 +14,11 @@ use crate::world::{Line, Person, World, path_of};
 
 const SOON: Duration = Duration::from_mins(1);
 
-async fn status(world: &World, who: &Person) -> Value {
+pub async fn status(world: &World, who: &Person) -> Value {
     world.get(&who.token, "/v1/status").await.expect(200)
 }
 
-fn detail<'a>(status: &'a Value, part: &str) -> Option<&'a str> {
+pub fn detail<'a>(status: &'a Value, part: &str) -> Option<&'a str> {
     let mut all = status["degradations"].as_array().unwrap().iter();
     all.find(|one| one["part"] == part).map(|one| one["detail"].as_str().unwrap())
 }

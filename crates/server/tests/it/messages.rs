@@ -6,14 +6,19 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ade_core::limits::AFTER_REVIEW_WITHIN;
+use ade_engine::work::{Driver, run_once};
+use ade_testkit::eventually;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::break_glass;
 use crate::coverage::cases;
-use crate::world::{Fittings, Line, Person, SLACK_SECRET, World, id, path_of, quoted};
+use crate::degradations::{detail, status};
+use crate::world::{Fittings, Line, Person, SLACK_SECRET, World, id, path_of, quoted, seen};
 
 cases! {
     a_person_says_how_they_want_to_be_told:
@@ -75,6 +80,17 @@ impl MailServer {
 
     fn taken(&self) -> Vec<Mail> {
         self.taken.lock().unwrap().clone()
+    }
+
+    /// To whom mail went since the last time this was asked, and that all of it says this.
+    fn told(&self, what: &str) -> Vec<String> {
+        let taken = std::mem::take(&mut *self.taken.lock().unwrap());
+        for mail in &taken {
+            assert!(mail.data.replace("=\r\n", "").contains(what), "{}", mail.data);
+        }
+        let mut to: Vec<String> = taken.into_iter().map(|mail| mail.to).collect();
+        to.sort();
+        to
     }
 }
 
@@ -408,6 +424,189 @@ async fn an_escalation_reaches_whoever_is_on_duty() {
     assert_eq!(to, ["on@example.org"]);
     let told = world.get(&off.token, "/v1/notifications").await.expect(200);
     assert_eq!(told["items"], json!([]), "nor is it in the list of others");
+}
+
+async fn confirm_override(world: &World, admin: &Person, task: &Value) {
+    let path = format!("{}/override/confirm", path_of(task));
+    world.post(&admin.token, &path, seen(task)).await.expect(200);
+}
+
+/// Of what somebody finds in their own list, newest first.
+async fn listed(world: &World, person: &Person) -> Vec<String> {
+    let list = world.get(&person.token, "/v1/notifications").await.expect(200);
+    let items = list["items"].as_array().unwrap().iter();
+    items.map(|item| item["kind"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn all_admins_are_told_of_an_override_at_once_and_whoever_acts_is_not() {
+    let (server, slack) = (MailServer::start().await, FakeSlack::start().await);
+    let (mail, api) = (Some(server.url.clone()), Some(slack.api.clone()));
+    let line = Line::Rows(Line::SETTINGS);
+    let world = World::fitted(Fittings { mail, slack: api, ..line.into() }).await;
+    let second = world.person("Second", &["admin"]).await;
+    let third = world.person("Third", &["admin"]).await;
+    let gone = world.person("Gone", &["admin"]).await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    email(&world, &gone, "gone@example.org").await;
+    let path = format!("/v1/users/{}", gone.id);
+    let leaves = Some(json!({ "active": false }));
+    world.send("PATCH", &world.admin.token, &path, leaves, &[]).await.expect(200);
+    // What an agent proposes is its owner's.
+    let bot = world.agent("helper", &bob).await;
+    let task = world.reviewing(&bot, "burning").await;
+    // Nobody has an address yet: that they are asked to review it reaches nobody outside.
+    tell(&world).await;
+    for (person, address) in [
+        (&world.admin, "admin@example.org"),
+        (&second, "second@example.org"),
+        (&bob, "bob@example.org"),
+        (&rea, "rea@example.org"),
+    ] {
+        email(&world, person, address).await;
+    }
+    let wanted = json!({
+        "mail": [], "slack": ["override.*"], "slack_member": "U012AB3CD", "digest_minutes": 60,
+    });
+    prefer(&world, &third, wanted).await;
+
+    break_glass::ask(&world, &world.admin, &task).await;
+    tell(&world).await;
+    let asked = "An admin asks to let it pass without its reviewers: #";
+    assert_eq!(server.told(asked), ["bob@example.org", "second@example.org"]);
+    let taken = slack.taken();
+    assert_eq!(taken.len(), 1, "{taken:?}");
+    assert!(taken[0]["text"].as_str().unwrap().starts_with(asked), "{}", taken[0]);
+
+    confirm_override(&world, &second, &task).await;
+    tell(&world).await;
+    let confirmed = "Two admins let it pass without its reviewers: #";
+    assert_eq!(server.told(confirmed), ["admin@example.org", "bob@example.org"]);
+    assert_eq!(slack.taken().len(), 2, "it does not wait for the interval");
+
+    assert_eq!(listed(&world, &world.admin).await, ["override.confirmed"]);
+    assert_eq!(listed(&world, &second).await, ["override.asked"]);
+    for both in [&third, &bob] {
+        assert_eq!(listed(&world, both).await, ["override.confirmed", "override.asked"]);
+    }
+    assert_eq!(listed(&world, &rea).await, [""; 0], "it concerns her when she is asked to look");
+}
+
+#[tokio::test]
+async fn an_override_that_lapses_is_told_to_whoever_heard_of_it() {
+    let server = MailServer::start().await;
+    let world = with_mail(&server).await;
+    let second = world.person("Second", &["admin"]).await;
+    let bob = world.person("Bob", &["author"]).await;
+    world.person("Rea", &["reviewer"]).await;
+    let task = world.reviewing(&bob, "burning").await;
+    break_glass::ask(&world, &world.admin, &task).await;
+    tell(&world).await;
+    email(&world, &second, "second@example.org").await;
+    email(&world, &bob, "bob@example.org").await;
+    world.pass(Duration::from_mins(61)).await;
+    assert_eq!(world.work("override_lapser").await.items, 1);
+    tell(&world).await;
+    let lapsed = "No second admin let it pass without its reviewers: #";
+    assert_eq!(server.told(lapsed), ["bob@example.org", "second@example.org"]);
+    assert_eq!(listed(&world, &world.admin).await, ["override.lapsed"], "time did it");
+}
+
+/// The review that the override of this task owes.
+async fn owed(world: &World, task: &Value) -> Value {
+    let owed = world.get(&world.admin.token, "/v1/after-reviews").await.expect(200);
+    let mut items = owed["items"].as_array().unwrap().iter();
+    items.find(|review| review["task"] == task["id"]).unwrap().clone()
+}
+
+async fn close(world: &World, reviewer: &Person, review: &Value) {
+    let path = format!("/v1/after-reviews/{}/close", id(review));
+    let finding = json!({ "finding": "it was right" });
+    world.post(&reviewer.token, &path, finding).await.expect(200);
+}
+
+async fn overdue_is_measured(world: &World) {
+    let watching = Driver::watch(&world.app);
+    eventually("the figures say so", Duration::from_mins(1), async || {
+        let text = world.rig.get("/metrics").send().await.unwrap().text().await.unwrap();
+        let is_told = text.contains("ade_degraded{part=\"after_review\"}")
+            && text.contains("ade_after_reviews_overdue");
+        if is_told { Ok(()) } else { Err(text) }
+    })
+    .await;
+    watching.stop().await;
+}
+
+#[tokio::test]
+async fn a_review_that_nobody_writes_is_told_once_and_stands_out_until_it_is_written() {
+    let hour = Duration::from_hours(1);
+    let server = MailServer::start().await;
+    let world = with_mail(&server).await;
+    let second = world.person("Second", &["admin"]).await;
+    let third = world.person("Third", &["admin"]).await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let (_, stranger) = world.tenant("other").await;
+    let late = world.reviewing(&bob, "late").await;
+    let written = world.reviewing(&bob, "written").await;
+    for task in [&late, &written] {
+        break_glass::ask(&world, &world.admin, task).await;
+        confirm_override(&world, &second, task).await;
+    }
+    close(&world, &rea, &owed(&world, &written).await).await;
+    tell(&world).await;
+    for (person, address) in [
+        (&world.admin, "admin@example.org"),
+        (&second, "second@example.org"),
+        (&third, "third@example.org"),
+        (&bob, "bob@example.org"),
+    ] {
+        email(&world, person, address).await;
+    }
+    let review = owed(&world, &late).await;
+
+    world.pass(AFTER_REVIEW_WITHIN - hour).await;
+    assert_eq!(world.work("override_lapser").await.items, 0, "not yet");
+    assert_eq!(detail(&status(&world, &rea).await, "after_review"), None);
+
+    world.pass(AFTER_REVIEW_WITHIN + hour).await;
+    let other = world.another_app();
+    let (one, two) =
+        tokio::join!(world.work("override_lapser"), run_once(&other, "override_lapser"));
+    assert_eq!(one.items + two.unwrap().unwrap().items, 1, "by one of two, and once");
+    assert_eq!(world.work("override_lapser").await.items, 0);
+    tell(&world).await;
+    let overdue = "Nobody has reviewed its override in time: #";
+    let admins = ["admin@example.org", "second@example.org", "third@example.org"];
+    assert_eq!(server.told(overdue), admins);
+    let kinds = listed(&world, &third).await;
+    assert_eq!(kinds.iter().filter(|kind| *kind == "override.review_overdue").count(), 1);
+    let audit = format!("/v1/audit?object={}", id(&review));
+    let leaves = world.get(&world.admin.token, &audit).await.expect(200);
+    let leaf = &leaves["items"][0]["leaf"];
+    assert_eq!(leaf["what"]["action"], "after_review.overdue", "{leaves}");
+    assert_eq!(leaves["items"].as_array().unwrap().len(), 1, "{leaves}");
+
+    let told = status(&world, &rea).await;
+    assert!(detail(&told, "after_review").unwrap().contains("overdue: 1,"), "{told}");
+    let elsewhere = status(&world, &stranger).await;
+    assert_eq!(detail(&elsewhere, "after_review"), None, "it is their own matter");
+    let count = "SELECT overdue_after_reviews()";
+    assert_eq!(world.database.number(count).await, 1);
+    overdue_is_measured(&world).await;
+
+    close(&world, &rea, &review).await;
+    assert_eq!(detail(&status(&world, &rea).await, "after_review"), None);
+    assert_eq!(world.database.number(count).await, 0);
+    world.pass(AFTER_REVIEW_WITHIN * 3).await;
+    assert_eq!(world.work("override_lapser").await.items, 0);
+    tell(&world).await;
+    assert_eq!(server.told(overdue), [""; 0], "nor is the one that was written in time");
+    let told = "SELECT count(*) FROM outbox WHERE kind = 'override.review_overdue'";
+    assert_eq!(world.database.number(told).await, 1);
+    let watched = "SELECT count(*) FROM due WHERE kind = 'after_review'";
+    assert_eq!(world.database.number(watched).await, 0);
 }
 
 #[tokio::test]
