@@ -91,11 +91,6 @@ pub struct Stayed {
     pub detail: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Delegations {
-    pub items: Vec<Delegation>,
-}
-
 /// Hands one request on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

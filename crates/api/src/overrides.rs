@@ -56,9 +56,3 @@ pub struct AfterReview {
     pub done_at: Option<Timestamp>,
     pub finding: Option<String>,
 }
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct AfterReviews {
-    /// Still owed, the longest overdue first.
-    pub items: Vec<AfterReview>,
-}

@@ -85,8 +85,3 @@ pub struct GroupRoles {
     pub issuer: String,
     pub groups: BTreeMap<String, BTreeSet<String>>,
 }
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct GroupRolesSet {
-    pub items: Vec<GroupRoles>,
-}

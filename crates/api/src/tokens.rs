@@ -63,12 +63,6 @@ pub struct Token {
     pub last_used_at: Option<Timestamp>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Tokens {
-    /// The latest first.
-    pub items: Vec<Token>,
-}
-
 /// Shown once: the server keeps no more than a hash of it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IssuedToken {

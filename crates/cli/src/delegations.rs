@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use ade_api::delegations::{Delegation, DelegationConditions, HandOver, NewDelegation, Resolved};
+use ade_client::gather;
 use comfy_table::Cell;
 
 use crate::args::{DelegateArgs, DelegationsCommand};
@@ -18,11 +19,13 @@ pub async fn run(command: DelegationsCommand, cx: &Context) -> Result<Exit, Fail
     let client = cx.client()?;
     let delegations = client.delegations();
     match command {
-        DelegationsCommand::List { owner } => {
-            let all = delegations.list(owner).await?;
+        DelegationsCommand::List { owner, limit } => {
+            let ask = async |page| delegations.list(owner, &page).await;
+            let found = gather(limit.count(), ask).await?;
             let head = ["ID", "OWNER", "TO", "KIND", "ACTIVE", "ENDS", "ONLY"];
             let nothing = ("No delegations.", "ade delegations create --to USER --until 48h");
-            cx.output.list(&all.items, &head, |one| row(one, &cx.output), nothing)?;
+            cx.output.list(&found.items, &head, |one| row(one, &cx.output), nothing)?;
+            cx.more(found.has_more, limit.limit);
         }
         DelegationsCommand::Create(args) => {
             let made = delegations.create(&new(args)).await?;

@@ -62,11 +62,13 @@ fn roles(user: &User) -> String {
 pub async fn tokens(command: TokensCommand, cx: &Context) -> Result<Exit, Failure> {
     let client = cx.client()?;
     match command {
-        TokensCommand::List(whose) => {
-            let all = client.tokens().list(whose.user, whose.agent).await?;
+        TokensCommand::List { whose, limit } => {
+            let ask = async |page| client.tokens().list(whose.user, whose.agent, &page).await;
+            let found = gather(limit.count(), ask).await?;
             let head = ["KEY_ID", "OF", "SCOPES", "FROM", "USED", "EXPIRES", "REVOKED", "LABEL"];
             let nothing = ("No tokens.", "ade tokens create --scope read");
-            cx.output.list(&all.items, &head, |token| row(token, &cx.output), nothing)?;
+            cx.output.list(&found.items, &head, |token| row(token, &cx.output), nothing)?;
+            cx.more(found.has_more, limit.limit);
         }
         TokensCommand::Create { whose, scopes, label, days, networks } => {
             let new = NewToken {

@@ -1,8 +1,7 @@
 //! Calls about who answers for whom.
 
-use ade_api::delegations::{
-    Delegation, DelegationMade, Delegations as All, NewDelegation, Resolved,
-};
+use ade_api::delegations::{Delegation, DelegationMade, NewDelegation, Resolved};
+use ade_api::page::{Page, PageQuery};
 use ade_core::ids::{DelegationId, TaskId, UserId};
 
 use crate::Client;
@@ -14,9 +13,13 @@ pub struct Delegations<'a>(pub(crate) &'a Client);
 
 impl Delegations<'_> {
     /// The caller's own, if nobody else is named.
-    pub async fn list(self, owner: Option<UserId>) -> Result<All, Error> {
-        let call =
-            Call::get("/v1/delegations").query("owner", owner.map(|owner| owner.to_string()));
+    pub async fn list(
+        self,
+        owner: Option<UserId>,
+        page: &PageQuery,
+    ) -> Result<Page<Delegation>, Error> {
+        let owner = owner.map(|owner| owner.to_string());
+        let call = Call::get("/v1/delegations").query("owner", owner).page(page);
         self.0.send(call).await
     }
 

@@ -1,8 +1,7 @@
 //! Calls about break-glass, and about the reviews it owes.
 
-use ade_api::overrides::{
-    AfterReview, AfterReviews, NewFinding, NewOverride, OverrideConfirmation,
-};
+use ade_api::overrides::{AfterReview, NewFinding, NewOverride, OverrideConfirmation};
+use ade_api::page::{Page, PageQuery};
 use ade_api::tasks::TaskSummary;
 use ade_core::ids::{AfterReviewId, TaskId};
 
@@ -33,8 +32,8 @@ impl Overrides<'_> {
         self.0.send(call).await
     }
 
-    pub async fn after_reviews(self) -> Result<AfterReviews, Error> {
-        self.0.read("/v1/after-reviews".to_owned()).await
+    pub async fn after_reviews(self, page: &PageQuery) -> Result<Page<AfterReview>, Error> {
+        self.0.read_page("/v1/after-reviews", page).await
     }
 
     pub async fn close(

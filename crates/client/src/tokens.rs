@@ -1,6 +1,7 @@
 //! Calls about API tokens.
 
-use ade_api::tokens::{IssuedToken, NewToken, Token, Tokens as All};
+use ade_api::page::{Page, PageQuery};
+use ade_api::tokens::{IssuedToken, NewToken, Token};
 use ade_core::ids::{AgentId, UserId};
 
 use crate::Client;
@@ -12,10 +13,16 @@ pub struct Tokens<'a>(pub(crate) &'a Client);
 
 impl Tokens<'_> {
     /// The caller's own, if nobody is named.
-    pub async fn list(self, user: Option<UserId>, agent: Option<AgentId>) -> Result<All, Error> {
+    pub async fn list(
+        self,
+        user: Option<UserId>,
+        agent: Option<AgentId>,
+        page: &PageQuery,
+    ) -> Result<Page<Token>, Error> {
         let call = Call::get("/v1/tokens")
             .query("user", user.map(|user| user.to_string()))
-            .query("agent", agent.map(|agent| agent.to_string()));
+            .query("agent", agent.map(|agent| agent.to_string()))
+            .page(page);
         self.0.send(call).await
     }
 

@@ -2,7 +2,7 @@
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::passkeys::Passkeys;
-use ade_api::sessions::{GroupRoles, GroupRolesSet};
+use ade_api::sessions::GroupRoles;
 use ade_api::users::{Alias, NewUser, Roles, User, UserChange};
 use ade_core::ids::UserId;
 
@@ -36,12 +36,12 @@ impl Users<'_> {
     }
 
     /// Which groups of identity providers give which roles.
-    pub async fn group_roles(self) -> Result<GroupRolesSet, Error> {
-        self.0.read("/v1/group-roles".to_owned()).await
+    pub async fn group_roles(self, page: &PageQuery) -> Result<Page<GroupRoles>, Error> {
+        self.0.read_page("/v1/group-roles", page).await
     }
 
     /// All of one provider; those of others stay.
-    pub async fn set_group_roles(self, roles: &GroupRoles) -> Result<GroupRolesSet, Error> {
+    pub async fn set_group_roles(self, roles: &GroupRoles) -> Result<GroupRoles, Error> {
         self.0.send(Call::put("/v1/group-roles").body(roles)).await
     }
 

@@ -238,6 +238,9 @@ pub const LOCK_EPOCHS_CACHED_MAX: u64 = 10_000;
 // Tasks, people and registry, as the API takes them.
 pub const TASK_TITLE_MAX_BYTES: usize = 200;
 pub const USER_ROLES_MAX: usize = 64;
+/// Other accounts of the same human that one account is joined with by itself; what those are joined
+/// with counts for it too.
+pub const USER_ALIASES_MAX: usize = 100;
 pub const AGENT_CAPABILITIES_MAX: usize = 64;
 /// What an agent applies at once until somebody says otherwise: enough to be busy while one waits.
 pub const AGENT_TASKS_DEFAULT: u32 = 4;
@@ -301,8 +304,9 @@ pub const HEAD_MAX_BYTES: usize = 16 * 1024;
 pub const IDEMPOTENCY_KEY_MAX_BYTES: usize = 256;
 pub const PAGE_SIZE_DEFAULT: u32 = 50;
 pub const PAGE_SIZE_MAX: u32 = 200;
-/// Longer than any key of ours in base64; what is longer was not made here.
-pub const PAGE_TOKEN_MAX_BYTES: usize = 1024;
+/// Longer than any key of ours in base64, the issuer of a provider with every character escaped
+/// included; what is longer was not made here.
+pub const PAGE_TOKEN_MAX_BYTES: usize = 4 * 1024;
 /// Below the minute after which proxies give up on a silent answer.
 pub const WAIT_MAX: Duration = Duration::from_secs(55);
 /// Ids one page of a list may look at: fewer tasks than asked for may match among them.

@@ -86,16 +86,24 @@ impl From<ReviewRow> for AfterReview {
     }
 }
 
-/// Those that are still owed, the longest overdue first.
-pub async fn owed(tx: &mut Tx, limit: u32) -> Result<Vec<AfterReview>, Error> {
+/// Those that are still owed, the longest overdue first, after the last one of the page before.
+pub async fn owed(
+    tx: &mut Tx,
+    after: Option<(Timestamp, AfterReviewId)>,
+    limit: u32,
+) -> Result<Vec<AfterReview>, Error> {
+    let (due_at, id) = after.unwrap_or((Timestamp::from_micros(0), AfterReviewId::from_u128(0)));
     let query = query_as!(
         ReviewRow,
         r#"SELECT a.id, a.task_id, t.number, t.title, a.opened_at AS "opened_at: Moment",
                   a.due_at AS "due_at: Moment", a.done_by, a.done_at AS "done_at: Moment",
                   a.finding
              FROM after_review a JOIN task t ON (t.tenant_id, t.id) = (a.tenant_id, a.task_id)
-            WHERE a.tenant_id = $1 AND a.done_at IS NULL ORDER BY a.due_at LIMIT $2"#,
+            WHERE a.tenant_id = $1 AND a.done_at IS NULL AND (a.due_at, a.id) > ($2, $3::uuid)
+            ORDER BY a.due_at, a.id LIMIT $4"#,
         tx.tenant().uuid(),
+        Moment(due_at) as _,
+        id.uuid(),
         i64::from(limit),
     );
     Ok(tx.fetch(query).await?.into_iter().map(AfterReview::from).collect())
@@ -137,7 +145,8 @@ pub async fn overdue_anywhere(pool: &Pool) -> Result<u32, Error> {
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// `Conflict` if somebody has closed it before.
+/// `Conflict` if somebody has closed it before. That is counted: by `IS NULL` it would be looked for
+/// among all that are owed, like its key.
 pub async fn close(
     tx: &mut Tx,
     review: &AfterReview,
@@ -146,7 +155,7 @@ pub async fn close(
 ) -> Result<(), Error> {
     let query = query!(
         "UPDATE after_review SET done_by = $4, done_at = $5, finding = $6
-          WHERE tenant_id = $1 AND task_id = $2 AND id = $3 AND done_at IS NULL",
+          WHERE tenant_id = $1 AND task_id = $2 AND id = $3 AND num_nulls(done_at) = 1",
         tx.tenant().uuid(),
         review.task.uuid(),
         review.id.uuid(),

@@ -2,7 +2,6 @@
 
 use ade_core::approval::delegation::{Delegation, Kind};
 use ade_core::ids::{DelegationId, UserId};
-use ade_core::time::Timestamp;
 use serde_json::Value;
 use sqlx::{query, query_as};
 use uuid::Uuid;
@@ -89,23 +88,25 @@ pub async fn get(tx: &mut Tx, id: DelegationId) -> Result<Option<Delegation>, Er
     Ok(tx.fetch(query).await?.pop().map(Delegation::try_from).transpose()?)
 }
 
-/// Those of one person that are not over, newest first.
+/// Those of one person that are not over, newest first, after the last one of the page before.
 pub async fn of_owner(
     tx: &mut Tx,
     owner: UserId,
-    now: Timestamp,
+    after: Option<DelegationId>,
     limit: u32,
 ) -> Result<Vec<Delegation>, Error> {
+    let last = after.map_or(u128::MAX, |after| after.uuid().as_u128().saturating_sub(1));
     let query = query_as!(
         DelegationRow,
         r#"SELECT id, owner_id, delegate_to, kind, conditions, cascades,
                   starts_at AS "starts_at: Moment", expires_at AS "expires_at: Moment", active
              FROM delegation
-            WHERE tenant_id = $1 AND owner_id = $2 AND active AND expires_at > $3
-            ORDER BY id DESC LIMIT $4"#,
+            WHERE tenant_id = $1 AND owner_id = $2 AND id <= $3 AND active AND expires_at > $4
+            ORDER BY id DESC LIMIT $5"#,
         tx.tenant().uuid(),
         owner.uuid(),
-        Moment(now) as _,
+        Uuid::from_u128(last),
+        Moment(tx.now()) as _,
         i64::from(limit),
     );
     let rows = tx.fetch(query).await?;

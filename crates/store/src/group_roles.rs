@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ade_core::actor::Role;
-use sqlx::query;
+use sqlx::{query, query_scalar};
 
 use crate::error::Error;
 use crate::tx::Tx;
@@ -11,19 +11,64 @@ use crate::tx::Tx;
 /// Groups of one provider with the roles that they give.
 pub type Mapping = BTreeMap<String, BTreeSet<Role>>;
 
-/// By the issuer of the provider.
-pub async fn all(tx: &mut Tx) -> Result<BTreeMap<String, Mapping>, Error> {
+/// Providers with what their groups give, in the order of their issuers, after the last one of the
+/// page before. All of one provider, or nothing of it.
+pub async fn list(
+    tx: &mut Tx,
+    after: Option<&str>,
+    limit: u32,
+) -> Result<Vec<(String, Mapping)>, Error> {
     let query = query!(
-        "SELECT issuer, group_name, role FROM group_role WHERE tenant_id = $1
-          ORDER BY issuer, group_name, role",
+        r#"SELECT own.issuer AS "issuer!", own.group_name AS "group_name!", own.role AS "role!"
+             FROM (SELECT DISTINCT g.issuer FROM group_role g
+                    WHERE g.tenant_id = $1 AND g.issuer > $2
+                    ORDER BY g.issuer LIMIT $3) AS page
+            CROSS JOIN LATERAL (
+                  SELECT g.issuer, g.group_name, g.role FROM group_role g
+                   WHERE g.tenant_id = $1 AND g.issuer = page.issuer OFFSET 0) AS own
+            ORDER BY own.issuer, own.group_name, own.role"#,
         tx.tenant().uuid(),
+        // No issuer is empty.
+        after.unwrap_or_default(),
+        i64::from(limit),
     );
-    let mut found: BTreeMap<String, Mapping> = BTreeMap::new();
+    // In the order that pages go by, which is that of the database and not ours.
+    let mut found: Vec<(String, Mapping)> = Vec::new();
     for row in tx.fetch(query).await? {
-        let groups = found.entry(row.issuer).or_default();
-        groups.entry(row.group_name).or_default().insert(Role::new(row.role));
+        if found.last().is_none_or(|(issuer, _)| *issuer != row.issuer) {
+            found.push((row.issuer, Mapping::new()));
+        }
+        if let Some((_, groups)) = found.last_mut() {
+            groups.entry(row.group_name).or_default().insert(Role::new(row.role));
+        }
     }
     Ok(found)
+}
+
+/// What the groups of this provider give.
+pub async fn of_issuer(tx: &mut Tx, issuer: &str) -> Result<Mapping, Error> {
+    let query = query!(
+        "SELECT group_name, role FROM group_role WHERE tenant_id = $1 AND issuer = $2",
+        tx.tenant().uuid(),
+        issuer,
+    );
+    let mut found = Mapping::new();
+    for row in tx.fetch(query).await? {
+        found.entry(row.group_name).or_default().insert(Role::new(row.role));
+    }
+    Ok(found)
+}
+
+/// How many other providers have groups that give roles.
+pub async fn count_others(tx: &mut Tx, issuer: &str) -> Result<usize, Error> {
+    let query = query_scalar!(
+        r#"SELECT count(DISTINCT issuer) AS "count!" FROM group_role
+            WHERE tenant_id = $1 AND issuer <> $2"#,
+        tx.tenant().uuid(),
+        issuer,
+    );
+    let count = tx.fetch_value(query).await?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// These and no others, of this provider.

@@ -162,8 +162,14 @@ pub async fn insert(tx: &mut Tx, token: &NewToken) -> Result<(), Error> {
     Ok(())
 }
 
-/// Every token a holder ever had, the latest first.
-pub async fn list(tx: &mut Tx, principal: Principal) -> Result<Vec<Token>, Error> {
+/// Tokens of a holder, open or over, the latest first: those before `after`, which is when one was
+/// made, and its key.
+pub async fn list(
+    tx: &mut Tx,
+    principal: Principal,
+    after: Option<(Timestamp, &str)>,
+    limit: u32,
+) -> Result<Vec<Token>, Error> {
     let query = query_as!(
         TokenRow,
         r#"SELECT key_id, user_id, agent_id, scopes, label,
@@ -172,13 +178,32 @@ pub async fn list(tx: &mut Tx, principal: Principal) -> Result<Vec<Token>, Error
                   networks, last_used_at AS "last_used_at: Moment"
              FROM token
             WHERE tenant_id = $1 AND (user_id = $2 OR agent_id = $3) AND idle_until IS NULL
-            ORDER BY created_at DESC, key_id"#,
+              AND ($4::timestamptz IS NULL OR (created_at, key_id) < ($4, $5::text))
+            ORDER BY created_at DESC, key_id DESC LIMIT $6"#,
         tx.tenant().uuid(),
         principal.user(),
         principal.agent(),
+        after.map(|(created_at, _)| Moment(created_at)) as _,
+        after.map(|(_, key_id)| key_id),
+        i64::from(limit),
     );
     let rows = tx.fetch(query).await?;
     Ok(rows.into_iter().map(Token::try_from).collect::<Result<Vec<Token>, RowError>>()?)
+}
+
+pub async fn get(tx: &mut Tx, key_id: &str) -> Result<Option<Token>, Error> {
+    let query = query_as!(
+        TokenRow,
+        r#"SELECT key_id, user_id, agent_id, scopes, label,
+                  created_at AS "created_at: Moment", expires_at AS "expires_at: Moment",
+                  revoked_at AS "revoked_at: Moment", single_use, used_at AS "used_at: Moment",
+                  networks, last_used_at AS "last_used_at: Moment"
+             FROM token
+            WHERE tenant_id = $1 AND key_id = $2 AND idle_until IS NULL"#,
+        tx.tenant().uuid(),
+        key_id,
+    );
+    Ok(tx.fetch(query).await?.pop().map(Token::try_from).transpose()?)
 }
 
 /// Who holds it; whether it is still open is another question.

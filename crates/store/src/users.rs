@@ -176,14 +176,14 @@ pub async fn set_roles(tx: &mut Tx, id: UserId, roles: &BTreeSet<Role>) -> Resul
     Ok(())
 }
 
-/// Accounts with this address, however it is written.
+/// Accounts with this address, however it is written; one more than there may be, so that it shows.
 pub async fn with_email(tx: &mut Tx, email: &str) -> Result<Vec<UserId>, Error> {
     let query = query!(
         "SELECT id FROM app_user WHERE tenant_id = $1 AND lower(email) = lower($2)
           ORDER BY id LIMIT $3",
         tx.tenant().uuid(),
         email,
-        ACCOUNTS_OF_ADDRESS_MAX,
+        i64::try_from(ACCOUNTS_OF_ADDRESS_MAX + 1).unwrap_or(i64::MAX),
     );
     let rows = tx.fetch(query).await?;
     Ok(rows.into_iter().map(|row| UserId::from_uuid(row.id)).collect())

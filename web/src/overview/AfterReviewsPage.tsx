@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, everyPage, type Schemas, taken } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { useWriteBar } from '@/live/react';
 import { FormCard, ListCard, ROW } from '@/settings/parts';
@@ -16,7 +16,12 @@ import { Untrusted } from '@/ui/Untrusted';
 type AfterReview = Schemas['AfterReview'];
 
 const owedQuery = () =>
-  queryOptions({ queryKey: ['after-reviews'], queryFn: () => taken(api.GET('/v1/after-reviews')) });
+  queryOptions({
+    queryKey: ['after-reviews'],
+    queryFn: async () =>
+      (await everyPage((query) => taken(api.GET('/v1/after-reviews', { params: { query } }))))
+        .items,
+  });
 
 function Finding({ review, onDone }: { review: AfterReview; onDone: () => void }) {
   const bar = useWriteBar();
@@ -85,13 +90,13 @@ export function AfterReviewsPage() {
   const { data, error } = useQuery(owedQuery());
   const [chosen, setChosen] = useState<string>();
   useTitle('Owed reviews');
-  const review = data?.items.find(({ id }) => id === chosen);
+  const review = data?.find(({ id }) => id === chosen);
   return (
     <Page title="Reviews owed after overrides">
       <ListCard
         title="Owed"
         none="None: nothing was overridden that nobody has looked at since."
-        items={data?.items}
+        items={data}
         error={error}
       >
         {(one) => <One key={one.id} review={one} onChoose={() => setChosen(one.id)} />}

@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { toast } from 'sonner';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, everyPage, type Schemas, taken } from '@/api/client';
 import { useNames } from '@/api/names';
 import { usersQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
@@ -35,7 +35,8 @@ const DAYS = [
 const delegationsQuery = () =>
   queryOptions({
     queryKey: ['delegations'],
-    queryFn: () => taken(api.GET('/v1/delegations', { params: { query: {} } })),
+    queryFn: async () =>
+      (await everyPage((query) => taken(api.GET('/v1/delegations', { params: { query } })))).items,
   });
 
 function scopeWords({ conditions }: Delegation): string {
@@ -245,14 +246,14 @@ export function DelegationsPage() {
       <ListCard
         title="Who answers for you"
         none="Nobody; requests to you wait for you."
-        items={data?.items}
+        items={data}
         error={error}
       >
         {(one) => <One key={one.id} delegation={one} nameOf={nameOf} />}
       </ListCard>
-      {data && data.items.length > 0 && (
+      {data && data.length > 0 && (
         <Calendar
-          lines={data.items.map(({ id, delegate_to, starts_at, expires_at }) => ({
+          lines={data.map(({ id, delegate_to, starts_at, expires_at }) => ({
             id,
             word: nameOf(delegate_to),
             startsAt: starts_at,

@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, everyPage, type Schemas, taken } from '@/api/client';
 import { agentsQuery, usersQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
 import { useMe } from '@/session/session';
@@ -33,7 +33,13 @@ const holderOf = (whom: string) =>
 const tokensQuery = (whom: string) =>
   queryOptions({
     queryKey: ['tokens', whom],
-    queryFn: () => taken(api.GET('/v1/tokens', { params: { query: holderOf(whom) } })),
+    queryFn: async () => {
+      const holder = holderOf(whom);
+      const all = await everyPage((query) =>
+        taken(api.GET('/v1/tokens', { params: { query: { ...holder, ...query } } })),
+      );
+      return all.items;
+    },
   });
 
 function One({ token }: { token: Token }) {
@@ -184,7 +190,7 @@ export function TokensPage() {
           <Secret title="The token, shown once" value={made} />
         </Card>
       )}
-      <ListCard title="Tokens" none="There is none." items={data?.items} error={error}>
+      <ListCard title="Tokens" none="There is none." items={data} error={error}>
         {(token) => <One key={token.key_id} token={token} />}
       </ListCard>
       <NewToken key={whom} whom={whom} onMade={setMade} />

@@ -102,6 +102,8 @@ pub enum DelegationsCommand {
         /// Whose
         #[arg(long, value_name = "USER")]
         owner: Option<UserId>,
+        #[command(flatten)]
+        limit: LimitArg,
     },
     /// Let somebody answer for you
     Create(DelegateArgs),

@@ -162,8 +162,13 @@ pub enum UsersCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum TokensCommand {
-    /// List your own, or those of somebody
-    List(WhoseArgs),
+    /// List your own, or those of somebody, the latest first
+    List {
+        #[command(flatten)]
+        whose: WhoseArgs,
+        #[command(flatten)]
+        limit: LimitArg,
+    },
     /// Make one; it is shown once
     Create {
         #[command(flatten)]

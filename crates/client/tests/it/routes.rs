@@ -148,7 +148,7 @@ async fn tasks(client: &Client) {
     refused(overrides.ask(id, 1, &new).await);
     let confirmation = OverrideConfirmation { revision: 1, digest: digest() };
     refused(overrides.confirm(id, &confirmation).await);
-    refused(overrides.after_reviews().await);
+    refused(overrides.after_reviews(&page()).await);
     let finding = NewFinding { finding: "x".to_owned() };
     refused(overrides.close(AfterReviewId::from_u128(1), &finding).await);
 }
@@ -172,7 +172,7 @@ async fn approvals(client: &Client) {
     };
     refused(approvals.batch(&batch, true).await);
     let delegations = client.delegations();
-    refused(delegations.list(Some(UserId::from_u128(1))).await);
+    refused(delegations.list(Some(UserId::from_u128(1)), &page()).await);
     let new = NewDelegation {
         owner: None,
         delegate_to: UserId::from_u128(1),
@@ -240,7 +240,7 @@ async fn people_and_things(client: &Client) {
     refused(users.set_roles(id, &Roles { roles: BTreeSet::new() }).await);
     refused(users.add_alias(id, &Alias { alias: id }).await);
     refused(users.reset_passkeys(id).await);
-    refused(users.group_roles().await);
+    refused(users.group_roles(&page()).await);
     let groups = GroupRoles { issuer: "x".to_owned(), groups: BTreeMap::new() };
     refused(users.set_group_roles(&groups).await);
     let resources = client.resources();
@@ -250,7 +250,7 @@ async fn people_and_things(client: &Client) {
     let entry: ResourceEntry = serde_json::from_str("{}").unwrap();
     refused(resources.put(&resource(), &entry).await);
     let tokens = client.tokens();
-    refused(tokens.list(Some(id), Some(AgentId::from_u128(1))).await);
+    refused(tokens.list(Some(id), Some(AgentId::from_u128(1)), &page()).await);
     let new: NewToken = serde_json::from_str(r#"{"scopes":["read"]}"#).unwrap();
     refused(tokens.create(&new).await);
     refused(tokens.revoke("abc").await);

@@ -45,8 +45,11 @@ pub const ID_TOKEN_MAX_BYTES: usize = 32 * 1024;
 pub const GROUPS_OF_PERSON_MAX: usize = 512;
 /// Groups of one provider that give roles in one tenant.
 pub const GROUP_ROLES_MAX: usize = 256;
-/// Accounts with one verified address that are joined as one human.
-pub const ACCOUNTS_OF_ADDRESS_MAX: i64 = 100;
+/// Providers whose groups give roles in one tenant: more than an installation talks to.
+pub const GROUP_ROLE_PROVIDERS_MAX: usize = 64;
+/// Accounts with one verified address, which are joined as one human; whoever would need one more is
+/// not let in, since they could not be joined with all of them.
+pub const ACCOUNTS_OF_ADDRESS_MAX: usize = 100;
 /// Tenants that one person is brought up to date in by one sign-in, and can go on in.
 pub const TENANTS_OF_PERSON_MAX: usize = 32;
 

@@ -8,7 +8,9 @@ use ade_core::actor::{Actor, Role};
 use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
 use ade_core::identity::{return_to, roles_of};
 use ade_core::ids::{TenantId, UserId};
-use ade_core::limits::{NAME_MAX_BYTES, SESSION_TTL, SESSIONS_OPEN_MAX, TENANTS_OF_PERSON_MAX};
+use ade_core::limits::{
+    ACCOUNTS_OF_ADDRESS_MAX, NAME_MAX_BYTES, SESSION_TTL, SESSIONS_OPEN_MAX, TENANTS_OF_PERSON_MAX,
+};
 use ade_core::time::Timestamp;
 use ade_core::token::{Kind as TokenKind, Secret, Token};
 use ade_store::sessions::{self, Away, NewSession};
@@ -25,6 +27,7 @@ use super::provider::{ProviderError, Question};
 use crate::app::App;
 use crate::error::Error;
 use crate::ops::deadline::Deadline;
+use crate::ops::users::require_room;
 use crate::secret;
 
 const WORKER: &str = "sign_in";
@@ -205,7 +208,7 @@ async fn look(tx: &mut Tx, identity: &Identity) -> Result<Found, Error> {
         known.as_ref().is_some_and(|user| user.id == *other || user.aliases.contains(other))
     };
     others.retain(|other| !is_joined(other));
-    let mapping = group_roles::all(tx).await?.remove(&identity.issuer).unwrap_or_default();
+    let mapping = group_roles::of_issuer(tx, &identity.issuer).await?;
     let present = known.as_ref().map(|user| user.roles.clone()).unwrap_or_default();
     let roles = roles_of(&present, &mapping, &identity.groups);
     Ok(Found { known, roles, others })
@@ -225,9 +228,16 @@ async fn enter(tx: &mut Tx, identity: &Identity) -> Result<UserId, Error> {
 /// Another account with the address that the provider has verified is the same human: it opens
 /// nothing, and nobody agrees with themselves through it. Asked at every sign-in, since an admin
 /// may have written the address there meanwhile; what an admin writes is verified by nobody, and
-/// joins nothing by itself.
+/// joins nothing by itself. Where there are too many to be joined with all of them, nobody comes
+/// in: they could agree with one that was left out.
 async fn join(tx: &mut Tx, id: UserId, others: &[UserId], place: &Where) -> Result<(), Error> {
+    if others.len() >= ACCOUNTS_OF_ADDRESS_MAX {
+        let what = "accounts with this address";
+        return Err(Error::TooMany { what, most: ACCOUNTS_OF_ADDRESS_MAX });
+    }
     for other in others {
+        let known = users::get(tx, *other).await?.ok_or(Error::NotFound { what: "user" })?;
+        require_room(&known)?;
         users::add_alias(tx, id, *other).await?;
         let why = Why { reason: Some("the same verified address".to_owned()), ticket: None };
         let who = Who::System { worker: WORKER.to_owned() };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ade_api::code::Code;
 use ade_api::delegations::{
-    Delegation, DelegationConditions, DelegationMade, Delegations, HandOver, NewDelegation, Stayed,
+    Delegation, DelegationConditions, DelegationMade, HandOver, NewDelegation, Stayed,
 };
 use ade_core::access::{Action, Object};
 use ade_core::approval::delegation::{self, Conditions};
@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use super::act::{Act, Begun as Acted, Deed, leaf_of_refusal, look, person};
 use super::command::carry_out;
-use super::{Reply, approvals as answers, batches};
+use super::{Paged, Reply, Span, approvals as answers, batches, paged};
 use crate::app::App;
 use crate::book;
 use crate::caller::{Attempt, Caller};
@@ -159,16 +159,22 @@ pub async fn end(
     act.finish(deed, 200, &shown(&known)).await
 }
 
-/// Those of one person that are not over; the caller's if nobody is named.
-pub async fn list(app: &App, caller: &Caller, owner: Option<UserId>) -> Result<Delegations, Error> {
+/// Those of one person that are not over, newest first; the caller's if nobody is named.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    owner: Option<UserId>,
+    span: Span<DelegationId>,
+) -> Result<Paged<Delegation, DelegationId>, Error> {
     let owner = match owner {
         Some(owner) => owner,
         None => person(caller)?,
     };
     let mut tx = look(app, caller).await?;
-    let now = tx.now();
-    let found = delegations::of_owner(&mut tx, owner, now, PAGE_SIZE_MAX).await?;
-    Ok(Delegations { items: found.iter().map(shown).collect() })
+    let limit = span.limit.saturating_add(1);
+    let found = delegations::of_owner(&mut tx, owner, span.after, limit).await?;
+    let items = found.iter().map(shown).collect();
+    Ok(paged(items, span.limit, |delegation: &Delegation| delegation.id))
 }
 
 fn check(act: &Act<'_>, made: &delegation::Delegation) -> Result<(), Error> {

@@ -1,24 +1,32 @@
 //! Which groups of an identity provider make somebody what here. It takes hold when they sign in
 //! the next time.
 
-use std::collections::BTreeMap;
-
-use ade_api::sessions::{GroupRoles, GroupRolesSet};
+use ade_api::sessions::GroupRoles;
 use ade_core::access::{Action, Object};
 use ade_core::actor::Role;
-use ade_core::limits::{GROUP_ROLES_MAX, IDENTITY_MAX_BYTES, USER_ROLES_MAX};
+use ade_core::limits::{
+    GROUP_ROLE_PROVIDERS_MAX, GROUP_ROLES_MAX, IDENTITY_MAX_BYTES, USER_ROLES_MAX,
+};
 use ade_store::group_roles::{self, Mapping};
 
-use super::Reply;
 use super::act::{Act, Begun, Deed, enter};
 use super::users::check_name;
+use super::{Paged, Reply, Span, paged};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
 
-pub async fn list(app: &App, caller: &Caller) -> Result<GroupRolesSet, Error> {
+/// By the issuers of the providers.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    span: Span<String>,
+) -> Result<Paged<GroupRoles, String>, Error> {
     let (mut tx, _) = enter(app, caller, Action::AdministerUser, Object::Tenant).await?;
-    Ok(shown(group_roles::all(&mut tx).await?))
+    let limit = span.limit.saturating_add(1);
+    let found = group_roles::list(&mut tx, span.after.as_deref(), limit).await?;
+    let items = found.into_iter().map(|(issuer, mapping)| shown(issuer, mapping)).collect();
+    Ok(paged(items, span.limit, |roles: &GroupRoles| roles.issuer.clone()))
 }
 
 /// All of one provider; those of others stay.
@@ -34,8 +42,15 @@ pub async fn set(
         Begun::Act(act) => act,
         Begun::Repeated(reply) => return Ok(reply),
     };
+    if !mapping.is_empty()
+        && group_roles::count_others(&mut act.tx, &new.issuer).await? >= GROUP_ROLE_PROVIDERS_MAX
+    {
+        let what = "providers whose groups give roles";
+        return Err(Error::TooMany { what, most: GROUP_ROLE_PROVIDERS_MAX });
+    }
     group_roles::set(&mut act.tx, &new.issuer, &mapping).await?;
-    let body = shown(group_roles::all(&mut act.tx).await?);
+    let mapping = group_roles::of_issuer(&mut act.tx, &new.issuer).await?;
+    let body = shown(new.issuer.clone(), mapping);
     act.finish(Deed { object: new.issuer, action: "group_roles.set" }, 200, &body).await
 }
 
@@ -64,14 +79,9 @@ fn check(new: &GroupRoles) -> Result<Mapping, Error> {
     Ok(mapping)
 }
 
-fn shown(found: BTreeMap<String, Mapping>) -> GroupRolesSet {
-    let names = |mapping: Mapping| {
-        let named = mapping.into_iter().map(|(group, roles)| {
-            (group, roles.iter().map(|role| role.as_str().to_owned()).collect())
-        });
-        named.collect()
-    };
-    let items = found.into_iter();
-    let items = items.map(|(issuer, mapping)| GroupRoles { issuer, groups: names(mapping) });
-    GroupRolesSet { items: items.collect() }
+fn shown(issuer: String, mapping: Mapping) -> GroupRoles {
+    let groups = mapping
+        .into_iter()
+        .map(|(group, roles)| (group, roles.iter().map(|role| role.as_str().to_owned()).collect()));
+    GroupRoles { issuer, groups: groups.collect() }
 }

@@ -1,28 +1,26 @@
 //! Break-glass and what it owes. Asking changes nothing; the second admin's word lets exactly the
 //! effect they saw pass, and opens a review that stays in sight until it is closed.
 
-use ade_api::overrides::{
-    AfterReview, AfterReviews, NewFinding, NewOverride, OverrideConfirmation,
-};
+use ade_api::overrides::{AfterReview, NewFinding, NewOverride, OverrideConfirmation};
 use ade_core::access::{Action, Object};
 use ade_core::actor::Role;
 use ade_core::approval::Seen;
 use ade_core::audit::{Kind, What, Why};
 use ade_core::event::EventKind;
 use ade_core::ids::{AfterReviewId, TenantId, UserId};
-use ade_core::limits::PAGE_SIZE_MAX;
 use ade_core::step_up::Subject;
 use ade_core::task::{Command, Task};
 use ade_core::time::Timestamp;
 use ade_store::after_reviews::{self, WATCH};
 use ade_store::{Gate, audit, due, notifications, outbox};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::act::{Act, Begun as Acted, Deed, begin, leaf_of, look, person};
 use super::command::carry_out_confirmed;
 use super::deadline::worker_caller;
 use super::decision::{Target, Work};
-use super::{Reply, check_reason};
+use super::{Paged, Reply, Span, check_reason, paged};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
@@ -56,12 +54,26 @@ pub async fn confirm(
     carry_out_confirmed(begun, command, Why::default(), subject, |_| 200).await
 }
 
+/// Where a page of owed reviews ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwedKey {
+    due_at: Timestamp,
+    id: AfterReviewId,
+}
+
 /// What is still owed, the longest overdue first.
-pub async fn after_reviews(app: &App, caller: &Caller) -> Result<AfterReviews, Error> {
+pub async fn after_reviews(
+    app: &App,
+    caller: &Caller,
+    span: Span<OwedKey>,
+) -> Result<Paged<AfterReview, OwedKey>, Error> {
     let mut tx = look(app, caller).await?;
     let now = tx.now();
-    let owed = after_reviews::owed(&mut tx, PAGE_SIZE_MAX).await?;
-    Ok(AfterReviews { items: owed.into_iter().map(|review| shown(review, now)).collect() })
+    let after = span.after.map(|key| (key.due_at, key.id));
+    let owed = after_reviews::owed(&mut tx, after, span.limit.saturating_add(1)).await?;
+    let items = owed.into_iter().map(|review| shown(review, now)).collect();
+    let key = |review: &AfterReview| OwedKey { due_at: review.due_at, id: review.id };
+    Ok(paged(items, span.limit, key))
 }
 
 /// By a person who may review, and who neither asked for the override nor confirmed it.

@@ -9,13 +9,15 @@ use ade_core::access::{Action, Class};
 use ade_core::actor::Actor;
 use ade_core::limits::{NAME_MAX_BYTES, TOKEN_DAYS_MAX};
 use ade_core::network::Networks;
+use ade_core::time::Timestamp;
 use ade_core::token;
 use ade_store::rulebook::Rulebook;
 pub use ade_store::tokens::Principal;
 use ade_store::{Tx, tokens};
+use serde::{Deserialize, Serialize};
 
-use super::Reply;
 use super::act::{Act, Begun, Deed, look, permit, refuse};
+use super::{Paged, Reply, Span, paged};
 use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::error::Error;
@@ -62,24 +64,28 @@ pub async fn create(
         networks,
     };
     tokens::insert(&mut act.tx, &kept).await.map_err(|error| refused(error, principal))?;
-    let about = tokens::list(&mut act.tx, principal)
-        .await?
-        .into_iter()
-        .find(|token| token.key_id == kept.key_id)
-        .map(shown)
-        .ok_or(Error::NotFound { what: "token" })?;
+    let about = tokens::get(&mut act.tx, &kept.key_id).await?.map(shown);
+    let about = about.ok_or(Error::NotFound { what: "token" })?;
     let deed = Deed { object: format!("token {}", kept.key_id), action: "token.create" };
     let kept = IssuedToken { about: about.clone(), token: None };
     let issued = IssuedToken { about, token: Some(made.reveal()) };
     act.finish_with_secret(deed, 201, &kept, &issued).await
 }
 
-/// The caller's own, or those of an agent or person the caller may administer.
+/// Where a page of tokens ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenKey {
+    at: Timestamp,
+    id: String,
+}
+
+/// The caller's own, or those of an agent or person the caller may administer; the latest first.
 pub async fn list(
     app: &App,
     caller: &Caller,
     principal: Option<Principal>,
-) -> Result<Vec<Token>, Error> {
+    span: Span<TokenKey>,
+) -> Result<Paged<Token, TokenKey>, Error> {
     let mut tx = look(app, caller).await?;
     let principal = match principal {
         Some(principal) => principal,
@@ -91,7 +97,11 @@ pub async fn list(
         refuse(tx, caller, denied.action.as_str(), caller.tenant.to_string(), denied).await?;
         return Err(error);
     }
-    Ok(tokens::list(&mut tx, principal).await?.into_iter().map(shown).collect())
+    let after = span.after.as_ref().map(|key| (key.at, key.id.as_str()));
+    let found = tokens::list(&mut tx, principal, after, span.limit.saturating_add(1)).await?;
+    let items = found.into_iter().map(shown).collect();
+    let key = |token: &Token| TokenKey { at: token.created_at, id: token.key_id.clone() };
+    Ok(paged(items, span.limit, key))
 }
 
 pub async fn revoke(
@@ -114,11 +124,7 @@ pub async fn revoke(
         });
     }
     tokens::revoke(&mut act.tx, key_id).await?;
-    let token = tokens::list(&mut act.tx, holder)
-        .await?
-        .into_iter()
-        .find(|token| token.key_id == key_id)
-        .ok_or_else(missing)?;
+    let token = tokens::get(&mut act.tx, key_id).await?.ok_or_else(missing)?;
     let deed = Deed { object: format!("token {key_id}"), action: "token.revoke" };
     let reply = act.finish(deed, 200, &shown(token)).await?;
     app.tokens.forget(key_id);

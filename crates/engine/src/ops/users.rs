@@ -7,7 +7,9 @@ use ade_api::users::{Alias, NewUser, Roles, User, UserChange};
 use ade_core::access::Action;
 use ade_core::actor::Role;
 use ade_core::ids::UserId;
-use ade_core::limits::{EMAIL_MAX_BYTES, IDENTITY_MAX_BYTES, NAME_MAX_BYTES, USER_ROLES_MAX};
+use ade_core::limits::{
+    EMAIL_MAX_BYTES, IDENTITY_MAX_BYTES, NAME_MAX_BYTES, USER_ALIASES_MAX, USER_ROLES_MAX,
+};
 use ade_store::due;
 use ade_store::users::{self, Profile};
 use uuid::Uuid;
@@ -123,9 +125,13 @@ pub async fn add_alias(
         Begun::Act(act) => act,
         Begun::Repeated(reply) => return Ok(reply),
     };
-    get_in(&mut act, id).await?;
-    if users::get(&mut act.tx, alias.alias).await?.is_none() {
+    let person = get_in(&mut act, id).await?;
+    let Some(other) = users::get(&mut act.tx, alias.alias).await? else {
         return Err(Error::invalid("alias", "there is no such user"));
+    };
+    if !person.aliases.contains(&other.id) {
+        require_room(&person)?;
+        require_room(&other)?;
     }
     users::add_alias(&mut act.tx, id, alias.alias).await?;
     act.doubt_approved().await?;
@@ -164,6 +170,14 @@ async fn require_manager(act: &mut Act<'_>, manager: Option<UserId>) -> Result<(
     let Some(manager) = manager else { return Ok(()) };
     if users::get(&mut act.tx, manager).await?.is_none() {
         return Err(Error::invalid("manager", "there is no such user"));
+    }
+    Ok(())
+}
+
+/// For one more account of the same human.
+pub(crate) fn require_room(person: &users::User) -> Result<(), Error> {
+    if person.aliases.len() >= USER_ALIASES_MAX {
+        return Err(Error::TooMany { what: "aliases of one account", most: USER_ALIASES_MAX });
     }
     Ok(())
 }

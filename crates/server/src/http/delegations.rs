@@ -1,8 +1,7 @@
 //! Delegations over HTTP: who answers for whom.
 
-use ade_api::delegations::{
-    Delegation, DelegationMade, Delegations, HandOver, NewDelegation, Resolved,
-};
+use ade_api::delegations::{Delegation, DelegationMade, HandOver, NewDelegation, Resolved};
+use ade_api::page::{Page, PageQuery};
 use ade_api::schema;
 use ade_api::tasks::TaskSummary;
 use ade_core::ids::{ApprovalId, DelegationId, TaskId, UserId};
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use super::door::Known;
 use super::error::Failure;
 use super::extract::{IdempotencyKey, Json, Path, Query, RepeatHeader};
-use super::reply::{Kept, attempt};
+use super::reply::{Kept, attempt, page, span};
 use super::state::Shared;
 
 /// Let somebody answer for you, or for another
@@ -38,17 +37,27 @@ pub struct DelegationQuery {
     /// You if left out.
     #[param(value_type = Option<schema::UserId>)]
     pub owner: Option<UserId>,
+    /// How many at most.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    pub page_size: Option<u32>,
+    /// `next_page_token` of the page before.
+    pub page_token: Option<String>,
 }
 
 /// See who answers for you, or for another
 #[utoipa::path(get, path = "/v1/delegations", tag = "delegations", params(DelegationQuery),
-    responses((status = 200, description = "Those that are not over", body = Delegations)))]
+    responses((status = 200, description = "A page of those that are not over, newest first",
+               body = Page<Delegation>)))]
 pub async fn list(
     State(shared): State<Shared>,
     Known(caller): Known,
     Query(query): Query<DelegationQuery>,
-) -> Result<Json<Delegations>, Failure> {
-    Ok(Json(delegations::list(shared.app(), &caller, query.owner).await?))
+) -> Result<Json<Page<Delegation>>, Failure> {
+    let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
+    let filter = ("delegations", query.owner);
+    let span = span(&wanted, &caller, &filter)?;
+    let found = delegations::list(shared.app(), &caller, query.owner, span).await?;
+    Ok(page(found, &caller, &filter))
 }
 
 #[derive(Debug, Clone, Deserialize, utoipa::IntoParams)]

@@ -160,7 +160,7 @@ fn check_length(headers: &HeaderMap) -> Result<(), Failure> {
 
 /// PostgreSQL keeps no text with U+0000 in it. JSON can only write it as an escape, and outside
 /// its strings has no backslash.
-fn holds_zero(json: &[u8]) -> bool {
+pub fn holds_zero(json: &[u8]) -> bool {
     let mut rest = json;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
         let (_, escape) = rest.split_at(at);

@@ -1,23 +1,29 @@
 //! Roles by the groups of an identity provider, over HTTP.
 
-use ade_api::sessions::{GroupRoles, GroupRolesSet};
+use ade_api::page::{Page, PageQuery};
+use ade_api::sessions::GroupRoles;
 use ade_engine::ops::group_roles;
 use axum::extract::State;
 
 use super::door::Known;
 use super::error::Failure;
-use super::extract::{IdempotencyKey, Json, RepeatHeader};
-use super::reply::{Kept, attempt};
+use super::extract::{IdempotencyKey, Json, Query, RepeatHeader};
+use super::reply::{Kept, attempt, page, span};
 use super::state::Shared;
+use super::users::ListQuery;
 
 /// See which groups give which roles
-#[utoipa::path(get, path = "/v1/group-roles", tag = "group_roles",
-    responses((status = 200, description = "By identity provider", body = GroupRolesSet)))]
+#[utoipa::path(get, path = "/v1/group-roles", tag = "group_roles", params(ListQuery),
+    responses((status = 200, description = "A page, by identity provider",
+               body = Page<GroupRoles>)))]
 pub async fn list(
     State(shared): State<Shared>,
     Known(caller): Known,
-) -> Result<Json<GroupRolesSet>, Failure> {
-    Ok(Json(group_roles::list(shared.app(), &caller).await?))
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<GroupRoles>>, Failure> {
+    let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
+    let span = span(&wanted, &caller, &"group_roles")?;
+    Ok(page(group_roles::list(shared.app(), &caller, span).await?, &caller, &"group_roles"))
 }
 
 /// Set which groups of a provider give which roles
@@ -26,7 +32,8 @@ pub async fn list(
 /// sign in the next time.
 #[utoipa::path(put, path = "/v1/group-roles", tag = "group_roles", params(RepeatHeader),
     request_body = GroupRoles,
-    responses((status = 200, description = "All of them, as they are now", body = GroupRolesSet)))]
+    responses((status = 200, description = "Those of this provider, as they are now",
+               body = GroupRoles)))]
 pub async fn set(
     State(shared): State<Shared>,
     Known(caller): Known,

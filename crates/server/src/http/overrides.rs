@@ -1,8 +1,7 @@
 //! Break-glass over HTTP: asked, confirmed, looked at afterwards.
 
-use ade_api::overrides::{
-    AfterReview, AfterReviews, NewFinding, NewOverride, OverrideConfirmation,
-};
+use ade_api::overrides::{AfterReview, NewFinding, NewOverride, OverrideConfirmation};
+use ade_api::page::{Page, PageQuery};
 use ade_api::schema;
 use ade_api::tasks::TaskSummary;
 use ade_core::ids::{AfterReviewId, TaskId};
@@ -12,9 +11,10 @@ use axum::extract::State;
 
 use super::door::Known;
 use super::error::Failure;
-use super::extract::{IdempotencyKey, IfMatch, Json, Path, RepeatHeader, VersionHeader};
-use super::reply::{Kept, attempt};
+use super::extract::{IdempotencyKey, IfMatch, Json, Path, Query, RepeatHeader, VersionHeader};
+use super::reply::{Kept, attempt, page, span};
 use super::state::Shared;
+use super::users::ListQuery;
 
 /// Ask to let a task pass without its quorum
 ///
@@ -55,13 +55,18 @@ pub async fn confirm(
 }
 
 /// See the reviews that overrides still owe
-#[utoipa::path(get, path = "/v1/after-reviews", tag = "overrides",
-    responses((status = 200, description = "The longest overdue first", body = AfterReviews)))]
+#[utoipa::path(get, path = "/v1/after-reviews", tag = "overrides", params(ListQuery),
+    responses((status = 200, description = "A page, the longest overdue first",
+               body = Page<AfterReview>)))]
 pub async fn after_reviews(
     State(shared): State<Shared>,
     Known(caller): Known,
-) -> Result<Json<AfterReviews>, Failure> {
-    Ok(Json(overrides::after_reviews(shared.app(), &caller).await?))
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<AfterReview>>, Failure> {
+    let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
+    let span = span(&wanted, &caller, &"after_reviews")?;
+    let owed = overrides::after_reviews(shared.app(), &caller, span).await?;
+    Ok(page(owed, &caller, &"after_reviews"))
 }
 
 /// Say what was found, and close the review

@@ -1,6 +1,6 @@
 //! How handlers answer: with what the engine kept for this request, or with a page of a list.
 
-use ade_api::page::{Page, PageQuery};
+use ade_api::page::{Page, PageError, PageQuery};
 use ade_core::change::Digest;
 use ade_engine::ops::{Paged, Reply, Span};
 use ade_engine::{Attempt, Caller};
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::Failure;
-use super::extract::{IdempotencyKey, Json};
+use super::extract::{IdempotencyKey, Json, holds_zero};
 
 /// Tells the caller that the answer is the one it was given before.
 const REPEATED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -70,14 +70,18 @@ pub fn attempt(
     Attempt { route: format!("{operation} {object}"), key, body }
 }
 
-/// Where a page begins. The token only continues the list it was made for.
-pub fn span<K: DeserializeOwned>(
+/// Where a page begins. The token only continues the list it was made for, and nothing of ours ends
+/// with a text that the record cannot keep.
+pub fn span<K: DeserializeOwned + Serialize>(
     page: &PageQuery,
     caller: &Caller,
     filter: &impl Serialize,
 ) -> Result<Span<K>, Failure> {
     let limit = page.size()?;
-    let after = page.after(&(caller.tenant, filter))?;
+    let after: Option<K> = page.after(&(caller.tenant, filter))?;
+    if serde_json::to_vec(&after).is_ok_and(|json| holds_zero(&json)) {
+        return Err(PageError::Token.into());
+    }
     Ok(Span { after, limit })
 }
 

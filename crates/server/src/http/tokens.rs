@@ -1,8 +1,9 @@
 //! API tokens over HTTP. The token itself is in the answer that made it, and nowhere else.
 
+use ade_api::page::{Page, PageQuery};
 use ade_api::problem::Problem;
 use ade_api::schema;
-use ade_api::tokens::{IssuedToken, Leak, NewToken, Token, Tokens};
+use ade_api::tokens::{IssuedToken, Leak, NewToken, Token};
 use ade_core::ids::{AgentId, UserId};
 use ade_engine::ops::leaks;
 use ade_engine::ops::tokens::{self, Principal};
@@ -14,7 +15,7 @@ use utoipa::IntoParams;
 use super::door::Known;
 use super::error::Failure;
 use super::extract::{IdempotencyKey, Json, Path, Place, Query, RepeatHeader};
-use super::reply::{Kept, attempt};
+use super::reply::{Kept, attempt, page, span};
 use super::state::Shared;
 
 /// Issue a token
@@ -45,24 +46,32 @@ pub struct TokenQuery {
     pub user: Option<UserId>,
     #[param(value_type = Option<schema::AgentId>)]
     pub agent: Option<AgentId>,
+    /// How many at most.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    pub page_size: Option<u32>,
+    /// `next_page_token` of the page before.
+    pub page_token: Option<String>,
 }
 
 /// List tokens, without their secrets
 #[utoipa::path(get, path = "/v1/tokens", tag = "tokens", params(TokenQuery),
-    responses((status = 200, description = "Yours, or those you asked for", body = Tokens)))]
+    responses((status = 200, description = "A page of yours or those you asked for, latest first",
+               body = Page<Token>)))]
 pub async fn list(
     State(shared): State<Shared>,
     Known(caller): Known,
     Query(query): Query<TokenQuery>,
-) -> Result<Json<Tokens>, Failure> {
+) -> Result<Json<Page<Token>>, Failure> {
     let principal = match (query.user, query.agent) {
         (None, None) => None,
         (Some(user), None) => Some(Principal::User(user)),
         (None, Some(agent)) => Some(Principal::Agent(agent)),
         (Some(_), Some(_)) => return Err(Failure::query("name a user or an agent, not both")),
     };
-    let items: Vec<Token> = tokens::list(shared.app(), &caller, principal).await?;
-    Ok(Json(Tokens { items }))
+    let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
+    let filter = ("tokens", query.user, query.agent);
+    let span = span(&wanted, &caller, &filter)?;
+    Ok(page(tokens::list(shared.app(), &caller, principal, span).await?, &caller, &filter))
 }
 
 /// Revoke a token, for good and at once

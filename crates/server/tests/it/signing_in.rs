@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ade_core::limits::{PROVIDER_WAITERS_MAX, TENANTS_OF_PERSON_MAX};
+use ade_core::limits::{
+    ACCOUNTS_OF_ADDRESS_MAX, GROUP_ROLE_PROVIDERS_MAX, PROVIDER_WAITERS_MAX, TENANTS_OF_PERSON_MAX,
+};
 use ade_core::token::Token;
 use ade_engine::work::Driver;
 use ade_testkit::{eventually, within};
@@ -636,8 +638,11 @@ async fn admins_say_which_groups_give_which_roles(world: &World) {
     world.get(&bob.token, path).await.refused(403, "not_allowed");
     let other = json!({ "issuer": "https://id.example", "groups": {} });
     world.twice("PUT", admin, path, [body.clone(), other.clone()]).await;
+    let elsewhere = json!({ "issuer": "https://other.example", "groups": { "ops": ["admin"] } });
+    let told = world.send("PUT", admin, path, Some(elsewhere.clone()), &[]).await.expect(200);
+    assert_eq!(told, elsewhere, "those of this provider");
     let found = world.get(admin, path).await.expect(200);
-    assert_eq!(found["items"], json!([body]));
+    assert_eq!(found["items"], json!([body, elsewhere]));
     for bad in [
         json!({ "issuer": "", "groups": {} }),
         json!({ "issuer": "https://id.example", "groups": { "": ["reviewer"] } }),
@@ -647,6 +652,55 @@ async fn admins_say_which_groups_give_which_roles(world: &World) {
         let told = world.send("PUT", admin, path, Some(bad), &[]).await;
         told.refused(422, "invalid_body");
     }
-    world.send("PUT", admin, path, Some(other), &[]).await.expect(200);
-    assert_eq!(world.get(admin, path).await.expect(200)["items"], json!([]));
+    let told = world.send("PUT", admin, path, Some(other.clone()), &[]).await.expect(200);
+    assert_eq!(told, other);
+    assert_eq!(world.get(admin, path).await.expect(200)["items"], json!([elsewhere]));
+}
+
+#[tokio::test]
+async fn so_many_providers_give_roles_and_no_more() {
+    let world = World::new().await;
+    let fill = format!(
+        "INSERT INTO group_role (tenant_id, issuer, group_name, role)
+         SELECT tenant_id, 'https://' || n || '.example', 'dba', 'reviewer'
+           FROM tenant, generate_series(1, {GROUP_ROLE_PROVIDERS_MAX}) AS n"
+    );
+    world.database.run(&fill).await;
+    let set = async |issuer: &str, groups: Value| {
+        let body = json!({ "issuer": issuer, "groups": groups });
+        world.send("PUT", &world.admin.token, "/v1/group-roles", Some(body), &[]).await
+    };
+    let some = || json!({ "dba": ["author"] });
+    let told = set("https://new.example", some()).await.refused(409, "too_many");
+    assert!(told["detail"].as_str().unwrap().contains("providers"), "{told}");
+    set("https://new.example", json!({})).await.expect(200);
+    set("https://1.example", some()).await.expect(200);
+    set("https://1.example", json!({})).await.expect(200);
+    set("https://new.example", some()).await.expect(200);
+}
+
+/// Threat T2: whoever could not be joined with all their accounts could agree with one of them.
+#[tokio::test]
+async fn nobody_comes_in_with_the_address_of_too_many_accounts() {
+    let (world, provider) = home().await;
+    let fill = format!(
+        "INSERT INTO app_user (tenant_id, id, issuer, subject, name, email)
+         SELECT tenant_id, gen_random_uuid(), 'local', 'ada ' || n, 'Ada', 'ada@example.org'
+           FROM tenant, generate_series(1, {ACCOUNTS_OF_ADDRESS_MAX}) AS n"
+    );
+    world.database.run(&fill).await;
+    let mut claims = ada(&["dba"]);
+    claims["email"] = json!("ada@example.org");
+    claims["email_verified"] = json!(true);
+    let mut browser = Browser::new(&world, &world.rig);
+    let to = browser.sign_in(&provider, &claims).await;
+    assert_eq!(to, "/sign-in?problem=unavailable");
+    let known = "SELECT count(*) FROM app_user WHERE subject = 'ada'";
+    assert_eq!(world.database.number(known).await, 0);
+    world.database.run("DELETE FROM app_user WHERE subject = 'ada 1'").await;
+    assert_eq!(browser.sign_in(&provider, &claims).await, "/inbox");
+    let joined = "SELECT count(*) FROM user_alias a JOIN app_user u
+                      ON (u.tenant_id, u.id) = (a.tenant_id, a.user_id) WHERE u.subject = 'ada'";
+    let others = i64::try_from(ACCOUNTS_OF_ADDRESS_MAX).unwrap() - 1;
+    assert_eq!(world.database.number(joined).await, others, "with every one of them");
 }

@@ -1,5 +1,7 @@
 //! People, their roles and their other accounts over HTTP.
 
+use ade_core::ids::UserId;
+use ade_core::limits::USER_ALIASES_MAX;
 use serde_json::json;
 
 use crate::coverage::cases;
@@ -169,4 +171,37 @@ async fn two_accounts_of_one_human_count_once(world: &World) {
         world.post(admin, &path, bad).await.refused(422, "invalid_body");
     }
     world.twice("POST", admin, &path, [alias, json!({ "alias": rea.id })]).await;
+}
+
+/// However many accounts somebody has, what one of them is joined with has an end.
+#[tokio::test]
+async fn an_account_is_joined_with_so_many_others_and_no_more() {
+    let world = World::new().await;
+    let admin = &world.admin.token;
+    let bob = world.person("Bob", &["author"]).await;
+    let twin = world.person("Bob again", &["author"]).await;
+    let rea = world.person("Rea", &["author"]).await;
+    // All but one of them; an account that is only named need not be there.
+    let fill = format!(
+        "INSERT INTO user_alias (tenant_id, user_id, alias_id)
+         SELECT tenant_id, id, gen_random_uuid()
+           FROM app_user, generate_series(2, {USER_ALIASES_MAX}) WHERE id = '{}'",
+        bob.id.parse::<UserId>().unwrap().uuid(),
+    );
+    world.database.run(&fill).await;
+    let aliases = |of: &str| format!("/v1/users/{of}/aliases");
+    let alias = |to: &str| json!({ "alias": to });
+    let joined = world.post(admin, &aliases(&bob.id), alias(&twin.id)).await.expect(200);
+    assert_eq!(joined["aliases"].as_array().unwrap().len(), USER_ALIASES_MAX);
+    for (of, to) in [(&bob, &rea), (&rea, &bob)] {
+        let told = world.post(admin, &aliases(&of.id), alias(&to.id)).await;
+        let told = told.refused(409, "too_many");
+        assert!(told["detail"].as_str().unwrap().contains("aliases"), "{told}");
+        assert_eq!(told["most"], USER_ALIASES_MAX);
+    }
+    // What is joined already needs no room, whichever way it was said.
+    for (of, to) in [(&bob, &twin), (&twin, &bob)] {
+        world.post(admin, &aliases(&of.id), alias(&to.id)).await.expect(200);
+    }
+    world.post(admin, &aliases(&twin.id), alias(&rea.id)).await.expect(200);
 }

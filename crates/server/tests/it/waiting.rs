@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use ade_engine::work::{Driver, Plan};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use crate::world::{Line, World, path_of, quoted};
@@ -153,6 +155,16 @@ async fn walk(world: &World, token: &str, path: &str, key: &str) -> Vec<Value> {
     }
 }
 
+/// In pages of two there is the same as in one.
+async fn assert_walked(world: &World, token: &str, path: &str, key: &str, count: usize) {
+    let whole = world.get(token, path).await.expect(200);
+    assert_eq!(whole["next_page_token"], Value::Null);
+    let whole = whole["items"].as_array().unwrap().iter().map(|item| item[key].clone());
+    let whole: Vec<Value> = whole.collect();
+    assert_eq!(whole.len(), count, "{path}: {whole:?}");
+    assert_eq!(walk(world, token, path, key).await, whole, "{path}");
+}
+
 #[tokio::test]
 async fn every_list_gives_everything_once_in_pages_of_two() {
     let world = World::new().await;
@@ -183,12 +195,7 @@ async fn every_list_gives_everything_once_in_pages_of_two() {
         ("/v1/audit?object=none", "id", 0),
     ] {
         let token = if path.starts_with("/v1/approvals") { &rea.token } else { admin };
-        let whole = world.get(token, path).await.expect(200);
-        assert_eq!(whole["next_page_token"], Value::Null);
-        let whole = whole["items"].as_array().unwrap().iter().map(|item| item[key].clone());
-        let whole: Vec<Value> = whole.collect();
-        assert_eq!(whole.len(), count, "{path}: {whole:?}");
-        assert_eq!(walk(&world, token, path, key).await, whole, "{path}");
+        assert_walked(&world, token, path, key, count).await;
     }
     let audit = walk(&world, admin, "/v1/audit", "id").await;
     let unique: std::collections::BTreeSet<String> = audit.iter().map(Value::to_string).collect();
@@ -216,5 +223,109 @@ async fn a_page_token_continues_only_its_own_list() {
         (&bob, "/v1/tasks?page_token=x".to_owned()),
     ] {
         world.get(&who.token, &path).await.refused(400, "invalid_page_token");
+    }
+}
+
+/// Tokens, roles by groups, delegations and owed reviews: five of each for one who asks.
+async fn five_of_each(world: &World) -> [(String, &'static str); 4] {
+    let admin = &world.admin.token;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    for number in 0..5 {
+        world.draft(&bob, &format!("task {number}")).await;
+        let later = format!("210{number}-01-01T00:00:00Z");
+        let asked = json!({ "delegate_to": bob.id, "kind": "transfer", "expires_at": later });
+        world.post(&rea.token, "/v1/delegations", asked).await.expect(201);
+    }
+    // All in one moment, as far as their order goes by it.
+    let owed = "INSERT INTO after_review (tenant_id, task_id, opened_at, due_at)
+                SELECT tenant_id, id, now(), now() FROM task";
+    world.database.run(owed).await;
+    for _ in 0..4 {
+        let asked = json!({ "user": bob.id, "scopes": ["read"] });
+        let made = world.post(admin, "/v1/tokens", asked).await.expect(201);
+        let revoke = format!("/v1/tokens/{}", made["key_id"].as_str().unwrap());
+        world.send("DELETE", admin, &revoke, None, &[]).await.expect(200);
+    }
+    // Whose order depends on who sorts.
+    for issuer in ["https://a", "https://B", "https://c\u{1}", "https://C", "https://é"] {
+        let body = json!({ "issuer": issuer, "groups": { "dba": ["a", "b"], "ops": ["c"] } });
+        let told = world.send("PUT", admin, "/v1/group-roles", Some(body.clone()), &[]).await;
+        assert_eq!(told.expect(200), body);
+    }
+    [
+        (format!("/v1/tokens?user={}", bob.id), "key_id"),
+        ("/v1/group-roles".to_owned(), "issuer"),
+        (format!("/v1/delegations?owner={}", rea.id), "id"),
+        ("/v1/after-reviews".to_owned(), "id"),
+    ]
+}
+
+#[tokio::test]
+async fn what_people_have_is_given_once_in_pages_of_two() {
+    let world = World::new().await;
+    let admin = &world.admin.token;
+    let lists = five_of_each(&world).await;
+    for (path, key) in &lists {
+        assert_walked(&world, admin, path, key, 5).await;
+        let join = if path.contains('?') { '&' } else { '?' };
+        for size in [0, 201] {
+            let asked = format!("{path}{join}page_size={size}");
+            world.get(admin, &asked).await.refused(400, "invalid_query");
+        }
+    }
+    // Nothing of these lists is another tenant's.
+    let (_, stranger) = world.tenant("other").await;
+    for path in ["/v1/group-roles", "/v1/after-reviews", "/v1/delegations"] {
+        assert_walked(&world, &stranger.token, path, "id", 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_what_people_have_continues_only_its_own_list() {
+    let world = World::new().await;
+    let admin = &world.admin.token;
+    let lists = five_of_each(&world).await;
+    let mut others: Vec<String> = lists.iter().map(|(path, _)| path.clone()).collect();
+    // The same list of somebody else is another one.
+    others.extend(["/v1/tokens", "/v1/delegations"].map(str::to_owned));
+    let at = |path: &str, asked: &str| {
+        let join = if path.contains('?') { '&' } else { '?' };
+        format!("{path}{join}{asked}")
+    };
+    for (path, _) in &lists {
+        let page = world.get(admin, &at(path, "page_size=2")).await.expect(200);
+        let token = page["next_page_token"].as_str().unwrap();
+        let next = format!("page_token={token}");
+        for other in &others {
+            let answer = world.get(admin, &at(other, &next)).await;
+            if other == path {
+                assert_eq!(answer.expect(200)["items"].as_array().unwrap().len(), 3);
+            } else {
+                answer.refused(400, "invalid_page_token");
+            }
+        }
+    }
+}
+
+/// Whoever forges where a page begins skips a part of their own list, and breaks nothing.
+#[tokio::test]
+async fn a_page_that_begins_with_what_no_text_holds_is_refused() {
+    let world = World::new().await;
+    let admin = &world.admin.token;
+    let lists = five_of_each(&world).await;
+    for (path, _) in &lists[..2] {
+        let join = if path.contains('?') { '&' } else { '?' };
+        let page = world.get(admin, &format!("{path}{join}page_size=2")).await.expect(200);
+        let token = page["next_page_token"].as_str().unwrap();
+        let mut place: Value =
+            serde_json::from_slice(&URL_SAFE_NO_PAD.decode(token).unwrap()).unwrap();
+        for (text, status) in [("\\u0000", 200), ("\0", 400)] {
+            let key = if place["k"].is_object() { &mut place["k"]["id"] } else { &mut place["k"] };
+            *key = json!(text);
+            let forged = URL_SAFE_NO_PAD.encode(place.to_string());
+            let asked = format!("{path}{join}page_token={forged}");
+            assert_eq!(world.get(admin, &asked).await.status, status, "{path} {text:?}");
+        }
     }
 }

@@ -11,7 +11,9 @@ use ade_store::messages::{self, Item};
 use ade_store::step_ups::Question;
 use ade_store::tokens::{self, Principal};
 use ade_store::webhooks::{self, Ended, Recorded};
-use ade_store::{Gate, Pool, Tx, device_logins, passkeys, sessions, step_ups, users};
+use ade_store::{
+    Gate, Pool, Tx, delegations, device_logins, group_roles, passkeys, sessions, step_ups, users,
+};
 use uuid::Uuid;
 
 use crate::growth::{ROWS, outgrown};
@@ -20,7 +22,7 @@ use crate::rig::Rig;
 /// The endpoint that all deliveries go to.
 const ENDPOINT: u128 = 5;
 
-const QUESTIONS: [&str; 28] = [
+const QUESTIONS: [&str; 32] = [
     "token",
     "session kept",
     "tenants of a person",
@@ -29,10 +31,14 @@ const QUESTIONS: [&str; 28] = [
     "terminal found",
     "own tokens",
     "tokens of an agent",
+    "a token",
     "holder",
     "token revoked",
     "session renewed",
     "own sessions",
+    "own delegations",
+    "roles of groups",
+    "roles of a provider",
     "person by subject",
     "person",
     "own passkeys",
@@ -58,15 +64,19 @@ async fn put(tx: &mut Tx, question: &str) {
             let code = UserCode::parse("BCDF-GHJK").unwrap();
             drop(device_logins::find(tx, &code).await.unwrap());
         }
-        "own tokens" => drop(tokens::list(tx, Principal::User(user)).await.unwrap()),
+        "own tokens" => drop(tokens::list(tx, Principal::User(user), None, 3).await.unwrap()),
         "tokens of an agent" => {
             let holder = Principal::Agent(AgentId::from_u128(7));
-            drop(tokens::list(tx, holder).await.unwrap());
+            drop(tokens::list(tx, holder, None, 3).await.unwrap());
         }
+        "a token" => drop(tokens::get(tx, "token:7").await.unwrap()),
         "holder" => drop(tokens::holder(tx, "token:7").await.unwrap()),
         "token revoked" => drop(tokens::revoke(tx, "token:7").await.unwrap()),
         "session renewed" => drop(sessions::renew(tx, "session:7", &[1; 32]).await.unwrap()),
         "own sessions" => drop(sessions::list(tx, user).await.unwrap()),
+        "own delegations" => drop(delegations::of_owner(tx, user, None, 3).await.unwrap()),
+        "roles of groups" => drop(group_roles::list(tx, Some("idp:7"), 3).await.unwrap()),
+        "roles of a provider" => drop(group_roles::of_issuer(tx, "idp:7").await.unwrap()),
         "person by subject" => drop(users::of_subject(tx, "idp", "p:7").await.unwrap()),
         "person" => drop(users::get(tx, user).await.unwrap()),
         "own passkeys" => drop(passkeys::list(tx, user).await.unwrap()),
@@ -175,6 +185,12 @@ async fn fill(rig: &Rig) {
                             signed_in_at)
          SELECT tenant_id, 'session:' || n, id, hash, '{{}}', now() + interval '1 hour',
                 now() + interval '1 hour', now() FROM filling;
+         INSERT INTO delegation (tenant_id, id, owner_id, delegate_to, kind, conditions, cascades,
+                                 starts_at, expires_at)
+         SELECT tenant_id, gen_random_uuid(), id, '{endpoint}', 'transfer', '{{}}', false, now(),
+                now() + interval '1 day' FROM filling WHERE id <> '{endpoint}';
+         INSERT INTO group_role (tenant_id, issuer, group_name, role)
+         SELECT tenant_id, 'idp:' || n, 'dba', 'reviewer' FROM filling;
          INSERT INTO sign_in (hash, provider, nonce, verifier, return_to, expires_at)
          SELECT hash, 'corp', 'n', 'v', '/', now() + interval '5 minutes' FROM filling;
          INSERT INTO device_login (hash, code, client, address, created_at, expires_at, pace)

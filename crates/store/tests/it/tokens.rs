@@ -67,7 +67,8 @@ async fn a_key_leads_to_its_holder_and_the_one_who_answers_for_it() {
     );
     let answer = foreign.read(question).await.unwrap();
     assert_eq!(answer, [(rig.tenant.uuid(), Some(rig.other.uuid().to_string()))]);
-    assert_eq!(tokens::list(&mut foreign, BOT).await.unwrap(), []);
+    assert_eq!(tokens::list(&mut foreign, BOT, None, 10).await.unwrap(), []);
+    assert_eq!(tokens::get(&mut foreign, "bot").await.unwrap(), None);
     assert_eq!(tokens::holder(&mut foreign, "bot").await.unwrap(), None);
     assert_eq!(tokens::count_open(&mut foreign, BOT).await.unwrap(), 0);
     assert!(!tokens::revoke(&mut foreign, "bot").await.unwrap());
@@ -134,10 +135,10 @@ async fn a_holder_has_two_open_at_most() {
     let mut tx = rig.begin().await;
     tokens::revoke(&mut tx, "a").await.unwrap();
     tokens::insert(&mut tx, &third).await.unwrap();
-    let listed = tokens::list(&mut tx, PERSON).await.unwrap();
+    let listed = tokens::list(&mut tx, PERSON, None, 10).await.unwrap();
     let keys: Vec<(&str, bool)> =
         listed.iter().map(|token| (token.key_id.as_str(), token.revoked_at.is_some())).collect();
-    assert_eq!(keys, [("a", true), ("b", false), ("c", false)]);
+    assert_eq!(keys, [("c", false), ("b", false), ("a", true)]);
     let expected = Token {
         key_id: "c".to_owned(),
         principal: PERSON,
@@ -151,7 +152,8 @@ async fn a_holder_has_two_open_at_most() {
         networks: Networks::default(),
         last_used_at: None,
     };
-    assert_eq!(listed.last(), Some(&expected));
+    assert_eq!(listed.first(), Some(&expected));
+    assert_eq!(tokens::get(&mut tx, "c").await.unwrap(), Some(expected));
     assert_eq!(tokens::holder(&mut tx, "c").await.unwrap(), Some(PERSON));
 }
 
@@ -226,7 +228,7 @@ async fn the_use_of_a_token_is_noted_once_a_minute_and_waits_for_nobody() {
     keep(&rig, &token(&rig, "bot", BOT)).await;
     let last = async || {
         let mut tx = rig.begin().await;
-        tokens::list(&mut tx, BOT).await.unwrap().remove(0).last_used_at
+        tokens::get(&mut tx, "bot").await.unwrap().unwrap().last_used_at
     };
     assert_eq!(last().await, None);
     tokens::note_use(&rig.pool, "bot").await.unwrap();
@@ -264,4 +266,25 @@ async fn networks_come_back_as_they_were_kept_and_a_session_has_none() {
                      FROM agent WHERE agent.id = token.agent_id";
     let refused = sqlx::raw_sql(session).execute(&mut admin).await.unwrap_err();
     assert!(refused.to_string().contains("token_of_a_session"), "{refused}");
+}
+
+#[tokio::test]
+async fn tokens_of_one_moment_come_in_pages_and_each_of_them_once() {
+    let rig = Rig::new().await;
+    let mut tx = rig.begin().await;
+    for key in ["a", "b", "c", "d", "e"] {
+        tokens::insert(&mut tx, &token(&rig, key, PERSON)).await.unwrap();
+        tokens::revoke(&mut tx, key).await.unwrap();
+    }
+    let mut walked: Vec<String> = Vec::new();
+    loop {
+        let last = walked.last().cloned();
+        let after = last.as_deref().map(|key| (rig.now, key));
+        let page = tokens::list(&mut tx, PERSON, after, 2).await.unwrap();
+        if page.is_empty() {
+            break;
+        }
+        walked.extend(page.into_iter().map(|token| token.key_id));
+    }
+    assert_eq!(walked, ["e", "d", "c", "b", "a"]);
 }
