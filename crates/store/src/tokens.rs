@@ -338,3 +338,41 @@ pub async fn note_use(pool: &Pool, key_id: &str) -> Result<(), Error> {
     connection.give_back();
     Ok(())
 }
+
+/// Removes tokens that ended before `until`: expired, revoked or used up. Oldest first; answers how
+/// many. What was done with them stays in the audit.
+pub async fn prune(tx: &mut Tx, until: Timestamp, limit: u32) -> Result<u64, Error> {
+    let query = query!(
+        "DELETE FROM token kept
+          USING (SELECT key_id FROM token
+                  WHERE tenant_id = $1 AND idle_until IS NULL
+                    AND least(expires_at, revoked_at, used_at) <= $2
+                  ORDER BY least(expires_at, revoked_at, used_at) LIMIT $3
+                  FOR UPDATE SKIP LOCKED) AS old
+          WHERE kept.tenant_id = $1 AND kept.key_id = old.key_id",
+        tx.tenant().uuid(),
+        Moment(until) as _,
+        i64::from(limit),
+    );
+    tx.write_beside(query).await
+}
+
+/// Tenants with tokens or sessions that were kept long enough. By a login that may act as
+/// `ade_worker`; no more than their ids is told across tenants.
+pub async fn tenants_to_prune(
+    pool: &Pool,
+    tokens_until: Timestamp,
+    sessions_until: Timestamp,
+    limit: u32,
+) -> Result<Vec<TenantId>, Error> {
+    let mut connection = pool.acquire().await?;
+    let query = query_scalar!(
+        r#"SELECT tenant_id AS "tenant_id!"
+             FROM tenants_with_old_tokens($1, $2, $3) AS found (tenant_id)"#,
+        Moment(tokens_until) as _,
+        Moment(sessions_until) as _,
+        i32::try_from(limit).unwrap_or(i32::MAX),
+    );
+    let tenants = query.fetch_all(connection.get()?).await?;
+    Ok(tenants.into_iter().map(TenantId::from_uuid).collect())
+}

@@ -11,6 +11,9 @@ pub const TOKEN_NETWORKS_MAX: usize = 16;
 pub const TOKEN_USE_PACE: Duration = Duration::from_mins(1);
 /// Where somebody says that they found a token.
 pub const LEAK_PLACE_MAX_BYTES: usize = 1024;
+/// How long one that has expired, was revoked or is used up is still listed; then only the audit
+/// tells of it.
+pub const TOKEN_KEPT: Duration = Duration::from_hours(90 * 24);
 
 // Signing in.
 /// From the click to the return from the identity provider.
@@ -62,6 +65,8 @@ pub const SESSION_TTL: Duration = Duration::from_hours(12);
 pub const SESSION_KEPT_PACE: Duration = Duration::from_mins(1);
 /// Open ones of one person in one tenant; the oldest gives way.
 pub const SESSIONS_OPEN_MAX: u32 = 20;
+/// How long one that is over stays: nobody lists it, and the audit tells of it.
+pub const SESSION_KEPT: Duration = Duration::from_hours(7 * 24);
 
 // How often somebody may call.
 /// The longest that a burst may take to come back; a rate that needs more is not taken.

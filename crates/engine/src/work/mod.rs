@@ -31,6 +31,7 @@ mod review_reassigner;
 mod tally_keeper;
 mod task_expirer;
 mod task_watcher;
+mod token_pruner;
 mod webhook_dispatcher;
 mod webhook_pruner;
 mod webhook_sender;
@@ -81,6 +82,7 @@ pub const WORKERS: &[Worker] = &[
     basis_checker::WORKER,
     tally_keeper::WORKER,
     idempotency_pruner::WORKER,
+    token_pruner::WORKER,
     partition_maker::WORKER,
     lock_sweeper::WORKER,
     epoch_keeper::WORKER,

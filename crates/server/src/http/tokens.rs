@@ -54,6 +54,8 @@ pub struct TokenQuery {
 }
 
 /// List tokens, without their secrets
+///
+/// One that is over is listed for 90 days more.
 #[utoipa::path(get, path = "/v1/tokens", tag = "tokens", params(TokenQuery),
     responses((status = 200, description = "A page of yours or those you asked for, latest first",
                body = Page<Token>)))]

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use ade_core::ids::UserId;
 use ade_core::token::{KeyId, Kind, Secret, Token};
 use ade_testkit::within;
 use serde_json::{Value, json};
@@ -378,4 +379,46 @@ async fn a_token_that_was_found_opens_nothing_any_more(world: &World) {
     let leaf = leaves[0].to_string();
     assert!(leaf.contains(key_id) && leaf.contains("a public page"), "{leaf}");
     assert!(!leaf.contains(known.secret.reveal()), "the secret is in the audit");
+}
+
+/// Of a tenant, by the worker of every installation: the old goes, with both of its kinds.
+#[tokio::test]
+async fn tokens_and_sessions_that_ended_long_ago_are_forgotten() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let (_, stranger) = world.tenant("other").await;
+    let plant = async |who: &Person, key: &str, days: u32, more: &str| {
+        let sql = format!(
+            "INSERT INTO token (tenant_id, key_id, user_id, secret_hash, scopes, created_at,
+                                expires_at)
+             SELECT tenant_id, '{key}', id, sha256('x'), '{{read}}',
+                    moment() - interval '{days} days 1 hour', moment() - interval '{days} days'
+               FROM app_user WHERE id = '{id}';
+             UPDATE token SET {more} key_id = key_id WHERE key_id = '{key}'",
+            id = who.id.parse::<UserId>().unwrap().uuid(),
+        );
+        world.database.run(&sql).await;
+    };
+    let session = "idle_until = expires_at, signed_in_at = created_at,";
+    for (key, days, more) in [
+        ("old", 91, ""),
+        ("recent", 89, ""),
+        ("old session", 8, session),
+        ("recent session", 6, session),
+    ] {
+        plant(&bob, key, days, more).await;
+        plant(&stranger, &format!("{key} of another"), days, more).await;
+    }
+    let left = "SELECT count(*) FROM token WHERE key_id LIKE ";
+    let like = async |pattern: &str| world.database.number(&format!("{left}'{pattern}'")).await;
+    let before = like("%").await;
+    let done = world.work("token_pruner").await;
+    assert_eq!((done.items, done.has_more), (4, false));
+    assert_eq!((like("old%").await, like("recent%").await), (0, 4));
+    assert_eq!(like("%").await, before - 4, "and nothing else");
+    assert_eq!(world.work("token_pruner").await.items, 0);
+    let listed = world.get(&bob.token, "/v1/tokens").await.expect(200);
+    let keys = listed["items"].as_array().unwrap().iter().map(|token| text(token, "key_id"));
+    assert_eq!(keys.filter(|key| *key == "recent").count(), 1, "{listed}");
+    world.get(&stranger.token, "/v1/me").await.expect(200);
 }

@@ -227,6 +227,7 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
         "tenants_with_locks",
         "tenants_with_news",
         "tenants_with_old_deliveries",
+        "tenants_with_old_tokens",
     ];
     let expected = expected.map(|name| (name.to_owned(), true, false));
     assert_eq!(functions, expected);

@@ -7,6 +7,7 @@ use ade_core::device::UserCode;
 use ade_core::ids::{AgentId, DeliveryId, PasskeyId, StepUpId, TaskId, UserId, WebhookId};
 use ade_core::preference::Channel;
 use ade_core::step_up::Purpose;
+use ade_core::time::Timestamp;
 use ade_store::messages::{self, Item};
 use ade_store::step_ups::Question;
 use ade_store::tokens::{self, Principal};
@@ -22,7 +23,7 @@ use crate::rig::Rig;
 /// The endpoint that all deliveries go to.
 const ENDPOINT: u128 = 5;
 
-const QUESTIONS: [&str; 32] = [
+const QUESTIONS: [&str; 34] = [
     "token",
     "session kept",
     "tenants of a person",
@@ -32,6 +33,8 @@ const QUESTIONS: [&str; 32] = [
     "own tokens",
     "tokens of an agent",
     "a token",
+    "old tokens",
+    "old sessions",
     "holder",
     "token revoked",
     "session renewed",
@@ -57,6 +60,11 @@ const QUESTIONS: [&str; 32] = [
     "cleared away",
 ];
 
+/// Nothing has ended before.
+fn old(tx: &Tx) -> Timestamp {
+    tx.now().minus(Duration::from_hours(1))
+}
+
 async fn put(tx: &mut Tx, question: &str) {
     let user = UserId::from_u128(7);
     match question {
@@ -70,6 +78,14 @@ async fn put(tx: &mut Tx, question: &str) {
             drop(tokens::list(tx, holder, None, 3).await.unwrap());
         }
         "a token" => drop(tokens::get(tx, "token:7").await.unwrap()),
+        "old tokens" => {
+            let until = old(tx);
+            tokens::prune(tx, until, 3).await.unwrap();
+        }
+        "old sessions" => {
+            let until = old(tx);
+            sessions::prune(tx, until, 3).await.unwrap();
+        }
         "holder" => drop(tokens::holder(tx, "token:7").await.unwrap()),
         "token revoked" => drop(tokens::revoke(tx, "token:7").await.unwrap()),
         "session renewed" => drop(sessions::renew(tx, "session:7", &[1; 32]).await.unwrap()),
@@ -138,7 +154,7 @@ async fn put_out(tx: &mut Tx, question: &str) {
             webhooks::redeliver(tx, endpoint, &ids).await.unwrap();
         }
         "cleared away" => {
-            let until = tx.now().minus(Duration::from_hours(1));
+            let until = old(tx);
             webhooks::prune(tx, until, 10).await.unwrap();
         }
         other => panic!("{other} is not asked"),

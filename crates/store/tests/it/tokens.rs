@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use ade_core::ids::{AgentId, UserId};
+use ade_core::ids::{AgentId, TenantId, UserId};
+use ade_core::limits::{SESSION_KEPT, TOKEN_KEPT};
 use ade_core::network::Networks;
 use ade_core::time::Timestamp;
-use ade_store::agents;
 use ade_store::tokens::{self, NewToken, Principal, Resolved, Token};
+use ade_store::{Error, agents, sessions};
 
-use crate::rig::{Rig, SOON, broken_rule, run};
+use crate::rig::{Rig, SOON, broken_rule, connect_app, run, try_run};
 
 const BOT: Principal = Principal::Agent(AgentId::from_u128(1));
 const PERSON: Principal = Principal::User(UserId::from_u128(2));
@@ -220,6 +221,80 @@ async fn a_key_lives_for_ninety_days_at_most_and_its_holder_exists() {
     let mut tx = rig.begin_as(rig.other).await;
     let elsewhere = broken_rule(tokens::insert(&mut tx, &kept).await);
     assert_eq!(elsewhere, "token_key_id_names_one_tenant");
+}
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// A row that was made ten hours before its end, unless `more` says otherwise.
+async fn plant(rig: &Rig, tenant: TenantId, key: &str, ends_at: Timestamp, more: &str) {
+    let micros = ends_at.micros();
+    let sql = format!(
+        "INSERT INTO token (tenant_id, key_id, user_id, secret_hash, scopes, created_at,
+                            expires_at)
+         SELECT '{tenant}', '{key}', '{user}', sha256('x'), '{{read}}', at - interval '10 h', at
+           FROM (SELECT to_timestamp(0) + {micros} * interval '1 microsecond') AS ends (at);
+         UPDATE token SET {more} key_id = key_id WHERE key_id = '{key}'",
+        tenant = tenant.uuid(),
+        user = UserId::from_u128(2).uuid(),
+    );
+    rig.database.run(&sql).await;
+}
+
+const SESSION: &str = "idle_until = expires_at, signed_in_at = created_at,";
+
+async fn left(rig: &Rig) -> Vec<String> {
+    let mut admin = rig.database.connect().await;
+    let sql = "SELECT key_id FROM token ORDER BY key_id COLLATE \"C\"";
+    sqlx::query_scalar(sql).fetch_all(&mut admin).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_ended_long_ago_is_forgotten_and_what_is_open_or_recent_stays() {
+    let rig = Rig::new().await;
+    let workers = rig.worker_pool().await;
+    let (old, over) = (rig.now.minus(TOKEN_KEPT), rig.now.minus(SESSION_KEPT));
+    let later = rig.now.plus(HOUR);
+    let ended = format!("to_timestamp(0) + {} * interval '1 microsecond'", old.micros());
+    let revoked = format!("created_at = {ended} - interval '1 h', revoked_at = {ended},");
+    let used = format!(
+        "created_at = {ended} - interval '1 h', single_use = true, used_at = {ended},
+         expires_at = {ended} + interval '1 h',"
+    );
+    let signed_out = format!("{SESSION} revoked_at = expires_at - interval '2 h',");
+    for (key, ends_at, more) in [
+        ("expired", old, ""),
+        ("revoked", old.plus(HOUR), &*revoked),
+        ("used up", old.plus(HOUR), &*used),
+        ("recent", old.plus(HOUR), ""),
+        ("open", later, ""),
+        ("session expired", over, SESSION),
+        ("session ended", over.plus(HOUR), &*signed_out),
+        ("session recent", over.plus(HOUR), SESSION),
+        ("session open", later, SESSION),
+    ] {
+        plant(&rig, rig.tenant, key, ends_at, more).await;
+    }
+    let find = async || tokens::tenants_to_prune(&workers, old, over, 10).await.unwrap();
+    assert_eq!(find().await, [rig.tenant]);
+    plant(&rig, rig.other, "theirs", old, "").await;
+    plant(&rig, rig.other, "their session", over, SESSION).await;
+    assert_eq!(find().await, [rig.tenant, rig.other]);
+    for (limit, tokens_gone, sessions_gone) in [(2, 2, 2), (2, 1, 0), (2, 0, 0)] {
+        let mut tx = rig.begin().await;
+        assert_eq!(tokens::prune(&mut tx, old, limit).await.unwrap(), tokens_gone);
+        assert_eq!(sessions::prune(&mut tx, over, limit).await.unwrap(), sessions_gone);
+        tx.commit().await.unwrap();
+    }
+    let stay = ["open", "recent", "session open", "session recent", "their session", "theirs"];
+    assert_eq!(left(&rig).await, stay, "those of others are theirs to forget");
+    assert_eq!(find().await, [rig.other]);
+    let refused = tokens::tenants_to_prune(&rig.pool, old, over, 10).await;
+    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
+    // Nor is anything deleted that still opens a door, whoever asks.
+    let mut app = connect_app(&rig).await;
+    run(&mut app, &format!("SET ade.tenant = '{}'", rig.tenant.uuid())).await;
+    assert_eq!(try_run(&mut app, "DELETE FROM token").await.unwrap(), 2, "the recent ones");
+    assert_eq!(left(&rig).await, ["open", "session open", "their session", "theirs"]);
 }
 
 #[tokio::test]
