@@ -136,6 +136,8 @@ codes! {
         "Somebody without a part in it has to decide.";
     NotAsked = "not_asked", 403, "You were not asked", never,
         "One of `may_answer` can decide, or delegate to you.";
+    RoleTooNew = "role_too_new", 403, "Your role is too new to decide this", never,
+        "Somebody who has had the role for longer can decide.";
     PersonRequired = "person_required", 403, "Only a person can do this", never,
         "Ask a person to do it.";
     Closed = "closed", 409, "It takes no more changes", never,

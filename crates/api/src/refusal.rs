@@ -13,6 +13,7 @@ impl From<&Refusal> for Code {
             Refusal::Denied(_) => Self::NotAllowed,
             Refusal::SelfApproval(_) => Self::SelfApproval,
             Refusal::NotAsked { .. } => Self::NotAsked,
+            Refusal::RoleTooNew(_) => Self::RoleTooNew,
             Refusal::PersonRequired => Self::PersonRequired,
             Refusal::StaleRevision { .. } => Self::StaleRevision,
             Refusal::ReasonRequired => Self::ReasonRequired,

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, SessionId, UserId};
+use crate::time::Timestamp;
 
 /// A role as policies and the directory spell it, for example `admin` or `dba`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -84,6 +85,9 @@ impl Actor {
 pub struct Person {
     pub id: UserId,
     pub roles: BTreeSet<Role>,
+    /// Since when they have each role without a break; a role that is not in here is theirs since
+    /// nobody knows when.
+    pub roles_since: BTreeMap<Role, Timestamp>,
     pub active: bool,
     pub manager: Option<UserId>,
     /// Other accounts of the same human. Symmetric and transitive once in a [`Directory`].
@@ -93,6 +97,11 @@ pub struct Person {
 impl Person {
     pub fn has_role(&self, role: &str) -> bool {
         self.roles.contains(role)
+    }
+
+    /// Nothing if they do not have it, or if it is not known.
+    pub fn role_since(&self, role: &str) -> Option<Timestamp> {
+        self.roles_since.get(role).copied().filter(|_| self.has_role(role))
     }
 }
 
@@ -170,6 +179,7 @@ mod tests {
         Person {
             id: UserId::from_u128(number),
             roles: BTreeSet::new(),
+            roles_since: BTreeMap::new(),
             active: true,
             manager: None,
             aliases: aliases.iter().map(|alias| UserId::from_u128(*alias)).collect(),

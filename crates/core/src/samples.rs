@@ -49,8 +49,17 @@ pub fn roles(names: &[&str]) -> BTreeSet<Role> {
     names.iter().map(|name| Role::new(*name)).collect()
 }
 
+/// Who has these roles since the beginning.
 pub fn person(id: UserId, names: &[&str]) -> Person {
-    Person { id, roles: roles(names), active: true, manager: None, aliases: BTreeSet::new() }
+    let roles = roles(names);
+    Person {
+        id,
+        roles_since: roles.iter().map(|role| (role.clone(), at(0))).collect(),
+        roles,
+        active: true,
+        manager: None,
+        aliases: BTreeSet::new(),
+    }
 }
 
 pub fn user(id: UserId) -> Actor {

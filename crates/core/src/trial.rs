@@ -155,6 +155,8 @@ impl Trial<'_> {
         let period = wanted.approval_valid_for.map(period_text);
         found.compare("approval_valid_for", period, period_text(asked.approval_valid_for));
         found.compare("delegation", wanted.delegation.map(rule), rule(asked.delegation));
+        let age = asked.role_age_min.map_or("none".to_owned(), period_text);
+        found.compare("role_age_min", wanted.role_age_min.map(period_text), age);
         found.0
     }
 }

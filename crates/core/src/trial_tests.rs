@@ -72,6 +72,7 @@ fn every_expectation_can_fail_and_says_both_sides() {
         ("outcome: review, respond_within: 5h", "respond_within", "5h", "4h"),
         ("outcome: review, approval_valid_for: 1d", "approval_valid_for", "1d", "7d"),
         ("outcome: review, delegation: forbidden", "delegation", "forbidden", "allowed"),
+        ("outcome: review, role_age_min: 24h", "role_age_min", "1d", "none"),
     ] {
         let told = verdicts(&policies, "", &[(TABLE, expect)]);
         let (expected, found) = (expected.to_owned(), found.to_owned());

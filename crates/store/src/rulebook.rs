@@ -107,7 +107,9 @@ pub async fn load(tx: &mut Tx, base: Base) -> Result<Rulebook, Error> {
                         'roles', coalesce(r.roles, '{}'),
                         'aliases', coalesce(a.aliases, '{}'))), '[]')
                FROM app_user u
-               LEFT JOIN (SELECT user_id, array_agg(role) AS roles FROM user_role
+               LEFT JOIN (SELECT user_id, json_object_agg(role,
+                                  (extract(epoch FROM granted_at) * 1000000)::bigint) AS roles
+                            FROM user_role
                            WHERE tenant_id = $1 GROUP BY user_id) r ON r.user_id = u.id
                LEFT JOIN (SELECT user_id, array_agg(alias_id) AS aliases FROM user_alias
                            WHERE tenant_id = $1 GROUP BY user_id) a ON a.user_id = u.id
@@ -172,7 +174,8 @@ struct PersonRow {
     name: String,
     active: bool,
     manager: Option<Uuid>,
-    roles: Vec<String>,
+    /// With the moment each was given.
+    roles: BTreeMap<String, i64>,
     aliases: Vec<Uuid>,
 }
 
@@ -246,9 +249,12 @@ fn bound(pages: Pages, base: Base) -> Result<Rulebook, RowError> {
 
 impl From<PersonRow> for Person {
     fn from(row: PersonRow) -> Self {
+        let given = |(role, at): (String, i64)| (Role::new(role), Timestamp::from_micros(at));
+        let roles_since: BTreeMap<Role, Timestamp> = row.roles.into_iter().map(given).collect();
         Self {
             id: UserId::from_uuid(row.id),
-            roles: row.roles.into_iter().map(Role::new).collect(),
+            roles: roles_since.keys().cloned().collect(),
+            roles_since,
             active: row.active,
             manager: row.manager.map(UserId::from_uuid),
             aliases: row.aliases.into_iter().map(UserId::from_uuid).collect(),

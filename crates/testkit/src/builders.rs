@@ -52,7 +52,14 @@ pub fn moment(text: &str) -> Timestamp {
 /// An active person without roles, manager or second account.
 pub fn person(id: UserId) -> PersonBuilder {
     PersonBuilder {
-        person: Person { id, roles: [].into(), active: true, manager: None, aliases: [].into() },
+        person: Person {
+            id,
+            roles: [].into(),
+            roles_since: [].into(),
+            active: true,
+            manager: None,
+            aliases: [].into(),
+        },
     }
 }
 

@@ -1,5 +1,7 @@
 //! The ways that are told against the walk that decides, and every obstacle by name.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::actor::Person;
 use crate::approval::delegation::Walk;
@@ -32,6 +34,7 @@ fn directory(numbers: impl IntoIterator<Item = u128>) -> Directory {
     Directory::new(numbers.into_iter().map(|number| Person {
         id: user(number),
         roles: BTreeSet::new(),
+        roles_since: BTreeMap::new(),
         active: true,
         manager: None,
         aliases: BTreeSet::new(),

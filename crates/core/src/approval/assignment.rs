@@ -11,7 +11,8 @@ use serde::Serialize;
 use super::delegation::{Delegation, Fault, Walk};
 use super::quorum::{Need, Seat, tally};
 use super::separation::{Conflict, Involved};
-use super::{Approval, Place, Route, Status};
+use super::tenure::{Tenure, TooNew};
+use super::{Approval, Exclusion, Place, Route, Status};
 use crate::actor::{Directory, Person, Role};
 use crate::ids::UserId;
 use crate::policy::{DelegationRule, GroupNeed, PolicyRef, Requirement, Subject};
@@ -56,7 +57,7 @@ pub struct SeatedGroup {
     pub min: u32,
     pub asked_by: BTreeSet<PolicyRef>,
     pub members: BTreeMap<UserId, Because>,
-    pub excluded: BTreeMap<UserId, Conflict>,
+    pub excluded: BTreeMap<UserId, Exclusion>,
 }
 
 /// One person to be asked, with every place they could fill.
@@ -152,6 +153,15 @@ impl<'a> Seating<'a> {
         self.seated.iter().all(|seated| seated.may_approve(person))
     }
 
+    /// The role that would give a person a seat if it were older.
+    pub fn too_new(&self, person: UserId) -> Option<&TooNew> {
+        let groups = self.seated.iter().flat_map(|seated| &seated.groups);
+        groups.filter_map(|group| group.excluded.get(&person)).find_map(|excluded| match excluded {
+            Exclusion::TooNew(too_new) => Some(too_new),
+            Exclusion::Involved(_) => None,
+        })
+    }
+
     /// Everybody who is asked.
     pub fn requests(&self) -> Vec<Request> {
         let mut faults = Vec::new();
@@ -186,6 +196,7 @@ impl Situation<'_> {
             .iter()
             .map(|group| requirement.widened_by(group, self.escalated_to).collect())
             .collect();
+        let tenure = Tenure::of(requirement, self.now);
         let mut approvers = Vec::new();
         for person in self.directory.people() {
             let conflict = self.conflict(person.id);
@@ -194,17 +205,20 @@ impl Situation<'_> {
             let mut has_seat = false;
             let needs = requirement.groups.iter().zip(&widened).zip(&mut groups);
             for ((need, widened), group) in needs.filter(|_| !is_exempt) {
-                let Some(because) = because(person, need, widened) else {
-                    continue;
+                let exclusion = match (seat_of(person, need, widened, tenure), conflict) {
+                    (None, _) => continue,
+                    (Some(_), Some(conflict)) => Exclusion::Involved(conflict),
+                    (Some(Err(too_new)), None) => Exclusion::TooNew(too_new),
+                    (Some(Ok(because)), None) => {
+                        group.members.insert(person.id, because);
+                        has_seat = true;
+                        continue;
+                    }
                 };
-                if let Some(conflict) = conflict {
-                    group.excluded.insert(person.id, conflict);
-                } else {
-                    group.members.insert(person.id, because);
-                    has_seat = true;
-                }
+                group.excluded.insert(person.id, exclusion);
             }
-            let is_reviewer = || person.has_role(Role::REVIEWER) || person.has_role(Role::ADMIN);
+            let is_reviewer =
+                || [Role::REVIEWER, Role::ADMIN].iter().any(|role| tenure.counts(person, role));
             if person.active && conflict.is_none() && (has_seat || is_reviewer()) {
                 approvers.push(person.id);
             }
@@ -289,21 +303,32 @@ fn empty(group: &GroupNeed) -> SeatedGroup {
 /// Roles and people that a step of the escalation added to a group.
 type Widening<'a> = (&'a BTreeSet<Role>, &'a BTreeSet<UserId>);
 
-fn because(person: &Person, group: &GroupNeed, widened: &[Widening<'_>]) -> Option<Because> {
+/// Nothing for whoever the group is not about; an error for a role that does not count yet.
+fn seat_of(
+    person: &Person,
+    group: &GroupNeed,
+    widened: &[Widening<'_>],
+    tenure: Tenure,
+) -> Option<Result<Because, TooNew>> {
     // A named person keeps the seat when deactivated: it is theirs to be reassigned.
     if group.people.contains(&person.id) {
-        return Some(Because::Named);
+        return Some(Ok(Because::Named));
     }
     if !person.active {
         return None;
     }
-    let holds_one = |roles: &BTreeSet<Role>| roles.iter().any(|role| person.roles.contains(role));
-    if let Some(role) = group.roles.iter().find(|role| person.roles.contains(*role)) {
-        return Some(Because::Role { role: role.clone() });
+    let counts = |role: &Role| tenure.counts(person, role.as_str());
+    if let Some(role) = group.roles.iter().find(|role| counts(role)) {
+        return Some(Ok(Because::Role { role: role.clone() }));
     }
-    let is_widened =
-        widened.iter().any(|(roles, people)| people.contains(&person.id) || holds_one(roles));
-    is_widened.then_some(Because::Widened)
+    let is_widened = widened
+        .iter()
+        .any(|(roles, people)| people.contains(&person.id) || roles.iter().any(counts));
+    if is_widened {
+        return Some(Ok(Because::Widened));
+    }
+    let mut roles = group.roles.iter().chain(widened.iter().flat_map(|(roles, _)| roles.iter()));
+    roles.find_map(|role| tenure.too_new(person, role)).map(Err)
 }
 
 fn requests(places: impl IntoIterator<Item = (UserId, Place)>) -> Vec<Request> {

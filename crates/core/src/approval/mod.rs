@@ -8,11 +8,15 @@ pub mod delegation;
 pub mod escalation;
 pub mod quorum;
 pub mod separation;
+pub mod tenure;
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use self::separation::Conflict;
+use self::tenure::TooNew;
 use crate::change::Digest;
 use crate::ids::UserId;
 use crate::time::Timestamp;
@@ -91,6 +95,22 @@ pub struct Place {
     pub owner: UserId,
     #[serde(flatten)]
     pub route: Route,
+}
+
+/// Why somebody who would sit in a group does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exclusion {
+    Involved(Conflict),
+    TooNew(TooNew),
+}
+
+impl fmt::Display for Exclusion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Involved(conflict) => fmt::Display::fmt(&conflict.part, f),
+            Self::TooNew(too_new) => fmt::Display::fmt(too_new, f),
+        }
+    }
 }
 
 /// One reviewer's request on one revision. A reviewer has at most one per revision, however

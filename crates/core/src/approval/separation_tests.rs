@@ -1,5 +1,7 @@
 //! Self-approval is impossible for every part, account and alias.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::actor::Person;
 use proptest::prelude::*;
@@ -12,6 +14,7 @@ fn person(number: u128, aliases: &[u128]) -> Person {
     Person {
         id: user(number),
         roles: BTreeSet::new(),
+        roles_since: BTreeMap::new(),
         active: true,
         manager: None,
         aliases: aliases.iter().map(|alias| user(*alias)).collect(),

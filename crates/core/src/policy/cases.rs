@@ -25,6 +25,8 @@ use crate::time::Timestamp;
 const ROOM: Room = Room { bytes: CASES_MAX_BYTES, values: CASES_VALUES_MAX };
 const OUTCOMES: [(&str, Outcome); 3] =
     [("passes", Outcome::Passes), ("review", Outcome::Review), ("denied", Outcome::Denied)];
+/// A file says nothing of when a role was given; no policy asks for one as old as this.
+const LONG_AGO: Timestamp = Timestamp::from_micros(i64::MIN);
 const ORIGINS: [(&str, Origin); 2] =
     [("observed", Origin::Observed), ("declared", Origin::Declared)];
 
@@ -78,6 +80,7 @@ pub struct Expected {
     pub respond_within: Option<Duration>,
     pub approval_valid_for: Option<Duration>,
     pub delegation: Option<DelegationRule>,
+    pub role_age_min: Option<Duration>,
 }
 
 impl Cases {
@@ -134,7 +137,14 @@ fn person(reader: &mut Reader, spot: Spot, unless_given: UserId) -> Option<(Stri
     let roles = fields.take("roles").map(|spot| reader.roles(spot)).unwrap_or_default();
     let name = required(reader, &mut fields, "name")?;
     let name = reader.parsed(name, word)?;
-    let person = Person { id: id?, roles, active: true, manager: None, aliases: BTreeSet::new() };
+    let person = Person {
+        id: id?,
+        roles_since: roles.iter().map(|role| (role.clone(), LONG_AGO)).collect(),
+        roles,
+        active: true,
+        manager: None,
+        aliases: BTreeSet::new(),
+    };
     Some((name, person))
 }
 
@@ -247,6 +257,7 @@ fn expectation(reader: &mut Reader, spot: Spot, nobody_is_known: bool) -> Option
     let approval_valid_for = fields.take("approval_valid_for").map(|spot| reader.period(spot));
     let delegation = fields.take("delegation");
     let delegation = delegation.map(|spot| reader.choice(spot, &DELEGATION_RULES));
+    let role_age_min = fields.take("role_age_min").map(|spot| reader.period(spot));
     Some(Expected {
         outcome: outcome?,
         groups,
@@ -255,6 +266,7 @@ fn expectation(reader: &mut Reader, spot: Spot, nobody_is_known: bool) -> Option
         respond_within: respond_within.flatten(),
         approval_valid_for: approval_valid_for.flatten(),
         delegation: delegation.flatten(),
+        role_age_min: role_age_min.flatten(),
     })
 }
 

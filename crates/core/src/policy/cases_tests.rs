@@ -23,7 +23,7 @@ fn a_file_says_what_it_means() {
                 author: Ann\n    effect: declared\n    at: 2026-03-18T15:30:00Z\n  expect:\n    \
                 outcome: denied\n    groups: [{roles: [dba], min: 2}]\n    policies: [x]\n    \
                 reject_threshold: 2\n    respond_within: 4h\n    approval_valid_for: 1d\n    \
-                delegation: forbidden\n\
+                delegation: forbidden\n    role_age_min: 24h\n\
                 - {name: short, task: {type: a, risk: 0}, expect: {outcome: passes}}\n";
     let read = Cases::parse_yaml(text).unwrap();
     let ids: Vec<UserId> = read.people.iter().map(|person| person.id).collect();
@@ -36,6 +36,7 @@ fn a_file_says_what_it_means() {
     assert_eq!(full.subject.resources.first().unwrap().to_string(), "database:orders");
     assert_eq!(full.at, Some("2026-03-18T15:30:00Z".parse().unwrap()));
     assert_eq!(full.expected.respond_within, Some(Duration::from_hours(4)));
+    assert_eq!(full.expected.role_age_min, Some(Duration::from_hours(24)));
     assert_eq!(full.expected.groups.as_ref().unwrap()[0].in_words(), "2 of dba");
     assert_eq!(short.subject.author_kind, AuthorKind::User);
     assert_eq!(short.subject.origin, Origin::Observed);

@@ -38,6 +38,9 @@ pub struct Document {
     #[serde(serialize_with = "period::serialize")]
     pub approval_valid_for: Duration,
     pub delegation: DelegationRule,
+    /// Without one, a role counts from the moment it is given.
+    #[serde(serialize_with = "period::serialize_some", skip_serializing_if = "Option::is_none")]
+    pub role_age_min: Option<Duration>,
     #[serde(skip_serializing_if = "Exempt::is_empty")]
     pub exempt: Exempt,
 }
@@ -163,6 +166,7 @@ impl Document {
             escalation: Vec::new(),
             approval_valid_for: APPROVAL_VALID_FOR_DEFAULT,
             delegation: DelegationRule::Allowed,
+            role_age_min: None,
             exempt: Exempt::default(),
         }
     }

@@ -49,6 +49,7 @@ fn production() -> Document {
         ],
         approval_valid_for: hours(72),
         delegation: DelegationRule::Forbidden,
+        role_age_min: Some(hours(24)),
         exempt: Exempt { roles: roles(&["trainee"]), people: people(&[8]) },
     }
 }
@@ -72,6 +73,7 @@ fn what_is_left_out_has_its_default() {
         escalation: Vec::new(),
         approval_valid_for: hours(168),
         delegation: DelegationRule::Allowed,
+        role_age_min: None,
         exempt: Exempt::default(),
     };
     assert_eq!(everything, expected);

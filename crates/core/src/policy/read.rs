@@ -85,6 +85,9 @@ fn read_periods(reader: &mut Reader, fields: &mut Fields, read: &mut Document) {
     if let Some(spot) = fields.take("approval_valid_for") {
         read.approval_valid_for = reader.period(spot).unwrap_or_default();
     }
+    if let Some(spot) = fields.take("role_age_min") {
+        read.role_age_min = Some(reader.period(spot).unwrap_or_default());
+    }
 }
 
 fn name(reader: &mut Reader, fields: &mut Fields) -> String {

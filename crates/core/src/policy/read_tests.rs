@@ -74,7 +74,7 @@ fn each_mistake_in_an_optional_field_is_told_with_its_place() {
             "enable: true",
             "line 3, column 1: enable: there is no such field: use one of name, \
           enabled, match, require, reject_threshold, auto_approve_if, respond_within, escalation, \
-          approval_valid_for, delegation, exempt",
+          approval_valid_for, delegation, role_age_min, exempt",
         ),
         (
             "enabled: yes",
@@ -116,6 +116,7 @@ fn each_mistake_in_an_optional_field_is_told_with_its_place() {
             "line 3, column 21: approval_valid_for: `0s` must be longer \
           than nothing",
         ),
+        ("role_age_min: 0h", "line 3, column 15: role_age_min: `0h` must be longer than nothing"),
         (
             "approval_valid_for: 366d",
             "line 3, column 21: approval_valid_for: `366d` is too long: \

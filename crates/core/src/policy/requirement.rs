@@ -32,6 +32,9 @@ pub struct Requirement {
     /// Which policies ask for each step of `escalation`, in its order.
     pub escalation_asked_by: Vec<BTreeSet<PolicyRef>>,
     pub delegation: DelegationRule,
+    /// The longest: how long somebody must have had a role for it to count.
+    #[serde(serialize_with = "period::serialize_some")]
+    pub role_age_min: Option<Duration>,
     pub exempt_people: BTreeSet<UserId>,
     pub exempt_roles: BTreeSet<Role>,
     pub auto_approve: AutoApproval,
@@ -113,6 +116,7 @@ pub fn merge(policies: &[&Policy], subject: &Subject, times: &ApprovalTimes) -> 
         } else {
             DelegationRule::Allowed
         },
+        role_age_min: documents().filter_map(|document| document.role_age_min).max(),
         exempt_people: documents()
             .flat_map(|document| document.exempt.people.iter().copied())
             .collect(),
@@ -125,9 +129,12 @@ pub fn merge(policies: &[&Policy], subject: &Subject, times: &ApprovalTimes) -> 
 }
 
 impl Requirement {
-    /// `2 of dba and 1 of sre or usr_…`.
+    /// `2 of dba and 1 of sre or usr_…, by roles that are 1d old`.
     pub fn in_words(&self) -> String {
-        self.groups.iter().map(GroupNeed::in_words).collect::<Vec<_>>().join(" and ")
+        let groups: Vec<String> = self.groups.iter().map(GroupNeed::in_words).collect();
+        let age =
+            self.role_age_min.map(|age| format!(", by roles that are {} old", period::text(age)));
+        format!("{}{}", groups.join(" and "), age.unwrap_or_default())
     }
 
     /// Who may fill `group` besides its own audience when the review has been open for `waited`.

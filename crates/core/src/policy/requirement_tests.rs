@@ -48,6 +48,7 @@ fn without_a_matching_policy_the_default_reviewers_are_asked() {
         escalation: Vec::new(),
         escalation_asked_by: Vec::new(),
         delegation: DelegationRule::Allowed,
+        role_age_min: None,
         exempt_people: BTreeSet::new(),
         exempt_roles: BTreeSet::new(),
         auto_approve: AutoApproval::Never,
@@ -105,6 +106,7 @@ fn the_strictest_word_of_each_policy_wins() {
         respond_within: Some(hours(4)),
         approval_valid_for: hours(90),
         delegation: DelegationRule::Forbidden,
+        role_age_min: Some(hours(2)),
         exempt: Exempt { roles: roles(&["trainee"]), people: people(&[1]) },
         ..asking("first")
     };
@@ -113,6 +115,7 @@ fn the_strictest_word_of_each_policy_wins() {
         respond_within: Some(hours(5)),
         approval_valid_for: hours(80),
         delegation: DelegationRule::Allowed,
+        role_age_min: Some(hours(24)),
         exempt: Exempt { roles: roles(&["guest"]), people: people(&[2]) },
         ..asking("second")
     };
@@ -121,6 +124,8 @@ fn the_strictest_word_of_each_policy_wins() {
     assert_eq!(both.respond_within, hours(4));
     assert_eq!(both.approval_valid_for, hours(80));
     assert_eq!(both.delegation, DelegationRule::Forbidden);
+    assert_eq!(both.role_age_min, Some(hours(24)), "the longest");
+    assert_eq!(both.in_words(), "1 of dba, by roles that are 1d old");
     assert_eq!(both.exempt_roles, roles(&["guest", "trainee"]));
     assert_eq!(both.exempt_people, people(&[1, 2]));
     let allowed = merged(vec![asking("one")]);
@@ -315,6 +320,7 @@ proptest! {
         prop_assert!(after.respond_within <= before.respond_within);
         prop_assert!(after.approval_valid_for <= before.approval_valid_for);
         prop_assert!(after.delegation >= before.delegation);
+        prop_assert!(after.role_age_min >= before.role_age_min);
         prop_assert!(after.exempt_people.is_superset(&before.exempt_people));
         prop_assert!(after.exempt_roles.is_superset(&before.exempt_roles));
         let allowed = |answer: &AutoApproval| matches!(answer, AutoApproval::Allowed { .. });

@@ -196,7 +196,7 @@ fn documents_of(
         some_groups(),
         1..=POLICY_GROUP_MIN_MAX,
         option::of(a_clause()),
-        (option::of(a_period()), a_period()),
+        (option::of(a_period()), a_period(), option::of(a_period())),
         some_steps(),
         select(&[DelegationRule::Allowed, DelegationRule::Forbidden][..]),
         an_exemption(),
@@ -225,6 +225,7 @@ fn documents_of(
                     escalation,
                     approval_valid_for: periods.1,
                     delegation: rule,
+                    role_age_min: periods.2,
                     exempt,
                 };
                 if document.require.is_empty() && document.auto_approve_if.is_none() {

@@ -95,6 +95,13 @@ pub(super) const DOCUMENT: Section = Section {
             "`allowed`",
             "Whether reviewers may let others answer for them.",
         ),
+        field(
+            "role_age_min",
+            "period",
+            "none",
+            "A role that somebody has had for less time gives them no say. People who are named \
+             need none.",
+        ),
         field("exempt", "fields", "nobody", "Who is never asked under this policy."),
     ],
 };
@@ -209,7 +216,7 @@ pub(super) const CASE_PERSON: Section = Section {
     fields: &[
         field("name", "word", "required", "How the cases call them."),
         field("id", "user id", "one of its own", "For policies that name people."),
-        field("roles", "list of roles", "none", "The roles they have."),
+        field("roles", "list of roles", "none", "The roles they have, and had all along."),
     ],
 };
 
@@ -261,6 +268,7 @@ pub(super) const CASE_EXPECT: Section = Section {
         field("respond_within", "period", "any", "So long to answer."),
         field("approval_valid_for", "period", "any", "So long is an approval good."),
         field("delegation", "`allowed` or `forbidden`", "any", "Whether others may answer."),
+        field("role_age_min", "period", "any", "So long must a role have been had."),
     ],
 };
 

@@ -60,6 +60,7 @@ pub fn compare(old: &Requirement, new: &Requirement) -> Strictness {
         shorter(&old.respond_within, &new.respond_within),
         shorter(&old.approval_valid_for, &new.approval_valid_for),
         Strictness::of(new.delegation.cmp(&old.delegation)),
+        Strictness::of(new.role_age_min.cmp(&old.role_age_min)),
         Strictness::of_sets(&old.exempt_people, &new.exempt_people),
         Strictness::of_sets(&old.exempt_roles, &new.exempt_roles),
         Strictness::of(needs_people(new).cmp(&needs_people(old))),

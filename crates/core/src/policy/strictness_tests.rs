@@ -33,6 +33,7 @@ fn base() -> Document {
         reject_threshold: 2,
         auto_approve_if: Some(clause(41)),
         escalation: widening(4, &["sre"], &[1]),
+        role_age_min: Some(hours(2)),
         exempt: Exempt { roles: roles(&["guest"]), people: people(&[3]) },
         ..asking("base")
     }
@@ -49,6 +50,7 @@ fn stricter() -> Vec<Document> {
         Document { respond_within: Some(hours(47)), ..base() },
         Document { approval_valid_for: hours(167), ..base() },
         Document { delegation: DelegationRule::Forbidden, ..base() },
+        Document { role_age_min: Some(hours(3)), ..base() },
         Document { escalation: Vec::new(), ..base() },
         Document { escalation: widening(5, &["sre"], &[1]), ..base() },
         Document { escalation: widening(4, &["sre"], &[]), ..base() },

@@ -8,7 +8,9 @@ use super::basis::Basis;
 use super::break_glass::{self, BreakGlass, Confirmation};
 use super::command::{Command, CommandKind, Content, Remains};
 use super::moves::{To, Weight, acts_from, find_move};
-use super::{Execution, Facts, Refusal, State, Task, apply, content, deadline, review, voting};
+use super::{
+    Execution, Facts, Refusal, Rules, State, Task, apply, content, deadline, review, voting,
+};
 use crate::access::{Object, Question, Standing};
 use crate::actor::{Actor, Role};
 use crate::approval::assignment::{Request, Shortage};
@@ -132,8 +134,23 @@ pub fn decide(
 ) -> Result<Decision, Refusal> {
     let kind = command.kind();
     require_move(task, kind)?;
-    permit(task, kind, facts)?;
+    permit(task, kind, facts).map_err(|refusal| told_by_age(task, command, refusal, facts, now))?;
     transition(task, command, facts, now)
+}
+
+/// Whoever was not asked because of the age of a role is told so: waiting helps them.
+fn told_by_age(
+    task: &Task,
+    command: &Command,
+    refusal: Refusal,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Refusal {
+    let (Command::Vote { .. }, Refusal::Denied(_)) = (command, &refusal) else { return refusal };
+    let Ok(person) = facts.person() else { return refusal };
+    let rules = Rules::of(task, facts, now);
+    let seating = facts.seating(task, &rules, now);
+    seating.too_new(person).cloned().map_or(refusal, Refusal::RoleTooNew)
 }
 
 /// A task that does not exist yet: `draft` is what it would be.

@@ -11,6 +11,7 @@ use crate::access::Denied;
 use crate::approval::Seen;
 use crate::approval::delegation::Fault;
 use crate::approval::separation::Conflict;
+use crate::approval::tenure::TooNew;
 use crate::ids::{FreezeId, UserId};
 use crate::limits::{APPLY_ATTEMPTS_MAX, REASON_MAX_BYTES};
 use crate::policy::AutoRefusal;
@@ -38,6 +39,8 @@ pub enum Refusal {
     SelfApproval(Conflict),
     #[error("you were not asked; {} may answer now", people(may_answer))]
     NotAsked { may_answer: Vec<UserId> },
+    #[error("you have no say yet: {0}")]
+    RoleTooNew(TooNew),
     #[error("only a person can do this")]
     PersonRequired,
     #[error(

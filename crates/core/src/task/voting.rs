@@ -26,8 +26,10 @@ pub fn vote(
     let rules = Rules::of(task, facts, now);
     let seating = facts.seating(task, &rules, now);
     let requests = seating.requests();
-    let places = places_of(&requests, voter)
-        .ok_or_else(|| Refusal::NotAsked { may_answer: may_answer(&requests) })?;
+    let places = places_of(&requests, voter).ok_or_else(|| match seating.too_new(voter) {
+        Some(too_new) => Refusal::RoleTooNew(too_new.clone()),
+        None => Refusal::NotAsked { may_answer: may_answer(&requests) },
+    })?;
     let vote = Vote { places, ..ballot(task, voter, answer, reason, now) };
     let agreement = Agreement::with(task, &seating, Some(&vote), now);
     let decision = match answer {

@@ -239,7 +239,7 @@ pub(super) fn leaf_of_refusal(
 ) -> Option<Leaf> {
     let detail = match refusal {
         Refusal::Denied(denied) => denied.detail.clone(),
-        Refusal::SelfApproval(_) => refusal.to_string(),
+        Refusal::SelfApproval(_) | Refusal::RoleTooNew(_) => refusal.to_string(),
         _ => return None,
     };
     let what = What {

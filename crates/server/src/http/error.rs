@@ -282,6 +282,9 @@ fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
             problem.with("part", conflict.part).with("account", conflict.account)
         }
         Refusal::NotAsked { may_answer } => problem.with("may_answer", may_answer),
+        Refusal::RoleTooNew(too_new) => {
+            problem.with("role", too_new.role).with_some("counts_from", too_new.counts_from)
+        }
         Refusal::StaleRevision { seen, current } => {
             problem.with("seen", seen).with("current", current)
         }

@@ -118,6 +118,8 @@ mod rig;
 #[cfg(test)]
 mod risk;
 #[cfg(test)]
+mod role_age;
+#[cfg(test)]
 mod runner;
 #[cfg(test)]
 mod secrets;

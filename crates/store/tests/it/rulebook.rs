@@ -35,6 +35,7 @@ async fn people_agents_and_policies_are_as_entered() {
     let [one, two, three] = [1, 2, 3].map(UserId::from_u128);
     let roles = BTreeSet::from(["dba", "reviewer"].map(Role::new));
     let mut tx = rig.begin_closed().await;
+    let given = tx.now();
     users::set_roles(&mut tx, two, &roles).await.unwrap();
     users::add_alias(&mut tx, two, three).await.unwrap();
     let manager = Some(one);
@@ -56,7 +57,8 @@ async fn people_agents_and_policies_are_as_entered() {
     let book = load(&rig).await;
     assert_eq!(book.directory.people().count(), usize::try_from(PEOPLE).unwrap());
     let aliases = BTreeSet::from([three]);
-    let expected = Person { id: two, roles, active: false, manager, aliases };
+    let roles_since = roles.iter().map(|role| (role.clone(), given)).collect();
+    let expected = Person { id: two, roles, roles_since, active: false, manager, aliases };
     assert_eq!(book.directory.person(two), Some(&expected));
     assert!(book.directory.same_human(three, two));
     assert_eq!((book.names[&two].as_str(), book.names[&one].as_str()), ("Bo", "person 1"));

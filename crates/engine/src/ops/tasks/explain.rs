@@ -66,7 +66,7 @@ fn group(group: &SeatedGroup) -> Group {
         excluded: group
             .excluded
             .iter()
-            .map(|(user, conflict)| Excluded { user: *user, because: conflict.part.to_string() })
+            .map(|(user, why)| Excluded { user: *user, because: why.to_string() })
             .collect(),
     }
 }

@@ -1,0 +1,63 @@
+//! How long somebody must have had a role before it gives them a say. Whoever was given one just
+//! before a vote has no seat by it; since nobody knows when is not long enough.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::actor::{Person, Role};
+use crate::policy::{Requirement, period_text};
+use crate::time::Timestamp;
+
+/// What a requirement asks of roles, at one moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Tenure {
+    min: Option<Duration>,
+    now: Timestamp,
+}
+
+/// A role that does not count yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TooNew {
+    pub role: Role,
+    pub min: Duration,
+    /// Not known if nobody knows since when they have it.
+    pub counts_from: Option<Timestamp>,
+}
+
+impl fmt::Display for TooNew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { role, min, .. } = self;
+        write!(f, "the role {role} counts once it is {} old", period_text(*min))?;
+        match self.counts_from {
+            Some(at) => write!(f, ", at {at}"),
+            None => f.write_str(", and nobody knows since when it is held"),
+        }
+    }
+}
+
+impl Tenure {
+    pub fn of(requirement: &Requirement, now: Timestamp) -> Self {
+        Self { min: requirement.role_age_min, now }
+    }
+
+    /// Whether somebody has this role, and has had it for long enough.
+    pub fn counts(&self, person: &Person, role: &str) -> bool {
+        let Some(min) = self.min else { return person.has_role(role) };
+        person.role_since(role).is_some_and(|since| since.plus(min) <= self.now)
+    }
+
+    /// A role that somebody has and that does not count yet.
+    pub fn too_new(&self, person: &Person, role: &Role) -> Option<TooNew> {
+        let min = self.min?;
+        let name = role.as_str();
+        (person.has_role(name) && !self.counts(person, name)).then(|| TooNew {
+            role: role.clone(),
+            min,
+            counts_from: person.role_since(name).map(|since| since.plus(min)),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "tenure_tests.rs"]
+mod tests;
