@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::look;
 use crate::output::Output;
 use crate::screen;
-use crate::text::{cut, visible};
+use crate::text::{cut, named, visible};
 
 /// A list of capabilities in a table.
 const CAPABILITIES_CHARS: usize = 32;
@@ -71,7 +71,7 @@ pub async fn run(command: AgentsCommand, cx: &Context) -> Ended {
         }
         AgentsCommand::Delete { agent, yes } => {
             let known = agents.get(agent.id).await?;
-            let name = visible(&known.name);
+            let name = named(&known.name);
             cx.confirm(&format!("Take everything from {name}, for good?"), yes)?;
             shown(&agents.revoke(agent.id).await?, cx)
         }
@@ -96,7 +96,7 @@ async fn apply(client: &Client, wanted: NewAgent, cx: &Context) -> Ended {
     }
     let is_same = known.capabilities == wanted.capabilities && known.max_tasks == wanted.max_tasks;
     if is_same {
-        let what = format!("{} is as the file says", visible(&known.name));
+        let what = format!("{} is as the file says", named(&known.name));
         cx.output.done(known, &what, &format!("ade agents get {}", known.id))?;
         return Ok(Exit::Done);
     }
@@ -109,7 +109,7 @@ async fn apply(client: &Client, wanted: NewAgent, cx: &Context) -> Ended {
 }
 
 fn created(agent: &Agent, cx: &Context) -> Ended {
-    let what = format!("{} is registered as {}", visible(&agent.name), agent.id);
+    let what = format!("{} is registered as {}", named(&agent.name), agent.id);
     let next = format!("ade tokens create --agent {} --scope execute", agent.id);
     cx.output.done(agent, &what, &next)?;
     Ok(Exit::Done)
@@ -124,7 +124,7 @@ fn row(agent: &Agent, output: &Output) -> Vec<Cell> {
     let mut row = vec![
         Cell::new(agent.id),
         output.cell(&format!("{icon} {}", agent.status.as_str()), tone),
-        Cell::new(output.text(&agent.name, CAPABILITIES_CHARS)),
+        Cell::new(output.name(&agent.name, CAPABILITIES_CHARS)),
         Cell::new(seen(agent, |at| output.when(at))),
         Cell::new(format!("{}/{}", agent.load.unwrap_or(0), agent.max_tasks)),
         Cell::new(output.text(&capabilities(agent), CAPABILITIES_CHARS)),
@@ -160,7 +160,7 @@ fn shown(agent: &Agent, cx: &Context) -> Ended {
             ("revoked", agent.revoked_at.map(|at| output.when(at)).unwrap_or_default()),
             ("next", output.paint.bold(&format!("ade tasks list --agent {}", agent.id))),
         ];
-        output.facts(&visible(&agent.name), &rows)
+        output.facts(&named(&agent.name), &rows)
     })?;
     Ok(Exit::Done)
 }

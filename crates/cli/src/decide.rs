@@ -221,7 +221,7 @@ fn overview(items: &[Item], cx: &Context) -> String {
             Cell::new(look::risk(summary.risk)),
             Cell::new(format!("+{} ~{} -{}", counts.adds, counts.changes, counts.removes)),
             Cell::new(counts.irreversible),
-            Cell::new(cx.output.text(&summary.title, TITLE_CHARS)),
+            Cell::new(cx.output.name(&summary.title, TITLE_CHARS)),
         ]
     });
     cx.output.table(&["TASK", "REV", "RISK", "EFFECT", "FOREVER", "TITLE"], rows.collect())

@@ -45,7 +45,7 @@ fn row(approval: &Approval, output: &Output) -> Vec<Cell> {
     let mut row = vec![
         output.cell(&look::bars(task.risk), look::level_tone(task.risk.level)),
         Cell::new(task.id),
-        Cell::new(output.text(&task.title, TITLE_CHARS)),
+        Cell::new(output.name(&task.title, TITLE_CHARS)),
         Cell::new(visible(&task.task_type)),
         output.cell(&due(approval, output), tone),
         Cell::new(output.when(approval.requested_at)),

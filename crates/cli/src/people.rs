@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look;
 use crate::output::Output;
-use crate::text::visible;
+use crate::text::{named, visible};
 
 /// A name in a table.
 const NAME_CHARS: usize = 32;
@@ -26,7 +26,7 @@ pub async fn users(command: &UsersCommand, cx: &Context) -> Result<Exit, Failure
             let row = |user: &User| {
                 vec![
                     Cell::new(user.id),
-                    Cell::new(output.text(&user.name, NAME_CHARS)),
+                    Cell::new(output.name(&user.name, NAME_CHARS)),
                     Cell::new(roles(user)),
                     Cell::new(look::yes(user.active)),
                     Cell::new(output.text(user.email.as_deref().unwrap_or_default(), NAME_CHARS)),
@@ -47,7 +47,7 @@ pub async fn users(command: &UsersCommand, cx: &Context) -> Result<Exit, Failure
                     ("manager", user.manager.map(|one| one.to_string()).unwrap_or_default()),
                     ("known as", visible(&format!("{} at {}", user.subject, user.issuer))),
                 ];
-                cx.output.facts(&visible(&user.name), &rows)
+                cx.output.facts(&named(&user.name), &rows)
             })?;
         }
     }

@@ -172,7 +172,7 @@ fn replay(replayed: &Replayed, output: &Output) -> String {
         vec![
             Cell::new(task.id),
             output.cell(&word(&task.verdict), tone),
-            Cell::new(output.text(&task.title, TITLE_CHARS)),
+            Cell::new(output.name(&task.title, TITLE_CHARS)),
             Cell::new(visible(&task.before)),
             Cell::new(visible(&task.after)),
         ]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ade_core::visible::is_hidden;
-pub use ade_core::visible::{visible, visible_lines};
+pub use ade_core::visible::{named, visible, visible_lines};
 
 /// JSON that means the same and holds nothing that acts: outside of its texts it is plain ASCII.
 pub fn quiet_json(json: &str) -> String {

@@ -27,6 +27,7 @@ pub mod resource;
 pub mod risk;
 #[cfg(any(test, feature = "bench"))]
 pub mod samples;
+pub mod script;
 pub mod step_up;
 pub mod task;
 mod text;

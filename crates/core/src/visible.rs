@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 use unicode_properties::{GeneralCategory, UnicodeEmoji as _, UnicodeGeneralCategory as _};
 
+use crate::script::mixed;
+
 /// Joins two pictures into one.
 const JOINER: char = '\u{200d}';
 
@@ -22,6 +24,15 @@ pub fn visible(text: &str) -> String {
         }
     }
     out
+}
+
+/// A name or a title that others gave. In front of one that mixes scripts stands which: there it is
+/// seen even where the rest is cut off.
+pub fn named(text: &str) -> String {
+    match mixed(text) {
+        Some(scripts) => format!("‹mixed: {scripts}› {}", visible(text)),
+        None => visible(text),
+    }
 }
 
 /// A document of others, line by line.
@@ -93,6 +104,12 @@ mod tests {
         for [text, shown] in samples {
             assert_eq!(visible(&text), shown, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_name_of_mixed_script_is_marked_and_shown_all_the_same() {
+        assert_eq!(named("Restart pr\u{43e}d"), "‹mixed: Cyrillic+Latin› Restart pr\u{43e}d");
+        assert_eq!(named("\u{202e}α"), "‹U+202E›α");
     }
 
     #[test]

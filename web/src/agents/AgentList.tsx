@@ -4,7 +4,7 @@ import type { Agent } from '@/api/queries';
 import { useActions } from '@/keys/react';
 import { List } from '@/list/List';
 import { moves, useCursor } from '@/list/useCursor';
-import { Untrusted } from '@/ui/Untrusted';
+import { Named } from '@/ui/Named';
 import { Health, Load, Name, Seen } from './parts';
 
 const COLUMNS = [
@@ -44,7 +44,7 @@ export function AgentList({ agents, nameOf }: Props) {
           <Name agent={agent} />
         </span>
         <span role="gridcell" className="truncate text-ink-2">
-          <Untrusted text={nameOf(agent.owner)} />
+          <Named text={nameOf(agent.owner)} />
         </span>
         <span role="gridcell">
           <Seen agent={agent} />

@@ -10,10 +10,10 @@ import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
 import { Card } from '@/ui/Card';
 import { Fact } from '@/ui/Fact';
+import { Named } from '@/ui/Named';
 import { Ago } from '@/ui/Time';
 import { spelled } from '@/ui/text';
 import { Trouble } from '@/ui/Trouble';
-import { Untrusted } from '@/ui/Untrusted';
 import { ConfigCard } from './ConfigCard';
 import { Health, Load, Seen } from './parts';
 import type { Agent } from '@/api/queries';
@@ -91,7 +91,7 @@ export function AgentPage() {
         </nav>
         <header className="flex flex-wrap items-center gap-x-4 gap-y-2 py-3">
           <h1 className="text-h1 font-semibold wrap-anywhere">
-            <Untrusted text={agent.name} />
+            <Named text={agent.name} />
           </h1>
           <Health agent={agent} />
           <Seen agent={agent} />
@@ -102,7 +102,7 @@ export function AgentPage() {
           <Card title="About it">
             <dl>
               <Fact word="Answers for it">
-                <Untrusted text={nameOf(agent.owner)} />
+                <Named text={nameOf(agent.owner)} />
               </Fact>
               <Fact word="May apply">
                 <span className="font-mono text-meta">

@@ -11,8 +11,8 @@ import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
 import { SearchField } from '@/ui/Field';
 import { classes } from '@/ui/classes';
+import { Named } from '@/ui/Named';
 import { Trouble } from '@/ui/Trouble';
-import { Untrusted } from '@/ui/Untrusted';
 import { useIsPhone } from '@/ui/useIsPhone';
 import { AgentList } from './AgentList';
 import { byNeed } from './health';
@@ -30,8 +30,7 @@ function Card({ agent, nameOf }: { agent: Agent; nameOf: NameOf }) {
         <Health agent={agent} />
       </div>
       <p className="text-meta text-ink-2">
-        <Untrusted text={nameOf(agent.owner)} /> answers for it · configuration{' '}
-        {agent.config_version}
+        <Named text={nameOf(agent.owner)} /> answers for it · configuration {agent.config_version}
       </p>
       <div className="flex items-center justify-between gap-3">
         <Load agent={agent} />

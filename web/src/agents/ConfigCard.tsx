@@ -10,6 +10,7 @@ import { Button } from '@/ui/Button';
 import { Card, CardWait } from '@/ui/Card';
 import { classes } from '@/ui/classes';
 import { Changes } from '@/ui/Changes';
+import { Named } from '@/ui/Named';
 import { Ago } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
 import type { Agent } from '@/api/queries';
@@ -142,7 +143,7 @@ function Versions({ agent, current, nameOf }: { agent: Agent; current: number; n
           <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
             <strong className="font-semibold">Version {one.version}</strong>
             <span className="min-w-0 flex-1 text-meta text-ink-2 wrap-anywhere">
-              <Untrusted text={nameOf(one.set_by)} /> · <Ago at={one.set_at} />
+              <Named text={nameOf(one.set_by)} /> · <Ago at={one.set_at} />
               {one.reason && (
                 <>
                   {' '}

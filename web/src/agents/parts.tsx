@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { Chip } from '@/ui/Chip';
+import { Named } from '@/ui/Named';
 import { Ago } from '@/ui/Time';
-import { Untrusted } from '@/ui/Untrusted';
 import { loadOf, lookOf } from './health';
 import type { Agent } from '@/api/queries';
 
@@ -12,7 +12,7 @@ export function Name({ agent }: { agent: Agent }) {
       params={{ id: agent.id }}
       className="font-medium wrap-anywhere hover:underline"
     >
-      <Untrusted text={agent.name} />
+      <Named text={agent.name} />
     </Link>
   );
 }

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import { exactTime } from '@/time/clock';
 import { Dialog } from '@/ui/Dialog';
 import { Fact } from '@/ui/Fact';
+import { Named } from '@/ui/Named';
 import { spelled } from '@/ui/text';
 import { Untrusted } from '@/ui/Untrusted';
 import { actorOf, type Entry, objectName, phrase } from './leaf';
@@ -31,7 +32,7 @@ export function LeafDrawer({ entry, nameOf, onClose }: Props) {
   };
   add('When', when, when && exactTime(when));
   add('Who', who?.user ?? who?.agent ?? who?.worker);
-  add('For', who?.on_behalf_of, <Untrusted text={nameOf(who?.on_behalf_of ?? '')} />);
+  add('For', who?.on_behalf_of, <Named text={nameOf(who?.on_behalf_of ?? '')} />);
   add('About', object, <ObjectLink object={object} nameOf={nameOf} />);
   add('Action', what?.action);
   add('State', what?.to, `${what?.from ? `${what.from} → ` : ''}${what?.to}`);

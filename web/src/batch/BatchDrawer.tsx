@@ -9,9 +9,9 @@ import { ChangeLines, EffectHead } from '@/review/EffectHead';
 import { Button } from '@/ui/Button';
 import { Dialog } from '@/ui/Dialog';
 import { classes } from '@/ui/classes';
+import { Named } from '@/ui/Named';
 import { Risk } from '@/ui/Risk';
 import { Trouble } from '@/ui/Trouble';
-import { Untrusted } from '@/ui/Untrusted';
 import {
   type Group,
   groupsOf,
@@ -63,7 +63,7 @@ function GroupCard({
           {group.items.map(({ row }) => (
             <li key={row.key} className="truncate">
               <span className="font-mono text-ink-3">T-{row.number}</span>{' '}
-              <Untrusted text={row.title} />
+              <Named text={row.title} />
             </li>
           ))}
         </ul>

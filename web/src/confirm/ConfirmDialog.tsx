@@ -5,7 +5,7 @@ import { told } from '@/api/told';
 import { shortDigest } from '@/review/effect';
 import { Button } from '@/ui/Button';
 import { Dialog } from '@/ui/Dialog';
-import { Untrusted } from '@/ui/Untrusted';
+import { Named } from '@/ui/Named';
 import { type Question, type Subject, useQuestion } from './ask';
 import { askPasskey } from './passkey';
 
@@ -33,7 +33,7 @@ function TaskName({ id }: { id: string }) {
   if (!data) return <span className="font-mono text-meta">{id}</span>;
   return (
     <>
-      <span className="font-mono text-ink-3">T-{data.number}</span> <Untrusted text={data.title} />
+      <span className="font-mono text-ink-3">T-{data.number}</span> <Named text={data.title} />
     </>
   );
 }

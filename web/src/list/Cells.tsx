@@ -4,10 +4,10 @@ import { statsQuery } from '@/api/queries';
 import type { Row } from '@/inbox/rows';
 import { Chip } from '@/ui/Chip';
 import { classes } from '@/ui/classes';
+import { Named } from '@/ui/Named';
 import { Risk } from '@/ui/Risk';
 import { StateChip } from '@/ui/StateChip';
 import { Ago, Due } from '@/ui/Time';
-import { Untrusted } from '@/ui/Untrusted';
 
 const ON_PHONE = 'max-md:grid-cols-[1fr_auto] max-md:gap-y-0 max-md:content-center';
 
@@ -35,10 +35,10 @@ export function TitleCell({ row, by }: { row: Row; by: string }) {
   return (
     <span role="gridcell" className="min-w-0 max-md:order-1 max-md:col-span-2">
       <span className="block truncate font-medium">
-        <Untrusted text={row.title} />
+        <Named text={row.title} />
       </span>
       <span className="block truncate font-mono text-meta text-ink-3">
-        T-{row.number} · {row.type} · <Untrusted text={by} />
+        T-{row.number} · {row.type} · <Named text={by} />
       </span>
     </span>
   );

@@ -9,9 +9,9 @@ import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
 import { Chip } from '@/ui/Chip';
 import { Field } from '@/ui/Field';
+import { Named } from '@/ui/Named';
 import { Page } from '@/ui/Page';
 import { Ago, Due } from '@/ui/Time';
-import { Untrusted } from '@/ui/Untrusted';
 
 type AfterReview = Schemas['AfterReview'];
 
@@ -66,7 +66,7 @@ function One({ review, onChoose }: { review: AfterReview; onChoose: () => void }
         >
           T-{review.number}
         </Link>{' '}
-        <Untrusted text={review.title} />
+        <Named text={review.title} />
         <span className="block text-meta text-ink-2">
           overridden <Ago at={review.opened_at} />
         </span>

@@ -10,6 +10,7 @@ import { locksQuery } from '@/locks/queries';
 import { useTitle } from '@/shell/useTitle';
 import { Card, CardWait } from '@/ui/Card';
 import { LINK } from '@/ui/look';
+import { Named } from '@/ui/Named';
 import { Page } from '@/ui/Page';
 import { Risk } from '@/ui/Risk';
 import { Ago } from '@/ui/Time';
@@ -119,7 +120,7 @@ function Oldest() {
               search={{}}
               className="min-w-0 flex-1 truncate hover:underline"
             >
-              <Untrusted text={task.title} />
+              <Named text={task.title} />
             </Link>
             <span className="text-meta text-ink-2">
               <Ago at={task.since} />
@@ -143,7 +144,7 @@ function Agents() {
           <li key={agent.id} className={ROW}>
             <Health agent={agent} />
             <Link to="/agents/$id" params={{ id: agent.id }} className={`${LINK} min-w-0 flex-1`}>
-              <Untrusted text={agent.name} />
+              <Named text={agent.name} />
             </Link>
             <Seen agent={agent} />
           </li>

@@ -7,6 +7,7 @@ import { useAdminBar } from '@/shell/bars';
 import { Button } from '@/ui/Button';
 import { Card } from '@/ui/Card';
 import { Changes } from '@/ui/Changes';
+import { Named } from '@/ui/Named';
 import { Refusal } from '@/ui/Refusal';
 import { Ago } from '@/ui/Time';
 import { spelled } from '@/ui/text';
@@ -47,7 +48,7 @@ export function DraftCard({ draft, nameOf }: Props) {
       title={draft.base_version ? `${name}, version ${draft.base_version + 1}` : `${name}, new`}
       aside={
         <span className="text-meta text-ink-2">
-          <Untrusted text={nameOf(draft.proposed_by)} /> · <Ago at={draft.proposed_at} />
+          <Named text={nameOf(draft.proposed_by)} /> · <Ago at={draft.proposed_at} />
         </span>
       }
     >

@@ -8,10 +8,10 @@ import { Button } from '@/ui/Button';
 import { Card, CardWait } from '@/ui/Card';
 import { Chip } from '@/ui/Chip';
 import { LINK } from '@/ui/look';
+import { Named } from '@/ui/Named';
 import { Page } from '@/ui/Page';
 import { Ago } from '@/ui/Time';
 import { Trouble } from '@/ui/Trouble';
-import { Untrusted } from '@/ui/Untrusted';
 import { DraftCard } from './DraftCard';
 import { draftsQuery, policiesQuery } from './queries';
 
@@ -45,7 +45,7 @@ function InForce({ nameOf }: { nameOf: NameOf }) {
                 search={{}}
                 className={`${LINK} font-medium`}
               >
-                <Untrusted text={policy.name} />
+                <Named text={policy.name} />
               </Link>
               <span className="text-ink-2">version {policy.version}</span>
               {!policy.enabled && (
@@ -55,8 +55,8 @@ function InForce({ nameOf }: { nameOf: NameOf }) {
               )}
             </div>
             <p className="text-meta text-ink-2">
-              <Untrusted text={nameOf(policy.proposed_by)} /> proposed it,{' '}
-              <Untrusted text={nameOf(policy.confirmed_by)} /> published it{' '}
+              <Named text={nameOf(policy.proposed_by)} /> proposed it,{' '}
+              <Named text={nameOf(policy.confirmed_by)} /> published it{' '}
               <Ago at={policy.published_at} />
             </p>
           </li>

@@ -8,8 +8,8 @@ import { Chip, type ChipTone } from '@/ui/Chip';
 import { classes } from '@/ui/classes';
 import { Select } from '@/ui/Field';
 import { LINK } from '@/ui/look';
+import { Named } from '@/ui/Named';
 import { Refusal } from '@/ui/Refusal';
-import { Untrusted } from '@/ui/Untrusted';
 import type { Replayed } from './queries';
 import { gist, shares } from './verdict';
 
@@ -62,7 +62,7 @@ export function ReplayLook({ replayed }: { replayed: Replayed }) {
               <Link to="/tasks/$id" params={{ id: task.id }} search={{}} className={LINK}>
                 T-{task.number}
               </Link>{' '}
-              <Untrusted text={task.title} />
+              <Named text={task.title} />
               <p className="text-meta text-ink-2">
                 <span aria-hidden="true">{LOOKS[task.verdict][0]} </span>
                 {task.without_a_person ? 'without a person' : task.verdict}: {task.before} →{' '}

@@ -5,6 +5,7 @@ import { approvalsQuery, explainQuery, statsQuery, type Task } from '@/api/queri
 import { useMe } from '@/session/session';
 import { Card, CardWait } from '@/ui/Card';
 import { classes } from '@/ui/classes';
+import { Named } from '@/ui/Named';
 import { Ago } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
 import { type Sign, type Voter, voters } from './quorum';
@@ -70,7 +71,7 @@ function VoterRow({ voter, nameOf, isMe }: { voter: Voter; nameOf: NameOf; isMe:
       </span>
       <span className="min-w-0 flex-1">
         <span className={classes(isMe && 'font-semibold')}>
-          {isMe ? 'You' : <Untrusted text={nameOf(voter.user)} />}
+          {isMe ? 'You' : <Named text={nameOf(voter.user)} />}
         </span>{' '}
         <span className="text-meta text-ink-2">{voterWords(voter, nameOf)}</span>
         {voter.reason && (
@@ -184,7 +185,7 @@ function Chain({
               {user === me.id ? (
                 <strong className="font-semibold">You</strong>
               ) : (
-                <Untrusted text={nameOf(user)} />
+                <Named text={nameOf(user)} />
               )}
             </span>
           ))}{' '}

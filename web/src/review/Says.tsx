@@ -1,5 +1,5 @@
 import type { Task } from '@/api/queries';
-import { Untrusted } from '@/ui/Untrusted';
+import { Named } from '@/ui/Named';
 
 /** What the author calls it, in a box of its own and never near the buttons. Nothing in it was
  *  checked by anybody. */
@@ -11,17 +11,17 @@ export function Says({ task, nameOf }: { task: Task; nameOf: (id: string) => str
       className="self-start rounded-card border border-dashed border-line-strong px-4 py-2.5"
     >
       <figcaption className="text-meta text-ink-3">
-        <Untrusted text={by} /> says
+        <Named text={by} /> says
         {task.agent && (
           <>
             {' '}
-            for <Untrusted text={nameOf(task.author)} />
+            for <Named text={nameOf(task.author)} />
           </>
         )}{' '}
         · not checked
       </figcaption>
       <blockquote className="mt-0.5 wrap-anywhere">
-        <Untrusted text={task.title} />
+        <Named text={task.title} />
       </blockquote>
     </figure>
   );

@@ -6,6 +6,7 @@ import { clockTime, exactTime } from '@/time/clock';
 import { useNow } from '@/time/useNow';
 import { Card, CardWait } from '@/ui/Card';
 import { classes } from '@/ui/classes';
+import { Named } from '@/ui/Named';
 import { Untrusted } from '@/ui/Untrusted';
 
 type NameOf = (id: string) => string;
@@ -199,7 +200,7 @@ export function TrajectoryCard({ task, nameOf }: { task: Task; nameOf: NameOf })
       <p className="text-ink-2">
         {task.agent ? (
           <>
-            <Untrusted text={nameOf(task.agent)} /> has recorded no steps. Judge the effect alone.
+            <Named text={nameOf(task.agent)} /> has recorded no steps. Judge the effect alone.
           </>
         ) : (
           'A person proposed it; no agent had a part in it.'

@@ -12,6 +12,7 @@ import { Button } from '@/ui/Button';
 import { Card } from '@/ui/Card';
 import { Fact } from '@/ui/Fact';
 import { Field } from '@/ui/Field';
+import { Named } from '@/ui/Named';
 import { Page } from '@/ui/Page';
 import { Refusal } from '@/ui/Refusal';
 import { Ago, Due } from '@/ui/Time';
@@ -69,7 +70,7 @@ function Asks({ request }: { request: DeviceRequest }) {
         </strong>
       </Fact>
       <Fact word="Calls itself">
-        {name ? <Untrusted text={name} /> : 'It gives no name.'}
+        {name ? <Named text={name} /> : 'It gives no name.'}
         {program && (
           <span className="block text-meta text-ink-2">
             <Untrusted text={program} />

@@ -4,7 +4,7 @@ import { toast } from 'sonner';
 import { told } from '@/api/told';
 import { Icon } from '@/ui/Icon';
 import { MENU_ITEM } from '@/ui/menu';
-import { Untrusted } from '@/ui/Untrusted';
+import { Named } from '@/ui/Named';
 import { sessionQuery } from './queries';
 import { signOut, switchTenant } from './wire';
 
@@ -34,7 +34,7 @@ export function SessionMenu() {
             {tenants.map(({ id, name }) => (
               <DropdownMenu.RadioItem key={id} value={id} className={MENU_ITEM}>
                 <Icon name={id === tenant.id ? 'check' : 'open'} />
-                <Untrusted text={name} />
+                <Named text={name} />
               </DropdownMenu.RadioItem>
             ))}
           </DropdownMenu.RadioGroup>

@@ -11,6 +11,7 @@ import { useTitle } from '@/shell/useTitle';
 import { serverNow } from '@/time/clock';
 import { Chip } from '@/ui/Chip';
 import { Choice, Field } from '@/ui/Field';
+import { Named } from '@/ui/Named';
 import { Sure } from '@/ui/Sure';
 import { Due } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
@@ -63,9 +64,9 @@ function One({ delegation, nameOf }: { delegation: Delegation; nameOf: NameOf })
   return (
     <li className={ROW} data-delegation={delegation.id}>
       <span className="min-w-0 flex-1">
-        <Untrusted text={nameOf(delegation.owner)} /> →{' '}
+        <Named text={nameOf(delegation.owner)} /> →{' '}
         <strong className="font-medium">
-          <Untrusted text={nameOf(delegation.delegate_to)} />
+          <Named text={nameOf(delegation.delegate_to)} />
         </strong>
         <span className="block text-meta text-ink-2">
           {delegation.kind === 'follow' ? 'their yes counts too' : 'they answer instead'} ·{' '}

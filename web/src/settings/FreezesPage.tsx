@@ -9,6 +9,7 @@ import { useTitle } from '@/shell/useTitle';
 import { serverNow } from '@/time/clock';
 import { Chip } from '@/ui/Chip';
 import { Choice, Field } from '@/ui/Field';
+import { Named } from '@/ui/Named';
 import { Sure } from '@/ui/Sure';
 import { Ago, Due } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
@@ -48,11 +49,11 @@ function One({ freeze, nameOf }: { freeze: Freeze; nameOf: (id: string) => strin
         </strong>{' '}
         · <Untrusted text={freeze.reason} />
         <span className="block text-meta text-ink-2">
-          <Untrusted text={nameOf(freeze.set_by)} /> · <Ago at={freeze.set_at} />
+          <Named text={nameOf(freeze.set_by)} /> · <Ago at={freeze.set_at} />
           {freeze.lifted_by && (
             <>
               {' '}
-              · lifted by <Untrusted text={nameOf(freeze.lifted_by)} />
+              · lifted by <Named text={nameOf(freeze.lifted_by)} />
             </>
           )}
         </span>

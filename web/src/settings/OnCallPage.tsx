@@ -8,6 +8,7 @@ import { useOperateBar } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
 import { serverNow } from '@/time/clock';
 import { Choice } from '@/ui/Field';
+import { Named } from '@/ui/Named';
 import { Sure } from '@/ui/Sure';
 import { Due } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
@@ -49,7 +50,7 @@ function One({ duty, nameOf }: { duty: Duty; nameOf: (id: string) => string }) {
     <li className={ROW} data-duty={duty.id}>
       <span className="min-w-0 flex-1">
         <strong className="font-medium">
-          <Untrusted text={nameOf(duty.user)} />
+          <Named text={nameOf(duty.user)} />
         </strong>{' '}
         for <Untrusted text={duty.role} />
       </span>

@@ -8,6 +8,7 @@ import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
 import { Chip } from '@/ui/Chip';
 import { Field, SearchField } from '@/ui/Field';
+import { Named } from '@/ui/Named';
 import { Refusal } from '@/ui/Refusal';
 import { Sure } from '@/ui/Sure';
 import { Untrusted } from '@/ui/Untrusted';
@@ -70,7 +71,7 @@ function One({ user }: { user: User }) {
     <li className={ROW} data-user={user.name}>
       <span className="min-w-0 flex-1 wrap-anywhere">
         <strong className="font-medium">
-          <Untrusted text={user.name} />
+          <Named text={user.name} />
         </strong>{' '}
         {user.email && <Untrusted text={user.email} />}
         <span className="block text-meta text-ink-2">{user.roles.join(', ') || 'no roles'}</span>

@@ -5,9 +5,9 @@ import { useKnownActions } from '@/keys/react';
 import { classes } from '@/ui/classes';
 import { Dialog } from '@/ui/Dialog';
 import { Kbd } from '@/ui/Kbd';
+import { Named } from '@/ui/Named';
 import { RiskBars } from '@/ui/Risk';
 import { spelled } from '@/ui/text';
-import { Untrusted } from '@/ui/Untrusted';
 
 /** So many tasks are offered; whoever looks for another types more of its name. */
 const TASKS_MAX = 200;
@@ -61,7 +61,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                 <RiskBars level={row.level} />
                 <span className="font-mono text-meta text-ink-3">T-{row.number}</span>
                 <span className="min-w-0 truncate">
-                  <Untrusted text={row.title} />
+                  <Named text={row.title} />
                 </span>
               </Command.Item>
             ))}

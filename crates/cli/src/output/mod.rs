@@ -17,7 +17,7 @@ use crate::args::{Format, OutputArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look::time;
-use crate::text::visible;
+use crate::text::{named, visible};
 pub use paint::{Paint, Tone};
 pub use render::dotted;
 
@@ -156,7 +156,15 @@ impl Output {
 
     /// A text of somebody else in a cell: shown safely, and cut where a person looks.
     pub fn text(&self, text: &str, chars: usize) -> String {
-        let shown = visible(text);
+        self.cut(visible(text), chars)
+    }
+
+    /// The same of a name or a title.
+    pub fn name(&self, name: &str, chars: usize) -> String {
+        self.cut(named(name), chars)
+    }
+
+    fn cut(&self, shown: String, chars: usize) -> String {
         let is_cut = self.is_terminal && !self.is_wide();
         if is_cut { crate::text::cut(&shown, chars) } else { shown }
     }

@@ -31,7 +31,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::tasks;
-use crate::text::visible;
+use crate::text::named;
 use apply::Attempt;
 use declare::Declaration;
 use interrupt::Interrupts;
@@ -93,7 +93,7 @@ async fn prepare(
     let task = propose(client, &new, progress, interrupts).await?;
     let id = task.summary.id;
     let risk = task.summary.risk.score;
-    let title = visible(&task.summary.title);
+    let title = named(&task.summary.title);
     progress.reached("proposed", &format!("{id} · risk {risk} · {title}"));
     let reviewed = {
         let review = pin!(async {

@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look::{self, time};
-use crate::text::visible;
+use crate::text::{named, visible};
 
 const KEYS: &str = "↑↓ move  ↵ detail  s sort  p pause  r resume  q quit";
 /// Of the details below the list.
@@ -59,7 +59,7 @@ pub async fn agents(client: &Client, cx: &Context) -> Result<Exit, Failure> {
     super::run(&mut top, news, act).await?;
     // What was last seen stays where one can scroll to it.
     let row = |agent: &&Agent| {
-        let cells = [agent.status.as_str().to_owned(), load(agent), visible(&agent.name)];
+        let cells = [agent.status.as_str().to_owned(), load(agent), named(&agent.name)];
         cells.into_iter().map(comfy_table::Cell::new).collect()
     };
     let nothing = ("No agents yet.", "ade agents create NAME --owner USER");
@@ -170,7 +170,7 @@ impl Top {
 
     fn foot(&self, link: &Link) -> String {
         if let Some(reason) = &self.pausing {
-            let name = self.chosen().map(|agent| visible(&agent.name)).unwrap_or_default();
+            let name = self.chosen().map(|agent| named(&agent.name)).unwrap_or_default();
             return format!("pause {name}, because: {}_   ↵ do it  Esc leave it", visible(reason));
         }
         link.why().or(self.notice.clone()).unwrap_or_else(|| KEYS.to_owned())
@@ -255,7 +255,7 @@ fn status(agent: &Agent) -> String {
 fn row(agent: &Agent, now: Timestamp) -> Row<'static> {
     let cells = [
         status(agent),
-        visible(&agent.name),
+        named(&agent.name),
         load(agent),
         seen(agent, |at| time::relative(at, now)),
         visible(&capabilities(agent)),
@@ -265,7 +265,7 @@ fn row(agent: &Agent, now: Timestamp) -> Row<'static> {
 
 fn lines(agent: &Agent, now: Timestamp) -> Vec<Line<'static>> {
     let rows = [
-        visible(&agent.name),
+        named(&agent.name),
         format!("  agent    {}", agent.id),
         format!("  owner    {}", agent.owner),
         format!("  status   {}, seen {}", status(agent), seen(agent, |at| time::relative(at, now))),

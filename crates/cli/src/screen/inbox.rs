@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look::{self, time};
-use crate::text::visible;
+use crate::text::{named, visible};
 
 const KEYS: &str = "↑↓ move  ↵ detail  q quit";
 /// Of the details below the list.
@@ -41,7 +41,7 @@ pub async fn inbox(client: &Client, args: &InboxArgs, cx: &Context) -> Result<Ex
         let cells = [
             look::bars(one.task.risk),
             one.task.id.to_string(),
-            cx.output.text(&one.task.title, 48),
+            cx.output.name(&one.task.title, 48),
         ];
         cells.into_iter().map(comfy_table::Cell::new).collect()
     };
@@ -135,7 +135,7 @@ fn due(one: &Approval, now: Timestamp) -> String {
 fn row(one: &Approval, now: Timestamp) -> Row<'static> {
     let cells = [
         look::bars(one.task.risk),
-        visible(&one.task.title),
+        named(&one.task.title),
         visible(&one.task.task_type),
         due(one, now),
         time::relative(one.requested_at, now),
@@ -146,7 +146,7 @@ fn row(one: &Approval, now: Timestamp) -> Row<'static> {
 fn lines(one: &Approval, now: Timestamp) -> Vec<Line<'static>> {
     let task = &one.task;
     let rows = [
-        visible(&task.title),
+        named(&task.title),
         format!("  task     {} #{}", task.id, task.number),
         format!("  revision {}", one.revision),
         format!("  risk     {}", look::bars(task.risk)),

@@ -10,7 +10,7 @@ use comfy_table::Cell;
 
 use crate::look::{self, time};
 use crate::output::{Output, Paint};
-use crate::text::visible;
+use crate::text::{named, visible};
 
 /// A title of a list on a terminal: the rest of the line is for the rest of the task.
 const TITLE_CHARS: usize = 48;
@@ -39,7 +39,7 @@ fn row(task: &TaskSummary, output: &Output) -> Vec<Cell> {
         Cell::new(task.id),
         output.cell(&format!("{icon} {}", task.state), tone),
         output.cell(&risk(task), look::level_tone(task.risk.level)),
-        Cell::new(output.text(&task.title, TITLE_CHARS)),
+        Cell::new(output.name(&task.title, TITLE_CHARS)),
         Cell::new(visible(&task.task_type)),
         Cell::new(output.when(task.since)),
     ];
@@ -69,19 +69,14 @@ fn nothing(states: &[State], paint: Paint) -> String {
 /// One line for a script's log.
 pub fn line(task: &Task, paint: Paint) -> String {
     let summary = &task.summary;
-    format!(
-        "{} {} {}\n",
-        summary.id,
-        look::state_text(summary.state, paint),
-        visible(&summary.title)
-    )
+    format!("{} {} {}\n", summary.id, look::state_text(summary.state, paint), named(&summary.title))
 }
 
 pub fn whole(task: &Task, paint: Paint) -> String {
     let summary = &task.summary;
     let mut out = format!(
         "{}  {}\n",
-        paint.bold(&visible(&summary.title)),
+        paint.bold(&named(&summary.title)),
         paint.dim(&format!("#{}", summary.number))
     );
     let since = time::second(summary.since);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use ade_core::ids::TaskId;
 use ade_core::limits::{MESSAGE_ITEMS_MAX, MESSAGE_TITLE_MAX_CHARS};
-use ade_core::visible::visible;
+use ade_core::visible::named;
 use ade_store::messages::Item;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +89,7 @@ fn said(kind: &str) -> &str {
 
 /// On one line, as it reads, cut where a message ends.
 fn plain(text: &str) -> String {
-    let shown = visible(text);
+    let shown = named(text);
     let cut: String = shown.chars().take(MESSAGE_TITLE_MAX_CHARS).collect();
     if cut.len() < shown.len() { format!("{cut}…") } else { cut }
 }

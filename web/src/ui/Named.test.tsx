@@ -1,0 +1,13 @@
+import { cleanup, render, screen } from '@testing-library/react';
+import { afterEach, expect, it } from 'vitest';
+import { Named } from './Named';
+
+afterEach(cleanup);
+
+it('marks a name of mixed script in words, and no other', () => {
+  const { container, rerender } = render(<Named text={'Restart pr\u043ed'} />);
+  expect(screen.getByText('mixed: Cyrillic+Latin')).toBeTruthy();
+  expect(container.querySelector('bdi')?.textContent).toBe('Restart pr\u043ed');
+  rerender(<Named text="Restart prod" />);
+  expect(container.querySelector('[data-mixed]')).toBeNull();
+});
