@@ -61,6 +61,34 @@ pub struct Overview {
     pub rates: BTreeMap<String, u64>,
 }
 
+/// Who agrees with whom. Two accounts of one human are one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Pairs {
+    #[schema(value_type = schema::Timestamp)]
+    pub as_of: Timestamp,
+    /// How many days back.
+    pub days: u32,
+    /// Those that stand out first, then by how often.
+    pub pairs: Vec<Pair>,
+    /// There were more approvals than were counted.
+    pub is_more: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Pair {
+    /// Who proposed, or for whom an agent did.
+    #[schema(value_type = schema::UserId)]
+    pub author: UserId,
+    #[schema(value_type = schema::UserId)]
+    pub reviewer: UserId,
+    /// Tasks of the author that the reviewer agreed to.
+    pub approvals: u64,
+    /// Tasks of the author that anybody agreed to.
+    pub of: u64,
+    /// Often, and nearly always the same two, although others review as well.
+    pub stands_out: bool,
+}
+
 /// Counted up to a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Count {

@@ -2,7 +2,7 @@
 
 use ade_api::notifications::Notification;
 use ade_api::page::{Page, PageQuery};
-use ade_api::stats::{Overview, ReviewerStats, TaskStats};
+use ade_api::stats::{Overview, Pairs, ReviewerStats, TaskStats};
 use ade_core::ids::{TaskId, UserId};
 
 use crate::Client;
@@ -26,6 +26,10 @@ impl Stats<'_> {
     pub async fn overview(self, days: Option<u32>) -> Result<Overview, Error> {
         let call = Call::get("/v1/stats/overview").query("days", days.map(|days| days.to_string()));
         self.0.send(call).await
+    }
+
+    pub async fn pairs(self) -> Result<Pairs, Error> {
+        self.0.send(Call::get("/v1/stats/pairs")).await
     }
 
     pub async fn notifications(self, page: &PageQuery) -> Result<Page<Notification>, Error> {

@@ -337,6 +337,19 @@ pub const STATS_RESPONSES_MAX: i64 = 1_000;
 /// Open tasks of one state, and requests, are counted so far; then the answer says that there
 /// are more.
 pub const STATS_COUNT_MAX: i64 = 10_000;
+/// Days over which is counted who agrees with whom.
+pub const PAIRS_DAYS: u32 = 30;
+/// Approvals that are looked at for it; the answer says so if there were more.
+pub const PAIRS_APPROVALS_MAX: usize = 20_000;
+/// Of one reviewer, the newest.
+pub const PAIRS_OF_REVIEWER_MAX: i64 = 1_000;
+pub const PAIRS_SHOWN_MAX: usize = 20;
+/// A pair stands out that met at so many tasks of one author: about one on each working day.
+pub const PAIR_APPROVALS_TOLD: usize = 20;
+/// And at so many of a hundred: what a rota of several people does not give.
+pub const PAIR_SHARE_TOLD_PERCENT: usize = 80;
+/// While so many people review; of fewer, the same two meet for want of others.
+pub const PAIR_REVIEWERS_MIN: usize = 3;
 
 // Trying rules out.
 /// Cases of one file; more are two files.

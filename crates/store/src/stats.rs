@@ -1,8 +1,11 @@
 //! Figures about work, read in one statement and so at one moment. Daily counters are what the
 //! worker has folded plus what it has not yet, so they are exact whenever they are asked.
 
-use ade_core::ids::UserId;
-use ade_core::limits::{STATS_COUNT_MAX, STATS_RESPONSE_WINDOW, STATS_RESPONSES_MAX};
+use ade_core::approval::pairs::Agreed;
+use ade_core::ids::{TaskId, UserId};
+use ade_core::limits::{
+    PAIRS_OF_REVIEWER_MAX, STATS_COUNT_MAX, STATS_RESPONSE_WINDOW, STATS_RESPONSES_MAX,
+};
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 
@@ -116,6 +119,38 @@ pub async fn open(tx: &mut Tx, states: &[String]) -> Result<Open, Error> {
         overdue_approvals: row.overdue,
         after_reviews_owed: row.owed,
     })
+}
+
+/// Approvals since then that came in time and still stand, of every reviewer the newest; not more
+/// than `most`.
+pub async fn agreed(tx: &mut Tx, since: Timestamp, most: i64) -> Result<Vec<Agreed>, Error> {
+    let query = query!(
+        r#"SELECT given.task_id AS "task!", proposed.author_id AS "author!", u.id AS "reviewer!"
+             FROM app_user u
+            CROSS JOIN LATERAL (
+                SELECT v.task_id FROM vote v
+                 WHERE v.tenant_id = $1 AND v.voter_id = u.id AND v.at >= $2
+                   AND v.answer = 'approve' AND v.effectual AND v.carried_from IS NULL
+                   AND NOT EXISTS (SELECT FROM vote_withdrawal w
+                                    WHERE (w.tenant_id, w.task_id, w.vote_seq)
+                                        = (v.tenant_id, v.task_id, v.seq))
+                 ORDER BY v.at DESC LIMIT $3) AS given
+            CROSS JOIN LATERAL (
+                SELECT t.author_id FROM task t
+                 WHERE t.tenant_id = $1 AND t.id = given.task_id LIMIT 1) AS proposed
+            WHERE u.tenant_id = $1 LIMIT $4"#,
+        tx.tenant().uuid(),
+        Moment(since) as _,
+        PAIRS_OF_REVIEWER_MAX,
+        most,
+    );
+    let rows = tx.fetch(query).await?.into_iter();
+    let read = rows.map(|row| Agreed {
+        task: TaskId::from_uuid(row.task),
+        author: UserId::from_uuid(row.author),
+        reviewer: UserId::from_uuid(row.reviewer),
+    });
+    Ok(read.collect())
 }
 
 /// So often something happened on one day.

@@ -18,6 +18,7 @@ import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
 import { DaysCard, type Span } from './DaysCard';
 import { applied, counted, inState, needLook, oldest, passedByPolicy, ratesOf } from './figures';
+import { PairsCard } from './PairsCard';
 
 const SHOWN = 5;
 /** Tasks are listed newest first; of more than these the oldest are not looked for. */
@@ -267,6 +268,7 @@ export function OverviewPage() {
         <Agents />
         <Contended />
         <Rates overview={data} />
+        <PairsCard overview={data} />
       </div>
     </Page>
   );

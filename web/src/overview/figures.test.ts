@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Schemas } from '@/api/client';
 import type { Agent, TaskSummary } from '@/api/queries';
 import {
+  agreed,
   applied,
   counted,
   inState,
@@ -44,6 +45,9 @@ describe('The overview', () => {
     expect(applied(overview())).toBe('90 %');
     expect(passedByPolicy(overview())).toBe('25 %');
     expect(applied(overview({ days: [] }))).toBe('–');
+    const actions = { 'task.approve': 6, 'task.reject': 1, 'task.request_changes': 1 };
+    expect(agreed(overview({ days: [{ day: '2026-11-14', entered: {}, actions }] }))).toBe('75 %');
+    expect(agreed(overview())).toBe('–');
   });
 
   it('has a value for every day in every line', () => {

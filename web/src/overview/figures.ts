@@ -38,6 +38,13 @@ export function passedByPolicy(overview: Overview): string {
   return percent(alone, total(overview, 'entered', 'APPROVED'));
 }
 
+/** Of the answers of people, those that were yes. */
+export function agreed(overview: Overview): string {
+  const yes = total(overview, 'actions', 'task.approve');
+  const no = total(overview, 'actions', 'task.reject');
+  return percent(yes, yes + no + total(overview, 'actions', 'task.request_changes'));
+}
+
 export interface Line {
   readonly state: State;
   readonly word: string;

@@ -272,6 +272,7 @@ async fn people_and_things(client: &Client) {
     refused(stats.reviewer(None).await);
     refused(stats.task(TaskId::from_u128(1)).await);
     refused(stats.overview(Some(7)).await);
+    refused(stats.pairs().await);
     refused(stats.notifications(&page()).await);
     let system = client.system();
     refused(system.health().await);

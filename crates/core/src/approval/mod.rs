@@ -6,6 +6,7 @@ pub mod assignment;
 pub mod batch;
 pub mod delegation;
 pub mod escalation;
+pub mod pairs;
 pub mod quorum;
 pub mod separation;
 pub mod tenure;

@@ -1,14 +1,18 @@
 //! Figures about work. A reviewer's are for themselves and for admins; those of a task for whoever
-//! may read it; the overview holds counts only and is for everybody of the tenant.
+//! may read it; the overview holds counts only and is for everybody of the tenant. Who agrees with
+//! whom is for those who read the audit.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ade_api::stats::{Count, DayStats, Overview, ReviewerStats, StateCount, TaskStats};
+use ade_api::stats::{
+    Count, DayStats, Overview, Pair, Pairs, ReviewerStats, StateCount, TaskStats,
+};
 use ade_core::access::{Action, Object};
 use ade_core::actor::Actor;
+use ade_core::approval::pairs;
 use ade_core::ids::{TaskId, UserId};
-use ade_core::limits::{STATS_COUNT_MAX, STATS_DAYS_MAX};
+use ade_core::limits::{PAIRS_APPROVALS_MAX, PAIRS_DAYS, STATS_COUNT_MAX, STATS_DAYS_MAX};
 use ade_core::task::{Agreement, Rules, State};
 use ade_core::time::Timestamp;
 use ade_store::stats::{self, DayCount};
@@ -115,6 +119,27 @@ pub async fn overview(app: &App, caller: &Caller, days: u32) -> Result<Overview,
         days: (0..days).map(|number| day(first.plus(DAY * number), &counted)).collect(),
         rates: rates.into_iter().map(|(kind, count)| (kind, count.unsigned_abs())).collect(),
     })
+}
+
+pub async fn pairs(app: &App, caller: &Caller) -> Result<Pairs, Error> {
+    let mut tx = look(app, caller).await?;
+    let book = app.books.current(&mut tx).await?;
+    permit(app, &book, &caller.actor, Action::ReadAudit, Object::Tenant)?;
+    let as_of = tx.now();
+    let one_more = i64::try_from(PAIRS_APPROVALS_MAX).unwrap_or(i64::MAX).saturating_add(1);
+    let mut agreed = stats::agreed(&mut tx, as_of.minus(DAY * PAIRS_DAYS), one_more).await?;
+    tx.roll_back().await;
+    let is_more = agreed.len() > PAIRS_APPROVALS_MAX;
+    agreed.truncate(PAIRS_APPROVALS_MAX);
+    let pairs = pairs::pairs(&agreed, &book.directory).into_iter().map(pair).collect();
+    Ok(Pairs { as_of, days: PAIRS_DAYS, pairs, is_more })
+}
+
+fn pair(pair: pairs::Pair) -> Pair {
+    let pairs::Pair { author, reviewer, stands_out, .. } = pair;
+    let [approvals, of] =
+        [pair.approvals, pair.of].map(|count| u64::try_from(count).unwrap_or(u64::MAX));
+    Pair { author, reviewer, approvals, of, stands_out }
 }
 
 fn bounded(count: i64) -> Count {

@@ -204,6 +204,7 @@ fn people(routes: Routes) -> Routes {
         .route(READ, "GET /v1/stats/reviewers/{id}", routes!(stats::reviewer))
         .route(READ, "GET /v1/stats/tasks/{id}", routes!(stats::task))
         .route(READ, "GET /v1/stats/overview", routes!(stats::overview))
+        .route(READ, "GET /v1/stats/pairs", routes!(stats::pairs))
 }
 
 /// Registered programs, what they are told and what they are set up with.

@@ -1,7 +1,7 @@
 //! Figures over HTTP: of a reviewer, of a task, of the tenant.
 
 use ade_api::schema;
-use ade_api::stats::{Overview, ReviewerStats, TaskStats};
+use ade_api::stats::{Overview, Pairs, ReviewerStats, TaskStats};
 use ade_core::ids::{IdError, TaskId, UserId};
 use ade_core::limits::{STATS_DAYS_DEFAULT, STATS_DAYS_MAX};
 use ade_engine::ops::stats;
@@ -75,4 +75,17 @@ pub async fn overview(
         return Err(Failure::query(&format!("`days` is 1 to {STATS_DAYS_MAX}")));
     }
     Ok(Json(stats::overview(shared.app(), &caller, days).await?))
+}
+
+/// See who agrees with whom
+///
+/// For admins and auditors: how many tasks of one author one reviewer agreed to in the last thirty
+/// days, of all that anybody agreed to.
+#[utoipa::path(get, path = "/v1/stats/pairs", tag = "stats",
+    responses((status = 200, description = "The pairs that meet most often", body = Pairs)))]
+pub async fn pairs(
+    State(shared): State<Shared>,
+    Known(caller): Known,
+) -> Result<Json<Pairs>, Failure> {
+    Ok(Json(stats::pairs(shared.app(), &caller).await?))
 }

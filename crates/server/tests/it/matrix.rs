@@ -121,6 +121,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET /v1/stats/reviewers/{id}", "read", "admin"),
     ("GET /v1/stats/tasks/{id}", "read", EVERYBODY),
     ("GET /v1/stats/overview", "read", EVERYBODY),
+    ("GET /v1/stats/pairs", "read", "auditor admin"),
     ("POST /v1/policies", "administer", "admin"),
     ("GET /v1/policies", "read", EVERYBODY),
     ("GET /v1/policies/{id}/versions", "read", EVERYBODY),

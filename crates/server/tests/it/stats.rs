@@ -17,6 +17,9 @@ cases! {
     the_overview_counts_each_day_once_folded_or_not:
         Happy "GET /v1/stats/overview",
         Denied "GET /v1/stats/overview";
+    a_pair_that_always_agrees_stands_out_for_those_who_read_the_audit:
+        Happy "GET /v1/stats/pairs",
+        Denied "GET /v1/stats/pairs";
 }
 
 const ME: &str = "/v1/stats/reviewers/me";
@@ -178,4 +181,44 @@ async fn the_overview_counts_each_day_once_folded_or_not(world: &World) {
     let (_, other) = world.tenant("other").await;
     let theirs = world.get(&other.token, OVERVIEW).await.expect(200);
     assert_eq!(day(&theirs, 0)["entered"], json!({}), "another tenant's are not among them");
+}
+
+async fn a_pair_that_always_agrees_stands_out_for_those_who_read_the_audit(world: &World) {
+    let [bob, eve] =
+        [world.person("Bob", &["author"]).await, world.person("Eve", &["author"]).await];
+    let mut reviewers = Vec::new();
+    for name in ["Rea", "Rob", "Rut"] {
+        reviewers.push(world.person(name, &["reviewer"]).await);
+    }
+    let [rea, rob, rut] = &reviewers[..] else { unreachable!("three") };
+    for number in 0..20 {
+        world.approved(&bob, rea, &format!("of Bob {number}")).await;
+    }
+    for who in [rea, rob, rut] {
+        world.approved(&eve, who, &format!("of Eve for {}", who.id)).await;
+    }
+    let path = "/v1/stats/pairs";
+    let told = world.get(&world.admin.token, path).await.expect(200);
+    let pairs = told["pairs"].as_array().unwrap();
+    let expected = json!({
+        "author": bob.id, "reviewer": rea.id, "approvals": 20, "of": 20, "stands_out": true
+    });
+    assert_eq!(pairs[0], expected, "{told}");
+    assert_eq!(pairs.len(), 4, "{told}");
+    for pair in &pairs[1..] {
+        let figures = (&pair["author"], &pair["approvals"], &pair["of"], &pair["stands_out"]);
+        assert_eq!(figures, (&json!(eve.id), &json!(1), &json!(3), &json!(false)), "{told}");
+    }
+    assert_eq!((&told["days"], &told["is_more"]), (&json!(30), &json!(false)));
+    let auditor = world.person("Aud", &["auditor"]).await;
+    world.get(&auditor.token, path).await.expect(200);
+    for who in [&bob, rea] {
+        world.get(&who.token, path).await.refused(403, "not_allowed");
+    }
+    let (_, other) = world.tenant("other").await;
+    let theirs = world.get(&other.token, path).await.expect(200);
+    assert_eq!(theirs["pairs"], json!([]), "another tenant's are not among them");
+    world.database.run("UPDATE vote SET at = at - interval '31 days'").await;
+    let later = world.get(&world.admin.token, path).await.expect(200);
+    assert_eq!(later["pairs"], json!([]), "what is older counts no more");
 }
