@@ -32,7 +32,7 @@ impl From<&Refusal> for Code {
             Refusal::NotDue { .. } => Self::NotDue,
             Refusal::BasisStands { .. } => Self::BasisStands,
             Refusal::BasisLost(_) => Self::BasisLost,
-            Refusal::Frozen { .. } => Self::Frozen,
+            Refusal::Frozen { .. } | Refusal::InstallationFrozen(_) => Self::Frozen,
             Refusal::ResourcesBlocked(_) => Self::LockHeld,
             Refusal::NoCapacity => Self::NoCapacity,
             Refusal::NotTheHold => Self::LeaseLost,

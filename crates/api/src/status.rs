@@ -22,6 +22,21 @@ pub struct Health {
     /// Whether locks can be had. Everything else is taken also while they cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locks: Option<bool>,
+    /// Whether the whole installation is frozen: everything but permits is given meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<bool>,
+}
+
+/// A stop of applies in all tenants, by whoever runs the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct InstallationFreeze {
+    /// Counts up.
+    pub number: i64,
+    pub reason: String,
+    /// What they are called where they sat; no account of your tenant.
+    pub set_by: String,
+    #[schema(value_type = schema::Timestamp)]
+    pub since: Timestamp,
 }
 
 /// Something that works less well than it should, and what follows from it.
@@ -37,6 +52,9 @@ pub struct Status {
     pub readiness: Readiness,
     /// Seconds since this process began to listen.
     pub uptime_s: u64,
+    /// Nothing if none is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freeze: Option<InstallationFreeze>,
     /// Empty if all is well.
     pub degradations: Vec<Degradation>,
     /// One line for people: the worst of it, and how much more there is. Absent if all is well.

@@ -1,8 +1,10 @@
-//! A stop for applies: of a tenant, of an environment, or of the resources a pattern names.
+//! A stop for applies: of a tenant, of an environment, of the resources a pattern names, or of the
+//! whole installation.
 //! What an author writes into a task cannot lead around it: environments come from the
 //! resource registry, never from the task's own tags.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use crate::ids::{FreezeId, UserId};
 use crate::policy::Pattern;
@@ -23,6 +25,29 @@ pub struct Freeze {
     pub reason: String,
     pub set_by: UserId,
     pub ends_at: Option<Timestamp>,
+}
+
+/// A stop of applies in all tenants at once, by whoever runs the server. Nothing leads around it,
+/// and it ends when they say so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstallationFreeze {
+    /// Counts up.
+    pub number: i64,
+    pub reason: String,
+    /// What they are called where they sat; no account of any tenant.
+    pub set_by: String,
+    pub since: Timestamp,
+}
+
+impl fmt::Display for InstallationFreeze {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, reason, set_by, since } = self;
+        write!(
+            f,
+            "the whole installation is frozen since {since} by {set_by} (number {number}): "
+        )?;
+        f.write_str(reason)
+    }
 }
 
 impl Freeze {

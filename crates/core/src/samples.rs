@@ -10,7 +10,7 @@ use crate::actor::{Actor, Directory, Person, Role};
 use crate::approval::delegation::{Conditions, Delegation, Kind};
 use crate::approval::{Answer, Seen};
 use crate::change::{Digest, Origin};
-use crate::freeze::Freeze;
+use crate::freeze::{Freeze, InstallationFreeze};
 use crate::ids::{AgentId, DelegationId, ExecutionId, LeaseId, PolicyId, TaskId, UserId};
 use crate::policy::{AuthorKind, AutoApprove, Document, Group, Policy, PolicyRef, Subject};
 use crate::risk::{Level, Score};
@@ -143,6 +143,7 @@ pub struct World {
     pub current: Vec<Policy>,
     pub delegations: Vec<Delegation>,
     pub freezes: Vec<Freeze>,
+    pub installation: Option<InstallationFreeze>,
     pub environments: BTreeSet<String>,
     pub resource_owners: BTreeSet<UserId>,
     pub blocked: Vec<Blocked>,
@@ -173,6 +174,7 @@ impl World {
             current: policies,
             delegations: Vec::new(),
             freezes: Vec::new(),
+            installation: None,
             environments: BTreeSet::new(),
             resource_owners: BTreeSet::new(),
             blocked: Vec::new(),
@@ -202,6 +204,7 @@ impl World {
             current: &self.current,
             delegations: &self.delegations,
             freezes: &self.freezes,
+            installation: self.installation.as_ref(),
             environments: &self.environments,
             resource_owners: &self.resource_owners,
             times: ApprovalTimes::default(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ade_core::access::Access;
 use ade_core::actor::Actor;
+use ade_core::freeze::InstallationFreeze;
 use ade_core::ids::{AgentId, TenantId, UserId};
 use ade_core::limits::{RULEBOOK_IDLE, RULEBOOKS_CACHED_MAX};
 use ade_core::policy::{Policy, PolicyRef};
@@ -99,6 +100,8 @@ pub struct Knowledge {
     pub environments: BTreeSet<String>,
     pub resource_owners: BTreeSet<UserId>,
     pub agent: AgentFacts,
+    /// The one in force, once somebody has asked.
+    pub installation: Option<InstallationFreeze>,
 }
 
 impl Knowledge {
@@ -112,6 +115,7 @@ impl Knowledge {
             current: &self.book.policies,
             delegations: &self.book.delegations,
             freezes: &self.book.freezes,
+            installation: self.installation.as_ref(),
             environments: &self.environments,
             resource_owners: &self.resource_owners,
             times: self.book.times.approval,
@@ -147,5 +151,6 @@ pub fn of_task(book: Arc<Rulebook>, pinned: Vec<Policy>, actor: &Actor, task: &T
         environments: BTreeSet::new(),
         resource_owners: BTreeSet::new(),
         agent,
+        installation: None,
     }
 }

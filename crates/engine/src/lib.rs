@@ -13,6 +13,7 @@ pub mod execute;
 pub mod export;
 mod groups;
 pub mod identity;
+pub mod installation;
 pub mod limiter;
 pub mod live;
 pub mod locks;

@@ -7,6 +7,7 @@ pub mod assemble;
 pub mod config;
 mod forwarded;
 pub mod http;
+pub mod installation;
 pub mod keys;
 mod log_line;
 pub mod policy_test;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ade_server::config::Config;
+use ade_server::installation::{self, Moved};
 use ade_server::{keys, policy_test, read_models, run};
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 
 #[derive(Debug, Parser)]
@@ -34,6 +35,10 @@ enum Command {
     All,
     /// Check the settings and the database, and say what to do
     Doctor,
+    /// Give no permit in any tenant from now on, as the owner of the tables; all else goes on
+    Freeze(Switch),
+    /// Give permits again
+    Thaw(Switch),
     /// Print the OpenAPI document; needs no database
     Openapi,
     /// The copies in Redis that reads are answered from
@@ -45,6 +50,22 @@ enum Command {
     /// Try policies out where they are written; needs no settings and no database
     #[command(subcommand)]
     Policy(PolicyCommand),
+}
+
+#[derive(Debug, Args)]
+struct Switch {
+    /// Why, for everybody who is refused a permit meanwhile
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Who does it; the account at this machine if left out
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+impl From<Switch> for Moved {
+    fn from(Switch { reason, by }: Switch) -> Self {
+        Self { reason, by }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -110,6 +131,12 @@ fn main() -> ExitCode {
         Command::Worker => load().and_then(|config| run::worker(&config)),
         Command::All => load().and_then(|config| run::all(&config)),
         Command::Doctor => load().and_then(|config| run::doctor(&config)),
+        Command::Freeze(switch) => {
+            load().and_then(|config| installation::freeze(&config, switch.into()))
+        }
+        Command::Thaw(switch) => {
+            load().and_then(|config| installation::thaw(&config, switch.into()))
+        }
         Command::Openapi => load().and_then(|config| run::openapi(&config)),
     };
     match done {

@@ -26,16 +26,26 @@ pub struct Candidate {
 }
 
 // From one type to the next, however many tasks there are of each.
-const TYPES: &str = "
-    WITH RECURSIVE kind AS (
-        (SELECT task_type FROM task WHERE tenant_id = $1 AND state = 'APPROVED'
-          ORDER BY task_type LIMIT 1)
-        UNION ALL
-        SELECT (SELECT t.task_type FROM task t
-                 WHERE t.tenant_id = $1 AND t.state = 'APPROVED' AND t.task_type > kind.task_type
-                 ORDER BY t.task_type LIMIT 1)
-          FROM kind WHERE kind.task_type IS NOT NULL)
-    SELECT task_type FROM kind WHERE task_type IS NOT NULL";
+macro_rules! types_if {
+    ($condition:literal) => {
+        concat!(
+            "WITH RECURSIVE kind AS (
+                 (SELECT task_type FROM task WHERE tenant_id = $1 AND state = 'APPROVED'
+                   ORDER BY task_type LIMIT 1)
+                 UNION ALL
+                 SELECT (SELECT t.task_type FROM task t
+                          WHERE t.tenant_id = $1 AND t.state = 'APPROVED'
+                            AND t.task_type > kind.task_type
+                          ORDER BY t.task_type LIMIT 1)
+                   FROM kind WHERE kind.task_type IS NOT NULL)
+             SELECT task_type FROM kind WHERE task_type IS NOT NULL AND ",
+            $condition
+        )
+    };
+}
+const TYPES: &str = types_if!("true");
+const TYPES_NOW: &str =
+    types_if!("NOT EXISTS (SELECT FROM installation_freeze WHERE lifted_at IS NULL)");
 // Two statements: one that fits both would be planned for neither, and read all that is approved
 // to find a few that are named.
 macro_rules! next_of {
@@ -101,7 +111,16 @@ struct CandidateRow {
 
 /// Of the tasks that wait to be applied.
 pub async fn types(tx: &mut Tx) -> Result<Vec<String>, Error> {
-    let rows: Vec<(String,)> = tx.read(query_as(TYPES).bind(tx.tenant().uuid())).await?;
+    types_by(tx, TYPES).await
+}
+
+/// Of those that wait and may be applied now: none while the whole installation is frozen.
+pub async fn types_now(tx: &mut Tx) -> Result<Vec<String>, Error> {
+    types_by(tx, TYPES_NOW).await
+}
+
+async fn types_by(tx: &mut Tx, statement: &'static str) -> Result<Vec<String>, Error> {
+    let rows: Vec<(String,)> = tx.read(query_as(statement).bind(tx.tenant().uuid())).await?;
     Ok(rows.into_iter().map(|(task_type,)| task_type).collect())
 }
 

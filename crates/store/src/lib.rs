@@ -23,6 +23,7 @@ pub mod group_roles;
 pub mod groups;
 pub mod idempotency;
 pub mod inbound;
+pub mod installation;
 pub mod lease;
 pub mod live;
 pub mod locks;

@@ -25,6 +25,11 @@ pub const CLAIM_REST: Duration = Duration::from_millis(500);
 pub const CLAIM_POLL_PERIOD: Duration = Duration::from_millis(500);
 /// Offers that fall through before a claimer gives its place to the next.
 pub const CLAIM_TRIES_MAX: usize = 8;
+/// Why the whole installation is frozen, or thawed: every refusal repeats it, and so does its leaf.
+pub const INSTALLATION_REASON_MAX_BYTES: usize = 1024;
+/// How long `ade-server freeze` waits for permits that were on their way when it was set; longer
+/// than a transaction may lie idle.
+pub const INSTALLATION_DRAIN_MAX: Duration = Duration::from_secs(15);
 pub const ROLLBACK_STEPS_MAX_BYTES: usize = 4 * 1024;
 pub const EXECUTION_ERROR_MAX_BYTES: usize = 4 * 1024;
 /// Kept with the attempt; the whole is in its log.

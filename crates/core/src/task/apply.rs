@@ -22,6 +22,9 @@ pub fn start(
 ) -> Result<Decision, Refusal> {
     facts.require_pins(task)?;
     basis::check(task, facts, now).map_err(Refusal::BasisLost)?;
+    if let Some(freeze) = facts.installation {
+        return Err(Refusal::InstallationFrozen(freeze.clone()));
+    }
     if let Some(freeze) = facts.freeze(task, now) {
         return Err(Refusal::Frozen {
             id: freeze.id,

@@ -7,7 +7,7 @@ use super::basis;
 use super::{Agreement, Facts, Rules, State, Task};
 use crate::actor::Role;
 use crate::approval::assignment::Assignment;
-use crate::freeze::Freeze;
+use crate::freeze::{Freeze, InstallationFreeze};
 use crate::policy::Requirement;
 use crate::time::Timestamp;
 
@@ -63,7 +63,7 @@ pub fn explain(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Explanation {
         policy_gate(&rules, &assignment),
         approval,
         window,
-        freeze_gate(facts.freeze(task, now)),
+        freeze_gate(facts.installation, facts.freeze(task, now)),
         locks_gate(facts),
         capacity_gate(facts),
     ];
@@ -141,7 +141,11 @@ fn approval_gates(
     }
 }
 
-fn freeze_gate(freeze: Option<&Freeze>) -> Gate {
+fn freeze_gate(installation: Option<&InstallationFreeze>, freeze: Option<&Freeze>) -> Gate {
+    if let Some(all) = installation {
+        let opens_with = "wait until whoever runs the server thaws it";
+        return gate(GateName::Freeze, false, all.to_string(), opens_with);
+    }
     let Some(freeze) = freeze else {
         return gate(GateName::Freeze, true, "nothing is frozen here".to_owned(), "");
     };

@@ -10,7 +10,7 @@ use crate::approval::assignment::{Seating, Situation};
 use crate::approval::delegation::Delegation;
 use crate::approval::escalation;
 use crate::approval::separation::{Conflict, Involved, conflict};
-use crate::freeze::Freeze;
+use crate::freeze::{Freeze, InstallationFreeze};
 use crate::ids::{TaskId, UserId};
 use crate::policy::{self, Policy, PolicyRef, Requirement};
 use crate::resource::ResourceRef;
@@ -29,6 +29,8 @@ pub struct Facts<'a> {
     pub current: &'a [Policy],
     pub delegations: &'a [Delegation],
     pub freezes: &'a [Freeze],
+    /// The one in force, as of the gate that the permit has passed.
+    pub installation: Option<&'a InstallationFreeze>,
     /// Environments of the task's resources, from the registry.
     pub environments: &'a BTreeSet<String>,
     pub resource_owners: &'a BTreeSet<UserId>,

@@ -12,6 +12,7 @@ use crate::approval::Seen;
 use crate::approval::delegation::Fault;
 use crate::approval::separation::Conflict;
 use crate::approval::tenure::TooNew;
+use crate::freeze::InstallationFreeze;
 use crate::ids::{FreezeId, UserId};
 use crate::limits::{APPLY_ATTEMPTS_MAX, REASON_MAX_BYTES};
 use crate::policy::AutoRefusal;
@@ -82,6 +83,8 @@ pub enum Refusal {
     BasisLost(BasisLost),
     #[error("applies are stopped by freeze {id}: {reason}")]
     Frozen { id: FreezeId, reason: String, ends_at: Option<Timestamp> },
+    #[error("no permit is given: {0}")]
+    InstallationFrozen(InstallationFreeze),
     #[error("{} resource(s) are held by others", .0.len())]
     ResourcesBlocked(Vec<Blocked>),
     #[error("the agent has no free slot")]

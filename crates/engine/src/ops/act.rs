@@ -239,7 +239,9 @@ pub(super) fn leaf_of_refusal(
 ) -> Option<Leaf> {
     let detail = match refusal {
         Refusal::Denied(denied) => denied.detail.clone(),
-        Refusal::SelfApproval(_) | Refusal::RoleTooNew(_) => refusal.to_string(),
+        Refusal::SelfApproval(_) | Refusal::RoleTooNew(_) | Refusal::InstallationFrozen(_) => {
+            refusal.to_string()
+        }
         _ => return None,
     };
     let what = What {

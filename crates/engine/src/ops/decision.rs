@@ -201,7 +201,8 @@ impl<'a> Work<'a> {
         &self.caller
     }
 
-    /// Somebody asked for what they may not do: that alone is kept. Other refusals are answers.
+    /// Somebody asked for what they may not do, or nobody may do now: that alone is kept. Other
+    /// refusals are answers.
     pub async fn refuse(self, command: &Command, refusal: Refusal) -> Error {
         let Self { mut tx, caller, task, .. } = self;
         let Some(leaf) = leaf_of_refusal(&tx, &caller, &task, command, &refusal) else {

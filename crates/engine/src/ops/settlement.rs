@@ -5,6 +5,7 @@ use ade_core::audit::Why;
 use ade_core::ids::{TaskId, TenantId, UserId};
 use ade_core::task::{Command, Decision, Refusal};
 use ade_store::due::{self, Due};
+use ade_store::installation;
 
 use super::deadline::Deadline;
 use super::decision::Work;
@@ -12,6 +13,13 @@ use crate::app::App;
 use crate::error::Error;
 
 impl Work<'_> {
+    /// Whether the whole installation is frozen. Whoever gives a permit asks before it decides:
+    /// nobody freezes between here and the commit without waiting for it.
+    pub async fn ask_installation(&mut self) -> Result<(), Error> {
+        self.knowledge.installation = installation::pass_gate(&mut self.tx).await?;
+        Ok(())
+    }
+
     /// For a worker that has one command for what is due: whatever comes of it is settled.
     pub async fn try_out(
         app: &App,

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ade_core::freeze::InstallationFreeze;
 use ade_core::limits::{
     BACKLOG_OVERDUE, DEGRADATION_PERIOD, HEALTH_TIMEOUT, PAGE_SIZE_DEFAULT, RELAY_LAG_TOLD,
     WEBHOOK_CIRCUIT_FAILURES,
 };
 use ade_store::lease::{self, Posted};
-use ade_store::{Gate, Tx, after_reviews, approvals, boot, events, webhooks};
+use ade_store::{Gate, Tx, after_reviews, approvals, boot, events, installation, webhooks};
 use tokio::sync::watch;
 
 use super::act::person;
@@ -17,8 +18,9 @@ use crate::app::App;
 use crate::caller::Caller;
 
 /// What may work less well in a process, whoever asks.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "database",
+    "freeze",
     "worker",
     "replica",
     "events",
@@ -39,6 +41,8 @@ pub struct Standing {
     pub workers: Vec<Posted>,
     /// How far the numbers of events are behind; nothing if nobody can say.
     pub events: Option<Backlog>,
+    /// Of all tenants, if it is in force.
+    pub freeze: Option<InstallationFreeze>,
 }
 
 /// Events that happened and that nobody has been told yet.
@@ -54,6 +58,12 @@ pub async fn is_reachable(app: &App) -> bool {
     within(HEALTH_TIMEOUT, app.pools.reserved.ping()).await.is_ok()
 }
 
+/// The stop of all tenants, if it is in force. While the record does not answer nobody can say, and
+/// nothing is applied.
+pub async fn freeze(app: &App) -> Option<InstallationFreeze> {
+    within(HEALTH_TIMEOUT, installation::in_force(&app.pools.reserved)).await.ok()?
+}
+
 pub async fn standing(app: &App) -> Standing {
     let mut degradations = Vec::new();
     let workers = match within(HEALTH_TIMEOUT, lease::board(&app.pools.reserved)).await {
@@ -67,6 +77,10 @@ pub async fn standing(app: &App) -> Standing {
             Vec::new()
         }
     };
+    let freeze = freeze(app).await;
+    if let Some(freeze) = &freeze {
+        degradations.push(("freeze", format!("{freeze}; no permit is given in any tenant")));
+    }
     for worker in &workers {
         if let Some(failure) = &worker.failure {
             degradations.push(("worker", format!("{}: {failure}", worker.name)));
@@ -89,7 +103,7 @@ pub async fn standing(app: &App) -> Standing {
         degradations.push(("locks", problem));
     }
     degradations.extend(app.strain.told(Instant::now()));
-    Standing { degradations, workers, events }
+    Standing { degradations, workers, events, freeze }
 }
 
 async fn backlog(app: &App) -> Result<Backlog, ade_store::Error> {
@@ -171,7 +185,7 @@ pub async fn unreviewed(app: &App, caller: &Caller) -> Option<String> {
 
 /// One line for a page: what works less well, the worst first.
 pub fn banner(degradations: &[(&'static str, String)]) -> Option<String> {
-    const ORDER: [&str; 4] = ["database", "redis", "events", "locks"];
+    const ORDER: [&str; 5] = ["database", "freeze", "redis", "events", "locks"];
     let rank = |part: &str| match ORDER.iter().position(|known| *known == part) {
         Some(place) => place,
         None if part == CHECKSUMS => ORDER.len() + 1,
@@ -185,8 +199,17 @@ pub fn banner(degradations: &[(&'static str, String)]) -> Option<String> {
 
 /// Renews the figures of what works less well, for whoever watches this process from outside.
 pub async fn measure(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
+    let mut frozen = None;
     while !*stopped.borrow() {
         let standing = standing(&app).await;
+        let number = standing.freeze.as_ref().map(|freeze| freeze.number);
+        if number != frozen {
+            match &standing.freeze {
+                Some(freeze) => tracing::warn!(%freeze, "no permit is given"),
+                None => tracing::warn!("no freeze of the installation is in force any more"),
+            }
+            frozen = number;
+        }
         for part in PARTS {
             let is_worse = standing.degradations.iter().any(|(told, _)| *told == part);
             metrics::gauge!("ade_degraded", "part" => part).set(f64::from(u8::from(is_worse)));

@@ -308,6 +308,10 @@ fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
         Refusal::Frozen { id, reason, ends_at } => {
             problem.with("freeze", id).with("reason", reason).with_some("ends_at", ends_at)
         }
+        Refusal::InstallationFrozen(freeze) => {
+            let told = problem.with("scope", "installation").with("since", freeze.since);
+            told.with("set_by", freeze.set_by).with("reason", freeze.reason)
+        }
         Refusal::ResourcesBlocked(blocked) => {
             let blocked = blocked.iter().map(|one| json!({"resource": one.resource, "by": one.by}));
             problem.with("blocked", blocked.collect::<Vec<_>>())

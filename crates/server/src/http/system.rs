@@ -3,7 +3,9 @@
 
 use ade_api::code::Code;
 use ade_api::executions::Keys;
-use ade_api::status::{Degradation, EventsStatus, Health, ReadModels, Readiness, Status, Worker};
+use ade_api::status::{
+    Degradation, EventsStatus, Health, InstallationFreeze, ReadModels, Readiness, Status, Worker,
+};
 use ade_engine::ops;
 use ade_engine::receipts::KeySet;
 use axum::Extension;
@@ -29,7 +31,7 @@ pub struct Document(pub Bytes);
     (status = 200, description = "It runs", body = Health)
 ))]
 pub async fn health(State(shared): State<Shared>) -> Json<Health> {
-    Json(Health { readiness: readiness(&shared), locks: None })
+    Json(Health { readiness: readiness(&shared), locks: None, frozen: None })
 }
 
 /// Whether the process takes requests
@@ -43,7 +45,8 @@ pub async fn ready(State(shared): State<Shared>) -> Result<Json<Health>, Failure
         }
         Readiness::Ready => {
             let locks = Some(ops::status::queue(shared.app()).await.is_ok());
-            Ok(Json(Health { readiness: Readiness::Ready, locks }))
+            let frozen = Some(ops::status::freeze(shared.app()).await.is_some());
+            Ok(Json(Health { readiness: Readiness::Ready, locks, frozen }))
         }
         Readiness::Draining => Err(Failure::new(Code::Draining, "it takes nothing new")),
     }
@@ -86,6 +89,12 @@ pub async fn status(State(shared): State<Shared>, Known(caller): Known) -> Json<
         readiness: readiness(&shared),
         uptime_s: shared.uptime().as_secs(),
         banner: ops::status::banner(&degradations),
+        freeze: standing.freeze.map(|freeze| InstallationFreeze {
+            number: freeze.number,
+            reason: freeze.reason,
+            set_by: freeze.set_by,
+            since: freeze.since,
+        }),
         degradations: degradations
             .into_iter()
             .map(|(part, detail)| Degradation { part: part.to_owned(), detail })

@@ -6,7 +6,8 @@ use sqlx::PgConnection;
 use crate::rig::{Rig, run};
 
 /// Of the installation, not of a tenant. The first is the migrator's own.
-const NOT_OF_A_TENANT: &[&str] = &["_sqlx_migrations", "device_login", "sign_in", "worker_lease"];
+const NOT_OF_A_TENANT: &[&str] =
+    &["_sqlx_migrations", "device_login", "installation_freeze", "sign_in", "worker_lease"];
 /// Read before the tenant is known, or by workers that serve all of them.
 const ACROSS_TENANTS: &[&str] = &[
     "app_user_by_subject",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::actor::Actor;
 use crate::event::EventKind;
-use crate::freeze::{Freeze, Scope};
+use crate::freeze::{Freeze, InstallationFreeze, Scope};
 use crate::ids::{AgentId, FreezeId, TaskId};
 use crate::limits::APPLY_ATTEMPTS_MAX;
 use crate::policy::Pattern;
@@ -65,6 +65,31 @@ fn the_permit_takes_a_freeze_capacity_locks_and_attempts_into_account() {
     assert_eq!(refused(&base, &tired), Some(Refusal::AttemptsExhausted));
     let nearly = Task { attempts: APPLY_ATTEMPTS_MAX - 1, ..task };
     assert_eq!(refused(&base, &nearly), None);
+}
+
+#[test]
+fn nothing_starts_while_the_whole_installation_is_frozen_and_what_runs_goes_on() {
+    let base = world();
+    let mut frozen = base.clone();
+    let stop = InstallationFreeze {
+        number: 3,
+        reason: "incident 9".to_owned(),
+        set_by: "root".to_owned(),
+        since: at(0),
+    };
+    frozen.installation = Some(stop.clone());
+    let start_refused = frozen.decide(&base.approved(at(0)), &agent(), &start(), at(1));
+    let told = Refusal::InstallationFrozen(stop);
+    let words = told.to_string();
+    for part in ["whole installation", "by root", "number 3", "incident 9", "1970-01-01"] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    assert_eq!(start_refused, Err(told));
+
+    let running = base.applying(at(1));
+    let begun = frozen.step(&running, &agent(), &Command::BeginApply { hold: HOLD }, at(2));
+    let finished = frozen.step(&begun, &agent(), &Command::FinishApply { hold: HOLD }, at(3));
+    assert_eq!(finished.state, State::Completed);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Explain: which gates are closed, with evidence and the way to open each.
 
-use crate::freeze::{Freeze, Scope};
+use crate::freeze::{Freeze, InstallationFreeze, Scope};
 use crate::ids::{FreezeId, TaskId};
 use crate::policy::Document;
 use crate::samples::*;
@@ -45,6 +45,13 @@ fn explain_agrees_with_the_permit() {
         set_by: ADMIN,
         ends_at: Some(at(99)),
     }];
+    let mut all_frozen = frozen.clone();
+    all_frozen.installation = Some(InstallationFreeze {
+        number: 1,
+        reason: "incident 10".to_owned(),
+        set_by: "root".to_owned(),
+        since: at(0),
+    });
     let mut full = base.clone();
     full.has_capacity = false;
     let mut blocked = base.clone();
@@ -55,6 +62,7 @@ fn explain_agrees_with_the_permit() {
     let task = base.approved(at(0));
     for (world, gate) in [
         (&frozen, GateName::Freeze),
+        (&all_frozen, GateName::Freeze),
         (&full, GateName::Capacity),
         (&blocked, GateName::Locks),
         (&weaker, GateName::Approval),
@@ -65,6 +73,8 @@ fn explain_agrees_with_the_permit() {
     }
     let text = evidence(&frozen, &task, 1, GateName::Freeze);
     assert!(text.contains("incident 9") && text.contains("until 1970"), "{text}");
+    let text = evidence(&all_frozen, &task, 1, GateName::Freeze);
+    assert!(text.contains("whole installation") && text.contains("incident 10"), "{text}");
     let text = evidence(&blocked, &task, 1, GateName::Locks);
     assert!(text.starts_with("database:prod-db-01 is held by task_"), "{text}");
 }

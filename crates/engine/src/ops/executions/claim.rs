@@ -6,10 +6,12 @@ use std::time::Duration;
 use ade_api::executions::{Claim, Claimed};
 use ade_core::access::{Action, Object};
 use ade_core::actor::Actor;
+use ade_core::audit::{Kind, What, Why};
 use ade_core::ids::{AgentId, AgentSessionId};
 use ade_core::limits::{AUDIENCE_MAX_BYTES, CLAIM_TRIES_MAX, LEASE_TTL_MIN};
+use ade_core::task::Refusal;
 use ade_core::times::LockTimes;
-use ade_store::Gate;
+use ade_store::{Gate, audit, installation};
 use tokio::time::{Instant, timeout_at};
 
 use super::Taker;
@@ -19,7 +21,7 @@ use crate::app::App;
 use crate::caller::{Attempt, Caller};
 use crate::claims::Wish;
 use crate::error::Error;
-use crate::ops::act::{begin, permit as allowed, refuse, told_before};
+use crate::ops::act::{begin, leaf_of, permit as allowed, refuse, told_before};
 use crate::ops::decision::claim as claim_key;
 use crate::ops::locks::{checked_ttl, length, live};
 use crate::ops::{Reply, json};
@@ -101,6 +103,29 @@ async fn admit(
 }
 
 impl Asked<'_> {
+    /// Whoever got nothing because the whole installation is frozen is told so, and their tenant
+    /// can show it later: by one leaf for each agent and freeze, however often it asks.
+    async fn tell_if_frozen(&self) -> Result<(), Error> {
+        let pool = &self.app.pools.api;
+        // What cannot be asked is not told: nothing was given in either case.
+        let found = installation::in_force(pool).await.unwrap_or_default();
+        let Some(freeze) = found else { return Ok(()) };
+        let since = freeze.since;
+        let refusal = Refusal::InstallationFrozen(freeze);
+        let (object, action) = (self.taker.name(), Action::Claim.as_str());
+        let reason = refusal.to_string();
+        let mut tx = begin(pool, self.caller, Gate::Unasked).await?;
+        if installation::is_told(&mut tx, since, &object, action, &reason).await? {
+            tx.roll_back().await;
+        } else {
+            let why = Why { reason: Some(reason), ticket: None };
+            let leaf = leaf_of(&tx, self.caller, Kind::Refusal, What::new(object, action), why);
+            audit::append(&mut tx, &[leaf]).await?;
+            tx.commit().await?;
+        }
+        Err(refusal.into())
+    }
+
     async fn wait(
         &self,
         wish: Wish,
@@ -128,6 +153,7 @@ impl Asked<'_> {
                 Outcome::NotNow => in_hand.rest(),
             }
         }
+        self.tell_if_frozen().await?;
         let nothing = Claimed { permit: None, timed_out: true };
         Ok(Reply { status: 200, body: json(&nothing)?, is_repeated: false })
     }

@@ -96,7 +96,7 @@ async fn page(
     let actor = Actor::system("claim_matcher");
     let mut tx = Tx::begin(&app.pools.api, tenant, actor, Gate::Unasked).await?;
     // Mostly there is nothing: then nobody who waits is looked at.
-    let mut types = claimable::types(&mut tx).await?;
+    let mut types = claimable::types_now(&mut tx).await?;
     types.retain(|kind| !app.executors.runs(kind));
     if types.is_empty() {
         tx.roll_back().await;

@@ -71,6 +71,7 @@ pub(super) async fn permit(asked: &Asked<'_>, offer: Offer) -> Result<Outcome, E
     let named = offer.candidate.resources.iter().map(|(name, _)| name.clone()).collect();
     let known = environments(&mut work.tx, &work.knowledge.book, named).await?;
     work.knowledge.environments = known.into_values().collect();
+    work.ask_installation().await?;
     work.apply.has_capacity = true;
     let execution = ExecutionId::from_uuid(Uuid::now_v7());
     let token = offer.token.map_or(0, Token::number);
@@ -136,6 +137,13 @@ async fn refused(
             work.roll_back().await;
             withdraw(app, tenant, offer.lease).await;
             Ok(Outcome::NotNow)
+        }
+        // A tenant must be able to show why nothing was applied, since nobody of it stopped this.
+        Refusal::InstallationFrozen(_) => {
+            metrics::counter!("ade_permits_refused_total", "why" => "installation_frozen")
+                .increment(1);
+            withdraw(app, tenant, offer.lease).await;
+            Err(work.refuse(&command, refusal).await)
         }
         other => {
             withdraw(app, tenant, offer.lease).await;

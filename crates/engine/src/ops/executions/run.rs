@@ -50,7 +50,7 @@ pub(crate) async fn pick(app: &App, tenant: TenantId, due: &Due) -> Result<Optio
         tx.roll_back().await;
         return Ok(None);
     }
-    let mut types = claimable::types(&mut tx).await?;
+    let mut types = claimable::types_now(&mut tx).await?;
     types.retain(|kind| app.executors.runs(kind));
     let task = TaskId::from_uuid(due.object);
     let found = claimable::named(&mut tx, &types, &[task], 1).await?.pop();

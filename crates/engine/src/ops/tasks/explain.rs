@@ -8,7 +8,7 @@ use ade_core::ids::TaskId;
 use ade_core::policy::PolicyRef;
 use ade_core::resource::ResourceRef;
 use ade_core::task::{self, explain as ask_the_rules};
-use ade_store::{resources, tasks};
+use ade_store::{installation, resources, tasks};
 
 use super::read::visible_in;
 use crate::app::App;
@@ -30,6 +30,7 @@ pub async fn explain(app: &App, caller: &Caller, id: TaskId) -> Result<Explanati
     let mut knowledge = book::of_task(book, pinned, &caller.actor, &task);
     knowledge.environments = entries.values().filter_map(|e| e.environment.clone()).collect();
     knowledge.resource_owners = entries.values().filter_map(|entry| entry.owner).collect();
+    knowledge.installation = installation::look(&mut tx).await?;
     let facts = knowledge.facts(&app.access, &caller.actor);
     let told = ask_the_rules(&task, &facts, tx.now());
     tx.roll_back().await;

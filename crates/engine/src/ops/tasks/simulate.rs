@@ -7,6 +7,7 @@ use ade_core::access::{Action, Object};
 use ade_core::ids::TaskId;
 use ade_core::policy::{AutoApproval, requirement};
 use ade_core::task::explain as ask_the_rules;
+use ade_store::installation;
 use uuid::Uuid;
 
 use super::explain::explained;
@@ -30,10 +31,12 @@ pub async fn simulate(app: &App, caller: &Caller, new: NewTask) -> Result<Simula
     let previewed = Previewed { proposal: &proposal, tags, preview };
     let rated = content::rate(app, &mut tx, &book, whose, previewed).await?;
     let now = tx.now();
+    let frozen = installation::look(&mut tx).await?;
     tx.roll_back().await;
     let asked = requirement(&book.policies, &rated.content.subject, now, &book.times.approval);
     let task = new_task(whose.task, caller, author, rated.content, now);
-    let knowledge = book::of_task(book, Vec::new(), &caller.actor, &task);
+    let mut knowledge = book::of_task(book, Vec::new(), &caller.actor, &task);
+    knowledge.installation = frozen;
     let facts = knowledge.facts(&app.access, &caller.actor);
     Ok(Simulated {
         effect: present::effect(&rated.body.effect)?,
