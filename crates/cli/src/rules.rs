@@ -132,6 +132,13 @@ pub async fn freezes(command: &FreezesCommand, cx: &Context) -> Ended {
     let client = cx.client()?;
     let found = gather(limit.count(), async |page| client.freezes().list(&page).await).await?;
     let output = &cx.output;
+    if let Ok(status) = client.system().status().await
+        && let Some(all) = status.freeze
+    {
+        let (since, by) = (output.when(all.since), visible(&all.set_by));
+        let reason = visible(&all.reason);
+        output.remark(&format!("The whole installation is frozen, {since}, by {by}: {reason}"));
+    }
     let row = |one: &Freeze| {
         let (word, tone) =
             if one.in_force { ("in force", Tone::Busy) } else { ("over", Tone::Quiet) };

@@ -17,7 +17,7 @@ const PEPPER: [u8; 32] = [7; 32];
 pub struct Installation {
     server: Child,
     /// Dropped after the server that uses it.
-    _database: Database,
+    database: Database,
     folder: PathBuf,
     http: Client,
     pub url: String,
@@ -87,7 +87,7 @@ impl Installation {
         let http = Client::builder().no_proxy().build().unwrap();
         let mut made = Self {
             server,
-            _database: database,
+            database,
             folder,
             http,
             url: format!("http://{address}"),
@@ -98,6 +98,13 @@ impl Installation {
         };
         made.people(once).await;
         made
+    }
+
+    /// A command of the server's program, as the owner of its tables.
+    pub async fn operate(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(server_program());
+        command.args(args).env_clear().env("ADE__DATABASE__OWNER_URL", self.database.url());
+        tokio::time::timeout(SOON, command.output()).await.unwrap().unwrap()
     }
 
     async fn people(&mut self, once: &str) {

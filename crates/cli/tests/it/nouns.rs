@@ -243,6 +243,19 @@ async fn a_file_is_applied_as_often_as_one_likes() {
 }
 
 #[tokio::test]
+async fn a_stop_of_the_whole_installation_is_shown_to_whoever_looks() {
+    let at = Installation::start().await;
+    let stop = ["freeze", "--reason", "INC-9: all of it", "--by", "Ops"];
+    assert!(at.operate(&stop).await.status.success());
+    let listed = admin(&at, &["freezes", "list"]).await.with(0);
+    listed.says("The whole installation is frozen").says("by Ops: INC-9: all of it");
+    admin(&at, &["doctor"]).await.with(76).prints("freeze: ").prints("INC-9: all of it");
+    assert!(at.operate(&["thaw", "--reason", "over"]).await.status.success());
+    let listed = admin(&at, &["freezes", "list"]).await.with(0);
+    assert!(!listed.err.contains("installation"), "{}", listed.err);
+}
+
+#[tokio::test]
 async fn a_raw_call_and_a_doctor_help_where_no_command_does() {
     let at = Installation::start().await;
     let tasks = ended(at.ade(&["api", "get", "/v1/tasks?page_size=1"])).await.with(0);

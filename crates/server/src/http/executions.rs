@@ -42,8 +42,8 @@ pub struct ClaimQuery {
         (status = 200, description = "A permit, or nothing", body = Claimed),
         (status = 404, description = "The session is not yours",
             body = ade_api::problem::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`session_over`", body = ade_api::problem::Problem,
-            content_type = "application/problem+json")))]
+        (status = 409, description = "`session_over`; `frozen` if the whole installation is",
+            body = ade_api::problem::Problem, content_type = "application/problem+json")))]
 pub async fn claim(
     State(shared): State<Shared>,
     Known(caller): Known,

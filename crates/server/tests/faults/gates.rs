@@ -3,11 +3,13 @@
 //! what comes after it goes by the new rules. The control takes the gate away and sees them pass
 //! each other.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ade_core::ids::{ExecutionId, LeaseId, TaskId, TenantId};
 use ade_core::task::{ApplyFacts, Command, Facts, Hold, decide};
 use ade_engine::ops::deadline::Deadline;
 use ade_engine::ops::decision::Work;
-use ade_engine::setup;
+use ade_engine::{installation, setup};
 use ade_testkit::{Database, Session};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -173,7 +175,8 @@ impl Gatehouse {
         let tenant: TenantId = self.world.tenant.parse().unwrap();
         let task: TaskId = id(task).parse().unwrap();
         let work = Work::by_worker(&self.world.app, "permit", tenant, task).await;
-        let work = work.unwrap().unwrap();
+        let mut work = work.unwrap().unwrap();
+        work.ask_installation().await.unwrap();
         let hold = Hold { lease: LeaseId::from_uuid(task.uuid()), token: 1 };
         let execution = ExecutionId::from_uuid(task.uuid());
         let command = Command::StartApply { execution, hold };
@@ -383,6 +386,58 @@ async fn no_override_passes_on_an_admin_who_is_none_any_more() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_permit_passes_a_freeze() {
     race(Change::Freeze, Decider::Permit).await;
+}
+
+/// A stop of all tenants against a permit. When it has returned, the permit is there or never
+/// comes; whichever was first, nobody passes the other.
+async fn stop_all(house: &Gatehouse, meeting: Meeting) -> Ended {
+    let url = house.world.database.url();
+    installation::thaw(&url, "ops", "over").await.unwrap();
+    let task = house.world.reviewing(&house.bob, "Add a currency").await;
+    let request = house.request(&house.rea, &task).await;
+    assert!(house.vote(Change::Freeze, &task, &request).await);
+    let uuid = id(&task).parse::<TaskId>().unwrap().uuid();
+    let is_applying = AtomicBool::new(false);
+    let freeze = async || {
+        let set = installation::freeze(&url, "ops", "INC-9").await.unwrap();
+        assert!(set.is_new && set.is_drained, "{set:?}");
+        let sql = format!("SELECT count(*) FROM task WHERE id = '{uuid}' AND state = 'APPLYING'");
+        is_applying.store(house.world.database.number(&sql).await == 1, Ordering::SeqCst);
+    };
+    let decide = Box::pin(house.permit(&task));
+    let (passed, was_overtaken) = match meeting {
+        Meeting::Reversed => {
+            freeze().await;
+            (decide.await, false)
+        }
+        Meeting::InOrder | Meeting::Free => house.meet(meeting, decide, Box::pin(freeze())).await,
+    };
+    if !was_overtaken {
+        assert_eq!(passed, is_applying.load(Ordering::SeqCst), "{meeting:?}");
+    }
+    Ended { passed, was_overtaken }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_permit_passes_a_stop_of_the_installation() {
+    let house = Gatehouse::open(Change::Freeze).await;
+    for round in 0..rounds() {
+        let meeting = Meeting::of(round);
+        let ended = stop_all(&house, meeting).await;
+        assert!(!ended.was_overtaken, "{meeting:?}");
+        match meeting {
+            Meeting::InOrder => assert!(ended.passed, "the permit was first"),
+            Meeting::Reversed => assert!(!ended.passed, "the stop was first"),
+            Meeting::Free => {}
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_gate_a_permit_passes_a_stop_of_the_installation() {
+    let house = Gatehouse::without_gate(Change::Freeze).await;
+    let ended = stop_all(&house, Meeting::InOrder).await;
+    assert!(ended.passed && ended.was_overtaken, "{ended:?}");
 }
 
 /// With a gate that lets everybody through, every forced round shows a decision that is written

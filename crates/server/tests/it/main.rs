@@ -64,6 +64,8 @@ mod hoarding;
 #[cfg(test)]
 mod inbound;
 #[cfg(test)]
+mod installation;
+#[cfg(test)]
 mod leavers;
 #[cfg(test)]
 mod limits;

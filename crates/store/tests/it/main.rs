@@ -18,6 +18,8 @@ mod growth_beside;
 #[cfg(test)]
 mod humans;
 #[cfg(test)]
+mod installation;
+#[cfg(test)]
 mod locks;
 #[cfg(test)]
 mod locks_fence;
