@@ -75,3 +75,16 @@ it('says on top what does not work', async () => {
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.locator('[data-degraded]').getByText('events are told late').waitFor();
 });
+
+it('says over every page that all tenants are frozen', async () => {
+  const { page } = await on.sit('sam', '/inbox');
+  const freeze = { number: 1, reason: 'INC-9', set_by: 'root', since: '2026-11-14T14:02:00Z' };
+  await page.route('**/v1/status', async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), freeze } });
+  });
+  await page.reload();
+  const banner = page.getByRole('alert').filter({ hasText: 'Applies of all tenants frozen' });
+  await banner.getByText('INC-9').waitFor();
+  expect(await banner.getByRole('button').count(), 'nobody here can lift it').toBe(0);
+});

@@ -14,6 +14,7 @@ export type Effect = Schemas['Effect'];
 export type Change = Schemas['Change'];
 export type Revision = Schemas['Revision'];
 export type Freeze = Schemas['Freeze'];
+export type InstallationFreeze = Schemas['InstallationFreeze'];
 export type Agent = Schemas['Agent'];
 export type User = Schemas['User'];
 
@@ -113,6 +114,17 @@ export const freezesQuery = () =>
       return items;
     },
     refetchInterval: FREEZE_LOOK_MS,
+  });
+
+/** Of the whole installation nobody is told by an event: it is looked for. */
+const STATUS_LOOK_MS = 15_000;
+
+export const statusQuery = () =>
+  queryOptions({
+    queryKey: ['status'],
+    queryFn: () => taken(api.GET('/v1/status')),
+    staleTime: 0,
+    refetchInterval: STATUS_LOOK_MS,
   });
 
 export const reviewerQuery = () =>

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { byNeed } from '@/agents/health';
 import { Health, Seen } from '@/agents/parts';
 import { api, everyPage, type Schemas, taken } from '@/api/client';
-import { agentsQuery } from '@/api/queries';
+import { agentsQuery, statusQuery } from '@/api/queries';
 import { StaleStrip } from '@/list/Strips';
 import { locksQuery } from '@/locks/queries';
 import { useTitle } from '@/shell/useTitle';
@@ -30,13 +30,6 @@ const overviewQuery = (days: number) =>
     queryFn: () => taken(api.GET('/v1/stats/overview', { params: { query: { days } } })),
     placeholderData: keepPreviousData,
     refetchInterval: 30_000,
-  });
-
-const statusQuery = () =>
-  queryOptions({
-    queryKey: ['status'],
-    queryFn: () => taken(api.GET('/v1/status')),
-    refetchInterval: 15_000,
   });
 
 const waitingQuery = () =>

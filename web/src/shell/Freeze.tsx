@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { api, taken } from '@/api/client';
 import { useSend } from '@/api/useSend';
-import { type Freeze, freezesQuery } from '@/api/queries';
+import { type Freeze, freezesQuery, type InstallationFreeze, statusQuery } from '@/api/queries';
 import { useNames } from '@/api/names';
 import { clockTime } from '@/time/clock';
 import { Button } from '@/ui/Button';
@@ -17,16 +17,14 @@ function scopeWords(freeze: Freeze): string {
   return freeze.scope === 'tenant' ? 'Applies' : `Applies on ${freeze.target ?? freeze.scope}`;
 }
 
-export function BannerLook({
-  freeze,
-  by,
-  bar,
-  onLift,
+function Stripe({
+  head,
+  reason,
+  children,
 }: {
-  freeze: Freeze;
-  by: string;
-  bar?: string | undefined;
-  onLift: () => void;
+  head: ReactNode;
+  reason: string;
+  children?: ReactNode;
 }) {
   return (
     <div
@@ -39,18 +37,56 @@ export function BannerLook({
       <p className="flex min-w-0 flex-1 items-center gap-2 rounded-chip bg-surface px-2 py-0.5">
         <Icon name="snow" className="shrink-0 text-medium" />
         <span className="min-w-0 wrap-anywhere">
-          <strong className="font-semibold">
-            {scopeWords(freeze)} frozen since {clockTime(freeze.set_at).slice(0, 5)} by {by}
-          </strong>
+          <strong className="font-semibold">{head}</strong>
           {' — '}
-          <Untrusted text={freeze.reason} />
+          <Untrusted text={reason} />
         </span>
       </p>
+      {children}
+    </div>
+  );
+}
+
+export function BannerLook({
+  freeze,
+  by,
+  bar,
+  onLift,
+}: {
+  freeze: Freeze;
+  by: string;
+  bar?: string | undefined;
+  onLift: () => void;
+}) {
+  const since = clockTime(freeze.set_at).slice(0, 5);
+  return (
+    <Stripe head={`${scopeWords(freeze)} frozen since ${since} by ${by}`} reason={freeze.reason}>
       <Button size="small" barred={bar} onClick={onLift}>
         Unfreeze
       </Button>
-    </div>
+    </Stripe>
   );
+}
+
+/** Nobody here can lift it: it is of whoever runs the server. */
+export function InstallationLook({ freeze }: { freeze: InstallationFreeze }) {
+  const since = clockTime(freeze.since).slice(0, 5);
+  return (
+    <Stripe
+      head={
+        <>
+          Applies of all tenants frozen since {since} by <Untrusted text={freeze.set_by} />, who
+          runs this server
+        </>
+      }
+      reason={freeze.reason}
+    />
+  );
+}
+
+export function InstallationBanner() {
+  const { data } = useQuery(statusQuery());
+  return data?.freeze ? <InstallationLook freeze={data.freeze} /> : null;
 }
 
 /** Over everything: while it is up, nothing is applied. */

@@ -9,7 +9,7 @@ import { EndsSoon } from '@/session/Expired';
 import { toggleTheme, useTheme } from '@/theme/theme';
 import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
-import { FreezeBanner, FreezeButton } from './Freeze';
+import { FreezeBanner, FreezeButton, InstallationBanner } from './Freeze';
 import { Help } from './Help';
 import { Nav, PhoneNav } from './Nav';
 import { Pill } from './Pill';
@@ -76,6 +76,7 @@ export function Shell() {
       >
         Skip to content
       </a>
+      <InstallationBanner />
       <FreezeBanner />
       <EndsSoon />
       <div className="flex min-h-0 flex-1">

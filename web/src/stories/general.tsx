@@ -13,7 +13,7 @@ import { Empty, FreshStrip, StaleStrip } from '@/list/Strips';
 import { DeviceLook } from '@/session/DevicePage';
 import { ExpiredLook } from '@/session/Expired';
 import { LoginLook } from '@/session/Login';
-import { BannerLook } from '@/shell/Freeze';
+import { BannerLook, InstallationLook } from '@/shell/Freeze';
 import { PillLook } from '@/shell/Pill';
 import { Button } from '@/ui/Button';
 import { Risk } from '@/ui/Risk';
@@ -188,6 +188,19 @@ export const GENERAL: readonly Story[] = [
           scope: 'tenant',
           set_at: '2026-11-14T14:02:00Z',
           set_by: 'usr_lena',
+        }}
+      />
+    ),
+  },
+  {
+    name: 'Frozen for all tenants',
+    show: () => (
+      <InstallationLook
+        freeze={{
+          number: 1,
+          reason: 'INC-9: leaked credentials',
+          set_by: 'root',
+          since: '2026-11-14T14:02:00Z',
         }}
       />
     ),
