@@ -131,7 +131,7 @@ async fn under_a_stop_of_the_installation_all_goes_on_but_permits_and_says_so() 
     let watching = Driver::watch(&world.app);
     eventually("the figures say so", SOON, async || {
         let text = world.rig.get("/metrics").send().await.unwrap().text().await.unwrap();
-        if text.contains("ade_degraded{part=\"freeze\"}") { Ok(()) } else { Err(text) }
+        if text.contains("ade_degraded{part=\"freeze\"} 1") { Ok(()) } else { Err(text) }
     })
     .await;
     watching.stop().await;
