@@ -137,10 +137,10 @@ const LEASES: &str = "one entry per lease, wait or tombstone; no expiry, which i
 pub const LOCK_BOOK: Key = Key {
     pattern: "ade:{tenant}:lock:book",
     kind: Kind::Hash,
-    holds: "epoch and counters; lease id → its record; what each owner holds and waits for; which \
-        resources are in use",
-    lifetime: "one entry per lease, wait or tombstone, two per owner and one per resource in use; \
-        no expiry, which is data here",
+    holds: "epoch and counters; lease id → its record; what each owner holds and waits for; how \
+        many resources each agent has taken; which resources are in use",
+    lifetime: "one entry per lease, wait or tombstone, two per owner, one per agent and one per \
+        resource in use; no expiry, which is data here",
     ttl_max: None,
     owner: LOCKS,
     rebuilt_from: HOLDS,

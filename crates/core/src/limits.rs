@@ -121,6 +121,10 @@ pub const LOCK_QUEUE_DEPTH_MAX: usize = 1_000;
 /// A boost of k overtakes at most k arrivals.
 pub const LOCK_BOOST_MAX: u32 = 100;
 pub const LOCK_COUNTING_CAPACITY_MAX: u32 = 10_000;
+/// Resources that the leases of one agent hold or wait for at once. Several of the largest sets:
+/// whoever needs more works on several things, and can be several agents. What an agent applies
+/// is not counted, it has slots.
+pub const LOCKS_PER_AGENT_MAX: usize = 256;
 /// Longer would keep a resource hostage to one dead process: make the step fenceable instead.
 /// Where no setting says another.
 pub const LOCK_DELAY_DEFAULT: Duration = Duration::from_secs(10);

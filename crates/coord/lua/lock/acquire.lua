@@ -5,7 +5,8 @@
 -- ARGV 1 epoch, 2 lease id, 3 the request, as record.lua reads it; then, unless it is new: 4 how it
 --      comes, waited or held, 5 and 6 the place and arrival it had, or the token and 0
 -- Reply a standing, or busy, queue_full or self_conflict with the resource, already_waiting with
---       the lease, other_request, unsure with the time it ends, stale_epoch, rebuild
+--       the lease, too_many with what its agent has taken, other_request, unsure with the time it
+--       ends, stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then
@@ -47,6 +48,13 @@ elseif arrival == 'held' then
 end
 if is_advisory and is_unsure and arrival ~= 'held' then
   return reply({ 'unsure', unsure_until })
+end
+
+-- What is held and what is waited for count alike: a line is as good a thing to fill.
+local field = taken_field(r.owner, r.node)
+local taken = field and tonumber(call('HGET', BOOK, field)) or 0
+if field and taken + #r.set / 2 > LOCKS_PER_AGENT_MAX then
+  return reply({ 'too_many', taken })
 end
 
 -- Its place is looked at before it is taken: one that is granted at once has not stood in line.

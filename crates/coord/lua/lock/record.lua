@@ -133,10 +133,19 @@ local function unmark_unused(set)
   end
 end
 
+-- What an agent has is counted with every lease that comes into a table or leaves it.
+local function count_taken(r, sign)
+  local field = taken_field(r.owner, r.node)
+  if field and call('HINCRBY', BOOK, field, digits(sign * #r.set / 2)) <= 0 then
+    call('HDEL', BOOK, field)
+  end
+end
+
 local function put(id, r)
   if r.state == 'waiting' then
     add_members(QUEUE, members_in_queue(id, r))
     mark_used(r.set)
+    count_taken(r, 1)
     call('HSET', BOOK, WAIT_OF .. r.owner, id)
     if call('HEXISTS', BOOK, HELD_BY .. r.owner) == 1 then
       call('HINCRBY', BOOK, 'holding_waiters', 1)
@@ -144,6 +153,7 @@ local function put(id, r)
   elseif holds(r) then
     add_members(HOLDERS, members_in_holders(id, r))
     mark_used(r.set)
+    count_taken(r, 1)
     local count = call('HINCRBY', BOOK, HELD_BY .. r.owner, 1)
     if count == 1 and call('HEXISTS', BOOK, WAIT_OF .. r.owner) == 1 then
       call('HINCRBY', BOOK, 'holding_waiters', 1)
@@ -157,6 +167,7 @@ local function take(id, r)
   if r.state == 'waiting' then
     call('ZREM', QUEUE, unpack(members_in_queue(id, r)))
     unmark_unused(r.set)
+    count_taken(r, -1)
     call('HDEL', BOOK, WAIT_OF .. r.owner)
     if call('HEXISTS', BOOK, HELD_BY .. r.owner) == 1 then
       call('HINCRBY', BOOK, 'holding_waiters', -1)
@@ -165,6 +176,7 @@ local function take(id, r)
     spread(r.set)
     call('ZREM', HOLDERS, unpack(members_in_holders(id, r)))
     unmark_unused(r.set)
+    count_taken(r, -1)
     if call('HINCRBY', BOOK, HELD_BY .. r.owner, -1) == 0 then
       call('HDEL', BOOK, HELD_BY .. r.owner)
       if call('HEXISTS', BOOK, WAIT_OF .. r.owner) == 1 then

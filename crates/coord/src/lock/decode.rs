@@ -102,6 +102,7 @@ fn refusal(word: &str, words: &mut Words) -> Result<Option<Refusal>, Error> {
         "unsure" => Refusal::Unsure { until: moment(words)? },
         "busy" => Refusal::Busy { resource: words.parsed()? },
         "queue_full" => Refusal::QueueFull { resource: words.parsed()? },
+        "too_many" => Refusal::TooMany { taken: count(words)? },
         "self_conflict" => Refusal::SelfConflict { resource: words.parsed()? },
         "already_waiting" => Refusal::AlreadyWaiting { lease: lease(words)? },
         "other_request" => Refusal::OtherRequest,

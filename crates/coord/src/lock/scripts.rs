@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ade_core::limits::{
     LEASE_CLAIM_TTL, LEASE_TOMBSTONE_TTL, LOCK_COUNTER_BITS, LOCK_LIST_SCANS_MAX,
-    LOCK_QUEUE_DEPTH_MAX, LOCK_REBUILD_PAUSE_MAX, LOCK_SWEEP_PER_CALL,
+    LOCK_QUEUE_DEPTH_MAX, LOCK_REBUILD_PAUSE_MAX, LOCK_SWEEP_PER_CALL, LOCKS_PER_AGENT_MAX,
 };
 
 use crate::script::Script;
@@ -131,7 +131,8 @@ fn limits() -> String {
         "local CLAIM_TTL, TOMBSTONE_TTL = {}, {}\n\
          local QUEUE_DEPTH_MAX, SWEEP_PER_CALL = {LOCK_QUEUE_DEPTH_MAX}, {LOCK_SWEEP_PER_CALL}\n\
          local COUNTER_END, REBUILD_PAUSE_MAX = {}, {}\n\
-         local SCANS_MAX = {LOCK_LIST_SCANS_MAX}\n",
+         local SCANS_MAX = {LOCK_LIST_SCANS_MAX}\n\
+         local LOCKS_PER_AGENT_MAX = {LOCKS_PER_AGENT_MAX}\n",
         micros(LEASE_CLAIM_TTL),
         micros(LEASE_TOMBSTONE_TTL),
         1_u64 << LOCK_COUNTER_BITS,

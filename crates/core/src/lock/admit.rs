@@ -32,6 +32,7 @@ impl Space {
         self.refuse_second_wait(request.owner(), now, events)?;
         let arrival = self.earned(epoch, &request, arrival, now);
         self.refuse_unsure(&request, arrival, now)?;
+        self.refuse_too_many(&request)?;
         let order = self.place_of(epoch, &request, arrival)?;
         let Some(resource) = self.blocked_on(request.set(), (order, id)) else {
             return self.grant(request, now, events);
@@ -96,6 +97,18 @@ impl Space {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// What is held and what is waited for count alike: a line is as good a thing to fill.
+    fn refuse_too_many(&self, request: &Request) -> Result<(), Refusal> {
+        let Some(agent) = request.agent() else {
+            return Ok(());
+        };
+        let taken = self.taken_by(agent);
+        if request.set().fits_an_agent_with(taken) {
+            return Ok(());
+        }
+        Err(Refusal::TooMany { taken })
     }
 
     /// Where a request is judged, without taking the place yet: one that is granted at once has

@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::request::{LockSet, Mode};
 use super::token::{Epoch, Token};
 use crate::ids::{AgentSessionId, LeaseId};
+use crate::limits::LOCKS_PER_AGENT_MAX;
 use crate::resource::ResourceRef;
 use crate::time::Timestamp;
 
@@ -18,6 +19,8 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Hold {
     pub session: AgentSessionId,
+    /// Whose it is, if an agent asked for itself.
+    pub agent: Option<String>,
     pub mode: Mode,
     pub token: Token,
     /// Moved by the execution's heartbeat: a live process that forgot one apply keeps nothing.
@@ -43,6 +46,8 @@ impl Hold {
 pub struct Registration {
     pub lease: LeaseId,
     pub session: AgentSessionId,
+    /// As [`Request::agent`](super::Request::agent) has it.
+    pub agent: Option<String>,
     pub token: Token,
     pub set: LockSet,
     pub deadline: Timestamp,
@@ -59,6 +64,8 @@ pub enum RegisterRefusal {
     TokenLow { resource: ResourceRef, floor: Token },
     #[error("`{resource}` is held by a live holder: go back to the queue")]
     Held { resource: ResourceRef, by: Vec<LeaseId> },
+    #[error("the agent holds {taken} resources, and may hold {LOCKS_PER_AGENT_MAX}: give it back")]
+    TooMany { taken: usize },
     #[error("this lease was registered before, and otherwise: acquire a new lease")]
     LeaseSpent,
 }
@@ -113,7 +120,7 @@ impl Fences {
         registration: &Registration,
         now: Timestamp,
     ) -> Result<(), RegisterRefusal> {
-        let Registration { lease, session, token, set, deadline, lock_delay } = registration;
+        let Registration { lease, session, agent, token, set, deadline, lock_delay } = registration;
         if self.sessions.get(session).is_none_or(|until| *until <= now) {
             return Err(RegisterRefusal::SessionDead);
         }
@@ -123,6 +130,12 @@ impl Fences {
         }
         if self.has_rows(*lease) {
             return self.repeat(registration);
+        }
+        if let Some(agent) = agent {
+            let taken = self.taken_by(agent, now);
+            if !set.fits_an_agent_with(taken) {
+                return Err(RegisterRefusal::TooMany { taken });
+            }
         }
         let mut fenced = Vec::new();
         for (resource, mode) in set.iter() {
@@ -143,6 +156,7 @@ impl Fences {
             self.floors.insert(resource.clone(), *token);
             let hold = Hold {
                 session: *session,
+                agent: agent.clone(),
                 mode,
                 token: *token,
                 deadline: *deadline,
@@ -200,6 +214,12 @@ impl Fences {
         }
         leases.retain(|_, rows| rows.iter().all(|(_, hold)| hold.is_open()));
         leases
+    }
+
+    /// What nobody else can have because of this agent: a hold that may be fenced keeps nobody out.
+    fn taken_by(&self, agent: &str, now: Timestamp) -> usize {
+        let own = self.holds().filter(|(_, _, hold)| hold.agent.as_deref() == Some(agent));
+        own.filter(|(_, _, hold)| hold.is_open() && hold.is_protected(now)).count()
     }
 
     fn rows_of(&self, lease: LeaseId) -> impl Iterator<Item = (&ResourceRef, &Hold)> {

@@ -19,6 +19,7 @@ fn registration(number: u128, counter: u64, wanted: &[(&str, Mode)]) -> Registra
     Registration {
         lease: lease(number),
         session: session(),
+        agent: None,
         token: token(counter),
         set: set(wanted),
         deadline: at(100),
@@ -223,6 +224,41 @@ fn a_fenced_part_takes_the_whole_set_with_it() {
     assert_eq!(ids, [lease(2), lease(3)]);
     assert_eq!(*live[&lease(2)][0].0, resource("a"));
     assert_eq!(live[&lease(2)][0].1.token, token(6));
+}
+
+/// Another lease of this agent, with `count` resources of its own.
+fn of_agent(number: u128, agent: &str, count: usize) -> Registration {
+    let wanted = (0..count).map(|at| (resource(&format!("{agent}-{number}-{at}")), X));
+    Registration {
+        agent: Some(agent.to_owned()),
+        set: LockSet::new(wanted).unwrap(),
+        ..registration(number, 1, &[("unused", X)])
+    }
+}
+
+#[test]
+fn an_agent_registers_as_many_resources_as_it_may_and_no_more() {
+    let mut fences = fences();
+    let set = LOCKS_PER_AGENT_MAX / 4;
+    for number in 1..=4 {
+        assert_eq!(fences.register(&of_agent(number, "greedy", set), at(0)), Ok(()));
+    }
+    let taken = LOCKS_PER_AGENT_MAX;
+    let full = Err(RegisterRefusal::TooMany { taken });
+    assert_eq!(fences.register(&of_agent(5, "greedy", 1), at(0)), full);
+    assert_eq!(fences.register(&of_agent(4, "greedy", set), at(0)), Ok(()), "the same again");
+    assert_eq!(fences.register(&of_agent(6, "fair", 1), at(0)), Ok(()), "its own count");
+    let of_a_task = Registration { agent: None, ..of_agent(7, "greedy", 1) };
+    assert_eq!(fences.register(&of_a_task, at(0)), Ok(()), "an apply has slots");
+
+    fences.release(lease(1));
+    let taken = LOCKS_PER_AGENT_MAX - set;
+    let over = Err(RegisterRefusal::TooMany { taken });
+    assert_eq!(fences.register(&of_agent(8, "greedy", set + 1), at(0)), over);
+    assert_eq!(fences.register(&of_agent(8, "greedy", set), at(0)), Ok(()));
+    // All of them are silent: at the end of the delay they keep nobody out any more.
+    assert_eq!(fences.register(&of_agent(9, "greedy", 1), at(149)), full);
+    assert_eq!(fences.register(&of_agent(9, "greedy", 1), at(150)), Ok(()));
 }
 
 proptest! {

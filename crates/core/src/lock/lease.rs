@@ -6,6 +6,7 @@ use thiserror::Error;
 use super::request::Request;
 use super::token::{Epoch, Order, Token};
 use crate::ids::LeaseId;
+use crate::limits::LOCKS_PER_AGENT_MAX;
 use crate::resource::ResourceRef;
 use crate::time::Timestamp;
 
@@ -80,6 +81,11 @@ pub enum Refusal {
     Busy { resource: ResourceRef },
     #[error("the queue of `{resource}` is full: ask again later")]
     QueueFull { resource: ResourceRef },
+    #[error(
+        "the agent holds or waits for {taken} resources, and may for {LOCKS_PER_AGENT_MAX}: give \
+         some back first"
+    )]
+    TooMany { taken: usize },
     #[error("the owner already holds `{resource}`: it would wait for itself; release it first")]
     SelfConflict { resource: ResourceRef },
     #[error("the owner already waits: one wait at a time, cancel it first")]

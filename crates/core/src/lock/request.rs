@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::ids::{AgentSessionId, IdError, LeaseId, SessionId, TaskId};
 use crate::limits::{
     LEASE_TTL_MAX, LOCK_BOOST_MAX, LOCK_COUNTING_CAPACITY_MAX, LOCK_DELAY_MAX, LOCK_SET_MAX,
-    LOCK_WAIT_MAX, NAME_MAX_BYTES,
+    LOCK_WAIT_MAX, LOCKS_PER_AGENT_MAX, NAME_MAX_BYTES,
 };
 use crate::resource::ResourceRef;
 use crate::time::Timestamp;
@@ -109,6 +109,11 @@ impl LockSet {
     )]
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Whether an agent that has taken so many resources already may take these too.
+    pub fn fits_an_agent_with(&self, taken: usize) -> bool {
+        taken.saturating_add(self.len()) <= LOCKS_PER_AGENT_MAX
     }
 }
 
@@ -257,6 +262,20 @@ impl Request {
 
     pub fn node(&self) -> &str {
         &self.node
+    }
+
+    /// Whom it belongs to, as its node says: `agt_…` of `agt_…@service`.
+    pub fn principal(&self) -> &str {
+        self.node.split_once('@').map_or(self.node.as_str(), |(principal, _)| principal)
+    }
+
+    /// The agent that asks for itself, whichever of its processes that is: one could open as many
+    /// as it likes. What people and tasks ask for is bounded elsewhere.
+    pub fn agent(&self) -> Option<&str> {
+        match self.owner {
+            Owner::Agent(_) => Some(self.principal()),
+            Owner::User(_) | Owner::Task(_) => None,
+        }
     }
 
     pub const fn birth(&self) -> Timestamp {

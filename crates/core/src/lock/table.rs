@@ -37,6 +37,13 @@ impl Space {
         queue.map(|((_, id), mode)| (*id, *mode))
     }
 
+    /// How many resources the leases of an agent hold or wait for.
+    pub fn taken_by(&self, agent: &str) -> usize {
+        let live = self.leases.values().filter(|lease| !lease.state.is_over());
+        let own = live.filter(|lease| lease.request.agent() == Some(agent));
+        own.map(|lease| lease.request.set().len()).sum()
+    }
+
     pub fn standing(&self, id: LeaseId) -> Standing {
         let Some(lease) = self.leases.get(&id) else {
             return Standing::Unknown;

@@ -4,7 +4,8 @@
 use super::sample::*;
 use super::wait_for::WaitFor;
 use super::*;
-use crate::limits::LOCK_QUEUE_DEPTH_MAX;
+use crate::ids::AgentSessionId;
+use crate::limits::{LOCK_QUEUE_DEPTH_MAX, LOCKS_PER_AGENT_MAX};
 
 #[test]
 fn trap_follower_of_a_dead_waiter_is_promoted_on_its_other_queue() {
@@ -205,4 +206,45 @@ fn trap_wait_for_replicas_is_no_part_of_a_command() {
     assert_eq!(desk.release(1, 1), Standing::Over { state });
     assert_eq!(desk.release(1, 1), Standing::Over { state });
     desk.hold(ask(2, 2, &[("a", X)]), 1);
+}
+
+/// With `count` resources of its own.
+fn of_agent(number: u128, agent: &str, count: usize) -> RequestDraft {
+    let wanted = (0..count).map(|at| (resource(&format!("{number}-{at}")), X));
+    RequestDraft {
+        // Each in a process of its own: that is no way round the bound.
+        owner: Owner::Agent(AgentSessionId::from_u128(number)),
+        node: format!("{agent}@node-{number}"),
+        set: LockSet::new(wanted).unwrap(),
+        ..draft(number, number, &[("unused", X)])
+    }
+}
+
+#[test]
+fn trap_an_agent_takes_no_more_than_it_may_by_holding_or_waiting() {
+    let mut desk = Desk::open();
+    let most = LOCKS_PER_AGENT_MAX / 4;
+    for number in 1..=3 {
+        desk.hold(build(of_agent(number, "greedy", most)), 0);
+    }
+    let theirs = set(&[("theirs", X)]);
+    desk.hold(build(RequestDraft { set: theirs.clone(), ..of_agent(4, "fair", 1) }), 0);
+    desk.queue(build(RequestDraft { set: theirs, ..of_agent(5, "greedy", 1) }), 0);
+    let taken = 3 * most + 1;
+    let refused = desk.try_acquire(build(of_agent(6, "greedy", most)), 0);
+    assert_eq!(refused, Err(Refusal::TooMany { taken }), "a wait is counted");
+    assert_eq!(desk.space.lease(lease(6)), None, "and it left no trace");
+    desk.hold(build(of_agent(6, "greedy", most - 1)), 0);
+    desk.hold(build(of_agent(7, "fair", most)), 0);
+    desk.hold(ask(8, 8, &[("of-a-task", X)]), 0);
+    let again = desk.acquire(build(of_agent(6, "greedy", most - 1)), 0);
+    assert!(matches!(again, Standing::Granted { .. }), "the same again: {again:?}");
+
+    desk.release(4, 0);
+    assert_eq!(desk.state(5), Some(State::Granted), "what it waits for it may have");
+    let taken = LOCKS_PER_AGENT_MAX;
+    let refused = desk.try_acquire(build(of_agent(9, "greedy", 1)), 0);
+    assert_eq!(refused, Err(Refusal::TooMany { taken }));
+    desk.release(1, 0);
+    desk.hold(build(of_agent(9, "greedy", most)), 0);
 }

@@ -95,6 +95,7 @@ impl Locks {
         let registration = Registration {
             lease: request.lease(),
             session: session(index),
+            agent: None,
             token,
             set: request.set().clone(),
             deadline: now.plus(TICK),
@@ -138,7 +139,9 @@ impl Locks {
                 world.facts.insert(Fact::SessionDead);
                 world.processes[index].phase = Phase::Dead;
             }
-            RegisterRefusal::LeaseSpent => world.processes[index].phase = Phase::Dead,
+            RegisterRefusal::LeaseSpent | RegisterRefusal::TooMany { .. } => {
+                world.processes[index].phase = Phase::Dead;
+            }
         }
         Some(())
     }

@@ -31,7 +31,7 @@ for i = 1, #fields, 2 do
       registered and 1 or 0 }
   elseif mark == '=' then
     used[#used + 1] = { string.sub(field, 2), value }
-  elseif mark == '+' or mark == '?' or field == 'epoch' or field == 'holding_waiters'
+  elseif mark == '+' or mark == '?' or mark == '%' or field == 'epoch' or field == 'holding_waiters'
     or field == 'building'
   then
     meta[#meta + 1] = { field, value }
@@ -151,6 +151,10 @@ impl Tables {
         let held = holds.iter().map(|(owner, n)| (format!("+{owner}"), n.to_string()));
         expected.meta.extend(held);
         expected.meta.extend(waits.iter().map(|(owner, id)| (format!("?{owner}"), id.clone())));
+        let agents = model.leases().filter_map(|lease| lease.request.agent());
+        let taken = agents.map(|agent| (agent, model.taken_by(agent))).filter(|(_, n)| *n > 0);
+        let taken = taken.map(|(agent, n)| (format!("%{agent}"), n.to_string()));
+        expected.meta.extend(taken);
         let live = model.leases().filter(|lease| !lease.state.is_over());
         let used = live.flat_map(|lease| lease.request.set().resources());
         expected.used = used.map(ToString::to_string).collect();

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use ade_core::ids::{LeaseId, TaskId};
-use ade_core::limits::LOCK_QUEUE_DEPTH_MAX;
+use ade_core::ids::{AgentSessionId, LeaseId, TaskId};
+use ade_core::limits::{LOCK_QUEUE_DEPTH_MAX, LOCKS_PER_AGENT_MAX};
 use ade_core::lock::{
     Arrival, Class, Epoch, Event, LiveHold, LockSet, Mode, Owner, Refusal, Request, RequestDraft,
     Standing, State, Token,
@@ -66,6 +66,19 @@ fn build(draft: RequestDraft) -> Request {
 fn born(number: u128, owner: u128, wanted: &str, birth: i64, boost: u32) -> Request {
     let birth = Timestamp::from_micros(birth);
     build(RequestDraft { birth, boost, ..draft(number, owner, wanted) })
+}
+
+/// Of a process of its own: that is no way round what an agent may have.
+fn of_agent(number: u128, agent: &str, wanted: &str) -> RequestDraft {
+    let owner = Owner::Agent(AgentSessionId::from_u128(number));
+    let node = format!("{agent}@node-{number}");
+    RequestDraft { owner, node, ..draft(number, number, wanted) }
+}
+
+/// So many resources that nobody else wants, as [`set`] reads them.
+fn many(number: u128, count: usize, mode: &str) -> String {
+    let named = (0..count).map(|at| format!("{number}-{at} {mode}"));
+    named.collect::<Vec<_>>().join(" ")
 }
 
 async fn open(bench: &Bench) -> Result<Rig, String> {
@@ -131,6 +144,7 @@ traps! {
     two_who_claim_one_place_are_ordered_by_their_ids
     what_postgres_has_registered_stays_beside_what_it_has_registered
     an_owner_with_two_leases_to_itself_gives_back_one
+    an_agent_takes_no_more_than_it_may_by_holding_or_waiting
 }
 
 #[test]
@@ -537,6 +551,46 @@ mod cases {
         acquire_all(&mut rig, [ask(1, 1, "a x"), ask(2, 1, "b x")]).await?;
         rig.call(&Call::Release(lease(1))).await?;
         must(state(&rig, 2) == Some(State::Granted), "the other stays")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn an_agent_takes_no_more_than_it_may_by_holding_or_waiting(
+        bench: &Bench,
+    ) -> Outcome {
+        let mut rig = open(bench).await?;
+        let most = LOCKS_PER_AGENT_MAX / 4;
+        let greedy =
+            |number, count, mode| build(of_agent(number, "greedy", &many(number, count, mode)));
+        acquire_all(&mut rig, (1..=3).map(|number| greedy(number, most, "x"))).await?;
+        acquire(&mut rig, build(of_agent(4, "fair", "theirs x"))).await?;
+        acquire(&mut rig, build(of_agent(5, "greedy", "theirs x"))).await?;
+        must(state(&rig, 5) == Some(State::Waiting), "in line")?;
+        let taken = 3 * most + 1;
+        for mode in ["x", "s"] {
+            let said = acquire(&mut rig, greedy(6, most, mode)).await?;
+            must(said.refusal == Some(Refusal::TooMany { taken }), "a wait is counted")?;
+        }
+        acquire(&mut rig, greedy(6, most - 1, "s")).await?;
+        must(state(&rig, 6) == Some(State::Granted), "up to the bound")?;
+        let others = [build(of_agent(8, "fair", &many(8, most, "x"))), ask(9, 9, "task x")];
+        acquire_all(&mut rig, others).await?;
+        must(state(&rig, 8) == Some(State::Granted), "another agent has its own count")?;
+        must(state(&rig, 9) == Some(State::Granted), "a task has none")?;
+        rig.call(&Call::Release(lease(4))).await?;
+        must(state(&rig, 5) == Some(State::Granted), "what it waits for it may have")?;
+        let said = acquire(&mut rig, greedy(10, 1, "x")).await?;
+        let taken = LOCKS_PER_AGENT_MAX;
+        must(said.refusal == Some(Refusal::TooMany { taken }), "not one more")?;
+        rig.call(&Call::Release(lease(1))).await?;
+        acquire(&mut rig, greedy(10, most, "x")).await?;
+        must(state(&rig, 10) == Some(State::Granted), "as much as it gave back")?;
+        // What runs out is given back as well.
+        rig.pass(30_000_000);
+        rig.call(&Call::Sweep(LOCKS_PER_AGENT_MAX)).await?;
+        must(rig.model.taken_by("greedy") == 0, "nothing is left")?;
+        acquire(&mut rig, greedy(11, most, "x")).await?;
+        must(state(&rig, 11) == Some(State::Granted), "and it begins anew")?;
         rig.clear().await;
         Ok(())
     }
