@@ -179,7 +179,7 @@ impl Holder {
             let sent = moment();
             match self.desk.acquire(self.tenant, request, arrival).await {
                 Ok(said) => match said.answer {
-                    Standing::Granted { token, .. } => {
+                    Standing::Granted { token, .. } | Standing::Spent { token, .. } => {
                         self.tell_grant(request, token, sent)?;
                         return Ok(Some(token));
                     }
@@ -216,7 +216,7 @@ impl Holder {
             let sent = moment();
             let Ok(said) = self.desk.renew(self.tenant, &[request.lease()]).await else { continue };
             match said.answer.first() {
-                Some(Standing::Granted { token, .. }) => {
+                Some(Standing::Granted { token, .. } | Standing::Spent { token, .. }) => {
                     self.tell_grant(request, *token, sent)?;
                     return Ok(Line::Ended(Some(*token)));
                 }

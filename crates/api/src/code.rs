@@ -189,6 +189,10 @@ codes! {
         "Release what you hold, pause for a random moment, and ask for everything again at once.";
     LockQueueFull = "lock_queue_full", 503, "Too many wait for it already", again,
         "Wait as long as `Retry-After` says, and ask again.";
+    TooManyLocks = "too_many_locks", 409, "You have as many locks as one agent may have", never,
+        "Release what you do not need any more: what you hold and what you wait for count alike.";
+    LeaseHeldTooLong = "lease_held_too_long", 409, "It was kept for as long as it may be", never,
+        "Come to an end before it runs out, release it, and ask again: others may be in line.";
     LockSelfConflict = "lock_self_conflict", 409, "You hold it yourself", never,
         "Release the lease that you hold, or ask for the whole set at once.";
     LockAlreadyWaiting = "lock_already_waiting", 409, "This session waits already", never,

@@ -8,6 +8,7 @@ use ade_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::code::Code;
 use crate::schema;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -157,6 +158,10 @@ pub struct Beat {
     pub expires_at: Option<Timestamp>,
     /// In line; 1 is next.
     pub position: Option<usize>,
+    /// Why the heartbeat gave it nothing: `lease_held_too_long`, once it was kept for as long as it
+    /// may be. It then ends at `expires_at`, whatever is sent until then.
+    #[serde(default)]
+    pub refused: Option<Code>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

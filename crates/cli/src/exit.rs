@@ -67,7 +67,7 @@ pub const TOLD: &[(u8, &str)] = &[
     (Exit::Unreachable.code(), "the server cannot be reached"),
     (Exit::LeaseLost.code(), "the lock was lost; the command was ended"),
     (Exit::Stale.code(), "it has changed or was decided meanwhile: look again"),
-    (Exit::Locked.code(), "somebody else holds the lock, or too many wait for it"),
+    (Exit::Locked.code(), "somebody else holds the lock, too many wait, or you have too many"),
     (Exit::Frozen.code(), "applies are stopped by a freeze"),
     (Exit::TimedOut.code(), "waited in vain, or the command took too long"),
     (Exit::NotSo.code(), "what was checked is not as it should be"),

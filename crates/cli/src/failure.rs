@@ -143,7 +143,7 @@ fn refused(refusal: Refusal) -> Failure {
 }
 
 fn exit(refusal: &Refusal) -> Exit {
-    let locked = [Code::LockHeld, Code::DeadlockDetected, Code::LockQueueFull];
+    let locked = [Code::LockHeld, Code::DeadlockDetected, Code::LockQueueFull, Code::TooManyLocks];
     let stale = [
         Code::StaleRevision,
         Code::VersionMismatch,
@@ -243,6 +243,7 @@ mod tests {
             (Code::LockHeld, Exit::Locked),
             (Code::DeadlockDetected, Exit::Locked),
             (Code::LockQueueFull, Exit::Locked),
+            (Code::TooManyLocks, Exit::Locked),
             (Code::Frozen, Exit::Frozen),
             (Code::AccessDenied, Exit::NotAllowed),
             (Code::ExpiredToken, Exit::TimedOut),

@@ -11,6 +11,7 @@ use ade_api::locks::{
 };
 use ade_client::{Client, gather};
 use ade_core::change::Digest;
+use ade_core::ids::LeaseId;
 use ade_core::limits::CLIENT_CALL_TIMEOUT;
 use ade_core::resource::ResourceRef;
 use comfy_table::Cell;
@@ -59,14 +60,7 @@ pub async fn run(command: LocksCommand, cx: &Context) -> Ended {
             let what = format!("the lease is {}", beat.state.as_str());
             cx.output.done(&beat, &what, "ade locks list")?;
         }
-        LocksCommand::Extend { lease } => {
-            let heartbeat = Heartbeat { session: None, leases: vec![lease] };
-            let beats = client.locks().heartbeat(&heartbeat, CLIENT_CALL_TIMEOUT).await?;
-            let state = beats.leases.first().map_or(LeaseState::Unknown, |beat| beat.state);
-            let what = format!("the lease is {}", state.as_str());
-            cx.output.done(&beats, &what, "ade locks leases")?;
-            return Ok(if state == LeaseState::Granted { Exit::Done } else { Exit::LeaseLost });
-        }
+        LocksCommand::Extend { lease } => return extend(&client, lease, cx).await,
         LocksCommand::Break { resource, reason, lease_hash, yes } => {
             let breaking = Breaking { reason, lease_hash };
             return break_lock(&client, &resource, breaking, yes, cx).await;
@@ -82,6 +76,19 @@ pub async fn run(command: LocksCommand, cx: &Context) -> Ended {
         }
     }
     Ok(Exit::Done)
+}
+
+async fn extend(client: &Client, lease: LeaseId, cx: &Context) -> Ended {
+    let heartbeat = Heartbeat { session: None, leases: vec![lease] };
+    let beats = client.locks().heartbeat(&heartbeat, CLIENT_CALL_TIMEOUT).await?;
+    let first = beats.leases.first();
+    let state = first.map_or(LeaseState::Unknown, |beat| beat.state);
+    let refused = first.and_then(|beat| beat.refused);
+    let why = refused.map(|code| format!(", and gets no more time: {}", code.next_action()));
+    let what = format!("the lease is {}{}", state.as_str(), why.unwrap_or_default());
+    cx.output.done(&beats, &what, "ade locks leases")?;
+    let is_kept = state == LeaseState::Granted && refused.is_none();
+    Ok(if is_kept { Exit::Done } else { Exit::LeaseLost })
 }
 
 /// The server knows of no lock that nobody holds and nobody waits for.

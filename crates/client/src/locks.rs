@@ -19,6 +19,9 @@ use crate::error::Error;
 use crate::keeper::Keeper;
 use crate::send::{Call, segment};
 
+/// How a lease stands that gets no more time.
+const SPENT: &str = "held for as long as it may be (lease_held_too_long)";
+
 #[derive(Debug, Clone, Copy)]
 pub struct Locks<'a>(pub(crate) &'a Client);
 
@@ -89,10 +92,15 @@ impl Locks<'_> {
     }
 }
 
-/// Only a lease that is held is alive. One the queue could not say anything about may be asked
-/// for again, until its time is over.
+/// Only a lease that is held is alive. One that gets no more time is over while there is some left:
+/// what is done under it must have ended before. One the queue could not say anything about may be
+/// asked for again, until its time is over.
 fn alive(beats: &Beats, ttl_ms: u64) -> Result<Alive, Error> {
-    let told = beats.leases.first().map(|beat| (beat.state, beat.expires_at));
+    let first = beats.leases.first();
+    if first.is_some_and(|beat| beat.refused.is_some()) {
+        return Err(Error::LeaseOver { state: SPENT });
+    }
+    let told = first.map(|beat| (beat.state, beat.expires_at));
     match told {
         Some((LeaseState::Granted, expires_at)) => Ok(Alive {
             abort_requested: false,
@@ -114,12 +122,24 @@ fn path(resource: &ResourceRef) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ade_api::code::Code;
+
     use super::*;
 
     fn beats(state: LeaseState) -> Beats {
         let lease = LeaseId::from_u128(1);
-        let beat = Beat { lease, state, token: None, expires_at: None, position: None };
+        let (token, expires_at, position, refused) = (None, None, None, None);
+        let beat = Beat { lease, state, token, expires_at, position, refused };
         Beats { session_until: None, leases: vec![beat] }
+    }
+
+    #[test]
+    fn a_lease_that_gets_no_more_time_is_given_up_while_there_is_some_left() {
+        let mut told = beats(LeaseState::Granted);
+        told.leases[0].refused = Some(Code::LeaseHeldTooLong);
+        let error = alive(&told, 30_000).unwrap_err();
+        assert!(!error.is_passing());
+        assert!(error.to_string().contains("lease_held_too_long"), "{error}");
     }
 
     #[test]

@@ -125,6 +125,9 @@ pub const LOCK_COUNTING_CAPACITY_MAX: u32 = 10_000;
 /// whoever needs more works on several things, and can be several agents. What an agent applies
 /// is not counted, it has slots.
 pub const LOCKS_PER_AGENT_MAX: usize = 256;
+/// A lease that an agent keeps for longer has been forgotten, not used: it can ask again, behind
+/// whoever has waited meanwhile. An apply ends by its own timeout.
+pub const LOCK_HOLD_MAX: Duration = Duration::from_hours(24);
 /// Longer would keep a resource hostage to one dead process: make the step fenceable instead.
 /// Where no setting says another.
 pub const LOCK_DELAY_DEFAULT: Duration = Duration::from_secs(10);

@@ -154,7 +154,12 @@ impl Tools {
         let Heartbeat { leases, execution, session } = read(arguments)?;
         let Some(execution) = execution else {
             let beats = self.reach.keep(&locks::Heartbeat { session, leases }).await?;
-            let next = "again within 10 s; stop working under any lease that is not `granted`";
+            let next = if beats.leases.iter().any(|beat| beat.refused.is_some()) {
+                "end what you do under any lease with `refused` and release it: it gets no more \
+                 time; the others again within 10 s"
+            } else {
+                "again within 10 s; stop working under any lease that is not `granted`"
+            };
             return Ok(Answer::new(&beats, next));
         };
         let [lease] = leases.as_slice() else {

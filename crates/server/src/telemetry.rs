@@ -122,6 +122,14 @@ fn describe_models() {
     metrics::describe_gauge!("ade_relay_waiting", "Events without a number, up to ten thousand");
     metrics::describe_counter!("ade_contention_total", "Calls that met others at the same row");
     metrics::describe_counter!("ade_lock_queue_full_total", "Requests that found a queue full");
+    metrics::describe_counter!(
+        "ade_lock_hoarders_refused_total",
+        "Requests of agents that had as many locks as one may"
+    );
+    metrics::describe_counter!(
+        "ade_lease_kept_too_long_total",
+        "Heartbeats of leases that were kept for as long as they may be"
+    );
 }
 
 fn describe_webhooks() {

@@ -79,6 +79,7 @@ if not blocked then
     return reply({ 'rebuild', epoch })
   end
   r.state = 'granted'
+  r.request = with_grant(r.request, r.delay)
   r.deadline = now + r.ttl
   put(id, r)
   tell('acquired', id, r.token)

@@ -28,6 +28,7 @@ if not ARGV[4] then
   local has_numbers = count < COUNTER_END and (known[3] or 0) + 1 < COUNTER_END
   if is_free and has_numbers and taken <= LOCKS_PER_AGENT_MAX and drop_tombstones() then
     local token, deadline = ARGV[1] * COUNTER_END + count, now + ttl
+    request = with_grant(request, delay)
     local written = { 'tokens', digits(count), HELD_BY .. owner, digits((known[7] or 0) + 1), id,
       cmsgpack.pack('g', token, nil, nil, deadline, nil) .. request }
     for at = 9, #read do

@@ -23,6 +23,7 @@ local function grant_claim(id, r)
   take(id, r)
   r.state = 'granted'
   r.token = token
+  r.request = with_grant(r.request, r.delay)
   r.deadline = now + math.min(r.ttl, CLAIM_TTL)
   put(id, r)
   hint(r.node, 'promoted', id, token)

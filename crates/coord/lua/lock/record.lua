@@ -12,10 +12,12 @@ local ID_LENGTH = 26
 local ORDER_LENGTH = 32
 
 -- A request as every script is sent it, and as it is kept behind what changes of its record:
--- owner, node, birth, delay, ttl, wait, boost, and resource and mode in turn.
+-- owner, node, birth, delay, ttl, wait, boost, and resource and mode in turn. Of an advisory lease
+-- that was granted, also since when it is held.
 local function read_request(request)
   local r = { request = request }
-  r.owner, r.node, r.birth, r.delay, r.ttl, r.wait, r.boost, r.set = cmsgpack.unpack(request)
+  r.owner, r.node, r.birth, r.delay, r.ttl, r.wait, r.boost, r.set, r.held_since =
+    cmsgpack.unpack(request)
   return r
 end
 

@@ -1,5 +1,7 @@
 #!lua
--- Extends many leases at once, grants and waits alike: for a waiter it is heartbeat and poll.
+-- Extends many leases at once, grants and waits alike: for a waiter it is heartbeat and poll. An
+-- advisory grant is kept for so long and no longer, then runs out as if its holder had gone; of a
+-- fenced one PostgreSQL judges that.
 -- KEYS as tables.lua
 -- ARGV 1 epoch, 2 on lease ids
 -- Reply renewed and one standing for each, or stale_epoch, rebuild
@@ -12,13 +14,19 @@ local answer = { 'renewed' }
 for at = 2, #ARGV do
   local id = ARGV[at]
   local r = settle(id)
-  if r and r.state == 'granted' then
-    r.deadline = now + r.ttl
-    save(id, r)
-  elseif r and r.state == 'waiting' then
-    r.deadline = now + r.wait
-    save(id, r)
+  local is_spent = r and r.state == 'granted' and r.held_since
+    and now + r.ttl > r.held_since + HOLD_MAX
+  if is_spent then
+    answer[#answer + 1] = { 'spent', r.token, r.deadline }
+  else
+    if r and r.state == 'granted' then
+      r.deadline = now + r.ttl
+      save(id, r)
+    elseif r and r.state == 'waiting' then
+      r.deadline = now + r.wait
+      save(id, r)
+    end
+    answer[#answer + 1] = standing(id, r)
   end
-  answer[#answer + 1] = standing(id, r)
 end
 return reply(answer)

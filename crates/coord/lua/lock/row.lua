@@ -8,7 +8,7 @@
 local function row(id, r)
   local words = {
     id, r.owner, r.node, r.birth, r.delay, r.ttl, r.wait, r.boost, r.state, r.token or 0,
-    r.place or 0, r.arrival or 0, r.deadline, r.registered and 1 or 0,
+    r.place or 0, r.arrival or 0, r.deadline, r.held_since or 0, r.registered and 1 or 0,
   }
   for i = 1, #r.set do
     words[#words + 1] = r.set[i]

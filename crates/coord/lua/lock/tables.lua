@@ -3,7 +3,7 @@
 -- KEYS 1 book, 2 holders, 3 queue, 4 registry; all of one slot, all or none exist
 -- ARGV 1 the epoch the caller believes in
 -- Reply none: a part of every lock script
--- Time: none
+-- Time: clock.lua
 --
 -- book      epoch, tokens, orders, unsure_until; building, builder, built_pages, building_until
 --           while it is rebuilt; holding_waiters → how many owners hold and wait;
@@ -37,4 +37,10 @@ end
 -- names the agent.
 local function taken_field(owner, node)
   return string.sub(owner, 1, 1) == 'a' and TAKEN_BY .. string.match(node, '^[^@]*')
+end
+
+-- When an advisory lease was granted goes behind its request, where nothing else has to know of
+-- it: how long a fenced one is held, PostgreSQL knows.
+local function with_grant(request, delay)
+  return delay < 0 and request .. cmsgpack.pack(now) or request
 end

@@ -56,6 +56,7 @@ pub fn standing_of(
 fn standing(word: &str, words: &mut Words) -> Result<Standing, Error> {
     Ok(match word {
         "granted" => Standing::Granted { token: token(words)?, deadline: moment(words)? },
+        "spent" => Standing::Spent { token: token(words)?, deadline: moment(words)? },
         "waiting" => Standing::Waiting {
             position: count(words)?,
             order: order(words)?,

@@ -164,6 +164,7 @@ fn lease(mut row: Words) -> Result<Lease, Error> {
     let token = Token::from_number(row.number()?);
     let order = Order::from_numbers(row.number()?, row.number()?);
     let deadline = moment(&mut row)?;
+    let held_since = Some(row.integer()?).filter(|since| *since > 0).map(Timestamp::from_micros);
     let registered = row.number()? > 0;
     let mut wanted = Vec::new();
     while !row.is_empty() {
@@ -173,7 +174,7 @@ fn lease(mut row: Words) -> Result<Lease, Error> {
     let set = LockSet::new(wanted).map_err(|error| row.wrong(error.to_string()))?;
     let draft = RequestDraft { lease, owner, node, birth, class, set, ttl, wait, boost };
     let request = Request::new(draft).map_err(|error| row.wrong(error.to_string()))?;
-    Ok(Lease { request, state, token, order, deadline, registered })
+    Ok(Lease { request, state, token, order, deadline, held_since, registered })
 }
 
 fn moment(row: &mut Words) -> Result<Timestamp, Error> {

@@ -155,12 +155,14 @@ impl Space {
         let token = self.mint().ok_or(spent)?;
         let id = request.lease();
         let deadline = now.plus(request.ttl());
+        let held_since = request.held_since(now);
         self.put(Lease {
             request,
             state: State::Granted,
             token: Some(token),
             order: None,
             deadline,
+            held_since,
             registered: false,
         });
         events.push(Event::Acquired { lease: id, token });
@@ -176,6 +178,7 @@ impl Space {
             token: None,
             order: Some(order),
             deadline,
+            held_since: None,
             registered: false,
         });
         let position = self.position(id);

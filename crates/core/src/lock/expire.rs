@@ -5,12 +5,20 @@
 use super::lease::{Event, Lease, State};
 use super::queue::Space;
 use crate::ids::LeaseId;
+use crate::limits::LOCK_HOLD_MAX;
 use crate::time::Timestamp;
 
 impl Lease {
     /// At its deadline a lease is already over: holder and successor must not share an instant.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.deadline <= now
+    }
+
+    /// Whether a heartbeat now would keep it past the longest hold. Of a lease that is registered
+    /// the record judges that.
+    pub(super) fn is_spent(&self, now: Timestamp) -> bool {
+        let until = now.plus(self.request.ttl());
+        self.held_since.is_some_and(|since| until > since.plus(LOCK_HOLD_MAX))
     }
 }
 

@@ -1,7 +1,9 @@
-//! Deadlines to the millisecond, the lock delay, and how far a sweep goes.
+//! Deadlines to the millisecond, the lock delay, the longest hold, and how far a sweep goes.
+
+use std::time::Duration;
 
 use super::*;
-use crate::limits::{LEASE_TOMBSTONE_TTL, LOCK_SWEEP_PER_CALL};
+use crate::limits::{LEASE_TOMBSTONE_TTL, LEASE_TTL_MAX, LOCK_SWEEP_PER_CALL};
 use crate::lock::sample::*;
 use crate::lock::{Class, RequestDraft, Standing};
 
@@ -142,4 +144,33 @@ fn a_dead_waiter_is_never_handed_the_lock() {
     desk.release(1, 10);
     assert_eq!(desk.state(2), Some(State::TimedOut));
     assert_eq!(desk.state(3), Some(State::Granted));
+}
+
+#[test]
+fn an_advisory_lease_is_kept_for_as_long_as_it_may_be_and_then_runs_out() {
+    let mut desk = Desk::open();
+    let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap();
+    let (ttl, end) = (millis(LEASE_TTL_MAX), millis(LOCK_HOLD_MAX));
+    let advisory = |number: u128| RequestDraft {
+        class: Class::Advisory,
+        ttl: LEASE_TTL_MAX,
+        ..draft(number, number, &[("a", X)])
+    };
+    let fenced = RequestDraft { ttl: LEASE_TTL_MAX, ..draft(2, 2, &[("b", X)]) };
+    desk.hold(build(advisory(1)), 0);
+    desk.hold(build(fenced), 0);
+    let last = end - ttl;
+    for now in (0..last).step_by(usize::try_from(ttl / 2).unwrap()).chain([last]) {
+        assert_eq!(desk.renew(1, now), granted(1, now + ttl));
+        desk.renew(2, now);
+    }
+    let spent = Standing::Spent { token: token(1), deadline: at(end) };
+    assert_eq!(desk.renew(1, last + 1), spent, "it would be kept a moment too long");
+    assert_eq!(desk.renew(2, last + 1), granted(2, end + 1), "the record judges this one");
+    desk.queue(build(advisory(3)), end - 1_000);
+    assert_eq!(desk.renew(1, end - 1), spent, "until then it holds");
+    let state = State::Expired;
+    assert_eq!(desk.renew(1, end), Standing::Over { state });
+    // Counted from its own grant, not from when it began to wait.
+    assert_eq!(desk.renew(3, end), granted(3, end + ttl));
 }

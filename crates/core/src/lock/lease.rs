@@ -43,6 +43,8 @@ pub struct Lease {
     pub order: Option<Order>,
     /// Of the state: the lease, the wait, the delay or the tombstone ends here.
     pub deadline: Timestamp,
+    /// When it was granted, if only the queue knows it: how long it is held is then judged here.
+    pub held_since: Option<Timestamp>,
     /// PostgreSQL knows it: only then is there a holder who may be in the middle of a step.
     pub registered: bool,
 }
@@ -51,6 +53,11 @@ pub struct Lease {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Granted {
+        token: Token,
+        deadline: Timestamp,
+    },
+    /// Granted, and kept for as long as it may be: no heartbeat gives it more.
+    Spent {
         token: Token,
         deadline: Timestamp,
     },

@@ -109,6 +109,7 @@ impl Space {
         self.change(id, |lease| {
             lease.state = State::Granted;
             lease.token = Some(token);
+            lease.held_since = lease.request.held_since(now);
             lease.deadline = now.plus(lease.request.ttl().min(LEASE_CLAIM_TTL));
         });
         events.push(Event::Promoted { lease: id, token });

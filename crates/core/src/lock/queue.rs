@@ -188,6 +188,12 @@ impl Space {
 
     fn extend(&mut self, id: LeaseId, now: Timestamp, events: &mut Vec<Event>) -> Standing {
         self.settle(id, now, events);
+        if self.leases.get(&id).is_some_and(|lease| lease.is_spent(now))
+            && let Standing::Granted { token, deadline } = self.standing(id)
+        {
+            // It runs out as if its holder had gone.
+            return Standing::Spent { token, deadline };
+        }
         self.change(id, |lease| match lease.state {
             State::Granted => lease.deadline = now.plus(lease.request.ttl()),
             State::Waiting => lease.deadline = now.plus(lease.request.wait()),

@@ -32,6 +32,7 @@ impl LiveHold {
             token: Some(self.token),
             order: None,
             deadline: self.deadline,
+            held_since: None,
             registered: true,
         }
     }

@@ -302,6 +302,14 @@ impl Request {
         self.boost
     }
 
+    /// What is kept of the moment of its grant. Of a fenced lease nothing: the record has it.
+    pub(super) fn held_since(&self, granted: Timestamp) -> Option<Timestamp> {
+        match self.class {
+            Class::Advisory => Some(granted),
+            Class::Fenced { .. } => None,
+        }
+    }
+
     /// Whether two sends of one lease id mean one acquisition. Patience and priority may differ
     /// between sends (and are not kept by a rebuild); who asks for what may not.
     pub fn asks_the_same_as(&self, other: &Self) -> bool {

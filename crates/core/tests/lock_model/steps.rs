@@ -39,7 +39,9 @@ impl Locks {
     fn follow(world: &mut World, index: usize, standing: Standing) {
         let process = &mut world.processes[index];
         process.phase = match standing {
-            Standing::Granted { token, .. } => Phase::Holding(token),
+            Standing::Granted { token, .. } | Standing::Spent { token, .. } => {
+                Phase::Holding(token)
+            }
             Standing::Waiting { .. } => Phase::Waiting,
             Standing::Delayed { .. } | Standing::Over { .. } | Standing::Unknown => {
                 process.attempt += 1;

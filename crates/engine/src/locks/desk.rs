@@ -45,7 +45,8 @@ pub enum Next {
     Again(Token),
     /// Back in line, or told how it stands: PostgreSQL knew somebody the queue had forgotten.
     Stands(Standing),
-    /// Nothing that the queue could mend: the session or the lease is over.
+    /// Nothing that the queue could mend: the session or the lease is over, or its agent has as
+    /// much as it may have.
     Over,
 }
 
@@ -189,7 +190,9 @@ impl Desk {
                 let standing = self.renew(tenant, &[lease]).await?.answer;
                 Ok(Next::Stands(standing.first().copied().unwrap_or(Standing::Unknown)))
             }
-            RegisterRefusal::SessionDead | RegisterRefusal::LeaseSpent => Ok(Next::Over),
+            RegisterRefusal::SessionDead
+            | RegisterRefusal::LeaseSpent
+            | RegisterRefusal::TooMany { .. } => Ok(Next::Over),
         }
     }
 

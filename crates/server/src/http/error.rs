@@ -8,7 +8,7 @@ use ade_api::page::PageError;
 use ade_api::problem::Problem;
 use ade_core::access::Denied;
 use ade_core::approval::delegation::Fault;
-use ade_core::limits::{APPLY_ATTEMPTS_MAX, REASON_MAX_BYTES};
+use ade_core::limits::{APPLY_ATTEMPTS_MAX, LOCKS_PER_AGENT_MAX, REASON_MAX_BYTES};
 use ade_core::task::Refusal;
 use ade_engine::ops::device::DeviceRefusal;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
@@ -218,6 +218,9 @@ fn locks_failed(error: &ade_engine::locks::Error) -> Problem {
         Lock::Unsure { until } => problem(Code::LocksUnsure).with("until", until),
         Lock::Busy { resource } => problem(Code::LockHeld).with("resource", resource),
         Lock::QueueFull { resource } => problem(Code::LockQueueFull).with("resource", resource),
+        Lock::TooMany { taken } => {
+            problem(Code::TooManyLocks).with("taken", taken).with("most", LOCKS_PER_AGENT_MAX)
+        }
         Lock::SelfConflict { resource } => {
             problem(Code::LockSelfConflict).with("resource", resource)
         }

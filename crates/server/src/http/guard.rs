@@ -84,6 +84,9 @@ fn note_strain(shared: &Shared, response: &Response) {
     match response.extensions().get::<Failure>().map(Failure::code) {
         Some(Code::Conflict | Code::Busy) => shared.app().strain.contended(now),
         Some(Code::LockQueueFull) => shared.app().strain.queue_full(now),
+        Some(Code::TooManyLocks) => {
+            metrics::counter!("ade_lock_hoarders_refused_total").increment(1);
+        }
         _ => {}
     }
 }

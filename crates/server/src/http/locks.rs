@@ -32,8 +32,8 @@ use super::users::ListQuery;
     responses(
         (status = 200, description = "Held", body = Lease),
         (status = 409, description = "`lease_lost`, `lease_reused`, `lock_self_conflict`, \
-            `lock_already_waiting`, `session_over`", body = ade_api::problem::Problem,
-            content_type = "application/problem+json"),
+            `lock_already_waiting`, `too_many_locks`, `session_over`",
+            body = ade_api::problem::Problem, content_type = "application/problem+json"),
         (status = 423, description = "`lock_held`, `deadlock_detected`",
             body = ade_api::problem::Problem, content_type = "application/problem+json"),
         (status = 404, description = "The session is not yours",
@@ -51,7 +51,8 @@ pub async fn acquire(
 
 /// Keep a session and many leases alive
 ///
-/// Every ten seconds. Also for requests in line, which would lose their place without it.
+/// Every ten seconds. Also for requests in line, which would lose their place without it. A lease
+/// that was held for a day gets no more time: its `refused` says so, and it runs out.
 #[utoipa::path(post, path = "/v1/leases/heartbeat", tag = "leases", request_body = Heartbeat,
     responses(
         (status = 200, description = "How each of them stands", body = Beats),

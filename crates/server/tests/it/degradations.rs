@@ -9,6 +9,7 @@ use ade_testkit::{Cluster, eventually};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
+use crate::hoarding::fill;
 use crate::locks::{bots, want, with};
 use crate::world::{Line, Person, World, path_of};
 
@@ -118,17 +119,11 @@ async fn without_redis_everything_is_read_from_the_record_and_said_so() {
 #[tokio::test]
 async fn a_full_queue_of_a_lock_is_told_to_the_operator() {
     let world = World::locking(Line::redis(Line::SETTINGS).await).await;
-    let watching = Driver::watch(&world.app);
     let [holder, waiter] = bots(&world, ["holder", "waiter"]).await;
-    let ask = |wait: &str| with(want(&["one"]), &json!({ "ttl": "60s", "wait": wait }));
+    let ask = |wait: &str| with(want(&["a"]), &json!({ "ttl": "60s", "wait": wait }));
     world.post(&holder.token, "/v1/locks/acquire", ask("0s")).await.expect(200);
     assert_eq!(detail(&status(&world, &holder).await, "lock_queue"), None);
-    let asked = (0..LOCK_QUEUE_DEPTH_MAX).map(|_| {
-        let call = world.rig.json("/v1/locks/acquire", ask("30s").to_string());
-        let call = call.header("authorization", format!("Bearer {}", waiter.token));
-        tokio::spawn(call.send())
-    });
-    let asked: Vec<_> = asked.collect();
+    fill(&world, 1, LOCK_QUEUE_DEPTH_MAX).await;
     let turned_away = eventually("the line is full", SOON, async || {
         let told = world.post(&waiter.token, "/v1/locks/acquire", ask("1s")).await;
         let code = told.body["code"].clone();
@@ -137,8 +132,6 @@ async fn a_full_queue_of_a_lock_is_told_to_the_operator() {
     turned_away.await;
     let told = status(&world, &holder).await;
     assert!(detail(&told, "lock_queue").unwrap().contains("full"), "{told}");
-    asked.iter().for_each(tokio::task::JoinHandle::abort);
-    watching.stop().await;
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ const FAIR: usize = 50;
 /// Waits that the greedy one has at once.
 const GREEDY: usize = 10;
 
-fn fresh() -> String {
+pub fn fresh() -> String {
     LeaseId::from_uuid(uuid::Uuid::now_v7()).to_string()
 }
 
@@ -37,7 +37,7 @@ fn wish(lease: &str, boost: u32, wait: &str) -> Value {
 }
 
 /// Whoever was told to come back on a busy machine asks the same again, under the same id.
-async fn ask(world: &World, who: &Person, wish: &Value) -> Answer {
+pub async fn ask(world: &World, who: &Person, wish: &Value) -> Answer {
     let began = Instant::now();
     loop {
         let answer = world.post(&who.token, ACQUIRE, wish.clone()).await;
@@ -209,7 +209,7 @@ async fn whoever_asks_all_the_time_overtakes_by_no_more_than_its_boost_on_redis(
 
 /// As the server would have put them in line, without a call for each. They want to share, so that
 /// they are not in each other's way: a circle is looked for among all whenever one comes.
-async fn fill(world: &World, first: usize, last: usize) {
+pub async fn fill(world: &World, first: usize, last: usize) {
     let tenant: TenantId = world.tenant.parse().unwrap();
     if let Queue::Redis(redis) = &world.app.locks.as_ref().unwrap().queue {
         for number in first..=last {

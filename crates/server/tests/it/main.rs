@@ -72,6 +72,8 @@ mod limits;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod lock_bounds;
+#[cfg(test)]
 mod locks;
 #[cfg(test)]
 mod locks_waiting;

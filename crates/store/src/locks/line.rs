@@ -223,6 +223,7 @@ fn lease(row: WaitRow) -> Result<Lease, RowError> {
         token: None,
         order: Order::from_numbers(number(row.place), number(row.arrival)),
         deadline: row.deadline.0,
+        held_since: None,
         registered: false,
     })
 }

@@ -2,6 +2,7 @@
 //! looked at. Rows are locked in the order of their resources, then of their leases, as everywhere.
 
 use ade_core::ids::{LeaseId, TenantId};
+use ade_core::limits::LOCK_HOLD_MAX;
 use ade_core::lock::Token;
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
@@ -17,13 +18,17 @@ use crate::tx::Tx;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
     pub lease: LeaseId,
-    /// Not fenced in any part, and not given back.
+    /// Not fenced in any part, not given back, and not run out after all it could be kept for.
     pub is_open: bool,
+    /// Kept for as long as it may be: this heartbeat gave it nothing, and no later one will.
+    pub is_spent: bool,
     pub token: Token,
     pub deadline: Timestamp,
 }
 
-const EXTEND: &str = "SELECT lease, is_open, given_token, until FROM lock_extend($1)";
+const EXTEND: &str = "
+    SELECT lease, is_open, is_spent, given_token, until
+      FROM lock_extend($1, make_interval(secs => $2))";
 const FENCE_OFF: &str = "SELECT lease FROM lock_fence_off($1, $2, $3) AS ended (lease)";
 const HOLDING: &str = "
     SELECT lease_id FROM lock_hold
@@ -43,8 +48,9 @@ const TENANTS: &str = "SELECT tenant FROM tenants_with_locks($1, $2) AS found (t
 
 /// Of those that were ever registered; a deadline is no part of the record.
 pub async fn extend(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<Kept>, Error> {
-    let rows: Vec<(Uuid, bool, i64, Moment)> = tx.read(query_as(EXTEND).bind(ids(leases))).await?;
-    let kept = rows.into_iter().map(|(lease, is_open, token, deadline)| {
+    let query = query_as(EXTEND).bind(ids(leases)).bind(LOCK_HOLD_MAX.as_secs_f64());
+    let rows: Vec<(Uuid, bool, bool, i64, Moment)> = tx.read(query).await?;
+    let kept = rows.into_iter().map(|(lease, is_open, is_spent, token, deadline)| {
         let lease = LeaseId::from_uuid(lease);
         let known = u64::try_from(token).ok().and_then(Token::from_number);
         let row = || RowError {
@@ -53,7 +59,8 @@ pub async fn extend(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<Kept>, Error>
             row: lease.to_string(),
             why: token.to_string(),
         };
-        Ok(Kept { lease, is_open, token: known.ok_or_else(row)?, deadline: deadline.0 })
+        let token = known.ok_or_else(row)?;
+        Ok(Kept { lease, is_open, is_spent, token, deadline: deadline.0 })
     });
     kept.collect()
 }

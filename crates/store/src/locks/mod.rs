@@ -11,6 +11,7 @@ pub mod rate;
 pub mod sessions;
 
 use ade_core::ids::{AgentSessionId, LeaseId};
+use ade_core::limits::LOCKS_PER_AGENT_MAX;
 use ade_core::lock::fence::{NotHeld, RegisterRefusal};
 use ade_core::lock::{Epoch, LockSet, Mode, Request, Token};
 use sqlx::query_as;
@@ -24,7 +25,8 @@ pub use live::{live, names, of};
 const REGISTER: &str = "
     SELECT refusal, refused_on, number, held_by
       FROM lock_register($1, $2, $3, $4, $5, $6, $7, $8, $9,
-                         make_interval(secs => $10), make_interval(secs => $11))";
+                         make_interval(secs => $10), make_interval(secs => $11), $12)";
+const TAKEN: &str = "SELECT lock_taken($1)";
 /// FOR SHARE makes a fencer wait for our commit, and makes us see the fence after its own.
 const ASSERT: &str = "
     SELECT count(*) FROM (
@@ -74,7 +76,8 @@ pub async fn register(
         .bind(request.node())
         .bind(Moment(request.birth()))
         .bind(request.ttl().as_secs_f64())
-        .bind(request.class().lock_delay().as_secs_f64());
+        .bind(request.class().lock_delay().as_secs_f64())
+        .bind(request.agent().map(|_| i64::try_from(LOCKS_PER_AGENT_MAX).unwrap_or(i64::MAX)));
     let rows: Vec<Answer> = tx.write_rows(query).await?;
     let lease = request.lease();
     let Some((refusal, on, number, held_by)) = rows.into_iter().next() else {
@@ -113,6 +116,9 @@ impl Refused {
             },
             "token_low" => RegisterRefusal::TokenLow { resource: on()?, floor: token()? },
             "held" => RegisterRefusal::Held { resource: on()?, by: held_by.collect() },
+            "too_many" => {
+                RegisterRefusal::TooMany { taken: usize::try_from(number).unwrap_or(usize::MAX) }
+            }
             "lease_spent" => RegisterRefusal::LeaseSpent,
             other => return Err(wrong(lease, "refusal", other)),
         })
@@ -158,6 +164,12 @@ pub async fn extend(tx: &mut Tx, lease: LeaseId) -> Result<Result<(), NotHeld>, 
 pub async fn release(tx: &mut Tx, lease: LeaseId) -> Result<u64, Error> {
     let query = sqlx::query(RELEASE).bind(tx.tenant().uuid()).bind(lease.uuid());
     tx.write(query).await
+}
+
+/// How many resources an agent keeps from others by leases it asked for itself.
+pub async fn taken(tx: &mut Tx, agent: &str) -> Result<usize, Error> {
+    let rows: Vec<(i64,)> = tx.read(query_as(TAKEN).bind(agent)).await?;
+    Ok(rows.first().and_then(|(taken,)| usize::try_from(*taken).ok()).unwrap_or_default())
 }
 
 /// Above everything these resources have seen, and of this epoch: for a hold that no queue granted.

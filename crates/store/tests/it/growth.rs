@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ade_core::ids::{AgentId, ApprovalId, ExecutionId, TaskId, UserId};
-use ade_core::lock::{Mode, State};
+use ade_core::lock::{Mode, Owner, Request, RequestDraft, State};
 use ade_core::samples::{ALICE, AUTHOR, BOB, HOLD, World, agent, user, worker, yes};
 use ade_core::task::Command;
 use ade_store::executions::{self, Holder};
@@ -13,7 +13,7 @@ use ade_store::locks::{self, epochs, line, many};
 use ade_store::tokens::{self, Principal};
 use ade_store::{Gate, Pool, Tx, agents, approvals, claimable, due, resources, tallies, tasks};
 
-use crate::locks::{ask, lease, open, resource, session, token};
+use crate::locks::{ask, draft, lease, open, resource, session, token};
 use crate::rig::{Rig, SOON};
 use crate::sample::{insert, rig, step};
 
@@ -25,8 +25,10 @@ const READ_MAX: i64 = 100;
 const FREE: u128 = 1 << 40;
 
 /// Everything that is asked of a list of names or ids while others wait.
-const QUESTIONS: [&str; 23] = [
+const QUESTIONS: [&str; 25] = [
     "register",
+    "register for itself",
+    "taken by an agent",
     "permit",
     "next token",
     "held",
@@ -60,6 +62,16 @@ async fn put(tx: &mut Tx, question: &str) {
         "register" => {
             let outcome = locks::register(tx, &wanted, session(1), token(1 << 20)).await;
             outcome.unwrap().unwrap();
+        }
+        "register for itself" => {
+            let owner = Owner::Agent(session(1));
+            let own = RequestDraft { owner, ..draft(FREE, &["7", "8"].map(|n| (n, Mode::Shared))) };
+            let own = Request::new(own).unwrap();
+            let outcome = locks::register(tx, &own, session(1), token(1 << 20)).await;
+            outcome.unwrap().unwrap();
+        }
+        "taken by an agent" => {
+            locks::taken(tx, "agent-7").await.unwrap();
         }
         "permit" => {
             let holder = Holder { agent: None, session: session(2), is_own_session: true };
@@ -116,16 +128,16 @@ async fn put_through(rig: &Rig, pool: &Pool, question: &str) {
 async fn fill(rig: &Rig) {
     let (tenant, at) = (rig.tenant.uuid(), session(1).uuid());
     let rows = (2..=ROWS).map(|number| {
-        let (id, owner) = (lease(number).uuid(), TaskId::from_u128(number));
-        format!("('{tenant}'::uuid, 'db:{number}', '{id}'::uuid, '{owner}')")
+        let (id, owner) = (lease(number).uuid(), session(number));
+        format!("('{tenant}'::uuid, 'db:{number}', '{id}'::uuid, '{owner}', 'agent-{number}@x')")
     });
     let rows: Vec<String> = rows.collect();
     let sql = format!(
-        "CREATE TEMPORARY TABLE filling (tenant_id, name, id, owner) AS VALUES {rows};
+        "CREATE TEMPORARY TABLE filling (tenant_id, name, id, owner, node) AS VALUES {rows};
          INSERT INTO lock_fence (tenant_id, resource) SELECT tenant_id, name FROM filling;
          INSERT INTO lock_hold (tenant_id, resource, lease_id, session_id, mode, token, owner,
                                 node, born_at, ttl, lock_delay, registered_at, deadline)
-         SELECT tenant_id, name, id, '{at}', 'shared', 1::bigint << 33, owner, 'node-1', now(),
+         SELECT tenant_id, name, id, '{at}', 'shared', 1::bigint << 33, owner, node, now(),
                 '1 minute', '0', now(), now() + interval '1 hour' FROM filling;
          INSERT INTO lock_wait (tenant_id, lease_id, state, owner, node, born_at, ttl, lock_delay,
                                 patience, boost, place, arrival, deadline, resources, modes,

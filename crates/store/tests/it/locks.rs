@@ -64,7 +64,7 @@ pub async fn open(rig: &Rig, count: u128) {
 }
 
 /// In a transaction of its own, kept if it was not refused.
-async fn register(
+pub async fn register(
     rig: &Rig,
     request: &Request,
     by: AgentSessionId,
@@ -266,7 +266,7 @@ async fn a_row_that_says_two_things_is_refused() {
 }
 
 /// Time passes: every deadline comes nearer. Minutes, so that the test's own seconds do not count.
-async fn pass(rig: &Rig, minutes: i64) {
+pub async fn pass(rig: &Rig, minutes: i64) {
     let mut admin = rig.database.connect().await;
     let tenant = rig.tenant.uuid();
     run(
@@ -380,6 +380,7 @@ impl Twin {
         let registration = Registration {
             lease: request.lease(),
             session: session(1),
+            agent: request.agent().map(str::to_owned),
             token,
             set: request.set().clone(),
             deadline: self.now.plus(request.ttl()),

@@ -24,6 +24,8 @@ mod locks;
 #[cfg(test)]
 mod locks_fence;
 #[cfg(test)]
+mod locks_of_agent;
+#[cfg(test)]
 mod policies;
 #[cfg(test)]
 mod reads;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ade_core::ids::TenantId;
 use ade_core::lock::{Class, Lease, Order, Space as Model, State, Token};
+use ade_core::time::Timestamp;
 use redis::Value;
 use redis::cluster_async::ClusterConnection;
 
@@ -24,11 +25,11 @@ for i = 1, #fields, 2 do
   local mark = string.sub(field, 1, 1)
   if #field == 26 and not string.find(field, '[^0-9a-z]') then
     local at, state, token, place, arrival, deadline, registered = cmsgpack.unpack_limit(value, 6)
-    local owner, node, birth, delay, ttl, wait, boost, set =
+    local owner, node, birth, delay, ttl, wait, boost, set, held_since =
       cmsgpack.unpack(string.sub(value, at + 1))
     records[#records + 1] = { field, state, owner, node, birth, delay, ttl, wait, boost,
       table.concat(set, ' '), token or 0, place or 0, arrival or 0, deadline,
-      registered and 1 or 0 }
+      held_since or 0, registered and 1 or 0 }
   elseif mark == '=' then
     used[#used + 1] = { string.sub(field, 2), value }
   elseif mark == '+' or mark == '?' or mark == '%' or field == 'epoch' or field == 'holding_waiters'
@@ -211,7 +212,7 @@ fn record(mut words: Words) -> Result<(String, String), Error> {
         told.push(words.integer()?.to_string());
     }
     told.push(words.text()?);
-    for _ in 0..5 {
+    for _ in 0..6 {
         told.push(words.integer()?.to_string());
     }
     words.end()?;
@@ -249,6 +250,7 @@ fn told(lease: &Lease) -> String {
     words.push(number(lease.order.map(Order::place)));
     words.push(number(lease.order.map(Order::arrival)));
     words.push(lease.deadline.micros().to_string());
+    words.push(lease.held_since.map_or(0, Timestamp::micros).to_string());
     words.push(u8::from(lease.registered).to_string());
     words.join(" ")
 }

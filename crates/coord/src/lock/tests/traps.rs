@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ade_core::ids::{AgentSessionId, LeaseId, TaskId};
-use ade_core::limits::{LOCK_QUEUE_DEPTH_MAX, LOCKS_PER_AGENT_MAX};
+use ade_core::limits::{LEASE_TTL_MAX, LOCK_HOLD_MAX, LOCK_QUEUE_DEPTH_MAX, LOCKS_PER_AGENT_MAX};
 use ade_core::lock::{
     Arrival, Class, Epoch, Event, LiveHold, LockSet, Mode, Owner, Refusal, Request, RequestDraft,
     Standing, State, Token,
@@ -145,6 +145,7 @@ traps! {
     what_postgres_has_registered_stays_beside_what_it_has_registered
     an_owner_with_two_leases_to_itself_gives_back_one
     an_agent_takes_no_more_than_it_may_by_holding_or_waiting
+    an_advisory_lease_is_kept_for_as_long_as_it_may_be_and_then_runs_out
 }
 
 #[test]
@@ -591,6 +592,49 @@ mod cases {
         must(rig.model.taken_by("greedy") == 0, "nothing is left")?;
         acquire(&mut rig, greedy(11, most, "x")).await?;
         must(state(&rig, 11) == Some(State::Granted), "and it begins anew")?;
+        rig.clear().await;
+        Ok(())
+    }
+
+    pub async fn an_advisory_lease_is_kept_for_as_long_as_it_may_be_and_then_runs_out(
+        bench: &Bench,
+    ) -> Outcome {
+        let mut rig = open(bench).await?;
+        let ttl = LEASE_TTL_MAX;
+        let advisory = |number, wanted| {
+            let draft = draft(number, number, wanted);
+            build(RequestDraft { class: Class::Advisory, ttl, ..draft })
+        };
+        // At once, and the long way.
+        acquire_all(&mut rig, [advisory(1, "a x"), advisory(2, "b s")]).await?;
+        acquire(&mut rig, build(RequestDraft { ttl, ..draft(3, 3, "c x") })).await?;
+        rig.call(&Call::Register(lease(3))).await?;
+        let end = rig.now.plus(LOCK_HOLD_MAX);
+        let all = vec![lease(1), lease(2), lease(3)];
+        let step = ttl - Duration::from_secs(1);
+        while rig.now.plus(ttl) <= end {
+            rig.call_quietly(&Call::Renew(all.clone())).await?;
+            rig.pass(u64::try_from(step.as_micros()).unwrap());
+        }
+        let said = rig.call(&Call::Renew(all)).await?;
+        let is_spent = |at: usize| matches!(said.told[at], Standing::Spent { .. });
+        must(is_spent(0) && is_spent(1), "no heartbeat gives them more")?;
+        must(!is_spent(2), "PostgreSQL judges a fenced one")?;
+        let until = rig.model.lease(lease(1)).unwrap().deadline;
+        must(until > rig.now && until <= end, "it holds until its time is over")?;
+        acquire(&mut rig, advisory(4, "a x")).await?;
+        must(state(&rig, 4) == Some(State::Waiting), "others stand in line")?;
+        rig.now = until;
+        let said = rig.call(&Call::Renew(vec![lease(1)])).await?;
+        must(said.told == [Standing::Over { state: State::Expired }], "it runs out")?;
+        must(state(&rig, 4) == Some(State::Granted), "the next has it")?;
+        let said = rig.call(&Call::Renew(vec![lease(4)])).await?;
+        let deadline = rig.now.plus(ttl);
+        let is_kept = |told: &Standing| {
+            matches!(told, Standing::Granted { deadline: d, .. }
+            if *d == deadline)
+        };
+        must(said.told.first().is_some_and(is_kept), "counted from its own grant")?;
         rig.clear().await;
         Ok(())
     }

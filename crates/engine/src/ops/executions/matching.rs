@@ -252,7 +252,7 @@ pub(super) async fn seat(
     let request = request(app, (&candidate, lease), taker, LOCK_PLACE_KEPT, None)?;
     match redis.desk.acquire(tenant, &request, Arrival::New).await {
         Ok(said) => match said.answer {
-            Standing::Granted { token, .. } => {
+            Standing::Granted { token, .. } | Standing::Spent { token, .. } => {
                 Ok(Some(Offer { candidate, lease, token: Some(token) }))
             }
             Standing::Waiting { .. } => {

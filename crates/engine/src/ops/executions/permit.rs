@@ -209,6 +209,7 @@ const fn why(refusal: &RegisterRefusal) -> &'static str {
         RegisterRefusal::StaleEpoch { .. } => "stale_epoch",
         RegisterRefusal::TokenLow { .. } => "token_low",
         RegisterRefusal::Held { .. } => "held",
+        RegisterRefusal::TooMany { .. } => "too_many",
         RegisterRefusal::LeaseSpent => "lease_spent",
     }
 }

@@ -95,7 +95,7 @@ impl Asked<'_> {
         let mut gone = std::pin::pin!(gone);
         loop {
             match standing {
-                Standing::Granted { token, deadline } => {
+                Standing::Granted { token, deadline } | Standing::Spent { token, deadline } => {
                     return Ok(self.shown(token, deadline));
                 }
                 Standing::Waiting { position, order, .. } => {

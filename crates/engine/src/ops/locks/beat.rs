@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use ade_api::code::Code;
 use ade_api::locks::{Beat, Beats, Heartbeat, LeaseState};
 use ade_core::ids::LeaseId;
 use ade_core::limits::LEASES_PER_HEARTBEAT_MAX;
@@ -65,10 +66,17 @@ pub async fn stand(
         let registered = registered.get(&lease);
         beat_of(lease, registered, queued.as_ref())
     });
-    Ok(beats.collect())
+    let beats: Vec<Beat> = beats.collect();
+    let refused = beats.iter().filter(|beat| beat.refused.is_some()).count();
+    if refused > 0 {
+        let refused = u64::try_from(refused).unwrap_or(u64::MAX);
+        metrics::counter!("ade_lease_kept_too_long_total").increment(refused);
+    }
+    Ok(beats)
 }
 
-/// How the queue sees those that can still be held; nothing if it does not answer.
+/// How the queue sees those that can still be held; nothing if it does not answer. One that was
+/// kept for as long as it may be runs out there as it does in the record.
 async fn in_queue(
     keeper: &Keeper,
     caller: &Caller,
@@ -76,7 +84,9 @@ async fn in_queue(
     registered: &BTreeMap<LeaseId, Kept>,
 ) -> Option<BTreeMap<LeaseId, Standing>> {
     let is_lost = |lease: &LeaseId| registered.get(lease).is_some_and(|kept| !kept.is_open);
-    let (lost, open): (Vec<LeaseId>, Vec<LeaseId>) = leases.iter().partition(|one| is_lost(one));
+    let is_spent = |lease: &LeaseId| registered.get(lease).is_some_and(|kept| kept.is_spent);
+    let kept = leases.iter().filter(|one| !is_spent(one));
+    let (lost, open): (Vec<LeaseId>, Vec<LeaseId>) = kept.partition(|one| is_lost(one));
     let ask = async {
         // Whoever was fenced must not stand in the way of the next either.
         for lease in lost {
@@ -86,7 +96,7 @@ async fn in_queue(
         let known: BTreeMap<LeaseId, Standing> = open.iter().copied().zip(standings).collect();
         let forgotten: Vec<LeaseId> = registered
             .values()
-            .filter(|kept| kept.is_open)
+            .filter(|kept| kept.is_open && !kept.is_spent)
             .filter(|kept| !matches!(known.get(&kept.lease), Some(Standing::Granted { .. })))
             .map(|kept| kept.lease)
             .collect();
@@ -110,17 +120,52 @@ fn beat_of(
     registered: Option<&Kept>,
     queued: Option<&BTreeMap<LeaseId, Standing>>,
 ) -> Beat {
-    let nothing = |state| Beat { lease, state, token: None, expires_at: None, position: None };
     match (registered, queued) {
         (Some(kept), _) if kept.is_open => {
-            let standing = Standing::Granted { token: kept.token, deadline: kept.deadline };
+            let Kept { token, deadline, .. } = *kept;
+            let standing = if kept.is_spent {
+                Standing::Spent { token, deadline }
+            } else {
+                Standing::Granted { token, deadline }
+            };
             show::beat(lease, standing)
         }
-        (Some(_), _) => nothing(LeaseState::Expired),
+        (Some(kept), _) => Beat {
+            refused: kept.is_spent.then_some(Code::LeaseHeldTooLong),
+            ..show::nothing(lease, LeaseState::Expired)
+        },
         (None, Some(queued)) => {
             let standing = queued.get(&lease).copied();
             show::beat(lease, standing.unwrap_or(Standing::Unknown))
         }
-        (None, None) => nothing(LeaseState::Unsure),
+        (None, None) => show::nothing(lease, LeaseState::Unsure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ade_core::lock::Token;
+    use ade_core::time::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_lease_that_was_kept_too_long_is_told_so_by_whoever_judges_it() {
+        let (lease, token) = (LeaseId::from_u128(1), Token::from_number((1 << 33) + 1).unwrap());
+        let deadline = Timestamp::from_micros(9);
+        let kept = Kept { lease, is_open: true, is_spent: true, token, deadline };
+        let spent = BTreeMap::from([(lease, Standing::Spent { token, deadline })]);
+        let by_record = beat_of(lease, Some(&kept), None);
+        let by_queue = beat_of(lease, None, Some(&spent));
+        assert_eq!(by_record, by_queue);
+        assert_eq!(by_record.state, LeaseState::Granted, "until it runs out");
+        assert_eq!(by_record.expires_at, Some(deadline));
+        assert_eq!(by_record.refused, Some(Code::LeaseHeldTooLong));
+
+        let over = beat_of(lease, Some(&Kept { is_open: false, ..kept }), None);
+        assert_eq!(over.state, LeaseState::Expired);
+        assert_eq!(over.refused, Some(Code::LeaseHeldTooLong));
+        let fenced = Kept { is_open: false, is_spent: false, ..kept };
+        assert_eq!(beat_of(lease, Some(&fenced), None).refused, None);
     }
 }

@@ -7,7 +7,7 @@ use ade_core::event::EventKind;
 use ade_core::ids::{AgentSessionId, LeaseId};
 use ade_core::limits::LOCK_REGISTER_TRIES;
 use ade_core::lock::fence::RegisterRefusal;
-use ade_core::lock::{Request, Standing, State, Token};
+use ade_core::lock::{Refusal, Request, Standing, State, Token};
 use ade_core::time::Timestamp;
 use ade_store::due::{self, Due};
 use ade_store::locks::{self, many, sessions};
@@ -48,6 +48,11 @@ pub async fn register(
             }
             Err(refusal) => refusal,
         };
+        if let RegisterRefusal::TooMany { taken } = refusal {
+            // Nobody has to wait until it runs out.
+            desk.release(caller.tenant, request.lease()).await?;
+            return Err(crate::locks::Error::Refused(Refusal::TooMany { taken }).into());
+        }
         tracing::info!(%refusal, "the record knew better than the queue");
         match desk.mend(caller.tenant, request.lease(), &refusal).await? {
             Next::Again(minted) | Next::Stands(Standing::Granted { token: minted, .. }) => {

@@ -36,6 +36,9 @@ pub async fn acquire(
         return said(Standing::Over { state: own.state });
     }
     let waiting = line::waiting(&mut tx).await?;
+    if own.is_none() {
+        refuse_too_many(&mut tx, request, &waiting).await?;
+    }
     let mut wanted = resources(&waiting);
     wanted.extend(request.set().resources().cloned());
     let holding = line::holding(&mut tx, &wanted).await?;
@@ -87,6 +90,7 @@ async fn grant(
             tx.roll_back().await;
             match refusal {
                 RegisterRefusal::SessionDead => Err(Error::SessionOver),
+                RegisterRefusal::TooMany { taken } => Err(refused(Refusal::TooMany { taken })),
                 _ => Err(LockError::Unsettled.into()),
             }
         }
@@ -108,6 +112,19 @@ async fn own_wait(tx: &mut Tx, request: &Request, now: Timestamp) -> Result<Opti
         Some(other) => Err(refused(Refusal::AlreadyWaiting { lease: other.request.lease() })),
         None => Ok(None),
     }
+}
+
+/// What an agent holds and what it waits for count alike. Whoever is in line was counted when it
+/// came.
+async fn refuse_too_many(tx: &mut Tx, request: &Request, waiting: &[Lease]) -> Result<(), Error> {
+    let Some(agent) = request.agent() else { return Ok(()) };
+    let own = waiting.iter().filter(|wait| wait.request.agent() == Some(agent));
+    let waits: usize = own.map(|wait| wait.request.set().len()).sum();
+    let taken = waits + locks::taken(tx, agent).await?;
+    if request.set().fits_an_agent_with(taken) {
+        return Ok(());
+    }
+    Err(refused(Refusal::TooMany { taken }))
 }
 
 /// How a lease stands that the record knows.
@@ -153,6 +170,7 @@ async fn join(
         token: None,
         order: Some(order),
         deadline: now.plus(request.wait()),
+        held_since: None,
         registered: false,
     });
     let mut events = Vec::new();

@@ -1,6 +1,7 @@
 //! Leases as others see them. A lease id proves ownership, so only its hash leaves for those who
 //! did not make it; a session's id likewise.
 
+use ade_api::code::Code;
 use ade_api::locks::{Beat, HeldLock, LeaseState, LeaseView, LockMode};
 use ade_core::change::Digest;
 use ade_core::ids::{AgentId, LeaseId, UserId};
@@ -16,16 +17,11 @@ pub fn node(principal: &str, service: &str) -> String {
 }
 
 pub fn agent_of(request: &Request) -> Option<AgentId> {
-    principal(request).parse().ok()
+    request.principal().parse().ok()
 }
 
 fn user_of(request: &Request) -> Option<UserId> {
-    principal(request).parse().ok()
-}
-
-fn principal(request: &Request) -> &str {
-    let node = request.node();
-    node.split_once('@').map_or(node, |(principal, _)| principal)
+    request.principal().parse().ok()
 }
 
 pub fn view(lease: &Lease) -> LeaseView {
@@ -74,13 +70,22 @@ pub fn state(state: State) -> LeaseState {
     }
 }
 
+/// Only how it stands.
+pub fn nothing(lease: LeaseId, state: LeaseState) -> Beat {
+    Beat { lease, state, token: None, expires_at: None, position: None, refused: None }
+}
+
 pub fn beat(lease: LeaseId, standing: Standing) -> Beat {
-    let nothing = |state| Beat { lease, state, token: None, expires_at: None, position: None };
+    let nothing = |state| nothing(lease, state);
     match standing {
         Standing::Granted { token, deadline } => Beat {
             token: Some(token.number()),
             expires_at: Some(deadline),
             ..nothing(LeaseState::Granted)
+        },
+        Standing::Spent { token, deadline } => Beat {
+            refused: Some(Code::LeaseHeldTooLong),
+            ..beat(lease, Standing::Granted { token, deadline })
         },
         Standing::Waiting { position, deadline, .. } => Beat {
             expires_at: Some(deadline),
