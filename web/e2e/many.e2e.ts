@@ -4,13 +4,15 @@ import { beforeAll, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import { expectCalm, live, stage } from './browser';
 import { copyAgent, copyLeaf, copyTask, takeLocks } from './many.mjs';
-import { declared, propose } from './seed.mjs';
+import { agents, declared, propose } from './seed.mjs';
 import { eventually } from './wait.mjs';
 
 const on = stage();
 const TASKS = 10_000;
 const AGENTS = 120;
 const LOCKS = 4_000;
+/** One agent has 256 at most. */
+const LOCKERS = 16;
 /** `ADE_E2E_LEAVES=1000000` for the full size, which takes PostgreSQL a minute. */
 const LEAVES = Number(process.env.ADE_E2E_LEAVES ?? 20_000);
 const ROWS_MAX = 60;
@@ -146,8 +148,11 @@ it('draws as many agents as cards as one looks through, and more when asked', as
 });
 
 it('lists thousands of locks, those that are waited for first', async () => {
+  const { admin, bob } = on.world.people;
+  const names = Array.from({ length: LOCKERS }, (_, nth) => `locker ${nth}`);
+  const lockers = await agents(admin.call, on.world.stack.url, bob.id, names);
   const began = Date.now();
-  await takeLocks(bots(), LOCKS);
+  await takeLocks(Object.values(lockers), LOCKS);
   console.log(`${LOCKS} locks in ${Date.now() - began} ms`);
   const waits = bots().map(({ call }) =>
     call('POST', '/v1/locks/acquire', {

@@ -68,12 +68,12 @@ export async function copyAgent({ record }, name, count) {
 const AT_ONCE = 4;
 
 /** Takes locks for each of them in turn, `shard:0` and on: the queue of locks is not the record,
- *  so they come by way of the API. */
+ *  so they come by way of the API. All have as many, since one agent may not have all. */
 export async function takeLocks(agents, count) {
   const line = Array.from({ length: count / AT_ONCE }, (_, nth) => nth * AT_ONCE);
   await Promise.all(
-    agents.map(async ({ call }) => {
-      for (let from = line.pop(); from !== undefined; from = line.pop()) {
+    agents.map(async ({ call }, at) => {
+      for (const from of line.filter((_, nth) => nth % agents.length === at)) {
         const ids = Array.from({ length: AT_ONCE }, (_, nth) => `${from + nth}`);
         const resources = ids.map((id) => ({ type: 'shard', id }));
         await call('POST', '/v1/locks/acquire', { resources, ttl: '300s' });

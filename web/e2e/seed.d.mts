@@ -23,6 +23,12 @@ export interface TaskNow {
 type NewTask = Record<string, unknown>;
 type NewChange = { action: string; summary: string; [field: string]: unknown };
 
+export declare function agents(
+  admin: Person['call'],
+  url: string,
+  owner: string,
+  names: readonly string[],
+): Promise<Record<string, Person>>;
 export declare function propose(by: Person, task: NewTask): Promise<TaskNow>;
 export declare function amend(by: Person, id: string, change: NewTask): Promise<TaskNow>;
 export declare function sql(title: string, text: string, more?: NewTask): NewTask;

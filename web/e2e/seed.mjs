@@ -98,7 +98,7 @@ async function people(admin, url, issuer) {
   return made;
 }
 
-async function agents(admin, url, owner, names) {
+export async function agents(admin, url, owner, names) {
   const made = {};
   for (const name of names) {
     const agent = await admin('POST', '/v1/agents', { name, owner });
