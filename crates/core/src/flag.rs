@@ -1,9 +1,10 @@
-//! What a tenant may switch on, by name. Everything is off until an admin says otherwise, and a
-//! flag never does more than widen what rules already allow.
+//! What a tenant may switch on, by name. Each is as the installation has it until an admin says
+//! otherwise, and a flag never does more than widen what rules already allow.
 
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Deserialize;
 use thiserror::Error;
 
 use crate::text::written_as_text;
@@ -42,6 +43,25 @@ impl Flag {
             }
             Self::BatchApprovals => "several requests may be answered with one call",
             Self::DeadlockDetection => "nothing: deadlocks are always looked for and resolved",
+        }
+    }
+}
+
+/// How the installation has them, for tenants that have not said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Switches {
+    pub auto_approve_low_risk: bool,
+    pub batch_approvals: bool,
+    pub deadlock_detection: bool,
+}
+
+impl Switches {
+    pub const fn is_on(self, flag: Flag) -> bool {
+        match flag {
+            Flag::AutoApproveLowRisk => self.auto_approve_low_risk,
+            Flag::BatchApprovals => self.batch_approvals,
+            Flag::DeadlockDetection => self.deadlock_detection,
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use ade_core::access::{Access, AccessError};
+use ade_core::flag::Switches;
 use ade_core::risk;
 use ade_core::times::Times;
 use ade_store::rulebook::Base;
@@ -70,6 +71,7 @@ pub struct Parts {
     pub executors: Executors,
     pub risk: risk::Settings,
     pub times: Times,
+    pub flags: Switches,
     pub locks: Option<Keeper>,
     pub receipts: Option<Receipts>,
     pub blobs: Option<Blobs>,
@@ -84,7 +86,7 @@ pub struct Parts {
 
 impl App {
     pub fn new(parts: Parts) -> Result<Arc<Self>, AccessError> {
-        let Parts { pools, replica, pepper, limiter, executors, risk, times, .. } = parts;
+        let Parts { pools, replica, pepper, limiter, executors, risk, times, flags, .. } = parts;
         let Parts { locks, receipts, blobs, live, webhooks, sink, notify, providers, .. } = parts;
         let Parts { passkeys, service, .. } = parts;
         Ok(Arc::new(Self {
@@ -92,7 +94,7 @@ impl App {
             replica,
             access: Access::new()?,
             limiter,
-            books: Books::new(Base { times, thresholds: risk.thresholds }),
+            books: Books::new(Base { times, thresholds: risk.thresholds, flags }),
             tokens: Tokens::default(),
             pepper,
             executors,

@@ -213,6 +213,7 @@ fn build(
         passkeys: config.auth.passkeys(&config.notify.page)?,
         risk: config.defaults.risk(),
         times: config.defaults.times()?,
+        flags: config.defaults.flags(),
         live,
         service: service.to_owned(),
     };

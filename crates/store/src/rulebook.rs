@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ade_core::actor::{Directory, Person, Role};
 use ade_core::agent::Order;
 use ade_core::approval::delegation::{Conditions, Delegation, Kind};
-use ade_core::flag::Flag;
+use ade_core::flag::{Flag, Switches};
 use ade_core::freeze::{Freeze, Scope};
 use ade_core::ids::{AgentId, DelegationId, FreezeId, UserId};
 use ade_core::limits::RULEBOOK_CLOCK_SLACK;
@@ -64,6 +64,7 @@ impl Rulebook {
 pub struct Base {
     pub times: Times,
     pub thresholds: Thresholds,
+    pub flags: Switches,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,8 +147,8 @@ pub async fn load(tx: &mut Tx, base: Base) -> Result<Rulebook, Error> {
                 AS "freezes!: Json<Vec<FreezeRow>>",
             (SELECT s.document FROM risk_setting s WHERE s.tenant_id = $1
               ORDER BY s.version DESC LIMIT 1) AS "risk: Json<Value>",
-            (SELECT coalesce(array_agg(g.name ORDER BY g.name), '{}') FROM feature_flag g
-              WHERE g.tenant_id = $1 AND g.enabled) AS "flags!: Vec<String>",
+            (SELECT coalesce(jsonb_object_agg(g.name, g.enabled), '{}') FROM feature_flag g
+              WHERE g.tenant_id = $1) AS "flags!: Json<BTreeMap<String, bool>>",
             (SELECT t.document FROM time_setting t WHERE t.tenant_id = $1
               ORDER BY t.version DESC LIMIT 1) AS "times: Json<Value>""#,
         tx.tenant().uuid(),
@@ -164,7 +165,7 @@ struct Pages {
     delegations: Json<Vec<DelegationRow>>,
     freezes: Json<Vec<FreezeRow>>,
     risk: Option<Json<Value>>,
-    flags: Vec<String>,
+    flags: Json<BTreeMap<String, bool>>,
     times: Option<Json<Value>>,
 }
 
@@ -238,13 +239,27 @@ fn bound(pages: Pages, base: Base) -> Result<Rulebook, RowError> {
         freezes: pages.freezes.0.into_iter().map(freeze).collect::<Result<_, _>>()?,
         risk,
         thresholds: thresholds.unwrap_or(base.thresholds),
-        flags: pages.flags.iter().map(|name| settings::flag(name)).collect::<Result<_, _>>()?,
+        flags: flags(&pages.flags.0, base.flags)?,
         times: times.unwrap_or_default().over(base.times),
     };
     for policy in policies {
         book.policies.push(book.effective(policy?));
     }
     Ok(book)
+}
+
+/// As the tenant has said, and the installation where it has not.
+fn flags(said: &BTreeMap<String, bool>, base: Switches) -> Result<BTreeSet<Flag>, RowError> {
+    let mut on: BTreeSet<Flag> = Flag::ALL.into_iter().filter(|flag| base.is_on(*flag)).collect();
+    for (name, is_on) in said {
+        let flag = settings::flag(name)?;
+        if *is_on {
+            on.insert(flag);
+        } else {
+            on.remove(&flag);
+        }
+    }
+    Ok(on)
 }
 
 impl From<PersonRow> for Person {

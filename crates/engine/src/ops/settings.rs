@@ -8,7 +8,7 @@ use ade_api::settings::{
     SetFlag, Times,
 };
 use ade_core::access::Action;
-use ade_core::flag::Flag;
+use ade_core::flag::{Flag, Switches};
 use ade_core::limits::RISK_PATTERN_DEFAULTS_MAX;
 use ade_core::risk::{Rules, Score, Settings, Thresholds, Weights};
 use ade_core::times::{self, Overrides};
@@ -85,7 +85,9 @@ pub async fn set_times(
 pub async fn flags(app: &App, caller: &Caller) -> Result<Flags, Error> {
     let mut tx = look(app, caller).await?;
     let touched = settings::flags(&mut tx).await?;
-    Ok(Flags { items: Flag::ALL.into_iter().map(|flag| shown_flag(flag, &touched)).collect() })
+    let base = app.books.base().flags;
+    let shown = |flag: Flag| shown_flag(flag, base, &touched);
+    Ok(Flags { items: Flag::ALL.into_iter().map(shown).collect() })
 }
 
 pub async fn set_flag(
@@ -102,7 +104,8 @@ pub async fn set_flag(
     };
     settings::set_flag(&mut act.tx, flag, set.enabled, person(caller)?).await?;
     act.doubt_approved().await?;
-    let shown = shown_flag(flag, &settings::flags(&mut act.tx).await?);
+    let touched = settings::flags(&mut act.tx).await?;
+    let shown = shown_flag(flag, app.books.base().flags, &touched);
     let action = if set.enabled { "flag.enable" } else { "flag.disable" };
     let deed = Deed { object: flag.to_string(), action };
     act.finish_because(deed, set.reason, 200, &shown).await
@@ -194,11 +197,11 @@ async fn shown_times(app: &App, tx: &mut Tx) -> Result<Times, Error> {
     })
 }
 
-fn shown_flag(flag: Flag, touched: &[Touched]) -> FlagShown {
+fn shown_flag(flag: Flag, base: Switches, touched: &[Touched]) -> FlagShown {
     let touched = touched.iter().find(|touched| touched.flag == flag);
     FlagShown {
         name: flag,
-        enabled: touched.is_some_and(|touched| touched.enabled),
+        enabled: touched.map_or(base.is_on(flag), |touched| touched.enabled),
         meaning: flag.meaning().to_owned(),
         set_by: touched.map(|touched| touched.set_by),
         set_at: touched.map(|touched| touched.set_at),

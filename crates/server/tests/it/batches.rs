@@ -1,9 +1,10 @@
 //! Many answers at once: all of them, or none.
 
+use ade_core::flag::Switches;
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
-use crate::world::{Person, World, id, quoted};
+use crate::world::{Fittings, Line, Person, World, id, quoted};
 
 cases! {
     a_batch_says_before_what_it_would_do_and_does_it_at_once:
@@ -127,4 +128,32 @@ async fn without_its_flag_a_batch_only_says_what_it_would_do(world: &World) {
     world.send("PUT", &world.admin.token, path, on, &[]).await.expect(200);
     world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await.expect(200);
     assert_eq!(states(world, &bob, &items).await, ["APPROVED"; 2]);
+}
+
+#[tokio::test]
+async fn a_flag_is_as_the_installation_has_it_until_an_admin_says_otherwise() {
+    let flags = Switches { batch_approvals: true, ..Switches::default() };
+    let line = Line::Rows(Line::SETTINGS);
+    let world = World::fitted(Fittings { flags, ..line.into() }).await;
+    world.database.run("DELETE FROM feature_flag").await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let shown = async || {
+        let told = world.get(&bob.token, "/v1/flags").await.expect(200);
+        let is_it = |flag: &&Value| flag["name"] == "batch_approvals";
+        told["items"].as_array().unwrap().iter().find(is_it).cloned().unwrap()
+    };
+    let told = shown().await;
+    assert_eq!((&told["enabled"], &told["set_by"]), (&json!(true), &Value::Null));
+    let items = waiting(&world, &bob, &rea, 2).await;
+    world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await.expect(200);
+    assert_eq!(states(&world, &bob, &items).await, ["APPROVED"; 2]);
+
+    let off = Some(json!({ "enabled": false }));
+    let path = "/v1/flags/batch_approvals";
+    world.send("PUT", &world.admin.token, path, off, &[]).await.expect(200);
+    assert_eq!(shown().await["enabled"], false);
+    let items = waiting(&world, &bob, &rea, 2).await;
+    let told = world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await;
+    assert_eq!(told.refused(409, "feature_off")["flag"], "batch_approvals");
 }

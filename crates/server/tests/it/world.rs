@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ade_core::flag::Switches;
 use ade_core::ids::{TenantId, UserId};
 use ade_core::policy::Pattern;
 use ade_core::step_up::Rule;
@@ -102,6 +103,8 @@ pub struct Fittings {
     /// The issuer of an identity provider.
     pub provider: Option<String>,
     pub rates: limiter::Settings,
+    /// What is on for tenants that have not said.
+    pub flags: Switches,
     /// Who is asked for a passkey, and where people find the installation.
     pub step_up: Rule,
     pub page: String,
@@ -119,6 +122,7 @@ impl From<Line> for Fittings {
             slack: None,
             provider: None,
             rates: unlimited(),
+            flags: Switches::default(),
             step_up: Rule::default(),
             page: PAGE.to_owned(),
         }
@@ -679,6 +683,7 @@ fn app_at(
         executors: Executors::new(by_type, 8),
         risk: ade_core::risk::Settings::default(),
         times: ade_core::times::Times::default(),
+        flags: fittings.flags,
         live: fittings.line.live(),
         webhooks: Webhooks::new(Reach::Loopback, Vec::new(), SystemLookup).unwrap(),
         sink: fittings.sink.as_deref().map(|sink| Sink::open(sink).unwrap()),
