@@ -171,13 +171,15 @@ pub async fn keep(tx: &mut Tx, kept: &Kept<'_>) -> Result<(), Error> {
     tx.write_one(&format!("idempotency key {}", kept.key.key), query).await
 }
 
-/// Removes answers that nobody may ask for any more, oldest first. Answers how many.
+/// Removes answers that nobody may ask for any more, oldest first. Answers how many. They are
+/// chosen once: inside of a join they would be, and be more of them, for every row it looks at.
 pub async fn prune(tx: &mut Tx, now: Timestamp, limit: u32) -> Result<u64, Error> {
     let query = query!(
-        "DELETE FROM idempotency kept
-          USING (SELECT principal, route, key FROM idempotency
-                  WHERE tenant_id = $1 AND expires_at <= $2
-                  ORDER BY expires_at LIMIT $3 FOR UPDATE SKIP LOCKED) AS old
+        "WITH old AS MATERIALIZED (
+             SELECT principal, route, key FROM idempotency
+              WHERE tenant_id = $1 AND expires_at <= $2
+              ORDER BY expires_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+         DELETE FROM idempotency kept USING old
           WHERE kept.tenant_id = $1
             AND (kept.principal, kept.route, kept.key) = (old.principal, old.route, old.key)",
         tx.tenant().uuid(),

@@ -129,17 +129,18 @@ pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<Session>, Error> {
     Ok(tx.fetch(query).await?.into_iter().map(Session::from).collect())
 }
 
-/// Removes sessions that ended before `until`, of whomever; oldest first. Answers how many. One that
-/// nobody used any more counts until it would have expired: a few hours at most, and no row is
-/// written anew in an index each time that somebody is at work.
+/// Removes sessions that ended before `until`, of whomever; oldest first. Answers how many. One
+/// that nobody used any more counts until it would have expired: a few hours at most, and no row
+/// is written anew in an index each time that somebody is at work.
 pub async fn prune(tx: &mut Tx, until: Timestamp, limit: u32) -> Result<u64, Error> {
     let query = query!(
-        "DELETE FROM token kept
-          USING (SELECT key_id FROM token
-                  WHERE tenant_id = $1 AND idle_until IS NOT NULL
-                    AND least(expires_at, revoked_at) <= $2
-                  ORDER BY least(expires_at, revoked_at) LIMIT $3
-                  FOR UPDATE SKIP LOCKED) AS old
+        "WITH old AS MATERIALIZED (
+             SELECT key_id FROM token
+              WHERE tenant_id = $1 AND idle_until IS NOT NULL
+                AND least(expires_at, revoked_at) <= $2
+              ORDER BY least(expires_at, revoked_at) LIMIT $3
+              FOR UPDATE SKIP LOCKED)
+         DELETE FROM token kept USING old
           WHERE kept.tenant_id = $1 AND kept.key_id = old.key_id",
         tx.tenant().uuid(),
         Moment(until) as _,

@@ -343,12 +343,13 @@ pub async fn note_use(pool: &Pool, key_id: &str) -> Result<(), Error> {
 /// many. What was done with them stays in the audit.
 pub async fn prune(tx: &mut Tx, until: Timestamp, limit: u32) -> Result<u64, Error> {
     let query = query!(
-        "DELETE FROM token kept
-          USING (SELECT key_id FROM token
-                  WHERE tenant_id = $1 AND idle_until IS NULL
-                    AND least(expires_at, revoked_at, used_at) <= $2
-                  ORDER BY least(expires_at, revoked_at, used_at) LIMIT $3
-                  FOR UPDATE SKIP LOCKED) AS old
+        "WITH old AS MATERIALIZED (
+             SELECT key_id FROM token
+              WHERE tenant_id = $1 AND idle_until IS NULL
+                AND least(expires_at, revoked_at, used_at) <= $2
+              ORDER BY least(expires_at, revoked_at, used_at) LIMIT $3
+              FOR UPDATE SKIP LOCKED)
+         DELETE FROM token kept USING old
           WHERE kept.tenant_id = $1 AND kept.key_id = old.key_id",
         tx.tenant().uuid(),
         Moment(until) as _,

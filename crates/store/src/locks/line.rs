@@ -59,10 +59,12 @@ const END: &str = "
       FROM own WHERE own.state = 'waiting' AND tenant_id = $1 AND lease_id = $2";
 const LEAVE: &str = "DELETE FROM lock_wait WHERE tenant_id = $1 AND lease_id = $2";
 const SWEEP: &str = "
-    DELETE FROM lock_wait WHERE (tenant_id, lease_id) IN (
-        SELECT tenant_id, lease_id FROM lock_wait
+    WITH old AS MATERIALIZED (
+        SELECT lease_id FROM lock_wait
          WHERE tenant_id = $1 AND deadline <= clock_timestamp()
-         ORDER BY deadline LIMIT $2 FOR UPDATE SKIP LOCKED)";
+         ORDER BY deadline LIMIT $2 FOR UPDATE SKIP LOCKED)
+    DELETE FROM lock_wait kept USING old
+     WHERE kept.tenant_id = $1 AND kept.lease_id = old.lease_id";
 
 #[derive(Debug, FromRow)]
 struct WaitRow {

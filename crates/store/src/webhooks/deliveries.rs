@@ -267,9 +267,10 @@ pub async fn redeliver_dead(
 /// What ended before `until`; gives how many.
 pub async fn prune(tx: &mut Tx, until: Timestamp, limit: u32) -> Result<u64, Error> {
     let query = query!(
-        "DELETE FROM webhook_delivery kept
-          USING (SELECT id FROM webhook_delivery WHERE tenant_id = $1 AND ended_at <= $2
-                  ORDER BY ended_at LIMIT $3 FOR UPDATE SKIP LOCKED) AS old
+        "WITH old AS MATERIALIZED (
+             SELECT id FROM webhook_delivery WHERE tenant_id = $1 AND ended_at <= $2
+              ORDER BY ended_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+         DELETE FROM webhook_delivery kept USING old
           WHERE kept.tenant_id = $1 AND kept.id = old.id",
         tx.tenant().uuid(),
         Moment(until) as _,
