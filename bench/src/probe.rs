@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use ade_core::actor::Actor;
 use ade_core::ids::TaskId;
+use ade_core::limits::EXPLAIN_HOLDERS_MAX;
 use ade_core::task::State;
 use ade_store::audit::FoundBy;
 use ade_store::tasks::Filter;
-use ade_store::{Gate, Pool, Tx, approvals, audit, resources, tasks};
+use ade_store::{Gate, Pool, Tx, approvals, audit, locks, resources, tasks};
 use anyhow::{Result, ensure};
 
 use crate::generate::{Shape, mixed};
@@ -125,12 +126,14 @@ impl Place {
     }
 }
 
-/// What an explanation reads: the task as people see it, as rules see it, and what it touches.
+/// What an explanation reads: the task as people see it, as rules see it, what it touches and who
+/// holds that.
 async fn explain(tx: &mut Tx, id: TaskId) -> Result<usize> {
     let view = tasks::view(tx, id).await?;
     let task = tasks::peek(tx, id).await?;
     let touched: Vec<_> =
         task.iter().flat_map(|task| task.content.subject.resources.iter().cloned()).collect();
     resources::facts(tx, &touched).await?;
+    locks::beside(tx, &touched, id, EXPLAIN_HOLDERS_MAX).await?;
     Ok(usize::from(view.is_some() && task.is_some()))
 }

@@ -119,7 +119,9 @@ const ROLLBACK = {
 
 export function LocksCard({ shown, nameOf }: { shown: Task; nameOf: NameOf }) {
   const { data } = useQuery(explainQuery(shown.id));
-  const areFree = data?.gates.find(({ name }) => name === 'locks')?.is_open ?? true;
+  const isOpen = data?.gates.find(({ name }) => name === 'locks')?.is_open ?? true;
+  // An open gate says that no other is in its way; while it is applied it holds them itself.
+  const areFree = isOpen && shown.state !== 'APPLYING' && shown.state !== 'UNKNOWN';
   return (
     <Card title="Locks and way back" className="max-lg:order-7">
       <ul>

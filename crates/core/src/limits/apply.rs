@@ -19,6 +19,10 @@ pub const CLAIM_PAGE: u32 = 64;
 pub const CLAIM_PAGE_MIN: u32 = 8;
 /// Pages of one round: so many tasks that cannot be applied now hide those behind them from nobody.
 pub const CLAIM_PAGES_MAX: usize = 32;
+/// Holders of one resource that an explanation names: enough to see whom to ask.
+pub const EXPLAIN_HOLDERS_MAX: u32 = 3;
+/// Agents that an explanation asks about at once; as a rule one of the first is there.
+pub const EXPLAIN_AGENTS_PAGE: usize = 100;
 /// For so long a task that could not be applied is not tried again, unless something was freed.
 pub const CLAIM_REST: Duration = Duration::from_millis(500);
 /// How late a claimer learns of work when every hint was lost.

@@ -18,7 +18,7 @@ pub mod wait_for;
 pub use lease::{Event, Lease, Refusal, Reply, Standing, State};
 pub use queue::{Arrival, Space};
 pub use rebuild::LiveHold;
-pub use request::{Class, LockSet, Mode, Owner, Request, RequestDraft, RequestError};
+pub use request::{Class, LockSet, Mode, Owner, Request, RequestDraft, RequestError, principal_of};
 pub use token::{Epoch, Order, Token};
 
 #[cfg(test)]

@@ -210,6 +210,11 @@ pub enum RequestError {
     BadNode { given: String },
 }
 
+/// Whom a lease belongs to, as its node says.
+pub fn principal_of(node: &str) -> &str {
+    node.split_once('@').map_or(node, |(principal, _)| principal)
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Request {
     lease: LeaseId,
@@ -266,7 +271,7 @@ impl Request {
 
     /// Whom it belongs to, as its node says: `agt_…` of `agt_…@service`.
     pub fn principal(&self) -> &str {
-        self.node.split_once('@').map_or(self.node.as_str(), |(principal, _)| principal)
+        principal_of(&self.node)
     }
 
     /// The agent that asks for itself, whichever of its processes that is: one could open as many

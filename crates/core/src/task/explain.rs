@@ -64,8 +64,8 @@ pub fn explain(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Explanation {
         approval,
         window,
         freeze_gate(facts.installation, facts.freeze(task, now)),
-        locks_gate(facts),
-        capacity_gate(facts),
+        locks_gate(task, facts),
+        capacity_gate(task, facts),
     ];
     Explanation { state: task.state, gates, rules, agreement, assignment }
 }
@@ -154,7 +154,10 @@ fn freeze_gate(installation: Option<&InstallationFreeze>, freeze: Option<&Freeze
     gate(GateName::Freeze, false, evidence, "wait for its end, or ask an operator to lift it")
 }
 
-fn locks_gate(facts: &Facts<'_>) -> Gate {
+fn locks_gate(task: &Task, facts: &Facts<'_>) -> Gate {
+    if !task.state.is_before_permit() {
+        return unasked(GateName::Locks, task);
+    }
     let blocked: Vec<String> = facts
         .apply
         .blocked
@@ -162,17 +165,26 @@ fn locks_gate(facts: &Facts<'_>) -> Gate {
         .map(|blocked| format!("{} is held by {}", blocked.resource, blocked.by))
         .collect();
     if blocked.is_empty() {
-        return gate(GateName::Locks, true, "its resources are free".to_owned(), "");
+        let evidence = "no registered lock of another is in its way";
+        return gate(GateName::Locks, true, evidence.to_owned(), "");
     }
     gate(GateName::Locks, false, blocked.join("; "), "wait: it keeps its place in the queue")
 }
 
-fn capacity_gate(facts: &Facts<'_>) -> Gate {
+fn capacity_gate(task: &Task, facts: &Facts<'_>) -> Gate {
+    if !task.state.is_before_permit() {
+        return unasked(GateName::Capacity, task);
+    }
     let (is_open, evidence) = if facts.apply.has_capacity {
-        (true, "an agent that may run it has a free slot")
+        (true, "somebody who may run it is there and has a free slot")
     } else {
-        (false, "no agent that may run it has a free slot")
+        (false, "nobody who may run it is there and has a free slot")
     };
     let opens_with = "start an agent with this capability, or raise its max_tasks";
     gate(GateName::Capacity, is_open, evidence.to_owned(), opens_with)
+}
+
+/// What it has may be its own by now, and what is free is no news of it.
+fn unasked(name: GateName, task: &Task) -> Gate {
+    gate(name, true, format!("it is {}: it asks for no permit now", task.state), "")
 }

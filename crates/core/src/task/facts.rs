@@ -2,6 +2,9 @@
 //! transaction, after the tenant's gate, so that no rule reads stale news.
 
 use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
 
 use super::{Refusal, Task};
 use crate::access::Access;
@@ -10,8 +13,10 @@ use crate::approval::assignment::{Seating, Situation};
 use crate::approval::delegation::Delegation;
 use crate::approval::escalation;
 use crate::approval::separation::{Conflict, Involved, conflict};
+use crate::change::Digest;
 use crate::freeze::{Freeze, InstallationFreeze};
-use crate::ids::{TaskId, UserId};
+use crate::ids::{AgentId, TaskId, UserId};
+use crate::lock::Owner;
 use crate::policy::{self, Policy, PolicyRef, Requirement};
 use crate::resource::ResourceRef;
 use crate::time::Timestamp;
@@ -47,7 +52,8 @@ pub struct AgentFacts {
     pub is_capable: bool,
 }
 
-/// What PostgreSQL's lock tables say; filled by the permit and by the workers that end holds.
+/// What PostgreSQL's lock tables say; filled by the permit, by the workers that end holds, and for
+/// whoever asks why a task waits.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts, each read by one rule; no combination is impossible"
@@ -68,7 +74,42 @@ pub struct ApplyFacts<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocked {
     pub resource: ResourceRef,
-    pub by: TaskId,
+    pub by: Holder,
+}
+
+/// Who is in the way, as everybody of the tenant may know it: never by a lease or a session, which
+/// prove that something is theirs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Holder {
+    Task(TaskId),
+    Agent(AgentId),
+    User(UserId),
+    /// The record does not say whose it is; this is the hash of its owner.
+    Unnamed(Digest),
+}
+
+impl Holder {
+    /// `principal` is whom the owner belongs to, as the record has it.
+    pub fn of(owner: Owner, principal: &str) -> Self {
+        let named = match owner {
+            Owner::Task(task) => Some(Self::Task(task)),
+            Owner::Agent(_) => principal.parse().ok().map(Self::Agent),
+            Owner::User(_) => principal.parse().ok().map(Self::User),
+        };
+        named.unwrap_or_else(|| Self::Unnamed(Digest::of(owner.to_string().as_bytes())))
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Task(id) => fmt::Display::fmt(id, f),
+            Self::Agent(id) => fmt::Display::fmt(id, f),
+            Self::User(id) => fmt::Display::fmt(id, f),
+            Self::Unnamed(hash) => fmt::Display::fmt(hash, f),
+        }
+    }
 }
 
 /// The requirements a task stands under. Each must be met on its own: met together they could

@@ -29,7 +29,7 @@ pub use deadline::{expires_at, warns_at};
 pub use decide::transition;
 pub use decide::{Decision, Write, create, decide};
 pub use explain::{Explanation, Gate, GateName, explain};
-pub use facts::{AgentFacts, ApplyFacts, Blocked, Facts, Rules};
+pub use facts::{AgentFacts, ApplyFacts, Blocked, Facts, Holder, Rules};
 pub use moves::{MOVES, Move, To, Weight, acts_from, find_move};
 pub use notice::Notice;
 pub use refusal::Refusal;

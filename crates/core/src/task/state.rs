@@ -53,6 +53,20 @@ impl State {
             Self::Expired => "EXPIRED",
         }
     }
+
+    /// Whether a permit is still to be asked for: then locks and slots stand in the way of it.
+    pub const fn is_before_permit(self) -> bool {
+        match self {
+            Self::Draft | Self::Submitted | Self::Reviewing | Self::Approved => true,
+            Self::Applying
+            | Self::Completed
+            | Self::Rejected
+            | Self::Cancelled
+            | Self::Failed
+            | Self::Unknown
+            | Self::Expired => false,
+        }
+    }
 }
 
 impl fmt::Display for State {

@@ -30,14 +30,14 @@ cases! {
 }
 
 const SESSION: &str = "ags_01k9xq3vb8f2n4s6t7w8y9z0ab";
-const OTHER_SESSION: &str = "ags_01k9xq3vb8f2n4s6t7w8y9z0ac";
+pub const OTHER_SESSION: &str = "ags_01k9xq3vb8f2n4s6t7w8y9z0ac";
 const NOTHING: &str = "agt_00000000000000000000000000";
 
 fn beat_path(bot: &Person) -> String {
     format!("/v1/agents/{}/heartbeat", bot.id)
 }
 
-async fn beat(world: &World, bot: &Person) -> Value {
+pub async fn beat(world: &World, bot: &Person) -> Value {
     world.post(&bot.token, &beat_path(bot), json!({ "session": SESSION })).await.expect(200)
 }
 
@@ -50,7 +50,7 @@ async fn status(world: &World, bot: &Person) -> String {
 }
 
 /// As if its last heartbeat had been so much earlier, and the watcher looks.
-async fn fall_silent(world: &World, bot: &Person, seconds: u32) {
+pub async fn fall_silent(world: &World, bot: &Person, seconds: u32) {
     let agent = bot.id.parse::<AgentId>().unwrap().uuid();
     let sql = format!(
         "UPDATE agent_session SET seen_at = clock_timestamp() - interval '{seconds} s'

@@ -11,9 +11,9 @@ use crate::rig::shared;
 use crate::world::{Exchange, World};
 use crate::{
     agent_configs, agent_orders, agents, approvals, batches, break_glass, claiming, deadlines,
-    delegations, device, evidence, executions, groups, inbound, live, lock_bounds, locks, logs,
-    mcp, messages, passkeys, policies, proposals, registry, risk, signing_in, stats, system, tasks,
-    times, tokens, users, webhooks,
+    delegations, device, evidence, executions, explaining, groups, inbound, live, lock_bounds,
+    locks, logs, mcp, messages, passkeys, policies, proposals, registry, risk, signing_in, stats,
+    system, tasks, times, tokens, users, webhooks,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,6 +165,7 @@ async fn every_route_has_its_cases() {
         device::CASES,
         evidence::CASES,
         executions::CASES,
+        explaining::CASES,
         groups::CASES,
         inbound::CASES,
         live::CASES,

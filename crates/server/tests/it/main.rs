@@ -50,6 +50,8 @@ mod executions;
 #[cfg(test)]
 mod executors;
 #[cfg(test)]
+mod explaining;
+#[cfg(test)]
 mod export;
 #[cfg(test)]
 mod features;

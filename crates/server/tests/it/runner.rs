@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::executions::{claim, runner};
 use crate::executors::{Subject, assert_gone};
+use crate::explaining::gate;
 use crate::world::{Fittings, Line, Person, World, path_of};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -104,6 +105,8 @@ async fn what_the_server_has_an_executor_for_it_applies_and_no_agent_does() {
         let task = stage.task("two", "", "automatic").await;
         let claimed = claim(&stage.world, &bot, json!({})).await.expect(200);
         assert_eq!(claimed["permit"], Value::Null, "it could say that it was done");
+        let capacity = gate(&stage.world, &stage.bob, &task, "capacity").await;
+        assert_eq!(capacity["is_open"], true, "no agent is needed: {capacity}");
         let driver = working(&stage.world.app);
         stage.until(&task, "COMPLETED").await;
         assert_eq!(stage.subject.value(), "two");

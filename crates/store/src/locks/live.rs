@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use ade_core::ids::LeaseId;
-use ade_core::lock::{Class, LiveHold, LockSet, Mode, Request, RequestDraft, Token};
+use ade_core::ids::{LeaseId, TaskId};
+use ade_core::lock::{Class, LiveHold, LockSet, Mode, Owner, Request, RequestDraft, Token};
 use ade_core::resource::ResourceRef;
 use sqlx::{FromRow, query_as};
 use uuid::Uuid;
@@ -80,6 +80,69 @@ const NAMES: &str = "
      WHERE tenant_id = $1 AND fenced_by IS NULL AND released_at IS NULL
        AND deadline + lock_delay > clock_timestamp() AND ($2 IS NULL OR resource > $2)
      ORDER BY resource LIMIT $3";
+// As the registration judges: what has begun is in the way until somebody knows how it ended.
+const BESIDE: &str = "
+    SELECT held.lease_id, wanted.resource, held.mode, held.capacity, held.owner, held.node
+      FROM unnest($2::text[]) AS wanted (resource)
+     CROSS JOIN LATERAL (
+        SELECT h.lease_id, h.mode, h.capacity, h.owner, h.node FROM lock_hold h
+         WHERE h.tenant_id = $1 AND h.resource = wanted.resource AND h.owner <> $3
+           AND h.fenced_by IS NULL AND h.released_at IS NULL
+           AND (h.is_begun OR h.deadline + h.lock_delay > clock_timestamp()) LIMIT $4) AS held
+     ORDER BY wanted.resource, held.lease_id";
+
+/// A hold that a task finds on something it wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beside {
+    pub resource: ResourceRef,
+    pub mode: Mode,
+    pub owner: Owner,
+    /// Of the process that asked for it, with whom it belongs to.
+    pub node: String,
+}
+
+#[derive(Debug, FromRow)]
+struct BesideRow {
+    lease_id: Uuid,
+    resource: String,
+    mode: String,
+    capacity: Option<i32>,
+    owner: String,
+    node: String,
+}
+
+/// Holds of others on these resources, of each at most so many. Those who hold one thing together
+/// hold it in one mode, so that a few of them say whether somebody else could.
+pub async fn beside(
+    tx: &mut Tx,
+    resources: &[ResourceRef],
+    task: TaskId,
+    each: u32,
+) -> Result<Vec<Beside>, Error> {
+    let names: Vec<String> = resources.iter().map(ToString::to_string).collect();
+    let query = query_as(BESIDE)
+        .bind(tx.tenant().uuid())
+        .bind(names)
+        .bind(task.to_string())
+        .bind(i64::from(each));
+    let rows: Vec<BesideRow> = tx.read(query).await?;
+    let found = rows.into_iter().map(|row| {
+        let wrong = |column, why: &str| RowError {
+            table: "lock_hold",
+            column,
+            row: LeaseId::from_uuid(row.lease_id).to_string(),
+            why: why.to_owned(),
+        };
+        let mode = mode_of(&row.mode, row.capacity);
+        Ok(Beside {
+            resource: row.resource.parse().map_err(|_| wrong("resource", &row.resource))?,
+            mode: mode.ok_or_else(|| wrong("mode", &row.mode))?,
+            owner: row.owner.parse().map_err(|_| wrong("owner", &row.owner))?,
+            node: row.node,
+        })
+    });
+    Ok(found.collect::<Result<_, RowError>>()?)
+}
 
 /// Who is in the way on one of these resources, each lease whole.
 pub async fn on(tx: &mut Tx, resources: &[ResourceRef]) -> Result<Vec<LiveHold>, Error> {

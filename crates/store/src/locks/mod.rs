@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::error::{Error, RowError};
 use crate::moment::Moment;
 use crate::tx::Tx;
-pub use live::{live, names, of};
+pub use live::{Beside, beside, live, names, of};
 
 const REGISTER: &str = "
     SELECT refusal, refused_on, number, held_by

@@ -57,7 +57,7 @@ fn the_permit_takes_a_freeze_capacity_locks_and_attempts_into_account() {
 
     let mut blocked = base.clone();
     let resource = "database:prod-db-01".parse().unwrap();
-    blocked.blocked = vec![Blocked { resource, by: TaskId::from_u128(9) }];
+    blocked.blocked = vec![Blocked { resource, by: Holder::Task(TaskId::from_u128(9)) }];
     let told = Refusal::ResourcesBlocked(blocked.blocked.clone());
     assert_eq!(refused(&blocked, &task), Some(told));
 

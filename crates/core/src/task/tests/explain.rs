@@ -1,7 +1,9 @@
 //! Explain: which gates are closed, with evidence and the way to open each.
 
+use crate::change::Digest;
 use crate::freeze::{Freeze, InstallationFreeze, Scope};
-use crate::ids::{FreezeId, TaskId};
+use crate::ids::{AgentId, AgentSessionId, FreezeId, SessionId, TaskId, UserId};
+use crate::lock::Owner;
 use crate::policy::Document;
 use crate::samples::*;
 use crate::task::*;
@@ -56,7 +58,7 @@ fn explain_agrees_with_the_permit() {
     full.has_capacity = false;
     let mut blocked = base.clone();
     let resource = "database:prod-db-01".parse().unwrap();
-    blocked.blocked = vec![Blocked { resource, by: TaskId::from_u128(9) }];
+    blocked.blocked = vec![Blocked { resource, by: Holder::Task(TaskId::from_u128(9)) }];
     let mut weaker = base.clone();
     weaker.edit(ALICE, |person| person.active = false);
     let task = base.approved(at(0));
@@ -77,6 +79,43 @@ fn explain_agrees_with_the_permit() {
     assert!(text.contains("whole installation") && text.contains("incident 10"), "{text}");
     let text = evidence(&blocked, &task, 1, GateName::Locks);
     assert!(text.starts_with("database:prod-db-01 is held by task_"), "{text}");
+}
+
+#[test]
+fn locks_and_slots_are_in_the_way_of_what_has_no_permit_yet_and_of_nothing_else() {
+    let mut world = World::new([two_dbas()]);
+    let task = world.approved(at(0));
+    let resource = "database:prod-db-01".parse().unwrap();
+    world.blocked = vec![Blocked { resource, by: Holder::Agent(AgentId::from_u128(9)) }];
+    world.has_capacity = false;
+    let before = [State::Draft, State::Submitted, State::Reviewing, State::Approved];
+    for state in State::ALL {
+        let task = Task { state, ..task.clone() };
+        let closed = closed(&world, &task, 1);
+        for gate in [GateName::Locks, GateName::Capacity] {
+            assert_eq!(closed.contains(&gate), before.contains(&state), "{state} {gate:?}");
+            let text = evidence(&world, &task, 1, gate);
+            assert_eq!(text.ends_with("it asks for no permit now"), !before.contains(&state));
+        }
+    }
+}
+
+#[test]
+fn a_holder_is_named_by_nothing_that_proves_a_lease() {
+    let (session, login) = (AgentSessionId::from_u128(1), SessionId::from_u128(2));
+    let (task, agent, user) = (TaskId::from_u128(3), AgentId::from_u128(4), UserId::from_u128(5));
+    let of = Holder::of;
+    assert_eq!(of(Owner::Task(task), &agent.to_string()), Holder::Task(task));
+    assert_eq!(of(Owner::Agent(session), &agent.to_string()), Holder::Agent(agent));
+    assert_eq!(of(Owner::User(login), &user.to_string()), Holder::User(user));
+    for owner in [Owner::Agent(session), Owner::User(login)] {
+        let told = of(owner, "a-host");
+        assert_eq!(told, Holder::Unnamed(Digest::of(owner.to_string().as_bytes())));
+        assert!(!told.to_string().contains(&owner.to_string()), "{told}");
+    }
+    for told in [Holder::Task(task), Holder::Agent(agent), Holder::User(user)] {
+        assert_eq!(serde_json::to_value(told).unwrap(), told.to_string());
+    }
 }
 
 #[test]

@@ -192,11 +192,21 @@ async fn free_slots(
     book: &Rulebook,
     waiting: &[(u64, Wish)],
 ) -> Result<BTreeMap<AgentId, u32>, Error> {
+    let agents: Vec<AgentId> = waiting.iter().map(|(_, wish)| wish.agent).collect();
+    free_of(tx, book, &agents).await
+}
+
+/// What is left of the slots of those of these agents that take work and have one.
+pub(super) async fn free_of(
+    tx: &mut Tx,
+    book: &Rulebook,
+    agents: &[AgentId],
+) -> Result<BTreeMap<AgentId, u32>, Error> {
     let mut free = BTreeMap::new();
-    for (_, wish) in waiting {
-        let entry = book.agents.get(&wish.agent);
+    for agent in agents {
+        let entry = book.agents.get(agent);
         if let Some(entry) = entry.filter(|entry| entry.is_taking_work()) {
-            free.insert(wish.agent, entry.max_tasks);
+            free.insert(*agent, entry.max_tasks);
         }
     }
     let slots = free.keys().map(|agent| slot(*agent)).collect::<Result<Vec<_>, Error>>()?;

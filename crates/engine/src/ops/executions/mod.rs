@@ -8,6 +8,7 @@ mod claim;
 mod log;
 mod look;
 mod matching;
+mod outlook;
 mod permit;
 mod reconcile;
 mod report;
@@ -35,6 +36,7 @@ pub use claim::claim;
 pub use log::log;
 pub use look::{get, lines, list};
 pub(crate) use matching::round;
+pub(crate) use outlook::{Outlook, Wanted};
 pub use reconcile::reconcile;
 pub use report::{fail, finish};
 pub(crate) use rescue::{rescue, time_out};
@@ -77,6 +79,10 @@ fn is_shared((_, mode): &(ResourceRef, Option<String>)) -> bool {
     mode.as_deref() == Some("shared")
 }
 
+fn mode_of(wanted: &(ResourceRef, Option<String>)) -> Mode {
+    if is_shared(wanted) { Mode::Shared } else { Mode::Exclusive }
+}
+
 /// What the task asks of the queue, or of the record: its resources, all or none, and of the
 /// record also one of an agent's slots.
 fn request(
@@ -87,10 +93,7 @@ fn request(
     slot: Option<(ResourceRef, Mode)>,
 ) -> Result<Request, Error> {
     let (candidate, lease) = offered;
-    let wanted = candidate.resources.iter().map(|wanted| {
-        let mode = if is_shared(wanted) { Mode::Shared } else { Mode::Exclusive };
-        (wanted.0.clone(), mode)
-    });
+    let wanted = candidate.resources.iter().map(|wanted| (wanted.0.clone(), mode_of(wanted)));
     let invalid = |error| Error::invalid("resources", error);
     let draft = RequestDraft {
         lease,

@@ -7,7 +7,7 @@ use ade_core::approval::assignment::{Assignment, Request, SeatedGroup};
 use ade_core::ids::TaskId;
 use ade_core::policy::PolicyRef;
 use ade_core::resource::ResourceRef;
-use ade_core::task::{self, explain as ask_the_rules};
+use ade_core::task::{self, Facts, explain as ask_the_rules};
 use ade_store::{installation, resources, tasks};
 
 use super::read::visible_in;
@@ -16,22 +16,34 @@ use crate::book;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::ops::act::look;
+use crate::ops::executions::{Outlook, Wanted};
 use crate::present;
 
 pub async fn explain(app: &App, caller: &Caller, id: TaskId) -> Result<Explanation, Error> {
     let mut tx = look(app, caller).await?;
-    visible_in(app, caller, &mut tx, id).await?;
+    let view = visible_in(app, caller, &mut tx, id).await?;
     let missing = Error::NotFound { what: "task" };
     let Some(task) = tasks::peek(&mut tx, id).await? else { return Err(missing) };
     let book = app.books.current(&mut tx).await?;
     let pinned = app.books.pinned(&mut tx, &book, &task.pins).await?;
     let touched: Vec<ResourceRef> = task.content.subject.resources.iter().cloned().collect();
     let entries = resources::facts(&mut tx, &touched).await?;
+    let wanted = Wanted {
+        task: id,
+        task_type: &task.content.subject.task_type,
+        resources: &view.revision.resources,
+    };
+    let outlook = if task.state.is_before_permit() {
+        Outlook::of(app, &mut tx, &book, wanted).await?
+    } else {
+        Outlook::default()
+    };
     let mut knowledge = book::of_task(book, pinned, &caller.actor, &task);
     knowledge.environments = entries.values().filter_map(|e| e.environment.clone()).collect();
     knowledge.resource_owners = entries.values().filter_map(|entry| entry.owner).collect();
     knowledge.installation = installation::look(&mut tx).await?;
     let facts = knowledge.facts(&app.access, &caller.actor);
+    let facts = Facts { apply: outlook.facts(), ..facts };
     let told = ask_the_rules(&task, &facts, tx.now());
     tx.roll_back().await;
     explained(&told)

@@ -6,7 +6,7 @@ use ade_api::tasks::NewTask;
 use ade_core::access::{Action, Object};
 use ade_core::ids::TaskId;
 use ade_core::policy::{AutoApproval, requirement};
-use ade_core::task::explain as ask_the_rules;
+use ade_core::task::{Facts, explain as ask_the_rules};
 use ade_store::installation;
 use uuid::Uuid;
 
@@ -18,6 +18,7 @@ use crate::caller::Caller;
 use crate::content::{self, Author, Previewed, Whose};
 use crate::error::Error;
 use crate::ops::act::{look, permit};
+use crate::ops::executions::{Outlook, Wanted};
 use crate::present;
 
 pub async fn simulate(app: &App, caller: &Caller, new: NewTask) -> Result<Simulated, Error> {
@@ -32,12 +33,17 @@ pub async fn simulate(app: &App, caller: &Caller, new: NewTask) -> Result<Simula
     let rated = content::rate(app, &mut tx, &book, whose, previewed).await?;
     let now = tx.now();
     let frozen = installation::look(&mut tx).await?;
+    // As if it were approved now: nobody knows who holds what when it will be.
+    let resources: Vec<_> = proposal.resources.clone().into_iter().collect();
+    let wanted = Wanted { task: whose.task, task_type: &proposal.task_type, resources: &resources };
+    let outlook = Outlook::of(app, &mut tx, &book, wanted).await?;
     tx.roll_back().await;
     let asked = requirement(&book.policies, &rated.content.subject, now, &book.times.approval);
     let task = new_task(whose.task, caller, author, rated.content, now);
     let mut knowledge = book::of_task(book, Vec::new(), &caller.actor, &task);
     knowledge.installation = frozen;
     let facts = knowledge.facts(&app.access, &caller.actor);
+    let facts = Facts { apply: outlook.facts(), ..facts };
     Ok(Simulated {
         effect: present::effect(&rated.body.effect)?,
         risk: present::assessment(task.revision, &rated.body.risk)?,
