@@ -286,6 +286,10 @@ CREATE FUNCTION public.find_device_login(wanted text, OUT client text, OUT addre
       FROM public.device_login d WHERE d.code = wanted AND d.expires_at > now()
 $$;
 
+CREATE FUNCTION public.installation_gate() RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN hashtextextended('gate of the installation'::text, (0)::bigint);
+
 CREATE FUNCTION public.keep_in_rulebook(target regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -323,13 +327,15 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.lock_extend(leases uuid[]) RETURNS TABLE(lease uuid, is_open boolean,
-        given_token bigint, until timestamp with time zone)
+CREATE FUNCTION public.lock_extend(leases uuid[], longest interval DEFAULT NULL::interval) RETURNS
+        TABLE(lease uuid, is_open boolean, given_token bigint, until timestamp with time zone,
+        is_spent boolean)
     LANGUAGE plpgsql
     AS $$
 DECLARE
     tenant uuid := public.current_tenant();
     own record;
+    heard timestamptz;
 BEGIN
     FOR own IN SELECT h.resource, h.lease_id FROM public.lock_holds_of(leases) AS h
                 ORDER BY h.resource, h.lease_id LOOP
@@ -337,20 +343,26 @@ BEGIN
           WHERE h.tenant_id = tenant AND h.lease_id = own.lease_id AND h.resource = own.resource
           FOR NO KEY UPDATE;
     END LOOP;
+    -- One moment for all: what is judged is what is written.
+    heard := clock_timestamp();
     FOR lease IN SELECT DISTINCT wanted FROM unnest(leases) AS wanted LOOP
-        UPDATE public.lock_hold h SET deadline = greatest(h.deadline, clock_timestamp() + h.ttl)
-         WHERE h.tenant_id = tenant AND h.lease_id = lease
-           AND NOT EXISTS (
-               SELECT FROM public.lock_hold other
-                WHERE other.tenant_id = tenant AND other.lease_id = lease
-                  AND (other.fenced_by IS NOT NULL OR other.released_at IS NOT NULL));
         SELECT bool_and(h.fenced_by IS NULL AND h.released_at IS NULL), max(h.token),
-               max(h.deadline)
-          INTO is_open, given_token, until
+               max(h.deadline),
+               coalesce(bool_or(h.agent IS NOT NULL
+                                AND heard + h.ttl > h.registered_at + longest), false)
+          INTO is_open, given_token, until, is_spent
           FROM public.lock_hold h WHERE h.tenant_id = tenant AND h.lease_id = lease;
-        IF is_open IS NOT NULL THEN
-            RETURN NEXT;
+        CONTINUE WHEN is_open IS NULL;
+        is_spent := is_open AND is_spent;
+        IF is_spent THEN
+            is_open := until > heard;
+        ELSIF is_open THEN
+            UPDATE public.lock_hold h SET deadline = greatest(h.deadline, heard + h.ttl)
+             WHERE h.tenant_id = tenant AND h.lease_id = lease;
+            SELECT max(h.deadline) INTO until
+              FROM public.lock_hold h WHERE h.tenant_id = tenant AND h.lease_id = lease;
         END IF;
+        RETURN NEXT;
     END LOOP;
 END
 $$;
@@ -462,12 +474,13 @@ $$;
 
 CREATE FUNCTION public.lock_register(lease uuid, session uuid, given_token bigint, resources text[],
         modes text[], capacities integer[], lease_owner text, lease_node text, born timestamp with
-        time zone, lease_ttl interval, delay interval, OUT refusal text, OUT refused_on text, OUT
-        number bigint, OUT held_by uuid[]) RETURNS record
+        time zone, lease_ttl interval, delay interval, most bigint DEFAULT NULL::bigint, OUT refusal
+        text, OUT refused_on text, OUT number bigint, OUT held_by uuid[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 DECLARE
     tenant uuid := public.current_tenant();
+    asker text := split_part(lease_node, '@', 1);
     tokens bigint[];
     known record;
 BEGIN
@@ -482,6 +495,12 @@ BEGIN
     IF number IS DISTINCT FROM given_token >> 33 THEN
         refusal := 'stale_epoch';
         RETURN;
+    END IF;
+    IF most IS NOT NULL THEN
+        -- One at a time of one agent, or two would not count each other. Before the rows of
+        -- resources: whoever has one of those waits for nobody of its own.
+        PERFORM pg_advisory_xact_lock(
+            hashtextextended('locks of ' || asker || ' in ' || tenant, 0));
     END IF;
     tokens := public.lock_fences(resources);
     SELECT count(*) AS rows, count(*) FILTER (
@@ -499,6 +518,13 @@ BEGIN
             refusal := 'lease_spent';
         END IF;
         RETURN;
+    END IF;
+    IF most IS NOT NULL THEN
+        number := public.lock_taken(asker);
+        IF number + cardinality(resources) > most THEN
+            refusal := 'too_many';
+            RETURN;
+        END IF;
     END IF;
     FOR i IN 1 .. cardinality(resources) LOOP
         IF given_token <= tokens[i] THEN
@@ -521,6 +547,17 @@ BEGIN
     SELECT tenant, w.resource, lease, session, w.mode, w.capacity, given_token, lease_owner,
            lease_node, born, lease_ttl, delay, clock_timestamp(), clock_timestamp() + lease_ttl
       FROM unnest(resources, modes, capacities) AS w (resource, mode, capacity);
+END
+$$;
+
+CREATE FUNCTION public.lock_taken(by_agent text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN (SELECT count(*) FROM public.lock_hold h
+             WHERE h.tenant_id = public.current_tenant() AND h.agent = by_agent
+               AND h.fenced_by IS NULL AND h.released_at IS NULL
+               AND h.deadline + h.lock_delay > clock_timestamp());
 END
 $$;
 
@@ -780,6 +817,26 @@ CREATE FUNCTION public.open_webhook_circuits() RETURNS bigint
      WHERE c.open_until > public.moment() AND e.state = 'active' AND e.deleted_at IS NULL
 $$;
 
+CREATE FUNCTION public.overdue_after_reviews() RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+    SELECT count(*) FROM public.after_review a
+     WHERE a.done_at IS NULL AND a.due_at <= (SELECT public.moment())
+$$;
+
+CREATE FUNCTION public.pass_installation_gate(OUT number bigint, OUT reason text, OUT set_by text,
+        OUT set_at timestamp with time zone) RETURNS SETOF record
+    LANGUAGE plpgsql ROWS 1
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(public.installation_gate());
+    RETURN QUERY SELECT f.number, f.reason, f.set_by, f.set_at
+                   FROM public.installation_freeze f WHERE f.lifted_at IS NULL;
+END
+$$;
+
 CREATE FUNCTION public.pass_over_unheard(reader text, most integer) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -862,8 +919,8 @@ $$;
 CREATE FUNCTION public.resolve_token(wanted text, pace interval, OUT tenant_id uuid, OUT
         principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT
         scopes text[], OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time
-        zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT use_is_due
-        boolean, OUT is_live boolean) RETURNS SETOF record
+        zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT noted_at
+        timestamp with time zone, OUT is_live boolean) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER ROWS 1
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
@@ -885,7 +942,9 @@ BEGIN
     single_use := found.single_use;
     is_session := found.idle_until IS NOT NULL;
     networks := coalesce(found.networks, '{}');
-    use_is_due := coalesce(found.last_used_at < now() - pace, true);
+    IF found.last_used_at >= now() - pace THEN
+        noted_at := found.last_used_at;
+    END IF;
     PERFORM set_config('ade.tenant', found.tenant_id::text, true);
     SELECT a.owner_id INTO owner_id FROM public.agent a
      WHERE a.tenant_id = found.tenant_id AND a.id = found.agent_id;
@@ -1009,6 +1068,23 @@ CREATE FUNCTION public.tenants_with_old_deliveries(until timestamp with time zon
      WHERE EXISTS (SELECT FROM public.webhook_delivery d
                     WHERE d.tenant_id = t.tenant_id AND d.ended_at <= until)
      ORDER BY t.tenant_id
+     LIMIT least(most, 1000)
+$$;
+
+CREATE FUNCTION public.tenants_with_old_tokens(tokens_until timestamp with time zone, sessions_until
+        timestamp with time zone, most integer) RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT n.tenant_id
+      FROM public.tenant n
+     WHERE EXISTS (SELECT FROM public.token t
+                    WHERE t.tenant_id = n.tenant_id AND t.idle_until IS NULL
+                      AND least(t.expires_at, t.revoked_at, t.used_at) <= tokens_until)
+        OR EXISTS (SELECT FROM public.token t
+                    WHERE t.tenant_id = n.tenant_id AND t.idle_until IS NOT NULL
+                      AND least(t.expires_at, t.revoked_at) <= sessions_until)
+     ORDER BY n.tenant_id
      LIMIT least(most, 1000)
 $$;
 
@@ -1660,6 +1736,35 @@ CREATE TABLE public.inbound_source (
 
 ALTER TABLE ONLY public.inbound_source FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.installation_freeze (
+    number bigint NOT NULL,
+    reason text NOT NULL,
+    set_by text NOT NULL,
+    set_at timestamp with time zone NOT NULL,
+    lifted_by text,
+    lifted_at timestamp with time zone,
+    lifted_because text,
+    CONSTRAINT installation_freeze_is_lifted_by_somebody CHECK (((num_nonnulls(lifted_by, lifted_at,
+        lifted_because) = ANY (ARRAY[0, 3])) AND ((octet_length(lifted_by) >= 1) AND
+        (octet_length(lifted_by) <= 128)) AND ((octet_length(lifted_because) >= 1) AND
+        (octet_length(lifted_because) <= 1024)))),
+    CONSTRAINT installation_freeze_is_set_by_somebody CHECK (((octet_length(set_by) >= 1) AND
+        (octet_length(set_by) <= 128))),
+    CONSTRAINT installation_freeze_reason_is_short CHECK (((octet_length(reason) >= 1) AND
+        (octet_length(reason) <= 1024)))
+);
+
+ALTER TABLE ONLY public.installation_freeze FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE public.installation_freeze ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.installation_freeze_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.live_ticket (
     tenant_id uuid NOT NULL,
     hash bytea NOT NULL,
@@ -1730,6 +1835,11 @@ CREATE TABLE public.lock_hold (
     released_at timestamp with time zone,
     purpose text,
     is_begun boolean DEFAULT false NOT NULL,
+    agent text GENERATED ALWAYS AS (
+CASE
+    WHEN starts_with(owner, 'ags_'::text) THEN split_part(node, '@'::text, 1)
+    ELSE NULL::text
+END) STORED,
     CONSTRAINT lock_hold_counting_has_a_capacity CHECK ((((mode = 'counting'::text) = (capacity IS
         NOT NULL)) AND ((capacity >= 1) AND (capacity <= 10000)))),
     CONSTRAINT lock_hold_delay_is_natural CHECK ((lock_delay >= '00:00:00'::interval)),
@@ -2552,6 +2662,9 @@ ALTER TABLE ONLY public.inbound_minute
 ALTER TABLE ONLY public.inbound_source
     ADD CONSTRAINT inbound_source_pkey PRIMARY KEY (tenant_id, id);
 
+ALTER TABLE ONLY public.installation_freeze
+    ADD CONSTRAINT installation_freeze_pkey PRIMARY KEY (number);
+
 ALTER TABLE ONLY public.live_ticket
     ADD CONSTRAINT live_ticket_pkey PRIMARY KEY (tenant_id, hash);
 
@@ -2702,8 +2815,8 @@ ALTER TABLE ONLY public.webhook_endpoint
 ALTER TABLE ONLY public.worker_lease
     ADD CONSTRAINT worker_lease_pkey PRIMARY KEY (name, shard);
 
-CREATE INDEX after_review_owed ON public.after_review USING btree (tenant_id, due_at) WHERE (done_at
-        IS NULL);
+CREATE INDEX after_review_owed ON public.after_review USING btree (tenant_id, due_at, id) WHERE
+        (done_at IS NULL);
 
 CREATE INDEX agent_by_owner ON public.agent USING btree (tenant_id, owner_id);
 
@@ -2740,7 +2853,7 @@ CREATE INDEX audit_leaf_of_user ON ONLY public.audit_leaf USING btree (tenant_id
 CREATE INDEX dead_event_of_group ON public.dead_event USING btree (tenant_id, consumer, id) WHERE
         (state = 'dead'::text);
 
-CREATE INDEX delegation_of_owner ON public.delegation USING btree (tenant_id, owner_id) WHERE
+CREATE INDEX delegation_of_owner ON public.delegation USING btree (tenant_id, owner_id, id) WHERE
         active;
 
 CREATE INDEX device_login_by_address ON public.device_login USING btree (address) WHERE (decided_at
@@ -2760,7 +2873,13 @@ CREATE INDEX group_role_by_group ON public.group_role USING btree (issuer, group
 
 CREATE INDEX idempotency_expired ON public.idempotency USING btree (tenant_id, expires_at);
 
+CREATE UNIQUE INDEX installation_freeze_in_force ON public.installation_freeze USING btree
+        (((lifted_at IS NULL))) WHERE (lifted_at IS NULL);
+
 CREATE INDEX live_ticket_expired ON public.live_ticket USING btree (tenant_id, expires_at);
+
+CREATE INDEX lock_hold_of_agent ON public.lock_hold USING btree (tenant_id, agent) WHERE ((agent IS
+        NOT NULL) AND (fenced_by IS NULL) AND (released_at IS NULL));
 
 CREATE INDEX lock_hold_open ON public.lock_hold USING btree (tenant_id, resource) WHERE ((fenced_by
         IS NULL) AND (released_at IS NULL));
@@ -2800,6 +2919,9 @@ CREATE INDEX resource_by_owner ON public.resource USING btree (tenant_id, owner_
 
 CREATE INDEX resource_dependency_by_dependent ON public.resource_dependency USING btree (tenant_id,
         dependent);
+
+CREATE INDEX session_ended ON public.token USING btree (tenant_id, LEAST(expires_at, revoked_at))
+        WHERE ((idle_until IS NOT NULL) AND (LEAST(expires_at, revoked_at) IS NOT NULL));
 
 CREATE INDEX sign_in_expired ON public.sign_in USING btree (expires_at);
 
@@ -2847,6 +2969,10 @@ CREATE INDEX token_by_agent ON public.token USING btree (tenant_id, agent_id) WH
 
 CREATE INDEX token_by_user ON public.token USING btree (tenant_id, user_id) WHERE (user_id IS NOT
         NULL);
+
+CREATE INDEX token_ended ON public.token USING btree (tenant_id, LEAST(expires_at, revoked_at,
+        used_at)) WHERE ((idle_until IS NULL) AND (LEAST(expires_at, revoked_at, used_at) IS NOT
+        NULL));
 
 CREATE UNIQUE INDEX token_key_id_names_one_tenant ON public.token USING btree (key_id);
 
@@ -3385,6 +3511,8 @@ ALTER TABLE public.event_head ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.event_rate ENABLE ROW LEVEL SECURITY;
 
+CREATE POLICY everybody_sees ON public.installation_freeze FOR SELECT TO ade_app USING (true);
+
 ALTER TABLE public.execution ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.execution_line ENABLE ROW LEVEL SECURITY;
@@ -3404,6 +3532,8 @@ ALTER TABLE public.idempotency ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.inbound_minute ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.inbound_source ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.installation_freeze ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.live_ticket ENABLE ROW LEVEL SECURITY;
 
@@ -3428,6 +3558,9 @@ ALTER TABLE public.notification ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.notification_preference ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.on_call ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY open_is_not_deleted ON public.token AS RESTRICTIVE FOR DELETE USING
+        ((LEAST(expires_at, revoked_at, used_at) <= public.moment()));
 
 ALTER TABLE public.outbox ENABLE ROW LEVEL SECURITY;
 
@@ -3647,11 +3780,15 @@ CREATE POLICY owner_compares ON public.rulebook FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_consumes ON public.token FOR UPDATE TO ade USING (true) WITH CHECK (true);
 
+CREATE POLICY owner_counts ON public.after_review FOR SELECT TO ade USING (true);
+
 CREATE POLICY owner_counts ON public.webhook_circuit FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_counts ON public.webhook_endpoint FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_keeps ON public.device_login TO ade USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_keeps ON public.installation_freeze TO ade USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_keeps ON public.sign_in TO ade USING (true) WITH CHECK (true);
 
@@ -3825,6 +3962,10 @@ GRANT ALL ON FUNCTION public.open_tokens(wanted text[]) TO ade_worker;
 REVOKE ALL ON FUNCTION public.open_webhook_circuits() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.open_webhook_circuits() TO ade_worker;
 
+REVOKE ALL ON FUNCTION public.overdue_after_reviews() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.overdue_after_reviews() TO ade_app;
+GRANT ALL ON FUNCTION public.overdue_after_reviews() TO ade_worker;
+
 REVOKE ALL ON FUNCTION public.pass_over_unheard(reader text, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.pass_over_unheard(reader text, most integer) TO ade_worker;
 
@@ -3841,13 +3982,13 @@ GRANT ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with 
 REVOKE ALL ON FUNCTION public.resolve_token(wanted text, pace interval, OUT tenant_id uuid, OUT
         principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT
         scopes text[], OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time
-        zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT use_is_due
-        boolean, OUT is_live boolean) FROM PUBLIC;
+        zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT noted_at
+        timestamp with time zone, OUT is_live boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.resolve_token(wanted text, pace interval, OUT tenant_id uuid, OUT
         principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT
         scopes text[], OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time
-        zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT use_is_due
-        boolean, OUT is_live boolean) TO ade_app;
+        zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT noted_at
+        timestamp with time zone, OUT is_live boolean) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) TO ade_app;
@@ -3882,7 +4023,12 @@ REVOKE ALL ON FUNCTION public.tenants_with_old_deliveries(until timestamp with t
 GRANT ALL ON FUNCTION public.tenants_with_old_deliveries(until timestamp with time zone, most
         integer) TO ade_worker;
 
-GRANT SELECT,INSERT,UPDATE ON TABLE public.token TO ade_app;
+REVOKE ALL ON FUNCTION public.tenants_with_old_tokens(tokens_until timestamp with time zone,
+        sessions_until timestamp with time zone, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.tenants_with_old_tokens(tokens_until timestamp with time zone,
+        sessions_until timestamp with time zone, most integer) TO ade_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.token TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.after_review TO ade_app;
 
@@ -3938,6 +4084,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency TO ade_app;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.inbound_minute TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.inbound_source TO ade_app;
+
+GRANT SELECT ON TABLE public.installation_freeze TO ade_app;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.live_ticket TO ade_app;
 

@@ -245,8 +245,8 @@ pub const LOCK_EPOCHS_CACHED_MAX: u64 = 10_000;
 // Tasks, people and registry, as the API takes them.
 pub const TASK_TITLE_MAX_BYTES: usize = 200;
 pub const USER_ROLES_MAX: usize = 64;
-/// Other accounts of the same human that one account is joined with by itself; what those are joined
-/// with counts for it too.
+/// Other accounts of the same human that one account is joined with by itself; what those are
+/// joined with counts for it too.
 pub const USER_ALIASES_MAX: usize = 100;
 pub const AGENT_CAPABILITIES_MAX: usize = 64;
 /// What an agent applies at once until somebody says otherwise: enough to be busy while one waits.

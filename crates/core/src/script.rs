@@ -1,9 +1,8 @@
 //! Words of letters that nobody writes together: `prod` with a Cyrillic o looks like `prod`, and is
 //! not. Judged word by word as UTS 39 does: the letters of a word belong to one script, or to those
-//! that Chinese, Japanese and Korean mix, beside Latin. A word that is wholly of another script is
-//! somebody's language. Accents are not judged, so it does not matter whether they stand by
-//! themselves: text is kept and shown as it came, and no name is found by how it is spelled. The
-//! dashboard follows the same rule; both are held to one list of samples.
+//! that Chinese, Japanese and Korean mix, beside Latin. A word wholly of another script is left
+//! alone, and accents are not judged: text is kept and shown as it came. The dashboard follows the
+//! same rule; both are held to one list of samples.
 
 use std::collections::BTreeSet;
 

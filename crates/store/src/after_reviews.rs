@@ -145,8 +145,8 @@ pub async fn overdue_anywhere(pool: &Pool) -> Result<u32, Error> {
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// `Conflict` if somebody has closed it before. That is counted: by `IS NULL` it would be looked for
-/// among all that are owed, like its key.
+/// `Conflict` if somebody has closed it before. That is counted: by `IS NULL` it would be looked
+/// for among all that are owed, like its key.
 pub async fn close(
     tx: &mut Tx,
     review: &AfterReview,

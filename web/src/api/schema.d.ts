@@ -1244,7 +1244,8 @@ export interface paths {
         put?: never;
         /**
          * Keep a session and many leases alive
-         * @description Every ten seconds. Also for requests in line, which would lose their place without it.
+         * @description Every ten seconds. Also for requests in line, which would lose their place without it. A lease
+         *     that was held for a day gets no more time: its `refused` says so, and it runs out.
          */
         post: operations["leases_heartbeat"];
         delete?: never;
@@ -1853,6 +1854,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/stats/pairs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See who agrees with whom
+         * @description For admins and auditors: how many tasks of one author one reviewer agreed to in the last thirty
+         *     days, of all that anybody agreed to.
+         */
+        get: operations["stats_pairs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stats/reviewers/{id}": {
         parameters: {
             query?: never;
@@ -1939,7 +1961,7 @@ export interface paths {
         /**
          * Give the word of your passkey
          * @description It counts for five minutes, for one decision about exactly what was asked, in the session that
-         *     asked.
+         *     asked. A browser goes on with the cookie of the answer; the one before is worth nothing.
          */
         post: operations["passkeys_give"];
         delete?: never;
@@ -2300,7 +2322,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List tokens, without their secrets */
+        /**
+         * List tokens, without their secrets
+         * @description One that is over is listed for 90 days more.
+         */
         get: operations["tokens_list"];
         put?: never;
         /**
@@ -2602,10 +2627,6 @@ export interface components {
         };
         /** @example arv_01k9xq3vb8f2n4s6t7w8y9z0ab */
         AfterReviewId: string;
-        AfterReviews: {
-            /** @description Still owed, the longest overdue first. */
-            items: components["schemas"]["AfterReview"][];
-        };
         Agent: {
             capabilities: string[];
             /**
@@ -2832,6 +2853,7 @@ export interface components {
             lease: components["schemas"]["LeaseId"];
             /** @description In line; 1 is next. */
             position?: number | null;
+            refused?: components["schemas"]["Code"] | null;
             state: components["schemas"]["LeaseState"];
             /** Format: int64 */
             token?: number | null;
@@ -2887,7 +2909,7 @@ export interface components {
             timed_out: boolean;
         };
         /** @enum {string} */
-        Code: "malformed_request" | "malformed_body" | "invalid_query" | "invalid_page_token" | "unauthenticated" | "class_closed" | "not_allowed" | "not_found" | "method_not_allowed" | "request_timeout" | "body_too_large" | "unsupported_media_type" | "invalid_body" | "invalid_policy" | "rate_limited" | "too_many_listeners" | "origin_refused" | "cross_site" | "authorization_pending" | "slow_down" | "expired_token" | "access_denied" | "feature_off" | "version_mismatch" | "precondition_required" | "idempotency_key_reused" | "idempotency_in_flight" | "conflict" | "step_up_required" | "passkey_refused" | "passkeys_off" | "wrong_state" | "already_exists" | "self_approval" | "not_asked" | "person_required" | "closed" | "too_many_tokens" | "too_many" | "batch_refused" | "stale_revision" | "reason_required" | "reason_too_long" | "ticket_required" | "nothing_changed" | "pins_missing" | "auto_approval_refused" | "nothing_to_withdraw" | "delegation_forbidden" | "delegate_not_allowed" | "delegation_fault" | "no_open_request" | "nothing_to_reassign" | "no_step_left" | "not_due" | "basis_stands" | "basis_lost" | "frozen" | "lock_held" | "deadlock_detected" | "lock_queue_full" | "lock_self_conflict" | "lock_already_waiting" | "lease_reused" | "session_over" | "locks_unsure" | "locks_unavailable" | "receipts_unavailable" | "log_unavailable" | "effect_drifted" | "no_capacity" | "lease_lost" | "already_begun" | "not_begun" | "abort_asked" | "not_drifted" | "holder_may_live" | "attempts_exhausted" | "override_open" | "override_not_asked" | "override_lapsed" | "extension_out_of_range" | "same_admin" | "internal" | "outcome_unknown" | "timed_out" | "busy" | "overloaded" | "database_unavailable" | "preview_unavailable" | "audit_unavailable" | "draining";
+        Code: "malformed_request" | "malformed_body" | "invalid_query" | "invalid_page_token" | "unauthenticated" | "class_closed" | "not_allowed" | "not_found" | "method_not_allowed" | "request_timeout" | "body_too_large" | "unsupported_media_type" | "invalid_body" | "invalid_policy" | "rate_limited" | "too_many_listeners" | "origin_refused" | "cross_site" | "authorization_pending" | "slow_down" | "expired_token" | "access_denied" | "feature_off" | "version_mismatch" | "precondition_required" | "idempotency_key_reused" | "idempotency_in_flight" | "conflict" | "step_up_required" | "passkey_refused" | "passkeys_off" | "wrong_state" | "already_exists" | "self_approval" | "not_asked" | "role_too_new" | "person_required" | "closed" | "too_many_tokens" | "too_many" | "batch_refused" | "stale_revision" | "reason_required" | "reason_too_long" | "ticket_required" | "nothing_changed" | "pins_missing" | "auto_approval_refused" | "nothing_to_withdraw" | "delegation_forbidden" | "delegate_not_allowed" | "delegation_fault" | "no_open_request" | "nothing_to_reassign" | "no_step_left" | "not_due" | "basis_stands" | "basis_lost" | "frozen" | "lock_held" | "deadlock_detected" | "lock_queue_full" | "too_many_locks" | "lease_held_too_long" | "lock_self_conflict" | "lock_already_waiting" | "lease_reused" | "session_over" | "locks_unsure" | "locks_unavailable" | "receipts_unavailable" | "log_unavailable" | "effect_drifted" | "no_capacity" | "lease_lost" | "already_begun" | "not_begun" | "abort_asked" | "not_drifted" | "holder_may_live" | "attempts_exhausted" | "override_open" | "override_not_asked" | "override_lapsed" | "extension_out_of_range" | "same_admin" | "internal" | "outcome_unknown" | "timed_out" | "busy" | "overloaded" | "database_unavailable" | "preview_unavailable" | "audit_unavailable" | "draining";
         Comment: {
             at: components["schemas"]["Timestamp"];
             /** @description Who wrote it: `kind` is `user`, `agent` or `system`. */
@@ -3033,11 +3055,8 @@ export interface components {
              * @description Requests handed over.
              */
             moved: number;
-            /** @description Requests that stayed, each with why. */
-            stayed: string[];
-        };
-        Delegations: {
-            items: components["schemas"]["Delegation"][];
+            /** @description Requests that could not be, each with why. */
+            stayed: components["schemas"]["Stayed"][];
         };
         DelegationWay: {
             acts: boolean;
@@ -3402,9 +3421,6 @@ export interface components {
             /** @example https://id.example.org */
             issuer: string;
         };
-        GroupRolesSet: {
-            items: components["schemas"]["GroupRoles"][];
-        };
         Groups: {
             /**
              * Format: int64
@@ -3452,6 +3468,8 @@ export interface components {
             to: components["schemas"]["UserId"];
         };
         Health: {
+            /** @description Whether the whole installation is frozen: everything but permits is given meanwhile. */
+            frozen?: boolean | null;
             /** @description Whether locks can be had. Everything else is taken also while they cannot. */
             locks?: boolean | null;
             readiness: components["schemas"]["Readiness"];
@@ -3534,6 +3552,18 @@ export interface components {
             reason: string;
             resources: components["schemas"]["ResourceName"][];
             set_by: components["schemas"]["UserId"];
+        };
+        /** @description A stop of applies in all tenants, by whoever runs the server. */
+        InstallationFreeze: {
+            /**
+             * Format: int64
+             * @description Counts up.
+             */
+            number: number;
+            reason: string;
+            /** @description What they are called where they sat; no account of your tenant. */
+            set_by: string;
+            since: components["schemas"]["Timestamp"];
         };
         /** @description Shown once: the server keeps no more than a hash of it. */
         IssuedToken: components["schemas"]["Token"] & {
@@ -4037,6 +4067,23 @@ export interface components {
                 [key: string]: number;
             };
         };
+        Page_AfterReview: {
+            items: {
+                done_at?: components["schemas"]["Timestamp"] | null;
+                done_by?: components["schemas"]["UserId"] | null;
+                due_at: components["schemas"]["Timestamp"];
+                finding?: string | null;
+                id: components["schemas"]["AfterReviewId"];
+                /** Format: int64 */
+                number: number;
+                opened_at: components["schemas"]["Timestamp"];
+                overdue: boolean;
+                task: components["schemas"]["TaskId"];
+                title: string;
+            }[];
+            /** @description Hand it back as `page_token` for the next page; absent on the last one. */
+            next_page_token?: string | null;
+        };
         Page_Agent: {
             items: {
                 capabilities: string[];
@@ -4097,6 +4144,21 @@ export interface components {
             /** @description Hand it back as `page_token` for the next page; absent on the last one. */
             next_page_token?: string | null;
         };
+        Page_Delegation: {
+            items: {
+                active: boolean;
+                cascade: boolean;
+                conditions: components["schemas"]["DelegationConditions"];
+                delegate_to: components["schemas"]["UserId"];
+                expires_at: components["schemas"]["Timestamp"];
+                id: components["schemas"]["DelegationId"];
+                kind: components["schemas"]["DelegationKind"];
+                owner: components["schemas"]["UserId"];
+                starts_at: components["schemas"]["Timestamp"];
+            }[];
+            /** @description Hand it back as `page_token` for the next page; absent on the last one. */
+            next_page_token?: string | null;
+        };
         Page_Delivery: {
             items: {
                 created_at: components["schemas"]["Timestamp"];
@@ -4141,6 +4203,17 @@ export interface components {
                 set_at: components["schemas"]["Timestamp"];
                 set_by: components["schemas"]["UserId"];
                 target?: string | null;
+            }[];
+            /** @description Hand it back as `page_token` for the next page; absent on the last one. */
+            next_page_token?: string | null;
+        };
+        Page_GroupRoles: {
+            items: {
+                groups: {
+                    [key: string]: string[];
+                };
+                /** @example https://id.example.org */
+                issuer: string;
             }[];
             /** @description Hand it back as `page_token` for the next page; absent on the last one. */
             next_page_token?: string | null;
@@ -4315,6 +4388,24 @@ export interface components {
             /** @description Hand it back as `page_token` for the next page; absent on the last one. */
             next_page_token?: string | null;
         };
+        Page_Token: {
+            items: {
+                agent?: components["schemas"]["AgentId"] | null;
+                created_at: components["schemas"]["Timestamp"];
+                expires_at: components["schemas"]["Timestamp"];
+                /** @description Names the token without opening anything. */
+                key_id: string;
+                label?: string | null;
+                last_used_at?: components["schemas"]["Timestamp"] | null;
+                /** @description Where it may be used from; anywhere, if none are named. */
+                networks: string[];
+                revoked_at?: components["schemas"]["Timestamp"] | null;
+                scopes: components["schemas"]["Scope"][];
+                user?: components["schemas"]["UserId"] | null;
+            }[];
+            /** @description Hand it back as `page_token` for the next page; absent on the last one. */
+            next_page_token?: string | null;
+        };
         Page_User: {
             items: {
                 active: boolean;
@@ -4362,6 +4453,36 @@ export interface components {
             }[];
             /** @description Hand it back as `page_token` for the next page; absent on the last one. */
             next_page_token?: string | null;
+        };
+        Pair: {
+            /**
+             * Format: int64
+             * @description Tasks of the author that the reviewer agreed to.
+             */
+            approvals: number;
+            /** @description Who proposed, or for whom an agent did. */
+            author: components["schemas"]["UserId"];
+            /**
+             * Format: int64
+             * @description Tasks of the author that anybody agreed to.
+             */
+            of: number;
+            reviewer: components["schemas"]["UserId"];
+            /** @description Often, and nearly always the same two, although others review as well. */
+            stands_out: boolean;
+        };
+        /** @description Who agrees with whom. Two accounts of one human are one. */
+        Pairs: {
+            as_of: components["schemas"]["Timestamp"];
+            /**
+             * Format: int32
+             * @description How many days back.
+             */
+            days: number;
+            /** @description There were more approvals than were counted. */
+            is_more: boolean;
+            /** @description Those that stand out first, then by how often. */
+            pairs: components["schemas"]["Pair"][];
         };
         /** @description What may be shown of a key. */
         Passkey: {
@@ -4906,6 +5027,7 @@ export interface components {
             /** @description Empty if all is well. */
             degradations: components["schemas"]["Degradation"][];
             events?: components["schemas"]["EventsStatus"] | null;
+            freeze?: components["schemas"]["InstallationFreeze"] | null;
             read_models?: components["schemas"]["ReadModels"] | null;
             readiness: components["schemas"]["Readiness"];
             /**
@@ -4915,6 +5037,13 @@ export interface components {
             uptime_s: number;
             /** @description What each worker did last, in whichever process it ran. */
             workers: components["schemas"]["Worker"][];
+        };
+        /** @description A request that still waits for the owner. */
+        Stayed: {
+            approval: components["schemas"]["ApprovalId"];
+            /** @description As the problem would have that handing over this one alone answers with. */
+            code: components["schemas"]["Code"];
+            detail: string;
         };
         /** @description A word that was given, and waits for its decision. */
         StepUp: {
@@ -5086,10 +5215,6 @@ export interface components {
             revoked_at?: components["schemas"]["Timestamp"] | null;
             scopes: components["schemas"]["Scope"][];
             user?: components["schemas"]["UserId"] | null;
-        };
-        Tokens: {
-            /** @description The latest first. */
-            items: components["schemas"]["Token"][];
         };
         TouchedResource: {
             mode?: components["schemas"]["Mode"] | null;
@@ -6290,20 +6415,34 @@ export interface operations {
     };
     overrides_after_reviews: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many at most. */
+                page_size?: number;
+                /** @description `next_page_token` of the page before. */
+                page_token?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The longest overdue first */
+            /** @description A page, the longest overdue first */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AfterReviews"];
+                    "application/json": components["schemas"]["Page_AfterReview"];
+                };
+            };
+            /** @description `invalid_query`: A query parameter is wrong; `invalid_page_token`: The page token cannot be used */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unauthenticated`: Nobody is signed in */
@@ -7099,7 +7238,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `session_over` */
+            /** @description `session_over`; `frozen` if the whole installation is */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8264,12 +8403,14 @@ export interface operations {
                 page_size?: number;
                 /** @description `next_page_token` of the page before. */
                 page_token?: string;
+                /** @description `me`, and nobody else: a queue is its reviewer's own, named or not. */
+                reviewer?: string;
                 /**
                  * @description `version` of the last answer, or 0 at first. The answer is never older, and may come from a
                  *     copy that is as new. Without it, the record itself is asked.
                  */
                 since_version?: number;
-                /** @description What waits for an answer if left out. */
+                /** @description What waits for an answer if left out. Small letters do too. */
                 status?: components["schemas"]["ApprovalStatus"];
             };
             header?: never;
@@ -9580,6 +9721,10 @@ export interface operations {
             query?: {
                 /** @description You if left out. */
                 owner?: components["schemas"]["UserId"];
+                /** @description How many at most. */
+                page_size?: number;
+                /** @description `next_page_token` of the page before. */
+                page_token?: string;
             };
             header?: never;
             path?: never;
@@ -9587,16 +9732,16 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Those that are not over */
+            /** @description A page of those that are not over, newest first */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Delegations"];
+                    "application/json": components["schemas"]["Page_Delegation"];
                 };
             };
-            /** @description `invalid_query`: A query parameter is wrong */
+            /** @description `invalid_query`: A query parameter is wrong; `invalid_page_token`: The page token cannot be used */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10306,7 +10451,8 @@ export interface operations {
                 /** @description The last number that was seen; without it, from now on. `Last-Event-ID` says the same. */
                 resume?: number;
                 /**
-                 * @description Only these, with commas between: `task`, `approval`, `lock`, `agent`, `freeze`.
+                 * @description Only these, with commas between: `task`, `approval`, `lock`, `agent`, `policy`,
+                 *     `freeze`.
                  * @example task,approval
                  */
                 topics?: string;
@@ -11764,20 +11910,34 @@ export interface operations {
     };
     group_roles_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many at most. */
+                page_size?: number;
+                /** @description `next_page_token` of the page before. */
+                page_token?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description By identity provider */
+            /** @description A page, by identity provider */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GroupRolesSet"];
+                    "application/json": components["schemas"]["Page_GroupRoles"];
+                };
+            };
+            /** @description `invalid_query`: A query parameter is wrong; `invalid_page_token`: The page token cannot be used */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unauthenticated`: Nobody is signed in */
@@ -11844,13 +12004,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description All of them, as they are now */
+            /** @description Those of this provider, as they are now */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GroupRolesSet"];
+                    "application/json": components["schemas"]["GroupRoles"];
                 };
             };
             /** @description `malformed_request`: The request cannot be read; `malformed_body`: The body is not acceptable JSON */
@@ -13498,7 +13658,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `lease_lost`, `lease_reused`, `lock_self_conflict`, `lock_already_waiting`, `session_over` */
+            /** @description `lease_lost`, `lease_reused`, `lock_self_conflict`, `lock_already_waiting`, `too_many_locks`, `session_over` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17142,6 +17302,72 @@ export interface operations {
             };
         };
     };
+    stats_pairs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The pairs that meet most often */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pairs"];
+                };
+            };
+            /** @description `unauthenticated`: Nobody is signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `class_closed`: This kind of call is closed to you; `not_allowed`: The rules do not allow it */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many calls */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            431: components["responses"]["HeadTooLarge"];
+            /** @description `internal`: The server made a mistake */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `timed_out`: The answer took too long; `busy`: Somebody else holds what this needs; `overloaded`: The server has too much to do; `database_unavailable`: The record cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     stats_reviewer: {
         parameters: {
             query?: never;
@@ -20410,6 +20636,10 @@ export interface operations {
         parameters: {
             query?: {
                 agent?: components["schemas"]["AgentId"];
+                /** @description How many at most. */
+                page_size?: number;
+                /** @description `next_page_token` of the page before. */
+                page_token?: string;
                 user?: components["schemas"]["UserId"];
             };
             header?: never;
@@ -20418,16 +20648,16 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Yours, or those you asked for */
+            /** @description A page of yours or those you asked for, latest first */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Tokens"];
+                    "application/json": components["schemas"]["Page_Token"];
                 };
             };
-            /** @description `invalid_query`: A query parameter is wrong */
+            /** @description `invalid_query`: A query parameter is wrong; `invalid_page_token`: The page token cannot be used */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22579,7 +22809,8 @@ export interface operations {
                 /** @description From `POST /v1/ws/tickets`. */
                 ticket: string;
                 /**
-                 * @description Only these, with commas between: `task`, `approval`, `lock`, `agent`, `freeze`.
+                 * @description Only these, with commas between: `task`, `approval`, `lock`, `agent`, `policy`,
+                 *     `freeze`.
                  * @example task,approval
                  */
                 topics?: string;

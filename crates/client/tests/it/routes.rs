@@ -62,6 +62,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("GET /v1/auth", "for the page where people sign in"),
     ("GET /auth/login", "a browser goes there"),
     ("GET /auth/callback", "a browser comes back there"),
+    ("POST /leak", "for whoever has no account here"),
     ("POST /auth/logout", "ends the session of a browser"),
     ("GET /v1/session", "the session of a browser"),
     ("POST /v1/session/tenant", "changes the session of a browser"),

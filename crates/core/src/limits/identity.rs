@@ -50,8 +50,8 @@ pub const GROUPS_OF_PERSON_MAX: usize = 512;
 pub const GROUP_ROLES_MAX: usize = 256;
 /// Providers whose groups give roles in one tenant: more than an installation talks to.
 pub const GROUP_ROLE_PROVIDERS_MAX: usize = 64;
-/// Accounts with one verified address, which are joined as one human; whoever would need one more is
-/// not let in, since they could not be joined with all of them.
+/// Accounts with one verified address, which are joined as one human; whoever would need one more
+/// is not let in, since they could not be joined with all of them.
 pub const ACCOUNTS_OF_ADDRESS_MAX: usize = 100;
 /// Tenants that one person is brought up to date in by one sign-in, and can go on in.
 pub const TENANTS_OF_PERSON_MAX: usize = 32;

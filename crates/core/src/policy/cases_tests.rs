@@ -82,7 +82,8 @@ fn each_mistake_is_told_with_its_place() {
         (
             one("type: a, risk: 1", "outcome: review, group: 1"),
             "line 4, column 29: cases[0].expect.group: there is no such field: use one of outcome, \
-             groups, policies, reject_threshold, respond_within, approval_valid_for, delegation",
+             groups, policies, reject_threshold, respond_within, approval_valid_for, delegation, \
+             role_age_min",
         ),
     ] {
         assert_eq!(complaints(&text)[0], expected, "{text}");

@@ -204,9 +204,10 @@ pub async fn measure(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
         let standing = standing(&app).await;
         let number = standing.freeze.as_ref().map(|freeze| freeze.number);
         if number != frozen {
-            match &standing.freeze {
-                Some(freeze) => tracing::warn!(%freeze, "no permit is given"),
-                None => tracing::warn!("no freeze of the installation is in force any more"),
+            if let Some(freeze) = &standing.freeze {
+                tracing::warn!(%freeze, "no permit is given");
+            } else {
+                tracing::warn!("no freeze of the installation is in force any more");
             }
             frozen = number;
         }

@@ -8,6 +8,7 @@ use ade_api::page::PageError;
 use ade_api::problem::Problem;
 use ade_core::access::Denied;
 use ade_core::approval::delegation::Fault;
+use ade_core::freeze::InstallationFreeze;
 use ade_core::limits::{APPLY_ATTEMPTS_MAX, LOCKS_PER_AGENT_MAX, REASON_MAX_BYTES};
 use ade_core::task::Refusal;
 use ade_engine::ops::device::DeviceRefusal;
@@ -311,10 +312,7 @@ fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
         Refusal::Frozen { id, reason, ends_at } => {
             problem.with("freeze", id).with("reason", reason).with_some("ends_at", ends_at)
         }
-        Refusal::InstallationFrozen(freeze) => {
-            let told = problem.with("scope", "installation").with("since", freeze.since);
-            told.with("set_by", freeze.set_by).with("reason", freeze.reason)
-        }
+        Refusal::InstallationFrozen(freeze) => with_stop(problem, freeze),
         Refusal::ResourcesBlocked(blocked) => {
             let blocked = blocked.iter().map(|one| json!({"resource": one.resource, "by": one.by}));
             problem.with("blocked", blocked.collect::<Vec<_>>())
@@ -345,6 +343,11 @@ fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
         | Refusal::HolderMayLive
         | Refusal::OverrideNotAsked => problem,
     }
+}
+
+fn with_stop(problem: Problem, freeze: InstallationFreeze) -> Problem {
+    let told = problem.with("scope", "installation").with("since", freeze.since);
+    told.with("set_by", freeze.set_by).with("reason", freeze.reason)
 }
 
 /// For what is refused outside a task: policies, people, agents.

@@ -566,7 +566,7 @@ async fn a_review_that_nobody_writes_is_told_once_and_stands_out_until_it_is_wri
     }
     let review = owed(&world, &late).await;
 
-    world.pass(AFTER_REVIEW_WITHIN - hour).await;
+    world.pass(AFTER_REVIEW_WITHIN.saturating_sub(hour)).await;
     assert_eq!(world.work("override_lapser").await.items, 0, "not yet");
     assert_eq!(detail(&status(&world, &rea).await, "after_review"), None);
 

@@ -236,8 +236,8 @@ async fn the_word_of_a_passkey_leaves_a_copied_cookie_worth_nothing() {
     wrong["signature"] = json!("AA");
     browser.change("POST", &path, Some(wrong)).await.refused(422, "passkey_refused");
     assert_eq!(browser.cookies, thief.cookies, "nothing was proved");
-    let word = key.word(&question["options"]);
-    browser.change("POST", &path, Some(word)).await.expect(200);
+    let right = key.word(&question["options"]);
+    browser.change("POST", &path, Some(right)).await.expect(200);
 
     assert_ne!(browser.cookies, thief.cookies);
     thief.get("/v1/me").await.refused(401, "unauthenticated");

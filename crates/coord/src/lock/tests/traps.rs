@@ -611,7 +611,7 @@ mod cases {
         rig.call(&Call::Register(lease(3))).await?;
         let end = rig.now.plus(LOCK_HOLD_MAX);
         let all = vec![lease(1), lease(2), lease(3)];
-        let step = ttl - Duration::from_secs(1);
+        let step = ttl.saturating_sub(Duration::from_secs(1));
         while rig.now.plus(ttl) <= end {
             rig.call_quietly(&Call::Renew(all.clone())).await?;
             rig.pass(u64::try_from(step.as_micros()).unwrap());
