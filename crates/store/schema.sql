@@ -336,6 +336,7 @@ DECLARE
     tenant uuid := public.current_tenant();
     own record;
     heard timestamptz;
+    is_lapsed boolean;
 BEGIN
     FOR own IN SELECT h.resource, h.lease_id FROM public.lock_holds_of(leases) AS h
                 ORDER BY h.resource, h.lease_id LOOP
@@ -349,13 +350,16 @@ BEGIN
         SELECT bool_and(h.fenced_by IS NULL AND h.released_at IS NULL), max(h.token),
                max(h.deadline),
                coalesce(bool_or(h.agent IS NOT NULL
-                                AND heard + h.ttl > h.registered_at + longest), false)
-          INTO is_open, given_token, until, is_spent
+                                AND heard + h.ttl > h.registered_at + longest), false),
+               bool_or(h.agent IS NOT NULL AND h.deadline + h.lock_delay <= heard)
+          INTO is_open, given_token, until, is_spent, is_lapsed
           FROM public.lock_hold h WHERE h.tenant_id = tenant AND h.lease_id = lease;
         CONTINUE WHEN is_open IS NULL;
         is_spent := is_open AND is_spent;
         IF is_spent THEN
             is_open := until > heard;
+        ELSIF is_lapsed THEN
+            is_open := false;
         ELSIF is_open THEN
             UPDATE public.lock_hold h SET deadline = greatest(h.deadline, heard + h.ttl)
              WHERE h.tenant_id = tenant AND h.lease_id = lease;
@@ -831,6 +835,12 @@ CREATE FUNCTION public.pass_installation_gate(OUT number bigint, OUT reason text
     LANGUAGE plpgsql ROWS 1
     AS $$
 BEGIN
+    RETURN QUERY SELECT f.number, f.reason, f.set_by, f.set_at
+                   FROM public.installation_freeze f WHERE f.lifted_at IS NULL;
+    IF FOUND THEN
+        -- Whoever freezes may be waiting at the gate: nobody is kept behind them to hear the same.
+        RETURN;
+    END IF;
     PERFORM pg_advisory_xact_lock_shared(public.installation_gate());
     RETURN QUERY SELECT f.number, f.reason, f.set_by, f.set_at
                    FROM public.installation_freeze f WHERE f.lifted_at IS NULL;
@@ -916,11 +926,12 @@ CREATE FUNCTION public.reached_by_role(wanted text, moment timestamp with time z
     SELECT user_id FROM holder WHERE NOT EXISTS (SELECT FROM duty)
 $$;
 
-CREATE FUNCTION public.resolve_token(wanted text, pace interval, OUT tenant_id uuid, OUT
-        principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT
-        scopes text[], OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time
-        zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT noted_at
-        timestamp with time zone, OUT is_live boolean) RETURNS SETOF record
+CREATE FUNCTION public.resolve_token(wanted text, pace interval DEFAULT '00:01:00'::interval, OUT
+        tenant_id uuid, OUT principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT
+        secret_hash bytea, OUT scopes text[], OUT expires_at timestamp with time zone, OUT
+        revoked_at timestamp with time zone, OUT single_use boolean, OUT is_session boolean, OUT
+        networks text[], OUT noted_at timestamp with time zone, OUT is_live boolean) RETURNS SETOF
+        record
     LANGUAGE plpgsql SECURITY DEFINER ROWS 1
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$

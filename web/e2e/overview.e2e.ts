@@ -87,4 +87,5 @@ it('says over every page that all tenants are frozen', async () => {
   const banner = page.getByRole('alert').filter({ hasText: 'Applies of all tenants frozen' });
   await banner.getByText('INC-9').waitFor();
   expect(await banner.getByRole('button').count(), 'nobody here can lift it').toBe(0);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
 });

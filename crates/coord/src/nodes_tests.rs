@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ade_testkit::authority::put;
+use ade_testkit::port::{BUS_OFFSET, free_redis_port};
 use ade_testkit::{Authority, Certificate, OwnedCluster, eventually};
 use redis::Value;
 
@@ -31,15 +32,14 @@ fn only_tls_leaves_the_machine_guarded() {
     assert_ne!(is_guarded("rediss://cache.example:7000/#insecure").ok(), guarded);
 }
 
-/// Lets every node speak TLS too, on the port behind its own, and only to those whom the
-/// authority has signed.
+/// Lets every node speak TLS too, on a port of its own, and only to those whom the authority has
+/// signed.
 async fn guard(servers: &OwnedCluster, authority: &Authority) -> Vec<String> {
     let mut urls = Vec::new();
     for node in servers.nodes() {
         let Certificate { certificate, key } = authority.sign(&["127.0.0.1"]);
         let file = |name, text: &str| put(&node.dir(), name, text).display().to_string();
-        let port = ade_testkit::port::free_redis_port().unwrap();
-        let bus = node.port() + 10_000;
+        let bus = node.port() + BUS_OFFSET;
         let mut command = redis::cmd("CONFIG");
         command
             .arg("SET")
@@ -47,9 +47,14 @@ async fn guard(servers: &OwnedCluster, authority: &Authority) -> Vec<String> {
             .arg(&["tls-key-file", &file("key", &key)])
             .arg(&["tls-ca-cert-file", &file("authority", &authority.pem())])
             .arg(&["tls-auth-clients", "yes"])
-            .arg(&["tls-cluster", "yes", "tls-replication", "yes"])
-            .arg(&["tls-port", &port.to_string()]);
-        node.ask::<()>(&command).await.unwrap();
+            .arg(&["tls-cluster", "yes", "tls-replication", "yes"]);
+        // On another, if somebody took it meanwhile.
+        let port = eventually("a port for TLS", SOON, async || {
+            let port = free_redis_port()?;
+            let mut command = command.clone();
+            node.ask::<()>(command.arg(&["tls-port", &port.to_string()])).await.map(|()| port)
+        })
+        .await;
         // What it tells the others of itself.
         let mut command = redis::cmd("CONFIG");
         command
@@ -102,5 +107,5 @@ async fn nodes_are_spoken_to_by_tls_with_certificates_on_both_sides() {
         let refused = use_all(&Cluster::open(&nodes).unwrap()).await;
         assert!(refused.is_err(), "although {why}");
     }
-    use_all(&known).await.unwrap();
+    eventually("they are reached still", SOON, async || use_all(&known).await).await;
 }

@@ -13,7 +13,7 @@ ALTER TABLE token
 DROP FUNCTION resolve_token(text);
 CREATE FUNCTION resolve_token(
     wanted text,
-    pace interval,
+    pace interval DEFAULT interval '1 minute',
     OUT tenant_id uuid,
     OUT principal_kind text,
     OUT principal_id uuid,

@@ -105,7 +105,7 @@ $$;
 DROP FUNCTION lock_extend(uuid[]);
 -- A lease that an agent asked for itself is kept for no longer than `longest` after it was
 -- registered. A heartbeat that would go past that gives nothing: it is spent, and runs out as if
--- its holder had gone.
+-- its holder had gone. One that anybody may take by now does not come back: it is counted no more.
 CREATE FUNCTION lock_extend(leases uuid[], longest interval DEFAULT NULL)
     RETURNS TABLE (lease uuid, is_open boolean, given_token bigint, until timestamptz,
                    is_spent boolean)
@@ -115,6 +115,7 @@ DECLARE
     tenant uuid := public.current_tenant();
     own record;
     heard timestamptz;
+    is_lapsed boolean;
 BEGIN
     FOR own IN SELECT h.resource, h.lease_id FROM public.lock_holds_of(leases) AS h
                 ORDER BY h.resource, h.lease_id LOOP
@@ -128,13 +129,16 @@ BEGIN
         SELECT bool_and(h.fenced_by IS NULL AND h.released_at IS NULL), max(h.token),
                max(h.deadline),
                coalesce(bool_or(h.agent IS NOT NULL
-                                AND heard + h.ttl > h.registered_at + longest), false)
-          INTO is_open, given_token, until, is_spent
+                                AND heard + h.ttl > h.registered_at + longest), false),
+               bool_or(h.agent IS NOT NULL AND h.deadline + h.lock_delay <= heard)
+          INTO is_open, given_token, until, is_spent, is_lapsed
           FROM public.lock_hold h WHERE h.tenant_id = tenant AND h.lease_id = lease;
         CONTINUE WHEN is_open IS NULL;
         is_spent := is_open AND is_spent;
         IF is_spent THEN
             is_open := until > heard;
+        ELSIF is_lapsed THEN
+            is_open := false;
         ELSIF is_open THEN
             UPDATE public.lock_hold h SET deadline = greatest(h.deadline, heard + h.ttl)
              WHERE h.tenant_id = tenant AND h.lease_id = lease;

@@ -44,6 +44,12 @@ CREATE FUNCTION pass_installation_gate(
     LANGUAGE plpgsql VOLATILE ROWS 1
 AS $$
 BEGIN
+    RETURN QUERY SELECT f.number, f.reason, f.set_by, f.set_at
+                   FROM public.installation_freeze f WHERE f.lifted_at IS NULL;
+    IF FOUND THEN
+        -- Whoever freezes may be waiting at the gate: nobody is kept behind them to hear the same.
+        RETURN;
+    END IF;
     PERFORM pg_advisory_xact_lock_shared(public.installation_gate());
     RETURN QUERY SELECT f.number, f.reason, f.set_by, f.set_at
                    FROM public.installation_freeze f WHERE f.lifted_at IS NULL;

@@ -58,7 +58,9 @@ impl fmt::Debug for Settings {
 pub fn is_guarded(url: &str) -> Result<bool, Error> {
     let options: PgConnectOptions = url.parse().map_err(Error::from)?;
     let is_checked = matches!(options.get_ssl_mode(), PgSslMode::VerifyFull);
-    let is_near = options.get_socket().is_some() || is_this_machine(options.get_host());
+    // Without a host it is a socket too, where the driver looks for one.
+    let host = options.get_host();
+    let is_near = options.get_socket().is_some() || host.starts_with('/') || is_this_machine(host);
     Ok(is_checked || is_near)
 }
 

@@ -1,6 +1,8 @@
 //! A pair that favours each other stands out, one that has no choice does not; counts are those of
 //! counting by hand.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::samples::{ADMIN, ALICE, AUTHOR, BOB, CAROL, STRANGER, person};
 use proptest::prelude::*;
@@ -80,7 +82,11 @@ proptest! {
                 reviewer: people[*who],
             })
             .collect();
-        for pair in pairs(&all, &directory()) {
+        let found = pairs(&all, &directory());
+        let told: BTreeSet<_> = found.iter().map(|pair| (pair.author, pair.reviewer)).collect();
+        let met: BTreeSet<_> = all.iter().map(|one| (one.author, one.reviewer)).collect();
+        prop_assert_eq!((found.len(), told), (met.len(), met));
+        for pair in found {
             let by_hand = |is_it: &dyn Fn(&Agreed) -> bool| {
                 (0..40).filter(|number| {
                     all.iter().any(|one| one.task == task(*number) && is_it(one))

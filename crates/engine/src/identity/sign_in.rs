@@ -207,6 +207,10 @@ async fn look(tx: &mut Tx, identity: &Identity) -> Result<Found, Error> {
     let is_joined = |other: &UserId| {
         known.as_ref().is_some_and(|user| user.id == *other || user.aliases.contains(other))
     };
+    // Those beyond the bound were not even read.
+    if others.len() > ACCOUNTS_OF_ADDRESS_MAX {
+        return Err(crowded());
+    }
     others.retain(|other| !is_joined(other));
     let mapping = group_roles::of_issuer(tx, &identity.issuer).await?;
     let present = known.as_ref().map(|user| user.roles.clone()).unwrap_or_default();
@@ -225,6 +229,10 @@ async fn enter(tx: &mut Tx, identity: &Identity) -> Result<UserId, Error> {
     Ok(id)
 }
 
+fn crowded() -> Error {
+    Error::TooMany { what: "accounts with this address", most: ACCOUNTS_OF_ADDRESS_MAX }
+}
+
 /// Another account with the address that the provider has verified is the same human: it opens
 /// nothing, and nobody agrees with themselves through it. Asked at every sign-in, since an admin
 /// may have written the address there meanwhile; what an admin writes is verified by nobody, and
@@ -232,12 +240,13 @@ async fn enter(tx: &mut Tx, identity: &Identity) -> Result<UserId, Error> {
 /// in: they could agree with one that was left out.
 async fn join(tx: &mut Tx, id: UserId, others: &[UserId], place: &Where) -> Result<(), Error> {
     if others.len() >= ACCOUNTS_OF_ADDRESS_MAX {
-        let what = "accounts with this address";
-        return Err(Error::TooMany { what, most: ACCOUNTS_OF_ADDRESS_MAX });
+        return Err(crowded());
     }
     for other in others {
-        let known = users::get(tx, *other).await?.ok_or(Error::NotFound { what: "user" })?;
-        require_room(&known)?;
+        for one in [id, *other] {
+            let known = users::get(tx, one).await?.ok_or(Error::NotFound { what: "user" })?;
+            require_room(&known)?;
+        }
         users::add_alias(tx, id, *other).await?;
         let why = Why { reason: Some("the same verified address".to_owned()), ticket: None };
         let who = Who::System { worker: WORKER.to_owned() };

@@ -38,6 +38,7 @@ cases! {
         Denied "PUT /v1/group-roles", Conflict "PUT /v1/group-roles";
 }
 
+const SOON: Duration = Duration::from_mins(1);
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// A browser, as far as it matters: it keeps cookies and follows nothing by itself.
@@ -243,11 +244,16 @@ async fn the_word_of_a_passkey_leaves_a_copied_cookie_worth_nothing() {
     thief.get("/v1/me").await.refused(401, "unauthenticated");
     // The session is the same one, in whatever process, with what was bound to it.
     assert_eq!(browser.get("/v1/session").await.expect(200)["id"], before["id"]);
+    Socket::open(&world.rig, &query, None).await.unwrap();
+    eventually("the copy is refused there too", SOON, async || {
+        match elsewhere.get("/v1/me").await.status {
+            401 => Ok(()),
+            other => Err(other.to_string()),
+        }
+    })
+    .await;
     elsewhere.cookies = browser.cookies.clone();
     elsewhere.get("/v1/me").await.expect(200);
-    Socket::open(&world.rig, &query, None).await.unwrap();
-    elsewhere.cookies = thief.cookies.clone();
-    refused_after(&mut elsewhere).await;
 }
 
 #[tokio::test]
@@ -410,7 +416,6 @@ async fn a_session_is_listed_and_ended(noted: &World) -> Duration {
 #[tokio::test]
 async fn a_silent_provider_is_noticed_by_nobody_but_those_who_sign_in() {
     const AT_FIRST: usize = 40;
-    const SOON: Duration = Duration::from_mins(1);
     let (world, provider) = home().await;
     let mut known = Browser::new(&world, &world.rig);
     assert_eq!(known.sign_in(&provider, &ada(&["dba"])).await, "/inbox");

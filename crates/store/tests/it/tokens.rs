@@ -352,13 +352,10 @@ async fn tokens_of_one_moment_come_in_pages_and_each_of_them_once() {
         tokens::revoke(&mut tx, key).await.unwrap();
     }
     let mut walked: Vec<String> = Vec::new();
-    loop {
+    for _ in 0..4 {
         let last = walked.last().cloned();
         let after = last.as_deref().map(|key| (rig.now, key));
         let page = tokens::list(&mut tx, PERSON, after, 2).await.unwrap();
-        if page.is_empty() {
-            break;
-        }
         walked.extend(page.into_iter().map(|token| token.key_id));
     }
     assert_eq!(walked, ["e", "d", "c", "b", "a"]);

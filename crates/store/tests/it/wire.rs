@@ -67,6 +67,7 @@ fn only_tls_that_checks_the_name_leaves_the_machine_guarded() {
         ("postgres://a:b@127.0.0.1:5432/d?sslmode=disable", true),
         ("postgres://a@[::1]/d", true),
         ("postgres://a@%2Frun%2Fpostgresql/d", true),
+        ("postgres:///d?host=/run/postgresql", true),
         ("postgres://a@10.0.0.7/d", false),
         ("postgres://a@db.example/d?sslmode=prefer", false),
         ("postgres://a@db.example/d?sslmode=require", false),
