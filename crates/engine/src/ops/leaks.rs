@@ -4,8 +4,8 @@
 use ade_api::tokens::Leak;
 use ade_core::actor::Actor;
 use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
-use ade_core::limits::LEAK_PLACE_MAX_BYTES;
-use ade_core::token::{LEN, Token, redacted};
+use ade_core::limits::{AUDIT_TEXT_MAX_BYTES, LEAK_PLACE_MAX_BYTES};
+use ade_core::token::{Token, redacted};
 use ade_store::{Gate, Tx, audit, tokens};
 
 use crate::app::App;
@@ -19,10 +19,11 @@ pub async fn report(app: &App, found: &Leak, place: Where) -> Result<bool, Error
         let problem = format!("at most {LEAK_PLACE_MAX_BYTES} bytes");
         return Err(Error::invalid("found_at", problem));
     }
-    let text = found.token.trim();
-    if text.len() > LEN {
-        return Ok(false);
+    // No key and no name of ours is longer: it says nothing of what was sent.
+    if found.token.len() > AUDIT_TEXT_MAX_BYTES {
+        return Err(Error::invalid("token", format!("at most {AUDIT_TEXT_MAX_BYTES} bytes")));
     }
+    let text = found.token.trim();
     let Ok(token) = Token::parse(text) else { return Ok(false) };
     let key_id = token.key_id.as_str();
     let holder = tokens::resolve(&app.pools.api, key_id).await?;

@@ -366,6 +366,7 @@ async fn a_token_that_was_found_opens_nothing_any_more(world: &World) {
     for other in ["", "none", &token[..20], &"x".repeat(500)] {
         assert_eq!(report(other).await, nothing, "{other}");
     }
+    assert_eq!(report(&"x".repeat(513)).await.0, 422);
     assert_eq!(world.get(token, "/v1/me").await.status, 200);
     for _ in 0..2 {
         assert_eq!(report(token).await, nothing);
