@@ -1,12 +1,11 @@
-"""What schemathesis knows of this API beyond its document, and what it must not do.
+"""Schemathesis hooks for what the OpenAPI document does not say about the API.
 
-Ids that it makes up name nothing. Every other one is replaced by an id of the same kind that an answer
-has shown or that the seed left, of the caller's tenant or of the other, so that what stands behind the
-404 is tried too. Where it follows links it knows the ids itself; there some bodies are given to it, since
-nothing can be linked to what was refused.
+Generated ids do not exist. Every second one is replaced by an existing id of the same kind, from a
+response or from the seed data of either tenant, so that not every request ends with a 404. In the
+stateful phase, links provide the ids; there, every second body is replaced by a valid one, because a
+refused request yields no links.
 
-It must not wait for a task that nobody moves, nor saw off its own branch: the admin and the token that
-it calls with stay as they are.
+Requests never wait, and they never change the admins and tokens that schemathesis itself uses.
 """
 
 import os
@@ -18,12 +17,13 @@ import schemathesis
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.generation.meta import TestPhase
 
+# Ids of the users and tokens that requests must not change.
 KEPT = set(os.environ.get("ADE_KEPT", "").split())
-# They stay open unless they are asked for no longer than this.
+# Streams stay open unless the request sets `wait`.
 STREAMS = {"/v1/events", "/v1/tasks/{id}/logs"}
 ID = re.compile(r"\b([a-z]{3,5})_[0-7][0-9a-hjkmnp-tv-z]{25}\b")
-# Of each kind, the latest.
-MOST = 40
+# How many ids of each kind are remembered.
+IDS_PER_KIND = 40
 RULE = "name: linked\nrequire: [{roles: [reviewer], min: 1}]\n"
 CHANGE = {"resource": "service:linked", "action": "change", "irreversible": False, "summary": "x"}
 ACCEPTED = {
@@ -38,25 +38,26 @@ ACCEPTED = {
 }
 
 known = {}
-turn = cycle([True, False])
+every_second = cycle([True, False])
 
 
 def learn(text):
+    """Remembers all ids in a text, except the protected ones."""
     for found in ID.finditer(text):
-        ids = known.setdefault(found[1], deque(maxlen=MOST))
+        ids = known.setdefault(found[1], deque(maxlen=IDS_PER_KIND))
         if found[0] not in KEPT and found[0] not in ids:
             ids.append(found[0])
 
 
-def real(value):
-    """The same, with every other id replaced by one that is known."""
+def with_known_ids(value):
+    """Returns the value with every second id replaced by a known one."""
     if isinstance(value, dict):
-        return {name: real(inner) for name, inner in value.items()}
+        return {name: with_known_ids(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [real(inner) for inner in value]
+        return [with_known_ids(inner) for inner in value]
     found = ID.fullmatch(value) if isinstance(value, str) else None
     ids = known.get(found[1]) if found else None
-    if not ids or not next(turn):
+    if not ids or not next(every_second):
         return value
     ids.rotate()
     return ids[0]
@@ -71,15 +72,15 @@ if os.environ.get("ADE_SEEDED"):
 def before_call(context, case, kwargs):
     if case.meta and case.meta.phase.name == TestPhase.STATEFUL:
         accepted = ACCEPTED.get(case.operation.path) if case.method == "POST" else None
-        if accepted and not case.meta.is_negative_at(ParameterLocation.BODY) and next(turn):
+        if accepted and not case.meta.is_negative_at(ParameterLocation.BODY) and next(every_second):
             case.body = accepted
     else:
         for part in ("path_parameters", "query", "body"):
             given = getattr(case, part)
             if isinstance(given, (dict, list)):
-                setattr(case, part, real(given))
-    # A draft that nobody has changed has the first version.
-    if "If-Match" in (case.headers or {}) and next(turn):
+                setattr(case, part, with_known_ids(given))
+    # An unchanged draft has version 1.
+    if "If-Match" in (case.headers or {}) and next(every_second):
         case.headers["If-Match"] = '"1"'
     if case.operation.path in STREAMS and "wait" not in (case.query or {}):
         case.query = {**(case.query or {}), "wait": "0s"}

@@ -9,7 +9,7 @@ export default tseslint.config(
     plugins: { 'react-hooks': hooks },
     rules: {
       ...hooks.configs.recommended.rules,
-      // Text of others goes through `Untrusted`; nothing is ever read as markup or as a script.
+      // Untrusted text is rendered by `Untrusted` and never interpreted as markup or script.
       'no-restricted-syntax': [
         'error',
         { selector: 'JSXAttribute[name.name="dangerouslySetInnerHTML"]', message: 'Text only.' },
@@ -20,14 +20,14 @@ export default tseslint.config(
       ],
       'no-restricted-globals': [
         'error',
-        { name: 'sessionStorage', message: 'Nothing about a session is kept.' },
+        { name: 'sessionStorage', message: 'Do not store session data.' },
       ],
     },
   },
   {
     rules: {
       'max-lines': ['error', { max: 400, skipBlankLines: false, skipComments: false }],
-      // The formatter leaves long words alone; nothing may.
+      // Prettier does not break long strings, so ESLint enforces the line length.
       'max-len': ['error', { code: 100 }],
       'no-console': 'error',
       '@typescript-eslint/no-non-null-assertion': 'off',

@@ -7,26 +7,26 @@ import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
 
 const server = process.env.ADE_SERVER_URL ?? 'http://127.0.0.1:7700';
-/** What is no page goes to the server, as it would if it had the pages inside. */
+/** Requests that are not pages go to the server, as with embedded pages. */
 const proxy = { '/v1': { target: server, ws: true }, '/auth/': { target: server } };
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Toasts bring their style sheet as a style element, which the policy of the page refuses; it
- *  is linked like any other instead. */
+/** Sonner inserts its styles as a style element, which the Content Security Policy blocks; this
+ *  plugin links them as a style sheet instead. */
 function toastsWithoutInlineStyle(): Plugin {
   const call = /^__insertCSS\(".*"\);$/m;
   return {
     name: 'toasts-without-inline-style',
     transform(code, id) {
       if (!/sonner[\\/]dist[\\/]index\.mjs/.test(id)) return null;
-      if (!call.test(code)) throw new Error('sonner inserts its styles in another way now');
+      if (!call.test(code)) throw new Error('sonner changed the way it inserts its styles');
       return { code: code.replace(call, ''), map: null };
     },
   };
 }
 
-/** The server has the files inside and hands them on as they are: what is worth packing lies
- *  packed beside itself, once for all. */
+/** The server embeds the files and serves them unchanged; compressible files are stored compressed
+ *  next to the original at build time. */
 function packed(outDir: string): Plugin {
   return {
     name: 'packed',
@@ -44,8 +44,8 @@ function packed(outDir: string): Plugin {
   };
 }
 
-/** Letters are fetched with the scripts. Else the first page is drawn with others of another width,
- *  and moves when they come. */
+/** Preloads the fonts together with the scripts. Otherwise the first page renders with a fallback
+ *  font of another width and moves when the fonts arrive. */
 function lettersFirst(): Plugin {
   return {
     name: 'letters-first',

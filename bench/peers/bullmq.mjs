@@ -1,4 +1,5 @@
-// Jobs per second through BullMQ, added and done: node bullmq.mjs <port> <jobs> <callers>
+// Prints the jobs per second that BullMQ adds and completes:
+// node bullmq.mjs <port> <jobs> <callers>
 import { createRequire } from "node:module";
 
 const require = createRequire(process.cwd() + "/");

@@ -1,4 +1,5 @@
-// Pairs per second of a lock in etcd: node etcd.mjs <port> <pairs> <callers>
+// Prints the acquire and release pairs per second of etcd locks:
+// node etcd.mjs <port> <pairs> <callers>
 import { createRequire } from "node:module";
 
 const require = createRequire(process.cwd() + "/");

@@ -1,4 +1,4 @@
-// Jobs per second through graphile-worker, added and done:
+// Prints the jobs per second that graphile-worker adds and completes:
 // node graphile.mjs <url of the database> <jobs> <callers>
 import { createRequire } from "node:module";
 

@@ -1,4 +1,4 @@
-// Jobs per second through pg-boss, added and done:
+// Prints the jobs per second that pg-boss adds and completes:
 // node pg-boss.mjs <url of the database> <jobs> <callers>
 import { createRequire } from "node:module";
 
@@ -19,7 +19,7 @@ async function adder() {
   }
 }
 
-// Its own worker asks every half second at most: whoever wants throughput fetches.
+// The worker of pg-boss polls at most twice a second, so this one fetches in a loop.
 async function worker() {
   while (done < Number(jobs)) {
     const [job] = await boss.fetch(name);

@@ -1,4 +1,5 @@
-// Pairs per second of npm's redlock: node redlock.mjs <port> <tag> <pairs> <callers>
+// Prints the acquire and release pairs per second of npm's redlock:
+// node redlock.mjs <port> <tag> <pairs> <callers>
 import { createRequire } from "node:module";
 
 const require = createRequire(process.cwd() + "/");

@@ -1,6 +1,6 @@
-//! The other side of the comparison: the rows of one approval as one prepared statement, one round
-//! trip, one commit, into the same tables with all their indexes, constraints and row security.
-//! It knows beforehand what to write: nothing is read, decided or answered.
+//! The baseline of the comparison: the rows of one approval as one prepared statement, in one round
+//! trip and one commit, into the same tables with all their indexes, constraints and row security.
+//! All values are known in advance: nothing is read, decided or returned.
 
 use anyhow::{Context as _, Result, bail};
 use sqlx::{Connection as _, PgConnection, Row as _};
@@ -24,24 +24,24 @@ const APPROVE: &str = "
            SET status = CASE WHEN reviewer_id = $5 THEN 'APPROVED' ELSE 'SUPERSEDED' END
           FROM guard WHERE a.tenant_id = $1 AND a.task_id = guard.id),
     leaf AS (
-        INSERT INTO audit_leaf (tenant_id, format, id, at, kind, user_id, object, action,
+        INSERT INTO audit_entry (tenant_id, format, id, at, kind, user_id, object, action,
             from_state, to_state, revision, digest, address, service, canonical, hash)
         SELECT $1, 1, uuid_v7(), now(), 'change', $5, $9, 'task.approve', 'REVIEWING', 'APPROVED',
                1, $6, '127.0.0.1'::inet, 'api', $10, $11
           FROM guard),
-    told AS (
+    outbox_events AS (
         INSERT INTO outbox (tenant_id, at, kind, object, version, payload)
         SELECT $1, now(), kind, $9, $3 + 1, payload::json
           FROM unnest($12::text[], $13::text[]) AS event (kind, payload), guard),
     due AS (
-        INSERT INTO due (tenant_id, kind, object, at)
+        INSERT INTO scheduled_job (tenant_id, kind, object, at)
         SELECT $1, 'expire', id, now() + interval '3 days' FROM guard
-        ON CONFLICT ON CONSTRAINT due_pkey DO UPDATE SET at = excluded.at)
+        ON CONFLICT ON CONSTRAINT scheduled_job_pkey DO UPDATE SET at = excluded.at)
     SELECT count(*) FROM guard";
 
-/// What one approval over HTTP wrote, to be written again.
+/// The rows that one approval over HTTP wrote, to be written again.
 #[derive(Debug, Clone)]
-pub struct Sample {
+pub struct ApprovalSample {
     tenant: Uuid,
     version: i64,
     basis: String,
@@ -55,8 +55,8 @@ pub struct Sample {
     payloads: Vec<String>,
 }
 
-impl Sample {
-    /// Of a task that was approved.
+impl ApprovalSample {
+    /// Reads the rows of a task that was approved.
     pub async fn of(owner: &mut PgConnection, seed: &Seed, task: Uuid) -> Result<Self> {
         let tenant = seed.tenant.uuid();
         let object = ade_core::ids::TaskId::from_uuid(task).to_string();
@@ -65,11 +65,11 @@ impl Sample {
                     l.canonical, l.hash
                FROM task t
                JOIN vote v ON (v.tenant_id, v.task_id) = (t.tenant_id, t.id)
-               JOIN audit_leaf l ON l.tenant_id = t.tenant_id AND l.object = $3
+               JOIN audit_entry l ON l.tenant_id = t.tenant_id AND l.object = $3
               WHERE t.tenant_id = $1 AND t.id = $2 AND t.state = 'APPROVED'",
         );
         let row = row.bind(tenant).bind(task).bind(&object).fetch_one(&mut *owner).await?;
-        let (kinds, payloads) = told(owner, tenant, &object).await?;
+        let (kinds, payloads) = newest_events(owner, tenant, &object).await?;
         Ok(Self {
             tenant,
             version: row.try_get("version")?,
@@ -86,8 +86,8 @@ impl Sample {
     }
 }
 
-/// The events of one object that the last transaction told of it, kinds and payloads.
-pub async fn told(
+/// Returns the kinds and payloads of the events that the last transaction wrote for one object.
+pub async fn newest_events(
     owner: &mut PgConnection,
     tenant: Uuid,
     object: &str,
@@ -102,7 +102,7 @@ pub async fn told(
     Ok(events.into_iter().unzip())
 }
 
-/// As the server's own connections are: in one tenant, under its row security.
+/// Connects as the server does: in one tenant, under its row security.
 pub async fn connect(at: &Installation, tenant: Uuid) -> Result<PgConnection> {
     let mut connection = PgConnection::connect(&at.app_url).await?;
     let settings = format!("SET ade.tenant = '{tenant}'; SET plan_cache_mode = force_generic_plan");
@@ -111,13 +111,13 @@ pub async fn connect(at: &Installation, tenant: Uuid) -> Result<PgConnection> {
 }
 
 #[derive(Debug)]
-pub struct Bare {
+pub struct BareApproval {
     connection: PgConnection,
-    sample: Sample,
+    sample: ApprovalSample,
 }
 
-impl Bare {
-    pub async fn connect(at: &Installation, sample: &Sample) -> Result<Self> {
+impl BareApproval {
+    pub async fn connect(at: &Installation, sample: &ApprovalSample) -> Result<Self> {
         Ok(Self { connection: connect(at, sample.tenant).await?, sample: sample.clone() })
     }
 
@@ -147,14 +147,15 @@ impl Bare {
     }
 }
 
-/// Rows in each table that an approval touches: both sides must have written the same.
+/// Counts the rows in each table that an approval touches; both sides must have written the same
+/// number.
 pub async fn rows(owner: &mut PgConnection) -> Result<[i64; 5]> {
     let query = sqlx::query_as::<_, (i64, i64, i64, i64, i64)>(
-        "SELECT (SELECT count(*) FROM vote), (SELECT count(*) FROM audit_leaf),
+        "SELECT (SELECT count(*) FROM vote), (SELECT count(*) FROM audit_entry),
                 (SELECT count(*) FROM outbox),
                 (SELECT count(*) FROM approval WHERE status <> 'PENDING'),
                 (SELECT count(*) FROM task WHERE state = 'APPROVED')",
     );
-    let (votes, leaves, events, answered, approved) = query.fetch_one(owner).await?;
-    Ok([votes, leaves, events, answered, approved])
+    let (votes, entries, events, answered, approved) = query.fetch_one(owner).await?;
+    Ok([votes, entries, events, answered, approved])
 }

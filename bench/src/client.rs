@@ -1,5 +1,5 @@
-//! One connection that speaks as little HTTP as a load needs: it must cost far less than what it
-//! measures. Answers are read whole, by their length; anything else is an error.
+//! A connection with just enough HTTP for a load test, because it must cost far less than what it
+//! measures. Responses are read completely, by their length; anything else is an error.
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -16,14 +16,25 @@ pub struct Client {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpAnswer {
     pub status: u16,
+    /// The first cookie that the response sets, as `name=value`.
+    pub cookie: Option<String>,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpAnswer {
     pub fn json(&self) -> Result<Value> {
         Ok(serde_json::from_slice(&self.body)?)
+    }
+
+    /// Fails with the body of a response whose status is not a success.
+    pub fn succeeded(self, method: &str, path: &str) -> Result<Self> {
+        if self.status >= 300 {
+            let body = String::from_utf8_lossy(&self.body);
+            bail!("{method} {path}: {} {body}", self.status);
+        }
+        Ok(self)
     }
 }
 
@@ -34,7 +45,7 @@ impl Client {
         Ok(Self { stream, address: address.to_owned(), buffer: Vec::with_capacity(BUFFER_BYTES) })
     }
 
-    pub async fn send(&mut self, request: &[u8]) -> Result<Answer> {
+    pub async fn send(&mut self, request: &[u8]) -> Result<HttpAnswer> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
         loop {
@@ -47,7 +58,11 @@ impl Client {
         }
     }
 
-    /// For the little that is asked while nothing is measured.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Sends one of the few requests that are not part of a measurement.
     pub async fn ask(
         &mut self,
         method: &str,
@@ -61,15 +76,11 @@ impl Client {
         let answer = if let Ok(answer) = self.send(&request).await {
             answer
         } else {
-            // Whoever was silent while something else was measured has been let go.
+            // The server closes connections that were idle while something else was measured.
             self.stream = Self::connect(&self.address).await?.stream;
             self.send(&request).await?
         };
-        if answer.status >= 300 {
-            let told = String::from_utf8_lossy(&answer.body);
-            bail!("{method} {path}: {} {told}", answer.status);
-        }
-        answer.json()
+        answer.succeeded(method, path)?.json()
     }
 }
 
@@ -83,15 +94,20 @@ pub fn request(
 ) -> Vec<u8> {
     let length = body.len();
     let kind = if body.is_empty() { "" } else { "content-type: application/json\r\n" };
+    // A session is sent as a cookie, without this header.
+    let token = match token {
+        "" => String::new(),
+        token => format!("authorization: Bearer {token}\r\n"),
+    };
     format!(
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{token}\
          {kind}{headers}content-length: {length}\r\n\r\n{body}"
     )
     .into_bytes()
 }
 
-/// The answer, once all of it has come.
-fn whole(buffer: &[u8]) -> Result<Option<Answer>> {
+/// Parses the response once all of it has arrived.
+fn whole(buffer: &[u8]) -> Result<Option<HttpAnswer>> {
     let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else {
         return Ok(None);
     };
@@ -100,11 +116,20 @@ fn whole(buffer: &[u8]) -> Result<Option<Answer>> {
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok());
     let status = status.context("no status")?;
-    let length = lines.filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
-    });
-    let length = length.context("an answer without a length")?;
-    Ok((body.len() >= length).then(|| Answer { status, body: body.to_vec() }))
+    let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(':')).collect();
+    let header = |wanted: &str| {
+        let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map(|(_, value)| value.trim())
+    };
+    // A response without content has no length either.
+    let length = if status == 204 {
+        Some(0)
+    } else {
+        header("content-length").and_then(|text| text.parse().ok())
+    };
+    let length: usize = length.context("an answer without a length")?;
+    let cookie = header("set-cookie").and_then(|text| text.split(';').next()).map(str::to_owned);
+    Ok((body.len() >= length).then(|| HttpAnswer { status, cookie, body: body.to_vec() }))
 }
 
 #[cfg(test)]
@@ -112,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_whole_when_its_length_has_come() {
+    fn response_is_complete_once_content_length_is_read() {
         let text = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
         assert!(whole(b"HTTP/1.1 200").unwrap().is_none());
         assert!(whole(text).unwrap().is_none());

@@ -1,5 +1,5 @@
-//! What a scenario prints: one JSON object per row, always with the spread over its rounds. Also
-//! the few statistics that rows are made of.
+//! The output of a scenario: one JSON object per row, always with the spread over its rounds. Also
+//! the few statistics that the rows need.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 pub const SECOND_IN_MICROS: f64 = 1_000_000.0;
 
-/// How every scenario answers.
+/// The output options of every scenario.
 #[derive(Debug, clap::Args)]
 pub struct Rows {
-    /// Rows as JSON, which is all there is; for callers that pass it to every tool
+    /// Accepted for consistency with other tools; rows are always printed as JSON
     #[arg(long)]
     json: bool,
 }
@@ -19,12 +19,12 @@ pub fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1_000.0
 }
 
-/// Which side of its goal a figure must be on.
+/// The bound that a figure must keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Goal {
     AtLeast(f64),
     AtMost(f64),
-    /// Told for the reader, held against nothing.
+    /// The figure is printed for information and has no bound.
     None,
 }
 
@@ -41,7 +41,8 @@ struct Printed<'a> {
     holds: Option<bool>,
 }
 
-/// Ours beside bare, round by round; the ratio is that of each round, the middle one counts.
+/// Prints our figures next to the baseline, round by round. The ratio is computed per round, and
+/// the median counts.
 pub fn print_ratio(name: &str, unit: &str, ours: &[f64], bare: &[f64], goal: Goal) {
     let ratios: Vec<f64> = ours.iter().zip(bare).map(|(ours, bare)| ours / bare).collect();
     let ratio = median(&ratios);
@@ -58,7 +59,7 @@ pub fn print_ratio(name: &str, unit: &str, ours: &[f64], bare: &[f64], goal: Goa
     });
 }
 
-/// A figure of its own, round by round.
+/// Prints a single figure, round by round.
 pub fn print_plain(name: &str, unit: &str, ours: &[f64], goal: Goal) {
     let middle = median(ours);
     print(&Printed {
@@ -99,7 +100,7 @@ impl Goal {
     }
 }
 
-/// Three digits behind the point are more than any of these figures is good for.
+/// Rounds to three decimals, more than the precision of any of these figures.
 fn rounded(value: f64) -> f64 {
     (value * 1_000.0).round() / 1_000.0
 }
@@ -108,7 +109,7 @@ pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value below which this share of all lies; nothing measured is no number.
+/// Returns the value below which this share of all values lies; NaN if nothing was measured.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantile_is_a_value_that_was_measured() {
+    fn quantile_is_a_measured_value() {
         let values = [5.0, 1.0, 4.0, 2.0, 3.0];
         assert!((median(&values) - 3.0).abs() < f64::EPSILON);
         assert!((quantile(&values, 0.99) - 5.0).abs() < f64::EPSILON);
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_has_a_side() {
+    fn goal_is_a_lower_or_an_upper_bound() {
         assert_eq!(Goal::AtLeast(0.6).is_met(0.59), Some(false));
         assert_eq!(Goal::AtMost(25.0).is_met(24.0), Some(true));
         assert_eq!(Goal::None.is_met(1.0), None);

@@ -1,10 +1,10 @@
-//! Fills a migrated database with tasks as an installation of some age has them: most are closed,
-//! a few wait for somebody. Rows go in by COPY, in the order of their ids; indexes that are not
-//! needed to find a row by its key are made afterwards. The first tenant has half of all tasks.
+//! Fills a migrated database with tasks like those of an installation of some age: most are closed,
+//! and a few wait for a reviewer. Rows are written by COPY in the order of their ids, and indexes
+//! other than primary keys are created afterwards. The first tenant has half of all tasks.
 
 use std::time::Duration;
 
-use ade_core::audit::{Kind, Leaf, What, Where, Who, Why, leaf_hash};
+use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why, leaf_hash};
 use ade_core::ids::{TaskId, TenantId, UserId};
 use ade_core::time::Timestamp;
 use anyhow::Result;
@@ -17,17 +17,17 @@ const PEOPLE: u64 = 200;
 const RESOURCES: u64 = 2_000;
 const TYPES: u64 = 20;
 const BATCH: u64 = 5_000;
-/// What the tasks are spread over.
+/// The period over which the tasks are spread.
 const AGE: Duration = Duration::from_hours(60 * 24);
 const MICROS: i64 = 1_000_000;
 
-/// The big tables: what a plan must never read from end to end.
+/// The big tables, which no plan may scan completely.
 pub const TABLES: [&str; 7] =
-    ["task", "task_revision", "task_resource", "task_tag", "approval", "vote", "audit_leaf"];
+    ["task", "task_revision", "task_resource", "task_tag", "approval", "vote", "audit_entry"];
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
-    /// Of the owner; the database must be migrated and hold no tasks
+pub struct GenerateArgs {
+    /// Database URL of the owner; the database must be migrated and contain no tasks
     #[arg(long)]
     url: String,
     #[arg(long)]
@@ -36,16 +36,18 @@ pub struct Args {
     tenants: u64,
 }
 
-pub async fn start(args: &Args) -> Result<()> {
+pub async fn start(args: &GenerateArgs) -> Result<()> {
     fill(&args.url, &Shape::new(args.tasks, args.tenants.max(1))).await
 }
 
-/// How much there is. Everything else follows, so that whoever reads knows what to ask for.
+/// The size of the data set. Everything else follows from it, so that readers know which values
+/// exist.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Shape {
     pub tasks: u64,
     pub tenants: u64,
-    /// In each tenant; two at least, since nobody reviews their own.
+    /// The number of people in each tenant; at least two, because authors cannot review their own
+    /// tasks.
     people: u64,
     resources: u64,
 }
@@ -55,8 +57,8 @@ impl Shape {
         Self { tasks, tenants, people: PEOPLE, resources: RESOURCES }
     }
 
-    /// So few people and resources that even a few tasks fill the first page of each: a short
-    /// page is no measure for a full one.
+    /// Returns a shape with so few people and resources that even a small number of tasks fills the
+    /// first page of each, because a short page would not be comparable with a full one.
     pub fn crowded(tasks: u64, tenants: u64) -> Self {
         let (people, resources) = ((tasks / 2_500).max(2), (tasks / 100).max(1));
         Self { people, resources, ..Self::new(tasks, tenants) }
@@ -82,13 +84,13 @@ impl Shape {
         self.person(mixed(nth ^ 0xa0))
     }
 
-    /// Anybody but the author.
+    /// Returns a reviewer other than the author.
     fn reviewer(&self, nth: u64) -> UserId {
         let after = 1 + mixed(nth ^ 0xb0) % (self.people - 1);
         self.person(mixed(nth ^ 0xa0) % self.people + after)
     }
 
-    /// Whose task it is: the first tenant's, every second time.
+    /// Returns the tenant of a task; every second task belongs to the first tenant.
     fn owner(&self, nth: u64) -> u64 {
         if nth.is_multiple_of(2) || self.tenants == 1 {
             0
@@ -109,7 +111,7 @@ impl Shape {
     }
 }
 
-/// Spreads neighbours far apart, the same in every run.
+/// Spreads neighbouring numbers far apart, in the same way in every run.
 pub fn mixed(nth: u64) -> u64 {
     let mut value = nth.wrapping_add(0x9e37_79b9_7f4a_7c15);
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -163,7 +165,7 @@ pub async fn fill(url: &str, shape: &Shape) -> Result<()> {
     run(&mut owner, "CHECKPOINT").await
 }
 
-/// Those that no constraint rests on; the statements that make them again.
+/// Drops the indexes that no constraint needs, and returns the statements that create them again.
 async fn drop_indexes(owner: &mut PgConnection) -> Result<Vec<String>> {
     let found: Vec<(String, String)> = sqlx::query_as(
         "SELECT c.oid::regclass::text, pg_get_indexdef(c.oid)
@@ -177,11 +179,11 @@ async fn drop_indexes(owner: &mut PgConnection) -> Result<Vec<String>> {
     for (name, _) in &found {
         run(owner, &format!("DROP INDEX {name}")).await?;
     }
-    // As PostgreSQL spells it, an index of a partitioned table would be of that table alone.
+    // As PostgreSQL prints it, the index would be created on the partitioned table only.
     Ok(found.into_iter().map(|(_, made)| made.replace(" ON ONLY ", " ON ")).collect())
 }
 
-/// Lines of COPY's text format, by table.
+/// Lines in COPY's text format, by table.
 #[derive(Debug, Default)]
 struct Rows {
     shape: Shape,
@@ -191,7 +193,7 @@ struct Rows {
     tag: String,
     approval: String,
     vote: String,
-    leaf: String,
+    entry: String,
 }
 
 const NONE: &str = "\\N";
@@ -207,12 +209,12 @@ const COPIES: [&str; 7] = [
      due_at, score)",
     "vote (tenant_id, task_id, id, voter_id, answer, revision, digest, round, places, at, \
      effectual)",
-    "audit_leaf (tenant_id, at, id, format, kind, user_id, object, action, to_state, revision, \
+    "audit_entry (tenant_id, at, id, format, kind, user_id, object, action, to_state, revision, \
      service, canonical, hash)",
 ];
 
-/// How a task stands, and what became of the request to its reviewer.
-fn standing(nth: u64) -> (&'static str, Option<&'static str>) {
+/// Returns the state of a task, and the state of the request to its reviewer.
+fn states(nth: u64) -> (&'static str, Option<&'static str>) {
     match mixed(nth ^ 0xc0) % 1_000 {
         0..10 => ("DRAFT", None),
         10..30 => ("REVIEWING", Some("PENDING")),
@@ -231,7 +233,7 @@ impl Rows {
         let made_at = shape.made_at(nth, now);
         let task = shape.task(nth, now);
         let tenant = Shape::tenant(shape.owner(nth));
-        let (state, asked) = standing(nth);
+        let (state, asked) = states(nth);
         self.add_task(nth, tenant, task, made_at, state);
         if let Some(status) = asked {
             self.add_approval(nth, tenant, task, made_at, status);
@@ -239,7 +241,7 @@ impl Rows {
         let doers = [("task.create", shape.author(nth)), ("task.approve", shape.reviewer(nth))];
         for (kind, (action, user)) in (10_u16..).zip(doers) {
             let at = made_at.plus(Duration::from_secs(u64::from(kind) * 60));
-            self.add_leaf(id(at, nth, kind), at, tenant, task, action, user)?;
+            self.add_entry(id(at, nth, kind), at, tenant, task, action, user)?;
         }
         Ok(())
     }
@@ -321,7 +323,7 @@ impl Rows {
         }
     }
 
-    fn add_leaf(
+    fn add_entry(
         &mut self,
         id: Uuid,
         at: Timestamp,
@@ -340,13 +342,14 @@ impl Rows {
         };
         let place = Where { address: None, user_agent: None, service: "api".to_owned() };
         let who = Who::User { user, session: None };
-        let leaf = Leaf::new(tenant, Kind::Change, who, what, at, place, Why::default());
-        let canonical = leaf.to_bytes()?;
+        let why = Why::default();
+        let entry = AuditEntry::new(tenant, EntryKind::Change, who, what, at, place, why);
+        let canonical = entry.to_bytes()?;
         let hash = hex(leaf_hash(&canonical).bytes());
         let (tenant, user) = (tenant.uuid(), user.uuid());
         let canonical = hex(&canonical);
         push(
-            &mut self.leaf,
+            &mut self.entry,
             &format!(
                 "{tenant}\t{at}\t{id}\t1\tchange\t{user}\t{task}\t{action}\tDRAFT\t1\tapi\t\
              {canonical}\t{hash}"
@@ -363,7 +366,7 @@ impl Rows {
             self.tag,
             self.approval,
             self.vote,
-            self.leaf,
+            self.entry,
         ];
         for (table, lines) in COPIES.into_iter().zip(lines) {
             let mut copy = owner.copy_in_raw(&format!("COPY {table} FROM STDIN")).await?;

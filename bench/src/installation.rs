@@ -1,16 +1,16 @@
-//! A PostgreSQL of this run's own, durable as in production, and the server over it as a process
-//! of its own, so that what each of them costs can be told apart.
+//! A PostgreSQL server for this run, as durable as in production, and the product's server as a
+//! separate process, so that the costs of both can be distinguished.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ade_engine::receipts::Signer;
-use ade_engine::secret::Pepper;
-use ade_engine::setup;
+use ade_engine::admin::bootstrap;
+use ade_engine::services::receipts::Signer;
+use ade_engine::services::secrets::Pepper;
 use ade_testkit::OwnedPostgres;
-use ade_testkit::postgres::{SUPERUSER, Settings};
+use ade_testkit::postgres::{PostgresSettings, SUPERUSER};
 use ade_testkit::signal::poll_until;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -18,7 +18,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 pub const DATABASE: &str = "bench";
 const START_DEADLINE: Duration = Duration::from_secs(20);
-/// The unit of the times in `/proc`, the same on every Linux that this runs on.
+/// The unit of the times in `/proc`, the same on every supported Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 const PEPPER: [u8; 32] = [7; 32];
 
@@ -31,7 +31,7 @@ pub struct Installation {
 
 impl Installation {
     pub async fn start() -> Result<Self> {
-        let mut settings = Settings::test();
+        let mut settings = PostgresSettings::test();
         let sizes = [
             ("shared_buffers", "512MB"),
             ("max_wal_size", "4GB"),
@@ -46,7 +46,7 @@ impl Installation {
         settings.options.extend(extra_options());
         let postgres = OwnedPostgres::start(settings).await;
         ade_testkit::database::ensure(&postgres, DATABASE).await?;
-        setup::migrate(&postgres.url(DATABASE)).await?;
+        bootstrap::migrate(&postgres.url(DATABASE)).await?;
         let mut owner = PgConnection::connect(&postgres.url(DATABASE)).await?;
         let roles = "CREATE ROLE bench_app LOGIN PASSWORD 'x' IN ROLE ade_app;
             CREATE ROLE bench_work LOGIN PASSWORD 'x' IN ROLE ade_app, ade_worker";
@@ -58,7 +58,7 @@ impl Installation {
         Ok(Self { app_url: url("bench_app"), worker_url: url("bench_work"), postgres })
     }
 
-    /// A connection to which no rule of the rows applies.
+    /// Connects as the owner, to whom row security does not apply.
     pub async fn owner(&self) -> Result<PgConnection> {
         let connection = PgConnection::connect(&self.postgres.url(DATABASE)).await;
         connection.with_context(|| format!("connect as {SUPERUSER}"))
@@ -68,7 +68,7 @@ impl Installation {
         Ok(Pepper::new(PEPPER.to_vec())?)
     }
 
-    /// CPU seconds that PostgreSQL's processes have used so far.
+    /// Returns the CPU seconds that PostgreSQL's processes have used so far.
     pub fn cpu_seconds(&self) -> f64 {
         let Some(process) = self.postgres.process() else { return 0.0 };
         let parent = process.pid().to_string();
@@ -82,7 +82,8 @@ impl Installation {
     }
 }
 
-/// `name=value`, separated by commas: for looking at PostgreSQL while it is measured.
+/// Reads extra options as `name=value`, separated by commas, for inspecting PostgreSQL during a
+/// measurement.
 fn extra_options() -> Vec<(String, String)> {
     let text = std::env::var("ADE_BENCH_POSTGRES").unwrap_or_default();
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
@@ -94,7 +95,7 @@ pub async fn run(connection: &mut PgConnection, sql: &str) -> Result<()> {
     Ok(())
 }
 
-/// The server as a process of its own; ended when dropped.
+/// The server as a separate process, which ends when it is dropped.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -103,13 +104,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Over this PostgreSQL, or over whatever listens on `port` in front of it.
+    /// Starts the server with this PostgreSQL, or with a proxy that listens on `port` in front of
+    /// it.
     pub async fn start(at: &Installation, port: u16, has_workers: bool) -> Result<Self> {
         Self::start_with(at, port, has_workers, &[]).await
     }
 
-    /// With settings of its own, by the names that the environment has for them. It can give
-    /// permits, with locks in PostgreSQL unless it is told otherwise.
+    /// Starts the server with extra settings, given as environment variables. It can issue permits,
+    /// and uses the locks in PostgreSQL unless the settings say otherwise.
     pub async fn start_with(
         at: &Installation,
         port: u16,
@@ -145,14 +147,14 @@ impl Server {
         server.address = poll_until("the server listens", START_DEADLINE, async || {
             let text = fs::read_to_string(&log).map_err(|error| error.to_string())?;
             let mut lines = text.lines().filter_map(|line| serde_json::from_str(line).ok());
-            let told = lines.find(|line: &Value| line["message"] == "listening");
-            told.and_then(|line| Some(line.get("address")?.as_str()?.to_owned())).ok_or(text)
+            let started = lines.find(|line: &Value| line["message"] == "HTTP server started");
+            started.and_then(|line| Some(line.get("address")?.as_str()?.to_owned())).ok_or(text)
         })
         .await?;
         Ok(server)
     }
 
-    /// Memory that it holds now, in bytes.
+    /// Returns the memory that the server uses now, in bytes.
     pub fn memory_bytes(&self) -> f64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.unwrap_or_default();
@@ -161,7 +163,7 @@ impl Server {
         kib.unwrap_or_default() * 1024.0
     }
 
-    /// CPU seconds used so far.
+    /// Returns the CPU seconds used so far.
     pub fn cpu_seconds(&self) -> f64 {
         stat(self.child.id()).map_or(0.0, |fields| ticks(&fields, &[11, 12]))
     }
@@ -175,15 +177,15 @@ impl Drop for Server {
     }
 }
 
-/// What follows the name of a process in its `stat`: state, parent, …
+/// Returns the fields after the process name in `stat`: state, parent, …
 fn stat(pid: u32) -> Option<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, after) = text.rsplit_once(')')?;
     Some(after.split_whitespace().map(str::to_owned).collect())
 }
 
-/// User and system time of a process (11, 12), or of those of its children that have ended and
-/// whose end it has seen (13, 14).
+/// Adds up the user and system time of a process (11, 12), or of its children that have ended and
+/// were waited for (13, 14).
 fn ticks(fields: &[String], places: &[usize]) -> f64 {
     let of = |place: &usize| fields.get(*place).and_then(|field| field.parse::<f64>().ok());
     places.iter().filter_map(of).sum::<f64>() / TICKS_PER_SECOND

@@ -1,6 +1,7 @@
-//! Two kinds of load. Saturation: each caller sends its next as soon as the last is answered, and
-//! throughput counts. Offered: calls begin when their time has come, whether or not earlier ones
-//! are answered, and the time of each is counted from then; a stall is paid by all it delays.
+//! Two kinds of load. Saturation: each caller sends its next call as soon as the last one is
+//! answered, and throughput counts. Offered: calls start on schedule, whether or not earlier ones
+//! are answered, and latency is measured from the scheduled time, so a stall counts for every call
+//! it delays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,12 +11,12 @@ use anyhow::{Result, bail};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::bare::Bare;
+use crate::bare::BareApproval;
 use crate::client::Client;
 use crate::figure::millis;
 use crate::seed::{Ballot, Seed};
 
-/// Votes that are left; each is given once.
+/// The remaining votes; each is given once.
 #[derive(Debug)]
 pub struct Ballots {
     all: Vec<Ballot>,
@@ -36,7 +37,7 @@ impl Ballots {
     }
 }
 
-/// How many calls were answered, and in which time.
+/// The number of calls that were answered, and their latencies.
 #[derive(Debug, Clone, Copy)]
 pub struct Done {
     pub calls: f64,
@@ -84,13 +85,14 @@ pub async fn saturate_ours(
     Ok(done(ballots, before, began))
 }
 
-/// Gives the connections back: a process that ends takes its times with it.
+/// Runs the baseline, and returns the connections, because a backend that ends takes its CPU times
+/// with it.
 pub async fn saturate_bare(
-    connections: Vec<Bare>,
+    connections: Vec<BareApproval>,
     seed: &Arc<Seed>,
     ballots: &Arc<Ballots>,
     lasts: Duration,
-) -> Result<(Done, Vec<Bare>)> {
+) -> Result<(Done, Vec<BareApproval>)> {
     let (began, before) = (Instant::now(), ballots.given());
     let mut callers = JoinSet::new();
     for mut bare in connections {
@@ -115,7 +117,7 @@ fn done(ballots: &Ballots, before: usize, began: Instant) -> Done {
     Done { calls: (ballots.given() - before) as f64, seconds: began.elapsed().as_secs_f64() }
 }
 
-/// Milliseconds of each call, from the moment it should have begun.
+/// Returns the milliseconds of each call, counted from its scheduled start.
 pub async fn offer(
     address: &str,
     seed: &Arc<Seed>,
@@ -142,7 +144,7 @@ pub async fn offer(
                 let due = began + Duration::from_secs_f64(f64::from(nth) / f64::from(per_second));
                 sleep_until(due).await;
                 let Some(ballot) = ballots.take() else { bail!("no votes are left") };
-                // Refused for want of room: it took as long as it took, and is told.
+                // The call was refused because of overload; its latency counts all the same.
                 if client.send(&seed.vote(&address, &ballot)).await?.status != 200 {
                     refused.fetch_add(1, Ordering::Relaxed);
                 }

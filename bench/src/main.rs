@@ -1,6 +1,6 @@
-//! Measures the whole system beside the bare engine below it: `cargo xtask bench <scenario>`.
-//! Each scenario starts its own servers, takes turns between the two, and prints one JSON object
-//! per row. Nothing here is part of the product.
+//! Measures the whole system next to the bare engine below it: `cargo xtask bench <scenario>`. Each
+//! scenario starts its own servers, alternates between the two, and prints one JSON object per row.
+//! Not part of the product.
 
 mod bare;
 mod client;
@@ -36,29 +36,29 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// One approval over HTTP against the same rows as one bare statement
-    Transition(transition::Args),
-    /// Permits beside the bare rows, idle claimers, and whole lives of tasks
-    Permit(permit::Args),
-    /// Inbox, lists, explanation and audit at 10 k tasks and at many more
-    Query(query::Args),
-    /// A replay over a month of tasks, and answers by the two hundred
-    Rules(rules::Args),
-    /// Locks beside the bare commands below them and beside others that lock on Redis
-    Locks(locks::Args),
-    /// Events from their commit to a socket, and what sockets cost
-    Relay(relay::Args),
-    /// Locks while masters are killed, emptied and moved, judged by what all holders saw
-    Failover(failover::Args),
-    /// One of its processes
+    /// One approval over HTTP, compared with the same rows as one bare statement
+    Transition(transition::TransitionArgs),
+    /// Permits compared with the bare rows, idle claimers, and full task lifecycles
+    Permit(permit::PermitArgs),
+    /// Inbox, lists, explanation and audit with 10 k tasks and with many more
+    Query(query::QueryArgs),
+    /// A replay over a month of tasks, and batches of two hundred answers
+    Rules(rules::RulesArgs),
+    /// Locks compared with the bare commands below them and with other locks on Redis
+    Locks(locks::LocksArgs),
+    /// Events from their commit to a socket, and the cost of sockets
+    Relay(relay::RelayArgs),
+    /// Locks while masters are killed, flushed and moved, judged by the history of all holders
+    Failover(failover::FailoverArgs),
+    /// One of the processes of `failover`
     #[command(hide = true)]
     Hold(failover::HolderArgs),
     /// Fill a migrated database with tasks
-    Generate(generate::Args),
-    /// The server itself, for a scenario that wants it as a process of its own
+    Generate(generate::GenerateArgs),
+    /// The server itself, for scenarios that need it as a separate process
     #[command(hide = true)]
     Serve {
-        /// Whether workers run beside the requests
+        /// Whether background workers run next to the requests
         #[arg(long)]
         workers: bool,
     },

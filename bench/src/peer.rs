@@ -1,6 +1,6 @@
-//! Others that do a part of the same job, as programs of their own: fetched by name into a folder
-//! once, told where their server is, and asked for one figure. Who is not there and cannot be
-//! fetched is named and left out.
+//! Other programs that do a part of the same job. They are downloaded into a directory once,
+//! receive the address of their server, and print one figure. A program that is not installed and
+//! cannot be fetched is named and left out.
 
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -23,7 +23,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Ready to be asked; nothing, and why, if it is not to be had.
+    /// Prepares the peer. Prints the reason and returns `None` if it is not available.
     pub async fn fetch(self) -> Option<Fetched> {
         let fetched = self.try_fetch().await;
         fetched.inspect_err(|why| eprintln!("no row for {}: {why:#}", self.name)).ok()
@@ -50,26 +50,26 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// What it did in a second.
+    /// Runs the peer, and returns its operations per second.
     pub async fn rate(&self, args: &[String]) -> Result<f64> {
         let mut node = Command::new("node");
         node.arg("peer.mjs").args(args).current_dir(&self.folder).stderr(Stdio::inherit());
-        let told = node.output().await.context("node cannot be started")?;
-        ensure!(told.status.success(), "it ended with {}", told.status);
-        String::from_utf8(told.stdout)?.trim().parse().context("it told no figure")
+        let output = node.output().await.context("node cannot be started")?;
+        ensure!(output.status.success(), "it ended with {}", output.status);
+        String::from_utf8(output.stdout)?.trim().parse().context("it printed no figure")
     }
 }
 
-/// A server that a peer needs and the product does not; ended when dropped.
+/// A server that a peer needs and the product does not; it ends when it is dropped.
 #[derive(Debug)]
-pub struct Program {
+pub struct PeerServer {
     child: Child,
     pub port: u16,
     folder: PathBuf,
 }
 
-impl Program {
-    /// With what it is to be told of its port and of a folder of its own.
+impl PeerServer {
+    /// Starts the server with options that contain its port and its own directory.
     pub async fn start(name: &str, options: impl FnOnce(u16, &str) -> Vec<String>) -> Result<Self> {
         let port = free_redis_port()?;
         let folder = std::env::temp_dir().join(format!("ade-bench-{name}-{port}"));
@@ -85,7 +85,7 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for PeerServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

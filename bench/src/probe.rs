@@ -1,5 +1,5 @@
-//! The questions that people ask of the record all day, put by the store's own functions, so that
-//! what is timed and explained is what the server runs. Each must find something.
+//! The queries that people run all day, sent through the functions of the store, so that the
+//! statements that are timed and explained are those of the server. Each must find something.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use ade_core::ids::TaskId;
 use ade_core::limits::EXPLAIN_HOLDERS_MAX;
 use ade_core::task::State;
 use ade_store::audit::FoundBy;
-use ade_store::tasks::Filter;
-use ade_store::{Gate, Pool, Tx, approvals, audit, locks, resources, tasks};
+use ade_store::tasks::TaskFilter;
+use ade_store::{Pool, TenantLock, Tx, approvals, audit, locks, resources, tasks};
 use anyhow::{Result, ensure};
 
 use crate::generate::{Shape, mixed};
@@ -60,22 +60,22 @@ impl Probe {
     }
 }
 
-/// A database that was filled, and where it is.
+/// A database that was filled, and its location.
 #[derive(Debug)]
-pub struct Place {
+pub struct FilledDatabase {
     pub pool: Pool,
     pub shape: Shape,
-    /// Tasks of the first tenant, some of them.
+    /// Some tasks of the first tenant.
     pub tasks: Vec<TaskId>,
 }
 
-impl Place {
-    /// Asks once, as the `nth` of many, and tells how long the answer took.
+impl FilledDatabase {
+    /// Runs a query as the `nth` of many, and returns its latency.
     pub async fn ask(&self, probe: Probe, nth: u64) -> Result<Duration> {
         let tenant = Shape::tenant(0);
         let person = self.shape.person(mixed(nth));
         let actor = Actor::user(person);
-        let mut tx = Tx::begin(&self.pool, tenant, actor, Gate::Unasked).await?;
+        let mut tx = Tx::begin(&self.pool, tenant, actor, TenantLock::None).await?;
         let began = Instant::now();
         let found = self.put(probe, nth, &mut tx).await?;
         let took = began.elapsed();
@@ -87,35 +87,35 @@ impl Place {
     async fn put(&self, probe: Probe, nth: u64, tx: &mut Tx) -> Result<usize> {
         let person = self.shape.person(mixed(nth));
         let task = self.task(nth);
-        let filter = Filter::default();
-        let leaves = audit::Filter::default();
+        let filter = TaskFilter::default();
+        let entries = audit::AuditFilter::default();
         let filter = match probe {
-            Probe::ListOpen => Filter { states: vec![State::Reviewing], ..filter },
+            Probe::ListOpen => TaskFilter { states: vec![State::Reviewing], ..filter },
             Probe::ListClosed => {
-                Filter { states: vec![State::Completed, State::Rejected], ..filter }
+                TaskFilter { states: vec![State::Completed, State::Rejected], ..filter }
             }
-            Probe::ListAuthor => Filter { author: Some(person), ..filter },
-            Probe::ListType => Filter { task_type: Some(Shape::task_type(nth)), ..filter },
+            Probe::ListAuthor => TaskFilter { author: Some(person), ..filter },
+            Probe::ListType => TaskFilter { task_type: Some(Shape::task_type(nth)), ..filter },
             Probe::ListResource => {
-                // One that the first tenant uses: its tasks are the even ones.
+                // A resource of the first tenant, whose tasks are the even ones.
                 let name = self.shape.resource(mixed(nth) % (self.shape.tasks / 2) * 2);
-                Filter { resource: Some(name.parse()?), ..filter }
+                TaskFilter { resource: Some(name.parse()?), ..filter }
             }
             Probe::Inbox => {
                 let (found, _) = approvals::inbox(tx, person, None, PAGE).await?;
-                // Nobody's queue is empty for long, but it may be.
+                // A queue is rarely empty, but it may be.
                 return Ok(found.len().max(1));
             }
             Probe::Explain => return explain(tx, task).await,
             Probe::AuditObject => {
-                let leaves = audit::Filter { object: Some(task.to_string()), ..leaves };
-                return Ok(audit::list(tx, &leaves, None, PAGE).await?.len());
+                let entries = audit::AuditFilter { object: Some(task.to_string()), ..entries };
+                return Ok(audit::list(tx, &entries, None, PAGE).await?.len());
             }
             Probe::AuditActor => {
-                let leaves = audit::Filter { actor: Some(FoundBy::User(person)), ..leaves };
-                return Ok(audit::list(tx, &leaves, None, PAGE).await?.len());
+                let entries = audit::AuditFilter { actor: Some(FoundBy::User(person)), ..entries };
+                return Ok(audit::list(tx, &entries, None, PAGE).await?.len());
             }
-            Probe::AuditNewest => return Ok(audit::list(tx, &leaves, None, PAGE).await?.len()),
+            Probe::AuditNewest => return Ok(audit::list(tx, &entries, None, PAGE).await?.len()),
         };
         Ok(tasks::list(tx, &filter, None, PAGE).await?.tasks.len())
     }
@@ -126,8 +126,8 @@ impl Place {
     }
 }
 
-/// What an explanation reads: the task as people see it, as rules see it, what it touches and who
-/// holds that.
+/// Runs the reads of an explanation: the task as people see it, the task as policies see it, its
+/// resources and their holders.
 async fn explain(tx: &mut Tx, id: TaskId) -> Result<usize> {
     let view = tasks::view(tx, id).await?;
     let task = tasks::peek(tx, id).await?;

@@ -1,6 +1,6 @@
-//! Lists, inbox, explanation and audit at ten thousand tasks and at many more, in turns on one
-//! server: their plans, and how much longer the same question takes. A plan that reads a big
-//! table from end to end fails the run.
+//! Lists, inbox, explanation and audit with ten thousand tasks and with many more, in turns on one
+//! server: their plans, and how much slower the same query becomes. A plan that scans a big table
+//! completely fails the run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use ade_core::ids::TaskId;
 use ade_core::limits::TASK_LIST_SCAN_MAX;
-use ade_engine::{Class, Pool, PoolSettings, setup};
-use ade_testkit::postgres::Settings;
+use ade_engine::admin::bootstrap;
+use ade_engine::{Pool, PoolClass, PoolSettings};
+use ade_testkit::postgres::PostgresSettings;
 use ade_testkit::{OwnedPostgres, database};
 use anyhow::{Context as _, Result, bail};
 use sqlx::{Connection as _, PgConnection};
@@ -18,16 +19,16 @@ use uuid::Uuid;
 use crate::figure::{Goal, Rows, millis, print_ratio, quantile};
 use crate::generate::{Shape, TABLES, fill};
 use crate::installation::run as execute;
-use crate::probe::{Place, Probe};
+use crate::probe::{FilledDatabase, Probe};
 
 const FEW: u64 = 10_000;
 const TENANTS: u64 = 10;
 const SAMPLED_TASKS: i64 = 2_000;
-/// A plan is written to the log when its statement ends; the reader must not be before it.
+/// A plan is logged when its statement ends, so the reader has to wait for it.
 const LOG_DEADLINE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct QueryArgs {
     /// Few tasks and short rounds
     #[arg(long)]
     quick: bool,
@@ -41,7 +42,7 @@ pub struct Args {
     plans: Option<PathBuf>,
 }
 
-pub async fn run(args: &Args) -> Result<()> {
+pub async fn run(args: &QueryArgs) -> Result<()> {
     let tasks = if args.quick { args.tasks.min(200_000) } else { args.tasks };
     let (rounds, calls) = if args.quick { (3, 200) } else { (5, 500) };
     let cellar = Cellar::start().await?;
@@ -88,7 +89,7 @@ fn keep(into: &mut [Vec<f64>; 2], nth: usize, value: f64) {
     }
 }
 
-/// `200k`, `10m`.
+/// Formats a number of tasks as `200k` or `10m`.
 fn label(tasks: u64) -> String {
     match tasks {
         1_000_000.. if tasks.is_multiple_of(1_000_000) => format!("{}m", tasks / 1_000_000),
@@ -96,11 +97,11 @@ fn label(tasks: u64) -> String {
     }
 }
 
-/// Big tables that a plan reads from end to end, partitions included.
+/// Returns the big tables that a plan scans completely, including partitions.
 pub fn read_whole(plans: &str) -> Vec<&str> {
     let scans = plans.split("Seq Scan on ").skip(1);
     let names = scans.filter_map(|rest| rest.split_whitespace().next());
-    names.filter(|name| TABLES.contains(name) || name.starts_with("audit_leaf")).collect()
+    names.filter(|name| TABLES.contains(name) || name.starts_with("audit_entry")).collect()
 }
 
 pub fn check(probe: Probe, plans: &str) -> Result<()> {
@@ -120,7 +121,8 @@ pub fn check(probe: Probe, plans: &str) -> Result<()> {
     Ok(())
 }
 
-/// The most rows that one step read and then dropped: an index was followed, and the wrong one.
+/// Returns the highest number of rows that one step read and discarded, which shows that the wrong
+/// index was used.
 pub fn wasted(plans: &str) -> u64 {
     let counts = plans.split("Rows Removed by Filter: ").skip(1);
     let counts = counts.filter_map(|rest| rest.split_whitespace().next()?.parse().ok());
@@ -135,7 +137,7 @@ pub struct Cellar {
 
 impl Cellar {
     pub async fn start() -> Result<Self> {
-        let mut settings = Settings::test();
+        let mut settings = PostgresSettings::test();
         let sizes = [
             ("shared_buffers", "512MB"),
             ("max_wal_size", "4GB"),
@@ -150,11 +152,11 @@ impl Cellar {
         Ok(Self { postgres: OwnedPostgres::start(settings).await })
     }
 
-    /// A database of this shape, and a login that is told every plan.
-    pub async fn place(&self, name: &str, shape: Shape) -> Result<Place> {
+    /// Creates a database of this shape, and a login whose plans are logged.
+    pub async fn place(&self, name: &str, shape: Shape) -> Result<FilledDatabase> {
         database::ensure(&self.postgres, name).await?;
         let url = self.postgres.url(name);
-        setup::migrate(&url).await?;
+        bootstrap::migrate(&url).await?;
         fill(&url, &shape).await?;
         let mut owner = PgConnection::connect(&url).await?;
         let roles = format!(
@@ -176,29 +178,30 @@ impl Cellar {
         .await?;
         let tasks = tasks.into_iter().map(TaskId::from_uuid).collect();
         let pool = self.pool(name, "app")?;
-        Ok(Place { pool, shape, tasks })
+        Ok(FilledDatabase { pool, shape, tasks })
     }
 
     fn pool(&self, name: &str, login: &str) -> Result<Pool> {
         let port = self.postgres.port();
         let url = format!("postgres://{name}_{login}:x@127.0.0.1:{port}/{name}?sslmode=disable");
-        Ok(Pool::new(&PoolSettings::new(url), Class::Reserved)?)
+        Ok(Pool::new(&PoolSettings::new(url), PoolClass::Reserved)?)
     }
 
-    /// The plans of all statements of one question, as they ran.
-    pub async fn plans(&self, name: &str, place: &Place, probe: Probe) -> Result<String> {
+    /// Returns the plans of all statements of one query, as they were executed.
+    pub async fn plans(&self, name: &str, place: &FilledDatabase, probe: Probe) -> Result<String> {
         let pool = self.pool(name, "plan")?;
-        let told = Place { pool, shape: place.shape, tasks: place.tasks.clone() };
-        told.ask(probe, 7).await?;
+        let logged = FilledDatabase { pool, shape: place.shape, tasks: place.tasks.clone() };
+        logged.ask(probe, 7).await?;
         let before = self.log()?.len();
-        told.ask(probe, 7).await?;
-        let log = ade_testkit::signal::poll_until("the plans are told", LOG_DEADLINE, async || {
-            let log = self.log().map_err(|error| error.to_string())?;
-            let new = log.get(before..).unwrap_or_default();
-            if new.contains("plan:") { Ok(new.to_owned()) } else { Err("none yet".to_owned()) }
-        });
+        logged.ask(probe, 7).await?;
+        let log =
+            ade_testkit::signal::poll_until("the plans are logged", LOG_DEADLINE, async || {
+                let log = self.log().map_err(|error| error.to_string())?;
+                let new = log.get(before..).unwrap_or_default();
+                if new.contains("plan:") { Ok(new.to_owned()) } else { Err("none yet".to_owned()) }
+            });
         let log = log.await?;
-        told.pool.close().await;
+        logged.pool.close().await;
         Ok(only_plans(&log))
     }
 
@@ -209,7 +212,7 @@ impl Cellar {
     }
 }
 
-/// The statements that read a table, without what the log puts around them.
+/// Returns the plans of statements that read a table, without the text that the log adds.
 fn only_plans(log: &str) -> String {
     let mut kept = String::new();
     let mut is_inside = false;

@@ -1,11 +1,11 @@
-//! Events from their commit to a socket at a steady rate, what an idle socket costs, and whether
-//! the sockets of others slow anybody down. One server with its relay, a PostgreSQL and a Redis
-//! Cluster of this run's own.
+//! Events from their commit to a socket at a steady rate, the cost of an idle socket, and whether
+//! the sockets of one tenant slow down another. Uses one server with its relay, a PostgreSQL server
+//! and a Redis Cluster of this run.
 
 use std::time::{Duration, Instant};
 
 use ade_core::ids::TenantId;
-use ade_engine::setup;
+use ade_engine::admin::bootstrap;
 use anyhow::{Context as _, Result, ensure};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
@@ -23,12 +23,12 @@ use crate::installation::{DATABASE, Installation, Server};
 
 const EVENTS_PER_SECOND: u32 = 1_000;
 const WRITERS: u32 = 8;
-/// One person may listen only so often.
+/// The number of streams that one person may open.
 const SOCKETS_PER_PERSON: usize = 30;
 const SETTLE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct RelayArgs {
     /// Fewer sockets and shorter rounds: about two minutes in all
     #[arg(long)]
     quick: bool,
@@ -42,7 +42,7 @@ struct Plan {
     sockets: usize,
 }
 
-/// A tenant and somebody who may do everything in it.
+/// A tenant and a person with every right in it.
 struct Side {
     tenant: TenantId,
     admin: String,
@@ -50,7 +50,7 @@ struct Side {
 
 type Socket = WebSocketStream<TcpStream>;
 
-pub async fn run(args: &Args) -> Result<()> {
+pub async fn run(args: &RelayArgs) -> Result<()> {
     let plan = if args.quick {
         Plan { rounds: 3, seconds: 5, sockets: 500 }
     } else {
@@ -70,7 +70,7 @@ pub async fn run(args: &Args) -> Result<()> {
     let (mut middle, mut late, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..=plan.rounds {
         let measured = steady(&at, &server, &ours, &mut client, &plan).await?;
-        // The first of each warms up.
+        // The first round of each warms up.
         if round > 0 {
             middle.push(quantile(&measured.lags, 0.5));
             late.push(quantile(&measured.lags, 0.99));
@@ -79,7 +79,7 @@ pub async fn run(args: &Args) -> Result<()> {
     }
     print_plain("relay.commit_to_socket_p50_ms", "ms", &middle, Goal::None);
     print_plain("relay.commit_to_socket_p99_ms", "ms", &late, Goal::AtMost(25.0));
-    // In a process that has done nothing else: what others have left would be used again.
+    // A new process is used, because one that has done other work would reuse its memory.
     let fresh = Server::start_with(&at, at.postgres.port(), false, &more).await?;
     let before = fresh.memory_bytes();
     let idle = open(&fresh, &mut client, &theirs, plan.sockets).await?;
@@ -88,7 +88,7 @@ pub async fn run(args: &Args) -> Result<()> {
     drop((idle, fresh));
     let sockets = open(&server, &mut client, &theirs, plan.sockets).await?;
     tokio::time::sleep(SETTLE).await;
-    // Below what the start of a process leaves free, this says nothing: take it with 2,000.
+    // With fewer sockets, the memory that a new process has free hides their cost: use 2,000.
     print_plain("relay.memory_per_socket_kib", "KiB", &[bytes / 1024.0], Goal::None);
     let idle = [cpu_of(&server, tokio::time::sleep(SETTLE * 2)).await / (SETTLE * 2).as_secs_f64()];
     print_plain(
@@ -111,7 +111,7 @@ pub async fn run(args: &Args) -> Result<()> {
 
 async fn side(at: &Installation, client: &mut Client, name: &str) -> Result<Side> {
     let owner = at.postgres.url(DATABASE);
-    let way_in = setup::bootstrap(&owner, &Installation::pepper()?, name).await?;
+    let way_in = bootstrap::bootstrap(&owner, &Installation::pepper()?, name).await?;
     let asked = json!({ "scopes": ["read", "administer"] });
     let first = way_in.token.reveal();
     let made = client.ask("POST", "/v1/tokens", &first, Some(&asked), "").await?;
@@ -124,13 +124,13 @@ fn text(value: &Value, name: &str) -> Result<String> {
 }
 
 struct Measured {
-    /// In milliseconds.
+    /// The delay of each event in milliseconds.
     lags: Vec<f64>,
-    /// Of the server, per second.
+    /// The CPU seconds of the server per second.
     cpu: f64,
 }
 
-/// Events at a steady rate, and how late one socket hears of each.
+/// Writes events at a steady rate, and measures how late one socket receives each.
 async fn steady(
     at: &Installation,
     server: &Server,
@@ -151,10 +151,10 @@ async fn steady(
         let mut left = heard.len();
         while left > 0 {
             let next = tokio::time::timeout(Duration::from_secs(30), socket.next()).await?;
-            let Message::Text(said) = next.context("it ended")?? else { continue };
+            let Message::Text(text) = next.context("it ended")?? else { continue };
             let now = Instant::now();
-            let said: Value = serde_json::from_str(&said)?;
-            let number = said.pointer("/data/n").and_then(Value::as_u64);
+            let event: Value = serde_json::from_str(&text)?;
+            let number = event.pointer("/data/n").and_then(Value::as_u64);
             let Some(number) = number else { continue };
             if let Some(slot) = heard.get_mut(usize::try_from(number)?) {
                 *slot = Some(now);
@@ -177,7 +177,8 @@ async fn steady(
     Ok(Measured { lags, cpu })
 }
 
-/// Its share of the events, each committed by itself; answers when each was.
+/// Writes its share of the events, each in its own transaction, and returns the time of each
+/// commit.
 async fn write(
     mut owner: PgConnection,
     tenant: TenantId,
@@ -216,7 +217,8 @@ async fn connect(server: &Server, client: &mut Client, token: &str) -> Result<So
     Ok(socket)
 }
 
-/// So many of one tenant, of as many people as that takes; kept open for as long as the answer.
+/// Opens this many sockets of one tenant, by as many people as needed. They stay open until the
+/// result is dropped.
 async fn open(
     server: &Server,
     client: &mut Client,
@@ -230,12 +232,12 @@ async fn open(
             let name = format!("Listener {number} at {}", server.address);
             let asked = json!({ "name": name, "roles": [] });
             let made = client.ask("POST", "/v1/users", &side.admin, Some(&asked), "").await?;
-            let asked = json!({ "user": text(&made, "id")?, "scopes": ["read"] });
+            let asked = json!({ "user_id": text(&made, "id")?, "scopes": ["read"] });
             let made = client.ask("POST", "/v1/tokens", &side.admin, Some(&asked), "").await?;
             token = text(&made, "token")?;
         }
         let mut socket = connect(server, client, &token).await?;
-        // Answers pings.
+        // The task answers pings.
         sockets.spawn(async move { while let Some(Ok(_)) = socket.next().await {} });
     }
     Ok(sockets)

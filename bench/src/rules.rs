@@ -1,4 +1,4 @@
-//! What the rules cost at their largest: a draft replayed over a month of tasks, which writes
+//! The cost of the policies at their largest: a draft replayed over a month of tasks, which writes
 //! nothing, and two hundred answers in one transaction.
 
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const ITEMS: usize = 200;
 const ROUNDS: usize = 3;
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct RulesArgs {
     /// Fewer batches
     #[arg(long)]
     quick: bool,
@@ -26,7 +26,7 @@ pub struct Args {
     rows: Rows,
 }
 
-pub async fn run(args: &Args) -> Result<()> {
+pub async fn run(args: &RulesArgs) -> Result<()> {
     let at = Installation::start().await?;
     let seed = Seed::plant(&at).await?;
     let mut owner = at.owner().await?;
@@ -40,7 +40,7 @@ pub async fn run(args: &Args) -> Result<()> {
     batch(&seed, &ballots, &mut client, batches).await
 }
 
-/// And nothing else writes while a replay is watched.
+/// Spreads the tasks over a month, and stops all other writes while a replay is observed.
 async fn spread_over_a_month(owner: &mut PgConnection) -> Result<()> {
     execute(owner, "ALTER SYSTEM SET autovacuum = off").await?;
     execute(owner, "SELECT pg_reload_conf()").await?;
@@ -56,13 +56,13 @@ async fn replay(seed: &Seed, client: &mut Client, owner: &mut PgConnection) -> R
     let [_, same, ..] = POLICIES;
     let stricter = same.replace("respond_within: 24h", "respond_within: 1h");
     let (mut of_same, mut of_stricter) = (Vec::new(), Vec::new());
-    // The first call also remembers whose token it is.
-    simulate(seed, client, same).await?;
+    // The first call also caches the token.
+    replay_once(seed, client, same).await?;
     for _ in 0..ROUNDS {
         let before = next_transaction(owner).await?;
-        let (unchanged, seconds) = simulate(seed, client, same).await?;
+        let (unchanged, seconds) = replay_once(seed, client, same).await?;
         of_same.push(seconds);
-        let (changed, seconds) = simulate(seed, client, &stricter).await?;
+        let (changed, seconds) = replay_once(seed, client, &stricter).await?;
         of_stricter.push(seconds);
         ensure!(next_transaction(owner).await? == before, "a replay has written something");
         let count = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64);
@@ -75,15 +75,16 @@ async fn replay(seed: &Seed, client: &mut Client, owner: &mut PgConnection) -> R
     Ok(())
 }
 
-async fn simulate(seed: &Seed, client: &mut Client, document: &str) -> Result<(Value, f64)> {
+async fn replay_once(seed: &Seed, client: &mut Client, document: &str) -> Result<(Value, f64)> {
     let asked = json!({ "document": document, "days": 31 });
     let began = Instant::now();
-    let path = "/v1/policies/simulate";
+    let path = "/v1/policies/replay";
     let answer = client.ask("POST", path, &seed.admin, Some(&asked), "").await?;
     Ok((answer, began.elapsed().as_secs_f64()))
 }
 
-/// Only a transaction that writes is given a number, so an unmoved counter says that none did.
+/// Returns the next transaction number. Only a transaction that writes gets one, so an unchanged
+/// counter proves that none did.
 async fn next_transaction(owner: &mut PgConnection) -> Result<i64> {
     let query = "SELECT txid_snapshot_xmax(txid_current_snapshot())";
     Ok(sqlx::query_scalar(query).fetch_one(owner).await?)
@@ -115,11 +116,11 @@ async fn approve(seed: &Seed, client: &mut Client, ballots: &[Ballot]) -> Result
     let (revision, digest) = (seed.task.get("revision"), seed.task.get("digest"));
     let item = |ballot: &Ballot| {
         let approval = ballot.approval;
-        json!({ "approval": approval, "revision": revision, "digest": digest })
+        json!({ "approval_id": approval, "revision": revision, "digest": digest })
     };
     let items: Vec<Value> = ballots.iter().map(item).collect();
     let asked = json!({ "action": "approve", "items": items });
-    let token = seed.reviewers.first().map(|person| &person.token).context("nobody")?;
+    let token = seed.reviewers.first().map(|person| &person.token).context("no reviewer")?;
     let began = Instant::now();
     let answer = client.ask("POST", "/v1/approvals/batch", token, Some(&asked), "").await?;
     let took = began.elapsed();

@@ -1,12 +1,13 @@
-//! What a scenario works on: a tenant with people, five policies, and as many tasks under review
-//! as are asked for. The first task comes the way of every task; the others are copies of it.
+//! The data of a scenario: a tenant with people, five policies, and the requested number of tasks
+//! under review. The first task is created through the API; the others are copies of it.
 
 use ade_core::actor::Actor;
-use ade_core::ids::{ApprovalId, PolicyId, TenantId, UserId};
+use ade_core::ids::{ApprovalId, PolicyId, TaskId, TenantId, UserId};
 use ade_core::policy::{Document, Policy};
 use ade_core::time::Timestamp;
-use ade_engine::{Class, Pool, PoolSettings, setup};
-use ade_store::{Gate, Tx, audit, policies};
+use ade_engine::admin::bootstrap;
+use ade_engine::{Pool, PoolClass, PoolSettings};
+use ade_store::{TenantLock, Tx, audit, policies};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -17,8 +18,10 @@ use crate::installation::{Installation, Server, run};
 
 const SCOPES: [&str; 6] = ["read", "propose", "execute", "decide", "operate", "administer"];
 const WAIT: &str = "30s";
+/// The headers that a browser sends with a change from a page of the server itself.
+const OWN_PAGE: &str = "sec-fetch-site: same-origin\r\nx-ade-request: 1\r\n";
 
-/// Three of them speak about the tasks of the bench; each asks for one reviewer.
+/// Three of these policies apply to the tasks of the bench; each requires one reviewer.
 pub const POLICIES: [&str; 5] = [
     "name: everything\nrequire:\n  - roles: [reviewer]\n",
     "name: databases\nmatch:\n  task_types: [\"db.*\"]\nrequire:\n  - roles: [reviewer]\n\
@@ -39,10 +42,10 @@ pub struct Person {
 #[derive(Debug)]
 pub struct Seed {
     pub tenant: TenantId,
-    /// A token.
+    /// The token of an admin.
     pub admin: String,
     pub reviewers: Vec<Person>,
-    /// The task of which all others are copies.
+    /// The task that all others are copies of.
     pub task: Value,
 }
 
@@ -51,7 +54,7 @@ pub struct Seed {
 pub struct Ballot {
     pub task: Uuid,
     pub approval: ApprovalId,
-    /// Its place among the reviewers.
+    /// The index of the reviewer.
     pub reviewer: usize,
 }
 
@@ -59,7 +62,7 @@ impl Seed {
     pub async fn plant(at: &Installation) -> Result<Self> {
         let server = Server::start(at, at.postgres.port(), true).await?;
         let owner = at.postgres.url(crate::installation::DATABASE);
-        let way_in = setup::bootstrap(&owner, &Installation::pepper()?, "bench").await?;
+        let way_in = bootstrap::bootstrap(&owner, &Installation::pepper()?, "bench").await?;
         let mut client = Client::connect(&server.address).await?;
         let asked = json!({ "scopes": SCOPES });
         let first = way_in.token.reveal();
@@ -75,7 +78,7 @@ impl Seed {
         Ok(Self { tenant: way_in.tenant, admin, reviewers, task })
     }
 
-    /// Approved tasks, each of a resource of its own, in the order in which they are claimed.
+    /// Creates approved tasks, each with its own resource, in the order in which they are claimed.
     pub async fn approved(&self, owner: &mut PgConnection, tasks: u32) -> Result<Vec<Uuid>> {
         let (tenant, template) = (self.tenant.uuid(), self.template()?);
         run(owner, &copies(tenant, template, tasks, Copied::Approved)).await?;
@@ -84,10 +87,10 @@ impl Seed {
     }
 
     fn template(&self) -> Result<Uuid> {
-        Ok(text(&self.task, "id")?.parse::<ade_core::ids::TaskId>()?.uuid())
+        Ok(text(&self.task, "id")?.parse::<TaskId>()?.uuid())
     }
 
-    /// More tasks like the first.
+    /// Creates more tasks like the first.
     pub async fn copy(&self, owner: &mut PgConnection, tasks: u32) -> Result<Vec<Ballot>> {
         let (tenant, template) = (self.tenant.uuid(), self.template()?);
         run(owner, &copies(tenant, template, tasks, Copied::Reviewed)).await?;
@@ -100,22 +103,22 @@ impl Seed {
         let mut ballots = Vec::new();
         for (nth, asked) in rows.chunks(self.reviewers.len()).enumerate() {
             let Some((task, approval, voter)) = asked.get(nth % self.reviewers.len()) else {
-                bail!("a task with nobody to ask");
+                bail!("a task without an approval request");
             };
             let voter = UserId::from_uuid(*voter);
             let reviewer = self.reviewers.iter().position(|person| person.id == voter);
-            let reviewer = reviewer.context("somebody else was asked")?;
+            let reviewer = reviewer.context("the request is for another reviewer")?;
             let approval = ApprovalId::from_uuid(*approval);
             ballots.push(Ballot { task: *task, approval, reviewer });
         }
         Ok(ballots)
     }
 
-    /// What a reviewer sends who agrees.
+    /// Builds the request of a reviewer that approves.
     pub fn vote(&self, address: &str, ballot: &Ballot) -> Vec<u8> {
         let body =
             json!({ "revision": self.task.get("revision"), "digest": self.task.get("digest") });
-        let path = format!("/v1/approvals/{}/approve", ballot.approval);
+        let path = format!("/v1/tasks/{}/approve", TaskId::from_uuid(ballot.task));
         let token = self.reviewers.get(ballot.reviewer).map_or("", |person| &person.token);
         request(address, "POST", &path, token, &body.to_string(), "")
     }
@@ -125,8 +128,16 @@ async fn person(client: &mut Client, admin: &str, name: &str, role: &str) -> Res
     let asked = json!({ "name": name, "roles": [role] });
     let user = client.ask("POST", "/v1/users", admin, Some(&asked), "").await?;
     let id = text(&user, "id")?;
-    let asked = json!({ "user": id, "scopes": SCOPES });
-    let token = client.ask("POST", "/v1/tokens", admin, Some(&asked), "").await?;
+    let path = format!("/v1/users/{id}/invitations");
+    let invitation = client.ask("POST", &path, admin, None, "").await?;
+    let body = json!({ "invitation": text(&invitation, "invitation")? }).to_string();
+    let path = "/v1/invitations/accept";
+    let request = request(client.address(), "POST", path, "", &body, OWN_PAGE);
+    let accepted = client.send(&request).await?.succeeded("POST", path)?;
+    let session = accepted.cookie.context("no session")?;
+    let headers = format!("{OWN_PAGE}cookie: {session}\r\n");
+    let asked = json!({ "scopes": SCOPES });
+    let token = client.ask("POST", "/v1/tokens", "", Some(&asked), &headers).await?;
     Ok(Person { id: id.parse()?, token: text(&token, "token")? })
 }
 
@@ -136,8 +147,8 @@ async fn publish(
     proposer: UserId,
     confirmer: UserId,
 ) -> Result<()> {
-    let pool = Pool::new(&PoolSettings::new(&at.app_url), Class::Reserved)?;
-    let mut tx = Tx::begin(&pool, tenant, Actor::user(proposer), Gate::Exclusive).await?;
+    let pool = Pool::new(&PoolSettings::new(&at.app_url), PoolClass::Reserved)?;
+    let mut tx = Tx::begin(&pool, tenant, Actor::user(proposer), TenantLock::Exclusive).await?;
     let now = tx.now();
     for text in POLICIES {
         let document = Document::parse_yaml(text)?;
@@ -145,14 +156,14 @@ async fn publish(
         let policy = Policy { id, version: 1, document };
         policies::insert_published(&mut tx, &policy, proposer, confirmer).await?;
     }
-    audit::append(&mut tx, &[leaf(tenant, proposer, now)]).await?;
+    audit::append(&mut tx, &[audit_entry(tenant, proposer, now)]).await?;
     tx.commit().await?;
     pool.close().await;
     Ok(())
 }
 
-fn leaf(tenant: TenantId, user: UserId, now: Timestamp) -> ade_core::audit::Leaf {
-    use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
+fn audit_entry(tenant: TenantId, user: UserId, now: Timestamp) -> ade_core::audit::AuditEntry {
+    use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
     let what = What {
         object: tenant.to_string(),
         action: "policy.publish".to_owned(),
@@ -163,7 +174,7 @@ fn leaf(tenant: TenantId, user: UserId, now: Timestamp) -> ade_core::audit::Leaf
     };
     let place = Where { address: None, user_agent: None, service: "bench".to_owned() };
     let who = Who::User { user, session: None };
-    Leaf::new(tenant, Kind::Change, who, what, now, place, Why::default())
+    AuditEntry::new(tenant, EntryKind::Change, who, what, now, place, Why::default())
 }
 
 async fn under_review(client: &mut Client, author: &Person) -> Result<Value> {
@@ -187,7 +198,7 @@ async fn under_review(client: &mut Client, author: &Person) -> Result<Value> {
     client.ask("GET", &wait, &author.token, None, "").await?;
     let task = client.ask("GET", &path, &author.token, None, "").await?;
     if text(&task, "state")? != "REVIEWING" {
-        bail!("nobody was asked: {task}");
+        bail!("no approval was requested: {task}");
     }
     Ok(task)
 }
@@ -202,15 +213,17 @@ pub fn text(value: &Value, name: &str) -> Result<String> {
     found.with_context(|| format!("no `{name}` in {value}"))
 }
 
-/// What the first task has become before it is copied.
+/// The state of the first task when it is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Copied {
-    /// All touch the same resource: nobody asks for it before they are approved.
+    /// Under review. All copies touch the same resource, because no lock is requested before the
+    /// approval.
     Reviewed,
     Approved,
 }
 
-/// Rows as the first task has them, under ids of their own. Foreign keys hold by construction.
+/// Builds the statement that copies the rows of the first task under new ids. The copies satisfy
+/// the foreign keys by construction.
 fn copies(tenant: Uuid, template: Uuid, tasks: u32, copied: Copied) -> String {
     let of = |table: &str, key: &str, changed: &str| {
         format!(
@@ -234,7 +247,7 @@ fn copies(tenant: Uuid, template: Uuid, tasks: u32, copied: Copied) -> String {
     let task = of("task", "id", "'id', c.id, 'number', 1000000000 - c.nth");
     let pin = of("task_policy_pin", "task_id", "'task_id', c.id");
     let approval = of("approval", "task_id", "'task_id', c.id, 'id', uuid_v7()");
-    let due = of("due", "object", "'object', c.id");
+    let due = of("scheduled_job", "object", "'object', c.id");
     format!(
         "SET session_replication_role = replica;
          DROP TABLE IF EXISTS copied;

@@ -1,13 +1,13 @@
-//! One approval that takes a task to APPROVED: over HTTP with everything on, against the same
-//! rows as one bare statement. Both sides take turns on the same tables; what each process
-//! costs is read from `/proc`; round trips are counted on the wire.
+//! One approval that moves a task to APPROVED: over HTTP with everything enabled, compared with the
+//! same rows as one bare statement. Both sides alternate on the same tables; the CPU time of each
+//! process is read from `/proc`, and round trips are counted on the wire.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use crate::bare::{Bare, Sample, rows};
+use crate::bare::{ApprovalSample, BareApproval, rows};
 use crate::client::Client;
 use crate::figure::{Goal, Rows, SECOND_IN_MICROS, median, print_plain, print_ratio, quantile};
 use crate::installation::{Installation, Server};
@@ -17,12 +17,13 @@ use crate::wire::Wire;
 
 const CALLERS: usize = 16;
 const OFFERED_PER_SECOND: u32 = 1_000;
-/// More than are ever at work at once, so that a slow answer does not keep others from being sent.
+/// More connections than are ever in use at once, so that a slow response does not delay other
+/// calls.
 const OFFERED_CONNECTIONS: usize = 256;
 const COUNTED_TRIPS: usize = 41;
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct TransitionArgs {
     /// Shorter rounds: about a minute in all
     #[arg(long)]
     quick: bool,
@@ -36,7 +37,7 @@ struct Plan {
     tasks: u32,
 }
 
-/// What one round of one side came to.
+/// The result of one round of one side.
 #[derive(Debug, Clone, Copy)]
 struct Round {
     done: Done,
@@ -48,10 +49,10 @@ struct Bench {
     at: Installation,
     seed: Arc<Seed>,
     ballots: Arc<Ballots>,
-    sample: Sample,
+    sample: ApprovalSample,
 }
 
-pub async fn run(args: &Args) -> Result<()> {
+pub async fn run(args: &TransitionArgs) -> Result<()> {
     let plan = if args.quick {
         Plan { rounds: 3, lasts: Duration::from_secs(3), tasks: 60_000 }
     } else {
@@ -92,11 +93,11 @@ async fn prepare(tasks: u32) -> Result<Bench> {
     let first = ballots.take();
     let Some(ballot) = first else { anyhow::bail!("no tasks were made") };
     vote(&mut client, &seed, &server.address, &ballot).await?;
-    let sample = Sample::of(&mut owner, &seed, ballot.task).await?;
+    let sample = ApprovalSample::of(&mut owner, &seed, ballot.task).await?;
     Ok(Bench { at, seed: Arc::new(seed), ballots: Arc::new(ballots), sample })
 }
 
-/// The middle of many: now and then a call also asks whose token it is.
+/// Counts round trips. The median of many calls counts, because some calls also look up the token.
 async fn count_trips(bench: &Bench) -> Result<()> {
     let wire = Wire::to(bench.at.postgres.port()).await?;
     let server = Server::start(&bench.at, wire.port, false).await?;
@@ -106,7 +107,7 @@ async fn count_trips(bench: &Bench) -> Result<()> {
         let Some(ballot) = bench.ballots.take() else { anyhow::bail!("no votes are left") };
         let before = wire.trips();
         vote(&mut client, &bench.seed, &server.address, &ballot).await?;
-        // What is still under way after the answer belongs to the call too.
+        // Traffic after the response belongs to the call too.
         tokio::time::sleep(Duration::from_millis(5)).await;
         counts.push(f64::from(u32::try_from(wire.trips() - before)?));
     }
@@ -129,7 +130,7 @@ async fn ours(bench: &Bench, server: &Server, lasts: Duration) -> Result<Round> 
 async fn bare(bench: &Bench, lasts: Duration) -> Result<Round> {
     let mut connections = Vec::new();
     for _ in 0..CALLERS {
-        connections.push(Bare::connect(&bench.at, &bench.sample).await?);
+        connections.push(BareApproval::connect(&bench.at, &bench.sample).await?);
     }
     let postgres = bench.at.cpu_seconds();
     let given = saturate_bare(connections, &bench.seed, &bench.ballots, lasts).await?;
@@ -139,7 +140,8 @@ async fn bare(bench: &Bench, lasts: Duration) -> Result<Round> {
     Ok(Round { done, api_cpu: 0.0, postgres_cpu })
 }
 
-/// A comparison of different rows would be none.
+/// Checks that both sides wrote the same rows, because otherwise the comparison would be
+/// meaningless.
 async fn check_rows(bench: &Bench, server: &Server) -> Result<()> {
     let mut owner = bench.at.owner().await?;
     let (seed, ballots) = (&bench.seed, &bench.ballots);
@@ -151,13 +153,16 @@ async fn check_rows(bench: &Bench, server: &Server) -> Result<()> {
             let mut client = Client::connect(&server.address).await?;
             vote(&mut client, seed, &server.address, &ballot).await?;
         } else {
-            Bare::connect(&bench.at, &bench.sample).await?.approve(seed, &ballot).await?;
+            BareApproval::connect(&bench.at, &bench.sample).await?.approve(seed, &ballot).await?;
         }
         let after = rows(&mut owner).await?;
         changes.push(after.iter().zip(before).map(|(now, was)| now - was).collect::<Vec<_>>());
     }
     ensure!(changes.first() == changes.last(), "the two sides write other rows: {changes:?}");
-    eprintln!("rows of one approval (vote, leaf, events, requests, task): {:?}", changes.first());
+    eprintln!(
+        "rows of one approval (vote, audit entry, events, requests, task): {:?}",
+        changes.first()
+    );
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! Counts round trips between the server and PostgreSQL: a proxy that passes bytes on and notes
-//! each time that a connection's client speaks after its server has spoken.
+//! Counts round trips between the server and PostgreSQL: a proxy that passes bytes on and counts
+//! each time the client of a connection sends after its server has sent.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

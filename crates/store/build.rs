@@ -1,5 +1,5 @@
-//! Migrations and the descriptions of queries are compiled in; a new file among them must compile
-//! the crate again.
+//! Migrations and query descriptions are compiled in, so a new file among them must trigger a
+//! rebuild of the crate.
 
 fn main() {
     println!("cargo:rerun-if-changed=migrations");

@@ -246,9 +246,9 @@ BEGIN
         CONTINUE WHEN EXISTS (
             SELECT FROM (SELECT o.tenant_id, max(o.tenant_seq) AS last FROM public.outbox o
                           WHERE o.at >= old.day AND o.at < old.day + interval '1 day'
-                          GROUP BY o.tenant_id) AS told
+                          GROUP BY o.tenant_id) AS newest
               JOIN public.consumer_cursor c USING (tenant_id)
-             WHERE c.tenant_seq < told.last);
+             WHERE c.tenant_seq < newest.last);
         EXECUTE format('DROP TABLE public.%I', old.name);
         dropped := dropped + 1;
     END LOOP;
@@ -284,6 +284,13 @@ CREATE FUNCTION public.find_device_login(wanted text, OUT client text, OUT addre
     SELECT d.client, d.address, d.user_agent, d.created_at, d.expires_at, d.approved, d.tenant_id,
            d.user_id
       FROM public.device_login d WHERE d.code = wanted AND d.expires_at > now()
+$$;
+
+CREATE FUNCTION public.has_several_tenants() RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT EXISTS (SELECT FROM public.tenant OFFSET 1)
 $$;
 
 CREATE FUNCTION public.installation_gate() RETURNS bigint
@@ -344,7 +351,7 @@ BEGIN
           WHERE h.tenant_id = tenant AND h.lease_id = own.lease_id AND h.resource = own.resource
           FOR NO KEY UPDATE;
     END LOOP;
-    -- One moment for all: what is judged is what is written.
+    -- One timestamp is used for checking and for writing.
     heard := clock_timestamp();
     FOR lease IN SELECT DISTINCT wanted FROM unnest(leases) AS wanted LOOP
         SELECT bool_and(h.fenced_by IS NULL AND h.released_at IS NULL), max(h.token),
@@ -408,7 +415,7 @@ BEGIN
         IF NOT FOUND THEN
             INSERT INTO public.lock_fence (tenant_id, resource) VALUES (tenant, resources[i])
             ON CONFLICT ON CONSTRAINT lock_fence_pkey DO NOTHING;
-            -- Somebody else's, if there was one on its way: it is seen now.
+            -- A concurrent insert has committed by now, and its row is visible.
             SELECT f.max_token INTO highest FROM public.lock_fence f
              WHERE f.tenant_id = tenant AND f.resource = resources[i] FOR UPDATE;
         END IF;
@@ -454,7 +461,7 @@ BEGIN
     IF public.lock_fits(wanted, room, modes, capacities) THEN
         RETURN '{}';
     END IF;
-    -- Waits for whoever asserts one of them now, and for heartbeats: judged is what is then.
+    -- Waits for concurrent assertions and heartbeats, and then judges the current state.
     PERFORM FROM public.lock_hold h
       WHERE h.tenant_id = public.current_tenant() AND h.resource = target
         AND h.fenced_by IS NULL AND h.released_at IS NULL
@@ -501,8 +508,8 @@ BEGIN
         RETURN;
     END IF;
     IF most IS NOT NULL THEN
-        -- One at a time of one agent, or two would not count each other. Before the rows of
-        -- resources: whoever has one of those waits for nobody of its own.
+        -- Registrations of one agent are serialized, so that each counts the other. The lock is
+        -- taken before the rows of resources to avoid deadlocks.
         PERFORM pg_advisory_xact_lock(
             hashtextextended('locks of ' || asker || ' in ' || tenant, 0));
     END IF;
@@ -517,7 +524,8 @@ BEGIN
         ON w.resource = h.resource
      WHERE h.tenant_id = tenant AND h.lease_id = lease;
     IF known.rows > 0 THEN
-        -- The same again: its first answer was lost. Anything else would let a fenced one back.
+        -- The same registration again: its response was lost. Any other registration under this id
+        -- could revive a fenced lease.
         IF known.same < known.rows OR known.rows <> cardinality(resources) THEN
             refusal := 'lease_spent';
         END IF;
@@ -613,9 +621,10 @@ DECLARE
     lease uuid;
     stands boolean;
 BEGIN
-    -- In one order, so that two who touch the same wait for each other only once.
+    -- Rows are locked in one order to avoid deadlocks between concurrent calls.
     FOR lease IN SELECT wanted FROM unnest(leases) AS wanted ORDER BY wanted LOOP
-        -- By its key alone: with the rest it would be looked for among all who wait.
+        -- The row is found by its key alone. With more conditions, the planner would scan all
+        -- waiting requests.
         SELECT w.state = 'waiting' AND w.deadline > clock_timestamp() INTO stands
           FROM public.lock_wait w WHERE w.tenant_id = tenant AND w.lease_id = lease FOR UPDATE;
         IF stands THEN
@@ -644,7 +653,7 @@ BEGIN
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('make_partitions', 0));
     FOR parent IN
-        SELECT * FROM (VALUES ('audit_leaf', 'month', 'YYYY_MM'), ('outbox', 'day', 'YYYY_MM_DD'))
+        SELECT * FROM (VALUES ('audit_entry', 'month', 'YYYY_MM'), ('outbox', 'day', 'YYYY_MM_DD'))
             AS listed (name, unit, suffix)
     LOOP
         starts := date_trunc(parent.unit, since);
@@ -653,7 +662,8 @@ BEGIN
             IF to_regclass('public.' || partition) IS NULL THEN
                 EXECUTE format('CREATE TABLE public.%I (LIKE public.%I INCLUDING DEFAULTS '
                                'INCLUDING CONSTRAINTS)', partition, parent.name);
-                -- Reached through the parent only, whose rules hold; by itself it shows nothing.
+                -- A partition is read through its parent, whose policies apply. On its own it shows
+                -- no rows.
                 EXECUTE format('ALTER TABLE public.%I ENABLE ROW LEVEL SECURITY', partition);
                 EXECUTE format('ALTER TABLE public.%I FORCE ROW LEVEL SECURITY', partition);
                 EXECUTE format('ALTER TABLE public.%I ATTACH PARTITION public.%I '
@@ -668,7 +678,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.message_end(items uuid[], ended_as text, told_at timestamp with time zone)
+CREATE FUNCTION public.message_end(items uuid[], ended_as text, done_at timestamp with time zone)
         RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -676,8 +686,9 @@ DECLARE
     item uuid;
 BEGIN
     FOREACH item IN ARRAY items LOOP
-        -- Counted, not asked: among all that wait it would be looked for like its key.
-        UPDATE public.message_item m SET state = ended_as, ended_at = told_at
+        -- With `IS NULL`, the planner would prefer the partial index of waiting messages to the
+        -- primary key.
+        UPDATE public.message_item m SET state = ended_as, ended_at = done_at
          WHERE m.tenant_id = public.current_tenant() AND m.id = item
            AND num_nulls(m.ended_at) = 1;
     END LOOP;
@@ -731,7 +742,7 @@ BEGIN
              WHERE o.tenant_seq IS NULL AND o.at < horizon
                AND get_byte(uuid_send(o.tenant_id), 15) % shards = ANY (ours)
              ORDER BY o.seq LIMIT most) AS o;
-    -- What follows opens every partition, needed or not.
+    -- The statement below opens every partition, so it is skipped if there is nothing to number.
     IF seqs IS NULL THEN
         RETURN;
     END IF;
@@ -751,7 +762,7 @@ BEGIN
                h.tenant_seq - c.events
                    + row_number() OVER (PARTITION BY b.tenant_id ORDER BY b.seq) AS given
           FROM batch b JOIN counted c USING (tenant_id) JOIN head h USING (tenant_id)),
-    told AS (
+    updated AS (
         UPDATE public.outbox o SET tenant_seq = n.given, id = public.uuid_v7()
           FROM numbered n
          WHERE (o.tenant_id, o.at, o.seq) = (n.tenant_id, n.at, n.seq)
@@ -759,7 +770,7 @@ BEGIN
         RETURNING o.tenant_id, o.tenant_seq, o.id, o.kind, o.object, o.version, o.actor, o.at,
                   o.payload::text AS payload)
     SELECT t.tenant_id, t.tenant_seq, t.id, t.kind, t.object, t.version, t.actor, t.at, t.payload
-      FROM told t ORDER BY t.tenant_id, t.tenant_seq;
+      FROM updated t ORDER BY t.tenant_id, t.tenant_seq;
 END
 $$;
 
@@ -783,16 +794,16 @@ BEGIN
     said := set_config('lock_timeout', lock_ms::text, true);
     said := set_config('statement_timeout', statement_ms::text, true);
     said := set_config('idle_in_transaction_session_timeout', idle_ms::text, true);
-    -- Plans are made once: what a decision costs is planning, if one is made for each call. And
-    -- they are made for tables that will be large: one that was empty when its plan was made
-    -- would be read from end to end by that plan, long after it has filled up.
+    -- Plans are cached, because planning dominates the cost of a decision. Sequential scans are
+    -- disabled, because a plan that was made for an empty table would be kept after the table has
+    -- grown.
     said := set_config('plan_cache_mode', 'force_generic_plan', true);
     said := set_config('enable_seqscan', 'off', true);
     IF key IS NOT NULL THEN
         key_is_ours := pg_try_advisory_xact_lock(key);
     END IF;
-    -- While somebody else is at it there is nothing to do but to say so, and whoever stood at the
-    -- gate for that would hold up everybody behind.
+    -- If another request holds the same key, this one fails immediately instead of queuing for the
+    -- tenant lock and delaying others.
     IF key_is_ours IS NOT FALSE THEN
         IF gate = 'shared' THEN
             PERFORM pg_advisory_xact_lock_shared(hashtextextended('gate ' || tenant, 0));
@@ -838,7 +849,8 @@ BEGIN
     RETURN QUERY SELECT f.number, f.reason, f.set_by, f.set_at
                    FROM public.installation_freeze f WHERE f.lifted_at IS NULL;
     IF FOUND THEN
-        -- Whoever freezes may be waiting at the gate: nobody is kept behind them to hear the same.
+        -- The process that froze the installation may still be waiting for the lock, so a permit
+        -- must not queue behind it only to be refused.
         RETURN;
     END IF;
     PERFORM pg_advisory_xact_lock_shared(public.installation_gate());
@@ -926,12 +938,25 @@ CREATE FUNCTION public.reached_by_role(wanted text, moment timestamp with time z
     SELECT user_id FROM holder WHERE NOT EXISTS (SELECT FROM duty)
 $$;
 
+CREATE FUNCTION public.resolve_invitation(wanted text, OUT tenant_id uuid, OUT user_id uuid, OUT
+        secret_hash bytea, OUT is_live boolean) RETURNS SETOF record
+    LANGUAGE sql STABLE SECURITY DEFINER ROWS 1
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    SELECT i.tenant_id, i.user_id, i.secret_hash,
+           i.expires_at > now()
+           AND EXISTS (SELECT FROM public.tenant n WHERE n.tenant_id = i.tenant_id AND n.active)
+           AND EXISTS (SELECT FROM public.app_user u
+                        WHERE u.tenant_id = i.tenant_id AND u.id = i.user_id AND u.active)
+      FROM public.invitation i WHERE i.key_id = wanted
+$$;
+
 CREATE FUNCTION public.resolve_token(wanted text, pace interval DEFAULT '00:01:00'::interval, OUT
         tenant_id uuid, OUT principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT
         secret_hash bytea, OUT scopes text[], OUT expires_at timestamp with time zone, OUT
         revoked_at timestamp with time zone, OUT single_use boolean, OUT is_session boolean, OUT
-        networks text[], OUT noted_at timestamp with time zone, OUT is_live boolean) RETURNS SETOF
-        record
+        networks text[], OUT noted_at timestamp with time zone, OUT is_live boolean, OUT issued_by
+        uuid) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER ROWS 1
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
@@ -950,6 +975,7 @@ BEGIN
     scopes := found.scopes;
     expires_at := found.expires_at;
     revoked_at := found.revoked_at;
+    issued_by := found.issued_by;
     single_use := found.single_use;
     is_session := found.idle_until IS NOT NULL;
     networks := coalesce(found.networks, '{}');
@@ -1059,7 +1085,7 @@ CREATE FUNCTION public.tenants_with_news(most integer) RETURNS SETOF uuid
       FROM public.tenant t
       LEFT JOIN public.tally_cursor c ON c.tenant_id = t.tenant_id
      CROSS JOIN LATERAL (
-           SELECT FROM public.audit_leaf l
+           SELECT FROM public.audit_entry l
             WHERE l.tenant_id = t.tenant_id
               AND l.xid >= coalesce(c.below, '0'::xid8)
               AND l.xid < pg_snapshot_xmin(pg_current_snapshot())
@@ -1118,6 +1144,8 @@ CREATE TABLE public.token (
     user_agent text,
     networks text[],
     last_used_at timestamp with time zone,
+    issued_by uuid,
+    outdated_tenants uuid[],
     CONSTRAINT token_keeps_only_a_hash CHECK ((octet_length(secret_hash) = 32)),
     CONSTRAINT token_label_is_short CHECK ((octet_length(label) <= 128)),
     CONSTRAINT token_lives_90_days_at_most CHECK (((expires_at > created_at) AND (expires_at <=
@@ -1191,7 +1219,8 @@ BEGIN
                 SELECT a.user_id FROM public.user_alias a
                  WHERE a.tenant_id = NEW.tenant_id AND a.alias_id = human.id) AS account (id))
         SELECT FROM public.task t
-          JOIN human ON human.id IN (t.author_id, t.submitter_id) OR human.id = ANY (t.editors)
+          JOIN human ON human.id IN (t.author_id, t.submitter_id)
+                     OR human.id = ANY (t.editors) OR human.id = ANY (t.token_issuers)
          WHERE t.tenant_id = NEW.tenant_id AND t.id = NEW.task_id)
     THEN
         RAISE EXCEPTION '% had a part in task % and cannot answer it', NEW.voter_id, NEW.task_id
@@ -1248,7 +1277,7 @@ CREATE TABLE public.after_review (
     done_by uuid,
     done_at timestamp with time zone,
     finding text,
-    CONSTRAINT after_review_is_done_by_somebody CHECK ((num_nonnulls(done_by, done_at, finding) =
+    CONSTRAINT after_review_is_done_by_a_person CHECK ((num_nonnulls(done_by, done_at, finding) =
         ANY (ARRAY[0, 3])))
 );
 
@@ -1353,7 +1382,7 @@ ALTER TABLE public.approval ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE public.audit_leaf (
+CREATE TABLE public.audit_entry (
     tenant_id uuid NOT NULL,
     at timestamp with time zone NOT NULL,
     id uuid DEFAULT public.uuid_v7() NOT NULL,
@@ -1379,18 +1408,18 @@ CREATE TABLE public.audit_leaf (
     ticket text,
     canonical bytea NOT NULL,
     hash bytea NOT NULL,
-    CONSTRAINT audit_leaf_agent_acts_for_somebody CHECK (((agent_id IS NULL) = (on_behalf_of IS
+    CONSTRAINT audit_entry_agent_acts_for_a_person CHECK (((agent_id IS NULL) = (on_behalf_of IS
         NULL))),
-    CONSTRAINT audit_leaf_hash_is_sha256 CHECK ((octet_length(hash) = 32)),
-    CONSTRAINT audit_leaf_is_bounded CHECK (((octet_length(canonical) >= 1) AND
+    CONSTRAINT audit_entry_hash_is_sha256 CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT audit_entry_is_bounded CHECK (((octet_length(canonical) >= 1) AND
         (octet_length(canonical) <= 65536))),
-    CONSTRAINT audit_leaf_kind_is_known CHECK ((kind = ANY (ARRAY['change'::text, 'refusal'::text,
+    CONSTRAINT audit_entry_kind_is_known CHECK ((kind = ANY (ARRAY['change'::text, 'refusal'::text,
         'disclosure'::text]))),
-    CONSTRAINT audit_leaf_names_one_actor CHECK ((num_nonnulls(user_id, agent_id, worker) = 1))
+    CONSTRAINT audit_entry_names_one_actor CHECK ((num_nonnulls(user_id, agent_id, worker) = 1))
 )
 PARTITION BY RANGE (at);
 
-ALTER TABLE ONLY public.audit_leaf FORCE ROW LEVEL SECURITY;
+ALTER TABLE ONLY public.audit_entry FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.comment (
     tenant_id uuid NOT NULL,
@@ -1519,7 +1548,7 @@ CREATE TABLE public.device_login (
     days integer,
     CONSTRAINT device_login_client_is_short CHECK ((octet_length(client) <= 128)),
     CONSTRAINT device_login_hash_is_sha256 CHECK ((octet_length(hash) = 32)),
-    CONSTRAINT device_login_is_answered_by_somebody CHECK ((num_nonnulls(decided_at, approved,
+    CONSTRAINT device_login_is_answered_by_a_person CHECK ((num_nonnulls(decided_at, approved,
         tenant_id, user_id) = ANY (ARRAY[0, 4]))),
     CONSTRAINT device_login_token_lives_30_days_at_most CHECK (((days >= 1) AND (days <= 30))),
     CONSTRAINT device_login_yes_says_to_what CHECK ((num_nonnulls(scopes, days) =
@@ -1530,17 +1559,6 @@ END))
 );
 
 ALTER TABLE ONLY public.device_login FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE public.due (
-    tenant_id uuid NOT NULL,
-    kind text NOT NULL,
-    object uuid NOT NULL,
-    at timestamp with time zone NOT NULL,
-    CONSTRAINT due_kind_is_short CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 64)))
-)
-WITH (fillfactor='80');
-
-ALTER TABLE ONLY public.due FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.event_head (
     tenant_id uuid NOT NULL,
@@ -1592,9 +1610,6 @@ CREATE TABLE public.execution (
     CONSTRAINT execution_left_is_known CHECK ((left_behind = ANY (ARRAY['nothing'::text,
         'rolled_back'::text, 'changed'::text]))),
     CONSTRAINT execution_output_is_short CHECK ((octet_length(output) <= 65536)),
-    CONSTRAINT execution_result_is_known CHECK ((result = ANY (ARRAY['success'::text,
-        'failure'::text, 'timeout'::text, 'cancelled'::text, 'unknown'::text, 'drifted'::text,
-        'lost'::text]))),
     CONSTRAINT execution_token_is_natural CHECK ((token >= 0))
 )
 WITH (fillfactor='80');
@@ -1670,7 +1685,7 @@ CREATE TABLE public."freeze" (
     ends_at timestamp with time zone,
     lifted_by uuid,
     lifted_at timestamp with time zone,
-    CONSTRAINT freeze_is_lifted_by_somebody CHECK (((lifted_at IS NULL) = (lifted_by IS NULL))),
+    CONSTRAINT freeze_is_lifted_by_a_person CHECK (((lifted_at IS NULL) = (lifted_by IS NULL))),
     CONSTRAINT freeze_reason_is_given CHECK (((octet_length(reason) >= 1) AND (octet_length(reason)
         <= 4096))),
     CONSTRAINT freeze_scope_has_its_target CHECK (((scope = 'tenant'::text) = (target IS NULL))),
@@ -1755,11 +1770,11 @@ CREATE TABLE public.installation_freeze (
     lifted_by text,
     lifted_at timestamp with time zone,
     lifted_because text,
-    CONSTRAINT installation_freeze_is_lifted_by_somebody CHECK (((num_nonnulls(lifted_by, lifted_at,
+    CONSTRAINT installation_freeze_is_lifted_by_a_person CHECK (((num_nonnulls(lifted_by, lifted_at,
         lifted_because) = ANY (ARRAY[0, 3])) AND ((octet_length(lifted_by) >= 1) AND
         (octet_length(lifted_by) <= 128)) AND ((octet_length(lifted_because) >= 1) AND
         (octet_length(lifted_because) <= 1024)))),
-    CONSTRAINT installation_freeze_is_set_by_somebody CHECK (((octet_length(set_by) >= 1) AND
+    CONSTRAINT installation_freeze_is_set_by_a_person CHECK (((octet_length(set_by) >= 1) AND
         (octet_length(set_by) <= 128))),
     CONSTRAINT installation_freeze_reason_is_short CHECK (((octet_length(reason) >= 1) AND
         (octet_length(reason) <= 1024)))
@@ -1775,6 +1790,20 @@ ALTER TABLE public.installation_freeze ALTER COLUMN number ADD GENERATED ALWAYS 
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE public.invitation (
+    tenant_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    key_id text NOT NULL,
+    secret_hash bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT invitation_expires_after_15_minutes_at_most CHECK ((expires_at <= (created_at +
+        '00:15:00'::interval))),
+    CONSTRAINT invitation_hash_is_sha256 CHECK ((octet_length(secret_hash) = 32))
+);
+
+ALTER TABLE ONLY public.invitation FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.live_ticket (
     tenant_id uuid NOT NULL,
@@ -1915,7 +1944,7 @@ CREATE TABLE public.message_channel (
     problem text,
     sender uuid,
     sending_until timestamp with time zone,
-    CONSTRAINT message_channel_is_sent_by_somebody CHECK (((sender IS NULL) = (sending_until IS
+    CONSTRAINT message_channel_is_sent_by_a_worker CHECK (((sender IS NULL) = (sending_until IS
         NULL))),
     CONSTRAINT message_channel_tries_are_natural CHECK ((tries >= 0))
 )
@@ -1928,12 +1957,13 @@ CREATE TABLE public.message_item (
     id uuid NOT NULL,
     user_id uuid NOT NULL,
     channel text NOT NULL,
-    seq bigint NOT NULL,
+    seq bigint,
     kind text NOT NULL,
-    task_id uuid NOT NULL,
+    task_id uuid,
     at timestamp with time zone NOT NULL,
     state text NOT NULL,
     ended_at timestamp with time zone,
+    detail text,
     CONSTRAINT message_item_channel_is_known CHECK ((channel = ANY (ARRAY['mail'::text,
         'slack'::text]))),
     CONSTRAINT message_item_ends_once CHECK (((state = 'waiting'::text) = (ended_at IS NULL))),
@@ -1948,9 +1978,10 @@ CREATE TABLE public.notification (
     tenant_id uuid NOT NULL,
     id uuid DEFAULT public.uuid_v7() NOT NULL,
     user_id uuid NOT NULL,
-    task_id uuid NOT NULL,
+    task_id uuid,
     kind text NOT NULL,
     at timestamp with time zone NOT NULL,
+    detail text,
     CONSTRAINT notification_kind_is_short CHECK (((octet_length(kind) >= 1) AND (octet_length(kind)
         <= 64)))
 );
@@ -2108,7 +2139,7 @@ CREATE TABLE public.policy_draft (
     closed_by uuid,
     closed_at timestamp with time zone,
     CONSTRAINT policy_draft_base_is_natural CHECK ((base_version >= 0)),
-    CONSTRAINT policy_draft_is_closed_by_somebody CHECK ((num_nonnulls(outcome, closed_by,
+    CONSTRAINT policy_draft_is_closed_by_a_person CHECK ((num_nonnulls(outcome, closed_by,
         closed_at) = ANY (ARRAY[0, 3]))),
     CONSTRAINT policy_draft_outcome_is_known CHECK ((outcome = ANY (ARRAY['published'::text,
         'withdrawn'::text]))),
@@ -2192,6 +2223,18 @@ CREATE TABLE public.rulebook (
 WITH (fillfactor='50');
 
 ALTER TABLE ONLY public.rulebook FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.scheduled_job (
+    tenant_id uuid NOT NULL,
+    kind text NOT NULL,
+    object uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT scheduled_job_kind_is_short CHECK (((octet_length(kind) >= 1) AND (octet_length(kind)
+        <= 64)))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY public.scheduled_job FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.sign_in (
     hash bytea NOT NULL,
@@ -2282,6 +2325,9 @@ CREATE TABLE public.task (
     timeout_seconds integer DEFAULT 3600 NOT NULL,
     rollback text DEFAULT 'none'::text NOT NULL,
     rollback_steps text,
+    decision json,
+    is_released boolean DEFAULT false NOT NULL,
+    token_issuers uuid[] DEFAULT '{}'::uuid[] NOT NULL,
     CONSTRAINT task_applying_has_attempt CHECK (((state <> 'APPLYING'::text) OR (attempts > 0))),
     CONSTRAINT task_approved_has_basis CHECK (((state <> ALL (ARRAY['APPROVED'::text,
         'APPLYING'::text])) OR (basis IS NOT NULL))),
@@ -2507,7 +2553,7 @@ CREATE TABLE public.webhook_delivery (
     ended_at timestamp with time zone,
     CONSTRAINT webhook_delivery_ends_once CHECK (((state = ANY (ARRAY['delivered'::text,
         'dead'::text])) = (ended_at IS NOT NULL))),
-    CONSTRAINT webhook_delivery_is_sent_by_somebody CHECK (((sender IS NULL) = (sending_until IS
+    CONSTRAINT webhook_delivery_is_sent_by_a_worker CHECK (((sender IS NULL) = (sending_until IS
         NULL))),
     CONSTRAINT webhook_delivery_is_sent_when_its_turn_comes CHECK (((sender IS NULL) OR (state =
         'pending'::text))),
@@ -2601,8 +2647,8 @@ ALTER TABLE ONLY public.approval
 ALTER TABLE ONLY public.approval
     ADD CONSTRAINT approval_pkey PRIMARY KEY (tenant_id, task_id, revision, reviewer_id);
 
-ALTER TABLE ONLY public.audit_leaf
-    ADD CONSTRAINT audit_leaf_pkey PRIMARY KEY (tenant_id, at, id);
+ALTER TABLE ONLY public.audit_entry
+    ADD CONSTRAINT audit_entry_pkey PRIMARY KEY (tenant_id, at, id);
 
 ALTER TABLE ONLY public.comment
     ADD CONSTRAINT comment_pkey PRIMARY KEY (tenant_id, task_id, seq);
@@ -2631,9 +2677,6 @@ ALTER TABLE ONLY public.device_login
 ALTER TABLE ONLY public.device_login
     ADD CONSTRAINT device_login_pkey PRIMARY KEY (hash);
 
-ALTER TABLE ONLY public.due
-    ADD CONSTRAINT due_pkey PRIMARY KEY (tenant_id, kind, object);
-
 ALTER TABLE ONLY public.event_head
     ADD CONSTRAINT event_head_pkey PRIMARY KEY (tenant_id);
 
@@ -2648,6 +2691,12 @@ ALTER TABLE ONLY public.execution_line
 
 ALTER TABLE ONLY public.execution
     ADD CONSTRAINT execution_pkey PRIMARY KEY (tenant_id, task_id, id);
+
+ALTER TABLE public.execution
+    ADD CONSTRAINT execution_result_is_known CHECK ((result = ANY (ARRAY['success'::text,
+        'failure'::text, 'timeout'::text, 'succeeded'::text, 'failed'::text, 'timed_out'::text,
+        'cancelled'::text, 'released_to_host'::text, 'unknown'::text, 'drifted'::text,
+        'lost'::text]))) NOT VALID;
 
 ALTER TABLE ONLY public.export_batch
     ADD CONSTRAINT export_batch_pkey PRIMARY KEY (tenant_id, consumer, first_seq);
@@ -2676,6 +2725,9 @@ ALTER TABLE ONLY public.inbound_source
 ALTER TABLE ONLY public.installation_freeze
     ADD CONSTRAINT installation_freeze_pkey PRIMARY KEY (number);
 
+ALTER TABLE ONLY public.invitation
+    ADD CONSTRAINT invitation_pkey PRIMARY KEY (tenant_id, user_id);
+
 ALTER TABLE ONLY public.live_ticket
     ADD CONSTRAINT live_ticket_pkey PRIMARY KEY (tenant_id, hash);
 
@@ -2700,11 +2752,19 @@ ALTER TABLE ONLY public.lock_wait
 ALTER TABLE ONLY public.message_channel
     ADD CONSTRAINT message_channel_pkey PRIMARY KEY (tenant_id, user_id, channel);
 
+ALTER TABLE public.message_item
+    ADD CONSTRAINT message_item_has_one_subject CHECK (((num_nonnulls(task_id, detail) = 1) AND
+        (octet_length(detail) <= 2048) AND (num_nonnulls(seq, detail) = 1))) NOT VALID;
+
 ALTER TABLE ONLY public.message_item
-    ADD CONSTRAINT message_item_is_told_once UNIQUE (tenant_id, user_id, channel, seq);
+    ADD CONSTRAINT message_item_is_sent_once UNIQUE (tenant_id, user_id, channel, seq);
 
 ALTER TABLE ONLY public.message_item
     ADD CONSTRAINT message_item_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE public.notification
+    ADD CONSTRAINT notification_has_one_subject CHECK (((num_nonnulls(task_id, detail) = 1) AND
+        (octet_length(detail) <= 2048))) NOT VALID;
 
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_pkey PRIMARY KEY (tenant_id, id);
@@ -2756,6 +2816,9 @@ ALTER TABLE ONLY public.risk_setting
 
 ALTER TABLE ONLY public.rulebook
     ADD CONSTRAINT rulebook_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY public.scheduled_job
+    ADD CONSTRAINT scheduled_job_pkey PRIMARY KEY (tenant_id, kind, object);
 
 ALTER TABLE ONLY public.sign_in
     ADD CONSTRAINT sign_in_pkey PRIMARY KEY (hash);
@@ -2851,14 +2914,17 @@ CREATE INDEX approval_overdue ON public.approval USING btree (tenant_id, reviewe
 CREATE INDEX approval_queue ON public.approval USING btree (tenant_id, reviewer_id, score DESC, id)
         WHERE (status = 'PENDING'::text);
 
-CREATE INDEX audit_leaf_by_commit ON ONLY public.audit_leaf USING btree (tenant_id, xid, id);
+CREATE INDEX audit_entry_by_commit ON ONLY public.audit_entry USING btree (tenant_id, xid, id);
 
-CREATE INDEX audit_leaf_of_agent ON ONLY public.audit_leaf USING btree (tenant_id, agent_id, at, id)
-        WHERE (agent_id IS NOT NULL);
+CREATE INDEX audit_entry_of_agent ON ONLY public.audit_entry USING btree (tenant_id, agent_id, at,
+        id) WHERE (agent_id IS NOT NULL);
 
-CREATE INDEX audit_leaf_of_object ON ONLY public.audit_leaf USING btree (tenant_id, object, at);
+CREATE INDEX audit_entry_of_kind ON ONLY public.audit_entry USING btree (tenant_id, kind, at, id)
+        WHERE (kind <> 'change'::text);
 
-CREATE INDEX audit_leaf_of_user ON ONLY public.audit_leaf USING btree (tenant_id, user_id, at, id)
+CREATE INDEX audit_entry_of_object ON ONLY public.audit_entry USING btree (tenant_id, object, at);
+
+CREATE INDEX audit_entry_of_user ON ONLY public.audit_entry USING btree (tenant_id, user_id, at, id)
         WHERE (user_id IS NOT NULL);
 
 CREATE INDEX dead_event_of_group ON public.dead_event USING btree (tenant_id, consumer, id) WHERE
@@ -2872,8 +2938,6 @@ CREATE INDEX device_login_by_address ON public.device_login USING btree (address
 
 CREATE INDEX device_login_expired ON public.device_login USING btree (expires_at);
 
-CREATE INDEX due_next ON public.due USING btree (kind, at);
-
 CREATE UNIQUE INDEX execution_one_live_per_task ON public.execution USING btree (tenant_id, task_id)
         WHERE (ended_at IS NULL);
 
@@ -2886,6 +2950,8 @@ CREATE INDEX idempotency_expired ON public.idempotency USING btree (tenant_id, e
 
 CREATE UNIQUE INDEX installation_freeze_in_force ON public.installation_freeze USING btree
         (((lifted_at IS NULL))) WHERE (lifted_at IS NULL);
+
+CREATE UNIQUE INDEX invitation_key_id_names_one_tenant ON public.invitation USING btree (key_id);
 
 CREATE INDEX live_ticket_expired ON public.live_ticket USING btree (tenant_id, expires_at);
 
@@ -2930,6 +2996,8 @@ CREATE INDEX resource_by_owner ON public.resource USING btree (tenant_id, owner_
 
 CREATE INDEX resource_dependency_by_dependent ON public.resource_dependency USING btree (tenant_id,
         dependent);
+
+CREATE INDEX scheduled_job_next ON public.scheduled_job USING btree (kind, at);
 
 CREATE INDEX session_ended ON public.token USING btree (tenant_id, LEAST(expires_at, revoked_at))
         WHERE ((idle_until IS NOT NULL) AND (LEAST(expires_at, revoked_at) IS NOT NULL));
@@ -3191,9 +3259,6 @@ ALTER TABLE ONLY public.delegation
     ADD CONSTRAINT delegation_owner_exists FOREIGN KEY (tenant_id, owner_id) REFERENCES
         public.app_user(tenant_id, id);
 
-ALTER TABLE ONLY public.due
-    ADD CONSTRAINT due_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES public.tenant(tenant_id);
-
 ALTER TABLE ONLY public.event_head
     ADD CONSTRAINT event_head_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
@@ -3247,7 +3312,11 @@ ALTER TABLE ONLY public.inbound_source
         public.agent(tenant_id, id);
 
 ALTER TABLE ONLY public.inbound_source
-    ADD CONSTRAINT inbound_source_is_of_somebody FOREIGN KEY (tenant_id, created_by) REFERENCES
+    ADD CONSTRAINT inbound_source_is_of_a_person FOREIGN KEY (tenant_id, created_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.invitation
+    ADD CONSTRAINT invitation_is_of_a_user FOREIGN KEY (tenant_id, user_id) REFERENCES
         public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public.live_ticket
@@ -3283,11 +3352,11 @@ ALTER TABLE ONLY public.lock_wait
         public.tenant(tenant_id);
 
 ALTER TABLE ONLY public.message_channel
-    ADD CONSTRAINT message_channel_is_of_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
+    ADD CONSTRAINT message_channel_is_of_a_person FOREIGN KEY (tenant_id, user_id) REFERENCES
         public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public.message_item
-    ADD CONSTRAINT message_item_is_for_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
+    ADD CONSTRAINT message_item_is_for_a_person FOREIGN KEY (tenant_id, user_id) REFERENCES
         public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public.message_item
@@ -3295,11 +3364,11 @@ ALTER TABLE ONLY public.message_item
         public.task(tenant_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.notification
-    ADD CONSTRAINT notification_is_for_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
+    ADD CONSTRAINT notification_is_for_a_person FOREIGN KEY (tenant_id, user_id) REFERENCES
         public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public.notification_preference
-    ADD CONSTRAINT notification_preference_is_of_somebody FOREIGN KEY (tenant_id, user_id)
+    ADD CONSTRAINT notification_preference_is_of_a_person FOREIGN KEY (tenant_id, user_id)
         REFERENCES public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public.notification
@@ -3307,11 +3376,11 @@ ALTER TABLE ONLY public.notification
         public.task(tenant_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.on_call
-    ADD CONSTRAINT on_call_is_set_by_somebody FOREIGN KEY (tenant_id, set_by) REFERENCES
+    ADD CONSTRAINT on_call_is_a_person FOREIGN KEY (tenant_id, user_id) REFERENCES
         public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public.on_call
-    ADD CONSTRAINT on_call_is_somebody FOREIGN KEY (tenant_id, user_id) REFERENCES
+    ADD CONSTRAINT on_call_is_set_by_a_person FOREIGN KEY (tenant_id, set_by) REFERENCES
         public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public.override
@@ -3388,6 +3457,10 @@ ALTER TABLE ONLY public.risk_setting
 
 ALTER TABLE ONLY public.rulebook
     ADD CONSTRAINT rulebook_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
+        public.tenant(tenant_id);
+
+ALTER TABLE ONLY public.scheduled_job
+    ADD CONSTRAINT scheduled_job_is_of_a_tenant FOREIGN KEY (tenant_id) REFERENCES
         public.tenant(tenant_id);
 
 ALTER TABLE ONLY public.step_up
@@ -3483,7 +3556,7 @@ ALTER TABLE ONLY public.webhook_delivery
         REFERENCES public.webhook_endpoint(tenant_id, id);
 
 ALTER TABLE ONLY public.webhook_endpoint
-    ADD CONSTRAINT webhook_endpoint_is_of_somebody FOREIGN KEY (tenant_id, created_by) REFERENCES
+    ADD CONSTRAINT webhook_endpoint_is_of_a_person FOREIGN KEY (tenant_id, created_by) REFERENCES
         public.app_user(tenant_id, id);
 
 ALTER TABLE public.after_review ENABLE ROW LEVEL SECURITY;
@@ -3500,7 +3573,7 @@ CREATE POLICY application_reads ON public.worker_lease FOR SELECT TO ade_app USI
 
 ALTER TABLE public.approval ENABLE ROW LEVEL SECURITY;
 
-ALTER TABLE public.audit_leaf ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.audit_entry ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.comment ENABLE ROW LEVEL SECURITY;
 
@@ -3515,8 +3588,6 @@ ALTER TABLE public.dead_event ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.delegation ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.device_login ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE public.due ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.event_head ENABLE ROW LEVEL SECURITY;
 
@@ -3545,6 +3616,8 @@ ALTER TABLE public.inbound_minute ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.inbound_source ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.installation_freeze ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.invitation ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.live_ticket ENABLE ROW LEVEL SECURITY;
 
@@ -3595,7 +3668,7 @@ CREATE POLICY own_tenant ON public.app_user USING ((tenant_id = public.current_t
 CREATE POLICY own_tenant ON public.approval USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
 
-CREATE POLICY own_tenant ON public.audit_leaf USING ((tenant_id = public.current_tenant())) WITH
+CREATE POLICY own_tenant ON public.audit_entry USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.comment USING ((tenant_id = public.current_tenant())) WITH CHECK
@@ -3615,9 +3688,6 @@ CREATE POLICY own_tenant ON public.dead_event USING ((tenant_id = public.current
 
 CREATE POLICY own_tenant ON public.delegation USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
-
-CREATE POLICY own_tenant ON public.due USING ((tenant_id = public.current_tenant())) WITH CHECK
-        ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.event_head USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
@@ -3653,6 +3723,9 @@ CREATE POLICY own_tenant ON public.inbound_minute USING ((tenant_id = public.cur
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.inbound_source USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.invitation USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.live_ticket USING ((tenant_id = public.current_tenant())) WITH
@@ -3726,6 +3799,9 @@ CREATE POLICY own_tenant ON public.risk_setting USING ((tenant_id = public.curre
 
 CREATE POLICY own_tenant ON public.rulebook USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
+
+CREATE POLICY own_tenant ON public.scheduled_job USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
 
 CREATE POLICY own_tenant ON public.step_up USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
@@ -3809,7 +3885,7 @@ CREATE POLICY owner_lists_spaces ON public.lock_epoch FOR SELECT TO ade USING (t
 
 CREATE POLICY owner_looks_for_expired ON public.idempotency FOR SELECT TO ade USING (true);
 
-CREATE POLICY owner_looks_for_news ON public.audit_leaf FOR SELECT TO ade USING (true);
+CREATE POLICY owner_looks_for_news ON public.audit_entry FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_looks_for_news ON public.tally_cursor FOR SELECT TO ade USING (true);
 
@@ -3820,6 +3896,8 @@ CREATE POLICY owner_numbers ON public.event_head TO ade USING (true) WITH CHECK 
 CREATE POLICY owner_numbers ON public.outbox TO ade USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_passes_over ON public.consumer_cursor TO ade USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_resolves ON public.invitation FOR SELECT TO ade USING (true);
 
 CREATE POLICY owner_resolves ON public.token FOR SELECT TO ade USING (true);
 
@@ -3842,6 +3920,8 @@ ALTER TABLE public.risk_assessment ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.risk_setting ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.rulebook ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.scheduled_job ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sign_in ENABLE ROW LEVEL SECURITY;
 
@@ -3891,11 +3971,11 @@ ALTER TABLE public.worker_lease ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY worker_reads ON public.consumer_cursor FOR SELECT TO ade_worker USING (true);
 
-CREATE POLICY worker_reads ON public.due FOR SELECT TO ade_worker USING (true);
-
 CREATE POLICY worker_reads ON public.event_head FOR SELECT TO ade_worker USING (true);
 
 CREATE POLICY worker_reads ON public.outbox FOR SELECT TO ade_worker USING (true);
+
+CREATE POLICY worker_reads ON public.scheduled_job FOR SELECT TO ade_worker USING (true);
 
 CREATE POLICY workers_only ON public.worker_lease TO ade_worker USING (true) WITH CHECK (true);
 
@@ -3946,6 +4026,9 @@ GRANT ALL ON FUNCTION public.find_device_login(wanted text, OUT client text, OUT
         user_agent text, OUT created_at timestamp with time zone, OUT expires_at timestamp with time
         zone, OUT approved boolean, OUT tenant_id uuid, OUT user_id uuid) TO ade_app;
 
+REVOKE ALL ON FUNCTION public.has_several_tenants() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.has_several_tenants() TO ade_app;
+
 REVOKE ALL ON FUNCTION public.keep_in_rulebook(target regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.keep_session(wanted text, idle interval, pace interval) FROM PUBLIC;
@@ -3990,16 +4073,21 @@ REVOKE ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with
 GRANT ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with time zone) TO
         ade_app;
 
+REVOKE ALL ON FUNCTION public.resolve_invitation(wanted text, OUT tenant_id uuid, OUT user_id uuid,
+        OUT secret_hash bytea, OUT is_live boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.resolve_invitation(wanted text, OUT tenant_id uuid, OUT user_id uuid,
+        OUT secret_hash bytea, OUT is_live boolean) TO ade_app;
+
 REVOKE ALL ON FUNCTION public.resolve_token(wanted text, pace interval, OUT tenant_id uuid, OUT
         principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT
         scopes text[], OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time
         zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT noted_at
-        timestamp with time zone, OUT is_live boolean) FROM PUBLIC;
+        timestamp with time zone, OUT is_live boolean, OUT issued_by uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.resolve_token(wanted text, pace interval, OUT tenant_id uuid, OUT
         principal_kind text, OUT principal_id uuid, OUT owner_id uuid, OUT secret_hash bytea, OUT
         scopes text[], OUT expires_at timestamp with time zone, OUT revoked_at timestamp with time
         zone, OUT single_use boolean, OUT is_session boolean, OUT networks text[], OUT noted_at
-        timestamp with time zone, OUT is_live boolean) TO ade_app;
+        timestamp with time zone, OUT is_live boolean, OUT issued_by uuid) TO ade_app;
 
 REVOKE ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.rulebook_versions(wanted uuid[]) TO ade_app;
@@ -4053,7 +4141,7 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.app_user TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.approval TO ade_app;
 
-GRANT SELECT,INSERT ON TABLE public.audit_leaf TO ade_app;
+GRANT SELECT,INSERT ON TABLE public.audit_entry TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.comment TO ade_app;
 
@@ -4067,9 +4155,6 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.daily_count TO ade_app;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.dead_event TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.delegation TO ade_app;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.due TO ade_app;
-GRANT SELECT ON TABLE public.due TO ade_worker;
 
 GRANT SELECT ON TABLE public.event_head TO ade_app;
 GRANT SELECT ON TABLE public.event_head TO ade_worker;
@@ -4097,6 +4182,8 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.inbound_minute TO ade_app;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.inbound_source TO ade_app;
 
 GRANT SELECT ON TABLE public.installation_freeze TO ade_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.invitation TO ade_app;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.live_ticket TO ade_app;
 
@@ -4146,6 +4233,9 @@ GRANT SELECT,INSERT ON TABLE public.risk_assessment TO ade_app;
 GRANT SELECT,INSERT ON TABLE public.risk_setting TO ade_app;
 
 GRANT SELECT ON TABLE public.rulebook TO ade_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.scheduled_job TO ade_app;
+GRANT SELECT ON TABLE public.scheduled_job TO ade_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.step_up TO ade_app;
 

@@ -8,7 +8,7 @@ interface Audit {
   readonly items: { readonly id: string; readonly hash: string }[];
 }
 
-it('tells what was done as sentences, narrowed by object and by whom, in the address', async () => {
+it('describes audit entries as sentences and filters by object and actor', async () => {
   const bot = on.world.people.bots['infra-bot']!;
   const change = [{ action: 'change', summary: 'restart 2 processes' }];
   const task = await propose(
@@ -18,16 +18,16 @@ it('tells what was done as sentences, narrowed by object and by whom, in the add
   const seat = await on.sit('sam', '/audit');
   const { page } = seat;
   await live(page);
-  await page.getByLabel('About').fill(task.id);
+  await page.getByLabel('Object').fill(task.id);
   await page.waitForURL(/object=task_/);
   const { items } = await on.world.people.sam.call<Audit>('GET', `/v1/audit?object=${task.id}`);
   await page.locator(`[role="grid"][aria-rowcount="${items.length + 1}"]`).waitFor();
   await page.getByText('infra-bot proposed task').waitFor();
-  await page.getByLabel('By whom').selectOption(bot.id);
+  await page.getByLabel('Actor').selectOption(bot.id);
   await page.waitForURL(/by=agt_/);
   await page.getByText('The server opened').waitFor({ state: 'detached' });
   await page.reload();
-  expect(await page.getByLabel('About').inputValue()).toBe(task.id);
+  expect(await page.getByLabel('Object').inputValue()).toBe(task.id);
   await page.locator('[role="row"][data-index="0"]').click();
   await page.keyboard.press('Enter');
   const leaf = page.locator('[data-leaf]');

@@ -1,4 +1,4 @@
-// What axe objects to on a page, and what it cannot say about it.
+// Runs axe on a page and returns violations and undecided findings.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
@@ -24,17 +24,17 @@ interface Axe {
 
 export interface Objections {
   readonly violations: string[];
-  /** Texts that can be seen, of which it does not know what lies behind them. */
+  /** Visible texts whose background axe cannot determine. */
   readonly unsure: string[];
 }
 
 export async function objections(page: Page): Promise<Objections> {
-  // The policy of the page forbids scripts from elsewhere; this one comes from the debugger.
+  // The Content Security Policy blocks external scripts; this one is injected by the debugger.
   await page.evaluate(AXE);
   return page.evaluate(async (tags) => {
     const { axe } = globalThis as unknown as { axe: Axe };
     const { violations, incomplete } = await axe.run({ runOnly: tags, elementRef: true });
-    /** Rows and tabs that are scrolled out of their frame lie behind its edge, not on a colour. */
+    /** Excludes rows and tabs that are scrolled out of view, because they have no background. */
     const isInSight = (element: Element) =>
       new Promise<boolean>((done) => {
         const watch = new IntersectionObserver(([seen]) => {
@@ -43,18 +43,18 @@ export async function objections(page: Page): Promise<Objections> {
         });
         watch.observe(element);
       });
-    const told = (id: string, { html, failureSummary }: Node) =>
+    const describe = (id: string, { html, failureSummary }: Node) =>
       `${id}: ${html.slice(0, 160)} ${failureSummary?.slice(0, 200)}`;
     const unsure: string[] = [];
     for (const { id, nodes } of incomplete.filter((one) => one.id === 'color-contrast')) {
       for (const node of nodes) {
-        // A mark such as ● is not text to it; the test of the tokens holds the contrast of marks.
+        // A mark such as ● is not text for axe; the token tests check the contrast of marks.
         const isMark = node.any.some(({ data }) => data?.messageKey === 'nonBmp');
-        if (!isMark && (await isInSight(node.element))) unsure.push(told(id, node));
+        if (!isMark && (await isInSight(node.element))) unsure.push(describe(id, node));
       }
     }
     return {
-      violations: violations.flatMap(({ id, nodes }) => nodes.map((node) => told(id, node))),
+      violations: violations.flatMap(({ id, nodes }) => nodes.map((node) => describe(id, node))),
       unsure,
     };
   }, TAGS);

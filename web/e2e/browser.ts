@@ -18,28 +18,28 @@ export interface Look {
   size?: Size;
   theme?: Theme;
   motion?: 'reduce' | 'no-preference';
-  /** In a session of its own, for tests that end it. */
+  /** Whether the browser gets its own session, for tests that end it. */
   isAlone?: boolean;
 }
 
 export interface Seat {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** What the browser complained about. */
+  /** Console errors and failed requests of the browser. */
   readonly complaints: string[];
 }
 
 export interface Stage {
   readonly world: World;
-  /** A browser of its own for one person, who has signed in; nobody has not. */
-  readonly sit: (who: Who | 'nobody', path: string, look?: Look) => Promise<Seat>;
+  /** Opens a separate browser for one signed-in person; `anonymous` is not signed in. */
+  readonly sit: (who: Who | 'anonymous', path: string, look?: Look) => Promise<Seat>;
 }
 
 export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
 }
 
-/** By the company's own page, as people do. */
+/** Signs in on the page of the identity provider. */
 async function signIn(browser: Browser, { home, issuer }: World, who: Who): Promise<Cookies> {
   const context = await browser.newContext();
   const page = await context.newPage();
@@ -52,18 +52,21 @@ async function signIn(browser: Browser, { home, issuer }: World, who: Who): Prom
   return cookies;
 }
 
-/** A world and a browser for the tests of one file. */
+/** Starts a world and a browser for the tests of one file. */
 export function stage(): Stage {
   let world: World | undefined;
   let browser: Browser | undefined;
   const seats: Seat[] = [];
-  /** Of each person's one session, which all their browsers share. */
+  /** Session state per person, shared by all their browsers. */
   const sessions = new Map<Who, Promise<Cookies>>();
   beforeAll(async () => {
     world = await startWorld();
     browser = await launch();
   });
   afterAll(async () => {
+    // A page may still poll; a request that a test intercepts must not fail when the browser ends.
+    const pages = browser?.contexts().flatMap((context) => context.pages()) ?? [];
+    await Promise.all(pages.map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })));
     await browser?.close();
     await world?.stop();
   });
@@ -83,7 +86,7 @@ export function stage(): Stage {
         reducedMotion: motion,
         hasTouch: size === 'phone',
       });
-      if (who !== 'nobody') {
+      if (who !== 'anonymous') {
         const known = isAlone ? undefined : sessions.get(who);
         const session = known ?? signIn(browser!, world!, who);
         if (!isAlone) sessions.set(who, session);
@@ -104,7 +107,7 @@ export function stage(): Stage {
   };
 }
 
-/** Nothing was logged, and nothing sticks out to the side. */
+/** Asserts that nothing was logged and that the page does not scroll sideways. */
 export async function expectCalm({ page, complaints }: Seat): Promise<void> {
   expect(complaints).toEqual([]);
   const over = await page.evaluate(
@@ -114,6 +117,6 @@ export async function expectCalm({ page, complaints }: Seat): Promise<void> {
 }
 
 export async function live(page: Page): Promise<void> {
-  // Twice as long as between two looks of the page.
+  // Twice the poll interval of the page.
   await page.locator('[data-pill="live"]').waitFor({ timeout: 30_000 });
 }

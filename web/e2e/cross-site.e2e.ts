@@ -1,6 +1,6 @@
-// Pages of others, in the browser of somebody who is signed in: whatever they make it send, nothing
-// changes and nothing is read. Each way is tried from another site, and from another page of the
-// same host, to which the browser attaches the cookie.
+// Cross-site attacks in the browser of a signed-in user: no request of a foreign page changes or
+// reads anything. Each attack runs from another site, and from another origin on the same host, to
+// which the browser attaches the cookie.
 import { createServer, type Server } from 'node:http';
 import type { Browser, BrowserContext, Page, Request, Response } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,12 +11,12 @@ import { freePort } from './wait.mjs';
 let company: Company;
 let browser: Browser;
 let context: BrowserContext;
-/** A page of ours, to look from. */
+/** Our own page, used for comparison. */
 let own: Page;
 let evil: Server;
 let evilPort = 0;
 
-/** What the foreign page runs; `url` is where our server is. */
+/** Script that the foreign page runs; `url` is the address of our server. */
 type Attack = { readonly name: string; readonly script: (url: string) => string };
 
 const PATH = '/v1/notifications/preferences';
@@ -93,7 +93,7 @@ const ATTACKS: readonly Attack[] = [
   { name: 'a picture', script: element((url) => `<img src="${url}/auth/logout">`) },
   { name: 'a frame', script: element((url) => `<iframe src="${url}/inbox"></iframe>`) },
   {
-    name: 'a frame of nobody',
+    name: 'a frame without an origin',
     script: element(
       (url) =>
         `<iframe sandbox="allow-scripts allow-forms" srcdoc="<script>fetch('${url}${PATH}',` +
@@ -155,6 +155,8 @@ beforeAll(async () => {
   own = await context.newPage();
   await company.signIn(own, 'ada@example.org');
   await own.waitForURL(`${company.stack.url}/inbox`);
+  // The first read of the log leaves an entry itself.
+  await personState();
 });
 
 afterAll(async () => {
@@ -163,25 +165,25 @@ afterAll(async () => {
   await company?.stop();
 });
 
-/** Of the person: what they have set, and what the record says they did. */
-async function deeds(): Promise<string> {
+/** Returns the person's settings and the number of audit entries. */
+async function personState(): Promise<string> {
   const seen = await own.evaluate(async (path) => {
     const [session, set] = [await fetch('/v1/session'), await fetch(path)];
     return [session.status, set.status, await set.text()];
   }, PATH);
   expect(seen.slice(0, 2)).toEqual([200, 200]);
   const headers = { Authorization: `Bearer ${company.admin}` };
-  const leaves = await fetch(`${company.stack.url}/v1/audit?page_size=200`, { headers });
-  const { items } = (await leaves.json()) as { items: { kind?: string }[] };
+  const answer = await fetch(`${company.stack.url}/v1/audit?page_size=200`, { headers });
+  const { items } = (await answer.json()) as { items: { kind?: string }[] };
   return JSON.stringify([seen[2], items.length]);
 }
 
-/** The person's own page stays open, and asks for a socket whenever it has lost one. */
+/** Whether `page` sent the request. The person's own page stays open and reconnects its socket. */
 function isAskedBy(page: Page, request: Request): boolean {
   try {
     return request.frame().page() === page;
   } catch {
-    return false; // a page that is only just being opened, or gone
+    return false; // a page that is still opening, or closed
   }
 }
 
@@ -193,8 +195,8 @@ async function attack(page: Page, script: string): Promise<string> {
 }
 
 describe.each(['localhost', '127.0.0.1'])('a page of %s', (host) => {
-  it.each(ATTACKS)('changes nothing and reads nothing by $name', async ({ script }) => {
-    const before = await deeds();
+  it.each(ATTACKS)('neither changes nor reads anything by $name', async ({ script }) => {
+    const before = await personState();
     const page = await context.newPage();
     const taken: string[] = [];
     const onAnswer = (answer: Response) => {
@@ -212,11 +214,11 @@ describe.each(['localhost', '127.0.0.1'])('a page of %s', (host) => {
     for (const other of context.pages()) if (other !== own) await other.close();
     context.off('response', onAnswer);
     expect(taken).toEqual([]);
-    expect(await deeds()).toBe(before);
+    expect(await personState()).toBe(before);
   });
 });
 
-it('would have changed something from our own page', async () => {
+it('succeeds from our own page', async () => {
   const status = await own.evaluate(async () => {
     const headers = { 'X-ADE-Request': '1' };
     return (await fetch('/v1/ws/tickets', { method: 'POST', headers })).status;

@@ -7,16 +7,12 @@ import type { Person } from './world.mjs';
 
 const on = stage();
 
-interface Asked {
-  readonly items: { readonly id: string; readonly task: { readonly id: string } }[];
-}
-
 interface Votes {
   votes: {
-    voter: string;
+    voter_id: string;
     answer: string;
     revision: number;
-    effectual: boolean;
+    counted: boolean;
     withdrawn: boolean;
   }[];
 }
@@ -29,7 +25,7 @@ const votesOf = async (task: TaskNow) =>
 const stateOf = async (task: TaskNow) =>
   (await on.world.people.bob.call<TaskNow>('GET', `/v1/tasks/${task.id}`)).state;
 
-/** One right after the other: the second means something else once a second has passed. */
+/** Presses the keys without delay: a sequence expires after a second. */
 function pressTogether(page: Page, ...keys: readonly string[]): Promise<void> {
   return page.evaluate((all) => {
     const on = document.activeElement ?? document.body;
@@ -37,7 +33,7 @@ function pressTogether(page: Page, ...keys: readonly string[]): Promise<void> {
   }, keys);
 }
 
-it('approves by keyboard alone, from the inbox to the receipt', async () => {
+it('approves by keyboard from the inbox to the receipt', async () => {
   const task = await propose(
     bot('release-agent'),
     declared('Scale checkout', 'deploy.scale', 'service:checkout', [
@@ -51,7 +47,7 @@ it('approves by keyboard alone, from the inbox to the receipt', async () => {
   await page.keyboard.press('Enter');
   await page.locator('[data-dock="decide"]').waitFor();
   await page.keyboard.press('a');
-  // Told for some seconds only.
+  // The toast is visible for a few seconds only.
   const receipt = page.getByText(/Receipt leaf_/).waitFor();
   await Promise.all([page.locator('[data-dock="voted"]').waitFor(), receipt]);
   expect(await stateOf(task)).toBe('APPROVED');
@@ -60,8 +56,8 @@ it('approves by keyboard alone, from the inbox to the receipt', async () => {
   await expectCalm(seat);
 });
 
-it('does not act on a key that only began a way elsewhere', async () => {
-  const task = await asked('Add a column nobody approves');
+it('does not act on a key that continues a sequence', async () => {
+  const task = await asked('Add a column that stays open');
   const { page } = await on.sit('priya', `/tasks/${task.id}`);
   await page.locator('[data-dock="decide"]').waitFor();
   await pressTogether(page, 'g', 'a');
@@ -78,12 +74,12 @@ it('counts a double click once', async () => {
   await seat.page.locator('[data-dock="voted"]').waitFor();
   const votes = await votesOf(task);
   expect(votes).toHaveLength(1);
-  expect(votes[0]).toMatchObject({ answer: 'approve', revision: 1, effectual: true });
+  expect(votes[0]).toMatchObject({ answer: 'approve', revision: 1, counted: true });
   await expectCalm(seat);
 });
 
-// As with keys and paints: whatever else the machine does only adds to a time.
-it('shows the votes of others within a second, in both browsers', async () => {
+// Other load on the machine only adds to the time, so the minimum of several rounds counts.
+it('shows votes of others within a second in both browsers', async () => {
   const slowest: number[] = [];
   do {
     const task = await asked('Add a column together');
@@ -104,7 +100,7 @@ it('shows the votes of others within a second, in both browsers', async () => {
   expect(Math.min(...slowest)).toBeLessThan(1_000);
 });
 
-/** How long after a vote is recorded somebody else sees what it did. */
+/** Time from a recorded vote until another reviewer sees it. */
 async function voted(page: Page, seen: Locator): Promise<number> {
   await page.getByRole('button', { name: 'Approve rev 1' }).click();
   await page.locator('[data-dock="voted"]').waitFor();
@@ -113,13 +109,10 @@ async function voted(page: Page, seen: Locator): Promise<number> {
   return Date.now() - began;
 }
 
-it('lets nobody approve a revision that they have not seen', async () => {
+it('blocks approving a revision that was not shown', async () => {
   const task = await asked('Add a column, then another');
-  const path = '/v1/approvals?page_size=200';
-  const { items } = await on.world.people.lena.call<Asked>('GET', path);
-  const { revision, digest } = task;
-  const early = items.find((one) => one.task.id === task.id)!.id;
-  await on.world.people.lena.call('POST', `/v1/approvals/${early}/approve`, { revision, digest });
+  const { id, revision, digest } = task;
+  await on.world.people.lena.call('POST', `/v1/tasks/${id}/approve`, { revision, digest });
   const seat = await on.sit('priya', `/tasks/${task.id}`);
   const { page } = seat;
   await live(page);
@@ -138,7 +131,7 @@ it('lets nobody approve a revision that they have not seen', async () => {
   expect((await votesOf(task)).map(({ revision: of }) => of)).toEqual([1]);
   await page.keyboard.press('v');
   await page.getByText(/lines differ between revision 1 and 2/).waitFor();
-  await page.getByText('answered rev 1, which was replaced').waitFor();
+  await page.getByText('voted on rev 1, which was replaced').waitFor();
   expect(await page.locator('h1').innerText()).toMatch(/Removes \d/);
   await page.getByRole('button', { name: 'Approve rev 2' }).click();
   await page.locator('[data-dock="voted"]').waitFor();
@@ -147,7 +140,7 @@ it('lets nobody approve a revision that they have not seen', async () => {
 });
 
 it('needs a reason to reject, and lets a vote be withdrawn', async () => {
-  const task = await asked('Add a column that nobody wants');
+  const task = await asked('Add an unwanted column');
   const seat = await on.sit('priya', `/tasks/${task.id}`);
   const { page } = seat;
   await page.getByRole('button', { name: 'Approve rev 1' }).click();
@@ -164,24 +157,41 @@ it('needs a reason to reject, and lets a vote be withdrawn', async () => {
   await expectCalm(seat);
 });
 
-it('tells an author why they cannot approve, and offers them nothing', async () => {
+it('shows the author why changes were requested', async () => {
+  const task = await asked('Add a column without a default');
+  const reviewer = await on.sit('priya', `/tasks/${task.id}`);
+  await reviewer.page.locator('[data-dock="decide"]').waitFor();
+  await reviewer.page.keyboard.press('c');
+  await reviewer.page.getByLabel('What should change').fill('give it a default');
+  await reviewer.page.keyboard.press('Control+Enter');
+  await eventually('it is returned', async () => (await stateOf(task)) === 'DRAFT');
+  const author = await on.sit('bob', `/tasks/${task.id}`);
+  const note = author.page.locator('[data-decision="changes_requested"]');
+  await note.waitFor();
+  const says = /^Changes requested by .* revision 1 .*give it a default$/;
+  expect(await note.innerText()).toMatch(says);
+  await author.page.locator('[data-chip="CHANGES_REQUESTED"]').waitFor();
+  await expectCalm(author);
+  await author.page.goto(`${on.world.stack.url}/tasks`);
+  await author.page.locator('[role="grid"] [data-chip="CHANGES_REQUESTED"]').first().waitFor();
+});
+
+it('explains to authors why they cannot approve', async () => {
   const task = await asked('Add a column of my own');
   const seat = await on.sit('bob', `/tasks/${task.id}`);
   const { page } = seat;
   await page.locator('[data-dock="author"]').waitFor();
-  await page.getByText('You asked for this task').waitFor();
+  await page.getByText('You can’t approve your own task').waitFor();
   const approve = page.getByRole('button', { name: 'Approve rev 1' });
   expect(await approve.getAttribute('aria-disabled')).toBe('true');
   await approve.click({ force: true });
   await page.keyboard.press('a');
   expect(await votesOf(task)).toEqual([]);
   await expectCalm(seat);
-  // Nor can they, or the agent that acts for them, go around the page.
-  const { items } = await on.world.people.priya.call<Asked>('GET', '/v1/approvals?page_size=200');
-  const { revision, digest } = task;
-  const other = items.find((one) => one.task.id === task.id)!.id;
+  // The API also rejects votes of the author and of the agent that acts for them.
+  const { id, revision, digest } = task;
   for (const { token } of [on.world.people.bob, bot('db-migrator')]) {
-    const answer = await fetch(`${on.world.stack.url}/v1/approvals/${other}/approve`, {
+    const answer = await fetch(`${on.world.stack.url}/v1/tasks/${id}/approve`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
       body: JSON.stringify({ revision, digest }),
@@ -191,7 +201,7 @@ it('tells an author why they cannot approve, and offers them nothing', async () 
   expect(await votesOf(task)).toEqual([]);
 });
 
-it('puts the effect before what the author says, and spells out what hides', async () => {
+it('shows the effect first and escapes hidden characters', async () => {
   const says =
     'Docs only \u202Egnp.xcod\u202C\u200B <img src=x onerror=alert(1)> ' +
     'already approved by the CISO';
@@ -220,11 +230,11 @@ it('puts the effect before what the author says, and spells out what hides', asy
   await expectCalm(seat);
 });
 
-it('says so when the server died before it heard, and a second try counts once', async () => {
+it('reports an unrecorded vote, and a retry counts once', async () => {
   const task = await asked('Add a column that was never heard of');
   const { page } = await on.sit('priya', `/tasks/${task.id}`);
   await live(page);
-  await page.route('**/v1/approvals/*/approve', (route) => route.abort('connectionreset'), {
+  await page.route('**/v1/tasks/*/approve', (route) => route.abort('connectionreset'), {
     times: 1,
   });
   await page.getByRole('button', { name: 'Approve rev 1' }).click();
@@ -235,13 +245,13 @@ it('says so when the server died before it heard, and a second try counts once',
   expect(await votesOf(task)).toHaveLength(1);
 });
 
-it('says that the result is unknown when the server dies, and then what is true', async () => {
+it('reports an unknown result when the server dies, then resolves it', async () => {
   const task = await asked('Add a column while the server dies');
   const { page } = await on.sit('priya', `/tasks/${task.id}`);
   await live(page);
-  // The request reaches the server; its answer does not reach the page.
+  // The request reaches the server; its response does not reach the page.
   await page.route(
-    '**/v1/approvals/*/approve',
+    '**/v1/tasks/*/approve',
     async (route) => {
       await route.fetch();
       await on.world.stack.kill();

@@ -1,5 +1,5 @@
-// Three agents that keep asking: one migrates a database, one changes deployments by a plan it
-// declares, one runs commands through `ade run`. What people agree to, they apply.
+// Three demo agents that keep proposing tasks: one migrates a database, one changes deployments by
+// a declared plan, one runs commands through `ade run`. They apply approved tasks.
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import { declared, propose, sql } from './seed.mjs';
 import { SERVER } from './stack.mjs';
 
 const ADE = join(dirname(SERVER), 'ade');
-/** So many of each wait for people at most: enough to choose from, too few to drown in. */
+/** Maximum number of pending tasks per agent. */
 const WAITING_MAX = 2;
 const PAUSE_MS = 4_000;
 
@@ -37,7 +37,7 @@ const COMMANDS = [
   ['How full the disks are', 'worker:billing', ['df', '-h']],
 ];
 
-/** Repeats until it is told to end; a server that does not answer is asked again later. */
+/** Repeats until it is stopped; retries later if the server does not respond. */
 async function keep(name, abort, work) {
   for (let count = 0; !abort.aborted; count++) {
     await work(count).catch((error) => {
@@ -47,28 +47,28 @@ async function keep(name, abort, work) {
   }
 }
 
-const beat = (bot, session) =>
-  bot.call('POST', `/v1/agents/${bot.id}/heartbeat`, { session, leases: [], load: 1 });
+const beat = (bot, id) =>
+  bot.call('POST', `/v1/agents/${bot.id}/heartbeat`, { process_id: id, lease_ids: [], load: 1 });
 
 async function isFull(bot) {
-  const path = `/v1/tasks?agent=${bot.id}&state=REVIEWING&page_size=10`;
+  const path = `/v1/tasks?agent_id=${bot.id}&state=REVIEWING&page_size=10`;
   return (await bot.call('GET', path)).items.length >= WAITING_MAX;
 }
 
-/** One approved task from its permit to its report. */
+/** Applies one approved task, from permit to report. */
 async function apply(bot, doIt) {
-  const { permit } = await bot.call('POST', `/v1/agents/${bot.id}/claim`, { ttl: '60s' });
+  const { permit } = await bot.call('POST', `/v1/agents/${bot.id}/claim`, { ttl_seconds: 60 });
   if (!permit) return;
-  const { execution, lease, task } = permit;
-  const tell = (what, body) => bot.call('POST', `/v1/executions/${execution}/${what}`, body);
-  await tell('begin', { lease });
+  const { execution_id: id, lease_id, task } = permit;
+  const tell = (what, body) => bot.call('POST', `/v1/executions/${id}/${what}`, body);
+  await tell('begin', { lease_id });
   try {
     const output = await doIt(task);
-    await tell('finish', { lease, output });
+    await tell('finish', { lease_id, output });
     console.log(`${bot.name}: applied T-${task.number}, ${task.title}`);
   } catch (error) {
     const text = error.message.slice(0, 500);
-    await tell('fail', { lease, result: 'error', left: 'nothing', error: text });
+    await tell('finish', { lease_id, outcome: 'failed', left_behind: 'nothing', error: text });
     console.log(`${bot.name}: T-${task.number} failed: ${text}`);
   }
 }
@@ -100,7 +100,7 @@ function run(bot, url, abort, count) {
   });
 }
 
-/** Starts all three; `stop` ends them. */
+/** Starts all three agents; `stop` ends them. */
 export async function startAgents({ stack, people }) {
   const { bots, sam } = people;
   const [migrator, release, infra] = ['db-migrator', 'release-agent', 'infra-bot'].map(
@@ -113,22 +113,22 @@ export async function startAgents({ stack, people }) {
   await may(infra, 'command.run');
   const end = new AbortController();
   const began = Date.now();
-  const session = (letter) => `ags_01k9xq3vb8f2n4s6t7w8y9z0a${letter}`;
+  const processId = (letter) => `ags_01k9xq3vb8f2n4s6t7w8y9z0a${letter}`;
   const works = [
     keep(migrator.name, end.signal, async (count) => {
-      await beat(migrator, session('a'));
+      await beat(migrator, processId('a'));
       await apply(migrator, (task) => stack.shop(task.parameters.sql));
       if (await isFull(migrator)) return;
       const [title, text] = MIGRATIONS[count % MIGRATIONS.length];
       await propose(migrator, sql(title, text(`${began + count}`)));
     }),
     keep(release.name, end.signal, async (count) => {
-      await beat(release, session('b'));
+      await beat(release, processId('b'));
       await apply(release, async (task) => `${task.title}: done`);
       if (!(await isFull(release))) await propose(release, planned(count));
     }),
     keep(infra.name, end.signal, async (count) => {
-      await beat(infra, session('c'));
+      await beat(infra, processId('c'));
       await run(infra, stack.url, end.signal, count);
     }),
   ];

@@ -1,4 +1,4 @@
-// `cargo xtask demo`: a company with people, rules and agents that keep asking, to look around in.
+// `cargo xtask demo`: a demo company with people, policies and agents that keep proposing tasks.
 import { startAgents } from './demo-agents.mjs';
 import { PEOPLE, seedTasks } from './seed.mjs';
 import { startWorld } from './world.mjs';
@@ -25,13 +25,13 @@ ${people.join('\n')}
 
 What to try
   as Priya   ${world.home}/inbox
-             T-${tasks.deceit.number} calls itself “docs only”, and would drop a table
-             T-${tasks.token.number} needs two people: approve it, and again as Lena elsewhere
-             a task of release-agent needs one: approve it, and watch the agent apply it
+             T-${tasks.deceit.number} claims to be “docs only” but would drop a table
+             T-${tasks.token.number} needs two people: approve it, then as Lena in another browser
+             a task of release-agent needs one: approve it and watch the agent apply it
   as Sam     ${world.home}/overview
              ${world.home}/settings/freezes stops everything at once
 
-Three agents go on asking, and apply what was agreed to. Ctrl-C ends it and removes everything.
+Three agents keep proposing tasks and apply approved ones. Ctrl-C ends the demo and removes it.
 `);
   await stopped;
   console.log('\nEnding…');

@@ -1,5 +1,5 @@
-// An identity provider for people who exist only here: it asks who somebody is, and believes it.
-// What follows is as with any other: a code, the proof of who asked for it, a signed token.
+// Test identity provider: the user chooses an account without a password. The protocol is the usual
+// one: a code, its proof of possession, a signed token.
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 
@@ -37,7 +37,7 @@ async function formOf(request) {
   return new URLSearchParams(text);
 }
 
-/** `people` are offered on its page; whoever else is named is believed too. */
+/** `people` are offered on the page; any other subject is accepted too. */
 export async function startDirectory(people) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const key = { ...publicKey.export({ format: 'jwk' }), kid: 'only', alg: 'ES256', use: 'sig' };
@@ -98,11 +98,12 @@ export async function startDirectory(people) {
   issuer = `http://127.0.0.1:${server.address().port}`;
   return {
     issuer,
-    /** What a server is told of it. */
+    /** Server configuration for this provider. */
     settings: {
       ADE__AUTH__PROVIDERS__COMPANY__ISSUER: issuer,
       ADE__AUTH__PROVIDERS__COMPANY__CLIENT_ID: CLIENT,
       ADE__AUTH__PROVIDERS__COMPANY__TITLE: 'your company account',
+      ADE__AUTH__PROVIDERS__COMPANY__TENANTS: 'acme,Warehouse',
       ADE__AUTH__PROVIDERS__COMPANY__ALLOW_LOOPBACK: 'true',
     },
     stop: () =>

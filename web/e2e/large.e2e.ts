@@ -1,4 +1,4 @@
-// A change of five thousand lines, whatever part of them differs.
+// Reviews of a change with five thousand lines.
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectCalm, live, stage } from './browser';
@@ -11,7 +11,7 @@ const NODES_MAX = 6_000;
 const rules = (word: (nth: number) => string) =>
   Array.from({ length: LINES }, (_, nth) => `rule ${nth}: ${word(nth)}`).join('\n');
 
-/** From the key that opens the row under the cursor to the paint with its lines. */
+/** Time from the key press that opens the row under the cursor until its lines are painted. */
 function keyToLines(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const painted = () =>
@@ -26,12 +26,12 @@ function keyToLines(page: Page): Promise<number> {
 
 const TEXTS: [name: string, after: string, first: string][] = [
   ['few lines', rules((nth) => (nth % 500 === 250 ? 'deny' : 'allow')), 'Show 247 unchanged'],
-  ['every line', rules(() => 'deny'), '9,600 more lines are not shown'],
+  ['every line', rules(() => 'deny'), '9,600 more lines not shown'],
 ];
 
-// As in the test of keys: a page that is too slow by itself is too slow in each of the rounds.
+// Other load only adds to the time, so a page that is too slow is too slow in every round.
 it.each(TEXTS)(
-  'opens within a second where %s differ',
+  'opens within a second if %s differ',
   async (name, after, first) => {
     const change = { action: 'change', summary: `the rules, ${name}` };
     const title = `Change of ${name}`;

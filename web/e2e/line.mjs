@@ -1,5 +1,5 @@
-// The line between browsers and the server, for tests to cut: it carries bytes and looks at the
-// first of them alone, to know sockets from requests.
+// Proxy between browsers and the server that tests can cut. It forwards bytes and inspects only the
+// first ones, to distinguish sockets from requests.
 import { connect, createServer } from 'node:net';
 
 const SOCKET = 'GET /v1/ws?';
@@ -34,7 +34,7 @@ export async function startLine() {
     lead: (to) => {
       port = to;
     },
-    /** As if something between had cut all sockets, and went on doing so. */
+    /** While `isOn`, closes all open sockets and refuses new ones. */
     cut: (isOn) => {
       isCut = isOn;
       if (isOn) for (const socket of sockets) socket.destroy();

@@ -13,7 +13,7 @@ const small = (title: string) =>
     { action: 'change', summary: 'restart it' },
   ]);
 
-/** Notes what each socket of the page hears, in the order in which it hears it. */
+/** Records the messages of each socket of the page in order. */
 function listen() {
   const heard: { seq: number; type?: string; frame?: string }[] = [];
   const Plain = WebSocket;
@@ -30,7 +30,7 @@ type Heard = { seq: number; type?: string; frame?: string }[];
 const heardBy = (page: Page) =>
   page.evaluate(() => (globalThis as unknown as { heard: Heard }).heard);
 
-it('hears each of a thousand events once, however often its socket is cut', async () => {
+it('receives each of a thousand events once despite disconnects', async () => {
   const EVENTS = 1_000;
   const names = ['infra-bot', 'release-agent', 'db-migrator', 'docs-writer', 'support-agent'];
   const tasks = await Promise.all(
@@ -50,7 +50,7 @@ it('hears each of a thousand events once, however often its socket is cut', asyn
     })();
   const talking = Promise.all(names.flatMap((name, nth) => [talk(name, nth), talk(name, nth)]));
   for (const share of [0.2, 0.4, 0.6, 0.8]) {
-    await eventually('more was said', () => said >= EVENTS * share, { within: 60_000 });
+    await eventually('more comments were sent', () => said >= EVENTS * share, { within: 60_000 });
     on.world.cut(true);
     await page.locator('[data-pill="live"]').waitFor({ state: 'detached' });
     on.world.cut(false);
@@ -59,7 +59,7 @@ it('hears each of a thousand events once, however often its socket is cut', asyn
   await talking;
   const comments = async () =>
     (await heardBy(page)).filter(({ type }) => type === 'task.commented').map(({ seq }) => seq);
-  await eventually('all was heard', async () => (await comments()).length >= EVENTS);
+  await eventually('all events arrived', async () => (await comments()).length >= EVENTS);
   const seqs = await comments();
   expect(new Set(seqs).size, 'none is lost').toBe(EVENTS);
   expect(seqs.length, 'none comes twice').toBe(EVENTS);
@@ -67,7 +67,7 @@ it('hears each of a thousand events once, however often its socket is cut', asyn
   expect(all, 'in their order').toEqual(all.toSorted((one, other) => one - other));
 }, 120_000);
 
-it('goes on by looking while its socket is cut', async () => {
+it('polls while its socket is cut', async () => {
   const { page } = await on.sit('priya', '/inbox');
   await live(page);
   on.world.cut(true);
@@ -91,7 +91,7 @@ it('goes on by looking while its socket is cut', async () => {
   });
 });
 
-it('bars decisions while the server cannot be reached, and says why', async () => {
+it('disables decisions while the server cannot be reached', async () => {
   const task = await propose(
     bot('db-migrator'),
     sql('Add a column offline', 'ALTER TABLE customer ADD COLUMN off_1 text'),
@@ -110,7 +110,7 @@ it('bars decisions while the server cannot be reached, and says why', async () =
   expect(await approve.getAttribute('aria-disabled')).toBeNull();
 });
 
-it('announces what is new and moves nothing under the cursor', async () => {
+it('announces new rows and moves nothing under the cursor', async () => {
   for (const name of ['one', 'two', 'three'])
     await propose(bot('infra-bot'), small(`Restart number ${name}`));
   const seat = await on.sit('priya', '/inbox');
@@ -128,7 +128,7 @@ it('announces what is new and moves nothing under the cursor', async () => {
     ]),
   );
   await page.getByText('1 new').waitFor();
-  // The strip takes its own room; the row keeps its place in the list.
+  // The strip needs space; the row keeps its position in the list.
   expect((await under.innerText()).split('\n')[2]).toBe(before.text.split('\n')[2]);
   await page.keyboard.press('.');
   await page.getByText('Scale checkout to the top').first().waitFor();
@@ -137,7 +137,7 @@ it('announces what is new and moves nothing under the cursor', async () => {
 
 async function freeze(page: Page): Promise<void> {
   await page.getByRole('button', { name: /Freeze/ }).click();
-  await page.getByLabel('Why').fill('INC-441: checkout is down');
+  await page.getByLabel('Reason').fill('INC-441: checkout is down');
   await page.keyboard.press('Enter');
   await page.getByText(/frozen since/).waitFor();
 }
@@ -156,7 +156,7 @@ async function expectFrozen(page: Page): Promise<void> {
   }
 }
 
-it('shows a freeze over every page within a second, and that it is over', async () => {
+it('shows the start and end of a freeze within a second', async () => {
   const sam = await on.sit('sam', '/inbox');
   const priya = await on.sit('priya', '/inbox');
   await live(sam.page);
@@ -168,7 +168,7 @@ it('shows a freeze over every page within a second, and that it is over', async 
     await priya.page.getByText(/frozen since/).waitFor({ state });
     return Date.now() - began;
   };
-  // As with votes: whatever else the machine does only adds to a time.
+  // Other load on the machine only adds to the time, so the minimum of several rounds counts.
   const slowest: number[] = [];
   do {
     await freeze(sam.page);
@@ -188,25 +188,22 @@ interface Claimed {
   readonly permit?: { readonly task: { readonly id: string } } | null;
 }
 
-it('keeps what was agreed to from being applied while all is frozen', async () => {
+it('does not apply approved tasks during a freeze', async () => {
   const release = bot('release-agent');
   const { sam, priya } = on.world.people;
   const work = { capabilities: ['deploy.*'], max_tasks: 4 };
   await sam.call('PATCH', `/v1/agents/${release.id}`, work);
-  /** As long as this it waits for work, which comes at once where there is some. */
+  /** Claims a task and waits for at most `wait`; available work is returned immediately. */
   const claim = (wait: string) =>
-    release.call<Claimed>('POST', `/v1/agents/${release.id}/claim?wait=${wait}`, { ttl: '60s' });
+    release.call<Claimed>('POST', `/v1/agents/${release.id}/claim?wait=${wait}`, {
+      ttl_seconds: 60,
+    });
   const agreed = async (title: string) => {
     const plan = [{ action: 'change', summary: 'replicas 6 to 24' }];
     const task = await propose(release, declared(title, 'deploy.scale', 'service:checkout', plan));
-    const { items } = await priya.call<{ items: { id: string; task: { id: string } }[] }>(
-      'GET',
-      '/v1/approvals?page_size=200',
-    );
-    const { id } = items.find((one) => one.task.id === task.id)!;
-    const { revision, digest } = task;
-    await priya.call('POST', `/v1/approvals/${id}/approve`, { revision, digest });
-    await eventually('it is agreed to', async () => {
+    const { id, revision, digest } = task;
+    await priya.call('POST', `/v1/tasks/${id}/approve`, { revision, digest });
+    await eventually('the task is approved', async () => {
       const { state } = await priya.call<{ state: string }>('GET', `/v1/tasks/${task.id}`);
       return state === 'APPROVED';
     });

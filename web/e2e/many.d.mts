@@ -5,7 +5,7 @@ type Record = Pick<Stack, 'record'>;
 
 export declare function copyTask(stack: Record, number: number, count: number): Promise<void>;
 
-export declare function copyLeaf(stack: Record, count: number): Promise<void>;
+export declare function copyAuditEntry(stack: Record, count: number): Promise<void>;
 
 export declare function copyAgent(stack: Record, name: string, count: number): Promise<void>;
 

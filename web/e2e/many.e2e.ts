@@ -1,20 +1,19 @@
-// As much as there is after some years: ten thousand tasks that wait, thousands of locks, a hundred
-// agents, and far more in the audit.
+// A large installation: thousands of pending tasks and locks, a hundred agents, and far more audit
+// entries. The nightly suite `browser` runs it with ten thousand tasks and a million entries.
 import { beforeAll, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import { expectCalm, live, stage } from './browser';
-import { copyAgent, copyLeaf, copyTask, takeLocks } from './many.mjs';
+import { copyAgent, copyAuditEntry, copyTask, takeLocks } from './many.mjs';
 import { agents, declared, propose } from './seed.mjs';
 import { eventually } from './wait.mjs';
 
 const on = stage();
-const TASKS = 10_000;
+const TASKS = Number(process.env.ADE_E2E_TASKS ?? 2_000);
 const AGENTS = 120;
 const LOCKS = 4_000;
-/** One agent has 256 at most. */
+/** One agent holds at most 256 locks. */
 const LOCKERS = 16;
-/** `ADE_E2E_LEAVES=1000000` for the full size, which takes PostgreSQL a minute. */
-const LEAVES = Number(process.env.ADE_E2E_LEAVES ?? 20_000);
+const ENTRIES = Number(process.env.ADE_E2E_AUDIT_ENTRIES ?? 20_000);
 const ROWS_MAX = 60;
 const bots = () => Object.values(on.world.people.bots);
 
@@ -26,9 +25,9 @@ beforeAll(async () => {
   );
   const began = Date.now();
   await copyTask(on.world.stack, one.number, TASKS - 1);
-  await copyLeaf(on.world.stack, LEAVES);
+  await copyAuditEntry(on.world.stack, ENTRIES);
   await copyAgent(on.world.stack, 'docs-writer', AGENTS - bots().length);
-  console.log(`${TASKS} tasks and ${LEAVES} leaves in ${Date.now() - began} ms`);
+  console.log(`${TASKS} tasks and ${ENTRIES} audit entries in ${Date.now() - began} ms`);
 });
 
 async function whole(page: Page, rows = TASKS): Promise<void> {
@@ -36,7 +35,7 @@ async function whole(page: Page, rows = TASKS): Promise<void> {
   await page.locator(`[role="grid"][aria-rowcount="${rows + 1}"]`).waitFor({ timeout: 60_000 });
 }
 
-/** The row under the cursor is there, is the one that is named, and can be seen. */
+/** Asserts that the row under the cursor exists, is the named one, and is visible. */
 async function expectUnderCursor(page: Page): Promise<void> {
   expect(await page.getByRole('row').count()).toBeLessThanOrEqual(ROWS_MAX);
   const grid = page.getByRole('grid');
@@ -48,7 +47,7 @@ async function expectUnderCursor(page: Page): Promise<void> {
   expect(box!.y + box!.height).toBeLessThanOrEqual(frame!.y + frame!.height + 1);
 }
 
-it('keeps the page small however many rows there are', async () => {
+it('keeps the DOM small for any number of rows', async () => {
   const seat = await on.sit('priya', '/inbox');
   const { page } = seat;
   await whole(page);
@@ -60,7 +59,7 @@ it('keeps the page small however many rows there are', async () => {
   await expectCalm(seat);
 });
 
-/** To the last row and back by keys, with the cursor in sight at both ends. */
+/** Moves to the last row and back by keys, with the cursor visible at both ends. */
 async function expectEnds(page: Page, rows: number): Promise<void> {
   await page.keyboard.press('End');
   await page.locator(`[data-cursor][aria-rowindex="${rows + 1}"]`).waitFor();
@@ -70,13 +69,13 @@ async function expectEnds(page: Page, rows: number): Promise<void> {
   await expectUnderCursor(page);
 }
 
-/** Of sixty keys, sorted: from each key to the paint after it, in milliseconds. */
+/** Sorted times from each of the keys to the next paint, in milliseconds. */
 function keysToPaints(page: Page): Promise<number[]> {
   return page.evaluate(async () => {
     const painted = () =>
       new Promise<void>((done) => requestAnimationFrame(() => setTimeout(done)));
     const found: number[] = [];
-    for (let step = 0; step < 60; step++) {
+    for (let step = 0; step < 200; step++) {
       const began = performance.now();
       dispatchEvent(new KeyboardEvent('keydown', { key: 'j', bubbles: true }));
       await painted();
@@ -86,21 +85,23 @@ function keysToPaints(page: Page): Promise<number[]> {
   });
 }
 
-// Whatever else the machine does only adds to a time: a page that is too slow by itself is too
-// slow in each of the rounds, a page that is fast enough shows it in one of them.
 it('paints within a tenth of a second after a key', async () => {
   const { page } = await on.sit('priya', '/inbox');
   await whole(page);
-  const p95s: number[] = [];
-  do {
-    const times = await keysToPaints(page);
-    p95s.push(times[Math.floor(times.length * 0.95)]!);
-    console.log(`key to paint: p50 ${times[30]!.toFixed(1)} ms, p95 ${p95s.at(-1)!.toFixed(1)} ms`);
-  } while (Math.min(...p95s) > 100 && p95s.length < 8);
-  expect(Math.min(...p95s)).toBeLessThanOrEqual(100);
-});
+  const reads: string[] = [];
+  page.on('request', (request) => {
+    if (/\/v1\/tasks\/[^/]+$/u.test(request.url())) reads.push(request.url());
+  });
+  const times = await keysToPaints(page);
+  const [p50, p95] = [0.5, 0.95].map((part) => times[Math.floor(times.length * part)]!);
+  console.log(`key to paint: p50 ${p50!.toFixed(1)} ms, p95 ${p95!.toFixed(1)} ms`);
+  expect(p95).toBeLessThanOrEqual(100);
+  // The cursor loads a row, and the next two, only where it rests.
+  const rests = times.filter((time) => time > 100).length;
+  expect(reads.length).toBeLessThanOrEqual(3 * (rests + 1));
+}, 120_000);
 
-it('finds one among all by its number', async () => {
+it('finds one task by its number', async () => {
   const { page } = await on.sit('priya', `/inbox?q=t-${TASKS - 7}`);
   await page.locator('[role="grid"][aria-rowcount="2"]').waitFor({ timeout: 60_000 });
   await page
@@ -114,7 +115,7 @@ it('reads the audit page by page', async () => {
   const { page } = seat;
   await page.locator('[data-cursor]').waitFor();
   await page.keyboard.press('End');
-  // The end of the first page brings the second.
+  // The end of the first page loads the second.
   await page.locator('[role="row"][data-index="201"]').waitFor();
   expect(await page.getByRole('row').count()).toBeLessThanOrEqual(ROWS_MAX);
   await expectCalm(seat);
@@ -126,7 +127,7 @@ it('lists a hundred agents, finds one, and opens it by keys', async () => {
   await whole(page, AGENTS);
   await expectUnderCursor(page);
   await expectEnds(page, AGENTS);
-  await page.getByLabel('Filter').fill('docs-writer 11');
+  await page.getByLabel('Filter', { exact: true }).fill('docs-writer 11');
   // 11, and 110 to 115.
   await page.locator('[role="grid"][aria-rowcount="8"]').waitFor();
   await page.getByRole('grid').focus();
@@ -136,10 +137,10 @@ it('lists a hundred agents, finds one, and opens it by keys', async () => {
   await expectCalm(seat);
 });
 
-it('draws as many agents as cards as one looks through, and more when asked', async () => {
+it('limits the number of agent cards and shows more on request', async () => {
   const seat = await on.sit('sam', '/agents', { size: 'phone' });
   const cards = seat.page.locator('[data-agent]');
-  await seat.page.getByText('70 more are not shown').waitFor();
+  await seat.page.getByText('70 more not shown').waitFor();
   expect(await cards.count()).toBe(50);
   await seat.page.getByRole('button', { name: 'Show 50 more' }).click();
   await seat.page.getByRole('button', { name: 'Show 20 more' }).click();
@@ -147,21 +148,21 @@ it('draws as many agents as cards as one looks through, and more when asked', as
   await expectCalm(seat);
 });
 
-it('lists thousands of locks, those that are waited for first', async () => {
+it('lists thousands of locks, contended ones first', async () => {
   const { admin, bob } = on.world.people;
   const names = Array.from({ length: LOCKERS }, (_, nth) => `locker ${nth}`);
-  const lockers = await agents(admin.call, on.world.stack.url, bob.id, names);
+  const lockers = await agents(admin.call, on.world.stack.url, bob, names);
   const began = Date.now();
   await takeLocks(Object.values(lockers), LOCKS);
   console.log(`${LOCKS} locks in ${Date.now() - began} ms`);
   const waits = bots().map(({ call }) =>
     call('POST', '/v1/locks/acquire', {
-      resources: [{ type: 'shard', id: '2718' }],
+      resources: ['shard:2718'],
       wait: '50s',
     }).catch(() => 'not held within its time'),
   );
   const { sam } = on.world.people;
-  await eventually('all are in line', async () => {
+  await eventually('all requests are queued', async () => {
     const { waiting } = await sam.call<{ waiting: number }>('GET', '/v1/locks/shard/2718');
     return waiting === waits.length;
   });
@@ -172,7 +173,7 @@ it('lists thousands of locks, those that are waited for first', async () => {
   await page.locator('[data-cursor] [data-lock="shard:2718"]').waitFor();
   await expectUnderCursor(page);
   await expectEnds(page, LOCKS);
-  await page.getByLabel('Filter').fill('shard:399');
+  await page.getByLabel('Filter', { exact: true }).fill('shard:399');
   // 399, and 3990 to 3999.
   await page.locator('[role="grid"][aria-rowcount="12"]').waitFor();
   await page.getByRole('grid').focus();
@@ -190,10 +191,10 @@ interface Busy {
   longest: number;
 }
 
-/** Each later than the one before: nobody is given the same time twice. */
+/** Each deadline is later than the one before. */
 let until = Date.now() + 3 * 24 * 3_600_000;
 
-/** Priya gives it more time, which every list of reviews shows; so many times. */
+/** Priya extends the deadline several times, which every list of reviews shows. */
 async function extend(id: string, times: number): Promise<void> {
   const { priya } = on.world.people;
   const path = `/v1/tasks/${id}`;
@@ -205,7 +206,7 @@ async function extend(id: string, times: number): Promise<void> {
   }
 }
 
-/** A hundred changes at once, and the longest time the page was busy with what they brought. */
+/** Makes a hundred changes at once and returns the longest task of the page. */
 async function longestUnderEvents(page: Page): Promise<number> {
   const { priya } = on.world.people;
   const path = '/v1/approvals?status=PENDING&page_size=20';
@@ -217,14 +218,17 @@ async function longestUnderEvents(page: Page): Promise<number> {
   await page.evaluate(() => Object.assign(globalThis, { longest: 0 }));
   await Promise.all(items.map(({ task }) => extend(task.id, 5)));
   const took = Date.now() - began;
-  await eventually('nothing is asked for any more', () => asked > 0 && Date.now() - asked > 2_000);
+  await eventually(
+    'the page sends no more requests',
+    () => asked > 0 && Date.now() - asked > 2_000,
+  );
   page.off('request', count);
   const longest = await page.evaluate(() => (globalThis as unknown as Busy).longest);
   console.log(`100 changes in ${took} ms, longest task ${longest.toFixed(0)} ms`);
   return longest;
 }
 
-it('stays quick while events come', async () => {
+it('stays responsive while events arrive', async () => {
   const { page } = await on.sit('priya', '/inbox');
   await whole(page);
   await page.evaluate(() => {
@@ -240,7 +244,7 @@ it('stays quick while events come', async () => {
   expect(Math.min(...found)).toBeLessThanOrEqual(200);
 }, 120_000);
 
-it('forgets nothing that happens while it is still reading', async () => {
+it('misses no event while it is loading', async () => {
   const { priya, bots } = on.world.people;
   const { page } = await on.sit('priya', '/inbox');
   let release = () => {};
@@ -252,7 +256,7 @@ it('forgets nothing that happens while it is still reading', async () => {
   const path = '/v1/approvals?status=PENDING&page_size=1';
   const { items } = await priya.call<{ items: Asked[] }>('GET', path);
   const { id, number } = items[0]!.task;
-  const told = new Promise<void>((done) =>
+  const received = new Promise<void>((done) =>
     page.on('websocket', (socket) =>
       socket.on('framereceived', ({ payload }) => String(payload).includes(id) && done()),
     ),
@@ -263,14 +267,14 @@ it('forgets nothing that happens while it is still reading', async () => {
   const task = await bots['infra-bot']!.call<{ version: number }>('GET', `/v1/tasks/${id}`);
   const matching = { 'If-Match': `"${task.version}"` };
   await bots['infra-bot']!.call('POST', `/v1/tasks/${id}/cancel`, { reason: 'no' }, matching);
-  await told;
+  await received;
   release();
   await page.locator('[role="grid"]:not([aria-rowcount="-1"])').waitFor({ timeout: 60_000 });
   const waiting = page.locator('[role="row"]:not([data-gone])', { hasText: `T-${number} ·` });
   await waiting.waitFor({ state: 'detached' });
 }, 120_000);
 
-it('reads a long list to its end while events come', async () => {
+it('loads a long list completely while events arrive', async () => {
   const infra = on.world.people.bots['infra-bot']!;
   const seat = await on.sit('sam', '/tasks');
   const { page } = seat;

@@ -1,8 +1,8 @@
-// What a person would see at a glance and a rule about markup does not: words that lie on other
-// words, and words that are cut off without a sign of it.
+// Finds visual defects that markup rules miss: text that overlaps other text, and text that is cut
+// off without an ellipsis.
 import type { Page } from 'playwright-core';
 
-/** One line for each finding; none is how it should be. */
+/** Returns one line per finding; an empty result is expected. */
 export function overlaps(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     interface Word {
@@ -16,7 +16,7 @@ export function overlaps(page: Page): Promise<string[]> {
     const layerOf = (element: Element | null): Element | null =>
       element === null || isLayer(element) ? element : layerOf(element.parentElement);
 
-    /** What is left of it after everything around it that cuts off. */
+    /** Visible part of the rectangle after clipping by all ancestors. */
     const cut = (element: Element, rect: Word['rect']): Word['rect'] => {
       let { left, top, right, bottom } = rect;
       for (let at: Element | null = element; at; at = at.parentElement) {
@@ -31,7 +31,7 @@ export function overlaps(page: Page): Promise<string[]> {
       return { left, top, right, bottom };
     };
 
-    /** A text that ends in an ellipsis tells of its line twice: as a whole, and up to there. */
+    /** A text with an ellipsis yields two rectangles: the whole line and the visible part. */
     const boxesOf = (range: Range) => {
       const boxes = [...range.getClientRects()];
       return boxes.filter(
@@ -61,22 +61,22 @@ export function overlaps(page: Page): Promise<string[]> {
     const found: string[] = [];
     words.forEach((one, place) => {
       for (const other of words.slice(place + 1)) {
-        // A bar that stays while the page below it moves lies on it, and hides it.
+        // A sticky bar covers the content that scrolls below it.
         if (one.layer !== other.layer) continue;
         const [a, b] = [one.rect, other.rect];
         const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
         const height = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
         const low = Math.min(a.bottom - a.top, b.bottom - b.top);
-        if (width > 2 && height > 0.4 * low) found.push(`"${one.text}" lies on "${other.text}"`);
+        if (width > 2 && height > 0.4 * low) found.push(`"${one.text}" overlaps "${other.text}"`);
       }
     });
     for (const cell of document.querySelectorAll('td, th, [role="gridcell"], [role="cell"]')) {
       const { overflowX, textOverflow } = getComputedStyle(cell);
-      // Of a cell that is there only to be read out nothing is seen, so nothing is cut off.
+      // A cell for screen readers only is invisible, so nothing is cut off.
       const isSeen = cell.clientWidth > 1;
       const isCut = cell.scrollWidth > cell.clientWidth + 1 && overflowX !== 'visible';
       if (isSeen && isCut && !/ellipsis/.test(textOverflow) && !/auto|scroll/.test(overflowX)) {
-        found.push(`"${cell.textContent?.slice(0, 40)}" is cut off without a sign`);
+        found.push(`"${cell.textContent?.slice(0, 40)}" is cut off without an ellipsis`);
       }
     }
     return found;

@@ -10,7 +10,7 @@ beforeAll(async () => {
   tasks = await seedTasks(on.world.people);
 });
 
-it('shows the numbers that the server has counted, and the days as a table too', async () => {
+it('shows the server counts, and the days as a table', async () => {
   const day = () => new Date().toISOString().slice(0, 10);
   const begun = day();
   const seat = await on.sit('sam', '/overview');
@@ -18,19 +18,21 @@ it('shows the numbers that the server has counted, and the days as a table too',
   await live(page);
   const counted = (sql: string) => on.world.stack.record(`SELECT count(*) FROM ${sql}`);
   const tile = (word: string) => page.locator(`[data-tile="${word}"] span`).first().innerText();
-  await page.locator('[data-tile="tasks in review"]').waitFor();
-  expect(await tile('tasks in review')).toBe(await counted(`task WHERE state = 'REVIEWING'`));
-  expect(await tile('answers asked for')).toBe(await counted(`approval WHERE status = 'PENDING'`));
+  await page.locator('[data-tile="Tasks in review"]').waitFor();
+  expect(await tile('Tasks in review')).toBe(await counted(`task WHERE state = 'REVIEWING'`));
+  expect(await tile('Open review requests')).toBe(
+    await counted(`approval WHERE status = 'PENDING'`),
+  );
   await page.locator('[data-chart] canvas').waitFor();
   await page.getByRole('button', { name: 'Table' }).click();
   const today = page.getByRole('row').last();
   await today.getByText(new RegExp(`${begun}|${day()}`)).waitFor();
-  await page.getByRole('link', { name: /tasks in review/ }).click();
+  await page.getByRole('link', { name: /Tasks in review/ }).click();
   await page.waitForURL(/\/tasks\?state=REVIEWING/);
   await expectCalm(seat);
 });
 
-it('brings what draws only to the page that draws', async () => {
+it('loads the chart library only on the overview', async () => {
   const { page } = await on.sit('sam', '/inbox');
   await live(page);
   const scripts = () =>
@@ -41,7 +43,7 @@ it('brings what draws only to the page that draws', async () => {
   expect((await scripts()).some((name) => name.includes('Chart'))).toBe(true);
 });
 
-it('lists what was overridden until somebody says what they found', async () => {
+it('lists an override until its review is closed', async () => {
   const { sam, admin } = on.world.people;
   const { id } = tasks.secret!;
   const { version, revision, digest } = await sam.call<TaskNow>('GET', `/v1/tasks/${id}`);
@@ -51,10 +53,10 @@ it('lists what was overridden until somebody says what they found', async () => 
   const seat = await on.sit('lena', '/after-reviews');
   const { page } = seat;
   const row = page.locator('[data-owed]', { hasText: 'Rotate the Stripe webhook secret' });
-  await row.getByRole('button', { name: 'Close…' }).click();
-  const send = page.getByRole('button', { name: 'Close the review' });
+  await row.getByRole('button', { name: 'Close review…' }).click();
+  const send = page.getByRole('button', { name: 'Close review', exact: true });
   expect(await send.getAttribute('aria-disabled'), 'a finding is needed').toBe('true');
-  await page.getByLabel('What was found').fill('It was right: payments were failing.');
+  await page.getByLabel('Finding').fill('It was right: payments were failing.');
   await send.click();
   await row.waitFor({ state: 'detached' });
   const finding = await on.world.stack.record('SELECT finding FROM after_review');
@@ -62,21 +64,21 @@ it('lists what was overridden until somebody says what they found', async () => 
   await expectCalm(seat);
 });
 
-it('says on top what does not work', async () => {
+it('shows degraded components at the top', async () => {
   const { page } = await on.sit('sam', '/inbox');
   await page.route('**/v1/status', async (route) => {
     const answer = await route.fetch();
-    const degradations = [{ part: 'redis', detail: 'events are told late' }];
+    const degradations = [{ part: 'redis', detail: 'events arrive late' }];
     await route.fulfill({
       response: answer,
       json: { ...(await answer.json()), banner: 'Live events are late', degradations },
     });
   });
   await page.getByRole('link', { name: 'Overview' }).click();
-  await page.locator('[data-degraded]').getByText('events are told late').waitFor();
+  await page.locator('[data-degraded]').getByText('events arrive late').waitFor();
 });
 
-it('says over every page that all tenants are frozen', async () => {
+it('shows an installation freeze on every page', async () => {
   const { page } = await on.sit('sam', '/inbox');
   const freeze = { number: 1, reason: 'INC-9', set_by: 'root', since: '2026-11-14T14:02:00Z' };
   await page.route('**/v1/status', async (route) => {
@@ -86,6 +88,5 @@ it('says over every page that all tenants are frozen', async () => {
   await page.reload();
   const banner = page.getByRole('alert').filter({ hasText: 'Applies of all tenants frozen' });
   await banner.getByText('INC-9').waitFor();
-  expect(await banner.getByRole('button').count(), 'nobody here can lift it').toBe(0);
-  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  expect(await banner.getByRole('button').count(), 'it cannot be lifted here').toBe(0);
 });

@@ -1,6 +1,7 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { objections } from './axe';
-import { expectCalm, type Size, stage, type Theme } from './browser';
+import { expectCalm, type Seat, type Size, SIZES, stage, type Theme } from './browser';
 import { overlaps } from './overlap';
 import { seedTasks, type TaskNow, type Who } from './seed.mjs';
 
@@ -13,7 +14,7 @@ beforeAll(async () => {
   const incident = { resources: ['service:support'], reason: 'INC-441', ends_at: ends };
   const { sam, priya } = on.world.people;
   await sam.call('POST', '/v1/locks/incidents', incident);
-  const duty = { role: 'reviewer', user: priya.id, starts_at: new Date().toISOString() };
+  const duty = { role: 'reviewer', user_id: priya.id, starts_at: new Date().toISOString() };
   await sam.call('POST', '/v1/on-call', { ...duty, ends_at: ends });
 });
 
@@ -46,34 +47,55 @@ const PAGES: [name: string, who: Who, path: () => string, ready: string][] = [
   ['owed reviews', 'sam', () => '/after-reviews', 'h1'],
   ['freezes', 'sam', () => '/settings/freezes', 'form'],
   ['webhooks', 'sam', () => '/settings/webhooks', 'form'],
-  ['events', 'sam', () => '/settings/events', '[data-group]'],
+  ['events', 'sam', () => '/settings/events', '[data-consumer]'],
   ['sessions', 'sam', () => '/settings/sessions', '[data-session]'],
   ['own task', 'bob', () => `/tasks/${tasks.scale!.id}`, '[data-dock="author"]'],
 ];
 
-describe.each(['light', 'dark'] as Theme[])('%s', (theme) => {
-  describe.each(['desktop', 'phone'] as Size[])('%s', (size) => {
-    it.each(PAGES)('%s has nothing that axe objects to', async (_name, who, path, ready) => {
-      const seat = await on.sit(who, path(), { theme, size, motion: 'reduce' });
+/** Switches the theme and returns the number of transitions that this has started. */
+function switchTheme(page: Page, theme: Theme): Promise<number> {
+  return page.evaluate((name) => {
+    document.documentElement.dataset.theme = name;
+    return document.getAnimations().filter((one) => one instanceof CSSTransition).length;
+  }, theme);
+}
+
+/** Each page is loaded once per size, with the theme of the system, and then switched. */
+const THEMES: [Size, Theme[]][] = [
+  ['desktop', ['light', 'dark']],
+  ['phone', ['dark', 'light']],
+];
+
+describe.each(THEMES)('%s', (size, themes) => {
+  describe.each(PAGES)('%s', (_name, who, path, ready) => {
+    let seat: Seat;
+    beforeAll(async () => {
+      seat = await on.sit(who, path(), { theme: themes[0]!, size, motion: 'reduce' });
+      await seat.page.locator(ready).first().waitFor();
+      await seat.page.locator('[data-pill="live"]').waitFor();
+      expect(await seat.page.locator('html').getAttribute('data-theme')).toBe(themes[0]);
+    });
+    afterAll(() => seat.page.close());
+    it.each(themes)('%s has no axe violations', async (theme) => {
       const { page } = seat;
-      await page.locator(ready).first().waitFor();
-      await page.locator('[data-pill="live"]').waitFor();
+      // With reduced motion, the colours change at once.
+      expect(await switchTheme(page, theme)).toBe(0);
+      await page.setViewportSize(SIZES[size]);
       const { violations, unsure } = await objections(page);
       expect(violations).toEqual([]);
       expect(unsure.length, unsure.join('\n')).toBeLessThanOrEqual(5);
       expect(await overlaps(page)).toEqual([]);
       await expectCalm(seat);
       if (size === 'phone') {
-        // As wide as a desktop at 400 %.
+        // The width of a desktop at 400 % zoom.
         await page.setViewportSize({ width: 320, height: 640 });
         await expectCalm(seat);
       }
-      await page.close();
     });
   });
 });
 
-it('shows all facts of a decision in one view', async () => {
+it('shows all facts for a decision in one viewport', async () => {
   const { page } = await on.sit('priya', `/tasks/${tasks.token!.id}`);
   await page.locator('[data-dock="decide"]').waitFor();
   await page.locator('[data-factors="4"]').waitFor();
@@ -98,26 +120,28 @@ it('shows all facts of a decision in one view', async () => {
   }
 });
 
-it('lists in its help what keys there are, and obeys when they are off', async () => {
+it('lists shortcuts in the help and lets the reader turn them off', async () => {
   const { page } = await on.sit('priya', '/inbox');
   await page.locator('[data-cursor]').waitFor();
   await page.keyboard.press('?');
   const help = page.getByRole('dialog');
-  for (const word of ['Approve', 'Next', 'Show what is new', 'Go to the inbox']) {
+  for (const word of ['Approve', 'Next row', 'Show new rows', 'Go to inbox']) {
     await help.getByText(word, { exact: true }).waitFor();
   }
   await help.getByLabel('Single-key shortcuts').uncheck();
   await page.keyboard.press('Escape');
+  // For a second after a dialog, single keys do nothing, whatever the setting.
+  await page.waitForTimeout(1_100);
   const before = await page.locator('[data-cursor]').getAttribute('aria-rowindex');
   await page.keyboard.press('j');
   expect(await page.locator('[data-cursor]').getAttribute('aria-rowindex')).toBe(before);
   await page.keyboard.press('Control+k');
-  await page.getByPlaceholder(/A task by its number/).fill('T-7');
+  await page.getByPlaceholder(/Search tasks by number/).fill('T-7');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/tasks\/task_/);
 });
 
-it('is gentle about what does not exist', async () => {
+it('shows a not-found page for an unknown address', async () => {
   const { page } = await on.sit('priya', '/nowhere');
-  await page.getByText('There is nothing here').waitFor();
+  await page.getByText('Page not found').waitFor();
 });

@@ -17,7 +17,7 @@ interface Draft {
   readonly id: string;
 }
 interface Policies {
-  readonly items: { readonly policy: string; readonly name: string; readonly version: number }[];
+  readonly items: { readonly policy_id: string; readonly name: string; readonly version: number }[];
 }
 
 const databases = async () => {
@@ -25,38 +25,38 @@ const databases = async () => {
   return items.find(({ name }) => name === 'databases-two-eyes')!;
 };
 
-it('shows what a draft would have done to past tasks, and what is wrong with one', async () => {
+it('replays past tasks against a draft and reports its errors', async () => {
   const add = 'ALTER TABLE customer ADD COLUMN zip text';
   await propose(on.world.people.bots['db-migrator']!, sql('Add a column', add));
-  const { policy } = await databases();
+  const { policy_id: policy } = await databases();
   const seat = await on.sit('sam', `/policies/${policy}`);
   const { page } = seat;
   await live(page);
   await page.getByRole('button', { name: 'Propose version 2' }).click();
-  const area = page.getByLabel('The policy in YAML');
+  const area = page.getByLabel('Policy (YAML)');
   await area.fill(looser);
   await page.getByRole('button', { name: 'Replay past tasks' }).click();
   await page.locator('[data-chip="looser"]', { hasText: '1 looser' }).waitFor();
   await area.fill(looser.replace('min: 1', 'min: 3'));
-  await page.getByText('Changed since').waitFor();
+  await page.getByText('The policy was edited').waitFor();
   await page.getByRole('button', { name: 'Replay past tasks' }).click();
   await page.locator('[data-chip="stricter"]', { hasText: '1 stricter' }).waitFor();
   await expectCalm(seat);
   await area.fill('nme: oops');
-  await page.getByRole('button', { name: 'Propose', exact: true }).click();
+  await page.getByRole('button', { name: 'Propose policy', exact: true }).click();
   await page.locator('[data-refusal="invalid_policy"]').getByText('Line 1').first().waitFor();
 });
 
 it('lets one admin propose and only another publish', async () => {
-  const { policy } = await databases();
+  const { policy_id: policy } = await databases();
   const seat = await on.sit('sam', `/policies/new?from=${policy}&version=1`);
   const { page } = seat;
-  await page.getByLabel('The policy in YAML').fill(looser);
-  await page.getByLabel('Why').fill('one is enough');
-  await page.getByRole('button', { name: 'Propose', exact: true }).click();
+  await page.getByLabel('Policy (YAML)').fill(looser);
+  await page.getByLabel('Reason').fill('one is enough');
+  await page.getByRole('button', { name: 'Propose policy', exact: true }).click();
   const mine = page.locator('[data-draft]');
   await mine.getByText('require[0].min: 2 → 1').waitFor();
-  await mine.getByText('another admin has to publish it').waitFor();
+  await mine.getByText('Another admin must publish it').waitFor();
   const publish = mine.getByRole('button', { name: 'Publish' });
   expect(await publish.getAttribute('aria-disabled')).toBe('true');
   await mine.getByRole('button', { name: 'Withdraw' }).click();
@@ -68,14 +68,14 @@ it('lets one admin propose and only another publish', async () => {
   await page.locator('[data-policy="databases-two-eyes"]', { hasText: 'version 2' }).waitFor();
   expect((await databases()).version).toBe(2);
   await page.getByRole('link', { name: 'databases-two-eyes' }).click();
-  await page.locator('[data-version="2"]').getByRole('button', { name: 'What it changed' }).click();
+  await page.locator('[data-version="2"]').getByRole('button', { name: 'Show changes' }).click();
   await page.locator('[data-line="del"]').first().waitFor();
   await expectCalm(seat);
 });
 
-it('tells whoever is no admin why they can only read', async () => {
+it('explains to non-admins why they can only read', async () => {
   const { page } = await on.sit('priya', '/policies');
-  const propose = page.getByRole('button', { name: 'Propose a policy' });
+  const propose = page.getByRole('button', { name: 'Propose policy' });
   expect(await propose.getAttribute('aria-disabled')).toBe('true');
-  expect(await propose.getAttribute('title')).toBe('Only admins may do this.');
+  expect(await propose.getAttribute('title')).toBe('Only admins can do this.');
 });

@@ -1,5 +1,4 @@
-// An identity provider that somebody else has written, a server that trusts it, and somebody who
-// signs in there.
+// A third-party identity provider, a server that trusts it, and a user who signs in there.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,12 +12,12 @@ const PYTHON = `${process.env.ADE_TOOLS ?? '../target/ci-tools/bin'}/python`;
 export type Company = {
   readonly issuer: string;
   readonly stack: Stack;
-  /** Where people find it. */
+  /** Public address of the server. */
   readonly home: string;
-  /** A token that may do everything. */
+  /** Admin token. */
   readonly admin: string;
   call(path: string, body: unknown): Promise<Response>;
-  /** Somebody whom the tenant knows. */
+  /** Adds a user to the tenant. */
   enter(subject: string, roles?: readonly string[]): Promise<void>;
   signIn(page: Page, subject: string): Promise<void>;
   stop(): Promise<void>;
@@ -30,11 +29,11 @@ async function startProvider(): Promise<{ child: ChildProcess; issuer: string }>
   const args = ['-m', 'oidc_provider_mock', '--port', `${port}`, '--require-nonce', 'true'];
   const child = spawn(PYTHON, args, { stdio: 'ignore' });
   const described = `${issuer}/.well-known/openid-configuration`;
-  await eventually('the provider answers', async () => (await fetch(described)).ok);
+  await eventually('the provider responds', async () => (await fetch(described)).ok);
   return { child, issuer };
 }
 
-/** `at` is the name under which people find it, in place of the address; `more` adds settings. */
+/** `at` is the public host name, instead of the IP address; `more` adds settings. */
 export async function startCompany(
   at = '127.0.0.1',
   more: Record<string, string> = {},
@@ -61,9 +60,11 @@ export async function startCompany(
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
       body: JSON.stringify(body),
     });
-  const scopes = ['read', 'propose', 'decide', 'operate', 'administer'];
-  const made = await post('/v1/tokens', stack.once, { scopes });
-  const { token: admin } = (await made.json()) as { token: string };
+  const made = await post('/v1/tokens', stack.once, { scopes: ['read', 'propose'] });
+  const { token: admin, key_id: key } = (await made.json()) as { token: string; key_id: string };
+  // The admin would confirm these scopes with a passkey if `step_up` is `required`.
+  const scopes = "'read', 'propose', 'decide', 'operate', 'administer'";
+  await stack.record(`UPDATE token SET scopes = ARRAY[${scopes}] WHERE key_id = '${key}'`);
   const call = (path: string, body: unknown) => post(path, admin, body);
   return {
     issuer,

@@ -1,4 +1,4 @@
-// `npm run shots`: the audit, policies, the overview, settings and the end of a session.
+// `npm run shots`: audit, policies, overview, settings and an expired session.
 import { beforeAll, it } from 'vitest';
 import { stage } from './browser';
 import { seedTasks } from './seed.mjs';
@@ -21,19 +21,14 @@ let policy = '';
 beforeAll(async () => {
   const { people } = on.world;
   const tasks = await seedTasks(people);
-  const { items } = await people.lena.call<{ items: { id: string; task: { id: string } }[] }>(
-    'GET',
-    '/v1/approvals?page_size=200',
-  );
-  const { revision, digest } = tasks.scale!;
-  const asked = items.find((one) => one.task.id === tasks.scale!.id)!;
+  const { id, revision, digest } = tasks.scale!;
   const reason = 'checked with the shop team';
   const answer = { revision, digest, reason };
-  await people.lena.call('POST', `/v1/approvals/${asked.id}/approve`, answer);
+  await people.lena.call('POST', `/v1/tasks/${id}/approve`, answer);
   const body = { document: LOOSER, reason: 'one reviewer is enough for databases' };
   await people.admin.call('POST', '/v1/policies', body);
-  const known = await people.sam.call<{ items: { policy: string }[] }>('GET', '/v1/policies');
-  policy = known.items[0]!.policy;
+  const known = await people.sam.call<{ items: { policy_id: string }[] }>('GET', '/v1/policies');
+  policy = known.items[0]!.policy_id;
   const hook = { url: 'https://hooks.example.com/ade', events: ['task.*'], label: 'chat' };
   await people.sam.call('POST', '/v1/webhooks', hook);
   const bot = people.bots['release-agent']!;
@@ -52,12 +47,12 @@ it('audit', async () => {
 
 it('policies', async () => {
   await shoot('policies', 'sam', '/policies', async (page) => {
-    await page.getByRole('button', { name: 'What if…' }).click();
+    await page.getByRole('button', { name: 'Replay…' }).click();
     await page.getByRole('button', { name: 'Replay past tasks' }).click();
     await page.locator('[data-replay]').waitFor();
   });
   await shoot('policy-draft', 'sam', `/policies/new?from=${policy}&version=1`, async (page) => {
-    await page.getByLabel('The policy in YAML').fill(LOOSER);
+    await page.getByLabel('Policy (YAML)').fill(LOOSER);
     await page.getByRole('button', { name: 'Replay past tasks' }).click();
     await page.locator('[data-replay]').waitFor();
   });
@@ -72,7 +67,7 @@ it('overview', () =>
 it('settings', async () => {
   await shoot('tokens', 'sam', '/settings/tokens', settled);
   await shoot('webhooks', 'sam', '/settings/webhooks', async (page) => {
-    await page.getByRole('button', { name: 'Try it' }).click();
+    await page.getByRole('button', { name: 'Send test event' }).click();
     await page.locator('[data-delivery]').first().waitFor();
   });
   await shoot('sessions', 'sam', '/settings/sessions', settled);
@@ -81,7 +76,7 @@ it('settings', async () => {
   const duty = (user: string, from: number, to: number) =>
     sam.call('POST', '/v1/on-call', {
       role: 'reviewer',
-      user,
+      user_id: user,
       starts_at: hence(from),
       ends_at: hence(to),
     });
@@ -92,12 +87,13 @@ it('settings', async () => {
   });
 });
 
-it('the end of a session', async () => {
+it('expired session', async () => {
   const { page } = await on.sit('sam', '/policies/new');
-  await page.getByLabel('The policy in YAML').waitFor();
-  await page.route('**/v1/policies/simulate', (route) => {
-    const body = { code: 'unauthenticated', title: 'Nobody is signed in', status: 401 };
-    const more = { detail: '', retriable: false, request_id: 'req_x', next_action: { says: '' } };
+  await page.getByLabel('Policy (YAML)').waitFor();
+  await page.route('**/v1/policies/replay', (route) => {
+    const body = { code: 'unauthenticated', title: 'Authentication required', status: 401 };
+    const next = { message: '' };
+    const more = { detail: '', retriable: false, request_id: 'req_x', next_action: next };
     return route.fulfill({ status: 401, json: { ...body, ...more } });
   });
   await page.getByRole('button', { name: 'Replay past tasks' }).click();

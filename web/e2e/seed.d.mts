@@ -26,7 +26,7 @@ type NewChange = { action: string; summary: string; [field: string]: unknown };
 export declare function agents(
   admin: Person['call'],
   url: string,
-  owner: string,
+  owner: Person,
   names: readonly string[],
 ): Promise<Record<string, Person>>;
 export declare function propose(by: Person, task: NewTask): Promise<TaskNow>;

@@ -1,5 +1,5 @@
-// Fills a fresh tenant through the public API, with what a team of four and five agents would have
-// in a week: nothing here goes around the server.
+// Fills a fresh tenant through the public API with the data of a team of four people and five
+// agents.
 import { eventually } from './wait.mjs';
 
 const ALL = ['read', 'propose', 'execute', 'decide', 'operate', 'administer'];
@@ -10,7 +10,7 @@ const person = (name, ...roles) => ({
   subject: `${name.split(' ')[0].toLowerCase()}@example.org`,
 });
 
-/** Who there is, and how their company knows them. */
+/** People and their accounts at the identity provider. */
 export const PEOPLE = {
   priya: person('Priya Nair', 'reviewer'),
   lena: person('Lena Koch', 'reviewer'),
@@ -19,10 +19,10 @@ export const PEOPLE = {
   sam: person('Sam Ortiz', 'admin'),
 };
 
-/** How often somebody comes back who is told that others are at it. */
+/** Maximum number of retries after a conflict. */
 const TRIES = 10;
 
-/** Calls the server as somebody; throws what it refuses. */
+/** Returns a function that calls the API with a token and throws errors. */
 export function caller(url, token) {
   return async (method, path, body, headers = {}) => {
     for (let tries = 1; ; tries += 1) {
@@ -37,7 +37,7 @@ export function caller(url, token) {
       });
       const text = await answer.text();
       if (answer.ok) return text ? JSON.parse(text) : undefined;
-      // Nothing was done, and it says to come back.
+      // Nothing was changed, and the response is retriable.
       if (text.includes('"code":"busy"') && tries < TRIES) continue;
       throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 400)}`);
     }
@@ -87,23 +87,62 @@ respond_within: 2h
 `,
 ];
 
+/** The cookies of a response, as a browser sends them back. */
+const cookiesOf = (answer) =>
+  answer.headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';')[0])
+    .filter((cookie) => !cookie.endsWith('='))
+    .join('; ');
+
+/** Signs a person in at the identity provider like a browser, and returns the session cookie. */
+async function signIn(url, subject) {
+  const redirect = 'manual';
+  const left = await fetch(`${url}/auth/login?provider=company`, { redirect });
+  const away = new URL(left.headers.get('location'));
+  const body = new URLSearchParams({ subject });
+  const choose = `${away.origin}/choose${away.search}`;
+  const chosen = await fetch(choose, { method: 'POST', body, redirect });
+  const { pathname, search } = new URL(chosen.headers.get('location'));
+  const headers = { Cookie: cookiesOf(left) };
+  return cookiesOf(await fetch(url + pathname + search, { headers, redirect }));
+}
+
+/** A token that the person creates in a session of their own, which then ends. */
+async function ownToken(url, subject, scopes) {
+  const headers = {
+    Cookie: await signIn(url, subject),
+    'Content-Type': 'application/json',
+    'Sec-Fetch-Site': 'same-origin',
+    'X-ADE-Request': '1',
+  };
+  const body = JSON.stringify({ scopes });
+  const made = await fetch(`${url}/v1/tokens`, { method: 'POST', headers, body });
+  const { token } = await made.json();
+  await fetch(`${url}/auth/logout`, { method: 'POST', headers });
+  if (!token) throw new Error(`${subject} got no token: ${made.status}`);
+  return token;
+}
+
 async function people(admin, url, issuer) {
   const made = {};
   for (const [key, { name, roles, subject }] of Object.entries(PEOPLE)) {
     const user = await admin('POST', '/v1/users', { name, roles, issuer, subject });
-    const scopes = roles.includes('admin') ? ALL : ['read', 'propose', 'decide'];
-    const { token } = await admin('POST', '/v1/tokens', { user: user.id, scopes });
+    const isReviewer = roles.includes('reviewer');
+    const scopes = isReviewer ? ['read', 'propose', 'decide'] : ALL;
+    const token = await ownToken(url, subject, scopes);
     made[key] = { id: user.id, name, token, call: caller(url, token) };
   }
   return made;
 }
 
+/** Registers agents. Their owner issues the tokens: an admin who did could not override. */
 export async function agents(admin, url, owner, names) {
   const made = {};
   for (const name of names) {
-    const agent = await admin('POST', '/v1/agents', { name, owner });
+    const agent = await admin('POST', '/v1/agents', { name, owner_id: owner.id });
     const scopes = ['read', 'propose', 'execute'];
-    const { token } = await admin('POST', '/v1/tokens', { agent: agent.id, scopes });
+    const { token } = await owner.call('POST', '/v1/tokens', { agent_id: agent.id, scopes });
     made[name] = { id: agent.id, name, token, call: caller(url, token) };
   }
   return made;
@@ -119,7 +158,7 @@ export async function propose(by, task) {
   return by.call('GET', path);
 }
 
-/** New content for a task under review: the next revision. */
+/** Amends a task under review, which creates its next revision. */
 export async function amend(by, id, change) {
   const now = await by.call('GET', `/v1/tasks/${id}`);
   const matching = { 'If-Match': `"${now.version}"` };
@@ -147,7 +186,7 @@ export const declared = (title, type, resource, changes, more = {}) => ({
   ...more,
 });
 
-/** A tenant with people, agents, policies and the resources they speak of. */
+/** Creates a tenant with people, agents, policies and resources. */
 export async function seedPeople(stack, issuer) {
   await stack.shop(SHOP);
   const once = caller(stack.url, stack.once);
@@ -155,7 +194,7 @@ export async function seedPeople(stack, issuer) {
   const admin = caller(stack.url, token);
   const users = await people(admin, stack.url, issuer);
   const names = ['db-migrator', 'infra-bot', 'release-agent', 'docs-writer', 'support-agent'];
-  const bots = await agents(admin, stack.url, users.bob.id, names);
+  const bots = await agents(admin, stack.url, users.bob, names);
   for (const [type, id, criticality, environment, dependents] of RESOURCES) {
     const entry = { criticality, environment, dependents };
     await admin('PUT', `/v1/resources/${type}/${id}`, entry);
@@ -172,7 +211,7 @@ const LONG =
   'Move the customer addresses of every region to the table that the new checkout ' +
   'reads, region by region, in batches of five hundred, and keep the old columns until Friday';
 
-/** What waits for review: observed and declared effects of every band, one of them deceptive. */
+/** Tasks under review: observed and declared effects of every risk level, one of them deceptive. */
 export async function seedTasks(world) {
   const { bots } = world;
   const db = bots['db-migrator'];

@@ -1,5 +1,4 @@
-// What the server stands on: a PostgreSQL and a Redis Cluster of one node, in a directory of
-// their own.
+// Starts PostgreSQL and a single-node Redis Cluster in their own directory.
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { readdirSync } from 'node:fs';
@@ -11,11 +10,11 @@ const ask = promisify(execFile);
 
 const ROLES = `
 CREATE ROLE ade_app; CREATE ROLE ade_worker;
-CREATE ROLE ade_owner LOGIN; CREATE ROLE shop LOGIN;
+CREATE ROLE ade_owner LOGIN; CREATE ROLE shop LOGIN; CREATE ROLE shop_preview LOGIN;
 CREATE ROLE ade_api LOGIN IN ROLE ade_app;
 CREATE ROLE ade_work LOGIN IN ROLE ade_app, ade_worker;`;
 
-/** Debian keeps the server's programs off the path, in a directory for each version. */
+/** Debian installs the PostgreSQL programs outside PATH, in one directory per version. */
 const PACKAGED = '/usr/lib/postgresql';
 
 function postgresHome() {
@@ -25,7 +24,7 @@ function postgresHome() {
   return execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim();
 }
 
-/** PostgreSQL refuses to run as root; then it runs as its own user. */
+/** PostgreSQL refuses to run as root; in that case it runs as its own user. */
 function unprivileged(directory) {
   if (process.getuid?.() !== 0) return {};
   const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
@@ -55,17 +54,18 @@ export async function startPostgres(root) {
   closeSync(log);
   const url = (role, name) => `postgres://${role}@127.0.0.1:${port}/${name}`;
   const sql = async (role, name, text) => {
-    const told = ask('psql', ['-qXAt', '-v', 'ON_ERROR_STOP=1', url(role, name)]);
-    told.child.stdin.end(text);
-    return (await told).stdout.trim();
+    const psql = ask('psql', ['-qXAt', '-v', 'ON_ERROR_STOP=1', url(role, name)]);
+    psql.child.stdin.end(text);
+    return (await psql).stdout.trim();
   };
-  await eventually('postgres answers', () => {
+  await eventually('postgres responds', () => {
     execFileSync(join(bin, 'pg_isready'), ['-h', '127.0.0.1', '-p', String(port)]);
     return true;
   });
   await sql('postgres', 'postgres', ROLES);
   await sql('postgres', 'postgres', 'CREATE DATABASE ade_record OWNER ade_owner');
   await sql('postgres', 'postgres', 'CREATE DATABASE shop OWNER shop');
+  await sql('postgres', 'postgres', 'CREATE DATABASE shop_preview OWNER shop_preview');
   return { url, sql, stop: () => gone(child, 'SIGINT') };
 }
 
@@ -89,7 +89,7 @@ export async function startRedis(root) {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-  await eventually('redis answers', () => cli('PING').startsWith('PONG'));
+  await eventually('redis responds', () => cli('PING').startsWith('PONG'));
   cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
   await eventually('the cluster serves', () => cli('CLUSTER', 'INFO').includes('state:ok'));
   return { url: `redis://127.0.0.1:${port}`, stop: () => gone(child, 'SIGTERM') };

@@ -9,7 +9,7 @@ type Shot = (page: Page) => Promise<void>;
 const THEMES: Theme[] = ['light', 'dark'];
 const SIZES: Size[] = ['desktop', 'phone'];
 
-/** Pictures of pages of one stage, where the docs look for them. */
+/** Takes screenshots of pages and stores them for the documentation. */
 export function shooting(on: Stage) {
   const folder =
     process.env.ADE_SHOTS ?? fileURLToPath(new URL('../../docs/images', import.meta.url));
@@ -17,7 +17,7 @@ export function shooting(on: Stage) {
   const shoot = async (name: string, who: Who, path: string, ready: Shot): Promise<void> => {
     for (const size of SIZES) {
       for (const theme of THEMES) {
-        // On a phone the light one will do; the dark one is the same page.
+        // On a phone the light theme is enough; the dark one is the same page.
         if (size === 'phone' && theme === 'dark' && name !== 'review') continue;
         const { page } = await on.sit(who, path, { size, theme, motion: 'reduce' });
         await page.locator('[data-pill="live"]').waitFor();

@@ -1,4 +1,4 @@
-// `npm run shots`: the pictures of the docs, from real pages with real data.
+// `npm run shots`: screenshots for the documentation, from real pages with real data.
 import { beforeAll, expect, it } from 'vitest';
 import { stage } from './browser';
 import { shooting } from './shoot';
@@ -9,21 +9,18 @@ let tasks: Record<string, TaskNow> = {};
 
 async function vote(who: 'priya' | 'lena' | 'marc', task: TaskNow): Promise<void> {
   const { call } = on.world.people[who];
-  const path = '/v1/approvals?page_size=200';
-  const { items } = await call<{ items: { id: string; task: { id: string } }[] }>('GET', path);
-  const approval = items.find((one) => one.task.id === task.id)!;
   const body = {
     revision: task.revision,
     digest: task.digest,
     reason: 'checked with the shop team',
   };
-  await call('POST', `/v1/approvals/${approval.id}/approve`, body);
+  await call('POST', `/v1/tasks/${task.id}/approve`, body);
 }
 
 beforeAll(async () => {
   const { people } = on.world;
   const expires = new Date(Date.now() + 3 * 86_400_000).toISOString();
-  const delegation = { delegate_to: people.priya.id, kind: 'follow', expires_at: expires };
+  const delegation = { delegate_id: people.priya.id, kind: 'follow', expires_at: expires };
   await people.marc.call('POST', '/v1/delegations', delegation);
   tasks = await seedTasks(people);
   const more = [
@@ -100,7 +97,7 @@ it('help', () =>
 
 it('empty', () =>
   shoot('empty', 'bob', '/inbox', async (page) => {
-    await page.getByText('Nothing needs you').waitFor();
+    await page.getByText('Your inbox is empty').waitFor();
   }));
 
 it('tasks', () => shoot('tasks', 'priya', '/tasks', settled));
@@ -108,15 +105,15 @@ it('tasks', () => shoot('tasks', 'priya', '/tasks', settled));
 it('locks', async () => {
   const { bots } = on.world.people;
   const want = (name: string, ids: string[], more = {}) => {
-    const resources = ids.map((id) => ({ type: 'service', id }));
-    const body = { resources, ttl: '120s', fenced: true, ...more };
-    return bots[name]!.call<{ session: string }>('POST', '/v1/locks/acquire', body);
+    const resources = ids.map((id) => `service:${id}`);
+    const body = { resources, ttl_seconds: 120, fenced: true, ...more };
+    return bots[name]!.call<{ process_id: string }>('POST', '/v1/locks/acquire', body);
   };
   const held = await want('infra-bot', ['checkout']);
   const other = await want('release-agent', ['billing']);
-  const { session } = other;
+  const { process_id } = other;
   const waits = [
-    want('release-agent', ['checkout'], { session, wait: '55s' }),
+    want('release-agent', ['checkout'], { process_id, wait: '55s' }),
     want('db-migrator', ['checkout'], { wait: '55s' }),
     want('docs-writer', ['billing'], { wait: '55s' }),
     want('support-agent', ['billing'], { wait: '55s' }),
@@ -125,21 +122,21 @@ it('locks', async () => {
     await page.locator('[data-root="4"]').waitFor();
   });
   const { page } = await on.sit('sam', '/locks', { theme: 'light' });
-  await page.getByRole('button', { name: 'As a graph' }).click();
+  await page.getByRole('button', { name: 'Show as graph' }).click();
   await page.screenshot({ path: `${folder}/locks-graph-light.png` });
   await page.goto(`${on.world.home}/locks?resource=service:checkout`);
   await page.locator('[data-queue] li').first().waitFor();
   await page.screenshot({ path: `${folder}/lock-light.png` });
-  expect(held.session).not.toBe('');
+  expect(held.process_id).not.toBe('');
   await Promise.all(waits);
 });
 
 it('agents', async () => {
   const { bots } = on.world.people;
-  const beat = (name: string, session: string, load: number) =>
+  const beat = (name: string, id: string, load: number) =>
     bots[name]!.call('POST', `/v1/agents/${bots[name]!.id}/heartbeat`, {
-      session,
-      leases: [],
+      process_id: id,
+      lease_ids: [],
       load,
     });
   await beat('infra-bot', 'ags_01k9xq3vb8f2n4s6t7w8y9z0ab', 3);
@@ -165,7 +162,7 @@ it('agents', async () => {
 
 it('login', async () => {
   for (const theme of THEMES) {
-    const { page } = await on.sit('nobody', '/inbox', { theme });
+    const { page } = await on.sit('anonymous', '/inbox', { theme });
     await page.getByText('Sign in with').waitFor();
     await page.screenshot({ path: `${folder}/login-${theme}.png` });
     await page.close();

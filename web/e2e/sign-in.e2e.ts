@@ -1,5 +1,5 @@
-// The pages inside the server, and a provider that somebody else has written: from the first visit
-// to the inbox, and out again.
+// Sign-in with embedded pages and a third-party identity provider: from the first visit to the
+// inbox, and sign-out.
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { launch, live } from './browser';
@@ -18,7 +18,7 @@ afterAll(async () => {
   await company?.stop();
 });
 
-it('signs a person in through a provider, and out again', async () => {
+it('signs a person in through a provider and out again', async () => {
   await company.enter('ada@example.org');
   const { stack, issuer } = company;
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
@@ -31,7 +31,7 @@ it('signs a person in through a provider, and out again', async () => {
   await page.locator('input[name=sub]').first().fill('ada@example.org');
   await page.locator('button[type=submit], input[type=submit]').first().click();
   await page.waitForURL(`${stack.url}/inbox`);
-  await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  await page.getByRole('heading', { name: 'Inbox', exact: true }).waitFor();
   await live(page);
   if (process.env.ADE_SHOT) await page.screenshot({ path: process.env.ADE_SHOT });
 
@@ -47,7 +47,7 @@ it('signs a person in through a provider, and out again', async () => {
   expect(complaints).toEqual([]);
 });
 
-it('lets nobody in whom no tenant knows', async () => {
+it('rejects users without an account', async () => {
   const page = await (await browser.newContext()).newPage();
   await company.signIn(page, 'eve@example.org');
   await page.waitForURL(`${company.stack.url}/sign-in?problem=no_tenant`);

@@ -1,5 +1,5 @@
-// What people try to hide in a text, from the API to the page: the samples that the core and the
-// terminal are held to.
+// Hidden characters in texts, from the API to the page, with the samples that the core and the
+// terminal are tested against.
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { declared, propose } from './seed.mjs';
 const on = stage();
 const file = '../crates/core/samples/spoofing.json';
 const SAMPLES = JSON.parse(readFileSync(file, 'utf8')) as [text: string, shown: string][];
-/** Changes that the page draws before it is asked for more. */
+/** Number of changes that the page shows per step. */
 const STEP = 50;
 
 interface Stored {
@@ -18,7 +18,7 @@ interface Stored {
 
 const bot = () => on.world.people.bots['infra-bot']!;
 
-/** Each behind its number: the page puts the gravest first, and a dot makes some look graver. */
+/** Each sample has a number in front, so that sorting by severity keeps their order. */
 const numbered = (texts: readonly string[]) => texts.map((text, nth) => `${nth}: ${text}`);
 const byNumber = (one: string, other: string) => parseInt(one, 10) - parseInt(other, 10);
 
@@ -30,8 +30,8 @@ const hiding = (summaries: readonly string[]) =>
     summaries.map((summary) => ({ action: 'change', summary })),
   );
 
-/** All that must not reach a page as it is, by the samples themselves. Line ends and tabs lie
- *  between the parts of a page, and a joiner between two pictures hides nothing. */
+/** All characters of the samples that must not reach the page unescaped. Line breaks and tabs occur
+ *  between the parts of a page, and a joiner between two emoji hides nothing. */
 function acting(): Set<string> {
   const hidden = SAMPLES.flatMap(([text, shown]) =>
     [...text].filter((character) => !shown.includes(character)),
@@ -39,7 +39,7 @@ function acting(): Set<string> {
   return new Set(hidden.filter((character) => !'\n\t\u200d'.includes(character)));
 }
 
-/** Of every change on the page; what stands in a chip is written between the marks of a number. */
+/** Text of every change on the page, with code point chips in their plain notation. */
 function shownOn(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll('[data-change] bdi')].map((text) =>
@@ -63,7 +63,7 @@ async function unfold(page: Page, count: number): Promise<void> {
   await changes.nth(count - 1).waitFor();
 }
 
-it('shows of every sample what was agreed, and nothing that acts', async () => {
+it('renders every sample as expected and escapes active characters', async () => {
   expect(SAMPLES.length).toBeGreaterThanOrEqual(200);
   const kept = SAMPLES.filter(([text]) => !text.includes('\0'));
   const texts = numbered(kept.map(([text]) => text));
@@ -78,7 +78,7 @@ it('shows of every sample what was agreed, and nothing that acts', async () => {
   const characters = acting();
   expect(characters.size).toBeGreaterThanOrEqual(100);
   const body = page.locator('body');
-  // As it is drawn, as it is written, and with the names of controls.
+  // Rendered text, markup, and accessible names.
   for (const text of [await body.innerText(), await body.textContent(), await page.content()]) {
     expect([...text!].filter((character) => characters.has(character))).toEqual([]);
   }
@@ -86,8 +86,8 @@ it('shows of every sample what was agreed, and nothing that acts', async () => {
   await expectCalm(seat);
 });
 
-// No record holds this one, so no page ever gets it.
-it('is never asked to show a text with U+0000 in it', async () => {
+// The database cannot store this character, so no page ever receives it.
+it('never receives a text with U+0000', async () => {
   const zeros = SAMPLES.map(([text]) => text).filter((text) => text.includes('\0'));
   expect(zeros).not.toEqual([]);
   for (const text of zeros) {

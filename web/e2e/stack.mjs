@@ -1,5 +1,4 @@
-// A record, a queue of locks and a server, for tests and for looking around: real PostgreSQL, real
-// Redis, the real binary, everything in one directory that goes away again.
+// PostgreSQL, Redis and the real server binary for tests and the demo, in one temporary directory.
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
@@ -20,7 +19,7 @@ import { eventually, freePort, gone } from './wait.mjs';
 const TARGET = fileURLToPath(new URL('../../target', import.meta.url));
 export const SERVER =
   process.env.ADE_SERVER_BIN ?? join(process.env.CARGO_TARGET_DIR ?? TARGET, 'debug', 'ade-server');
-/** One agent makes here what a company of them would. */
+/** Raised limits: one test agent does the work of many. */
 const RATES = ['TOKEN', 'ENDPOINT', 'SUBMIT', 'SUBMIT_OWNER', 'SUBMIT_TENANT'];
 const TOKEN = /ade_(usr|agt|ses)_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}/;
 
@@ -36,7 +35,9 @@ function settings(root, postgres, redis, port) {
     ADE__DATABASE__URL: postgres.url('ade_api', 'ade_record'),
     ADE__DATABASE__WORKER_URL: postgres.url('ade_work', 'ade_record'),
     ADE__REDIS__URLS: redis.url,
-    ADE__PREVIEW__TARGETS__SHOP__URL: postgres.url('shop', 'shop'),
+    ADE__PREVIEW__TARGETS__SHOP__URL: postgres.url('shop_preview', 'shop_preview'),
+    ADE__PREVIEW__TARGETS__SHOP__KIND: 'copy',
+    ADE__PREVIEW__TARGETS__SHOP__TENANTS: 'acme',
     ...Object.fromEntries(
       RATES.flatMap((rate) => [
         [`ADE__RATES__${rate}__PER_MINUTE`, '1000000'],
@@ -46,15 +47,15 @@ function settings(root, postgres, redis, port) {
   };
 }
 
-/** A tenant, and the token of its first admin. */
+/** Creates a tenant and returns the token of its first admin. */
 function tenantOf(env, name) {
-  const told = execFileSync(SERVER, ['migrate', '--bootstrap', name], { env, encoding: 'utf8' });
-  const once = /ade_usr_\S+/.exec(told)?.[0];
+  const output = execFileSync(SERVER, ['migrate', '--bootstrap', name], { env, encoding: 'utf8' });
+  const once = /ade_usr_\S+/.exec(output)?.[0];
   if (!once) throw new Error('migrate printed no token');
   return once;
 }
 
-/** Can be killed and started again, and goes on where it was. */
+/** A server that can be killed and restarted with its data. */
 function serverOf(env, root, url) {
   const file = join(root, 'server.log');
   const log = () => (existsSync(file) ? readFileSync(file, 'utf8') : '');
@@ -67,7 +68,7 @@ function serverOf(env, root, url) {
       closeSync(out);
       await eventually('the server is ready', async () => (await fetch(`${url}/readyz`)).ok).catch(
         (error) => {
-          throw new Error(`${error.message}; it said:\n${log().slice(-2_000)}`);
+          throw new Error(`${error.message}; server log:\n${log().slice(-2_000)}`);
         },
       );
     },
@@ -77,15 +78,15 @@ function serverOf(env, root, url) {
   };
 }
 
-/** Starts everything; `stop` ends it and removes what it wrote. `more` adds settings, for the
- *  address that the server will have. */
+/** Starts everything; `stop` ends it and removes its files. `more` adds settings that depend on the
+ *  address of the server. */
 export async function startStack({ more = () => ({}) } = {}) {
   const root = mkdtempSync(join(tmpdir(), 'ade-web-'));
   const ends = [() => rmSync(root, { recursive: true, force: true })];
   let said = '';
   const stop = async () => {
     for (const end of ends.toReversed()) await end();
-    if (TOKEN.test(said)) throw new Error('a token is in the log of the server');
+    if (TOKEN.test(said)) throw new Error('the server log contains a token');
   };
   try {
     const postgres = await startPostgres(root);
@@ -108,7 +109,11 @@ export async function startStack({ more = () => ({}) } = {}) {
       port,
       once,
       tenant: (name) => tenantOf(env, name),
-      shop: (text) => postgres.sql('shop', 'shop', text),
+      // The same statements run on the preview copy, so that both stay equal.
+      shop: async (text) => {
+        await postgres.sql('shop_preview', 'shop_preview', text);
+        return postgres.sql('shop', 'shop', text);
+      },
       record: (text) => postgres.sql('postgres', 'ade_record', text),
       log: server.log,
       start: server.start,

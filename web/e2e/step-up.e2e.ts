@@ -1,5 +1,5 @@
-// Chromium's own authenticator, the pages inside the server and a provider that somebody else has
-// written: what weighs is approved with a passkey, and with nothing less.
+// High-risk approvals require a passkey: with Chromium's virtual authenticator, the embedded pages
+// and a third-party identity provider.
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { launch } from './browser';
@@ -21,12 +21,12 @@ async function call<T>(token: string, method: string, path: string, body?: unkno
 }
 
 beforeAll(async () => {
-  // Passkeys know names, and no addresses.
+  // Passkeys are bound to host names, not to IP addresses.
   company = await startCompany('localhost', { ADE__AUTH__STEP_UP: 'required' });
   const { admin } = company;
   const person = { name: 'Bob', roles: ['author'] };
   const bob = await call<{ id: string }>(admin, 'POST', '/v1/users', person);
-  const made = { user: bob.id, scopes: ['read', 'propose'] };
+  const made = { user_id: bob.id, scopes: ['read', 'propose'] };
   ({ token: author } = await call<{ token: string }>(admin, 'POST', '/v1/tokens', made));
   await company.enter('ada@example.org');
   await call(admin, 'PUT', '/v1/flags/batch_approvals', { enabled: true });
@@ -49,8 +49,8 @@ interface Task {
 const stateOf = async (task: Task) =>
   (await call<Task>(author, 'GET', `/v1/tasks/${task.id}`)).state;
 
-/** One change of a database that nobody has rated: HIGH, since it is only declared. */
-async function waiting(database: string, level = 'HIGH'): Promise<Task> {
+/** Submits a declared change of an unrated database, which makes the task HIGH. */
+async function waiting(database: string, level = 'high'): Promise<Task> {
   const resource = `database:${database}`;
   const change = { action: 'add', irreversible: false, summary: 'one column' };
   const task = await call<Task>(author, 'POST', '/v1/tasks', {
@@ -76,7 +76,7 @@ interface Seat {
   readonly key: string;
 }
 
-/** Ada at a desk with a passkey in it. */
+/** Ada's browser with a virtual passkey. */
 async function sit(): Promise<Seat> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   const page = await context.newPage();
@@ -101,7 +101,7 @@ async function sit(): Promise<Seat> {
 const verified = ({ cdp, key: authenticatorId }: Seat, isUserVerified: boolean) =>
   cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified });
 
-it('approves what weighs with a passkey, and with nothing less', async () => {
+it('approves a high-risk task only with a passkey', async () => {
   const task = await waiting('orders');
   const seat = await sit();
   const { page, cdp, key } = seat;
@@ -115,8 +115,8 @@ it('approves what weighs with a passkey, and with nothing less', async () => {
   expect(await stateOf(task)).toBe('REVIEWING');
 
   await page.goto(`${home}/settings/passkeys`);
-  await page.getByLabel('What you call it').fill('This desk');
-  await page.getByRole('button', { name: 'Add it' }).click();
+  await page.getByLabel('Passkey name').fill('This desk');
+  await page.getByRole('button', { name: 'Add passkey' }).click();
   await page.locator('[data-passkey]', { hasText: 'This desk' }).waitFor();
   if (process.env.ADE_SHOT) await page.screenshot({ path: `${process.env.ADE_SHOT}/list.png` });
   const { credentials } = await cdp.send('WebAuthn.getCredentials', { authenticatorId: key });
@@ -127,17 +127,27 @@ it('approves what weighs with a passkey, and with nothing less', async () => {
   const dialog = page.getByRole('dialog', { name: 'Confirm your approval' });
   await dialog.getByText(`T-${task.number}`).waitFor();
   if (process.env.ADE_SHOT) await page.screenshot({ path: `${process.env.ADE_SHOT}/ask.png` });
-  // Nobody has unlocked it: then there is no word, and no vote.
+  // The passkey is not unlocked, so there is no confirmation and no vote.
   await verified(seat, false);
   await dialog.getByRole('button', { name: 'Approve with passkey' }).click();
   await dialog.getByRole('alert').waitFor();
   expect(await stateOf(task)).toBe('REVIEWING');
   await dialog.getByRole('button', { name: 'Cancel' }).click();
-  await page.getByText('Your passkey has to confirm this').waitFor();
+  await page.getByText('Passkey confirmation required').waitFor();
 
   await verified(seat, true);
   await page.getByRole('button', { name: 'Approve rev 1' }).click();
   await dialog.waitFor();
+  // The focus is on Cancel: letters do nothing, and a space cancels.
+  await page.keyboard.type('arcaa');
+  expect(await dialog.count()).toBe(1);
+  await page.keyboard.press('Space');
+  await dialog.waitFor({ state: 'detached' });
+  expect(await stateOf(task)).toBe('REVIEWING');
+
+  await page.getByRole('button', { name: 'Approve rev 1' }).click();
+  await dialog.waitFor();
+  await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.locator('[data-dock="voted"]').waitFor();
   expect(await stateOf(task)).toBe('APPROVED');
@@ -151,7 +161,7 @@ it('approves what weighs with a passkey, and with nothing less', async () => {
     expect.arrayContaining(['passkey.add', 'step_up.give', 'step_up.use', 'task.approve']),
   );
 
-  // Many at once, by one word for all of them.
+  // One confirmation covers a whole batch.
   const twins = [await waiting('one'), await waiting('two')];
   await page.goto(`${home}/inbox`);
   for (const { number } of twins) await page.getByText(`T-${number} ·`).first().waitFor();
@@ -161,7 +171,7 @@ it('approves what weighs with a passkey, and with nothing less', async () => {
   const selected = page.getByRole('region', { name: 'Selected' });
   await selected.getByRole('button', { name: 'Approve…' }).click();
   const drawer = page.getByRole('dialog', { name: 'Approve 2 tasks' });
-  await drawer.getByText(/2 can go, 0 left out/).waitFor();
+  await drawer.getByText(/2 ready, 0 left out/).waitFor();
   for (const group of await drawer.locator('details:not([open]) summary').all())
     await group.click();
   await drawer.getByRole('button', { name: 'Approve 2' }).click();
@@ -171,17 +181,29 @@ it('approves what weighs with a passkey, and with nothing less', async () => {
   await page.getByText('Approved 2 tasks together').waitFor();
   for (const twin of twins) expect(await stateOf(twin)).toBe('APPROVED');
 
-  // Without its own word it is not removed.
+  // A token that decides is confirmed with its terms; one that only reads is not.
+  await page.goto(`${home}/settings/tokens`);
+  await page.getByLabel('Description').fill('laptop');
+  await page.getByLabel('Approve and reject tasks').check();
+  await page.getByRole('button', { name: 'Create token' }).click();
+  const terms = page.getByRole('dialog', { name: 'Confirm the new token' });
+  for (const term of ['scope:read', 'scope:decide', 'lifetime:2592000s', 'label'])
+    await terms.getByText(term, { exact: true }).waitFor();
+  if (process.env.ADE_SHOT) await page.screenshot({ path: `${process.env.ADE_SHOT}/token.png` });
+  await terms.getByRole('button', { name: 'Create with passkey' }).click();
+  await page.getByText('Shown only once').waitFor();
+
+  // Removing a passkey requires its own confirmation.
   await page.goto(`${home}/settings/passkeys`);
   const desk = page.locator('[data-passkey]', { hasText: 'This desk' });
-  await desk.getByRole('button', { name: 'Remove' }).click();
-  await desk.getByRole('button', { name: 'Remove for good?' }).click();
+  await desk.getByRole('button', { name: 'Remove passkey' }).click();
+  await desk.getByRole('button', { name: 'Confirm: remove passkey' }).click();
   await page.getByRole('button', { name: 'Remove with passkey' }).click();
   await desk.waitFor({ state: 'detached' });
   expect(complaints).toEqual([]);
 });
 
-it('wants the name of the resource too for what is critical', async () => {
+it('requires the resource name for a critical task', async () => {
   const { admin, home } = company;
   const set = await fetch(`${company.stack.url}/v1/risk/settings`, {
     method: 'PUT',
@@ -193,11 +215,11 @@ it('wants the name of the resource too for what is critical', async () => {
     body: JSON.stringify({ thresholds: { medium: 10, high: 20, critical: 30 } }),
   });
   expect(set.status).toBe(200);
-  const task = await waiting('ledger', 'CRITICAL');
+  const task = await waiting('ledger', 'critical');
   const { page } = await sit();
   await page.goto(`${home}/settings/passkeys`);
-  await page.getByLabel('What you call it').fill('This desk');
-  await page.getByRole('button', { name: 'Add it' }).click();
+  await page.getByLabel('Passkey name').fill('This desk');
+  await page.getByRole('button', { name: 'Add passkey' }).click();
   await page.locator('[data-passkey]', { hasText: 'This desk' }).waitFor();
   await page.goto(`${home}/tasks/${task.id}`);
   await page.getByRole('button', { name: 'Approve rev 1' }).click();

@@ -1,5 +1,4 @@
-// `npm run shots`: the inbox and a review as people see them who tell colours apart in other ways,
-// or have chosen their own.
+// `npm run shots`: inbox and review with simulated colour vision deficiencies and forced colours.
 import { beforeAll, it } from 'vitest';
 import { stage } from './browser';
 import { seedTasks, type TaskNow } from './seed.mjs';
@@ -15,7 +14,7 @@ beforeAll(async () => {
 
 const KINDS = ['deuteranopia', 'protanopia', 'tritanopia', 'achromatopsia'] as const;
 
-it.each(['inbox', 'review'])('%s in other eyes', async (name) => {
+it.each(['inbox', 'review'])('%s with other colour vision', async (name) => {
   const path = name === 'inbox' ? '/inbox' : `/tasks/${tasks.token!.id}`;
   const { page, context } = await on.sit('priya', path, { motion: 'reduce' });
   await page.locator('[data-pill="live"]').waitFor();

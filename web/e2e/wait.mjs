@@ -1,8 +1,8 @@
-// Ports and patience, for everything that starts servers.
+// Helpers to allocate ports and to wait, for everything that starts servers.
 import { createServer } from 'node:net';
 
-/** Below the ports that the system gives to whoever asks for any, so that none is taken between the
- *  look and the bind; each worker of the tests has its own. */
+/** Below the ephemeral port range, so that no port is taken between check and bind; each test
+ *  worker has its own range. */
 const FIRST = 10_100;
 const EACH = 1_300;
 let next = Math.floor(Math.random() * EACH);
@@ -15,17 +15,17 @@ function isFree(port) {
   });
 }
 
-/** A port that nothing listens on now, and that is given to nobody else. */
+/** Returns a free port that is not handed out again. */
 export async function freePort() {
   const own = FIRST + EACH * (Number(process.env.VITEST_POOL_ID ?? 0) % 2);
   for (let tries = 0; tries < EACH; tries += 1) {
     next = (next + 1) % EACH;
     if (await isFree(own + next)) return own + next;
   }
-  throw new Error('no port is free');
+  throw new Error('no free port');
 }
 
-/** Asks until the answer is truthy, and says what was asked for if it never is. */
+/** Polls until the result is truthy; otherwise the error names the condition. */
 export async function eventually(what, ask, { within = 20_000, every = 50 } = {}) {
   const end = Date.now() + within;
   for (;;) {
@@ -38,7 +38,7 @@ export async function eventually(what, ask, { within = 20_000, every = 50 } = {}
   }
 }
 
-/** Ends a process and waits until it has. */
+/** Ends a process and waits for its exit. */
 export function gone(child, signal) {
   return new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve();

@@ -26,9 +26,9 @@ export interface World {
   readonly stack: Stack;
   readonly people: People;
   readonly issuer: string;
-  /** Where people find it. */
+  /** Public address of the server. */
   readonly home: string;
-  /** Cuts the sockets of everybody, and goes on doing so. */
+  /** While `isOn`, closes all open sockets and refuses new ones. */
   readonly cut: (isOn: boolean) => void;
   readonly stop: () => Promise<void>;
 }

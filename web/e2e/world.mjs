@@ -1,4 +1,4 @@
-// The whole of it: people, where they sign in, a server with its stack, and the line to it.
+// The complete test world: people, identity provider, server stack and proxy.
 import { startDirectory } from './directory.mjs';
 import { startLine } from './line.mjs';
 import { PEOPLE, seedPeople } from './seed.mjs';

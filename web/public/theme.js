@@ -1,11 +1,11 @@
-// Before the first paint, so that a dark page never flashes white. A file of its own because the
-// policy of the page allows no script inside it.
+// Runs before the first paint, so that a dark page never flashes white. A separate file, because
+// the Content Security Policy forbids inline scripts.
 (function () {
   var chosen = null;
   try {
     chosen = localStorage.getItem('ade.theme');
   } catch {
-    // A browser that keeps nothing gets what the system prefers.
+    // Without storage the system preference applies.
   }
   var dark = matchMedia('(prefers-color-scheme: dark)').matches;
   var theme = chosen === 'light' || chosen === 'dark' ? chosen : dark ? 'dark' : 'light';

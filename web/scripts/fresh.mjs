@@ -1,4 +1,4 @@
-// The types are made from the server's own description; older ones would be a lie.
+// Checks that the generated types match the OpenAPI description.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
-// `npm run lighthouse`: how quick and how sound the inbox and a review are, in the eyes of
-// somebody else, as desktop and as phone. Below what we want, it fails. It is fetched when it is
-// asked for: one of its parts wants the `latest` of another, which no lock file can promise.
+// `npm run lighthouse`: Lighthouse scores of the inbox and a review, as desktop and as phone. Fails
+// below the thresholds. Lighthouse is installed on demand, because one of its dependencies requires
+// the `latest` version of another, which no lock file can pin.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const FIGURES = {
   TBT: 'total-blocking-time',
   CLS: 'cumulative-layout-shift',
 };
-/** Above it, what somebody reads has moved under their eyes. */
+/** Maximum layout shift. */
 const SHIFT_MAX = 0.02;
 
 async function judge(url, size, port) {
@@ -30,7 +30,7 @@ async function judge(url, size, port) {
     output: 'json',
     logLevel: 'error',
     onlyCategories: Object.keys(WANTED[size]),
-    // The session is kept there.
+    // The session is stored in this profile.
     disableStorageReset: true,
   };
   const { lhr } = await lighthouse(url, flags, size === 'desktop' ? desktopConfig : undefined);

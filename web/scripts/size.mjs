@@ -1,5 +1,4 @@
-// How much a first visit loads, by the manifest of the build, compressed as it is served. Over
-// the budget, the build fails.
+// Computes the compressed size of a first visit from the build manifest. Fails above the budget.
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
@@ -11,7 +10,7 @@ const manifest = JSON.parse(readFileSync(at('.vite/manifest.json'), 'utf8'));
 const packed = (file) => gzipSync(readFileSync(at(file)), { level: 9 }).length;
 const raw = (file) => readFileSync(at(file)).length;
 
-/** The entry and all that it imports before anything is shown. */
+/** The entry and all its static imports. */
 function firstLoad(name, found = new Set()) {
   if (found.has(name)) return found;
   found.add(name);
@@ -47,9 +46,9 @@ for (const [name, size] of Object.entries(measured)) {
   const told = `${(size / KB).toFixed(1).padStart(6)} kB of ${limit / KB}`;
   console.log(`${name.padEnd(7)} ${told}${size > limit ? '  OVER' : ''}`);
 }
-// Heavy parts that most visits never need.
+// Large chunks that most visits never need.
 const isEager = first.some(({ file }) =>
   /Palette|BatchDrawer|ReviewPage|Chart|EditorPage/.test(file),
 );
-if (isEager) console.log('a lazy part is in the first load');
+if (isEager) console.log('a lazy chunk is part of the first load');
 process.exit(isOver || isEager ? 1 : 0);

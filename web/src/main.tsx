@@ -7,7 +7,7 @@ import { Refused } from './api/problem';
 import { router } from './router';
 import './styles.css';
 
-/** A refusal is an answer and is not asked for again; silence is, twice. */
+/** An error response is final; a missing response is retried twice. */
 const retry = (count: number, error: unknown) => !(error instanceof Refused) && count < 2;
 
 const client = new QueryClient({

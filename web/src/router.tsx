@@ -6,18 +6,20 @@ import {
   Navigate,
   Outlet,
   redirect,
+  useLocation,
 } from '@tanstack/react-router';
 import * as z from 'zod/mini';
 import { InboxPage } from './inbox/InboxPage';
 import { LiveProvider } from './live/react';
 import { SessionProvider, useMe } from './session/session';
-import { REFUSED } from './session/wire';
+import { JoinPage } from './session/JoinPage';
+import { JOIN, REFUSED } from './session/wire';
 import { NotFound } from './shell/NotFound';
 import { Shell } from './shell/Shell';
 import { STATES } from './ui/StateChip';
 import { Trouble } from './ui/Trouble';
 
-/** Addresses are written by hand and by others: what cannot be read is left out. */
+/** Search parameters may be typed by hand; invalid ones are dropped. */
 const maybe = <T extends z.ZodMiniType>(kind: T) =>
   z.optional(z.catch(z.optional(kind), undefined));
 const words = z.string().check(z.maxLength(200));
@@ -34,6 +36,7 @@ const moment = z.string().check(z.maxLength(40), z.regex(/^\d{4}-\d\d-\d\dT/));
 const AuditSearch = z.object({
   object: maybe(words),
   by: maybe(words),
+  kind: maybe(z.enum(['change', 'refusal', 'disclosure'])),
   from: maybe(moment),
   to: maybe(moment),
   leaf: maybe(words),
@@ -45,8 +48,11 @@ const WizardSearch = z.object({ step: maybe(z.int().check(z.minimum(1), z.maximu
 
 const DeviceSearch = z.object({ code: maybe(z.string().check(z.maxLength(32))) });
 
-const root = createRootRoute({
-  component: () => (
+/** An invitation is accepted before there is a session. */
+function Root() {
+  const pathname = useLocation({ select: (at) => at.pathname });
+  if (pathname === JOIN) return <JoinPage />;
+  return (
     <SessionProvider>
       {(me) => (
         <LiveProvider me={me.id}>
@@ -54,12 +60,16 @@ const root = createRootRoute({
         </LiveProvider>
       )}
     </SessionProvider>
-  ),
+  );
+}
+
+const root = createRootRoute({
+  component: Root,
   notFoundComponent: NotFound,
   errorComponent: ({ error, reset }) => <Trouble error={error} onRetry={reset} />,
 });
 
-/** Where somebody's day begins: with what waits for them, or with how it all goes. */
+/** Start page: the inbox for reviewers, the overview for everyone else. */
 function Home() {
   const { roles } = useMe();
   const is = (role: string) => roles.includes(role);
@@ -259,13 +269,15 @@ const signedIn = createRoute({
   component: lazyRouteComponent(() => import('./session/SignedIn'), 'SignedIn'),
 });
 
-/** Whoever was not let in and then was, has no business there any more. */
+/** Redirects away from the failed sign-in page after a successful sign-in. */
 const refused = createRoute({
   getParentRoute: () => root,
   path: REFUSED,
-  // Once it is known that they are in, not before.
+  // Rendered only once there is a session.
   component: () => <Navigate to="/inbox" search={{}} replace />,
 });
+
+const join = createRoute({ getParentRoute: () => root, path: JOIN });
 
 const device = createRoute({
   getParentRoute: () => root,
@@ -287,6 +299,7 @@ export const router = createRouter({
     afterReviews,
     signedIn,
     refused,
+    join,
     device,
     settings.addChildren([
       settingsHome,

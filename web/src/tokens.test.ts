@@ -37,30 +37,30 @@ describe.each(Object.entries(themes))('%s', (_, token) => {
   });
 
   it.each(TEXT.flatMap((text) => PAPER.map((paper) => [text, paper] as const)))(
-    '%s can be read on %s',
+    '%s is readable on %s',
     (text, paper) => expect(pair(text, paper)).toBeGreaterThanOrEqual(4.5),
   );
 
-  it.each([...STATUS, ...RISK])('%s can be read on canvas and surface', (text) => {
+  it.each([...STATUS, ...RISK])('%s is readable on canvas and surface', (text) => {
     expect(pair(text, 'canvas')).toBeGreaterThanOrEqual(4.5);
     expect(pair(text, 'surface')).toBeGreaterThanOrEqual(4.5);
   });
 
-  it.each(RISK)('%s can be read on its soft ground, and its bars be seen', (risk) => {
+  it.each(RISK)('%s is readable on its soft background, and its bars are visible', (risk) => {
     expect(pair(risk, `${risk}-soft`)).toBeGreaterThanOrEqual(4.5);
     expect(pair(`${risk}-mark`, 'surface')).toBeGreaterThanOrEqual(3);
   });
 
-  it.each(STATUS)('the mark of %s can be seen', (status) => {
+  it.each(STATUS)('the mark of %s is visible', (status) => {
     expect(pair(`${status}-mark`, 'surface')).toBeGreaterThanOrEqual(3);
   });
 
-  it('shows what has the focus, and where controls end', () => {
+  it('has visible focus rings and control borders', () => {
     for (const paper of PAPER) expect(pair('focus', paper)).toBeGreaterThanOrEqual(3);
     expect(pair('line-strong', 'canvas')).toBeGreaterThanOrEqual(3);
   });
 
-  it('can be read on buttons and on lines of a diff', () => {
+  it('is readable on buttons and diff lines', () => {
     expect(pair('on-accent', 'accent')).toBeGreaterThanOrEqual(4.5);
     expect(pair('on-danger', 'danger')).toBeGreaterThanOrEqual(4.5);
     for (const side of ['add', 'del']) {
@@ -70,7 +70,7 @@ describe.each(Object.entries(themes))('%s', (_, token) => {
     }
   });
 
-  it('grows away from the paper with the risk', () => {
+  it('increases contrast with the risk', () => {
     const steps = RISK.map((risk) => pair(`${risk}-mark`, 'surface'));
     expect(steps).toEqual([...steps].sort((a, b) => a - b));
   });

@@ -1,6 +1,6 @@
-//! Starts the benches, which are a program of their own: they need the record's crates, optimised,
-//! and this tool must build without them. Their servers keep their data on disk, since a commit
-//! that costs nothing measures nothing.
+//! Starts the benches, which are a separate program: they need the optimised crates of the product,
+//! and this tool must build without them. Their servers keep their data on disk, because commits to
+//! memory would measure nothing.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// Where the test kit keeps the data of its servers.
+/// The variable with the directory where the test kit keeps the data of its servers.
 const DATA: &str = "ADE_TESTKIT_DIR";
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
-    /// The scenario and what it takes: `transition --quick --json`, `query --tasks 1000000`
+pub struct BenchArgs {
+    /// The scenario and its options: `transition --quick --json`, `query --tasks 1000000`
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     scenario: Vec<String>,
 }
 
-pub fn run(root: &Path, args: &Args) -> Result<()> {
+pub fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     let program = ["run", "--release", "--locked", "--quiet", "--package", "ade-bench", "--"];
     let mut command = shell::cargo(root, &program);
     command.args(&args.scenario);

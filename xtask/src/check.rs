@@ -1,54 +1,53 @@
-//! What must hold before a change is shown to anyone. The quick checks come first, so that a
-//! crooked file is told in a second and not after a build.
+//! The checks that must pass before a change is shown to anyone. The quick ones come first, so that
+//! a badly formatted file is reported within a second and not after a build.
 
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
-use crate::ledger::{Ledger, Outcome};
+use crate::ledger::{Ledger, StepOutcome, tool};
 use crate::shell;
 use crate::tree::Tree;
-use crate::{deny, generate, tidy};
+use crate::{advisories, deny, generate, migrations, tidy, web};
 
 const TIER: &str = "check";
 
 pub fn run(root: &Path) -> Result<()> {
     let mut ledger = Ledger::default();
-    let result = steps(root, &mut ledger);
+    let result =
+        quick(root, &mut ledger).and_then(|()| ledger.step(TIER, "clippy", || clippy(root)));
     println!("{}", ledger.table());
     result
 }
 
-pub fn steps(root: &Path, ledger: &mut Ledger) -> Result<()> {
-    let cargo = |args: &[&str]| shell::succeed(&mut shell::cargo(root, args)).map(passed);
-    ledger.step(TIER, "fmt", || cargo(&["fmt", "--all", "--check"]))?;
-    ledger.step(TIER, "tidy", || tidy::run(root).map(passed))?;
+/// Runs the checks that compile nothing.
+pub fn quick(root: &Path, ledger: &mut Ledger) -> Result<()> {
+    ledger.step(TIER, "fmt", || {
+        shell::succeed(&mut shell::cargo(root, &["fmt", "--all", "--check"])).map(passed)
+    })?;
+    ledger.step(TIER, "tidy", || tidy::run(root, &tidy::TidyArgs::default()).map(passed))?;
     ledger.step(TIER, "gen", || generate::compare(root).map(passed))?;
     ledger.step(TIER, "deny", || deny::run(root).map(passed))?;
+    ledger.step(TIER, "advisories", || {
+        advisories::run(root, &advisories::AdvisoriesArgs::default()).map(passed)
+    })?;
+    ledger.step(TIER, "npm-hashes", || web::hashes(root))?;
     ledger.step(TIER, "typos", || tool(root, "typos", &["--color", "never"]))?;
     ledger.step(TIER, "shellcheck", || {
         let tree = Tree::read(root)?;
         tool(root, "shellcheck", &shell_scripts(&tree))
     })?;
-    ledger.step(TIER, "clippy", || {
-        cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
-    })
+    ledger.step(TIER, "squawk", || migrations::check(root))
 }
 
-fn passed((): ()) -> Outcome {
-    Outcome::Passed
+/// Runs clippy, which neither produces nor uses the artifacts of a build.
+pub fn clippy(root: &Path) -> Result<StepOutcome> {
+    let args = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    shell::succeed(&mut shell::cargo(root, &args)).map(passed)
 }
 
-/// A developer may lack a tool; CI installs it, so there its absence is a failure.
-fn tool(root: &Path, name: &str, args: &[&str]) -> Result<Outcome> {
-    let Some(program) = shell::find(name) else {
-        if shell::in_ci() {
-            bail!("{name} is not installed: .ci/run puts it where ADE_TOOLS points");
-        }
-        return Ok(Outcome::Skipped(format!("{name} is not installed")));
-    };
-    shell::succeed(Command::new(program).args(args).current_dir(root)).map(passed)
+fn passed((): ()) -> StepOutcome {
+    StepOutcome::Passed
 }
 
 fn shell_scripts(tree: &Tree) -> Vec<&str> {
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_are_known_by_their_first_line() {
+    fn shell_scripts_are_found_by_their_first_line() {
         let tree = Tree::of(&[
             (".ci/run", "#!/usr/bin/env bash\nset -e\n"),
             ("a.sh", "#!/bin/sh\n"),

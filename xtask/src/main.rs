@@ -1,15 +1,24 @@
-//! The one entry for developers: `cargo xtask <command>`. Each command is one module; this
-//! file only names them. Nothing here is part of the product.
+//! The entry point for developers: `cargo xtask <command>`. Each command is one module; this file
+//! only lists them. Not part of the product.
 
+mod advisories;
 mod bench;
 mod check;
 mod ci;
 mod demo;
 mod deny;
+mod flaky;
 mod generate;
+mod graph;
+mod junit;
 mod ledger;
+mod lockfile;
+mod migrations;
+mod modules;
 mod mutants;
 mod mutants_lua;
+mod nightly;
+mod npm;
 mod paint;
 mod redis_keys;
 mod report;
@@ -29,7 +38,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::ledger::Outcome;
+use crate::ledger::StepOutcome;
 
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask", about = "Checks, generation and CI of this repository")]
@@ -42,40 +51,46 @@ struct Cli {
 enum Command {
     /// Format, tidy, generated files, dependencies, spelling, shell scripts, clippy
     Check,
-    /// Write every generated file again
-    Gen(generate::Args),
-    /// The rules of this repository that no linter knows
-    Tidy,
-    /// Licences, bans and sources of every dependency, as deny.toml says
+    /// Write every generated file
+    Gen(generate::GenerateArgs),
+    /// Check the rules of this repository that no linter checks
+    Tidy(tidy::TidyArgs),
+    /// Compare the locked versions with the snapshot of the Rust advisory database
+    Advisories(advisories::AdvisoriesArgs),
+    /// Check licences, bans and sources of every dependency against deny.toml
     Deny,
-    /// Run the tests of the workspace; arguments go to the test runner
-    Test(test::Args),
-    /// A PostgreSQL and a Redis Cluster for development, under `.stack/`
+    /// Run the tests of the workspace; arguments are passed to the test runner
+    Test(test::TestArgs),
+    /// Manage a PostgreSQL and a Redis Cluster for development, under `.stack/`
     #[command(subcommand)]
     Stack(stack::Stack),
-    /// A company to look around in: the server, its stack, people, rules and busy agents
+    /// Run a demo company: the server, its stack, people, policies and busy agents
     Demo,
-    /// Everything a merge needs, in tiers, with the time of each
+    /// Run everything that a merge needs, in tiers, with the time of each
     Ci,
-    /// Break the rules of the core on purpose and count what the tests notice
-    Mutants(mutants::Args),
-    /// Leave out every line of the lock scripts in turn and count what the tests notice
-    MutantsLua(mutants_lua::Args),
-    /// Try the OpenAPI document against the running server with made-up requests
-    Schemathesis(schemathesis::Args),
-    /// What lies in a Redis Cluster, against the catalogue of keys
+    /// Mutate the core and count the mutants that the tests catch
+    Mutants(mutants::MutantsArgs),
+    /// Remove each line of the lock scripts in turn and count what the tests catch
+    MutantsLua(mutants_lua::MutantsLuaArgs),
+    /// Test the running server with generated requests for its OpenAPI document
+    Schemathesis(schemathesis::SchemathesisArgs),
+    /// Compare the contents of a Redis Cluster with the catalogue of keys
     #[command(subcommand)]
     RedisKeys(redis_keys::RedisKeys),
-    /// Measure the system beside the bare engines below it
-    Bench(bench::Args),
-    /// The checks of the dashboard, with node
-    Web(web::Args),
-    /// What each program that is shipped is made of, as `CycloneDX` documents
+    /// Measure the system next to the bare engines below it
+    Bench(bench::BenchArgs),
+    /// Run the checks of the dashboard, with node
+    Web(web::WebArgs),
+    /// Write what each shipped program is built from, as `CycloneDX` documents
     Sbom,
-    /// What somebody could try, and the tests that prove that it does not work
-    Threats(threats::Args),
-    /// Tests too long for CI, bounded in minutes, with a report
-    Soak(soak::Args),
+    /// Run the tests that prove that known attacks fail
+    Threats(threats::ThreatsArgs),
+    /// Run tests that are too long for CI, bounded in minutes, with a report
+    Soak(soak::SoakArgs),
+    /// Repeat tests, next to a CPU hog if wanted, and report what failed how often
+    Flaky(flaky::FlakyArgs),
+    /// Run the suites that are too long for CI, in pieces, and write a report
+    Nightly(nightly::NightlyArgs),
 }
 
 fn main() -> ExitCode {
@@ -93,7 +108,8 @@ fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Check => check::run(&root)?,
         Command::Gen(args) => generate::run(&root, &args)?,
-        Command::Tidy => tidy::run(&root)?,
+        Command::Tidy(args) => tidy::run(&root, &args)?,
+        Command::Advisories(args) => advisories::run(&root, &args)?,
         Command::Deny => deny::run(&root)?,
         Command::Test(args) => test::run(&root, &args)?,
         Command::Demo => demo::run(&root)?,
@@ -101,21 +117,24 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Mutants(args) => mutants::run(&root, &args)?,
         Command::MutantsLua(args) => mutants_lua::run(&root, &args)?,
         Command::Schemathesis(args) => {
-            if let Outcome::Skipped(why) = schemathesis::run(&root, &args)? {
+            if let StepOutcome::Skipped(why) = schemathesis::run(&root, &args)? {
                 anyhow::bail!("{why}: `pip install schemathesis`, or point ADE_TOOLS at it");
             }
         }
         Command::Bench(args) => bench::run(&root, &args)?,
         Command::Web(args) => {
-            if let Outcome::Skipped(why) = web::run(&root, &args)? {
+            if let StepOutcome::Skipped(why) = web::run(&root, &args)? {
                 anyhow::bail!("{why}");
             }
         }
         Command::Sbom => sbom::run(&root)?,
         Command::Threats(args) => threats::run(&root, &args)?,
         Command::Soak(args) => soak::run(&root, &args)?,
+        Command::Flaky(args) => flaky::run(&root, &args)?,
+        Command::Nightly(args) => nightly::run(&root, &args)?,
         Command::RedisKeys(command) => return Ok(redis_keys::run(&root, &command)),
-        // Has told everything itself: something that does not run is an answer, not an error.
+        // The command has printed everything itself: a service that does not run is a result, not
+        // an error.
         Command::Stack(command) => return Ok(stack::run(command, &root)),
     }
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,5 @@
-//! Breaks the core on purpose: a seeded sample of mutants over the modules that decide, run with
-//! cargo-mutants, and a report of what the tests noticed. The seed makes a run repeatable.
+//! Mutation tests of the core: a seeded sample of mutants over the modules that make decisions, run
+//! with cargo-mutants, and a report of what the tests caught. The seed makes a run repeatable.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,13 +13,13 @@ use crate::report::{self, Stamp};
 use crate::shell;
 
 const PACKAGE: &str = "ade-core";
-/// Where a wrong answer lets a change through.
+/// The modules where a wrong result lets a change through.
 const MODULES: &[&str] = &["task", "approval", "policy", "lock"];
-/// A mutant that loops for ever is noticed by the clock.
+/// A mutant with an endless loop is caught by the timeout.
 const TEST_TIMEOUT_SECONDS: &str = "120";
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct MutantsArgs {
     /// The same seed on the same commit draws the same mutants
     #[arg(long)]
     seed: u64,
@@ -39,7 +39,7 @@ struct Mutant {
     name: String,
 }
 
-pub fn run(root: &Path, args: &Args) -> Result<()> {
+pub fn run(root: &Path, args: &MutantsArgs) -> Result<()> {
     ensure!(shell::find("cargo-mutants").is_some(), "cargo-mutants is not installed");
     let all = list(root, &args.modules)?;
     ensure!(!all.is_empty(), "no mutants in {}", args.modules.join(", "));
@@ -47,7 +47,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     println!("{} of {} mutants, seed {}", drawn.len(), all.len(), args.seed);
     let scratch = scratch(root);
     let figures = test(root, &scratch, &drawn, &args.modules)?;
-    // A filter that matches too little would pass for a perfect score. More than drawn is fine:
+    // A filter that matches too little would look like a perfect score. More than drawn is fine:
     // cargo-mutants adds deleted struct fields to every selection.
     ensure!(
         figures.tested() >= drawn.len(),
@@ -90,7 +90,7 @@ fn list(root: &Path, modules: &[String]) -> Result<Vec<String>> {
     Ok(mutants.into_iter().map(|mutant| mutant.name).collect())
 }
 
-/// `count` of them, each set equally likely, in the order of the source.
+/// Draws `count` mutants, with every set equally likely, in the order of the source.
 fn draw(mut mutants: Vec<String>, seed: u64, count: usize) -> Vec<String> {
     let mut state = seed;
     let mut keyed: BTreeMap<(u64, usize), String> = BTreeMap::new();
@@ -104,7 +104,7 @@ fn draw(mut mutants: Vec<String>, seed: u64, count: usize) -> Vec<String> {
     ordered.into_values().collect()
 }
 
-/// The finaliser of `SplitMix64`: near seeds give unlike draws.
+/// The finalizer of `SplitMix64`, so that similar seeds give different samples.
 fn mix(state: u64) -> u64 {
     let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -122,15 +122,16 @@ fn test(root: &Path, scratch: &Path, drawn: &[String], modules: &[String]) -> Re
         .args(["--cap-lints", "true", "--no-times"])
         .arg("--output")
         .arg(scratch)
-        // The copy must not share artefacts with the checkout it is a broken version of.
+        // The copy must not share artifacts with the checkout it is a broken version of.
         .env_remove("CARGO_TARGET_DIR")
-        // A case that one mutant failed on must not help to catch the next.
+        // A case on which one mutant failed must not help to catch the next.
         .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
     for mutant in drawn {
         command.arg("--re").arg(format!("^{}$", escape(mutant)));
     }
     let status = command.status().context("cannot start cargo mutants")?;
-    // 2: some were missed, 3: some timed out; both are figures, anything else is no run.
+    // 2 means that some were missed and 3 that some timed out; any other code means that the run
+    // failed.
     if !matches!(status.code(), Some(0 | 2 | 3)) {
         bail!("cargo mutants ended with {status}: do the tests pass without mutants?");
     }
@@ -151,7 +152,8 @@ fn test(root: &Path, scratch: &Path, drawn: &[String], modules: &[String]) -> Re
 fn escape(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
-        // Only these: the regex dialect gives `\\<` and others a meaning of their own.
+        // Only these characters are escaped, because `\\<` and others have a meaning in this
+        // dialect.
         if r".+*?()|[]{}^$#&-~\".contains(c) {
             out.push('\\');
         }
@@ -177,7 +179,8 @@ impl Figures {
         self.viable() + self.unviable
     }
 
-    /// Rounded down, so that a goal is never met by rounding. Nothing to catch is all caught.
+    /// Returns the share of caught mutants, rounded down so that a goal is never met by rounding;
+    /// 100 if there are none.
     fn percent(&self) -> usize {
         (self.caught * 100).checked_div(self.viable()).unwrap_or(100)
     }
@@ -194,7 +197,7 @@ impl Figures {
     }
 }
 
-fn report(stamp: &Stamp, all: usize, args: &Args, figures: &Figures) -> String {
+fn report(stamp: &Stamp, all: usize, args: &MutantsArgs, figures: &Figures) -> String {
     let Stamp { day, commit } = stamp;
     let mut out = format!("# Mutants of the core, {day}\n\n");
     let modules = args.modules.join(",");
@@ -238,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_draws_the_same_and_another_seed_another() {
+    fn mutant_sample_depends_on_the_seed_only() {
         let first = draw(names(200), 7, 20);
         assert_eq!(first, draw(names(200), 7, 20));
         assert_ne!(first, draw(names(200), 8, 20));
@@ -247,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mutant_can_be_drawn_and_no_more_than_there_are() {
+    fn mutant_sample_covers_all_and_is_bounded() {
         let mut seen: Vec<String> = (0..200).flat_map(|seed| draw(names(30), seed, 3)).collect();
         seen.sort();
         seen.dedup();
@@ -256,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_matches_itself_only() {
+    fn mutant_name_is_escaped_as_a_pattern() {
         assert_eq!(
             escape("a.rs:1:2: replace f -> Vec<u8> with vec![]"),
             "a\\.rs:1:2: replace f \\-> Vec<u8> with vec!\\[\\]"
@@ -264,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_is_of_viable_mutants_and_rounded_down() {
+    fn mutant_score_counts_viable_ones_and_rounds_down() {
         let figures = Figures { caught: 899, unviable: 50, missed: names(100), timeout: names(1) };
         assert_eq!(figures.percent(), 89);
         let none = Figures { caught: 0, unviable: 3, missed: names(0), timeout: names(0) };
@@ -272,8 +275,9 @@ mod tests {
     }
 
     #[test]
-    fn the_report_can_be_repeated_and_names_survivors() {
-        let args = Args { seed: 42, count: 9, at_least: 90, modules: vec!["lock".to_owned()] };
+    fn mutant_report_names_the_seed_and_the_survivors() {
+        let args =
+            MutantsArgs { seed: 42, count: 9, at_least: 90, modules: vec!["lock".to_owned()] };
         let figures = Figures {
             caught: 7,
             unviable: 1,

@@ -1,5 +1,5 @@
-//! Colour for people: only on a terminal, never when `NO_COLOR` is set, so that a log stays
-//! plain text.
+//! Colours for terminals. Nothing is coloured elsewhere or when `NO_COLOR` is set, so that a log
+//! stays plain text.
 
 use std::io::IsTerminal as _;
 

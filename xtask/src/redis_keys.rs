@@ -1,7 +1,7 @@
-//! `cargo xtask redis-keys audit`: what lies in a cluster, held against the catalogue in
-//! `ade_coord::keys`: in one that runs, or in a fresh one after everything that uses Redis was done
-//! there once. Exits with 0 if all of it is declared, with 1 if something is not, and with 2 if
-//! nobody could look.
+//! `cargo xtask redis-keys audit`: compares the contents of a cluster with the catalogue in
+//! `ade_coord::keys`. The cluster is either a running one, or a fresh one on which every feature
+//! that uses Redis has run. Exits with 0 if every key is declared, with 1 if one is not, and with 2
+//! if the cluster could not be read.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,16 +14,16 @@ use clap::Subcommand;
 use crate::shell;
 
 const CANNOT_LOOK: u8 = 2;
-/// Where the workload finds the cluster it is to use.
+/// The variable that names the cluster for the workload.
 const VARIABLE: &str = "ADE_WORKLOAD_REDIS";
-const WORKLOAD: &str = "every_feature_over_redis";
+const WORKLOAD: &str = "redis_workload_uses_each_feature";
 
 #[derive(Debug, Subcommand)]
 pub enum RedisKeys {
-    /// Name each key that is unknown, of another type or of another lifetime
+    /// List each key that is unknown, of another type or of another lifetime
     Audit {
-        /// Nodes of a running cluster, comma-separated; else a workload runs over every feature on
-        /// a fresh one, and every entry of the catalogue must be found too
+        /// Nodes of a running cluster, comma-separated; without them a workload runs every feature
+        /// on a fresh one, and every entry of the catalogue must be found
         #[arg(long)]
         urls: Option<String>,
     },

@@ -1,5 +1,5 @@
-//! Reports of long runs: every one names its day and commit, lies in `docs/reports`, and is
-//! listed in the index there.
+//! Reports of long runs. Each names its date and commit, is stored in `docs/reports`, and is listed
+//! in the index there.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use crate::{generate, shell};
 
-/// When and on what a run was taken.
+/// The date and the commit of a run.
 #[derive(Debug)]
 pub struct Stamp {
     pub day: String,
@@ -26,7 +26,7 @@ impl Stamp {
     }
 }
 
-/// Writes `<kind>-<day>.md` and the index of reports, which is made from what lies beside it.
+/// Writes `<kind>-<day>.md` and the index, which lists the reports next to it.
 pub fn keep(root: &Path, kind: &str, stamp: &Stamp, text: &str) -> Result<()> {
     let path = format!("{}/{kind}-{}.md", generate::REPORTS, stamp.day);
     fs::create_dir_all(root.join(generate::REPORTS))?;

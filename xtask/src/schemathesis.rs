@@ -1,5 +1,5 @@
-//! `cargo xtask schemathesis`: the built server over a PostgreSQL of its own, and every request
-//! that its description allows or forbids, made up by schemathesis. The rest is `.ci/schemathesis`.
+//! `cargo xtask schemathesis`: runs the built server on its own PostgreSQL, and sends generated
+//! requests, valid and invalid, for its OpenAPI document. The rest is in `.ci/schemathesis`.
 
 use std::fs;
 use std::net::TcpListener;
@@ -7,49 +7,53 @@ use std::path::Path;
 use std::process::Command;
 
 use ade_testkit::OwnedPostgres;
-use ade_testkit::postgres::{SUPERUSER, Settings};
+use ade_testkit::postgres::{PostgresSettings, SUPERUSER};
 use anyhow::{Context as _, Result, bail};
 
-use crate::ledger::Outcome;
+use crate::ledger::StepOutcome;
 use crate::shell;
 
 const TOOL: &str = "schemathesis";
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
-    /// Fewer cases than this are a failure
+pub struct SchemathesisArgs {
+    /// Fail with fewer cases than this
     #[arg(long, default_value_t = 1_000)]
     cases: u32,
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-impl Default for Args {
+impl Default for SchemathesisArgs {
     fn default() -> Self {
         Self { cases: 1_000, seed: 1 }
     }
 }
 
-/// A developer may lack the tool; CI installs it, so there its absence is a failure.
-pub fn run(root: &Path, args: &Args) -> Result<Outcome> {
+/// Runs the tool. A developer may not have it; CI installs it, so its absence is a failure there.
+pub fn run(root: &Path, args: &SchemathesisArgs) -> Result<StepOutcome> {
     if shell::find(TOOL).is_none() {
         if shell::in_ci() {
             bail!("{TOOL} is not installed: .ci/run puts it where ADE_TOOLS points");
         }
-        return Ok(Outcome::Skipped(format!("{TOOL} is not installed")));
+        return Ok(StepOutcome::Skipped(format!("{TOOL} is not installed")));
     }
-    shell::succeed(&mut shell::cargo(root, &["build", "--workspace", "--bins", "--locked"]))?;
+    let programs = shell::programs(root)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let server = OwnedPostgres::start(Settings::test()).await;
-        try_requests(root, args, &server).map(|()| Outcome::Passed)
+        let server = OwnedPostgres::start(PostgresSettings::test()).await;
+        try_requests(root, args, &programs, &server).map(|()| StepOutcome::Passed)
     })
 }
 
-fn try_requests(root: &Path, args: &Args, server: &OwnedPostgres) -> Result<()> {
+fn try_requests(
+    root: &Path,
+    args: &SchemathesisArgs,
+    programs: &Path,
+    server: &OwnedPostgres,
+) -> Result<()> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let target = shell::target_directory(root)?;
-    let (programs, folder) = (target.join("debug"), target.join(TOOL));
+    let folder = shell::target_directory(root)?.join(TOOL);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
     let path = std::env::var("PATH").unwrap_or_default();
@@ -62,7 +66,7 @@ fn try_requests(root: &Path, args: &Args, server: &OwnedPostgres) -> Result<()> 
         .env("ADE_URL", format!("http://127.0.0.1:{port}"))
         .env("PATH", format!("{}:{path}", programs.display()))
         .env("ADE__LOCKS__BACKEND", "postgres")
-        // It comes as a few callers in place of many.
+        // A few callers send the requests of many, so rate limits are off.
         .envs(ade_testkit::rates::unlimited())
         .env("PGHOST", "127.0.0.1")
         .env("PGPORT", server.port().to_string())

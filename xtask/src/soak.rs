@@ -1,11 +1,12 @@
-//! What is too long for CI, bounded in minutes and repeatable by seed. `rules` runs the core's
-//! tests again and again, every round with random input that nobody has tried; `locks` holds the
-//! scripts in Redis against the core's model, `fence` the holds in PostgreSQL against holders that
-//! come too late, `deadlocks` has agents lock each other up, `failover` breaks the servers below
-//! them. A success writes a report.
+//! Tests that are too long for CI, bounded in minutes and repeatable by seed. `rules` repeats the
+//! core's tests with new random input in every round; `locks` compares the scripts in Redis with
+//! the core's model; `fence` tests the holds in PostgreSQL with holders that are too late;
+//! `deadlocks` has agents block each other; `failover` breaks the servers below them. A success
+//! writes a report.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -16,45 +17,45 @@ use crate::shell;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Name {
-    /// The properties of the core over fresh random input
+    /// The properties of the core with new random input
     Rules,
-    /// The lock scripts against the model, on a real cluster with virtual time
+    /// The lock scripts compared with the model, on a real cluster with virtual time
     Locks,
     /// Holders of locks that commit, pause and are fenced, on a real PostgreSQL
     Fence,
-    /// Agents that lock each other up, three at a time, on a real cluster in real time
+    /// Agents that deadlock, three at a time, on a real cluster in real time
     Deadlocks,
-    /// Holders in processes of their own while masters are killed, emptied and moved
+    /// Holders in separate processes while masters are killed, flushed and moved
     Failover,
 }
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct SoakArgs {
     name: Name,
-    /// The first round's seed; each later round takes the next
+    /// The seed of the first round; each later round takes the next
     #[arg(long)]
     seed: u64,
     /// No round begins after this
     #[arg(long, required_unless_present = "seconds", default_value_t = 0)]
     minutes: u64,
-    /// In place of minutes, where a minute is too long
+    /// Used instead of minutes, where a minute is too long
     #[arg(long, conflicts_with = "minutes")]
     seconds: Option<u64>,
-    /// Of `locks`: so many seeds, if time allows
+    /// For `locks`: the number of seeds, if time allows
     #[arg(long, default_value_t = u64::MAX)]
     rounds: u64,
-    /// Of `failover`: run the control that must be caught, and write no report
+    /// For `failover`: run the control that must be caught, and write no report
     #[arg(long)]
     control: bool,
 }
 
-impl Args {
+impl SoakArgs {
     fn lasts(&self) -> Duration {
         Duration::from_secs(self.seconds.unwrap_or(self.minutes * 60))
     }
 }
 
-pub fn run(root: &Path, args: &Args) -> Result<()> {
+pub fn run(root: &Path, args: &SoakArgs) -> Result<()> {
     match args.name {
         Name::Rules => rules(root, args),
         Name::Locks => locks(root, args),
@@ -64,7 +65,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     }
 }
 
-fn rules(root: &Path, args: &Args) -> Result<()> {
+fn rules(root: &Path, args: &SoakArgs) -> Result<()> {
     let end = Instant::now() + args.lasts();
     let mut rounds = 0;
     while Instant::now() < end {
@@ -77,40 +78,40 @@ fn rules(root: &Path, args: &Args) -> Result<()> {
         println!("round {rounds} passed, seed {seed}");
     }
     let stamp = Stamp::take(root)?;
-    let figures = [("rounds, each with a seed of its own", rounds.to_string())];
+    let figures = [("rounds, each with its own seed", rounds.to_string())];
     report::keep(root, "soak-rules", &stamp, &report(&stamp, "the rules", "rules", args, &figures))
 }
 
-fn locks(root: &Path, args: &Args) -> Result<()> {
-    let figures = tell(root, args, &["--lib"], "lock::tests::conformance::soak", "seeds ")?;
+fn locks(root: &Path, args: &SoakArgs) -> Result<()> {
+    let figures = figures_of(root, args, &["--lib"], "lock::tests::conformance::soak", "seeds ")?;
     let figures = [
-        ("seeds, each a space of its own", figure(&figures, 1)?),
-        ("steps, each compared in answer, events and all tables", figure(&figures, 3)?),
+        ("seeds, each in its own namespace", figure(&figures, 1)?),
+        ("steps, each compared by answer, events and all tables", figure(&figures, 3)?),
     ];
     let stamp = Stamp::take(root)?;
     let text = report(&stamp, "the lock scripts against the model", "locks", args, &figures);
     report::keep(root, "soak-locks", &stamp, &text)
 }
 
-fn fence(root: &Path, args: &Args) -> Result<()> {
-    let figures = tell(root, args, &["--test", "it"], "locks_fence::soak", "commits ")?;
+fn fence(root: &Path, args: &SoakArgs) -> Result<()> {
+    let figures = figures_of(root, args, &["--test", "it"], "locks_fence::soak", "commits ")?;
     let figures = [
         ("commits under a registered hold", figure(&figures, 1)?),
-        ("transactions that found themselves fenced", figure(&figures, 3)?),
-        ("registrations with a token that had fallen", figure(&figures, 5)?),
-        ("stale commits that a look without a lock let through", figure(&figures, 7)?),
-        ("of commits in that control", figure(&figures, 9)?),
+        ("transactions that were fenced", figure(&figures, 3)?),
+        ("registrations with a stale token", figure(&figures, 5)?),
+        ("stale commits that a check without a lock allowed", figure(&figures, 7)?),
+        ("commits in that control", figure(&figures, 9)?),
     ];
     let stamp = Stamp::take(root)?;
     let text = report(&stamp, "fences in PostgreSQL", "fence", args, &figures);
     report::keep(root, "soak-fence", &stamp, &text)
 }
 
-fn deadlocks(root: &Path, args: &Args) -> Result<()> {
-    let figures = tell(root, args, &["--lib"], "lock::tests::deadlocks::soak", "deadlocks ")?;
+fn deadlocks(root: &Path, args: &SoakArgs) -> Result<()> {
+    let figures = figures_of(root, args, &["--lib"], "lock::tests::deadlocks::soak", "deadlocks ")?;
     let figures = [
         ("deadlocks of three, of 99 agents at once", figure(&figures, 1)?),
-        ("until the slowest of them was free or told, in ms", figure(&figures, 3)?),
+        ("until the slowest of them was free or notified, in ms", figure(&figures, 3)?),
         ("victims that were not the youngest, or in no deadlock", "0".to_owned()),
     ];
     let stamp = Stamp::take(root)?;
@@ -118,23 +119,23 @@ fn deadlocks(root: &Path, args: &Args) -> Result<()> {
     report::keep(root, "soak-deadlocks", &stamp, &text)
 }
 
-fn failover(root: &Path, args: &Args) -> Result<()> {
+fn failover(root: &Path, args: &SoakArgs) -> Result<()> {
     let printed = failover_for(root, args.seed, args.lasts(), args.control)?;
     if args.control {
         println!("{printed}");
         return Ok(());
     }
     let words: Vec<String> = printed.split(' ').map(str::to_owned).collect();
-    let (_, gaps) = printed.split_once(" gaps ").context("the soak told no gaps")?;
+    let (_, gaps) = printed.split_once(" gaps ").context("the soak printed no gaps")?;
     let mut rows = vec![
         ("leases granted", figure(&words, 1)?),
         ("holds registered", figure(&words, 3)?),
         ("commits under a registered hold", figure(&words, 5)?),
-        ("transactions that found themselves fenced", figure(&words, 7)?),
-        ("grants by Redis beside a live hold, turned away by PostgreSQL", figure(&words, 9)?),
+        ("transactions that were fenced", figure(&words, 7)?),
+        ("grants by Redis next to a live hold, refused by PostgreSQL", figure(&words, 9)?),
         ("stale commits", figure(&words, 11)?),
         ("registered holds lost before their deadline", figure(&words, 13)?),
-        ("waiters that nobody answered", figure(&words, 15)?),
+        ("waiters without an answer", figure(&words, 15)?),
         ("waiters that were overtaken", figure(&words, 17)?),
     ];
     let worst = worst_gaps(gaps);
@@ -144,21 +145,21 @@ fn failover(root: &Path, args: &Args) -> Result<()> {
     report::keep(root, "soak-failover", &stamp, &text)
 }
 
-/// The line of figures; an error if anything was not as it must be.
+/// Runs the scenario and returns its line of figures, or an error if a guarantee was violated.
 pub fn failover_for(root: &Path, seed: u64, lasts: Duration, control: bool) -> Result<String> {
-    let program = ["run", "--quiet", "--package", "ade-bench", "--all-features", "--", "failover"];
-    let mut command = shell::cargo(root, &program);
+    let mut command = Command::new(shell::programs(root)?.join("ade-bench"));
+    command.arg("failover").current_dir(root);
     command.args(["--seed", &seed.to_string(), "--seconds", &lasts.as_secs().to_string()]);
     if control {
         command.arg("--plain");
     }
     let printed = shell::output(&mut command)?;
     let line = printed.lines().rev().find(|line| line.starts_with("grants "));
-    Ok(line.context("the soak told nothing")?.to_owned())
+    Ok(line.context("the soak printed nothing")?.to_owned())
 }
 
-/// Of `kill:4012ms flush:80ms …` how often each came, and how long it took until leases were
-/// granted: the longest of all but one in a hundred, and the longest.
+/// Parses `kill:4012ms flush:80ms …` and returns, for each fault, how often it occurred and how
+/// long it took until leases were granted again: the 99th percentile and the maximum.
 fn worst_gaps(gaps: &str) -> BTreeMap<String, String> {
     let mut all: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for gap in gaps.split_whitespace() {
@@ -167,12 +168,12 @@ fn worst_gaps(gaps: &str) -> BTreeMap<String, String> {
             all.entry(name).or_default().push(ms);
         }
     }
-    // While there is no master, nobody can grant anything: how long Redis takes to elect one is its
-    // own affair.
+    // Without a master no lease can be granted, and the time that Redis takes to elect one is not
+    // ours.
     let ours = all.iter().filter(|(name, _)| **name != "kill");
     let ours: Vec<u64> = ours.flat_map(|(_, times)| times).copied().collect();
     let all = all.into_iter().map(|(name, times)| (format!("`{name}`"), times));
-    let told = all.chain([("all but `kill`".to_owned(), ours)]).map(|(name, mut times)| {
+    let rows = all.chain([("all but `kill`".to_owned(), ours)]).map(|(name, mut times)| {
         times.sort_unstable();
         let nearly_all = (times.len() * 99).div_ceil(100).saturating_sub(1);
         let late = times.get(nearly_all).copied().unwrap_or_default();
@@ -181,18 +182,18 @@ fn worst_gaps(gaps: &str) -> BTreeMap<String, String> {
         let name = format!("{name}, {count} times: ms until leases were granted again");
         (name, format!("p99 {late}, at most {worst}"))
     });
-    told.collect()
+    rows.collect()
 }
 
-/// The words of the last line that begins so, of all that an ignored test has printed.
-fn tell(
+/// Returns the words of the last line with this beginning, out of the output of an ignored test.
+fn figures_of(
     root: &Path,
-    args: &Args,
+    args: &SoakArgs,
     target: &[&str],
     test: &str,
     beginning: &str,
 ) -> Result<Vec<String>> {
-    let mut command = shell::cargo(root, &["test", "--quiet", "--workspace", "--all-features"]);
+    let mut command = shell::cargo(root, &["test", "--quiet", "--workspace", "--locked"]);
     command
         .args(target)
         .args(["--", "--ignored", "--exact", "--nocapture", test])
@@ -201,11 +202,11 @@ fn tell(
         .env("ADE_SOAK_SECONDS", args.lasts().as_secs().to_string());
     let printed = shell::output(&mut command)?;
     let last = printed.lines().rev().find(|line| line.starts_with(beginning));
-    Ok(last.context("the soak told nothing")?.split(' ').map(str::to_owned).collect())
+    Ok(last.context("the soak printed nothing")?.split(' ').map(str::to_owned).collect())
 }
 
 fn figure(words: &[String], at: usize) -> Result<String> {
-    words.get(at).cloned().context("the soak told too few figures")
+    words.get(at).cloned().context("the soak printed too few figures")
 }
 
 fn round(root: &Path, seed: u64) -> Result<()> {
@@ -214,7 +215,13 @@ fn round(root: &Path, seed: u64) -> Result<()> {
     shell::output(&mut command).map(drop)
 }
 
-fn report(stamp: &Stamp, of: &str, name: &str, args: &Args, figures: &[(&str, String)]) -> String {
+fn report(
+    stamp: &Stamp,
+    of: &str,
+    name: &str,
+    args: &SoakArgs,
+    figures: &[(&str, String)],
+) -> String {
     let Stamp { day, commit } = stamp;
     let lasts = match args.seconds {
         Some(seconds) => format!("--seconds {seconds}"),
@@ -238,19 +245,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_gap_of_each_fault_is_told() {
+    fn soak_report_has_the_longest_gap_of_each_fault() {
         let worst = worst_gaps("kill:4012ms flush:80ms kill:3900ms flush:90ms");
-        let told: Vec<String> = worst.iter().map(|(name, ms)| format!("{name} {ms}")).collect();
+        let rows: Vec<String> = worst.iter().map(|(name, ms)| format!("{name} {ms}")).collect();
         let expected = [("`flush`, 2 times", "at most 90"), ("`kill`, 2 times", "at most 4012")];
-        for (told, (begins, ends)) in told.iter().zip(expected) {
-            assert!(told.starts_with(begins) && told.ends_with(ends), "{told}");
+        for (row, (begins, ends)) in rows.iter().zip(expected) {
+            assert!(row.starts_with(begins) && row.ends_with(ends), "{row}");
         }
-        assert!(told[2].starts_with("all but `kill`, 2 times"), "{told:?}");
+        assert!(rows[2].starts_with("all but `kill`, 2 times"), "{rows:?}");
     }
 
     #[test]
-    fn the_report_tells_how_to_repeat_it() {
-        let args = Args {
+    fn soak_report_names_the_command_to_repeat_it() {
+        let args = SoakArgs {
             name: Name::Rules,
             seed: 7,
             minutes: 3,

@@ -1,6 +1,6 @@
 //! `cargo xtask stack`: one PostgreSQL and one Redis Cluster of three masters and three replicas
-//! for development, under `.stack/`. They outlive the command and are known by pid and start
-//! time; `status` believes nothing but an answer. The machine's own services are not touched.
+//! for development, under `.stack/`. They outlive the command and are identified by pid and start
+//! time; `status` asks each server. The machine's own services are not touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ade_testkit::Failure;
 use ade_testkit::ledger::Ledger;
-use ade_testkit::postgres::{Postgres, SUPERUSER, Settings};
+use ade_testkit::postgres::{Postgres, PostgresSettings, SUPERUSER};
 use ade_testkit::process::Process;
 use ade_testkit::redis_cluster::{Cluster, NODE_TIMEOUT_MS_DEFAULT, NODES};
 use ade_testkit::redis_node::Node;
@@ -21,7 +21,7 @@ const DATABASE: &str = "ade";
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub enum Stack {
-    /// Start what does not run yet and write `.stack/env`
+    /// Start what is not running and write `.stack/env`
     Up,
     /// Stop everything and remove its data
     Down {
@@ -29,11 +29,11 @@ pub enum Stack {
         #[arg(long)]
         keep: bool,
     },
-    /// Tell what runs and answers; fails if something does not
+    /// Show what runs and answers; fails if something does not
     Status,
 }
 
-/// `root` is the directory of the workspace.
+/// Runs the command for the workspace in `root`.
 pub fn run(command: Stack, root: &Path) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let dir = root.join(".stack");
@@ -64,7 +64,7 @@ async fn up(dir: &Path) -> Result<bool, Failure> {
     let ledger = Ledger::open(dir)?;
     let _guard = ledger.lock("stack").await?;
     let count_before = running(&ledger);
-    let postgres = Postgres::ensure(&ledger, POSTGRES, &Settings::development()).await?;
+    let postgres = Postgres::ensure(&ledger, POSTGRES, &PostgresSettings::development()).await?;
     ade_testkit::database::ensure(&postgres, DATABASE).await?;
     let cluster = Cluster::ensure(&ledger, REDIS, NODE_TIMEOUT_MS_DEFAULT).await?;
     let env = dir.join("env");
@@ -173,7 +173,7 @@ impl Row {
     }
 }
 
-/// Prints the table; true if every row is ok.
+/// Prints the table, and returns whether every row is ok.
 async fn show(ledger: &Ledger) -> bool {
     let mut rows = vec![postgres_row(ledger).await];
     let cluster = Cluster::load(ledger, REDIS);
@@ -195,7 +195,7 @@ async fn show(ledger: &Ledger) -> bool {
         }
     }
     let mut all_ok = rows.iter().all(|row| row.health.is_ok());
-    // Six nodes that answer are not yet a cluster that serves.
+    // Six nodes that answer are not necessarily a working cluster.
     if all_ok
         && let Some(cluster) = cluster
         && let Err(failure) = cluster.check().await
@@ -237,7 +237,7 @@ async fn node_row(node: &Node) -> Row {
     }
 }
 
-/// Columns as wide as their widest cell.
+/// Formats the rows with columns as wide as their widest cell.
 fn table(lines: &[[String; 6]]) -> String {
     let mut widths = [0; 6];
     for line in lines {
@@ -255,12 +255,12 @@ fn table(lines: &[[String; 6]]) -> String {
     text
 }
 
-/// Debian puts its package's name behind the version.
+/// Returns the version without the package name that Debian appends.
 fn first(version: &str) -> &str {
     version.split_whitespace().next().unwrap_or(version)
 }
 
-/// Short if it lies where the command was called.
+/// Returns the path relative to the current directory if it is below it.
 fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display().to_string()
@@ -271,7 +271,7 @@ fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let write = || {
         let mut options = fs::OpenOptions::new();
-        // It holds a password.
+        // The file contains a password.
         let mut file = options.create(true).write(true).truncate(true).mode(0o600).open(path)?;
         file.write_all(text.as_bytes())
     };
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up_and_lines_have_no_tail() {
+    fn table_columns_align_without_trailing_spaces() {
         let line = |cells: [&str; 6]| cells.map(str::to_owned);
         let text = table(&[
             line(["NAME", "STATE", "P", "W", "A", "D"]),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_its_first_word() {
+    fn version_is_its_first_word() {
         assert_eq!(first("15.8 (Debian 15.8-0)"), "15.8");
         assert_eq!(first(""), "");
     }

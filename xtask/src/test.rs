@@ -1,5 +1,5 @@
-//! Runs the workspace's tests: with nextest where it is installed, else with cargo's own
-//! runner, so that a bare machine can still answer.
+//! Runs the tests of the workspace: with nextest if it is installed, otherwise with cargo's own
+//! runner, so that a machine without tools can run them too.
 
 use std::fs;
 use std::path::Path;
@@ -8,34 +8,36 @@ use std::process::Command;
 use ade_testkit::leak;
 use anyhow::{Result, bail};
 
-use crate::shell;
+use crate::{junit, shell};
 
-/// Where nextest writes it, as its settings say.
-const SAID: &str = "nextest/default/junit.xml";
+/// The number of slowest tests that CI prints.
+const SLOWEST: usize = 25;
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct TestArgs {
     /// Passed to the runner, for example a filter or `--no-fail-fast`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
 
-pub fn run(root: &Path, args: &Args) -> Result<()> {
+pub fn run(root: &Path, args: &TestArgs) -> Result<()> {
     shell::succeed(runner(root, &[]).args(&args.rest))
 }
 
-/// Everything; a log tells of what failed or dawdled, not of each test that passed. No secret may
-/// be in what any of them said.
+/// Runs all tests. The log lists failed and slow tests, not every passed one. The output of the
+/// tests must not contain a secret.
 pub fn all(root: &Path) -> Result<()> {
-    shell::succeed(&mut runner(root, &["--status-level", "slow"]))?;
-    let said = shell::target_directory(root)?.join(SAID);
-    // Cargo's own runner keeps nothing.
-    if let Ok(text) = fs::read_to_string(said)
-        && let Some(found) = leak::token_in(&text)
-    {
-        bail!("a token is in what the tests said: {found}");
+    let path = junit::path(root)?;
+    let _ = fs::remove_file(&path);
+    let result = shell::succeed(&mut runner(root, &["--status-level", "slow"]));
+    // Cargo's own runner writes no report.
+    if let Ok(text) = fs::read_to_string(path) {
+        println!("{}", junit::slowest(&junit::read(&text), SLOWEST));
+        if let Some(found) = leak::token_in(&text) {
+            bail!("the output of the tests contains a token: {found}");
+        }
     }
-    Ok(())
+    result
 }
 
 fn runner(root: &Path, for_nextest: &[&str]) -> Command {

@@ -1,6 +1,6 @@
-//! `cargo xtask threats`: what somebody could try, and the tests that prove that it does not work.
-//! `xtask/threats.toml` names them; here they are looked for and run. A threat without a test
-//! fails, unless it is one of the few that a later part of the product answers.
+//! `cargo xtask threats`: known attacks, and the tests that prove that they fail.
+//! `xtask/threats.toml` lists them; this command finds and runs the tests. A threat without a test
+//! is an error, except for the few that a later part of the product covers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,14 +11,14 @@ use serde::Deserialize;
 use crate::{paint, shell};
 
 const SOURCE: &str = include_str!("../threats.toml");
-/// They are numbered from 1 without a gap.
+/// Threats are numbered from 1 without a gap.
 const COUNT: u32 = 42;
-/// The dashboard answers the first two, the proof the last.
+/// The dashboard covers the first two, and the verifiable audit the last.
 const MAY_WAIT: [u32; 3] = [12, 31, 34];
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
-    /// Only look whether the tests that are named exist
+pub struct ThreatsArgs {
+    /// Only check that the named tests exist
     #[arg(long)]
     pub listed: bool,
 }
@@ -34,7 +34,7 @@ struct File {
 pub struct Threat {
     pub id: u32,
     pub attack: String,
-    /// Each the end of a test's path; one may be several tests.
+    /// The ends of test paths; one may match several tests.
     #[serde(default)]
     pub proved_by: Vec<String>,
     pub pending: Option<String>,
@@ -57,7 +57,7 @@ fn read(text: &str) -> Result<Vec<Threat>> {
     Ok(threats)
 }
 
-pub fn run(root: &Path, args: &Args) -> Result<()> {
+pub fn run(root: &Path, args: &ThreatsArgs) -> Result<()> {
     let threats = all()?;
     let known = known_tests(root)?;
     let found = find(&threats, &known)?;
@@ -82,7 +82,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The tests of each threat, by their whole paths.
+/// Returns the tests of each threat, by their full paths.
 fn find(threats: &[Threat], known: &BTreeSet<String>) -> Result<BTreeMap<u32, Vec<String>>> {
     let mut found = BTreeMap::new();
     for threat in threats {
@@ -119,7 +119,7 @@ fn known_tests(root: &Path) -> Result<BTreeSet<String>> {
     Ok(listed.rust_suites.into_values().flat_map(|suite| suite.testcases.into_keys()).collect())
 }
 
-/// Those that failed.
+/// Runs all tests, and returns those that failed.
 fn run_all(root: &Path, found: &BTreeMap<u32, Vec<String>>) -> Result<BTreeSet<String>> {
     let tests: BTreeSet<&String> = found.values().flatten().collect();
     let wanted: Vec<String> = tests.iter().map(|test| format!("test(={test})")).collect();
@@ -127,16 +127,16 @@ fn run_all(root: &Path, found: &BTreeMap<u32, Vec<String>>) -> Result<BTreeSet<S
     let mut command = shell::cargo(root, &args);
     command.args(["--no-fail-fast", "--status-level", "fail", "--color", "never"]);
     let output = command.arg("-E").arg(wanted.join(" | ")).output()?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    eprint!("{told}");
-    let failed = failures(&told, &tests);
+    let text = String::from_utf8_lossy(&output.stderr);
+    eprint!("{text}");
+    let failed = failures(&text, &tests);
     ensure!(output.status.success() || !failed.is_empty(), "the tests could not be run");
     Ok(failed)
 }
 
-/// Out of lines like `FAIL [   0.886s] (12/99) ade-server::it locks::a_name`.
-fn failures(told: &str, tests: &BTreeSet<&String>) -> BTreeSet<String> {
-    let lines = told.lines().map(str::trim_start);
+/// Parses lines like `FAIL [   0.886s] (12/99) ade-server::it locks::a_name`.
+fn failures(output: &str, tests: &BTreeSet<&String>) -> BTreeSet<String> {
+    let lines = output.lines().map(str::trim_start);
     let bad = lines.filter(|line| {
         ["FAIL", "TIMEOUT", "SIG", "ABORT"].iter().any(|word| line.starts_with(word))
     });
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_file_names_every_threat_once_and_lets_few_wait() {
+    fn threat_list_is_complete_with_few_open_entries() {
         let threats = all().unwrap();
         let waiting: Vec<u32> =
             threats.iter().filter(|one| one.pending.is_some()).map(|one| one.id).collect();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_and_one_that_may_not_wait_are_refused() {
+    fn threat_list_with_a_gap_or_a_forbidden_pending_is_refused() {
         assert!(read("[[threat]]\nid = 2\nattack = \"x\"").is_err());
         let all = SOURCE.replacen(
             "attack = \"Approve one's own change\"",
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_the_end_of_a_path() {
+    fn threat_test_name_matches_the_end_of_a_path() {
         let known: BTreeSet<String> =
             ["votes::a_name", "on_redis::a_name", "not_a_name"].map(str::to_owned).into();
         let found = find(&[threat(1, &["a_name"])], &known).unwrap();
@@ -183,11 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_read_from_what_the_runner_says() {
+    fn threat_failures_are_read_from_the_runner_output() {
         let (one, other) = ("votes::a_name".to_owned(), "votes::another".to_owned());
         let tests = BTreeSet::from([&one, &other]);
-        let told = "        PASS [   0.1s] (1/2) ade-server::it votes::another\n        \
+        let output = "        PASS [   0.1s] (1/2) ade-server::it votes::another\n        \
                     FAIL [   0.9s] (2/2) ade-server::it votes::a_name\n";
-        assert_eq!(failures(told, &tests), BTreeSet::from([one.clone()]));
+        assert_eq!(failures(output, &tests), BTreeSet::from([one.clone()]));
     }
 }

@@ -1,5 +1,5 @@
-//! The repository as a map from path to text, so that rules and generators are functions of it
-//! and their tests need no disk. Build output and other programs' data are left out.
+//! The repository as a map from path to text, so that rules and generators are functions of it and
+//! their tests need no disk. Build output and data of other programs are excluded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-/// What is no source of ours, wherever it lies.
+/// Directories that never contain sources of this repository.
 const FOREIGN: &[&str] = &[".git", ".stack", "node_modules", "target"];
 
 #[derive(Debug, Default)]
 pub struct Tree {
     texts: BTreeMap<String, String>,
-    /// Everything, text or not: what a link may point at.
+    /// Every path, text or not, because a link may point to it.
     names: BTreeSet<String>,
 }
 
@@ -25,18 +25,18 @@ impl Tree {
     }
 
     fn descend(&mut self, directory: &Path, prefix: &str) -> Result<()> {
-        let told = || format!("cannot read {}", directory.display());
-        for entry in fs::read_dir(directory).with_context(told)? {
-            let entry = entry.with_context(told)?;
+        let context = || format!("cannot read {}", directory.display());
+        for entry in fs::read_dir(directory).with_context(context)? {
+            let entry = entry.with_context(context)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = format!("{prefix}{name}");
-            let kind = entry.file_type().with_context(told)?;
+            let kind = entry.file_type().with_context(context)?;
             // In a worktree `.git` is a file.
             if FOREIGN.contains(&name.as_str()) || name.starts_with("mutants.out") {
                 continue;
             }
             if kind.is_dir() {
-                // Cargo marks its output with this file, whatever the directory is called.
+                // Cargo marks its output directory with this file, whatever its name is.
                 let is_output = entry.path().join("CACHEDIR.TAG").exists();
                 if !is_output {
                     self.names.insert(path.clone());
@@ -84,7 +84,7 @@ impl Tree {
     }
 }
 
-/// `a/b/../c` is `a/c`; `None` when the path leaves the repository.
+/// Joins two paths: `a/b/../c` is `a/c`. Returns `None` when the result leaves the repository.
 pub fn join(directory: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {
@@ -99,7 +99,7 @@ pub fn join(directory: &str, relative: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The directory a file is in; empty for the root.
+/// Returns the directory of a file; empty for the root.
 pub fn directory_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(directory, _)| directory)
 }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_repository_itself_is_read_without_build_output() {
+    fn tree_of_the_repository_excludes_build_output() {
         let tree = Tree::read(&crate::shell::root().unwrap()).unwrap();
         assert!(tree.text("Cargo.toml").is_some());
         assert!(tree.holds("xtask/src") && tree.holds("xtask/src/tree.rs"));

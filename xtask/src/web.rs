@@ -1,6 +1,6 @@
-//! `cargo xtask web`: the dashboard's packages as they are locked, and its own checks: types,
-//! lint, tests, build and size. With `--browser`, also what a real Chromium makes of the built
-//! pages and the built server.
+//! `cargo xtask web`: installs the locked packages of the dashboard, and runs its checks: types,
+//! lint, tests, build and size. A lockfile with an entry without a hash is not installed. With
+//! `--browser` it also tests the built pages and the built server in a real Chromium.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,68 +9,77 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::ledger::Outcome;
-use crate::shell;
+use crate::ledger::{StepOutcome, tool};
+use crate::{npm, shell};
 
-/// What the build of the dashboard needs.
+/// The version that the build of the dashboard needs.
 const NODE: [u32; 2] = [20, 19];
-/// Debian's packages; the one without a window will do.
+/// The programs of Debian's packages; the one without a window is enough.
 const CHROMIUM: [&str; 2] = ["chromium-headless-shell", "chromium"];
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct WebArgs {
     /// Also run the browser tests
     #[arg(long)]
     browser: bool,
 }
 
-pub fn run(root: &Path, args: &Args) -> Result<Outcome> {
+pub fn run(root: &Path, args: &WebArgs) -> Result<StepOutcome> {
     let outcome = check(root)?;
-    if args.browser && outcome == Outcome::Passed { browser(root) } else { Ok(outcome) }
+    if args.browser && outcome == StepOutcome::Passed { browser(root) } else { Ok(outcome) }
 }
 
-/// Everything that needs no server.
-pub fn check(root: &Path) -> Result<Outcome> {
+/// Runs every check that needs no server.
+pub fn check(root: &Path) -> Result<StepOutcome> {
     let Some(node) = node()? else { return missing(&format!("node {}", least())) };
+    hashes(root)?;
     for args in [["ci", "--no-audit", "--no-fund"].as_slice(), &["run", "check"]] {
         shell::succeed(npm(root, &node)?.args(args))?;
     }
-    Ok(Outcome::Passed)
+    Ok(StepOutcome::Passed)
 }
 
-/// After `check`, which has built the pages; a debug server reads them where they were built.
-pub fn browser(root: &Path) -> Result<Outcome> {
+/// Checks that the lockfile contains the hash of every package. `.ci/run` runs the same script
+/// before the first installation, which is before this program is built.
+pub fn hashes(root: &Path) -> Result<StepOutcome> {
+    tool(root, "python3", &[".ci/npm_hashes.py", npm::LOCKFILE])
+}
+
+/// Runs the browser tests after `check`, which has built the pages; a debug server reads them from
+/// there.
+pub fn browser(root: &Path) -> Result<StepOutcome> {
     let Some(node) = node()? else { return missing(&format!("node {}", least())) };
     if env::var_os("CHROMIUM").is_none() && CHROMIUM.into_iter().find_map(shell::find).is_none() {
         return missing("chromium");
     }
-    shell::succeed(&mut shell::cargo(root, &["build", "--workspace", "--bins", "--locked"]))?;
+    shell::programs(root)?;
     shell::succeed(npm(root, &node)?.args(["run", "e2e"]))?;
-    Ok(Outcome::Passed)
+    Ok(StepOutcome::Passed)
 }
 
-/// A developer may lack it; CI installs it, so there its absence is a failure.
-fn missing(what: &str) -> Result<Outcome> {
+/// Reports a missing tool. A developer may not have it; CI installs it, so its absence is a failure
+/// there.
+fn missing(what: &str) -> Result<StepOutcome> {
     if shell::in_ci() {
         bail!("{what} is not installed: .ci/run sees to it");
     }
-    Ok(Outcome::Skipped(format!("{what} is not installed")))
+    Ok(StepOutcome::Skipped(format!("{what} is not installed")))
 }
 
-/// Of node, in words.
+/// Returns the required version of node as text.
 pub fn least() -> String {
     let [major, minor] = NODE;
     format!("{major}.{minor} or newer")
 }
 
-/// The directory of a node that is new enough, if there is one.
+/// Returns the directory of a node that is new enough, if there is one.
 pub fn node() -> Result<Option<PathBuf>> {
     let Some(node) = shell::find("node") else { return Ok(None) };
     let version = shell::output(Command::new(&node).arg("--version"))?;
     Ok(is_enough(&version).then(|| node.parent().map(Path::to_owned)).flatten())
 }
 
-/// With this node before any other: programs of packages ask for it by name alone.
+/// Returns an npm command with this node first on the path, because packages look it up by name.
 pub fn npm(root: &Path, node: &Path) -> Result<Command> {
     let mut command = Command::new(node.join("npm"));
     command.current_dir(root.join("web")).env("PATH", path_from(node)?);
@@ -83,7 +92,7 @@ fn path_from(first: &Path) -> Result<OsString> {
     env::join_paths(all).context("the directory of node cannot be on a path")
 }
 
-/// Of a text like `v20.19.3`.
+/// Parses a version like `v20.19.3`, and returns whether it is new enough.
 fn is_enough(version: &str) -> bool {
     let mut numbers = version.trim().trim_start_matches('v').split('.').map(str::parse::<u32>);
     let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
@@ -97,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_node_and_a_text_that_is_none_are_not_enough() {
+    fn node_version_that_is_old_or_malformed_is_refused() {
         for (version, wanted) in
             [("v20.19.0\n", true), ("v22.1.0", true), ("v20.18.9", false), ("v18.20.4", false)]
         {
@@ -107,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_node_that_was_found_comes_before_any_other() {
+    fn node_that_was_found_is_first_on_the_path() {
         let path = path_from(Path::new("/own/bin")).unwrap();
         assert_eq!(env::split_paths(&path).next(), Some("/own/bin".into()));
         assert!(path_from(Path::new("/a:b")).is_err());

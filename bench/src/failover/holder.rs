@@ -1,5 +1,5 @@
-//! A process that holds: many at once take a lock, work under it, and give it back or forget it.
-//! Everything that happens to a lease is a line.
+//! A process with many lock holders: each takes a lock, works under it, and releases or abandons
+//! it. Every event of a lease is written as a line.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -9,34 +9,34 @@ use std::time::{Duration, Instant};
 
 use ade_coord::Cluster;
 use ade_coord::lock::Locks;
-use ade_core::ids::{AgentSessionId, LeaseId, TaskId, TenantId};
+use ade_core::ids::{LeaseId, ProcessId, TaskId, TenantId};
 use ade_core::lock::fence::RegisterRefusal;
 use ade_core::lock::{
-    Arrival, Class, LockSet, Mode, Order, Owner, Request, RequestDraft, Standing, Token,
+    Arrival, FencingToken, LeaseClass, LeaseStatus, LockSet, Mode, Order, Owner, Request,
+    RequestDraft,
 };
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
-use ade_engine::locks::{Desk, Error, Next};
-use ade_engine::{Class as PoolClass, Pool, PoolSettings};
+use ade_engine::services::locks::{LockQueueError, RedisLockQueue, RetryStep};
+use ade_engine::{Pool, PoolClass, PoolSettings};
 use ade_store::locks::sessions;
-use ade_testkit::lock_history::{Event, WAIT_BOUND, What};
+use ade_testkit::lock_history::{HistoryEvent, WAIT_BOUND, What};
 use anyhow::Result;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::work::Registered;
 use super::{RESOURCES, moment};
 
 const TASKS: u64 = 8;
 const WAIT: Duration = Duration::from_secs(10);
 const LOCK_DELAY: Duration = Duration::from_millis(200);
-/// Between two looks of one who waits, and before whatever failed is tried again.
+/// The pause between two polls of a waiter, and before a failed call is repeated.
 const LOOK: Duration = Duration::from_millis(40);
 const HOUR: Duration = Duration::from_hours(1);
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct HolderArgs {
     #[arg(long)]
     redis: String,
     #[arg(long)]
@@ -53,23 +53,24 @@ pub struct Args {
     plain: bool,
 }
 
-/// All on one thread: what waits for servers needs no more.
-pub async fn run(args: &Args) -> Result<()> {
+/// Runs all holders on one thread, which is enough for tasks that mostly wait for servers.
+pub async fn run(args: &HolderArgs) -> Result<()> {
     LocalSet::new().run_until(run_all(args)).await
 }
 
-async fn run_all(args: &Args) -> Result<()> {
+async fn run_all(args: &HolderArgs) -> Result<()> {
     let end = Instant::now() + Duration::from_secs(args.seconds);
     let tenant: TenantId = args.tenant.parse()?;
     let pool = Pool::new(&PoolSettings::new(args.database.clone()), PoolClass::Api)?;
     let urls: Vec<String> = args.redis.split(',').map(str::to_owned).collect();
-    let desk = Desk::new(Locks::new(Cluster::open(&urls.into())?), pool.clone(), "failover");
-    let session = AgentSessionId::from_uuid(Uuid::now_v7());
+    let queue =
+        RedisLockQueue::new(Locks::new(Cluster::open(&urls.into())?), pool.clone(), "failover");
+    let session = ProcessId::from_uuid(Uuid::now_v7());
     let out = Arc::new(Mutex::new(File::create(&args.out)?));
     let mut holders = JoinSet::new();
     for number in 0..TASKS {
         let holder = Holder {
-            desk: desk.clone(),
+            queue: queue.clone(),
             pool: pool.clone(),
             tenant,
             session,
@@ -91,10 +92,10 @@ async fn run_all(args: &Args) -> Result<()> {
 }
 
 pub(super) struct Holder {
-    desk: Desk,
+    queue: RedisLockQueue,
     pub(super) pool: Pool,
     pub(super) tenant: TenantId,
-    pub(super) session: AgentSessionId,
+    pub(super) session: ProcessId,
     pub(super) is_plain: bool,
     out: Arc<Mutex<File>>,
     dice: u64,
@@ -106,8 +107,8 @@ impl Holder {
             let request = self.request()?;
             self.life(&request).await?;
             self.tell(&request, What::Left)?;
-            // It runs out by itself otherwise.
-            let _ = self.desk.release(self.tenant, request.lease()).await;
+            // If the release fails, the lease expires.
+            let _ = self.queue.release(self.tenant, request.lease()).await;
         }
         Ok(())
     }
@@ -119,7 +120,7 @@ impl Holder {
             let refusal = match self.register(request, token).await? {
                 Registered::Yes(mut believed) => {
                     self.tell(request, What::Registered)?;
-                    let _ = self.desk.registered(self.tenant, request.lease()).await;
+                    let _ = self.queue.registered(self.tenant, request.lease()).await;
                     return self.work_on(request, token, &mut believed).await;
                 }
                 Registered::Busy => continue,
@@ -130,20 +131,22 @@ impl Holder {
                     self.tell(request, What::Doubled)?;
                 }
                 is_doubled = true;
-                // The other one's time may be over soon.
+                // The lease of the other holder may expire soon.
                 sleep(LOOK).await;
             }
-            let mended = self.desk.mend(self.tenant, request.lease(), &refusal).await;
-            let Ok(next) = mended else {
+            let reconciled = self.queue.reconcile(self.tenant, request.lease(), &refusal).await;
+            let Ok(next) = reconciled else {
                 sleep(LOOK).await;
                 continue;
             };
             let minted = match next {
-                Next::Again(token) | Next::Stands(Standing::Granted { token, .. }) => Some(token),
-                Next::Stands(Standing::Waiting { order, .. }) => {
+                RetryStep::Again(token) | RetryStep::Stands(LeaseStatus::Granted { token, .. }) => {
+                    Some(token)
+                }
+                RetryStep::Stands(LeaseStatus::Waiting { order, .. }) => {
                     self.wait(request, order, moment()).await?
                 }
-                Next::Stands(_) | Next::Over => None,
+                RetryStep::Stands(_) | RetryStep::Over => None,
             };
             let Some(minted) = minted else { return Ok(()) };
             token = minted;
@@ -164,7 +167,7 @@ impl Holder {
             owner: Owner::Task(TaskId::from_uuid(id)),
             node: "node-1".to_owned(),
             birth: Timestamp::from_micros(i64::try_from(moment())?),
-            class: Class::Fenced { lock_delay: LOCK_DELAY },
+            class: LeaseClass::Fenced { lock_delay: LOCK_DELAY },
             set: LockSet::new(set.collect::<Result<Vec<_>>>()?)?,
             ttl: Duration::from_millis(300 + u64::try_from(self.below(900))?),
             wait: WAIT,
@@ -172,35 +175,47 @@ impl Holder {
         })?)
     }
 
-    /// Asks by the same id until somebody answers: nothing else tells what became of the first.
-    async fn acquire(&mut self, request: &Request, mut arrival: Arrival) -> Result<Option<Token>> {
+    /// Repeats the request with the same id until it is answered: only an answer shows what
+    /// happened to the first one.
+    async fn acquire(
+        &mut self,
+        request: &Request,
+        mut arrival: Arrival,
+    ) -> Result<Option<FencingToken>> {
         let began = Instant::now();
         while began.elapsed() < WAIT_BOUND {
             let sent = moment();
-            match self.desk.acquire(self.tenant, request, arrival).await {
-                Ok(said) => match said.answer {
-                    Standing::Granted { token, .. } | Standing::Spent { token, .. } => {
+            match self.queue.acquire(self.tenant, request, arrival).await {
+                Ok(reply) => match reply.answer {
+                    LeaseStatus::Granted { token, .. } | LeaseStatus::Spent { token, .. } => {
                         self.tell_grant(request, token, sent)?;
                         return Ok(Some(token));
                     }
-                    Standing::Waiting { order, .. } => {
+                    LeaseStatus::Waiting { order, .. } => {
                         match self.stand_in_line(request, order, sent).await? {
                             Line::Ended(token) => return Ok(token),
                             Line::Forgotten(order) => arrival = Arrival::Waited(order),
                         }
                     }
-                    Standing::Delayed { .. } | Standing::Over { .. } | Standing::Unknown => {
+                    LeaseStatus::Delayed { .. }
+                    | LeaseStatus::Over { .. }
+                    | LeaseStatus::Unknown => {
                         return Ok(None);
                     }
                 },
-                Err(Error::Refused(_)) => return Ok(None),
+                Err(LockQueueError::Refused(_)) => return Ok(None),
                 Err(_) => sleep(LOOK).await,
             }
         }
         Ok(None)
     }
 
-    async fn wait(&mut self, request: &Request, order: Order, sent: u64) -> Result<Option<Token>> {
+    async fn wait(
+        &mut self,
+        request: &Request,
+        order: Order,
+        sent: u64,
+    ) -> Result<Option<FencingToken>> {
         match self.stand_in_line(request, order, sent).await? {
             Line::Ended(token) => Ok(token),
             Line::Forgotten(order) => self.acquire(request, Arrival::Waited(order)).await,
@@ -214,19 +229,20 @@ impl Holder {
         while began.elapsed() < WAIT_BOUND {
             sleep(LOOK).await;
             let sent = moment();
-            let Ok(said) = self.desk.renew(self.tenant, &[request.lease()]).await else { continue };
-            match said.answer.first() {
-                Some(Standing::Granted { token, .. } | Standing::Spent { token, .. }) => {
+            let renewed = self.queue.renew(self.tenant, &[request.lease()]).await;
+            let Ok(reply) = renewed else { continue };
+            match reply.answer.first() {
+                Some(LeaseStatus::Granted { token, .. } | LeaseStatus::Spent { token, .. }) => {
                     self.tell_grant(request, *token, sent)?;
                     return Ok(Line::Ended(Some(*token)));
                 }
-                Some(Standing::Waiting { order: now, .. }) if *now == order => {}
-                Some(Standing::Waiting { order: now, .. }) => {
+                Some(LeaseStatus::Waiting { order: now, .. }) if *now == order => {}
+                Some(LeaseStatus::Waiting { order: now, .. }) => {
                     order = *now;
                     self.tell_place(request, order, sent)?;
                 }
-                Some(Standing::Unknown) => return Ok(Line::Forgotten(order)),
-                Some(Standing::Delayed { .. } | Standing::Over { .. }) | None => break,
+                Some(LeaseStatus::Unknown) => return Ok(Line::Forgotten(order)),
+                Some(LeaseStatus::Delayed { .. } | LeaseStatus::Over { .. }) | None => break,
             }
         }
         Ok(Line::Ended(None))
@@ -237,18 +253,18 @@ impl Holder {
         self.tell(request, What::Queued { resource: line_of(request), place, arrival, sent })
     }
 
-    fn tell_grant(&self, request: &Request, token: Token, sent: u64) -> Result<()> {
+    fn tell_grant(&self, request: &Request, token: FencingToken, sent: u64) -> Result<()> {
         let (resource, token) = (line_of(request), token.number());
         self.tell(request, What::Granted { resource, token, sent })
     }
 
     fn tell(&self, request: &Request, what: What) -> Result<()> {
-        let event = Event { at: moment(), lease: request.lease().to_string(), what };
+        let event = HistoryEvent { at: moment(), lease: request.lease().to_string(), what };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(writeln!(out, "{event}")?)
     }
 
-    /// Where an error of the file must not look like one of the database.
+    /// Records an event where an error of the file must not look like an error of the database.
     pub(super) fn tell_quietly(&self, request: &Request, what: What) {
         if let Err(error) = self.tell(request, what) {
             eprintln!("{error}");
@@ -266,14 +282,23 @@ impl Holder {
     }
 }
 
+/// The result of a registration.
+pub(super) enum Registered {
+    /// The holder is registered and has read these values of its resources.
+    Yes(Vec<i64>),
+    No(RegisterRefusal),
+    /// PostgreSQL was busy with another registration, so it must be repeated.
+    Busy,
+}
+
 enum Line {
-    /// With a grant, or without.
-    Ended(Option<Token>),
-    /// The queue lost its memory: back to the place it had.
+    /// The wait ended, with or without a grant.
+    Ended(Option<FencingToken>),
+    /// The queue lost its data, and the waiter returns to its old place.
     Forgotten(Order),
 }
 
-/// Whoever wants the same stands in the same line.
+/// Returns the queue of a request: requests for the same resource share it.
 fn line_of(request: &Request) -> String {
     let names: Vec<String> = request.set().resources().map(ToString::to_string).collect();
     names.join("+")

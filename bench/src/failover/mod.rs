@@ -1,6 +1,6 @@
-//! Locks while everything below them breaks: holders in processes of their own take, register,
-//! work and commit on a real cluster and PostgreSQL; meanwhile masters are killed, taken over,
-//! emptied and resharded, and holders frozen. What all of them saw is judged together.
+//! Locks under failures: holders in separate processes acquire, register, work and commit on a real
+//! cluster and PostgreSQL, while masters are killed, replaced, flushed and resharded, and holders
+//! are stopped. The history of all holders is judged at the end.
 
 mod holder;
 mod nemesis;
@@ -12,44 +12,44 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ade_core::ids::TenantId;
 use ade_core::limits::LOCK_COUNTER_BITS;
-use ade_engine::setup;
-use ade_testkit::lock_history::{Event, Verdict, judge};
+use ade_engine::admin::bootstrap;
+use ade_testkit::lock_history::{HistoryEvent, HistoryVerdict, judge};
 use ade_testkit::process::Process;
 use ade_testkit::signal::poll_until;
 use ade_testkit::{Failure, OwnedCluster};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::installation::{DATABASE, Installation, run as run_sql};
-pub use holder::{Args as HolderArgs, run as hold};
+pub use holder::{HolderArgs, run as hold};
 use nemesis::Nemesis;
 
 const PROCESSES: u32 = 3;
-/// The fault after which there is no master for a while.
+/// The fault that leaves the cluster without a master for a while.
 const KILL: &str = "kill";
 pub const RESOURCES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
-/// Leases are to be had again so soon after whatever happened, a failover among it.
+/// Leases must be granted again within this time after any fault, including a failover.
 const GAP_MAX: Duration = Duration::from_secs(5);
-/// Of fewer than this the greatest says nothing about all but one in a hundred: each of them is
-/// held to `GAP_MAX_OF_FEW`, which only a lock that does not come back exceeds.
+/// Below this number of gaps, the maximum says nothing about the 99th percentile. Each gap is then
+/// compared with `GAP_MAX_OF_FEW`, which only a lock that does not recover exceeds.
 const FEW_GAPS: usize = 100;
 const GAP_MAX_OF_FEW: Duration = Duration::from_secs(20);
-/// Whoever still waits at the end gets this much to come to an end of it.
+/// The time that waiting leases have to finish at the end.
 const DRAIN: Duration = Duration::from_mins(1);
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
-    /// How long the load goes on
+pub struct FailoverArgs {
+    /// Duration of the load in seconds
     #[arg(long)]
     seconds: u64,
-    /// Chooses the order of the faults and the dice of the holders
+    /// Seed of the order of faults and of the random choices of the holders
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Holders look at their holds without locking them: stale commits must then be found
+    /// Check holds without locking them; the run must then find stale commits
     #[arg(long)]
     plain: bool,
 }
 
-/// Microseconds of the machine's clock, which all processes of a run share.
+/// Returns the microseconds of the machine's clock, which all processes of a run share.
 #[expect(
     clippy::disallowed_methods,
     reason = "holders on one machine, beside a database that fails"
@@ -59,7 +59,7 @@ pub fn moment() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-pub async fn run(args: &Args) -> Result<()> {
+pub async fn run(args: &FailoverArgs) -> Result<()> {
     let at = Installation::start().await?;
     let servers = ade_testkit::Cluster::owned().await;
     let tenant = prepare(&at).await?;
@@ -87,14 +87,14 @@ pub async fn run(args: &Args) -> Result<()> {
     conclude(&verdict, double)
 }
 
-fn conclude(verdict: &Verdict, double: i64) -> Result<()> {
+fn conclude(verdict: &HistoryVerdict, double: i64) -> Result<()> {
     let failures = verdict.failures();
     if !failures.is_empty() {
         bail!("{} failures:\n{}", failures.len(), failures.join("\n"));
     }
     ensure!(double == 0, "{double} resources have two who could both commit");
     ensure!(verdict.commits > 0 && verdict.registered > 0, "nothing happened");
-    // A kill is told, but how long Redis takes to elect a master is its own affair.
+    // A kill is reported, but the time that Redis takes to elect a master is not judged.
     let gap = verdict.gap_p99(KILL).unwrap_or_default();
     let most = if verdict.gaps.len() < FEW_GAPS { GAP_MAX_OF_FEW } else { GAP_MAX };
     ensure!(gap <= most, "leases were gone for {gap:?}");
@@ -103,7 +103,7 @@ fn conclude(verdict: &Verdict, double: i64) -> Result<()> {
 
 async fn prepare(at: &Installation) -> Result<TenantId> {
     let owner_url = at.postgres.url(DATABASE);
-    let way_in = setup::bootstrap(&owner_url, &Installation::pepper()?, "acme").await?;
+    let way_in = bootstrap::bootstrap(&owner_url, &Installation::pepper()?, "acme").await?;
     let mut owner = at.owner().await?;
     let table = "CREATE TABLE target (resource text PRIMARY KEY, value bigint NOT NULL);
         GRANT SELECT, UPDATE ON target TO ade_app";
@@ -115,7 +115,7 @@ async fn prepare(at: &Installation) -> Result<TenantId> {
 }
 
 fn start_holders(
-    args: &Args,
+    args: &FailoverArgs,
     at: &Installation,
     servers: &OwnedCluster,
     tenant: TenantId,
@@ -140,22 +140,22 @@ fn start_holders(
     (0..PROCESSES).map(start).collect()
 }
 
-fn read(folder: &Path) -> Result<Vec<Event>> {
+fn read(folder: &Path) -> Result<Vec<HistoryEvent>> {
     let mut events = Vec::new();
     for number in 0..PROCESSES {
-        let told = fs::read_to_string(folder.join(format!("{number}.err")))?;
-        ensure!(told.trim().is_empty(), "holder {number} failed: {told}");
+        let errors = fs::read_to_string(folder.join(format!("{number}.err")))?;
+        ensure!(errors.trim().is_empty(), "holder {number} failed: {errors}");
         let path: PathBuf = folder.join(number.to_string());
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         for line in text.lines() {
             events.push(line.parse().map_err(|why: String| anyhow::anyhow!(why))?);
         }
     }
-    events.sort_by_key(|event: &Event| event.at);
+    events.sort_by_key(|event: &HistoryEvent| event.at);
     Ok(events)
 }
 
-/// The monitor's question: resources with two who could both commit.
+/// Counts the resources with two holders that could both commit.
 async fn count_double_holds(at: &Installation) -> Result<i64> {
     let query = "SELECT count(*) FROM (SELECT resource FROM lock_hold
         WHERE fenced_by IS NULL AND released_at IS NULL AND mode = 'exclusive'

@@ -1,10 +1,10 @@
-//! What is done to the servers and the holders, one thing after the other, in an order that the
-//! seed chooses. Each leaves the cluster whole before the next.
+//! Injects faults into the servers and the holders, one after the other, in an order chosen by the
+//! seed. Each fault leaves the cluster healthy before the next one.
 
 use std::time::{Duration, Instant};
 
 use ade_core::ids::TenantId;
-use ade_testkit::lock_history::Fault;
+use ade_testkit::lock_history::InjectedFault;
 use ade_testkit::process::Process;
 use ade_testkit::redis_node::Node;
 use ade_testkit::signal::poll_until;
@@ -14,15 +14,15 @@ use tokio::time::sleep;
 
 use super::{KILL, moment};
 
-/// Load goes on undisturbed for so long before the next.
+/// The time without disturbance before the next fault.
 const CALM: Duration = Duration::from_millis(1_500);
-/// A replica that stands still for so long has missed something.
+/// A replica that is stopped for this long has missed writes.
 const STALL: Duration = Duration::from_millis(400);
 /// Longer than any lease of the holders.
 const FREEZE: Duration = Duration::from_millis(1_800);
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(1);
 const MIGRATE_MS: u32 = 5_000;
-/// Longer than a node may be busy with one command, a migration included.
+/// Longer than a node can be busy with one command, including a migration.
 const PATIENCE: Duration = Duration::from_secs(10);
 const TRY: Duration = Duration::from_secs(7);
 const TRIES: usize = 5;
@@ -58,8 +58,8 @@ impl<'a> Nemesis<'a> {
         Self { servers, slot, holders, dice: seed }
     }
 
-    /// Each kind once in every round, in another order each time.
-    pub async fn rage(mut self, end: Instant) -> Result<Vec<Fault>> {
+    /// Injects faults until the end: each kind once per round, in another order each time.
+    pub async fn rage(mut self, end: Instant) -> Result<Vec<InjectedFault>> {
         let mut faults = Vec::new();
         let mut left = Vec::new();
         while Instant::now() < end {
@@ -79,8 +79,8 @@ impl<'a> Nemesis<'a> {
         usize::try_from(self.dice >> 33).unwrap_or_default() % end.max(1)
     }
 
-    async fn inject(&mut self, kind: Kind) -> Result<Vec<Fault>> {
-        let fault = |name: &str, at| Fault { at, name: name.to_owned() };
+    async fn inject(&mut self, kind: Kind) -> Result<Vec<InjectedFault>> {
+        let fault = |name: &str, at| InjectedFault { at, name: name.to_owned() };
         let (master, replica) = self.pair().await?;
         Ok(match kind {
             Kind::StallAndKill => {
@@ -124,14 +124,14 @@ impl<'a> Nemesis<'a> {
         })
     }
 
-    /// Asked again if nothing comes of it: a replica that has fallen behind under load gives up.
-    /// When it was asked the last time.
+    /// Requests a failover, and requests it again if nothing happens, because a replica that has
+    /// fallen behind under load gives up. Returns the time of the last request.
     async fn move_to(&self, replica: &Node, from: &Node, words: &[&str]) -> Result<u64> {
         let mut outcome = Ok(());
         let mut at = moment();
         for _ in 0..TRIES {
             at = moment();
-            // Refused while the replica has not yet heard from its master again.
+            // The request is refused while the replica has not heard from its master again.
             let asked = replica.ask_within::<()>(redis::cmd("CLUSTER").arg(words), PATIENCE).await;
             if asked.is_err() {
                 outcome = asked;
@@ -160,7 +160,7 @@ impl<'a> Nemesis<'a> {
         Ok((master, replica))
     }
 
-    /// Moves the slot of the space, with all its keys, to another master.
+    /// Moves the slot of the namespace, with all its keys, to another master.
     async fn reshard(&self, from: &Node) -> Result<()> {
         let mut masters = Vec::new();
         for node in self.servers.nodes() {

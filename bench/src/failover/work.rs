@@ -1,31 +1,25 @@
-//! What a holder does in PostgreSQL: registers before it reads anything, asserts first thing in
-//! every transaction, and finds out when it was fenced.
+//! The part of a holder in PostgreSQL: it registers before it reads, asserts its hold at the start
+//! of every transaction, and finds out when it was fenced.
 
 use std::time::Duration;
 
 use ade_core::actor::Actor;
-use ade_core::audit::{Kind, Leaf, What as Done, Where, Who, Why};
+use ade_core::audit::{AuditEntry, EntryKind, What as Done, Where, Who, Why};
 use ade_core::ids::LeaseId;
-use ade_core::lock::fence::RegisterRefusal;
-use ade_core::lock::{Request, Token};
-use ade_store::{Gate, Tx, audit, locks};
+use ade_core::lock::{FencingToken, Request};
+use ade_store::{TenantLock, Tx, audit, locks};
 use ade_testkit::lock_history::What;
 use anyhow::{Context as _, Result};
 use tokio::time::sleep;
 
-use super::holder::Holder;
-
-/// What became of a registration.
-pub(super) enum Registered {
-    /// With what it has read of its resources.
-    Yes(Vec<i64>),
-    No(RegisterRefusal),
-    /// PostgreSQL was busy with another: the same again.
-    Busy,
-}
+use super::holder::{Holder, Registered};
 
 impl Holder {
-    pub(super) async fn register(&mut self, request: &Request, token: Token) -> Result<Registered> {
+    pub(super) async fn register(
+        &mut self,
+        request: &Request,
+        token: FencingToken,
+    ) -> Result<Registered> {
         let mut tx = self.begin().await?;
         let outcome = locks::register(&mut tx, request, self.session, token).await;
         match outcome {
@@ -53,11 +47,11 @@ impl Holder {
     pub(super) async fn work_on(
         &mut self,
         request: &Request,
-        token: Token,
+        token: FencingToken,
         believed: &mut [i64],
     ) -> Result<()> {
         for _ in 0..=self.below(4) {
-            // Now and then longer than the lease lasts.
+            // Some transactions last longer than the lease.
             let pause = if self.below(8) == 0 { 1_500 } else { 20 };
             sleep(Duration::from_millis(u64::try_from(self.below(pause))?)).await;
             match self.work(request, token, believed).await {
@@ -67,7 +61,7 @@ impl Holder {
                 Err(error) => return Err(error.into()),
             }
         }
-        // Some forget to give back.
+        // Some holders do not release their locks.
         if self.below(8) > 0 {
             let mut tx = self.begin().await?;
             let released = locks::release(&mut tx, request.lease()).await;
@@ -81,13 +75,13 @@ impl Holder {
         Ok(())
     }
 
-    /// One protected transaction; whether the hold was still there.
+    /// Runs one protected transaction, and returns whether the hold was still there.
     async fn work(
         &mut self,
         request: &Request,
-        token: Token,
+        token: FencingToken,
         believed: &mut [i64],
-    ) -> Result<bool, ade_store::Error> {
+    ) -> Result<bool, ade_store::StoreError> {
         let (lease, count) = (request.lease(), request.set().len());
         let mut tx = self.begin().await?;
         let is_held = if self.is_plain {
@@ -121,11 +115,11 @@ impl Holder {
         Ok(true)
     }
 
-    pub(super) async fn begin(&self) -> Result<Tx, ade_store::Error> {
-        Tx::begin(&self.pool, self.tenant, Actor::system("failover"), Gate::Unasked).await
+    pub(super) async fn begin(&self) -> Result<Tx, ade_store::StoreError> {
+        Tx::begin(&self.pool, self.tenant, Actor::system("failover"), TenantLock::None).await
     }
 
-    pub(super) async fn keep(&self, mut tx: Tx, action: &str) -> Result<(), ade_store::Error> {
+    pub(super) async fn keep(&self, mut tx: Tx, action: &str) -> Result<(), ade_store::StoreError> {
         let what = Done {
             object: "db:a".to_owned(),
             action: action.to_owned(),
@@ -137,19 +131,20 @@ impl Holder {
         let place = Where { address: None, user_agent: None, service: "failover".to_owned() };
         let who = Who::System { worker: "failover".to_owned() };
         let now = tx.now();
-        let leaf = Leaf::new(self.tenant, Kind::Change, who, what, now, place, Why::default());
-        audit::append(&mut tx, &[leaf]).await?;
+        let entry =
+            AuditEntry::new(self.tenant, EntryKind::Change, who, what, now, place, Why::default());
+        audit::append(&mut tx, &[entry]).await?;
         tx.commit().await
     }
 }
 
-/// The positive control: what is often done, and is not enough.
+/// Checks the hold without locking it: a common check that is not sufficient, as positive control.
 async fn is_held_at_a_glance(
     tx: &mut Tx,
     lease: LeaseId,
-    token: Token,
+    token: FencingToken,
     count: usize,
-) -> Result<bool, ade_store::Error> {
+) -> Result<bool, ade_store::StoreError> {
     let look = "SELECT count(*) FROM lock_hold WHERE lease_id = $1 AND token = $2
         AND fenced_by IS NULL AND released_at IS NULL";
     let token = i64::try_from(token.number()).unwrap_or_default();

@@ -1,27 +1,27 @@
-//! One lock that fifty callers want all the time: how often it changes hands, and how long the
-//! unluckiest waited beside the middle one. Woken by the hints of the scripts, as processes are.
+//! One lock that fifty callers always want: how often it changes hands, and the worst wait next to
+//! the median. Callers are woken by the hints of the scripts, as in the product.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ade_coord::keys;
-use ade_coord::lock::{Locks, Space};
-use ade_core::lock::{Arrival, Standing};
+use ade_coord::lock::{LockNamespace, Locks};
+use ade_core::lock::{Arrival, LeaseStatus};
 use anyhow::{Result, bail};
 use redis::{AsyncConnectionConfig, PushKind};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::place::{Place, release, request};
+use super::place::{LockCluster, release, request};
 use crate::figure::{Goal, print_plain, quantile};
 
 const CALLERS: usize = 50;
 const WAIT: Duration = Duration::from_secs(50);
-/// A hint may be lost; then a look finds out.
+/// A hint may be lost, so waiters also poll.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Who sleeps until its lease is named.
+/// The waiters that sleep until their lease is named.
 #[derive(Debug, Clone, Default)]
 struct Sleepers(Arc<Mutex<HashMap<String, Arc<Notify>>>>);
 
@@ -42,7 +42,7 @@ impl Sleepers {
     }
 }
 
-pub async fn run(place: &Place, rounds: usize, calls: usize) -> Result<()> {
+pub async fn run(place: &LockCluster, rounds: usize, calls: usize) -> Result<()> {
     let sleepers = Sleepers::default();
     let _connection = listen(place, sleepers.clone()).await?;
     let (mut rates, mut unluckiest) = (Vec::new(), Vec::new());
@@ -73,7 +73,10 @@ pub async fn run(place: &Place, rounds: usize, calls: usize) -> Result<()> {
     Ok(())
 }
 
-async fn listen(place: &Place, sleepers: Sleepers) -> Result<redis::aio::MultiplexedConnection> {
+async fn listen(
+    place: &LockCluster,
+    sleepers: Sleepers,
+) -> Result<redis::aio::MultiplexedConnection> {
     let client = redis::Client::open(format!("{}/?protocol=resp3", place.master.url()))?;
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let config = AsyncConnectionConfig::new().set_push_sender(sender);
@@ -85,8 +88,8 @@ async fn listen(place: &Place, sleepers: Sleepers) -> Result<redis::aio::Multipl
             if push.kind != PushKind::SMessage {
                 continue;
             }
-            let told = redis::from_redis_value(redis::Value::Array(push.data));
-            let Ok((_, hint)) = told.map(|told: (String, String)| told) else { continue };
+            let reply = redis::from_redis_value(redis::Value::Array(push.data));
+            let Ok((_, hint)) = reply.map(|reply: (String, String)| reply) else { continue };
             sleepers.wake(hint.split(' ').nth(1).unwrap_or_default());
         }
     });
@@ -95,13 +98,13 @@ async fn listen(place: &Place, sleepers: Sleepers) -> Result<redis::aio::Multipl
 
 struct Caller {
     locks: Locks,
-    space: Space,
+    space: LockNamespace,
     sleepers: Sleepers,
     numbers: Vec<u64>,
 }
 
 impl Caller {
-    /// How long each of its waits took.
+    /// Returns the duration of each wait.
     async fn run(self) -> Result<Vec<f64>> {
         let mut waits = Vec::new();
         for number in &self.numbers {
@@ -118,18 +121,18 @@ impl Caller {
         let (lease, woken) = (request.lease().to_string(), Arc::new(Notify::new()));
         self.sleepers.put(&lease, woken.clone());
         let reply = self.locks.acquire(self.space, &request, Arrival::New).await?;
-        let mut standing = reply.answer;
-        while matches!(standing, Ok(Standing::Waiting { .. })) {
+        let mut status = reply.answer;
+        while matches!(status, Ok(LeaseStatus::Waiting { .. })) {
             if tokio::time::timeout(LOOK, woken.notified()).await.is_ok() {
                 break;
             }
-            let told = self.locks.renew(self.space, &[request.lease()]).await?.answer;
-            standing =
-                told.map(|standings| standings.first().copied().unwrap_or(Standing::Unknown));
+            let reply = self.locks.renew(self.space, &[request.lease()]).await?.answer;
+            status =
+                reply.map(|statuses| statuses.first().copied().unwrap_or(LeaseStatus::Unknown));
         }
         self.sleepers.take(&lease);
-        match standing {
-            Ok(Standing::Granted { .. } | Standing::Waiting { .. }) => Ok(()),
+        match status {
+            Ok(LeaseStatus::Granted { .. } | LeaseStatus::Waiting { .. }) => Ok(()),
             other => bail!("the wait ended with {other:?}"),
         }
     }

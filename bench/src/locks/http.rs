@@ -1,6 +1,6 @@
-//! Locks through the API: acquire and release what nobody else wants, by one caller, by fifty and
-//! by five hundred, beside the same scripts called without it. A lease of the API is an advisory
-//! one here: a fenced one adds its row in PostgreSQL, which is measured where permits are.
+//! Uncontended locks through the API: acquire and release by one caller, by fifty and by five
+//! hundred, next to the same scripts called directly. The leases are advisory; a fenced lease adds
+//! a row in PostgreSQL, which the permit scenario measures.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::peers::our_pairs;
-use super::place::Place;
+use super::place::LockCluster;
 use crate::client::{Client, request};
 use crate::figure::{Goal, millis, print_plain, print_ratio, quantile};
 use crate::installation::{Installation, Server};
-use crate::permit::{Agent, agent};
+use crate::permit::{BenchAgent, agent};
 use crate::seed::{Seed, text};
 
 const CROWDS: [usize; 3] = [1, 50, 500];
-/// The one whose throughput is held against the bare scripts, called by as many.
+/// The number of callers whose throughput is compared with that of the bare scripts.
 const CROWD: usize = 50;
 const AGENTS: usize = 100;
-/// Nobody is refused for asking often while that is what is measured.
+/// A rate limit that is never reached during a measurement.
 const ACQUIRES_PER_MINUTE: u32 = 600_000;
 
-pub async fn run(place: &Place, rounds: usize, lasts: Duration, pairs: usize) -> Result<()> {
+pub async fn run(place: &LockCluster, rounds: usize, lasts: Duration, pairs: usize) -> Result<()> {
     let at = Installation::start().await?;
     let seed = Seed::plant(&at).await?;
     let more = [
@@ -64,10 +64,10 @@ pub async fn run(place: &Place, rounds: usize, lasts: Duration, pairs: usize) ->
     Ok(())
 }
 
-/// Pairs per second, and how long each acquire took.
+/// Returns the acquire and release pairs per second, and the latency of each acquire.
 async fn crowd(
     address: &str,
-    agents: &[Agent],
+    agents: &[BenchAgent],
     callers: usize,
     lasts: Duration,
 ) -> Result<(f64, Vec<f64>)> {
@@ -82,7 +82,7 @@ async fn crowd(
         let address = address.to_owned();
         crowd.spawn(async move {
             let mut times = Vec::new();
-            let wanted = json!({ "resources": [{ "type": "database", "id": format!("d{nth}") }] });
+            let wanted = json!({ "resources": [format!("database:d{nth}")] });
             let acquire = request(
                 &address,
                 "POST",
@@ -95,9 +95,9 @@ async fn crowd(
                 let asked = Instant::now();
                 let had = client.send(&acquire).await?;
                 times.push(millis(asked.elapsed()));
-                let told = had.json()?;
-                ensure!(had.status == 200, "{}: {told}", had.status);
-                let path = format!("/v1/leases/{}/release", text(&told, "lease")?);
+                let granted = had.json()?;
+                ensure!(had.status == 200, "{}: {granted}", had.status);
+                let path = format!("/v1/leases/{}/release", text(&granted, "lease_id")?);
                 let back = request(&address, "POST", &path, &agent.token, "", "");
                 let given = client.send(&back).await?;
                 ensure!(given.status == 200, "{}: {}", given.status, given.json()?);

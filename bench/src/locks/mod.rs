@@ -1,6 +1,6 @@
-//! Locks on a real cluster, beside the bare commands that they are made of and beside others that
-//! lock on Redis: what a script costs, how fast a lock changes hands, and what a million leases
-//! cost. All sides take turns on the same servers through the same kind of connection.
+//! Locks on a real cluster, next to the bare commands that they consist of and next to other locks
+//! on Redis: the cost of a script, the rate of handoffs, and the cost of a million leases. All
+//! sides take turns on the same servers over the same kind of connection.
 
 mod handoff;
 mod http;
@@ -12,14 +12,15 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::figure::{Goal, Rows, SECOND_IN_MICROS, print_plain, print_ratio};
-use place::Place;
+use place::LockCluster;
 
-/// Calls under way at once where the cost of one is asked for: enough to be sent in one go.
+/// The number of calls in flight where the cost of one call is measured; enough to be sent in one
+/// write.
 const PIPELINE: usize = 16;
 const FEW: usize = 1_000;
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct LocksArgs {
     /// A tenth of the leases and shorter rounds: about two minutes in all
     #[arg(long)]
     quick: bool,
@@ -31,17 +32,17 @@ struct Plan {
     rounds: usize,
     calls: usize,
     many: usize,
-    /// Of a round over HTTP.
+    /// The duration of a round over HTTP.
     lasts: Duration,
 }
 
-pub async fn run(args: &Args) -> Result<()> {
+pub async fn run(args: &LocksArgs) -> Result<()> {
     let plan = if args.quick {
         Plan { rounds: 3, calls: 20_000, many: 100_000, lasts: Duration::from_secs(2) }
     } else {
         Plan { rounds: 5, calls: 50_000, many: 1_000_000, lasts: Duration::from_secs(5) }
     };
-    let place = Place::start().await?;
+    let place = LockCluster::start().await?;
     cost_of_scripts(&place, &plan).await?;
     handoff::run(&place, plan.rounds, plan.calls / 4).await?;
     peers::run(&place, plan.rounds, plan.calls / 2).await?;
@@ -50,9 +51,9 @@ pub async fn run(args: &Args) -> Result<()> {
     cost_of_many(&plan).await
 }
 
-/// CPU of the server, per call: a grant that nobody else wants against the bare SET NX PX, and
-/// the whole pair against it too.
-async fn cost_of_scripts(place: &Place, plan: &Plan) -> Result<()> {
+/// Measures the CPU time of the server per call: an uncontended grant and the whole pair, each next
+/// to the bare SET NX PX.
+async fn cost_of_scripts(place: &LockCluster, plan: &Plan) -> Result<()> {
     let (mut grants, mut pairs, mut sets) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..=plan.rounds {
         let set = place.cpu_of(plan.calls, place.set_all(plan.calls, PIPELINE)).await?;
@@ -66,18 +67,18 @@ async fn cost_of_scripts(place: &Place, plan: &Plan) -> Result<()> {
         grants.push(grant * SECOND_IN_MICROS);
         pairs.push((grant + release) * SECOND_IN_MICROS);
     }
-    // The first of each warms up.
+    // The first round of each warms up.
     let (sets, grants, pairs) = (sets.split_off(1), grants.split_off(1), pairs.split_off(1));
     print_ratio("lock.script_cpu_over_setnx", "µs", &grants, &sets, Goal::AtMost(5.0));
     print_ratio("lock.pair_cpu_over_setnx", "µs", &pairs, &sets, Goal::None);
     Ok(())
 }
 
-/// The same pairs where few and where very many leases are held, in turn, and what each of those
-/// takes. In clusters of their own: what earlier rows have left behind would be given back in the
-/// middle of it.
+/// Measures the same pairs with few and with very many leases held, in turn, and the memory of a
+/// lease. Separate clusters are used, because Redis would free the memory of earlier rows during
+/// the measurement.
 async fn cost_of_many(plan: &Plan) -> Result<()> {
-    let (calm, full) = (Place::start().await?, Place::start().await?);
+    let (calm, full) = (LockCluster::start().await?, LockCluster::start().await?);
     calm.acquire_all(calm.reserve(FEW), FEW, PIPELINE).await?;
     let before = full.memory().await?;
     full.acquire_all(full.reserve(plan.many), plan.many, PIPELINE * 4).await?;
@@ -93,7 +94,7 @@ async fn cost_of_many(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-async fn cost_of_pairs(place: &Place, calls: usize) -> Result<f64> {
+async fn cost_of_pairs(place: &LockCluster, calls: usize) -> Result<f64> {
     let first = place.reserve(calls);
     let pairs = async {
         place.acquire_all(first, calls, PIPELINE).await?;

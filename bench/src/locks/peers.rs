@@ -1,17 +1,17 @@
-//! The same job by others: take a lock that nobody else wants and give it back, fifty callers at
-//! once. A peer that is not there and cannot be fetched is named and left out.
+//! Other lock implementations: fifty concurrent callers acquire and release uncontended locks. A
+//! peer that is not installed and cannot be fetched is named and left out.
 
 use std::time::Instant;
 
 use ade_testkit::port::free_redis_port;
 use anyhow::{Result, ensure};
 
-use super::place::{Place, acquire_alone, release, spread};
+use super::place::{LockCluster, acquire_alone, release, spread};
 use crate::figure::{Goal, print_ratio};
-use crate::peer::{Peer, Program};
+use crate::peer::{Peer, PeerServer};
 
 const CALLERS: usize = 50;
-/// Etcd waits for the disk with every pair: fewer of them say as much.
+/// Etcd waits for the disk with every pair, so a fraction of the pairs is enough.
 const ETCD_SHARE: usize = 10;
 const REDLOCK: Peer = Peer {
     name: "redlock",
@@ -20,12 +20,12 @@ const REDLOCK: Peer = Peer {
 };
 const ETCD: Peer =
     Peer { name: "etcd", script: include_str!("../../peers/etcd.mjs"), packages: &["etcd3@1"] };
-/// Gives back what is still one's own, as every lock on a bare key must.
+/// Deletes a key only if the caller still owns it, as every lock on a bare key must.
 const COMPARE_AND_DELETE: &str = "#!lua
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0";
 
-pub async fn run(place: &Place, rounds: usize, pairs: usize) -> Result<()> {
+pub async fn run(place: &LockCluster, rounds: usize, pairs: usize) -> Result<()> {
     let redlock = REDLOCK.fetch().await;
     let etcd = start_etcd().await.inspect_err(|why| eprintln!("no row for etcd: {why:#}")).ok();
     let their_etcd = if etcd.is_some() { ETCD.fetch().await } else { None };
@@ -63,7 +63,7 @@ fn callers() -> String {
     CALLERS.to_string()
 }
 
-pub async fn our_pairs(place: &Place, pairs: usize, callers: usize) -> Result<f64> {
+pub async fn our_pairs(place: &LockCluster, pairs: usize, callers: usize) -> Result<f64> {
     let (first, locks, space) = (place.reserve(pairs), place.locks.clone(), place.space);
     rate(
         pairs,
@@ -78,7 +78,7 @@ pub async fn our_pairs(place: &Place, pairs: usize, callers: usize) -> Result<f6
     .await
 }
 
-async fn bare_pairs(place: &Place, pairs: usize) -> Result<f64> {
+async fn bare_pairs(place: &LockCluster, pairs: usize) -> Result<f64> {
     let mut connection = place.bare.clone();
     let mut load = redis::cmd("SCRIPT");
     let digest: String =
@@ -93,11 +93,11 @@ async fn bare_pairs(place: &Place, pairs: usize) -> Result<f64> {
                 let mut set = redis::cmd("SET");
                 set.arg(&key).arg(mine).arg("NX").arg("PX").arg(30_000);
                 let taken: Option<String> = set.query_async(&mut bare).await?;
-                ensure!(taken.is_some(), "somebody has {key}");
+                ensure!(taken.is_some(), "{key} is held already");
                 let mut give_back = redis::cmd("EVALSHA");
                 give_back.arg(&digest).arg(1).arg(&key).arg(mine);
                 let count: i64 = give_back.query_async(&mut bare).await?;
-                ensure!(count == 1, "somebody took {key}");
+                ensure!(count == 1, "{key} was taken by another caller");
                 Ok(())
             }
         }),
@@ -111,9 +111,9 @@ async fn rate(pairs: usize, work: impl Future<Output = Result<()>>) -> Result<f6
     Ok(f64::from(u32::try_from(pairs)?) / began.elapsed().as_secs_f64())
 }
 
-async fn start_etcd() -> Result<Program> {
+async fn start_etcd() -> Result<PeerServer> {
     let peers = format!("http://127.0.0.1:{}", free_redis_port()?);
-    Program::start("etcd", |port, folder| {
+    PeerServer::start("etcd", |port, folder| {
         let clients = format!("http://127.0.0.1:{port}");
         let options = [
             ("data-dir", folder),

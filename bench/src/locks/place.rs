@@ -1,15 +1,15 @@
-//! A cluster of this run's own and one space in it, with the load that all rows are made of. The
-//! bare side uses keys of the same slot, so both sides cost the same server.
+//! A cluster of this run with one lock namespace, and the load that all rows use. The baseline uses
+//! keys of the same slot, so both sides load the same server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ade_coord::Cluster;
-use ade_coord::lock::{Locks, Space};
+use ade_coord::lock::{LockNamespace, Locks};
 use ade_core::ids::{LeaseId, TaskId};
 use ade_core::lock::{
-    Arrival, Class, Epoch, LockSet, Mode, Owner, Request, RequestDraft, Standing,
+    Arrival, Epoch, LeaseClass, LeaseStatus, LockSet, Mode, Owner, Request, RequestDraft,
 };
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
@@ -20,24 +20,24 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use tokio::task::JoinSet;
 
-/// Long enough for the longest run: nothing may expire in the middle of a measurement.
+/// Long enough for the longest run, because nothing may expire during a measurement.
 const TTL: Duration = Duration::from_mins(5);
 const FORGET_AT_ONCE: usize = 1_000;
 
-pub struct Place {
+pub struct LockCluster {
     servers: OwnedCluster,
-    /// The master of the space.
+    /// The master of the namespace.
     pub master: Node,
     pub locks: Locks,
-    pub space: Space,
+    pub space: LockNamespace,
     pub bare: ClusterConnection,
     next: AtomicU64,
 }
 
-impl Place {
+impl LockCluster {
     pub async fn start() -> Result<Self> {
         let servers = ade_testkit::Cluster::owned().await;
-        let space = Space { tenant: Namespace::fresh().tenant(), epoch: Epoch::FIRST };
+        let space = LockNamespace { tenant: Namespace::fresh().tenant(), epoch: Epoch::FIRST };
         let tag = format!("{{{}}}", space.tenant);
         let master = servers.master_of(servers.slot_of(&tag).await).await.clone();
         let locks = Locks::new(Cluster::open(&servers.urls().into())?);
@@ -51,17 +51,17 @@ impl Place {
         self.servers.urls()
     }
 
-    /// Numbers that nobody else takes; the first of them.
+    /// Reserves numbers that are used only once, and returns the first of them.
     pub fn reserve(&self, count: usize) -> u64 {
         self.next.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed)
     }
 
-    /// A key in the slot of the space.
+    /// Returns a key in the slot of the namespace.
     pub fn key(&self, number: u64) -> String {
         format!("{{{}}}:bare:{number}", self.space.tenant)
     }
 
-    /// CPU seconds of the master for each of so many calls.
+    /// Returns the CPU seconds of the master per call.
     pub async fn cpu_of(
         &self,
         calls: usize,
@@ -96,7 +96,7 @@ impl Place {
                 let key = keys.get(number).context("no such key")?;
                 command.arg(key).arg("01arz3ndektsv4rrffq69g5fav").arg("NX").arg("PX").arg(30_000);
                 let set: Option<String> = command.query_async(&mut bare).await?;
-                ensure!(set.is_some(), "somebody has {key}");
+                ensure!(set.is_some(), "{key} is held already");
                 Ok(())
             }
         })
@@ -111,7 +111,7 @@ impl Place {
         Ok(())
     }
 
-    /// Each lease a resource and an owner of its own.
+    /// Acquires leases, each with its own resource and owner.
     pub async fn acquire_all(&self, first: u64, calls: usize, width: usize) -> Result<()> {
         let (locks, space) = (self.locks.clone(), self.space);
         spread(calls, width, move |number| {
@@ -131,17 +131,17 @@ impl Place {
     }
 }
 
-pub async fn acquire_alone(locks: &Locks, space: Space, number: u64) -> Result<()> {
+pub async fn acquire_alone(locks: &Locks, space: LockNamespace, number: u64) -> Result<()> {
     let request = request(number, &format!("prod-{number:07}"), Duration::ZERO)?;
     match locks.acquire(space, &request, Arrival::New).await?.answer {
-        Ok(Standing::Granted { .. }) => Ok(()),
+        Ok(LeaseStatus::Granted { .. }) => Ok(()),
         other => bail!("not granted: {other:?}"),
     }
 }
 
-pub async fn release(locks: &Locks, space: Space, number: u64) -> Result<()> {
-    let told = locks.release(space, LeaseId::from_u128(spread_out(number))).await?;
-    told.answer.map(drop).map_err(|refusal| anyhow::anyhow!("{refusal}"))
+pub async fn release(locks: &Locks, space: LockNamespace, number: u64) -> Result<()> {
+    let released = locks.release(space, LeaseId::from_u128(spread_out(number))).await?;
+    released.answer.map(drop).map_err(|refusal| anyhow::anyhow!("{refusal}"))
 }
 
 pub fn request(number: u64, resource: &str, wait: Duration) -> Result<Request> {
@@ -150,7 +150,7 @@ pub fn request(number: u64, resource: &str, wait: Duration) -> Result<Request> {
         owner: Owner::Task(TaskId::from_u128(spread_out(number))),
         node: "node-1".to_owned(),
         birth: Timestamp::from_micros(1_800_000_000_123_457),
-        class: Class::Fenced { lock_delay: Duration::ZERO },
+        class: LeaseClass::Fenced { lock_delay: Duration::ZERO },
         set: LockSet::new([(ResourceRef::new("database", resource)?, Mode::Exclusive)])?,
         ttl: TTL,
         wait,
@@ -158,12 +158,13 @@ pub fn request(number: u64, resource: &str, wait: Duration) -> Result<Request> {
     })?)
 }
 
-/// Ids of real callers do not lie side by side.
+/// Spreads the ids, because those of real callers are not adjacent.
 fn spread_out(number: u64) -> u128 {
     u128::from(number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) << 64 | u128::from(number)
 }
 
-/// So many calls by so many callers at once, each sending its next as soon as it is answered.
+/// Runs this many calls by this many concurrent callers, each of which sends its next call as soon
+/// as the last one is answered.
 pub async fn spread<F, T>(calls: usize, width: usize, call: F) -> Result<()>
 where
     F: Fn(usize) -> T + Clone + Send + 'static,

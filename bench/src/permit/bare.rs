@@ -1,14 +1,14 @@
 //! The rows of one permit as one prepared statement: the same function registers the holds, and
-//! state, attempt, leaf, events and deadlines are written beside it. Nothing is asked, decided,
-//! signed or answered.
+//! state, attempt, audit entry, events and deadlines are written with it. Nothing is read, decided,
+//! signed or returned.
 
 use ade_core::ids::AgentId;
 use anyhow::{Result, ensure};
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
-use super::{AGENT_TASKS, Agent};
-use crate::bare::{connect, told};
+use super::{AGENT_TASKS, BenchAgent};
+use crate::bare::{connect, newest_events};
 use crate::installation::Installation;
 use crate::seed::Seed;
 
@@ -32,29 +32,29 @@ const PERMIT: &str = "
             attempt)
         SELECT $1, id, 1, $8::json, $3, given_token, now(), 1 FROM guard),
     leaf AS (
-        INSERT INTO audit_leaf (tenant_id, format, id, at, kind, agent_id, on_behalf_of, object,
+        INSERT INTO audit_entry (tenant_id, format, id, at, kind, agent_id, on_behalf_of, object,
             action, from_state, to_state, revision, digest, address, service, canonical, hash)
         SELECT $1, 1, uuid_v7(), now(), 'change', $4, $15, $9, 'task.start_apply', 'APPROVED',
                'APPLYING', 1, $10, '127.0.0.1'::inet, 'api', $11, $12
           FROM guard),
-    told AS (
+    outbox_events AS (
         INSERT INTO outbox (tenant_id, at, kind, object, version, payload)
         SELECT $1, now(), kind, $9, guard.version, payload::json
           FROM unnest($13::text[], $14::text[]) AS event (kind, payload), guard),
     due AS (
-        INSERT INTO due (tenant_id, kind, object, at)
+        INSERT INTO scheduled_job (tenant_id, kind, object, at)
         SELECT $1, kind, id, now() + interval '40 s'
           FROM guard, unnest(ARRAY['rescue_apply', 'time_apply']) AS kind
-        ON CONFLICT ON CONSTRAINT due_pkey DO UPDATE SET at = excluded.at),
+        ON CONFLICT ON CONSTRAINT scheduled_job_pkey DO UPDATE SET at = excluded.at),
     settled AS (
-        DELETE FROM due d USING guard
+        DELETE FROM scheduled_job d USING guard
          WHERE d.tenant_id = $1 AND d.object = guard.id
            AND d.kind IN ('claim', 'expire', 'warn_expiry'))
     SELECT count(*) FROM guard";
 
-/// What one permit over HTTP wrote, to be written again.
+/// The rows that one permit over HTTP wrote, to be written again.
 #[derive(Debug, Clone)]
-pub struct Sample {
+pub struct PermitSample {
     tenant: Uuid,
     holder: String,
     object: String,
@@ -63,24 +63,24 @@ pub struct Sample {
     hash: Vec<u8>,
     kinds: Vec<String>,
     payloads: Vec<String>,
-    /// Whom the agents act for.
+    /// The person for whom the agents act.
     owner: Uuid,
 }
 
-impl Sample {
-    /// Of a task that is being applied.
+impl PermitSample {
+    /// Reads the rows of a task that is being applied.
     pub async fn of(owner: &mut PgConnection, seed: &Seed, task: Uuid) -> Result<Self> {
         let tenant = seed.tenant.uuid();
         let object = ade_core::ids::TaskId::from_uuid(task).to_string();
         let row = sqlx::query(
             "SELECT e.holder::text AS holder, l.digest, l.canonical, l.hash, l.on_behalf_of
                FROM execution e
-               JOIN audit_leaf l ON l.tenant_id = e.tenant_id AND l.object = $3
+               JOIN audit_entry l ON l.tenant_id = e.tenant_id AND l.object = $3
                 AND l.action = 'task.start_apply'
               WHERE e.tenant_id = $1 AND e.task_id = $2",
         );
         let row = row.bind(tenant).bind(task).bind(&object).fetch_one(&mut *owner).await?;
-        let (kinds, payloads) = told(owner, tenant, &object).await?;
+        let (kinds, payloads) = newest_events(owner, tenant, &object).await?;
         Ok(Self {
             tenant,
             holder: row.try_get("holder")?,
@@ -96,17 +96,17 @@ impl Sample {
 }
 
 #[derive(Debug)]
-pub struct Bare {
+pub struct BarePermit {
     connection: PgConnection,
-    sample: Sample,
+    sample: PermitSample,
 }
 
-impl Bare {
-    pub async fn connect(at: &Installation, sample: &Sample) -> Result<Self> {
+impl BarePermit {
+    pub async fn connect(at: &Installation, sample: &PermitSample) -> Result<Self> {
         Ok(Self { connection: connect(at, sample.tenant).await?, sample: sample.clone() })
     }
 
-    pub async fn permit(&mut self, task: Uuid, agent: &Agent) -> Result<()> {
+    pub async fn permit(&mut self, task: Uuid, agent: &BenchAgent) -> Result<()> {
         let sample = &self.sample;
         let id: AgentId = agent.id.parse()?;
         let written: i64 = sqlx::query_scalar(PERMIT)
@@ -132,13 +132,14 @@ impl Bare {
     }
 }
 
-/// Rows in each table that a permit touches: both sides must have written the same.
+/// Counts the rows in each table that a permit touches; both sides must have written the same
+/// number.
 pub async fn rows(owner: &mut PgConnection) -> Result<[i64; 5]> {
     let query = sqlx::query_as::<_, (i64, i64, i64, i64, i64)>(
         "SELECT (SELECT count(*) FROM execution), (SELECT count(*) FROM lock_hold),
-                (SELECT count(*) FROM agent_session), (SELECT count(*) FROM audit_leaf),
+                (SELECT count(*) FROM agent_session), (SELECT count(*) FROM audit_entry),
                 (SELECT count(*) FROM outbox)",
     );
-    let (attempts, holds, sessions, leaves, events) = query.fetch_one(owner).await?;
-    Ok([attempts, holds, sessions, leaves, events])
+    let (attempts, holds, sessions, entries, events) = query.fetch_one(owner).await?;
+    Ok([attempts, holds, sessions, entries, events])
 }

@@ -1,5 +1,5 @@
-//! Very many who wait for work at one process: what they cost while there is none, and how long a
-//! task takes from the vote that approves it until one of them has its permit.
+//! Very many agents wait for work at one process: what they cost while idle, and how long it takes
+//! from the vote that approves a task until one of them has its permit.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Agent, Bench, claim, part};
+use super::{Bench, BenchAgent, claim, part};
 use crate::client::Client;
 use crate::figure::{Goal, millis, print_plain, quantile};
 use crate::installation::Server;
@@ -17,11 +17,11 @@ use crate::load::vote;
 
 const MIB: f64 = 1024.0 * 1024.0;
 const WAIT_SECONDS: u32 = 55;
-/// As far as they can come before their waits end.
+/// The time that the claimers have to connect before their waits end.
 const SETTLES: Duration = Duration::from_secs(3);
 const WATCHED: Duration = Duration::from_secs(15);
 const WAKES_WITHIN: Duration = Duration::from_secs(10);
-/// Connections that are made at once.
+/// The number of connections that are opened at once.
 const TOGETHER: usize = 64;
 
 pub async fn run(bench: &Bench, claimers: usize, wakes: usize) -> Result<()> {
@@ -33,11 +33,11 @@ pub async fn run(bench: &Bench, claimers: usize, wakes: usize) -> Result<()> {
     let mut owner = bench.at.owner().await?;
     let ballots = bench.seed.copy(&mut owner, u32::try_from(wakes)?).await?;
     let before = server.memory_bytes();
-    let (told, mut permits) = mpsc::channel(16);
+    let (permits_sender, mut permits) = mpsc::channel(16);
     let mut waiting = JoinSet::new();
     for nth in 0..claimers {
         let agent = bench.agents.get(nth % bench.agents.len()).context("no agent")?.clone();
-        waiting.spawn(wait(server.address.clone(), agent, told.clone()));
+        waiting.spawn(wait(server.address.clone(), agent, permits_sender.clone()));
         if nth % TOGETHER == 0 {
             sleep(Duration::from_millis(10)).await;
         }
@@ -60,8 +60,8 @@ pub async fn run(bench: &Bench, claimers: usize, wakes: usize) -> Result<()> {
         vote(&mut client, &bench.seed, &server.address, ballot).await?;
         let (agent, permit, at) = timeout(WAKES_WITHIN, permits.recv())
             .await
-            .context("nobody was woken")?
-            .context("nobody waits")?;
+            .context("no claimer was woken")?
+            .context("no claimer waits")?;
         times.push(millis(at - sent));
         finish(&mut client, &agent, &permit).await?;
     }
@@ -71,11 +71,11 @@ pub async fn run(bench: &Bench, claimers: usize, wakes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Waits for work, again and again, and tells of what it gets.
+/// Waits for work repeatedly, and sends every permit that it gets to the channel.
 async fn wait(
     address: String,
-    agent: Agent,
-    told: mpsc::Sender<(Agent, Value, Instant)>,
+    agent: BenchAgent,
+    permits_sender: mpsc::Sender<(BenchAgent, Value, Instant)>,
 ) -> Result<()> {
     let mut client = Client::connect(&address).await?;
     loop {
@@ -84,15 +84,15 @@ async fn wait(
         let claimed = answer.json()?;
         ensure!(answer.status == 200, "{}: {claimed}", answer.status);
         if part(&claimed, "permit").is_object() {
-            told.send((agent.clone(), part(&claimed, "permit").clone(), at)).await?;
+            permits_sender.send((agent.clone(), part(&claimed, "permit").clone(), at)).await?;
         }
     }
 }
 
-/// What it touched is free for the next.
-async fn finish(client: &mut Client, agent: &Agent, permit: &Value) -> Result<()> {
-    let execution = part(permit, "execution").as_str().context("no attempt")?;
-    let body = serde_json::json!({ "lease": part(permit, "lease") });
+/// Finishes the task, so that its resource is free for the next one.
+async fn finish(client: &mut Client, agent: &BenchAgent, permit: &Value) -> Result<()> {
+    let execution = part(permit, "execution_id").as_str().context("no attempt")?;
+    let body = serde_json::json!({ "lease_id": part(permit, "lease_id") });
     for verb in ["begin", "finish"] {
         let path = format!("/v1/executions/{execution}/{verb}");
         client.ask("POST", &path, &agent.token, Some(&body), "").await?;

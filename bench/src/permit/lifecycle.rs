@@ -1,5 +1,5 @@
-//! Whole lives of tasks: proposed, handed in, opened by the worker, approved by two, claimed, begun
-//! and finished, with everything on one machine.
+//! Full task lifecycles on one machine: created, submitted, opened by the worker, approved by two
+//! reviewers, claimed, started and finished.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::{Agent, Bench, part, queues};
+use super::{Bench, BenchAgent, part, queues};
 use crate::client::Client;
 use crate::figure::{Goal, millis, print_plain};
 use crate::installation::Server;
@@ -17,12 +17,12 @@ use crate::seed::{Person, text};
 const LANES: usize = 64;
 const STEPS: [&str; 5] = ["propose", "hand in", "wait for review", "approve", "apply"];
 
-/// How long each step of its lives took, all of them together.
+/// The total time of each step over all lifecycles.
 type Times = [Duration; STEPS.len()];
 
 struct Lane {
     client: Client,
-    agent: Agent,
+    agent: BenchAgent,
     reviewers: Vec<Person>,
     resource: String,
 }
@@ -80,7 +80,7 @@ pub async fn run(bench: &Bench, rounds: usize, lasts: Duration) -> Result<()> {
 }
 
 impl Lane {
-    /// By the agent, for the person it acts for.
+    /// Runs one lifecycle as the agent, on behalf of a person.
     async fn live(&mut self, times: &mut Times) -> Result<()> {
         let [proposing, handing_in, waiting, approving, applying] = times;
         let mut began = Instant::now();
@@ -123,15 +123,8 @@ impl Lane {
 
     async fn approve(&mut self, path: &str, task: &Value) -> Result<()> {
         let seen = json!({ "revision": part(task, "revision"), "digest": part(task, "digest") });
-        let admin = self.reviewers.first().context("nobody reviews")?.token.clone();
-        let asked = format!("{path}/approvals");
-        let asked = self.client.ask("GET", &asked, &admin, None, "").await?;
-        let items = part(&asked, "approvals").as_array().context("nobody is asked")?.clone();
-        for reviewer in self.reviewers.clone() {
-            let own = reviewer.id.to_string();
-            let mine = items.iter().find(|item| part(item, "reviewer") == own.as_str());
-            let id = text(mine.context("not everybody is asked")?, "id")?;
-            let path = format!("/v1/approvals/{id}/approve");
+        let path = format!("{path}/approve");
+        for reviewer in &self.reviewers {
             self.client.ask("POST", &path, &reviewer.token, Some(&seen), "").await?;
         }
         Ok(())
@@ -140,11 +133,11 @@ impl Lane {
     async fn apply(&mut self, task: &Value) -> Result<()> {
         let token = self.agent.token.clone();
         let path = format!("/v1/agents/{}/claim?wait=10s", self.agent.id);
-        let wanted = json!({ "task": part(task, "id") });
+        let wanted = json!({ "task_id": part(task, "id") });
         let claimed = self.client.ask("POST", &path, &token, Some(&wanted), "").await?;
         let permit = part(&claimed, "permit");
-        let execution = part(permit, "execution").as_str().context("no permit")?;
-        let body = json!({ "lease": part(permit, "lease") });
+        let execution = part(permit, "execution_id").as_str().context("no permit")?;
+        let body = json!({ "lease_id": part(permit, "lease_id") });
         for verb in ["begin", "finish"] {
             let path = format!("/v1/executions/{execution}/{verb}");
             self.client.ask("POST", &path, &token, Some(&body), "").await?;

@@ -1,5 +1,6 @@
-//! Permits: approved tasks claimed over HTTP with everything on, against the same holds and rows
-//! as one bare statement; ten thousand who wait for work at one process; and whole lives of tasks.
+//! Permits: approved tasks claimed over HTTP with everything enabled, compared with the same holds
+//! and rows as one bare statement; ten thousand agents that wait for work at one process; and full
+//! task lifecycles.
 
 mod bare;
 mod idle;
@@ -21,17 +22,17 @@ use crate::figure::{Goal, Rows, millis, print_plain, print_ratio, quantile};
 use crate::installation::{Installation, Server};
 use crate::load::vote;
 use crate::seed::{Ballot, Seed, text};
-use bare::{Bare, Sample};
+use bare::{BarePermit, PermitSample};
 
 const CALLERS: usize = 16;
-/// So many that each holds few tasks at once, as in life.
+/// Enough agents that each holds few tasks at once, as in production.
 const AGENTS: usize = 400;
 const AGENT_TASKS: u32 = 1_000;
-/// Whatever holds a claimer up is to be seen in its time, and not to end the run.
+/// A delay of a claimer must show up in its latency and not end the run.
 const PATIENCE_SECONDS: u32 = 30;
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct PermitArgs {
     /// Shorter rounds and a tenth of the claimers: about two minutes in all
     #[arg(long)]
     quick: bool,
@@ -47,9 +48,9 @@ struct Plan {
     wakes: usize,
 }
 
-/// A program with a token.
+/// An agent with its token.
 #[derive(Debug, Clone)]
-pub struct Agent {
+pub struct BenchAgent {
     pub id: String,
     pub token: String,
 }
@@ -58,17 +59,17 @@ pub struct Agent {
 struct Bench {
     at: Installation,
     seed: Seed,
-    agents: Vec<Agent>,
+    agents: Vec<BenchAgent>,
 }
 
 impl Bench {
-    /// Those that one of the callers speaks for.
-    fn agents_of(&self, caller: usize) -> Vec<Agent> {
+    /// Returns the agents of one caller.
+    fn agents_of(&self, caller: usize) -> Vec<BenchAgent> {
         self.agents.iter().skip(caller).step_by(CALLERS).cloned().collect()
     }
 }
 
-pub async fn run(args: &Args) -> Result<()> {
+pub async fn run(args: &PermitArgs) -> Result<()> {
     let plan = if args.quick {
         Plan { rounds: 3, lasts: Duration::from_secs(3), tasks: 40_000, claimers: 1_000, wakes: 50 }
     } else {
@@ -93,26 +94,26 @@ async fn prepare() -> Result<Bench> {
     Ok(Bench { at, seed, agents })
 }
 
-pub async fn agent(client: &mut Client, seed: &Seed, name: &str) -> Result<Agent> {
-    let author = seed.task.get("author").context("no author")?;
+pub async fn agent(client: &mut Client, seed: &Seed, name: &str) -> Result<BenchAgent> {
+    let author = seed.task.get("author_id").context("no author")?;
     let able = json!({
-        "name": name, "owner": author, "capabilities": ["db.*", "secret.*"],
+        "name": name, "owner_id": author, "capabilities": ["db.*", "secret.*"],
         "max_tasks": AGENT_TASKS,
     });
     let made = client.ask("POST", "/v1/agents", &seed.admin, Some(&able), "").await?;
     let id = text(&made, "id")?;
-    let asked = json!({ "agent": id, "scopes": ["read", "propose", "execute"] });
+    let asked = json!({ "agent_id": id, "scopes": ["read", "propose", "execute"] });
     let token = client.ask("POST", "/v1/tokens", &seed.admin, Some(&asked), "").await?;
-    Ok(Agent { id, token: text(&token, "token")? })
+    Ok(BenchAgent { id, token: text(&token, "token")? })
 }
 
-/// A part of an answer; nothing if it has none of that name.
+/// Returns a field of a response, or null if it does not exist.
 fn part<'a>(value: &'a Value, name: &str) -> &'a Value {
     &value[name]
 }
 
-/// What an agent sends who wants work, and waits for so many seconds.
-fn claim(address: &str, agent: &Agent, wait: u32) -> Vec<u8> {
+/// Builds the request of an agent that claims work and waits for this many seconds.
+fn claim(address: &str, agent: &BenchAgent, wait: u32) -> Vec<u8> {
     let path = format!("/v1/agents/{}/claim?wait={wait}s", agent.id);
     request(address, "POST", &path, &agent.token, "{}", "")
 }
@@ -123,13 +124,13 @@ async fn against_bare(bench: &Bench, plan: &Plan) -> Result<()> {
     let mut client = Client::connect(&server.address).await?;
     approve_template(bench, &server, &mut client).await?;
     let tasks = bench.seed.approved(&mut owner, plan.tasks).await?;
-    // That took longer than the server waits for somebody silent.
+    // Creating the tasks took longer than the idle timeout of the server.
     let mut client = Client::connect(&server.address).await?;
     let permitted = claim_one(&mut client, &server.address, bench.agents.first()).await?;
     let task = part(part(&permitted, "task"), "id").as_str().context("no task")?;
     let task = task.parse::<ade_core::ids::TaskId>()?.uuid();
-    let sample = Sample::of(&mut owner, &bench.seed, task).await?;
-    // Ours are claimed from the front, so the bare ones are taken from the back.
+    let sample = PermitSample::of(&mut owner, &bench.seed, task).await?;
+    // Our side claims from the front, so the baseline takes tasks from the back.
     let back = Arc::new(Back { tasks, taken: AtomicUsize::new(0) });
     check_rows(bench, &server, &sample, &back).await?;
     let warm = Duration::from_secs(1);
@@ -147,10 +148,10 @@ async fn against_bare(bench: &Bench, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The task that the others are copies of is approved the way of every task.
+/// Approves the task that the others are copied from, through the API.
 async fn approve_template(bench: &Bench, server: &Server, client: &mut Client) -> Result<()> {
     let path = "/v1/approvals?page_size=200";
-    let reviewer = bench.seed.reviewers.first().context("nobody reviews")?;
+    let reviewer = bench.seed.reviewers.first().context("no reviewer")?;
     let inbox = client.ask("GET", path, &reviewer.token, None, "").await?;
     let id = text(&bench.seed.task, "id")?;
     let items = part(&inbox, "items").as_array().context("no inbox")?;
@@ -161,7 +162,11 @@ async fn approve_template(bench: &Bench, server: &Server, client: &mut Client) -
     vote(client, &bench.seed, &server.address, &ballot).await
 }
 
-async fn claim_one(client: &mut Client, address: &str, agent: Option<&Agent>) -> Result<Value> {
+async fn claim_one(
+    client: &mut Client,
+    address: &str,
+    agent: Option<&BenchAgent>,
+) -> Result<Value> {
     let agent = agent.context("no agent")?;
     let answer = client.send(&claim(address, agent, PATIENCE_SECONDS)).await?;
     let claimed = answer.json()?;
@@ -184,7 +189,7 @@ impl Back {
     }
 }
 
-/// Permits per second, and how long each took.
+/// Returns permits per second, and the latency of each.
 async fn saturate(bench: &Bench, server: &Server, lasts: Duration) -> Result<(f64, Vec<f64>)> {
     let began = Instant::now();
     let mut callers = JoinSet::new();
@@ -215,13 +220,13 @@ async fn saturate(bench: &Bench, server: &Server, lasts: Duration) -> Result<(f6
 
 async fn saturate_bare(
     bench: &Bench,
-    sample: &Sample,
+    sample: &PermitSample,
     back: &Arc<Back>,
     lasts: Duration,
 ) -> Result<f64> {
     let mut connections = Vec::new();
     for _ in 0..CALLERS {
-        connections.push(Bare::connect(&bench.at, sample).await?);
+        connections.push(BarePermit::connect(&bench.at, sample).await?);
     }
     let (began, before) = (Instant::now(), back.taken.load(Ordering::Relaxed));
     let mut callers = JoinSet::new();
@@ -245,8 +250,14 @@ async fn saturate_bare(
     Ok(f64::from(u32::try_from(done)?) / began.elapsed().as_secs_f64())
 }
 
-/// A comparison of different rows would be none.
-async fn check_rows(bench: &Bench, server: &Server, sample: &Sample, back: &Back) -> Result<()> {
+/// Checks that both sides wrote the same rows, because otherwise the comparison would be
+/// meaningless.
+async fn check_rows(
+    bench: &Bench,
+    server: &Server,
+    sample: &PermitSample,
+    back: &Back,
+) -> Result<()> {
     let mut owner = bench.at.owner().await?;
     let mut changes = Vec::new();
     let agent = bench.agents.last().context("no agent")?;
@@ -256,7 +267,7 @@ async fn check_rows(bench: &Bench, server: &Server, sample: &Sample, back: &Back
             let mut client = Client::connect(&server.address).await?;
             claim_one(&mut client, &server.address, Some(agent)).await?;
         } else {
-            Bare::connect(&bench.at, sample).await?.permit(back.take()?, agent).await?;
+            BarePermit::connect(&bench.at, sample).await?.permit(back.take()?, agent).await?;
         }
         let after = bare::rows(&mut owner).await?;
         changes.push(after.iter().zip(before).map(|(now, was)| now - was).collect::<Vec<_>>());
@@ -264,6 +275,9 @@ async fn check_rows(bench: &Bench, server: &Server, sample: &Sample, back: &Back
     if changes.first() != changes.last() {
         bail!("the two sides write other rows: {changes:?}");
     }
-    eprintln!("rows of one permit (attempt, holds, sessions, leaf, events): {:?}", changes.first());
+    eprintln!(
+        "rows of one permit (attempt, holds, sessions, audit entry, events): {:?}",
+        changes.first()
+    );
     Ok(())
 }

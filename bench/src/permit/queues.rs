@@ -1,13 +1,13 @@
-//! Whole lives of tasks beside jobs of queues: added, taken and done. A job is less than a task:
-//! nobody approves it, no lock protects what it touches, no token fences it off once it is too
-//! late, and no record proves it. `BullMQ` also answers before anything is on a disk. So the ratios
-//! say what all of that costs together, and hold against no goal.
+//! Full task lifecycles next to the jobs of queues: added, taken and done. A job is less than a
+//! task: it has no approval, no lock on its resource, no fencing token and no audit entry, and
+//! `BullMQ` answers before anything is on disk. The ratios show the cost of all of that together,
+//! and have no goal.
 
 use anyhow::Result;
 
 use super::Bench;
 use crate::figure::{Goal, print_ratio};
-use crate::peer::{Peer, Program};
+use crate::peer::{Peer, PeerServer};
 
 const JOBS: usize = 5_000;
 const CALLERS: usize = 24;
@@ -37,7 +37,7 @@ const IN_POSTGRES: [(&str, Peer); 2] = [
 
 pub async fn run(bench: &Bench, lives_per_second: &[f64]) -> Result<()> {
     if let Some(bullmq) = BULLMQ.fetch().await {
-        let redis = Program::start("redis-server", |port, folder| {
+        let redis = PeerServer::start("redis-server", |port, folder| {
             let options = [("port", port.to_string()), ("dir", folder.to_owned())];
             let named = options.into_iter().flat_map(|(name, value)| [format!("--{name}"), value]);
             named.chain(["--save".to_owned(), String::new()]).collect()

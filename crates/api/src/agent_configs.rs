@@ -1,4 +1,4 @@
-//! What agents are set up with, version by version.
+//! The configurations of agents, by version.
 
 use ade_core::ids::{AgentId, UserId};
 use ade_core::time::Timestamp;
@@ -12,7 +12,7 @@ use crate::schema;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAgentConfig {
-    /// Whatever the agent understands; up to 64 KiB. No place for secrets.
+    /// The configuration of the agent as free-form JSON, up to 64 KiB. It must not contain secrets.
     #[schema(value_type = Object)]
     pub config: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,8 +23,8 @@ pub struct NewAgentConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AgentConfig {
     #[schema(value_type = schema::AgentId)]
-    pub agent: AgentId,
-    /// 0 while nobody has set anything; for `If-Match`.
+    pub agent_id: AgentId,
+    /// The version for `If-Match`; 0 if no configuration has been set.
     pub version: u32,
     #[schema(value_type = Object)]
     pub config: Value,
@@ -37,11 +37,11 @@ pub struct AgentConfig {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentConfigVersions {
-    /// Newest first, the last 200 of them.
+    /// The last 200 versions, newest first.
     pub items: Vec<AgentConfigVersion>,
 }
 
-/// A version without what it says.
+/// A version without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentConfigVersion {
     pub version: u32,
@@ -55,13 +55,13 @@ pub struct AgentConfigVersion {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AgentConfigDifference {
     pub version: u32,
-    /// 0 is the empty configuration that every agent begins with.
+    /// The version compared with; 0 is the empty initial configuration.
     pub against: u32,
-    /// What `version` says otherwise than `against`, field by field.
+    /// The differences of `version` from `against`, by field.
     pub changes: Vec<FieldChange>,
 }
 
-/// Which earlier version is to come back, as a new one.
+/// The earlier version to restore, as a new version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConfigRollback {

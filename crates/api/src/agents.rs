@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ade_core::agent::Status;
-use ade_core::ids::{AgentId, AgentSessionId, LeaseId, UserId};
+use ade_core::agent::AgentStatus;
+use ade_core::ids::{AgentId, LeaseId, ProcessId, UserId};
 use ade_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,14 +16,14 @@ use crate::schema;
 pub struct NewAgent {
     #[schema(min_length = 1, max_length = 128, example = "infra-bot")]
     pub name: String,
-    /// The person it acts for, who answers for it.
+    /// The person whom the agent acts for and who is responsible for it.
     #[schema(value_type = schema::UserId)]
-    pub owner: UserId,
-    /// Task types it may apply; `*` stands for any text without a dot.
+    pub owner_id: UserId,
+    /// The task types that the agent can apply; `*` matches any text without a dot.
     #[serde(default)]
     #[schema(max_items = 64)]
     pub capabilities: BTreeSet<String>,
-    /// How many tasks it applies at once.
+    /// The maximum number of tasks that the agent applies at once.
     #[serde(default = "default_max_tasks")]
     #[schema(minimum = 1, maximum = 10000, default = 4)]
     pub max_tasks: u32,
@@ -33,7 +33,7 @@ fn default_max_tasks() -> u32 {
     ade_core::limits::AGENT_TASKS_DEFAULT
 }
 
-/// What is left out stays as it is.
+/// Omitted fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(min_properties = 1)]
@@ -55,17 +55,17 @@ pub struct Agent {
     pub id: AgentId,
     pub name: String,
     #[schema(value_type = schema::UserId)]
-    pub owner: UserId,
-    /// An order comes first; without one it follows from the last heartbeat: late after 30 s,
-    /// offline after 90 s.
+    pub owner_id: UserId,
+    /// An order (drain, pause) takes precedence; otherwise the status follows from the last
+    /// heartbeat: late after 30 s, offline after 90 s.
     #[schema(value_type = schema::AgentStatus)]
-    pub status: Status,
-    /// Its last heartbeat.
+    pub status: AgentStatus,
+    /// The time of the last heartbeat.
     #[schema(value_type = Option<schema::Timestamp>)]
     pub seen_at: Option<Timestamp>,
-    /// Tasks it had in hand then, as it said itself.
+    /// The number of running tasks that the agent last reported.
     pub load: Option<u32>,
-    /// 0 while it has no configuration.
+    /// The version of the configuration; 0 if the agent has no configuration.
     pub config_version: u32,
     pub capabilities: BTreeSet<String>,
     pub max_tasks: u32,
@@ -75,27 +75,27 @@ pub struct Agent {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// Why an agent is told to drain, to pause or to resume.
+/// The reason for draining, pausing or resuming an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AgentOrder {
+pub struct AgentDirective {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4096)]
     pub reason: Option<String>,
 }
 
-/// One call for a process and everything it holds.
+/// A heartbeat of a process and of everything that it holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentHeartbeat {
-    /// The life of the process; begun by its first heartbeat.
-    #[schema(value_type = schema::AgentSessionId)]
-    pub session: AgentSessionId,
-    /// Also of requests in line.
+    /// The process; it is registered with its first heartbeat.
+    #[schema(value_type = schema::ProcessId)]
+    pub process_id: ProcessId,
+    /// The leases to keep, including waiting requests.
     #[serde(default)]
     #[schema(value_type = Vec<schema::LeaseId>, max_items = 1000)]
-    pub leases: Vec<LeaseId>,
-    /// Tasks it has in hand.
+    pub lease_ids: Vec<LeaseId>,
+    /// The number of running tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 10000)]
     pub load: Option<u32>,
@@ -103,22 +103,26 @@ pub struct AgentHeartbeat {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentBeats {
-    /// Until then the session lives without another heartbeat.
+    /// The time at which the process expires without another heartbeat.
     #[schema(value_type = schema::Timestamp)]
-    pub session_until: Timestamp,
+    pub process_expires_at: Timestamp,
     pub leases: Vec<Beat>,
-    pub orders: Orders,
-    /// Of its configuration: read it again when this has changed.
+    pub directives: AgentDirectives,
+    /// The version of the agent's configuration; reload it when this changes.
     pub config_version: u32,
-    /// Milliseconds until the next heartbeat is to come.
-    pub heartbeat_every_ms: u64,
+    /// The number of seconds until the next heartbeat.
+    pub heartbeat_every_seconds: u64,
 }
 
-/// What people have told it. Either way it gets nothing new and finishes what it has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Orders {
-    /// End when nothing is left to do.
+/// The directives given by people. In both cases the agent gets no new task and finishes its
+/// running tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentDirectives {
+    /// Exit once all running tasks are finished.
     pub is_draining: bool,
-    /// Stay, and wait to be resumed.
+    /// Keep running and wait until resumed.
     pub is_paused: bool,
+    /// The reason that was given for draining or pausing the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

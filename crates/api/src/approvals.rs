@@ -1,7 +1,7 @@
-//! Requests to reviewers and their answers. A vote names the revision and the digest its author
-//! had on screen; anything else is refused.
+//! Approval requests and votes. A vote names the revision and the digest that the reviewer saw; a
+//! vote for any other revision is refused.
 
-use ade_core::approval::{Answer, Status};
+use ade_core::approval::{Answer, ApprovalStatus};
 use ade_core::change::Digest;
 use ade_core::ids::{ApprovalId, TaskId, UserId};
 use ade_core::task::State;
@@ -10,47 +10,48 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::problem::NextAction;
 use crate::schema;
 use crate::tasks::{Risk, TaskSummary};
 
-/// One reviewer's request on one revision.
+/// A reviewer's approval request for one revision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Approval {
     #[schema(value_type = schema::ApprovalId)]
     pub id: ApprovalId,
     #[schema(value_type = schema::UserId)]
-    pub reviewer: UserId,
+    pub reviewer_id: UserId,
     #[schema(value_type = schema::ApprovalStatus)]
-    pub status: Status,
-    /// The revision it asks about.
+    pub status: ApprovalStatus,
+    /// The revision to approve.
     pub revision: u32,
     #[schema(value_type = schema::Timestamp)]
     pub requested_at: Timestamp,
     #[schema(value_type = schema::Timestamp)]
     pub due_at: Timestamp,
     pub overdue: bool,
-    /// Whose seats the reviewer may fill, and by which way they came to each.
+    /// The reviewer slots that this person can fill, and how each was assigned to them.
     #[schema(value_type = Vec<Object>)]
-    pub places: Vec<Value>,
-    /// Its place in the queue: higher is looked at first.
-    pub score: u32,
+    pub seats: Vec<Value>,
+    /// The sort key of the queue; higher comes first.
+    pub urgency: u32,
     pub task: AskedTask,
 }
 
-/// A page of requests.
+/// A page of approval requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Inbox {
     pub items: Vec<Approval>,
-    /// Hand it back as `page_token` for the next page; absent on the last one.
+    /// Send it as `page_token` to get the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_page_token: Option<String>,
-    /// Hand it back as `since_version` to see nothing older the next time. Only for whoever sent
-    /// one, and absent while something is on its way: then ask without.
+    /// Send it as `since_version` to never see an older state. Present only if the request had
+    /// `since_version`, and absent while changes are pending; then repeat the request without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
 }
 
-/// As much of a task as a queue shows. Who decides loads the task: a vote needs its digest.
+/// The part of a task that a queue shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AskedTask {
     #[schema(value_type = schema::TaskId)]
@@ -62,49 +63,52 @@ pub struct AskedTask {
     #[schema(value_type = schema::State)]
     pub state: State,
     pub risk: Risk,
+    /// The digest that a vote on the current revision names.
+    #[schema(value_type = schema::Digest)]
+    pub digest: Digest,
     #[schema(maximum = 100)]
     pub priority: u8,
     #[schema(value_type = schema::UserId)]
-    pub author: UserId,
+    pub author_id: UserId,
 }
 
-/// What the reviewer decides about, and why.
+/// The decision of a reviewer: what it refers to, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewVote {
-    /// The revision on screen.
+    /// The revision that the reviewer saw.
     #[schema(minimum = 1)]
     pub revision: u32,
-    /// The digest on screen.
+    /// The digest that the reviewer saw.
     #[schema(value_type = schema::Digest)]
     pub digest: Digest,
-    /// Needed to reject and to request changes.
+    /// Required to reject and to request changes.
     #[serde(default)]
     #[schema(max_length = 4096)]
     pub reason: Option<String>,
 }
 
-/// The answer to a vote, and its receipt.
+/// The result of a vote, and its receipt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Voted {
     #[schema(value_type = schema::VoteAnswer)]
     pub answer: Answer,
-    /// False if the review had ended before the vote arrived: kept, told, never counted.
-    pub effectual: bool,
-    /// The state the task is in now.
+    /// False if the review had ended before the vote arrived: the vote is recorded but not counted.
+    pub counted: bool,
+    /// The current state of the task.
     #[schema(value_type = schema::State)]
     pub state: State,
-    /// The id of the audit leaf that records it.
+    /// The id of the audit entry that records the vote.
     pub receipt: String,
     pub task: TaskSummary,
-    pub next_action: String,
+    pub next_action: NextAction,
 }
 
-/// One immutable answer.
+/// An immutable vote.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Vote {
     #[schema(value_type = schema::UserId)]
-    pub voter: UserId,
+    pub voter_id: UserId,
     #[schema(value_type = schema::VoteAnswer)]
     pub answer: Answer,
     pub revision: u32,
@@ -113,13 +117,14 @@ pub struct Vote {
     pub reason: Option<String>,
     #[schema(value_type = schema::Timestamp)]
     pub at: Timestamp,
-    pub effectual: bool,
+    pub counted: bool,
     pub withdrawn: bool,
-    /// The revision it was first given on, if an identical effect carried it over.
+    /// The revision that the vote was first given on, if it was carried over because the effect is
+    /// identical.
     pub carried_from: Option<u32>,
 }
 
-/// Everybody who was asked about a task, and every answer.
+/// All approval requests and votes of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TaskApprovals {
     pub approvals: Vec<Approval>,

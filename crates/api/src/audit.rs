@@ -1,5 +1,4 @@
-//! Leaves of the audit, as they are read. What is proven is their canonical bytes, which come
-//! with them.
+//! Audit entries as they are read. A proof covers their canonical form, which is included.
 
 use ade_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,7 @@ pub struct AuditLeaf {
     /// Who, what, when, where and why, exactly as hashed.
     #[schema(value_type = Object)]
     pub leaf: Value,
-    /// The hash of the leaf in the tree.
+    /// The hash of the audit entry in the tree.
     #[schema(value_type = schema::Digest)]
     pub hash: String,
 }
@@ -23,7 +22,8 @@ pub struct AuditLeaf {
 pub struct AuditPage {
     pub items: Vec<AuditLeaf>,
     pub next_page_token: Option<String>,
-    /// How far the copy that was read had come; the present if it was the record itself.
+    /// The time up to which the queried replica had caught up; the present if the primary was
+    /// queried.
     #[schema(value_type = schema::Timestamp)]
     pub as_of: Timestamp,
 }

@@ -1,45 +1,47 @@
-//! Who answers for whom.
+//! Delegations: who votes on behalf of whom.
 
 use std::collections::BTreeSet;
 
-use ade_core::approval::delegation::Kind;
+use ade_core::approval::delegation::DelegationKind;
 use ade_core::ids::{ApprovalId, DelegationId, TaskId, UserId};
 use ade_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::code::Code;
+use crate::problem::NextAction;
 use crate::schema;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDelegation {
-    /// The caller if left out; another only for an admin.
+    /// Defaults to the caller; only admins can give another person.
     #[serde(default)]
     #[schema(value_type = Option<schema::UserId>)]
-    pub owner: Option<UserId>,
+    pub owner_id: Option<UserId>,
     #[schema(value_type = schema::UserId)]
-    pub delegate_to: UserId,
-    /// `transfer`: they answer instead. `follow`: their yes stands for the owner's too.
+    pub delegate_id: UserId,
+    /// `transfer`: the delegate answers instead. `follow`: the delegate's approval counts for the
+    /// owner as well.
     #[schema(value_type = schema::DelegationKind)]
-    pub kind: Kind,
+    pub kind: DelegationKind,
     #[serde(default)]
     pub conditions: DelegationConditions,
-    /// Whether the delegate's own delegations lead further.
+    /// Whether the delegate's own delegations apply as well.
     #[serde(default)]
     pub cascade: bool,
-    /// Now if left out.
+    /// Defaults to now.
     #[serde(default)]
     #[schema(value_type = Option<schema::Timestamp>)]
     pub starts_at: Option<Timestamp>,
     #[schema(value_type = schema::Timestamp)]
     pub expires_at: Timestamp,
-    /// Also hand over what waits for the owner now. Only for one's own.
+    /// Whether to hand over the currently open requests as well. Only for your own delegations.
     #[serde(default)]
     pub move_pending: bool,
 }
 
-/// Empty means no condition; every given one must hold.
+/// All given conditions must hold; an empty object means no condition.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DelegationConditions {
@@ -56,11 +58,11 @@ pub struct Delegation {
     #[schema(value_type = schema::DelegationId)]
     pub id: DelegationId,
     #[schema(value_type = schema::UserId)]
-    pub owner: UserId,
+    pub owner_id: UserId,
     #[schema(value_type = schema::UserId)]
-    pub delegate_to: UserId,
+    pub delegate_id: UserId,
     #[schema(value_type = schema::DelegationKind)]
-    pub kind: Kind,
+    pub kind: DelegationKind,
     pub conditions: DelegationConditions,
     pub cascade: bool,
     #[schema(value_type = schema::Timestamp)]
@@ -70,80 +72,80 @@ pub struct Delegation {
     pub active: bool,
 }
 
-/// A delegation, and what became of what was waiting.
+/// The delegation, and the result for the open requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DelegationMade {
     #[serde(flatten)]
     pub delegation: Delegation,
-    /// Requests handed over.
+    /// The number of requests that were handed over.
     pub moved: u32,
-    /// Requests that could not be, each with why.
+    /// The requests that could not be handed over, with reasons.
     pub stayed: Vec<Stayed>,
 }
 
-/// A request that still waits for the owner.
+/// A request that stays with the owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Stayed {
     #[schema(value_type = schema::ApprovalId)]
-    pub approval: ApprovalId,
-    /// As the problem would have that handing over this one alone answers with.
+    pub approval_id: ApprovalId,
+    /// The error code that handing over this request alone would return.
     pub code: Code,
     pub detail: String,
 }
 
-/// Hands one request on.
+/// Hands one request over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HandOver {
     #[schema(value_type = schema::UserId)]
-    pub to: UserId,
+    pub delegate_id: UserId,
     #[serde(default)]
     #[schema(max_length = 4096)]
     pub reason: Option<String>,
 }
 
-/// Who may act for somebody now, and why others may not.
+/// Who can act for a person now, and why others cannot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Resolved {
     #[schema(value_type = schema::UserId)]
-    pub user: UserId,
-    /// The task it was asked about. Without one conditions are told and not asked.
+    pub user_id: UserId,
+    /// The task that the question is about. Without one, conditions are listed and not evaluated.
     #[schema(value_type = Option<schema::TaskId>)]
-    pub task: Option<TaskId>,
+    pub task_id: Option<TaskId>,
     #[schema(value_type = schema::Timestamp)]
     pub at: Timestamp,
     pub acting: Vec<Acting>,
-    /// Every way that starts from them, whether it leads to somebody or not.
+    /// Every delegation path from the person, whether or not it leads to someone who can act.
     pub ways: Vec<DelegationWay>,
-    /// Circles and chains that are too long; nobody is asked over them.
+    /// Cycles and chains that are too long; no request is routed through them.
     pub faults: Vec<DelegationFault>,
-    /// There are more ways than one answer tells.
+    /// True if there are more paths than the response contains.
     pub is_cut: bool,
-    pub next_action: String,
+    pub next_action: NextAction,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Acting {
     #[schema(value_type = schema::UserId)]
-    pub user: UserId,
+    pub user_id: UserId,
     /// `own`, `transfer`, `follow`, `handed_over` or `reassigned`.
     pub route: String,
-    /// From the owner to the one who acts.
+    /// The people from the owner to the one who acts.
     #[schema(value_type = Vec<schema::UserId>)]
     pub chain: Vec<UserId>,
-    pub says: String,
+    pub message: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DelegationWay {
     #[schema(value_type = schema::DelegationKind)]
-    pub kind: Kind,
+    pub kind: DelegationKind,
     #[schema(value_type = Vec<schema::UserId>)]
     pub path: Vec<UserId>,
-    /// One after the other, with their conditions and dates.
+    /// The delegations in order, with their conditions and dates.
     pub steps: Vec<Delegation>,
     pub acts: bool,
-    /// Why its end may not act.
+    /// Why the last person of the path cannot act.
     pub because: Vec<String>,
 }
 
@@ -153,5 +155,5 @@ pub struct DelegationFault {
     pub fault: String,
     #[schema(value_type = Vec<schema::UserId>)]
     pub path: Vec<UserId>,
-    pub says: String,
+    pub message: String,
 }

@@ -1,5 +1,5 @@
-//! Signing a terminal in from a browser, with the names of RFC 8628: what the terminal asks, what
-//! the person sees who types its code, and the token at the end.
+//! Signing a terminal in from a browser, with the names of RFC 8628: the request of the terminal,
+//! the page for the person who enters the code, and the resulting token.
 
 use std::collections::BTreeSet;
 
@@ -12,27 +12,27 @@ use crate::schema;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDeviceLogin {
-    /// What the person is told that asks; later the label of the token.
+    /// The client name that the person sees; it becomes the label of the token.
     #[serde(default)]
     #[schema(max_length = 128, example = "ade on laptop")]
     pub client_name: Option<String>,
 }
 
-/// Shown once: the server keeps no more than a hash of the device code.
+/// Shown once: the server only stores a hash of the device code.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeviceLogin {
-    /// The terminal's own, to ask with; shown to nobody.
+    /// The secret of the terminal, used to poll; never shown to the person.
     pub device_code: String,
-    /// For the person to type, or to compare.
+    /// The code that the person types or compares.
     #[schema(example = "BCDF-GHJK")]
     pub user_code: String,
-    /// The page to type it at.
+    /// The page to type the code at.
     pub verification_uri: String,
     /// The same page with the code filled in.
     pub verification_uri_complete: String,
-    /// Seconds.
+    /// The lifetime in seconds.
     pub expires_in: u64,
-    /// Seconds between two questions, at least.
+    /// The minimum number of seconds between two polls.
     pub interval: u64,
 }
 
@@ -62,12 +62,12 @@ pub struct DeviceToken {
     pub access_token: String,
     /// `Bearer`.
     pub token_type: String,
-    /// Seconds.
+    /// The lifetime in seconds.
     pub expires_in: u64,
-    /// What it may be used for, with spaces between.
+    /// The scopes of the token, separated by spaces.
     #[schema(example = "read propose decide")]
     pub scope: String,
-    /// Names the token without opening anything.
+    /// Identifies the token without being secret.
     pub key_id: String,
     #[schema(value_type = schema::Timestamp)]
     pub expires_at: Timestamp,
@@ -87,14 +87,17 @@ pub enum DeviceStatus {
     Denied,
 }
 
-/// A terminal that waits to be let in. All it says of itself may be made up.
+/// A terminal that is waiting to be signed in. Everything it says about itself is unverified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeviceRequest {
     #[schema(example = "BCDF-GHJK")]
     pub user_code: String,
     pub client_name: Option<String>,
-    /// Where it asked from, as this server saw it.
+    /// The address that the request came from, as seen by this server.
     pub address: Option<String>,
+    /// The terminal has another address than you. This is normal for a remote machine; it is also
+    /// what a stranger's terminal looks like.
+    pub address_differs: bool,
     pub user_agent: Option<String>,
     pub status: DeviceStatus,
     #[schema(value_type = schema::Timestamp)]
@@ -103,11 +106,11 @@ pub struct DeviceRequest {
     pub expires_at: Timestamp,
 }
 
-/// What the terminal's token may be used for, and for how long.
+/// The scopes and the lifetime of the terminal's token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceApproval {
-    /// All that you may use yourself, if left out.
+    /// Defaults to `read` and `propose`. A token with `decide` is valid for at most 8 hours.
     #[serde(default)]
     #[schema(value_type = Option<Vec<schema::Scope>>)]
     pub scopes: Option<BTreeSet<String>>,

@@ -1,92 +1,27 @@
-//! Attempts to apply a task. A claim hands out a permit: the lease that every later call of the
-//! attempt names, and a signed receipt for whatever is changed. Only the holder of the lease
-//! speaks for an attempt; everybody who may read the task may look.
+//! Attempts to apply a task. Only the holder of the lease that a claim returned can report on an
+//! attempt; everyone who can read the task can read its attempts.
 
 use std::collections::BTreeMap;
 
 use ade_core::change::Digest;
-use ade_core::ids::{AgentId, AgentSessionId, ExecutionId, LeaseId, TaskId};
-use ade_core::resource::ResourceRef;
+use ade_core::ids::{AgentId, ExecutionId, LeaseId, TaskId};
 use ade_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::cause::Cause;
 use crate::schema;
-use crate::tasks::{Mode, Plan, Task};
+use crate::tasks::Plan;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Claim {
-    /// The life of the claiming process, kept by its heartbeats; one of the attempt alone if left
-    /// out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<schema::AgentSessionId>)]
-    pub session: Option<AgentSessionId>,
-    /// Only this task; whatever comes next if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<schema::TaskId>)]
-    pub task: Option<TaskId>,
-    /// How long the attempt lives without a heartbeat: `30s` if left out, `300s` at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(pattern = "^[0-9]{1,6}(s|ms)$", example = "30s")]
-    pub ttl: Option<String>,
-    /// The target that the receipt is for; the installation's own if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 256)]
-    pub audience: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Claimed {
-    /// Nothing if there was nothing to do. Not an error: ask again.
-    pub permit: Option<Permit>,
-    pub timed_out: bool,
-}
-
-/// What one attempt may do. The lease is the secret of its holder.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Permit {
-    #[schema(value_type = schema::ExecutionId)]
-    pub execution: ExecutionId,
-    pub task: Task,
-    /// Counts from 1.
-    pub attempt: u32,
-    #[schema(value_type = schema::LeaseId)]
-    pub lease: LeaseId,
-    /// Rises with every grant of a resource: show it to whatever you change.
-    pub token: u64,
-    pub resources: Vec<FencedResource>,
-    /// Unless a heartbeat comes before. Count from the moment you sent the request.
-    #[schema(value_type = schema::Timestamp)]
-    pub expires_at: Timestamp,
-    /// Milliseconds that each heartbeat gives it.
-    pub ttl_ms: u64,
-    /// Begin before this, or it goes back into the queue.
-    #[schema(value_type = schema::Timestamp)]
-    pub begin_before: Timestamp,
-    /// From begin on; what takes longer is told to stop.
-    pub timeout_seconds: u32,
-    /// A compact JWS: verify it with the keys at `/.well-known/jwks.json`.
-    pub receipt: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct FencedResource {
-    #[schema(value_type = schema::ResourceName)]
-    pub resource: ResourceRef,
-    pub mode: Mode,
-    pub fence: u64,
-}
-
-/// Who speaks: everything an attempt says names its lease.
+/// Identifies the holder: every message about an attempt contains its lease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Beginning {
     #[schema(value_type = schema::LeaseId)]
-    pub lease: LeaseId,
-    /// What a preview made under the lock says would change now, where the server cannot look
-    /// itself. Another effect than the approved one ends the attempt.
+    pub lease_id: LeaseId,
+    /// What a preview made under the lock shows, for task types that the server cannot preview
+    /// itself. If the effect differs from the approved one, the attempt ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
 }
@@ -95,16 +30,20 @@ pub struct Beginning {
 #[serde(deny_unknown_fields)]
 pub struct Pulse {
     #[schema(value_type = schema::LeaseId)]
-    pub lease: LeaseId,
+    pub lease_id: LeaseId,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Alive {
-    /// Stop: roll back what was begun and report how that went.
+    /// Stop: roll back what was begun and report the result.
     pub abort_requested: bool,
+    /// Who requested the abort and why; null unless `abort_requested`.
+    #[serde(default)]
+    pub abort: Option<Cause>,
     #[schema(value_type = schema::Timestamp)]
     pub expires_at: Timestamp,
-    pub ttl_ms: u64,
+    /// The number of seconds that each heartbeat extends the lease by.
+    pub ttl_seconds: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -112,7 +51,7 @@ pub struct Alive {
 pub enum Stream {
     Stdout,
     Stderr,
-    /// The runner's own words.
+    /// Messages of the runner.
     Note,
 }
 
@@ -132,8 +71,8 @@ impl Stream {
 #[serde(deny_unknown_fields)]
 pub struct NewLog {
     #[schema(value_type = schema::LeaseId)]
-    pub lease: LeaseId,
-    /// The number of the first line: lines that were sent before are kept once.
+    pub lease_id: LeaseId,
+    /// The number of the first line; lines that are sent again are stored once.
     pub first: u64,
     #[schema(min_items = 1, max_items = 1000)]
     pub lines: Vec<NewLine>,
@@ -149,7 +88,7 @@ pub struct NewLine {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Logged {
-    /// The number that the next line has.
+    /// The number of the next line.
     pub next: u64,
     /// The log is full: further lines are counted and dropped.
     pub is_full: bool,
@@ -164,97 +103,138 @@ pub struct LogLine {
     pub at: Timestamp,
 }
 
-/// Lines from one number on.
+/// Log lines starting at a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Log {
     pub lines: Vec<LogLine>,
-    /// Ask on from here.
+    /// The number to continue from.
     pub next: u64,
-    /// The attempt is over and this is the end of its log.
+    /// The attempt has ended and this is the end of its log.
     pub is_complete: bool,
 }
 
+/// How an attempt ended, as its holder reports it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishOutcome {
+    /// The whole change was applied.
+    #[default]
+    Succeeded,
+    Failed,
+    TimedOut,
+    /// The attempt stopped because it was asked to.
+    Cancelled,
+    /// The agent's host makes the change on its own and has not reported the result. The task is
+    /// completed with the sub-state `RELEASED_TO_HOST`, which never counts as a success.
+    ReleasedToHost,
+}
+
+impl FinishOutcome {
+    /// Returns whether something went wrong, which the report must describe.
+    pub const fn is_failure(self) -> bool {
+        match self {
+            Self::Succeeded | Self::ReleasedToHost => false,
+            Self::Failed | Self::TimedOut | Self::Cancelled => true,
+        }
+    }
+}
+
+/// The last report about an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finish {
     #[schema(value_type = schema::LeaseId)]
-    pub lease: LeaseId,
-    /// The first 64 KiB are kept.
+    pub lease_id: LeaseId,
+    #[serde(default)]
+    pub outcome: FinishOutcome,
+    /// What went wrong. Required if the attempt failed, timed out or was cancelled, and not allowed
+    /// otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 4096)]
+    pub error: Option<String>,
+    /// What a failed attempt has left behind; defaults to `changed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_behind: Option<Left>,
+    /// The first 64 KiB are stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Whatever a program may want to read later.
+    /// Additional data for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub details: Option<Value>,
 }
 
-/// What an attempt that went wrong left behind.
+impl Finish {
+    /// Creates the report of an attempt that succeeded.
+    pub const fn succeeded(lease_id: LeaseId) -> Self {
+        let (outcome, error, left_behind) = (FinishOutcome::Succeeded, None, None);
+        Self { lease_id, outcome, error, left_behind, output: None, details: None }
+    }
+
+    /// Creates the report of an attempt whose change the agent's host makes.
+    pub fn released_to_host(lease_id: LeaseId) -> Self {
+        Self { outcome: FinishOutcome::ReleasedToHost, ..Self::succeeded(lease_id) }
+    }
+}
+
+/// What a failed attempt left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Left {
     /// Nothing had been changed yet.
     Nothing,
-    /// Changes were made and taken back.
+    /// Changes were made and rolled back.
     RolledBack,
-    /// Something is changed, or nobody can say that it is not.
+    /// Something was changed, or it is unknown whether it was.
     Changed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureKind {
-    Failure,
-    Timeout,
-    Cancelled,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Fail {
-    #[schema(value_type = schema::LeaseId)]
-    pub lease: LeaseId,
-    pub result: FailureKind,
-    pub left: Left,
-    #[schema(min_length = 1, max_length = 4096)]
-    pub error: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pub details: Option<Value>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ExecutionState {
-    /// Permitted, and nothing is changed yet.
+    /// The attempt is permitted and has not changed anything yet.
     Permitted,
-    /// Begun: from here on nobody else can know what has happened.
+    /// The attempt has begun; from now on only the holder knows what has happened.
     Running,
     Ended,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ExecutionResult {
-    Success,
-    Failure,
-    Timeout,
+pub enum ExecutionOutcome {
+    Succeeded,
+    Failed,
+    TimedOut,
     Cancelled,
-    /// Nobody knows whether it happened, until somebody has looked.
+    /// The agent's host made the change on its own and did not report the result.
+    ReleasedToHost,
+    /// It is unknown whether the change was applied, until someone reconciles it.
     Unknown,
-    /// The effect had changed since people agreed to it.
+    /// The effect had changed since it was approved.
     Drifted,
-    /// Its holder was lost before it began: nothing happened.
+    /// The holder was lost before the attempt began; nothing was changed.
     Lost,
 }
 
-impl ExecutionResult {
-    pub const ALL: [Self; 7] = [
-        Self::Success,
-        Self::Failure,
-        Self::Timeout,
+impl From<FinishOutcome> for ExecutionOutcome {
+    fn from(outcome: FinishOutcome) -> Self {
+        match outcome {
+            FinishOutcome::Succeeded => Self::Succeeded,
+            FinishOutcome::Failed => Self::Failed,
+            FinishOutcome::TimedOut => Self::TimedOut,
+            FinishOutcome::Cancelled => Self::Cancelled,
+            FinishOutcome::ReleasedToHost => Self::ReleasedToHost,
+        }
+    }
+}
+
+impl ExecutionOutcome {
+    pub const ALL: [Self; 8] = [
+        Self::Succeeded,
+        Self::Failed,
+        Self::TimedOut,
         Self::Cancelled,
+        Self::ReleasedToHost,
         Self::Unknown,
         Self::Drifted,
         Self::Lost,
@@ -262,10 +242,11 @@ impl ExecutionResult {
 
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Success => "success",
-            Self::Failure => "failure",
-            Self::Timeout => "timeout",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
             Self::Cancelled => "cancelled",
+            Self::ReleasedToHost => "released_to_host",
             Self::Unknown => "unknown",
             Self::Drifted => "drifted",
             Self::Lost => "lost",
@@ -273,22 +254,22 @@ impl ExecutionResult {
     }
 }
 
-/// One attempt as everybody sees it.
+/// An attempt to apply a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Execution {
     #[schema(value_type = schema::ExecutionId)]
     pub id: ExecutionId,
     #[schema(value_type = schema::TaskId)]
-    pub task: TaskId,
+    pub task_id: TaskId,
     pub revision: u32,
     pub attempt: u32,
     pub state: ExecutionState,
-    /// Who applies it; nothing if it is the server itself.
+    /// The agent that applies the task; absent if the server applies it itself.
     #[schema(value_type = Option<schema::AgentId>)]
-    pub agent: Option<AgentId>,
+    pub agent_id: Option<AgentId>,
     #[schema(value_type = schema::Digest)]
     pub lease_hash: Digest,
-    pub token: u64,
+    pub fence: u64,
     #[schema(value_type = schema::Timestamp)]
     pub started_at: Timestamp,
     #[schema(value_type = Option<schema::Timestamp>)]
@@ -296,20 +277,20 @@ pub struct Execution {
     #[schema(value_type = Option<schema::Timestamp>)]
     pub ended_at: Option<Timestamp>,
     pub abort_requested: bool,
-    pub result: Option<ExecutionResult>,
-    pub left: Option<Left>,
+    pub outcome: Option<ExecutionOutcome>,
+    pub left_behind: Option<Left>,
     pub error: Option<String>,
-    /// The first 64 KiB of it.
+    /// The first 64 KiB of the output.
     pub output: Option<String>,
-    /// Where the whole of it is kept, if that is more.
+    /// Where the whole output is stored, if it is longer.
     pub output_key: Option<String>,
     #[schema(value_type = Option<Object>)]
     pub details: Option<Value>,
-    /// What its holder said when it was too late to count.
+    /// What the holder reported too late to count.
     pub late_report: Option<String>,
 }
 
-/// The attempts of one task, the newest first.
+/// The attempts of a task, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Executions {
     pub items: Vec<Execution>,
@@ -320,13 +301,13 @@ pub struct Executions {
 pub enum Finding {
     /// The change was made.
     Completed,
-    /// It was made in part, or wrongly.
+    /// The change was made in part, or incorrectly.
     Failed,
-    /// It was not made: it may be tried again.
+    /// The change was not made and can be tried again.
     NotApplied,
 }
 
-/// What somebody found out about an attempt whose end nobody knew.
+/// The findings about an attempt whose outcome was unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reconciliation {
@@ -335,7 +316,7 @@ pub struct Reconciliation {
     pub reason: String,
 }
 
-/// The keys whose receipts count now (RFC 7517).
+/// The keys that currently verify receipts (RFC 7517).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Keys {
     pub keys: Vec<BTreeMap<String, String>>,

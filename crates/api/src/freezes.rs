@@ -1,4 +1,4 @@
-//! Stops of applies. Running applies and rollbacks go on.
+//! Freezes, which stop new applies. Running applies and rollbacks continue.
 
 use ade_core::ids::{FreezeId, UserId};
 use ade_core::time::Timestamp;
@@ -10,9 +10,9 @@ use crate::schema;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FreezeScope {
-    /// Everything.
+    /// All resources of the tenant.
     Tenant,
-    /// Resources that the registry puts into this environment.
+    /// Resources that the registry assigns to this environment.
     Environment,
     /// Resources whose names match a pattern.
     Resources,
@@ -22,13 +22,13 @@ pub enum FreezeScope {
 #[serde(deny_unknown_fields)]
 pub struct NewFreeze {
     pub scope: FreezeScope,
-    /// The environment, or the pattern; nothing for the whole tenant.
+    /// The environment or the pattern; absent for the whole tenant.
     #[serde(default)]
     #[schema(max_length = 321, example = "database:prod-*")]
     pub target: Option<String>,
     #[schema(min_length = 1, max_length = 4096)]
     pub reason: String,
-    /// Until somebody lifts it, if left out.
+    /// Defaults to none: the freeze lasts until it is lifted.
     #[serde(default)]
     #[schema(value_type = Option<schema::Timestamp>)]
     pub ends_at: Option<Timestamp>,
@@ -41,7 +41,7 @@ pub struct Freeze {
     pub scope: String,
     pub target: Option<String>,
     pub reason: String,
-    /// Neither lifted nor over.
+    /// Neither lifted nor expired.
     pub in_force: bool,
     #[schema(value_type = schema::UserId)]
     pub set_by: UserId,

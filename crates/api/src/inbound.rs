@@ -1,5 +1,5 @@
-//! Sources of drafts: other systems that send signed events, and the template by which each event
-//! becomes a draft. A secret is in one answer only: the one that made it.
+//! Sources of drafts: other systems that send signed events, and the template that turns each event
+//! into a draft. A secret is returned only once, when it is created.
 
 use ade_core::ids::{AgentId, InboundId, UserId};
 use ade_core::time::Timestamp;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::schema;
+use crate::seconds::Seconds;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -15,16 +16,16 @@ pub struct NewInboundSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 128)]
     pub label: Option<String>,
-    /// Who proposes what comes in, with the rights of the person it acts for.
+    /// The agent that proposes the drafts, with the permissions of the person it acts for.
     #[schema(value_type = schema::AgentId)]
-    pub agent: AgentId,
-    /// A task as `POST /v1/tasks` takes it. In its texts, `{{/a/b}}` stands for what the event has
-    /// there; its `type` is fixed.
+    pub agent_id: AgentId,
+    /// A task in the format of `POST /v1/tasks`. In its strings, `{{/a/b}}` is replaced by the
+    /// value of the event at that JSON pointer; `type` must be fixed.
     #[schema(value_type = Object)]
     pub template: Value,
 }
 
-/// What is left out stays as it is.
+/// Omitted fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(min_properties = 1)]
@@ -34,11 +35,11 @@ pub struct InboundSourceChange {
     pub label: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::AgentId>)]
-    pub agent: Option<AgentId>,
+    pub agent_id: Option<AgentId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub template: Option<Value>,
-    /// Nothing is taken from one that is not.
+    /// Messages from an inactive source are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
 }
@@ -47,23 +48,24 @@ pub struct InboundSourceChange {
 pub struct InboundSource {
     #[schema(value_type = schema::InboundId)]
     pub id: InboundId,
-    /// Where it sends to.
+    /// The path to send messages to.
     #[schema(
         example = "/v1/inbound/ten_01k9xq3vb8f2n4s6t7w8y9z0ab/inb_01k9xq3vb8f2n4s6t7w8y9z0ab"
     )]
     pub path: String,
     pub label: Option<String>,
     #[schema(value_type = schema::AgentId)]
-    pub agent: AgentId,
+    pub agent_id: AgentId,
     #[schema(value_type = Object)]
     pub template: Value,
     pub active: bool,
-    /// Until then the secret before the last change is good too.
+    /// The time until which the previous secret is still accepted.
     #[schema(value_type = Option<schema::Timestamp>)]
     pub old_secret_until: Option<Timestamp>,
-    /// Made under the pepper before: rotate the secret before that one goes.
+    /// True if the secret was made under the previous pepper: rotate it before that pepper is
+    /// removed.
     pub secret_is_old: bool,
-    /// For `If-Match`.
+    /// The version for `If-Match`.
     pub version: u64,
     #[schema(value_type = schema::UserId)]
     pub created_by: UserId,
@@ -73,12 +75,13 @@ pub struct InboundSource {
     pub changed_at: Timestamp,
 }
 
-/// Shown once: the server keeps no copy.
+/// Shown once: the server stores no copy.
 #[derive(Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct InboundSecret {
     #[serde(flatten)]
     pub about: InboundSource,
-    /// As libraries for Standard Webhooks take it. Absent if the same request was answered before.
+    /// The secret in the format of Standard Webhooks libraries. Absent in the response to a
+    /// repeated request.
     pub secret: Option<String>,
 }
 
@@ -92,8 +95,9 @@ impl std::fmt::Debug for InboundSecret {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InboundRotation {
-    /// How long the old secret is good beside the new one; 0 if it is known to somebody.
+    /// How long the old secret stays valid: defaults to a day, at most a week; use 0 if the
+    /// secret has leaked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(maximum = 168, default = 24)]
-    pub overlap_hours: Option<u32>,
+    #[schema(value_type = Option<schema::Seconds>)]
+    pub overlap_seconds: Option<Seconds>,
 }

@@ -1,21 +1,24 @@
-//! The wire types: what a client sends and what it gets, errors included. The server, the SDK
-//! and the OpenAPI document share them, so that none can drift. Requests refuse fields they do
-//! not know, so that nobody can slip in a state, an author or a risk. Nothing here decides.
+//! The wire types: requests, responses and errors. The server, the SDK and the OpenAPI document
+//! share them, so that they cannot drift apart. Requests refuse unknown fields, so that a client
+//! cannot set a state, an author or a risk. Nothing here makes decisions.
 
 pub mod agent_configs;
 pub mod agents;
 pub mod approvals;
 pub mod audit;
 pub mod batches;
+pub mod cause;
+pub mod claims;
 pub mod code;
 pub mod delegations;
 pub mod device;
+pub mod event_consumers;
 pub mod events;
 pub mod executions;
 pub mod explain;
 pub mod freezes;
-pub mod groups;
 pub mod inbound;
+pub mod invitations;
 pub mod locks;
 pub mod notifications;
 pub mod on_call;
@@ -25,8 +28,11 @@ pub mod passkeys;
 pub mod policies;
 pub mod problem;
 mod refusal;
+pub mod resource_input;
 pub mod resources;
+pub mod risk_level;
 pub mod schema;
+pub mod seconds;
 pub mod sessions;
 pub mod settings;
 pub mod stats;

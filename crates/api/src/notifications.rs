@@ -1,4 +1,4 @@
-//! What time and changed rules have told people.
+//! Notifications about expiries, changed policies, other events, and changes to accounts.
 
 use ade_core::ids::{NotificationId, TaskId};
 use ade_core::time::Timestamp;
@@ -6,23 +6,26 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::schema;
+use crate::seconds::Seconds;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Notification {
     #[schema(value_type = schema::NotificationId)]
     pub id: NotificationId,
-    #[schema(value_type = schema::TaskId)]
-    pub task: TaskId,
-    pub number: i64,
+    /// `null` if the notification is about a change to your account.
+    #[schema(value_type = Option<schema::TaskId>)]
+    pub task_id: Option<TaskId>,
+    pub number: Option<i64>,
+    /// The title of the task, or what changed in your account.
     pub title: String,
-    /// The event it tells of.
+    /// The event, or the change: `passkey.added` or `passkey.reset`.
     #[schema(example = "task.expiring")]
     pub kind: String,
     #[schema(value_type = schema::Timestamp)]
     pub at: Timestamp,
 }
 
-/// A window of the day as a clock in the zone shows it; over midnight if it ends before it begins.
+/// A daily window in a time zone; it spans midnight if it ends before it begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuietHours {
@@ -34,26 +37,27 @@ pub struct QuietHours {
     pub to: String,
 }
 
-/// How you want to be told. What waits for your answer is in your inbox in any case.
+/// Your notification preferences. Requests that need your answer are always in your inbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPreferences {
-    /// Kinds of events that are told by mail; `*` stands for any text. None: nothing by mail.
+    /// The event kinds sent by mail; `*` matches any text. Empty: no mail.
     #[schema(max_items = 64, examples(json!(["approval.*", "task.expiring"])))]
     pub mail: Vec<String>,
-    /// The same for Slack.
+    /// The event kinds sent by Slack; `*` matches any text.
     #[schema(max_items = 64)]
     pub slack: Vec<String>,
-    /// Who you are there, by the id of a member.
+    /// Your Slack member id.
     #[serde(default)]
     #[schema(max_length = 64, example = "U012AB3CD")]
     pub slack_member: Option<String>,
-    /// Nothing is sent in this time but what cannot wait.
+    /// The hours in which only urgent notifications are sent.
     #[serde(default)]
     pub quiet_hours: Option<QuietHours>,
-    /// Between two messages on one channel; what comes in between goes together.
-    #[schema(maximum = 1440)]
-    pub digest_minutes: u32,
+    /// The minimum number of seconds between two messages on one channel; notifications in between
+    /// are combined.
+    #[schema(value_type = schema::Seconds)]
+    pub digest_seconds: Seconds,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -62,7 +66,7 @@ pub struct Preferences {
     pub slack: Vec<String>,
     pub slack_member: Option<String>,
     pub quiet_hours: Option<QuietHours>,
-    pub digest_minutes: u32,
-    /// For `If-Match`; 0 until you have said something.
+    pub digest_seconds: u64,
+    /// The version for `If-Match`; 0 if you have set nothing.
     pub version: u64,
 }

@@ -1,4 +1,4 @@
-//! Who is on duty for a role, and when.
+//! On-call duties: who is on duty for a role, and when.
 
 use ade_core::ids::{DutyId, UserId};
 use ade_core::time::Timestamp;
@@ -12,9 +12,9 @@ use crate::schema;
 pub struct NewDuty {
     #[schema(min_length = 1, max_length = 128, example = "dba")]
     pub role: String,
-    /// Somebody who holds the role: a duty gives none.
+    /// A person who has the role; a duty does not grant it.
     #[schema(value_type = schema::UserId)]
-    pub user: UserId,
+    pub user_id: UserId,
     #[schema(value_type = schema::Timestamp)]
     pub starts_at: Timestamp,
     #[schema(value_type = schema::Timestamp)]
@@ -27,25 +27,25 @@ pub struct Duty {
     pub id: DutyId,
     pub role: String,
     #[schema(value_type = schema::UserId)]
-    pub user: UserId,
+    pub user_id: UserId,
     #[schema(value_type = schema::Timestamp)]
     pub starts_at: Timestamp,
     #[schema(value_type = schema::Timestamp)]
     pub ends_at: Timestamp,
 }
 
-/// Whom a role reaches now: those on duty, or all who hold it if nobody is.
+/// Whom a role reaches now: the people on duty, or everyone with the role if no one is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OnDuty {
     pub role: String,
     #[schema(value_type = Vec<schema::UserId>)]
-    pub people: Vec<UserId>,
+    pub user_ids: Vec<UserId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Duties {
-    /// Those that are not over, in the order in which they start.
+    /// The duties that have not ended, by start time.
     pub items: Vec<Duty>,
-    /// For each role that has any.
+    /// The people on duty, for each role.
     pub now: Vec<OnDuty>,
 }

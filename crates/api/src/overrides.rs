@@ -1,4 +1,4 @@
-//! Break-glass: asked by one admin, confirmed by another, looked at afterwards.
+//! Break-glass overrides: requested by one admin, confirmed by another, and reviewed afterwards.
 
 use ade_core::change::Digest;
 use ade_core::ids::{AfterReviewId, TaskId, UserId};
@@ -11,14 +11,14 @@ use crate::schema;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewOverride {
-    /// The incident.
+    /// The incident ticket.
     #[schema(min_length = 1, max_length = 128, example = "INC-42")]
     pub ticket: String,
     #[schema(min_length = 1, max_length = 4096)]
     pub reason: String,
 }
 
-/// What the second admin had on screen.
+/// What the second admin saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OverrideConfirmation {
@@ -31,18 +31,18 @@ pub struct OverrideConfirmation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFinding {
-    /// What was found: was it right to break the glass?
+    /// The finding: whether the override was justified.
     #[schema(min_length = 1, max_length = 4096)]
     pub finding: String,
 }
 
-/// A review that an override owes. It never changes the task.
+/// A review that an override requires. It never changes the task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AfterReview {
     #[schema(value_type = schema::AfterReviewId)]
     pub id: AfterReviewId,
     #[schema(value_type = schema::TaskId)]
-    pub task: TaskId,
+    pub task_id: TaskId,
     pub number: i64,
     pub title: String,
     #[schema(value_type = schema::Timestamp)]

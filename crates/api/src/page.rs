@@ -1,5 +1,5 @@
-//! Lists by key, never by offset: a page says where the next one begins. The token names the
-//! last key and the filter it was made under, so that it cannot continue another list.
+//! Pagination by key, never by offset. The page token contains the last key and a hash of the
+//! filters, so that it cannot continue another list.
 
 use ade_core::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_TOKEN_MAX_BYTES};
 use base64::Engine as _;
@@ -12,20 +12,20 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// Hand it back as `page_token` for the next page; absent on the last one.
+    /// Send it as `page_token` to get the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_page_token: Option<String>,
 }
 
-/// The query of a list names these two itself and hands them over: what is flattened can neither
-/// refuse unknown parameters nor read numbers out of a URL.
+/// The pagination parameters. List queries declare both fields themselves and copy them here,
+/// because a flattened struct can neither refuse unknown parameters nor parse numbers from a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PageQuery {
-    /// How many at most.
+    /// The maximum number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub page_size: Option<u32>,
-    /// `next_page_token` of the page before.
+    /// The `next_page_token` of the previous page.
     pub page_token: Option<String>,
 }
 
@@ -34,9 +34,9 @@ pub enum PageError {
     Size {
         asked: u32,
     },
-    /// Not made by this server, or cut.
+    /// The token is not from this server, or is truncated.
     Token,
-    /// Made for a list with other filters.
+    /// The token belongs to a list with other filters.
     OtherFilter,
 }
 
@@ -44,12 +44,13 @@ impl std::fmt::Display for PageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Size { asked } => {
-                write!(f, "`page_size` is {asked}: ask for 1 to {PAGE_SIZE_MAX}")
+                write!(f, "`page_size` is {asked}: it must be 1 to {PAGE_SIZE_MAX}")
             }
-            Self::Token => f.write_str("`page_token` is none of ours: begin without it"),
-            Self::OtherFilter => {
-                f.write_str("`page_token` continues a list with other filters: begin without it")
-            }
+            Self::Token => f.write_str("`page_token` is invalid: start the list again without it"),
+            Self::OtherFilter => f.write_str(
+                "`page_token` belongs to a list with other filters: start the list \
+                             again without it",
+            ),
         }
     }
 }
@@ -59,7 +60,7 @@ impl std::error::Error for PageError {}
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place<K> {
-    /// The key of the last item that was given.
+    /// The key of the last returned item.
     k: K,
     /// The hash of the filters.
     f: String,
@@ -74,7 +75,8 @@ impl PageQuery {
         }
     }
 
-    /// The key after which this page begins; `filter` is what else was asked, tenant included.
+    /// Returns the key after which this page begins. `filter` has all other parameters of the list,
+    /// including the tenant.
     pub fn after<K: DeserializeOwned>(
         &self,
         filter: &impl Serialize,
@@ -92,7 +94,7 @@ impl PageQuery {
 }
 
 impl<T> Page<T> {
-    /// With the key after which the next one begins, if there is a next one.
+    /// Creates a page; `next` is the key after which the next page begins, if there is one.
     pub fn ending<K: Serialize>(items: Vec<T>, next: Option<&K>, filter: &impl Serialize) -> Self {
         Self { items, next_page_token: next.and_then(|key| token(key, filter)) }
     }
@@ -103,7 +105,8 @@ fn token(key: &impl Serialize, filter: &impl Serialize) -> Option<String> {
     serde_json::to_vec(&place).ok().map(|bytes| URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Against mistakes, not against forgery: whoever forges a place only skips part of their list.
+/// Hashes the filters. This protects against mistakes, not against forgery: a forged token only
+/// skips part of the caller's own list.
 fn hash_of(filter: &impl Serialize) -> String {
     let bytes = serde_json::to_vec(filter).unwrap_or_default();
     let hash = Sha256::digest(bytes);
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn walking_the_pages_gives_every_item_once() {
+    fn pages_return_every_item_exactly_once() {
         let all: Vec<u32> = (1..=5).collect();
         let mut seen = Vec::new();
         let mut token = None;
@@ -141,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_page_has_no_token() {
+    fn page_last_has_no_token() {
         assert_eq!(Page::ending(vec![1, 2], None::<&u32>, &()).next_page_token, None);
     }
 
     #[test]
-    fn a_token_continues_only_the_list_it_was_made_for() {
+    fn page_token_of_another_list_is_refused() {
         let token = Page::ending(vec![1, 2], Some(&2), &"mine").next_page_token;
         assert_eq!(query(token.clone()).after::<u32>(&"mine"), Ok(Some(2)));
         assert_eq!(query(token.clone()).after::<u32>(&"all"), Err(PageError::OtherFilter));
@@ -154,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_made_here_is_refused() {
+    fn page_token_that_is_malformed_is_refused() {
         for given in ["", "x", "e30", "%%", &"A".repeat(5000)] {
             let asked = query(Some(given.to_owned())).after::<u32>(&());
             assert_eq!(asked, Err(PageError::Token), "{given}");
@@ -162,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_bounded_and_has_a_default() {
+    fn page_size_is_bounded_and_has_a_default() {
         let size = |page_size| PageQuery { page_size, page_token: None }.size();
         assert_eq!(size(None), Ok(50));
         assert_eq!(size(Some(200)), Ok(200));

@@ -1,5 +1,5 @@
-//! Passkeys of people, and their word for one decision. What a browser is handed has the form that
-//! the Web Authentication standard gives it; bytes are base64url without padding, here and there.
+//! Passkeys, and confirmations of single decisions with them. Values for the browser have the
+//! format of the Web Authentication standard; bytes are base64url without padding everywhere.
 
 use ade_core::change::Digest;
 use ade_core::ids::{PasskeyId, StepUpId};
@@ -13,15 +13,15 @@ use crate::schema;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPasskey {
-    /// What you call it.
-    #[schema(min_length = 1, max_length = 128, example = "The key on my ring")]
+    /// The name you give to the passkey.
+    #[schema(min_length = 1, max_length = 128, example = "My security key")]
     pub name: String,
 }
 
-/// A question to a key that is to become yours.
+/// A challenge to register a new passkey.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PasskeyOffer {
-    /// Where the answer goes: `POST /v1/passkeys/{id}`.
+    /// The id to answer with: `POST /v1/passkeys/{id}`.
     #[schema(value_type = schema::PasskeyId)]
     pub id: PasskeyId,
     /// For `navigator.credentials.create`.
@@ -39,7 +39,7 @@ pub struct CreationOptions {
     pub pub_key_cred_params: Vec<CredentialParameters>,
     /// In milliseconds.
     pub timeout: u64,
-    /// Keys that are yours already.
+    /// The passkeys that you already have.
     pub exclude_credentials: Vec<CredentialNamed>,
     pub authenticator_selection: AuthenticatorSelection,
     pub attestation: String,
@@ -63,7 +63,7 @@ pub struct CreationUser {
 pub struct CredentialParameters {
     #[serde(rename = "type")]
     pub kind: String,
-    /// By its number in COSE.
+    /// The COSE algorithm number.
     pub alg: i32,
 }
 
@@ -81,7 +81,7 @@ pub struct AuthenticatorSelection {
     pub user_verification: String,
 }
 
-/// The answer of a new key, as the browser gives its parts.
+/// The response of a new passkey, in the parts that the browser returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PasskeyAnswer {
@@ -98,7 +98,7 @@ pub struct PasskeyAnswer {
     pub algorithm: i32,
 }
 
-/// What may be shown of a key.
+/// The public data of a passkey.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Passkey {
     #[schema(value_type = schema::PasskeyId)]
@@ -115,13 +115,13 @@ pub struct Passkeys {
     pub items: Vec<Passkey>,
 }
 
-/// What a passkey is to give its word for.
+/// The action that a passkey confirms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepUpSubject {
     #[schema(value_type = schema::StepUpPurpose)]
     pub purpose: Purpose,
-    /// All that is decided about at once, in any order: tasks, a draft, a resource, a key.
+    /// Everything that is decided at once, in any order: tasks, a draft, a resource, a key.
     #[schema(max_items = 200)]
     pub about: Vec<StepUpThing>,
 }
@@ -131,16 +131,16 @@ pub struct StepUpSubject {
 pub struct StepUpThing {
     #[schema(min_length = 1, max_length = 321, example = "database:orders")]
     pub id: String,
-    /// What was seen of it, where it has versions.
+    /// The digest that the person saw, for objects that have versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Digest>)]
     pub digest: Option<Digest>,
 }
 
-/// A question to one of your keys.
+/// A challenge for one of your passkeys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepUpQuestion {
-    /// Where the answer goes: `POST /v1/step-up/{id}`.
+    /// The id to answer with: `POST /v1/step-up/{id}`.
     #[schema(value_type = schema::StepUpId)]
     pub id: StepUpId,
     /// For `navigator.credentials.get`.
@@ -152,7 +152,7 @@ pub struct StepUpQuestion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestOptions {
-    /// The SHA-256 of the subject's digest and of a number that is used once.
+    /// The SHA-256 of the subject's digest and of a nonce.
     pub challenge: String,
     /// In milliseconds.
     pub timeout: u64,
@@ -161,7 +161,7 @@ pub struct RequestOptions {
     pub user_verification: String,
 }
 
-/// The answer of a key, as the browser gives its parts.
+/// The response of a passkey, in the parts that the browser returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepUpAnswer {
@@ -178,17 +178,17 @@ pub struct StepUpAnswer {
     pub signature: String,
 }
 
-/// A word that was given, and waits for its decision.
+/// A confirmation that has not been used yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepUp {
     #[schema(value_type = schema::StepUpId)]
     pub id: StepUpId,
     #[schema(value_type = schema::StepUpPurpose)]
     pub purpose: Purpose,
-    /// The digest of what it is for.
+    /// The digest of the confirmed action.
     #[schema(value_type = schema::Digest)]
     pub subject: Digest,
-    /// Until then, for one decision, in this session.
+    /// The time until which the confirmation is valid, for one decision in this session.
     #[schema(value_type = schema::Timestamp)]
     pub expires_at: Timestamp,
 }

@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::problem::NextAction;
 use crate::schema;
 use crate::tasks::{Effect, RiskAssessment};
 
-/// A document as somebody wrote it.
+/// A policy document as its author wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDraft {
-    /// The policy in YAML, or in JSON, which is YAML too.
+    /// The policy in YAML or JSON.
     #[schema(
         min_length = 1,
         max_length = 65536,
@@ -26,7 +27,7 @@ pub struct NewDraft {
     pub reason: Option<String>,
 }
 
-/// Which earlier version is to come back.
+/// The earlier version to restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyRollback {
@@ -36,17 +37,17 @@ pub struct PolicyRollback {
     pub reason: String,
 }
 
-/// A version, and the two who made it one.
+/// A version, and the two people who made and published it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyVersionShown {
     #[schema(value_type = schema::PolicyId)]
-    pub policy: PolicyId,
+    pub policy_id: PolicyId,
     pub version: u32,
     pub name: String,
     pub enabled: bool,
     #[schema(value_type = Object)]
     pub document: Value,
-    /// The same in YAML, to be edited and proposed again.
+    /// The same document as YAML, to be edited and proposed again.
     pub yaml: String,
     #[schema(value_type = schema::UserId)]
     pub proposed_by: UserId,
@@ -58,26 +59,26 @@ pub struct PolicyVersionShown {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyHistory {
-    /// Newest first.
+    /// The versions, newest first.
     pub items: Vec<PolicyVersionShown>,
 }
 
-/// What one admin proposes and another publishes.
+/// A change that one admin proposes and another publishes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyDraft {
     #[schema(value_type = schema::PolicyDraftId)]
     pub id: PolicyDraftId,
     #[schema(value_type = schema::PolicyId)]
-    pub policy: PolicyId,
-    /// The version it was written against; 0 for a new policy.
+    pub policy_id: PolicyId,
+    /// The version it is based on; 0 for a new policy.
     pub base_version: u32,
-    /// Somebody has published another version meanwhile: propose it again.
+    /// True if another version has been published since: propose the change again.
     pub is_stale: bool,
     pub name: String,
     #[schema(value_type = Object)]
     pub document: Value,
     pub yaml: String,
-    /// Field by field against the version in force.
+    /// The differences from the active version, by field.
     pub changes: Vec<FieldChange>,
     pub reason: Option<String>,
     #[schema(value_type = schema::UserId)]
@@ -86,18 +87,18 @@ pub struct PolicyDraft {
     pub proposed_at: Timestamp,
     /// `published` or `withdrawn`, once it is closed.
     pub outcome: Option<String>,
-    pub next_action: String,
+    pub next_action: NextAction,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FieldChange {
-    /// Like `require[0].min`; empty for the whole document.
+    /// The path of the field, like `require[0].min`; empty for the whole document.
     pub path: String,
     pub before: Option<Value>,
     pub after: Option<Value>,
 }
 
-/// What is to be replayed: a document, or a draft.
+/// The document or the draft to replay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
@@ -106,7 +107,7 @@ pub struct Replay {
     pub document: Option<String>,
     #[serde(default)]
     #[schema(value_type = Option<schema::PolicyDraftId>)]
-    pub draft: Option<PolicyDraftId>,
+    pub draft_id: Option<PolicyDraftId>,
     #[serde(default = "default_days")]
     #[schema(minimum = 1, maximum = 90, default = 30)]
     pub days: u32,
@@ -116,40 +117,41 @@ fn default_days() -> u32 {
     ade_core::limits::REPLAY_DAYS_DEFAULT
 }
 
-/// How the tasks handed in lately would have fared. Nothing was written.
+/// The results that recently submitted tasks would have had. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Replayed {
     pub days: u32,
     pub examined: u64,
-    /// There were more than one replay looks at.
+    /// True if there were more tasks than one replay examines.
     pub is_cut: bool,
     pub same: u64,
     pub stricter: u64,
     pub looser: u64,
     pub mixed: u64,
-    /// Would now pass without a person, and did not before.
+    /// The number of tasks that would now be auto-approved and were not before.
     pub without_a_person: u64,
-    /// Those that differ: first the ones without a person, then looser, mixed, stricter.
+    /// The tasks with different results: first newly auto-approved ones, then looser, mixed and
+    /// stricter ones.
     pub tasks: Vec<ReplayedTask>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReplayedTask {
     #[schema(value_type = schema::TaskId)]
-    pub id: TaskId,
+    pub task_id: TaskId,
     pub number: i64,
     pub title: String,
     #[schema(value_type = schema::Strictness)]
     pub verdict: Strictness,
     pub without_a_person: bool,
-    /// What was asked for, and what would be.
+    /// The previous and the new requirement.
     pub before: String,
     pub after: String,
 }
 
-/// What would happen to a task that is not proposed yet. Nothing was written.
+/// What would happen to a task that has not been proposed. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Simulated {
+pub struct Evaluation {
     pub effect: Effect,
     pub risk: RiskAssessment,
     pub would_pass_without_a_person: bool,

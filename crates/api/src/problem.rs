@@ -1,5 +1,5 @@
-//! Every error as RFC 9457 `application/problem+json`: what happened, whether to try again, and
-//! what to do next, with the facts of the case beside it. Nothing of the server's inside is in it.
+//! Every error as RFC 9457 `application/problem+json`: what happened, whether to retry, what to do
+//! next, and the facts of the case. It never contains internals of the server.
 
 use std::collections::BTreeMap;
 
@@ -13,31 +13,31 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// Where the code is explained, relative to the server.
+    /// The URL of the explanation of the code, relative to the server.
     #[serde(rename = "type")]
     #[schema(example = "/docs#stale_revision")]
     pub kind: String,
-    /// Stable: programs decide by it.
+    /// The stable code for programs.
     pub code: Code,
     pub title: String,
     #[schema(minimum = 400, maximum = 599)]
     pub status: u16,
-    /// What happened this time, in words.
+    /// What happened, in words.
     pub detail: String,
-    /// Whether the same call may succeed later with nothing else changed.
+    /// Whether the same call, unchanged, may succeed later although its caller does nothing else.
     pub retriable: bool,
     pub next_action: NextAction,
-    /// Names this call in the server's logs.
+    /// The id of this call in the server's logs.
     pub request_id: String,
-    /// The values of the case: `state`, `expected_version`, `holder` and so on.
+    /// The facts of the case: `state`, `expected_version`, `holder` and so on.
     #[serde(flatten)]
     pub facts: BTreeMap<String, Value>,
 }
 
-/// What to do about it, in words and, where there is one, as a call and as a command.
+/// What to do next, in words and, if available, as an API call and as a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NextAction {
-    pub says: String,
+    pub message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "GET /v1/tasks/{id}")]
     pub call: Option<String>,
@@ -45,8 +45,24 @@ pub struct NextAction {
     pub command: Option<String>,
 }
 
+impl NextAction {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), call: None, command: None }
+    }
+
+    #[must_use]
+    pub fn with_call(self, call: impl Into<String>) -> Self {
+        Self { call: Some(call.into()), ..self }
+    }
+
+    #[must_use]
+    pub fn with_command(self, command: impl Into<String>) -> Self {
+        Self { command: Some(command.into()), ..self }
+    }
+}
+
 impl Problem {
-    /// With the words that belong to the code; the server fills in the request id at the door.
+    /// Creates a problem with the texts of the code. The server sets the request id later.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {
             kind: format!("/docs#{}", code.as_str()),
@@ -55,17 +71,13 @@ impl Problem {
             status: code.status(),
             detail: detail.into(),
             retriable: code.is_retriable(),
-            next_action: NextAction {
-                says: code.next_action().to_owned(),
-                call: None,
-                command: None,
-            },
+            next_action: NextAction::new(code.next_action()),
             request_id: String::new(),
             facts: BTreeMap::new(),
         }
     }
 
-    /// A fact that cannot be written as JSON is left out: an answer without it is still true.
+    /// Adds a fact. A value that cannot be serialized is omitted.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Serialize) -> Self {
         if let Ok(value) = serde_json::to_value(value) {
@@ -74,7 +86,7 @@ impl Problem {
         self
     }
 
-    /// A fact that there may be none of.
+    /// Adds a fact if it has a value.
     #[must_use]
     pub fn with_some(self, name: &str, value: Option<impl Serialize>) -> Self {
         match value {
@@ -83,10 +95,10 @@ impl Problem {
         }
     }
 
-    /// Something better to say than the code's own words.
+    /// Replaces the code's description of the next action.
     #[must_use]
-    pub fn next(mut self, says: impl Into<String>) -> Self {
-        self.next_action.says = says.into();
+    pub fn next(mut self, message: impl Into<String>) -> Self {
+        self.next_action.message = message.into();
         self
     }
 
@@ -110,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_is_flat_and_carries_its_code_status_and_facts() {
+    fn problem_body_is_flat_with_code_status_and_facts() {
         let problem = Problem::new(Code::StaleRevision, "it is now revision 3")
             .with("current_revision", 3)
             .next("Look again.")
@@ -122,7 +134,7 @@ mod tests {
             "status": 409,
             "detail": "it is now revision 3",
             "retriable": false,
-            "next_action": {"says": "Look again.", "call": "GET /v1/tasks/task_1"},
+            "next_action": {"message": "Look again.", "call": "GET /v1/tasks/task_1"},
             "request_id": "",
             "current_revision": 3,
         });

@@ -1,10 +1,10 @@
-//! The code of each refusal of the rules, for problems and for answers that tell of several.
+//! The error code of each refusal by the rules, for problems and for responses that list several.
 
 use ade_core::task::Refusal;
 
 use crate::code::Code;
 
-/// No wildcard: a new refusal needs a code of its own.
+/// There is no wildcard, so that every new refusal gets its own code.
 impl From<&Refusal> for Code {
     fn from(refusal: &Refusal) -> Self {
         match refusal {
@@ -38,7 +38,7 @@ impl From<&Refusal> for Code {
             Refusal::NotTheHold => Self::LeaseLost,
             Refusal::AlreadyBegun { .. } => Self::AlreadyBegun,
             Refusal::NotBegun => Self::NotBegun,
-            Refusal::AbortAsked => Self::AbortAsked,
+            Refusal::AbortRequested => Self::AbortRequested,
             Refusal::NotDrifted => Self::NotDrifted,
             Refusal::HolderMayLive => Self::HolderMayLive,
             Refusal::AttemptsExhausted => Self::AttemptsExhausted,

@@ -1,4 +1,4 @@
-//! The registry: how much a resource matters, where it stands, and what hangs on it.
+//! The resource registry: criticality, environment and dependents of each resource.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::schema;
 
-/// The whole entry: what is left out falls back to its default.
+/// The whole entry; omitted fields get their defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceEntry {
@@ -25,11 +25,11 @@ pub struct ResourceEntry {
     pub tags: BTreeSet<String>,
     #[serde(default)]
     #[schema(value_type = Option<schema::UserId>)]
-    pub owner: Option<UserId>,
-    /// Whether an apply whose end is unknown blocks it until somebody has looked.
+    pub owner_id: Option<UserId>,
+    /// Whether an apply with an unknown outcome blocks the resource until it is reconciled.
     #[serde(default = "yes")]
     pub block_on_unknown: bool,
-    /// Resources that hang on this one.
+    /// The resources that depend on this one.
     #[serde(default)]
     #[schema(value_type = Vec<schema::ResourceName>, max_items = 256)]
     pub dependents: BTreeSet<ResourceRef>,
@@ -39,7 +39,7 @@ fn yes() -> bool {
     true
 }
 
-/// Many entries at once; each replaces all that was said of its resource.
+/// Several entries; each replaces the existing entry of its resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceImport {
@@ -47,7 +47,7 @@ pub struct ResourceImport {
     pub items: Vec<ResourceImportItem>,
 }
 
-/// The fields of a [`ResourceEntry`], with the resource they are about.
+/// The fields of a [`ResourceEntry`], with the resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceImportItem {
@@ -64,10 +64,10 @@ pub struct ResourceImportItem {
     pub tags: BTreeSet<String>,
     #[serde(default)]
     #[schema(value_type = Option<schema::UserId>)]
-    pub owner: Option<UserId>,
+    pub owner_id: Option<UserId>,
     #[serde(default = "yes")]
     pub block_on_unknown: bool,
-    /// Each is in the registry, or in this import.
+    /// The dependents; each must be in the registry or in this import.
     #[serde(default)]
     #[schema(value_type = Vec<schema::ResourceName>, max_items = 256)]
     pub dependents: BTreeSet<ResourceRef>,
@@ -80,8 +80,8 @@ pub struct ResourcesImported {
     pub unchanged: u32,
 }
 
-/// An entry as it is read. Its fields are spelled out: what [`ResourceEntry`] refuses, other
-/// fields beside its own, is what this one has.
+/// An entry as it is read. The fields are repeated from [`ResourceEntry`], because that type
+/// refuses unknown fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Resource {
     #[schema(value_type = schema::ResourceName)]
@@ -91,7 +91,7 @@ pub struct Resource {
     pub environment: Option<String>,
     pub tags: BTreeSet<String>,
     #[schema(value_type = Option<schema::UserId>)]
-    pub owner: Option<UserId>,
+    pub owner_id: Option<UserId>,
     pub block_on_unknown: bool,
     #[schema(value_type = Vec<schema::ResourceName>)]
     pub dependents: BTreeSet<ResourceRef>,

@@ -1,4 +1,4 @@
-//! Sessions of people in a browser, and how an identity provider's groups become roles.
+//! Browser sessions of people, and the mapping from an identity provider's groups to roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::schema;
 
-/// How people can sign in here.
+/// The available sign-in methods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignIn {
     pub providers: Vec<SignInProvider>,
@@ -17,9 +17,9 @@ pub struct SignIn {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignInProvider {
-    /// For `GET /auth/login?provider=`.
+    /// The name for `GET /auth/login?provider=`.
     pub name: String,
-    /// For people.
+    /// The name shown to people.
     pub title: String,
 }
 
@@ -29,17 +29,17 @@ pub struct Named {
     pub name: String,
 }
 
-/// The session that a browser is in.
+/// The session of the browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Session {
     pub id: String,
     pub user: Named,
     pub tenant: Named,
-    /// Where this person may go on with `POST /v1/session/tenant`.
+    /// The tenants that the person can switch to with `POST /v1/session/tenant`.
     pub tenants: Vec<Named>,
     #[schema(value_type = schema::Timestamp)]
     pub created_at: Timestamp,
-    /// Over then, unless it is used before.
+    /// The time at which the session expires if it is not used.
     #[schema(value_type = schema::Timestamp)]
     pub idle_expires_at: Timestamp,
     #[schema(value_type = schema::Timestamp)]
@@ -50,21 +50,21 @@ pub struct Session {
 #[serde(deny_unknown_fields)]
 pub struct TenantSwitch {
     #[schema(value_type = schema::TenantId)]
-    pub tenant: TenantId,
+    pub tenant_id: TenantId,
 }
 
-/// What may be shown of a session.
+/// The public data of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionShown {
     pub id: String,
-    /// The one that asks.
+    /// True for the session that makes the request.
     #[serde(rename = "current")]
     pub is_current: bool,
     pub address: Option<String>,
     pub user_agent: Option<String>,
     #[schema(value_type = schema::Timestamp)]
     pub created_at: Timestamp,
-    /// To about a minute.
+    /// The time of last use, accurate to about a minute.
     #[schema(value_type = schema::Timestamp)]
     pub last_seen_at: Timestamp,
     #[schema(value_type = schema::Timestamp)]
@@ -76,8 +76,8 @@ pub struct Sessions {
     pub items: Vec<SessionShown>,
 }
 
-/// The groups of one identity provider, each with the roles that it gives. A role that any group
-/// gives follows the groups alone, from the next sign-in on.
+/// The groups of an identity provider with the roles that each grants. A role that any group grants
+/// is managed only through groups, from the next sign-in on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupRoles {

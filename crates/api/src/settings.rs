@@ -1,17 +1,17 @@
-//! What a tenant sets itself: how risk is rated, how long things may take, and what is switched on.
+//! The settings of a tenant: risk computation, timeouts and feature flags.
 
 use std::collections::BTreeMap;
 
 use ade_core::flag::Flag;
 use ade_core::ids::UserId;
 use ade_core::time::Timestamp;
-use ade_core::times;
+use ade_core::timeouts;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::schema;
 
-/// How risk is rated. What is left out falls back to its default.
+/// How risk is computed. Omitted fields get their defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRiskSettings {
@@ -19,8 +19,8 @@ pub struct NewRiskSettings {
     pub weights: RiskWeights,
     #[serde(default)]
     pub thresholds: RiskThresholds,
-    /// Glob over `type:id`, and the criticality of what it matches and the registry does not
-    /// hold. Of several the highest counts.
+    /// Globs over `type:id` with the criticality of matching resources that are not in the
+    /// registry. If several match, the highest counts.
     #[serde(default)]
     pub pattern_defaults: BTreeMap<String, u8>,
     #[serde(default)]
@@ -28,7 +28,7 @@ pub struct NewRiskSettings {
     pub reason: Option<String>,
 }
 
-/// In basis points; together they make 10000.
+/// The weights in basis points; they must add up to 10000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RiskWeights {
@@ -55,7 +55,7 @@ impl Default for RiskWeights {
     }
 }
 
-/// The lowest score of each level above LOW; each above the one before.
+/// The lowest score of each level above LOW; each must be above the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RiskThresholds {
@@ -76,7 +76,7 @@ impl Default for RiskThresholds {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RiskSettings {
-    /// 0 while the tenant has set nothing; for `If-Match`.
+    /// The version for `If-Match`; 0 if the tenant has set nothing.
     pub version: u64,
     pub weights: RiskWeights,
     pub thresholds: RiskThresholds,
@@ -87,82 +87,82 @@ pub struct RiskSettings {
     pub set_at: Option<Timestamp>,
 }
 
-/// How long things may take. What is left out is as the installation has it.
+/// The tenant's timeouts. Omitted groups get the defaults of the installation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewTimes {
+pub struct NewTimeouts {
     #[serde(default)]
-    pub lock: Option<LockTimes>,
+    pub lock: Option<LockTimeouts>,
     #[serde(default)]
-    pub approval: Option<ApprovalTimes>,
+    pub approval: Option<ApprovalTimeouts>,
     #[serde(default)]
-    pub task: Option<TaskTimes>,
+    pub task: Option<TaskTimeouts>,
     #[serde(default)]
     #[schema(max_length = 4096)]
     pub reason: Option<String>,
 }
 
-/// Of locks, in seconds.
+/// The timeouts of locks, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LockTimes {
-    /// Of a lease that is asked for without one.
+pub struct LockTimeouts {
+    /// The TTL of a lease that is requested without one.
     #[schema(minimum = 1, maximum = 300)]
-    pub default_ttl: u32,
-    /// The longest that may be asked for.
+    pub default_ttl_seconds: u32,
+    /// The longest TTL that can be requested.
     #[schema(minimum = 1, maximum = 300)]
-    pub max_ttl: u32,
-    /// How often agents are to be heard of; at most a third of `default_ttl`.
+    pub max_ttl_seconds: u32,
+    /// The heartbeat interval of agents; at most a third of `default_ttl_seconds`.
     #[schema(minimum = 1, maximum = 10)]
-    pub heartbeat_interval: u32,
+    pub heartbeat_interval_seconds: u32,
 }
 
-/// Of reviews, in seconds.
+/// The timeouts of reviews, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ApprovalTimes {
-    /// To answer, where no policy says `respond_within`.
+pub struct ApprovalTimeouts {
+    /// The time to answer if no policy has `respond_within`.
     #[schema(minimum = 60, maximum = 31_536_000)]
-    pub default_timeout: u32,
-    /// To answer, whatever a policy says.
+    pub default_timeout_seconds: u32,
+    /// The longest time to answer, whatever a policy says.
     #[schema(minimum = 60, maximum = 31_536_000)]
-    pub max_timeout: u32,
+    pub max_timeout_seconds: u32,
 }
 
-/// Of tasks, in seconds.
+/// The timeouts of tasks, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TaskTimes {
-    /// To apply one that is proposed without `timeout_seconds`.
+pub struct TaskTimeouts {
+    /// The time to apply a task that was proposed without `timeout_seconds`.
     #[schema(minimum = 1, maximum = 86_400)]
-    pub default_timeout: u32,
+    pub default_timeout_seconds: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Times {
-    /// 0 while the tenant has set nothing; for `If-Match`.
+pub struct Timeouts {
+    /// The version for `If-Match`; 0 if the tenant has set nothing.
     pub version: u64,
-    pub lock: LockTimes,
-    pub approval: ApprovalTimes,
-    pub task: TaskTimes,
-    /// The groups that the tenant has set itself: `lock`, `approval`, `task`.
-    pub own: Vec<String>,
+    pub lock: LockTimeouts,
+    pub approval: ApprovalTimeouts,
+    pub task: TaskTimeouts,
+    /// The groups that the tenant has set: `lock`, `approval`, `task`.
+    pub overridden: Vec<String>,
     #[schema(value_type = Option<schema::UserId>)]
     pub set_by: Option<UserId>,
     #[schema(value_type = Option<schema::Timestamp>)]
     pub set_at: Option<Timestamp>,
 }
 
-/// Both name their fields alike: one that is added here is asked for there.
+/// Converts between types with the same fields. A field that only one side has does not compile.
 macro_rules! same_fields {
     ($($name:ident { $($field:ident),+ })+) => {$(
-        impl From<times::$name> for $name {
-            fn from(times::$name { $($field),+ }: times::$name) -> Self {
+        impl From<timeouts::$name> for $name {
+            fn from(timeouts::$name { $($field),+ }: timeouts::$name) -> Self {
                 Self { $($field),+ }
             }
         }
 
-        impl From<$name> for times::$name {
+        impl From<$name> for timeouts::$name {
             fn from($name { $($field),+ }: $name) -> Self {
                 Self { $($field),+ }
             }
@@ -171,9 +171,9 @@ macro_rules! same_fields {
 }
 
 same_fields! {
-    LockTimes { default_ttl, max_ttl, heartbeat_interval }
-    ApprovalTimes { default_timeout, max_timeout }
-    TaskTimes { default_timeout }
+    LockTimeouts { default_ttl_seconds, max_ttl_seconds, heartbeat_interval_seconds }
+    ApprovalTimeouts { default_timeout_seconds, max_timeout_seconds }
+    TaskTimeouts { default_timeout_seconds }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -186,9 +186,9 @@ pub struct FlagShown {
     #[schema(value_type = schema::Flag)]
     pub name: Flag,
     pub enabled: bool,
-    /// What is so while it is on.
+    /// The effect of the flag while it is on.
     pub meaning: String,
-    /// Absent while nobody has touched it.
+    /// Absent if the flag was never changed.
     #[schema(value_type = Option<schema::UserId>)]
     pub set_by: Option<UserId>,
     #[schema(value_type = Option<schema::Timestamp>)]

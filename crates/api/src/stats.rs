@@ -10,36 +10,37 @@ use utoipa::ToSchema;
 
 use crate::schema;
 
-/// How one reviewer stands. Days are UTC.
+/// The statistics of a reviewer. Days are in UTC.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ReviewerStats {
     #[schema(value_type = schema::UserId)]
-    pub user: UserId,
-    /// Like `2026-03-18`.
+    pub user_id: UserId,
+    /// The day, like `2026-03-18`.
     pub day: String,
     pub pending_count: u64,
-    /// Those of them that should have been answered by now.
+    /// The number of overdue requests among them.
     pub overdue_count: u64,
     pub approved_today: u64,
     pub rejected_today: u64,
-    /// Seconds from being asked to the answer, over the last thirty days; absent without any.
-    pub avg_response_time: Option<f64>,
+    /// The average number of seconds from request to answer, over the last thirty days; absent
+    /// without answers.
+    pub avg_response_seconds: Option<f64>,
     #[schema(value_type = Option<schema::Timestamp>)]
     pub last_action_at: Option<Timestamp>,
 }
 
-/// How a task's review stands, under the rules of now.
+/// The state of a task's review under the current policies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TaskStats {
     #[schema(value_type = schema::TaskId)]
-    pub task: TaskId,
+    pub task_id: TaskId,
     #[schema(value_type = schema::State)]
     pub state: State,
-    /// Distinct people who must agree.
+    /// The number of different people who must approve.
     pub required_count: u32,
     pub approved_count: u32,
     pub rejected_count: u32,
-    /// Requests that wait for an answer.
+    /// The number of open requests.
     pub pending_count: u32,
     pub quorum_reached: bool,
 }
@@ -48,52 +49,52 @@ pub struct TaskStats {
 pub struct Overview {
     #[schema(value_type = schema::Timestamp)]
     pub as_of: Timestamp,
-    /// Tasks that are not closed, by state.
+    /// The tasks that are not closed, by state.
     pub open_tasks: Vec<StateCount>,
     pub pending_approvals: Count,
     pub overdue_approvals: Count,
-    /// Reviews that overrides owe.
+    /// The override reviews that are due.
     pub after_reviews_owed: Count,
-    /// Oldest first; a day on which nothing happened is there, too.
+    /// The days, oldest first, including days without activity.
     pub days: Vec<DayStats>,
-    /// How often each kind of event happened in the last 24 whole hours and the one that runs.
+    /// The number of events of each kind in the last 24 full hours and the current one.
     #[serde(default)]
     pub rates: BTreeMap<String, u64>,
 }
 
-/// Who agrees with whom. Two accounts of one human are one.
+/// Which reviewers approve whose tasks. Two accounts of the same person count as one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pairs {
     #[schema(value_type = schema::Timestamp)]
     pub as_of: Timestamp,
-    /// How many days back.
+    /// The number of days counted.
     pub days: u32,
-    /// Those that stand out first, then by how often.
+    /// The notable pairs first, then by number of approvals.
     pub pairs: Vec<Pair>,
-    /// There were more approvals than were counted.
+    /// True if there were more approvals than were counted.
     pub is_more: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pair {
-    /// Who proposed, or for whom an agent did.
+    /// The person who proposed the tasks, or for whom an agent did.
     #[schema(value_type = schema::UserId)]
-    pub author: UserId,
+    pub author_id: UserId,
     #[schema(value_type = schema::UserId)]
-    pub reviewer: UserId,
-    /// Tasks of the author that the reviewer agreed to.
+    pub reviewer_id: UserId,
+    /// The number of the author's tasks that the reviewer approved.
     pub approvals: u64,
-    /// Tasks of the author that anybody agreed to.
+    /// The number of the author's tasks that anyone approved.
     pub of: u64,
-    /// Often, and nearly always the same two, although others review as well.
+    /// True if the pair is frequent and nearly exclusive although others review as well.
     pub stands_out: bool,
 }
 
-/// Counted up to a bound.
+/// A count with an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Count {
     pub count: u64,
-    /// There are at least as many.
+    /// True if the bound was reached.
     pub is_more: bool,
 }
 
@@ -107,10 +108,10 @@ pub struct StateCount {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DayStats {
-    /// Like `2026-03-18`, UTC.
+    /// The day in UTC, like `2026-03-18`.
     pub day: String,
-    /// How many tasks entered each state.
+    /// The number of tasks that entered each state.
     pub entered: BTreeMap<String, u64>,
-    /// How often each action was done, as the audit names it.
+    /// The number of times each action was recorded in the audit log.
     pub actions: BTreeMap<String, u64>,
 }

@@ -1,5 +1,5 @@
-//! What the server tells about itself: to probes whether it is alive and takes requests, to
-//! people what is degraded.
+//! The status of the server: liveness and readiness for probes, and degraded components for
+//! people.
 
 use ade_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,97 +10,122 @@ use crate::schema;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Readiness {
-    /// Takes requests.
+    /// The server accepts requests.
     Ready,
-    /// Ends what it has begun and takes nothing new.
+    /// The server finishes running requests and accepts no new ones.
     Draining,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     pub readiness: Readiness,
-    /// Whether locks can be had. Everything else is taken also while they cannot.
+    /// Whether locks can be acquired. Everything else works without them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locks: Option<bool>,
-    /// Whether the whole installation is frozen: everything but permits is given meanwhile.
+    /// Whether the whole installation is frozen: everything except permits still works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<bool>,
 }
 
-/// A stop of applies in all tenants, by whoever runs the server.
+/// A freeze of applies in all tenants, set by an operator of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InstallationFreeze {
-    /// Counts up.
+    /// A rising number.
     pub number: i64,
     pub reason: String,
-    /// What they are called where they sat; no account of your tenant.
+    /// The local account name of the operator; not an account of your tenant.
     pub set_by: String,
     #[schema(value_type = schema::Timestamp)]
     pub since: Timestamp,
 }
 
-/// Something that works less well than it should, and what follows from it.
+/// A degraded component and the consequences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Degradation {
-    /// What is affected, for example `replica`.
+    /// The affected component, for example `replica`.
     pub part: String,
     pub detail: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
     pub readiness: Readiness,
-    /// Seconds since this process began to listen.
-    pub uptime_s: u64,
-    /// Nothing if none is in force.
+    /// The number of seconds since this process started listening.
+    pub uptime_seconds: u64,
+    /// Absent if no freeze is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freeze: Option<InstallationFreeze>,
-    /// Empty if all is well.
+    /// Empty if everything works.
     pub degradations: Vec<Degradation>,
-    /// One line for people: the worst of it, and how much more there is. Absent if all is well.
+    /// One line for people: the worst problem and the number of others. Absent if everything works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub banner: Option<String>,
-    /// What each worker did last, in whichever process it ran.
+    /// The last activation of each worker, in any process.
     pub workers: Vec<Worker>,
-    /// How far live events are behind what happened; nothing if the record does not answer.
+    /// How far live events lag behind; absent if the database does not respond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<EventsStatus>,
-    /// How the copies of your tenant in Redis stand; nothing where there are none.
+    /// The state of your tenant's read models in Redis; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_models: Option<ReadModels>,
 }
 
-/// Copies for reading, which are written behind the events.
+/// Read-only copies that are updated from events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReadModels {
-    /// Events that they have yet to see.
+    /// The number of events that are not applied yet.
     pub behind: u64,
-    /// Found unlike the record and written anew, since they were last lost.
+    /// The number of differences from the database that were repaired since the last rebuild.
     pub differences: u64,
 }
 
-/// Events that happened and of which nobody has been told yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// Events that have not been published yet.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EventsStatus {
-    /// Counted up to ten thousand.
+    /// The number of events, counted up to ten thousand.
     pub waiting: u64,
-    /// Milliseconds since the oldest of them.
-    pub lag_ms: u64,
+    /// The age of the oldest of them in seconds.
+    pub lag_seconds: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Worker {
     pub name: String,
-    /// Which part of the tenants, of a worker that serves them in parts.
+    /// The shard of tenants, for a worker that is sharded.
     #[serde(default)]
     pub shard: i32,
-    /// Some process holds its lease now.
+    /// Whether a process currently holds the worker's lease.
     pub is_held: bool,
     #[schema(value_type = Option<schema::Timestamp>)]
     pub ran_at: Option<Timestamp>,
     pub runs: i64,
-    /// Taken up so far.
+    /// The number of processed items.
     pub items: i64,
-    /// Why the last activation failed, if it did.
+    /// The error of the last activation, if it failed.
     pub failure: Option<String>,
+}
+
+/// The entry point of the API: links to its descriptions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Index {
+    /// The version of the server.
+    pub version: String,
+    /// The API reference for people.
+    #[schema(format = "uri")]
+    pub docs: String,
+    /// The API description for programs, OpenAPI 3.1.
+    #[schema(format = "uri")]
+    pub openapi: String,
+    /// The part of the description that an agent needs.
+    #[schema(format = "uri")]
+    pub agent_openapi: String,
+    /// A short description for language models.
+    #[schema(format = "uri")]
+    pub llms: String,
+    /// The state of the server and its components.
+    #[schema(format = "uri")]
+    pub status: String,
+    /// The account that a token belongs to.
+    #[schema(format = "uri")]
+    pub me: String,
 }

@@ -1,5 +1,5 @@
-//! Tasks as they are proposed, changed and shown. What the server computes (state, risk, digest,
-//! author) is only ever in answers.
+//! Tasks as they are proposed, changed and shown. Values that the server computes (state, risk,
+//! digest, author) are only in responses.
 
 use std::collections::BTreeSet;
 
@@ -7,28 +7,32 @@ use ade_core::change::{ChangeKind, Digest, Origin};
 use ade_core::ids::{AgentId, TaskId, UserId};
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Level;
-use ade_core::task::State;
+use ade_core::task::{DecisionOutcome, GateCode, State, SubState};
 use ade_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::problem::NextAction;
+use crate::resource_input;
+pub use crate::resource_input::{Mode, TouchedResource, TouchedResourceInput};
 use crate::schema;
 
-/// A proposal. Its effect, digest and risk are computed by the server.
+/// A proposal. The server computes its effect, digest and risk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewTask {
     #[schema(min_length = 1, max_length = 200, example = "Add a currency to orders")]
     pub title: String,
-    /// Decides which executor previews it, for example `sql.change`.
+    /// The type, which determines the executor that previews the task, for example `sql.change`.
     #[serde(rename = "type")]
     #[schema(min_length = 1, max_length = 128, example = "sql.change")]
     pub task_type: String,
-    /// What the executor needs to know.
+    /// The parameters for the executor.
     #[schema(value_type = Object)]
     pub parameters: Value,
-    #[schema(min_items = 1, max_items = 64)]
+    #[serde(deserialize_with = "resource_input::list")]
+    #[schema(value_type = Vec<TouchedResourceInput>, min_items = 1, max_items = 64)]
     pub resources: Vec<TouchedResource>,
     #[serde(default)]
     #[schema(max_items = 32)]
@@ -43,16 +47,19 @@ pub struct NewTask {
     #[serde(default)]
     #[schema(max_length = 128, example = "OPS-1234")]
     pub ticket: Option<String>,
-    /// How long applying it may take, from begin on; without it, what the tenant has.
+    /// The maximum time to apply, counted from begin; defaults to the tenant's setting.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 86_400)]
     pub timeout_seconds: Option<u32>,
-    /// What is to be done if that fails half way.
+    /// What to do if the apply fails midway.
     #[serde(default)]
     pub rollback: Rollback,
-    /// The changes as the author states them, for types that no executor previews.
+    /// The changes as declared by the author, for types that no executor previews.
     #[serde(default)]
     pub plan: Option<Plan>,
+    /// Submit the task for review at once, instead of keeping it as a draft.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub submit: bool,
 }
 
 fn default_priority() -> u8 {
@@ -62,9 +69,9 @@ fn default_priority() -> u8 {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RollbackStrategy {
-    /// Whoever applies it takes it back, on failure and when time is up.
+    /// The executor rolls the change back, on failure and on timeout.
     Automatic,
-    /// A person does, in the steps given.
+    /// A person rolls the change back, following the given steps.
     Manual,
     #[default]
     None,
@@ -74,13 +81,13 @@ pub enum RollbackStrategy {
 #[serde(deny_unknown_fields)]
 pub struct Rollback {
     pub strategy: RollbackStrategy,
-    /// For `manual`, and only for it.
+    /// Required for `manual`, and only allowed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 4096)]
     pub steps: Option<String>,
 }
 
-/// A new content of a task: what is left out stays as it is.
+/// New content of a task; omitted fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(min_properties = 1)]
@@ -88,8 +95,12 @@ pub struct Amendment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub parameters: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(min_items = 1, max_items = 64)]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "resource_input::some_list"
+    )]
+    #[schema(value_type = Option<Vec<TouchedResourceInput>>, min_items = 1, max_items = 64)]
     pub resources: Option<Vec<TouchedResource>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 32)]
@@ -98,37 +109,7 @@ pub struct Amendment {
     pub plan: Option<Plan>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TouchedResource {
-    #[schema(value_type = schema::ResourceName)]
-    pub resource: ResourceRef,
-    /// How it is to be locked while the task is applied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    Exclusive,
-    Shared,
-}
-
-impl Mode {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Exclusive => "exclusive",
-            Self::Shared => "shared",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Exclusive, Self::Shared].into_iter().find(|mode| mode.as_str() == text)
-    }
-}
-
-/// Changes in the order in which they would be made.
+/// The changes in the order in which they would be made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -155,10 +136,10 @@ pub struct Change {
     pub after: Option<Value>,
 }
 
-/// What the task would do, as its executor saw it or as its author stated it.
+/// What the task would do, as its executor observed it or its author declared it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Effect {
-    /// `observed`: a preview saw it. `declared`: somebody said so.
+    /// `observed`: a preview saw the effect. `declared`: the author stated it.
     #[schema(value_type = schema::Origin)]
     pub origin: Origin,
     pub counts: Counts,
@@ -179,11 +160,12 @@ pub struct Counts {
 pub struct Risk {
     #[schema(maximum = 100)]
     pub score: u8,
+    #[serde(with = "crate::risk_level")]
     #[schema(value_type = schema::Level)]
     pub level: Level,
 }
 
-/// A task as it stands. `version` grows with every change and is its entity tag.
+/// A task in its current state. `version` rises with every change and is its entity tag.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Task {
     #[serde(flatten)]
@@ -193,14 +175,26 @@ pub struct Task {
     pub resources: Vec<TouchedResource>,
     pub tags: BTreeSet<String>,
     pub effect: Effect,
-    /// How long applying it may take, from begin on.
+    /// The maximum time to apply, counted from begin.
     pub timeout_seconds: u32,
     pub rollback: Rollback,
-    /// The ended task that this one takes up again.
+    /// The ended task that this task resubmits.
     #[schema(value_type = Option<schema::TaskId>)]
-    pub resubmits: Option<TaskId>,
+    pub resubmission_of: Option<TaskId>,
+    /// What the author should know. A warning prevents nothing.
+    #[serde(default)]
+    pub warnings: Vec<TaskWarning>,
     /// What can be done next, and by whom.
-    pub next_action: String,
+    pub next_action: NextAction,
+}
+
+/// A problem of a task that does not prevent its review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaskWarning {
+    /// `not_capable`: no agent has the capability to apply tasks of this type.
+    #[schema(value_type = schema::GateCode)]
+    pub code: GateCode,
+    pub message: String,
 }
 
 /// A task in a list.
@@ -208,31 +202,44 @@ pub struct Task {
 pub struct TaskSummary {
     #[schema(value_type = schema::TaskId)]
     pub id: TaskId,
-    /// Counts up within the tenant.
+    /// The number of the task within the tenant.
     pub number: i64,
     pub title: String,
     #[serde(rename = "type")]
     pub task_type: String,
     #[schema(value_type = schema::State)]
     pub state: State,
-    /// When it entered this state.
+    /// A detail of the state: `CHANGES_REQUESTED` for a draft that a reviewer has returned,
+    /// `RELEASED_TO_HOST` for a completed task whose result the agent's host has not reported.
+    #[schema(value_type = Option<schema::SubState>)]
+    pub sub_state: Option<SubState>,
+    /// How the task was last decided; null before the first decision and while a review is open.
+    pub decision: Option<TaskDecision>,
+    /// The task is approved, has ended, or was returned to its author.
+    pub is_decided: bool,
+    /// The task has ended, unless a person retries, reconciles or resubmits it.
+    pub is_final: bool,
+    /// The page on which people review the task.
+    #[schema(format = "uri")]
+    pub url: String,
+    /// When the task entered this state.
     #[schema(value_type = schema::Timestamp)]
-    pub since: Timestamp,
+    pub state_since: Timestamp,
     pub version: u64,
     pub revision: u32,
-    /// What a vote binds to.
+    /// The digest that a vote is bound to.
     #[schema(value_type = schema::Digest)]
     pub digest: Digest,
     pub risk: Risk,
     #[schema(maximum = 100)]
     pub priority: u8,
     #[schema(value_type = schema::UserId)]
-    pub author: UserId,
-    /// The agent that proposed it for its author.
+    pub author_id: UserId,
+    /// The agent that proposed the task for its author.
     #[schema(value_type = Option<schema::AgentId>)]
-    pub agent: Option<AgentId>,
+    pub agent_id: Option<AgentId>,
     #[schema(value_type = Option<schema::UserId>)]
-    pub submitter: Option<UserId>,
+    pub submitter_id: Option<UserId>,
     pub team: Option<String>,
     pub ticket: Option<String>,
     #[schema(value_type = schema::Timestamp)]
@@ -243,12 +250,47 @@ pub struct TaskSummary {
     pub closed_at: Option<Timestamp>,
 }
 
-/// The answer of a bounded wait: the task, and whether it moved.
+/// Who decided a task, how, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaskDecision {
+    #[schema(value_type = schema::DecisionOutcome)]
+    pub outcome: DecisionOutcome,
+    /// The reason that was given. It is never null for `rejected` and `changes_requested`.
+    pub reason: Option<String>,
+    /// The id of a person or an agent, or the name of a background worker.
+    pub by: String,
+    #[schema(value_type = schema::Timestamp)]
+    pub at: Timestamp,
+    /// The revision that was decided.
+    pub revision: u32,
+}
+
+/// What a wait for a task ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitUntil {
+    /// The task is approved, has ended, or was returned to its author.
+    Decided,
+    /// The task has ended, or was returned to its author.
+    Ended,
+}
+
+impl WaitUntil {
+    pub const fn is_reached(self, task: &TaskSummary) -> bool {
+        match self {
+            Self::Decided => task.is_decided,
+            Self::Ended => task.is_final || task.sub_state.is_some(),
+        }
+    }
+}
+
+/// The result of a bounded wait: the task, and whether it changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Watched {
     #[serde(flatten)]
     pub task: Task,
-    /// True if nothing moved while the caller waited. Not an error: ask again.
+    /// True if the wait ended before the task changed, or before it was as `until` asks. Not an
+    /// error: wait again.
     pub timed_out: bool,
 }
 
@@ -264,7 +306,7 @@ pub struct Cancellation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Extension {
-    /// Later than it would end, and at most seven days from now.
+    /// The new end: later than the current one, and at most seven days from now.
     #[schema(value_type = schema::Timestamp)]
     pub until: Timestamp,
     #[schema(min_length = 1, max_length = 4096)]
@@ -280,7 +322,7 @@ pub struct NewComment {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Comment {
-    /// Who wrote it: `kind` is `user`, `agent` or `system`.
+    /// Who wrote the comment: `kind` is `user`, `agent` or `system`.
     #[schema(value_type = Object)]
     pub by: Value,
     pub text: String,
@@ -288,7 +330,7 @@ pub struct Comment {
     pub at: Timestamp,
 }
 
-/// What tells one revision of a task from another.
+/// The metadata of a revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RevisionHead {
     pub revision: u32,
@@ -299,14 +341,14 @@ pub struct RevisionHead {
     pub risk: Risk,
     #[schema(value_type = schema::Origin)]
     pub origin: Origin,
-    /// Who made it, if it was an edit.
+    /// Who made the revision, if it was an edit.
     #[schema(value_type = Option<schema::UserId>)]
-    pub editor: Option<UserId>,
+    pub editor_id: Option<UserId>,
     #[schema(value_type = schema::Timestamp)]
     pub created_at: Timestamp,
 }
 
-/// One immutable content of a task.
+/// Immutable content of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Revision {
     #[serde(flatten)]
@@ -320,11 +362,11 @@ pub struct Revision {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Revisions {
-    /// Newest first.
+    /// The revisions, newest first.
     pub items: Vec<RevisionHead>,
 }
 
-/// How the server rated a revision, factor by factor.
+/// How the server rated a revision, by factor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RiskAssessment {
     pub revision: u32,
@@ -342,9 +384,9 @@ pub struct Factor {
     pub name: String,
     #[schema(maximum = 100)]
     pub score: u8,
-    /// Its weight in ten-thousandths.
+    /// The weight in basis points.
     pub weight_bp: u16,
-    /// Its share of the score, in ten-thousandths of a point.
+    /// The contribution to the score, in ten-thousandths of a point.
     pub contribution_bp: u32,
     pub sentence: String,
 }

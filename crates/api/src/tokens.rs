@@ -1,4 +1,4 @@
-//! API tokens. The token itself is in one answer only: the one that made it.
+//! API tokens. The token itself is returned only once, when it is created.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,18 @@ use utoipa::ToSchema;
 
 use crate::schema;
 
-/// For the caller, or for an agent or a person the caller administers. At most two are active
-/// for each, so that one can take over from the other.
+/// A token for the caller, or for an agent or a person that the caller administers. Each can have
+/// at most two active tokens, so that one can replace the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     #[serde(default)]
     #[schema(value_type = Option<schema::UserId>)]
-    pub user: Option<UserId>,
+    pub user_id: Option<UserId>,
     #[serde(default)]
     #[schema(value_type = Option<schema::AgentId>)]
-    pub agent: Option<AgentId>,
-    /// What it may be used for; never more than the one it is for may do.
+    pub agent_id: Option<AgentId>,
+    /// The scopes of the token; never more than its holder is allowed.
     #[schema(value_type = Vec<schema::Scope>, min_items = 1)]
     pub scopes: BTreeSet<String>,
     #[serde(default)]
@@ -29,7 +29,8 @@ pub struct NewToken {
     #[serde(default = "default_days")]
     #[schema(minimum = 1, maximum = 90, default = 30)]
     pub days: u16,
-    /// Where it may be used from, like `10.1.0.0/16` or one address; anywhere, if none are named.
+    /// The networks that the token can be used from, like `10.1.0.0/16` or a single address; empty:
+    /// anywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 16, example = json!(["10.1.0.0/16"]))]
     pub networks: Vec<String>,
@@ -41,12 +42,12 @@ fn default_days() -> u16 {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Token {
-    /// Names the token without opening anything.
+    /// Identifies the token without being secret.
     pub key_id: String,
     #[schema(value_type = Option<schema::UserId>)]
-    pub user: Option<UserId>,
+    pub user_id: Option<UserId>,
     #[schema(value_type = Option<schema::AgentId>)]
-    pub agent: Option<AgentId>,
+    pub agent_id: Option<AgentId>,
     #[schema(value_type = Vec<schema::Scope>)]
     pub scopes: BTreeSet<String>,
     pub label: Option<String>,
@@ -56,19 +57,22 @@ pub struct Token {
     pub expires_at: Timestamp,
     #[schema(value_type = Option<schema::Timestamp>)]
     pub revoked_at: Option<Timestamp>,
-    /// Where it may be used from; anywhere, if none are named.
+    /// The networks that the token can be used from; empty: anywhere.
     pub networks: Vec<String>,
-    /// To the minute; absent if it never was.
+    /// The time of last use, to the minute; absent if the token was never used.
     #[schema(value_type = Option<schema::Timestamp>)]
     pub last_used_at: Option<Timestamp>,
+    /// The person who issued it; absent for the first token of a tenant.
+    #[schema(value_type = Option<schema::UserId>)]
+    pub issued_by: Option<UserId>,
 }
 
-/// Shown once: the server keeps no more than a hash of it.
+/// Shown once: the server only stores a hash of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IssuedToken {
     #[serde(flatten)]
     pub about: Token,
-    /// Absent if the same request was answered before.
+    /// Absent in the response to a repeated request.
     pub token: Option<String>,
 }
 
@@ -79,14 +83,14 @@ impl std::fmt::Debug for IssuedToken {
     }
 }
 
-/// A token that was found where it should not be.
+/// A leaked token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Leak {
-    /// The whole of it, as it was found.
+    /// The complete token, as found.
     #[schema(max_length = 512)]
     pub token: String,
-    /// Where: kept in the audit.
+    /// Where the token was found; recorded in the audit log.
     #[serde(default)]
     #[schema(max_length = 1024)]
     pub found_at: Option<String>,

@@ -1,4 +1,4 @@
-//! People of the tenant, their roles and their other accounts.
+//! The people of a tenant, with their roles and their other accounts.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub struct NewUser {
     #[serde(default)]
     #[schema(min_length = 1, max_length = 254)]
     pub email: Option<String>,
-    /// The identity provider, and this person's name there. Made up locally if left out.
+    /// The identity provider of the person. Generated locally if omitted.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 256)]
     pub issuer: Option<String>,
@@ -27,13 +27,13 @@ pub struct NewUser {
     pub subject: Option<String>,
     #[serde(default)]
     #[schema(value_type = Option<schema::UserId>)]
-    pub manager: Option<UserId>,
+    pub manager_id: Option<UserId>,
     #[serde(default)]
     #[schema(max_items = 64)]
     pub roles: BTreeSet<String>,
 }
 
-/// What is left out stays as it is.
+/// Omitted fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(min_properties = 1)]
@@ -46,12 +46,12 @@ pub struct UserChange {
     pub email: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::UserId>)]
-    pub manager: Option<UserId>,
+    pub manager_id: Option<UserId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
 }
 
-/// The whole set: what is not in it is taken away.
+/// The complete set; roles that are not listed are removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Roles {
@@ -59,12 +59,12 @@ pub struct Roles {
     pub roles: BTreeSet<String>,
 }
 
-/// Another account of the same human, who then counts once.
+/// Another account of the same person, who then counts once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Alias {
     #[schema(value_type = schema::UserId)]
-    pub alias: UserId,
+    pub alias_id: UserId,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -76,20 +76,20 @@ pub struct User {
     pub issuer: String,
     pub subject: String,
     #[schema(value_type = Option<schema::UserId>)]
-    pub manager: Option<UserId>,
+    pub manager_id: Option<UserId>,
     pub active: bool,
     pub roles: BTreeSet<String>,
     #[schema(value_type = Vec<schema::UserId>)]
-    pub aliases: BTreeSet<UserId>,
+    pub alias_ids: BTreeSet<UserId>,
     #[schema(value_type = schema::Timestamp)]
     pub created_at: Timestamp,
 }
 
-/// Who the caller is, and what the token lets them do.
+/// The caller, and what the token allows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Me {
     #[schema(value_type = schema::TenantId)]
-    pub tenant: TenantId,
+    pub tenant_id: TenantId,
     /// `kind` is `user` or `agent`.
     #[schema(value_type = Object)]
     pub actor: Value,

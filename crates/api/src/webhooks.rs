@@ -1,5 +1,5 @@
-//! Webhooks: addresses that are told of events, and what is on its way to them. A secret is in one
-//! answer only: the one that made it.
+//! Webhooks: endpoints that receive events, and their deliveries. A secret is returned only once,
+//! when it is created.
 
 use ade_core::ids::{DeliveryId, UserId, WebhookId};
 use ade_core::time::Timestamp;
@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::schema;
+use crate::seconds::Seconds;
 
-/// How requests are signed, by the names that Standard Webhooks gives it.
+/// The signature scheme, by its Standard Webhooks name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookScheme {
@@ -22,10 +23,10 @@ pub enum WebhookScheme {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhook {
-    /// With `https`, to an address of the open network.
+    /// An `https` URL with a public address.
     #[schema(min_length = 1, max_length = 2048, examples("https://hooks.example.com/ade"))]
     pub url: String,
-    /// Types of events; `*` stands for any text.
+    /// The event types; `*` matches any text.
     #[schema(min_items = 1, max_items = 64, examples(json!(["task.*", "approval.voted"])))]
     pub events: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +36,7 @@ pub struct NewWebhook {
     pub scheme: WebhookScheme,
 }
 
-/// What is left out stays as it is.
+/// Omitted fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookChange {
@@ -48,7 +49,7 @@ pub struct WebhookChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 128)]
     pub label: Option<String>,
-    /// A disabled one hears of nothing; what waited for it waits on.
+    /// A disabled webhook receives no new events; its pending deliveries are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
 }
@@ -61,21 +62,22 @@ pub struct Webhook {
     pub events: Vec<String>,
     pub label: Option<String>,
     pub scheme: WebhookScheme,
-    /// What verifies its signatures, for `v1a`.
+    /// The key that verifies its signatures, for `v1a`.
     pub public_key: Option<String>,
-    /// Until then the secret before the last change signs too.
+    /// The time until which the previous secret also signs.
     #[schema(value_type = Option<schema::Timestamp>)]
     pub old_secret_until: Option<Timestamp>,
-    /// Made under the pepper before: rotate the secret before that one goes.
+    /// True if the secret was made under the previous pepper: rotate it before that pepper is
+    /// removed.
     pub secret_is_old: bool,
     pub active: bool,
     pub disabled_because: Option<String>,
-    /// Failures in a row; past some of them it is left alone for a while.
+    /// The number of consecutive failures; after several of them, sending pauses for a while.
     pub failures: u32,
-    /// Nothing is sent before then.
+    /// The time until which sending is paused.
     #[schema(value_type = Option<schema::Timestamp>)]
     pub resting_until: Option<Timestamp>,
-    /// For `If-Match`.
+    /// The version for `If-Match`.
     pub version: u64,
     #[schema(value_type = schema::UserId)]
     pub created_by: UserId,
@@ -85,13 +87,13 @@ pub struct Webhook {
     pub changed_at: Timestamp,
 }
 
-/// Shown once: the server keeps no copy.
+/// Shown once: the server stores no copy.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookSecret {
     #[serde(flatten)]
     pub about: Webhook,
-    /// For `v1`, as libraries for Standard Webhooks take it. Absent if the same request was
-    /// answered before.
+    /// The secret for `v1`, in the format of Standard Webhooks libraries. Absent in the response to
+    /// a repeated request.
     pub secret: Option<String>,
 }
 
@@ -105,20 +107,21 @@ impl std::fmt::Debug for WebhookSecret {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookRotation {
-    /// How long the old secret signs beside the new one; 0 if it is known to somebody.
+    /// How long the old secret also signs: defaults to a day, at most a week; use 0 if the
+    /// secret has leaked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(maximum = 168, default = 24)]
-    pub overlap_hours: Option<u32>,
+    #[schema(value_type = Option<schema::Seconds>)]
+    pub overlap_seconds: Option<Seconds>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
-    /// Behind an earlier event of the same object.
+    /// The delivery waits for an earlier event of the same object.
     Waiting,
     Pending,
     Delivered,
-    /// Given up; it can be sent again.
+    /// The delivery was given up; it can be sent again.
     Dead,
 }
 
@@ -126,21 +129,21 @@ pub enum DeliveryState {
 pub struct Delivery {
     #[schema(value_type = schema::DeliveryId)]
     pub id: DeliveryId,
-    /// In the header `webhook-id`, the same in every try.
-    pub event: String,
-    /// Of the event; absent for a ping.
+    /// The value of the header `webhook-id`, the same in every attempt.
+    pub event_id: String,
+    /// The sequence number of the event; absent for a ping.
     pub seq: Option<i64>,
     #[serde(rename = "type")]
     pub kind: String,
     pub object: Option<String>,
     pub state: DeliveryState,
     pub tries: u32,
-    /// When it is tried next, if it is.
+    /// The time of the next attempt, if there is one.
     #[schema(value_type = Option<schema::Timestamp>)]
     pub next_at: Option<Timestamp>,
-    /// Of the last answer.
+    /// The status of the last response.
     pub status: Option<u16>,
-    /// How it began, on one line.
+    /// The beginning of the response, on one line.
     pub excerpt: Option<String>,
     pub problem: Option<String>,
     #[schema(value_type = schema::Timestamp)]
@@ -151,13 +154,13 @@ pub struct Delivery {
     pub ended_at: Option<Timestamp>,
 }
 
-/// Either some by their id, or all dead letters since a moment.
+/// Either deliveries by their ids, or all dead ones since a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Redelivery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<schema::DeliveryId>>, min_items = 1, max_items = 1000)]
-    pub deliveries: Option<Vec<DeliveryId>>,
+    pub delivery_ids: Option<Vec<DeliveryId>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Timestamp>)]
     pub dead_since: Option<Timestamp>,
@@ -165,8 +168,8 @@ pub struct Redelivery {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Redelivered {
-    /// How many go out again; those that were still on their way do not count.
+    /// The number of deliveries that will be sent again; pending ones do not count.
     pub count: u64,
-    /// As many as one call takes: ask once more.
+    /// True if the limit of one call was reached; call again for the rest.
     pub has_more: bool,
 }

@@ -1,29 +1,28 @@
-//! `ade agents`.
+//! `ade agents`: registers, changes and controls agents.
 
 use ade_api::agent_configs::{
     AgentConfig, AgentConfigRollback, AgentConfigVersion, NewAgentConfig,
 };
-use ade_api::agents::{Agent, AgentChange, AgentOrder, NewAgent};
+use ade_api::agents::{Agent, AgentChange, AgentDirective, NewAgent};
 use ade_api::policies::FieldChange;
 use ade_client::{Client, gather};
 use ade_core::limits::AGENT_TASKS_DEFAULT;
-use ade_core::time::Timestamp;
 use comfy_table::Cell;
 
 use crate::args::{AgentArg, AgentsCommand, ConfigCommand, OrderArgs};
 use crate::context::{self, Context};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::look;
+use crate::look::{self, capabilities, seen};
 use crate::output::Output;
 use crate::screen;
 use crate::text::{cut, named, visible};
 
-/// A list of capabilities in a table.
+/// The maximum length of a capability list in a table.
 const CAPABILITIES_CHARS: usize = 32;
-/// Agents that one of a name is looked for among; as many as an installation carries.
+/// The maximum number of agents to search by name; an installation has no more.
 const AGENTS: usize = 10_000;
-/// A value of a configuration in a line.
+/// The maximum length of a configuration value on a line.
 const VALUE_CHARS: usize = 60;
 
 type Ended = Result<Exit, Failure>;
@@ -48,7 +47,7 @@ pub async fn run(command: AgentsCommand, cx: &Context) -> Ended {
         AgentsCommand::Create { name, owner, change } => {
             let new = NewAgent {
                 name,
-                owner,
+                owner_id: owner,
                 capabilities: change.capabilities.into_iter().collect(),
                 max_tasks: change.max_tasks.unwrap_or(AGENT_TASKS_DEFAULT),
             };
@@ -72,15 +71,15 @@ pub async fn run(command: AgentsCommand, cx: &Context) -> Ended {
         AgentsCommand::Delete { agent, yes } => {
             let known = agents.get(agent.id).await?;
             let name = named(&known.name);
-            cx.confirm(&format!("Take everything from {name}, for good?"), yes)?;
+            cx.confirm(&format!("Permanently revoke agent {name}?"), yes)?;
             shown(&agents.revoke(agent.id).await?, cx)
         }
         AgentsCommand::Config(command) => config(&client, command, cx).await,
     }
 }
 
-/// The same file twice is the same agent. Its owner is not changed: another person who answers for
-/// it is another agent.
+/// Creates or updates the agent that a file describes; applying the same file again changes
+/// nothing. The owner of an agent cannot be changed.
 async fn apply(client: &Client, wanted: NewAgent, cx: &Context) -> Ended {
     let agents = client.agents();
     let found = gather(AGENTS, async |page| agents.list(&page).await).await?;
@@ -88,15 +87,15 @@ async fn apply(client: &Client, wanted: NewAgent, cx: &Context) -> Ended {
     let Some(known) = found.items.iter().find(is_it) else {
         return created(&agents.create(&wanted).await?, cx);
     };
-    if known.owner != wanted.owner {
-        let why = format!("{} answers for it, and the file says {}", known.owner, wanted.owner);
-        return Err(Failure::new(Exit::Failed, "the owner of an agent is not changed")
+    if known.owner_id != wanted.owner_id {
+        let why = format!("the owner is {}, but the file says {}", known.owner_id, wanted.owner_id);
+        return Err(Failure::new(Exit::Failed, "the owner of an agent cannot be changed")
             .detail(why)
             .or_next(format!("ade agents delete {}", known.id)));
     }
     let is_same = known.capabilities == wanted.capabilities && known.max_tasks == wanted.max_tasks;
     if is_same {
-        let what = format!("{} is as the file says", named(&known.name));
+        let what = format!("Agent {} is up to date", named(&known.name));
         cx.output.done(known, &what, &format!("ade agents get {}", known.id))?;
         return Ok(Exit::Done);
     }
@@ -109,14 +108,14 @@ async fn apply(client: &Client, wanted: NewAgent, cx: &Context) -> Ended {
 }
 
 fn created(agent: &Agent, cx: &Context) -> Ended {
-    let what = format!("{} is registered as {}", named(&agent.name), agent.id);
+    let what = format!("Registered agent {} as {}", named(&agent.name), agent.id);
     let next = format!("ade tokens create --agent {} --scope execute", agent.id);
     cx.output.done(agent, &what, &next)?;
     Ok(Exit::Done)
 }
 
-fn order(args: OrderArgs) -> AgentOrder {
-    AgentOrder { reason: args.reason }
+fn order(args: OrderArgs) -> AgentDirective {
+    AgentDirective { reason: args.reason }
 }
 
 fn row(agent: &Agent, output: &Output) -> Vec<Cell> {
@@ -130,18 +129,9 @@ fn row(agent: &Agent, output: &Output) -> Vec<Cell> {
         Cell::new(output.text(&capabilities(agent), CAPABILITIES_CHARS)),
     ];
     if output.is_wide() {
-        row.push(Cell::new(agent.owner));
+        row.push(Cell::new(agent.owner_id));
     }
     row
-}
-
-pub fn seen(agent: &Agent, when: impl Fn(Timestamp) -> String) -> String {
-    agent.seen_at.map_or_else(|| "never".to_owned(), when)
-}
-
-pub fn capabilities(agent: &Agent) -> String {
-    let known: Vec<&str> = agent.capabilities.iter().map(String::as_str).collect();
-    known.join(", ")
 }
 
 fn shown(agent: &Agent, cx: &Context) -> Ended {
@@ -152,10 +142,10 @@ fn shown(agent: &Agent, cx: &Context) -> Ended {
         let rows = [
             ("agent", agent.id.to_string()),
             ("status", status),
-            ("owner", agent.owner.to_string()),
+            ("owner", agent.owner_id.to_string()),
             ("seen", seen(agent, |at| output.when(at))),
             ("load", format!("{} of {}", agent.load.unwrap_or(0), agent.max_tasks)),
-            ("applies", visible(&capabilities(agent))),
+            ("can apply", visible(&capabilities(agent))),
             ("config", format!("version {}", agent.config_version)),
             ("revoked", agent.revoked_at.map(|at| output.when(at)).unwrap_or_default()),
             ("next", output.paint.bold(&format!("ade tasks list --agent {}", agent.id))),
@@ -187,7 +177,7 @@ async fn config(client: &Client, command: ConfigCommand, cx: &Context) -> Ended 
                 ]
             };
             let next = format!("ade agents config set {id} -f FILE");
-            let nothing = ("It has no configuration.", next.as_str());
+            let nothing = ("No configuration versions.", next.as_str());
             output.list(&all.items, &["VERSION", "BY", "WHEN", "REASON"], row, nothing)?;
             Ok(Exit::Done)
         }
@@ -215,14 +205,14 @@ fn configured(config: &AgentConfig, cx: &Context) -> Ended {
     Ok(Exit::Done)
 }
 
-/// Field by field, also for drafts of policies.
+/// Formats field changes, one per line. Policy drafts use it too.
 pub fn field_changes(changes: &[FieldChange], output: &Output) -> String {
     let value = |value: &Option<serde_json::Value>| match value {
         Some(value) => cut(&visible(&value.to_string()), VALUE_CHARS),
-        None => "nothing".to_owned(),
+        None => "(none)".to_owned(),
     };
     let lines = changes.iter().map(|change| {
-        let path = if change.path.is_empty() { "all of it" } else { &change.path };
+        let path = if change.path.is_empty() { "(everything)" } else { &change.path };
         let mark = match (&change.before, &change.after) {
             (None, _) => output.paint.green("+"),
             (_, None) => output.paint.red("-"),

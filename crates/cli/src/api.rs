@@ -1,5 +1,5 @@
-//! `ade api`: one call by its method and path, with the token, the key and the repeats of all
-//! others.
+//! `ade api`: sends one API request by method and path, with the same authentication, idempotency
+//! keys and retries as every other command.
 
 use ade_client::RawCall;
 use serde_json::Value;

@@ -1,8 +1,9 @@
-//! `ade audit`: what was done, by whom and when.
+//! `ade audit`: lists and exports the audit log.
 
 use ade_api::audit::{AuditLeaf, AuditPage};
 use ade_api::page::{Page, PageQuery};
 use ade_client::{AuditFilter, Client, gather};
+use ade_core::audit::EntryKind;
 use ade_core::limits::PAGE_SIZE_MAX;
 use ade_core::time::Timestamp;
 use comfy_table::Cell;
@@ -13,7 +14,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Output, dotted};
 
-/// A reason in a table.
+/// The maximum length of a reason in a table.
 const REASON_CHARS: usize = 40;
 
 pub async fn run(command: AuditCommand, cx: &Context) -> Result<Exit, Failure> {
@@ -23,9 +24,9 @@ pub async fn run(command: AuditCommand, cx: &Context) -> Result<Exit, Failure> {
             let filter = filter(only);
             let ask = async |page| asked(&client, &filter, &page).await;
             let found = gather(limit.count(), ask).await?;
-            let head = ["WHEN", "WHO", "ACTION", "OBJECT", "REASON"];
-            let nothing = ("Nothing was done that you ask for.", "ade audit list");
-            cx.output.list(&found.items, &head, |leaf| row(leaf, &cx.output), nothing)?;
+            let head = ["WHEN", "WHO", "RESULT", "ACTION", "OBJECT", "REASON"];
+            let nothing = ("No matching audit entries.", "ade audit list");
+            cx.output.list(&found.items, &head, |entry| row(entry, &cx.output), nothing)?;
             cx.more(found.has_more, limit.limit);
         }
         AuditCommand::Export(only) => export(&client, &filter(only), cx).await?,
@@ -34,8 +35,8 @@ pub async fn run(command: AuditCommand, cx: &Context) -> Result<Exit, Failure> {
 }
 
 fn filter(only: AuditArgs) -> AuditFilter {
-    let AuditArgs { object, user, agent, from, to } = only;
-    AuditFilter { object, user, agent, from, to }
+    let AuditArgs { object, user, agent, kind, from, to } = only;
+    AuditFilter { object, user, agent, kind, from, to }
 }
 
 async fn asked(
@@ -47,15 +48,15 @@ async fn asked(
     Ok(Page { items, next_page_token })
 }
 
-/// Page by page, as long as there are any: what is written is not held.
+/// Writes all entries page by page, without holding them in memory.
 async fn export(client: &Client, filter: &AuditFilter, cx: &Context) -> Result<(), Failure> {
     let mut page = PageQuery { page_size: Some(PAGE_SIZE_MAX), page_token: None };
     let mut count = 0_usize;
     loop {
         let found = asked(client, filter, &page).await?;
-        for leaf in &found.items {
-            let line = || serde_json::to_string(leaf).unwrap_or_default() + "\n";
-            cx.output.line(leaf, line)?;
+        for entry in &found.items {
+            let line = || serde_json::to_string(entry).unwrap_or_default() + "\n";
+            cx.output.line(entry, line)?;
         }
         count += found.items.len();
         page.page_token = found.next_page_token;
@@ -63,19 +64,22 @@ async fn export(client: &Client, filter: &AuditFilter, cx: &Context) -> Result<(
             break;
         }
     }
-    cx.output.remark(&cx.output.talk.dim(&format!("{count} leaves")));
+    cx.output.remark(&cx.output.talk.dim(&format!("{count} audit entries")));
     Ok(())
 }
 
-fn row(leaf: &AuditLeaf, output: &Output) -> Vec<Cell> {
+fn row(entry: &AuditLeaf, output: &Output) -> Vec<Cell> {
     let text = |names: &[&str]| {
-        let found = names.iter().find_map(|name| dotted(&leaf.leaf, name)?.as_str());
+        let found = names.iter().find_map(|name| dotted(&entry.leaf, name)?.as_str());
         output.text(found.unwrap_or_default(), REASON_CHARS)
     };
-    let at = dotted(&leaf.leaf, "when").and_then(|at| at.as_str()?.parse::<Timestamp>().ok());
+    let at = dotted(&entry.leaf, "when").and_then(|at| at.as_str()?.parse::<Timestamp>().ok());
+    let is_refused =
+        dotted(&entry.leaf, "kind").is_some_and(|kind| kind == EntryKind::Refusal.as_str());
     vec![
         Cell::new(at.map(|at| output.when(at)).unwrap_or_default()),
         Cell::new(text(&["who.agent", "who.user", "who.worker"])),
+        Cell::new(if is_refused { "refused" } else { "done" }),
         Cell::new(text(&["what.action"])),
         Cell::new(text(&["what.object"])),
         Cell::new(text(&["why.reason"])),

@@ -1,4 +1,4 @@
-//! A page in the browser of this machine.
+//! Opens pages in the local browser.
 
 use std::process::Stdio;
 
@@ -8,8 +8,8 @@ use crate::output::Output;
 
 const OPENER: &str = "xdg-open";
 
-/// Its own words do not belong on this terminal. That it cannot be started is no reason to stop:
-/// the page can be opened anywhere.
+/// Opens a page in the browser and discards the browser's output. A failure is only reported,
+/// because the user can open the page elsewhere.
 pub fn open(page: &str, output: &Output) {
     let is_page = page.starts_with("https://") || page.starts_with("http://");
     let opener = std::env::var_os("BROWSER").filter(|value| !value.is_empty());
@@ -22,6 +22,6 @@ pub fn open(page: &str, output: &Output) {
             .spawn()
     });
     if !matches!(started, Some(Ok(_))) {
-        output.remark(&output.talk.yellow("! No browser can be started here: open it yourself."));
+        output.remark(&output.talk.yellow("! Could not start a browser. Open the URL yourself."));
     }
 }

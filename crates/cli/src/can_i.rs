@@ -1,4 +1,4 @@
-//! `ade can-i`: yes or no, with the reason, and with an exit code that a script can ask.
+//! `ade can-i`: prints yes or no with the reason, and sets an exit code for scripts.
 
 use ade_core::actor::Actor;
 use serde_json::json;
@@ -18,26 +18,27 @@ pub async fn run(command: &CanICommand, cx: &Context) -> Result<Exit, Failure> {
                 Some(user) => *user,
                 None => match serde_json::from_value::<Actor>(client.me().await?.actor) {
                     Ok(Actor::User { id, .. }) => id,
-                    _ => return answer(false, &["an agent never decides".to_owned()], cx),
+                    _ => return answer(false, &["agents cannot decide on tasks".to_owned()], cx),
                 },
             };
             let explanation = client.tasks().explain(task.id).await?;
-            let found = explanation.may_answer.iter().find(|one| one.user == who);
+            let found = explanation.may_answer.iter().find(|one| one.user_id == who);
             let mut why: Vec<String> = match found {
                 Some(one) => one.because.iter().map(|why| visible(why)).collect(),
                 None => Vec::new(),
             };
             let excluded = explanation.groups.iter().flat_map(|group| &group.excluded);
-            let excluded = excluded.filter(|one| one.user == who);
+            let excluded = excluded.filter(|one| one.user_id == who);
             why.extend(excluded.map(|one| visible(&one.because)));
             if why.is_empty() {
-                why.push(format!("the task is {}, and nobody asks {who}", explanation.state));
+                let state = explanation.state;
+                why.push(format!("the task is {state}, and {who} is not asked to decide on it"));
             }
             answer(found.is_some(), &why, cx)
         }
         CanICommand::Apply(TaskArg { id }) => {
             let explanation = client.tasks().explain(*id).await?;
-            let closed: Vec<_> = explanation.gates.iter().filter(|gate| !gate.is_open).collect();
+            let closed: Vec<_> = explanation.gates.iter().filter(|gate| !gate.passed).collect();
             let why: Vec<String> = closed
                 .iter()
                 .map(|gate| tasks::gate(gate, cx.output.paint).trim().to_owned())

@@ -1,12 +1,12 @@
-//! What a shell needs to complete commands, and the ids that only the server knows. Whoever presses
-//! Tab waits a moment at most and is told nothing of what went wrong.
+//! Shell completion of commands and of IDs, which are queried from the server. Completion has a
+//! short timeout and hides errors, so that pressing Tab never disturbs the user.
 
 use std::ffi::OsStr;
 use std::future::Future;
+use std::time::Duration;
 
 use ade_api::page::PageQuery;
 use ade_client::{Client, Error, TaskFilter};
-use ade_core::limits::{CLI_COMPLETION_MAX, CLI_COMPLETION_TIMEOUT};
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 use clap_complete::{Shell, generate};
@@ -17,10 +17,15 @@ use crate::failure::Failure;
 use crate::settings;
 use crate::text::{cut, visible};
 
-/// By which a shell asks for completions.
+/// How long a shell completion waits for names from the server.
+const CLI_COMPLETION_TIMEOUT: Duration = Duration::from_millis(250);
+/// The maximum number of names that one completion offers.
+const CLI_COMPLETION_MAX: usize = 50;
+
+/// The environment variable with which a shell requests completions.
 pub const VARIABLE: &str = "COMPLETE";
 const PROGRAM: &str = "ade";
-/// Of what stands beside an id.
+/// The maximum length of the description next to an ID.
 const HELP_CHARS: usize = 48;
 
 pub fn completion(args: &CompletionArgs) -> Result<Exit, Failure> {
@@ -42,7 +47,7 @@ pub fn completion(args: &CompletionArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// An id, and what it is the id of.
+/// An ID and its description.
 type Known = (String, String);
 
 fn ask<F, A>(current: &OsStr, question: F) -> Vec<CompletionCandidate>
@@ -96,7 +101,7 @@ pub fn resources(current: &OsStr) -> Vec<CompletionCandidate> {
     ask(current, async |client| {
         let found = client.locks().list(&page()).await?;
         let known = |lock: ade_api::locks::Lock| {
-            let says = format!("{} hold it, {} wait", lock.holding, lock.waiting);
+            let says = format!("{} holding, {} waiting", lock.holding, lock.waiting);
             (lock.resource.to_string(), says)
         };
         Ok(found.items.into_iter().map(known).collect())

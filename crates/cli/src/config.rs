@@ -1,4 +1,4 @@
-//! `ade config`: what the command line itself is set to, and who says so.
+//! `ade config`: shows and changes the settings of the CLI.
 
 use serde_json::json;
 
@@ -15,10 +15,10 @@ pub fn config(command: SettingsCommand, cx: &Context) -> Result<Exit, Failure> {
         SettingsCommand::Get => {
             let found = settings::in_force(profile)?;
             cx.output.show(&found, || {
-                let by = |value: &str, by: &str| format!("{}, by {by}", visible(value));
+                let by = |value: &str, by: &str| format!("{} (from {by})", visible(value));
                 let token = found.token_in;
                 let token =
-                    token.map_or_else(|| "nowhere".to_owned(), |place| format!("in {place}"));
+                    token.map_or_else(|| "not set".to_owned(), |place| format!("in {place}"));
                 let rows = [
                     ("profile", by(&found.profile, found.profile_by)),
                     ("server", by(&found.server, found.server_by)),
@@ -29,12 +29,12 @@ pub fn config(command: SettingsCommand, cx: &Context) -> Result<Exit, Failure> {
         }
         SettingsCommand::Set { name: Setting::Server, value } => {
             settings::set_server(&value, profile)?;
-            let what = format!("the server is {}", visible(&value));
+            let what = format!("Set the server to {}", visible(&value));
             cx.output.done(&json!({ "server": value }), &what, "ade login")?;
         }
         SettingsCommand::Set { name: Setting::Profile, value } => {
             settings::use_profile(&value)?;
-            let what = format!("{} is in use", visible(&value));
+            let what = format!("Switched to profile {}", visible(&value));
             cx.output.done(&json!({ "profile": value }), &what, "ade whoami")?;
         }
         SettingsCommand::Path => {

@@ -1,4 +1,4 @@
-//! What every command is given: where words go, and how to reach the server.
+//! The context of every command: its output and its connection to the server.
 
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
@@ -23,15 +23,15 @@ impl Context {
         settings::client(self.profile.as_deref(), CLI_KEYRING_TIMEOUT)
     }
 
-    /// Told if the list was cut.
+    /// Prints a hint if the list was cut.
     pub fn more(&self, has_more: bool, limit: u32) {
         if has_more {
-            let text = format!("There are more: -n {}", limit.saturating_mul(2));
+            let text = format!("More items exist; use -n {}", limit.saturating_mul(2));
             self.output.remark(&self.output.talk.dim(&text));
         }
     }
 
-    /// Asks a person, whose default is no. Without one, only `--yes` is an answer.
+    /// Asks for confirmation; the default is no. Without a terminal, only `--yes` confirms.
     pub fn confirm(&self, question: &str, is_yes: bool) -> Result<(), Failure> {
         if is_yes {
             return Ok(());
@@ -40,13 +40,16 @@ impl Context {
         if matches!(answer.trim(), "y" | "Y" | "yes") {
             return Ok(());
         }
-        Err(Failure::new(Exit::Failed, "nothing was done: the answer was no"))
+        Err(Failure::new(Exit::Failed, "cancelled; nothing was changed"))
     }
 
     pub fn ask(&self, question: &str) -> Result<String, Failure> {
         if !std::io::stdin().is_terminal() {
-            return Err(Failure::new(Exit::Usage, "nobody can be asked: this is no terminal")
-                .detail(format!("the question was: {}", question.trim())));
+            return Err(Failure::new(
+                Exit::Usage,
+                "cannot ask for confirmation without a terminal",
+            )
+            .detail(format!("the question was: {}", question.trim())));
         }
         let mut err = std::io::stderr().lock();
         let _ = write!(err, "{}", self.output.talk.bold(question));
@@ -58,7 +61,7 @@ impl Context {
     }
 }
 
-/// The text of a file, or of standard input for `-`.
+/// Reads a file, or standard input for `-`.
 pub fn text_of(path: &Path) -> Result<String, Failure> {
     let failed = |why: String| {
         Failure::new(Exit::Usage, format!("cannot read {}", path.display()))
@@ -75,12 +78,12 @@ pub fn text_of(path: &Path) -> Result<String, Failure> {
     };
     read.map_err(|error| failed(error.to_string()))?;
     if u64::try_from(text.len()).unwrap_or(u64::MAX) > CLI_FILE_MAX_BYTES {
-        return Err(failed(format!("it is longer than {CLI_FILE_MAX_BYTES} bytes")));
+        return Err(failed(format!("the file is larger than {CLI_FILE_MAX_BYTES} bytes")));
     }
     Ok(text)
 }
 
-/// What a file says, in YAML or in JSON, which is YAML too.
+/// Parses a YAML or JSON file; JSON is also valid YAML.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let text = text_of(path)?;
     let is_json = text.trim_start().starts_with('{');
@@ -90,7 +93,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
         serde_saphyr::from_str(&text).map_err(|error| error.to_string())
     };
     read.map_err(|why| {
-        Failure::new(Exit::Usage, format!("{} is not what is needed here", path.display()))
+        Failure::new(Exit::Usage, format!("{} does not have the expected fields", path.display()))
             .detail(why.lines().next().unwrap_or_default().to_owned())
             .or_next("ade api GET /openapi.json --jq '.components.schemas | keys[]'")
     })

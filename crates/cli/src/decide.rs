@@ -1,15 +1,16 @@
 //! `ade approve`, `reject`, `request-changes` and `withdraw`. A vote is bound to the revision and
-//! digest that were just shown. The server alone says who may decide; that nobody types for a
-//! person is looked after here as well as a program can.
+//! digest that were just shown. The server alone decides who may vote; this module only makes it
+//! harder for a program to vote in the name of a person.
 
 use ade_api::approvals::{Approval, NewVote, Voted};
 use ade_api::batches::{BatchAction, BatchAnswer, BatchItem, NewBatch};
 use ade_api::tasks::Task;
 use ade_client::Client;
 use ade_core::actor::Actor;
-use ade_core::approval::Status;
+use ade_core::approval::{Answer, ApprovalStatus};
 use ade_core::ids::{ApprovalId, UserId};
 use ade_core::risk::Level;
+use ade_core::task_ref::TaskRef;
 use comfy_table::Cell;
 
 use crate::args::{AnswerArgs, ApproveArgs, Asked, RejectArgs, WithdrawArgs};
@@ -20,15 +21,15 @@ use crate::output::Tone;
 use crate::text::visible;
 use crate::{look, tasks};
 
-/// Set by programs that run agents. A courtesy: whoever wants to get round it can, and is then
-/// stopped by the server, which takes no vote from an agent.
+/// Environment variables that agent hosts set. The check is only a courtesy and can be bypassed;
+/// the server rejects every vote that an agent casts.
 const AGENT_MARKS: [&str; 4] = ["ADE_TASK", "AI_AGENT", "CLAUDECODE", "CODEX_SANDBOX"];
-/// A title in a table.
+/// The maximum length of a title in a table.
 const TITLE_CHARS: usize = 48;
 
 type Ended = Result<Exit, Failure>;
 
-/// A request, and what it asks about as it stands now.
+/// An approval request with the current state of its task.
 struct Item {
     approval: ApprovalId,
     task: Task,
@@ -55,17 +56,18 @@ pub async fn approve(args: ApproveArgs, cx: &Context) -> Ended {
     by_a_person()?;
     if let [item] = items.as_slice() {
         agree(item, args.yes, cx)?;
-        let voted = client.approvals().approve(item.approval, &item.vote(args.reason)).await?;
+        let voted =
+            client.approvals().approve(item.task.summary.id, &item.vote(args.reason)).await?;
         return receipt(&voted, cx);
     }
     if let Some(grave) = items.iter().find(|item| item.is_grave()) {
         let id = grave.task.summary.id;
-        return Err(Failure::new(Exit::NotAllowed, format!("{id} has to be looked at alone"))
+        return Err(Failure::new(Exit::NotAllowed, format!("{id} must be approved on its own"))
             .detail(format!("its risk is {}", look::risk(grave.task.summary.risk)))
             .or_next(format!("ade approve {id}")));
     }
     cx.output.remark(&overview(&items, cx));
-    cx.confirm(&format!("Approve these {}?", items.len()), args.yes)?;
+    cx.confirm(&format!("Approve these {} tasks?", items.len()), args.yes)?;
     let batch = batch(BatchAction::Approve, &items, args.reason);
     verdicts(&client.approvals().batch(&batch, false).await?, cx)
 }
@@ -76,7 +78,7 @@ pub async fn reject(args: RejectArgs, cx: &Context) -> Ended {
     match items.as_slice() {
         [item] if !args.dry_run => {
             let vote = item.vote(Some(args.reason));
-            receipt(&client.approvals().reject(item.approval, &vote).await?, cx)
+            receipt(&client.approvals().reject(item.task.summary.id, &vote).await?, cx)
         }
         several => {
             let batch = batch(BatchAction::Reject, several, Some(args.reason));
@@ -90,7 +92,7 @@ pub async fn request_changes(args: AnswerArgs, cx: &Context) -> Ended {
     let items = items(&client, &[args.id], args.rev).await?;
     let Some(item) = items.first() else { return Ok(Exit::Done) };
     let vote = item.vote(Some(args.reason));
-    receipt(&client.approvals().request_changes(item.approval, &vote).await?, cx)
+    receipt(&client.approvals().request_changes(item.task.summary.id, &vote).await?, cx)
 }
 
 pub async fn withdraw(args: &WithdrawArgs, cx: &Context) -> Ended {
@@ -100,17 +102,18 @@ pub async fn withdraw(args: &WithdrawArgs, cx: &Context) -> Ended {
         Asked::Task(id) => {
             let me = person(&client).await?;
             let all = client.tasks().approvals(id).await?.approvals;
-            let mine = all.iter().filter(|one| one.reviewer == me).max_by_key(|one| one.revision);
-            mine.ok_or_else(|| nobody_asked(&id.to_string()))?.id
+            let mine =
+                all.iter().filter(|one| one.reviewer_id == me).max_by_key(|one| one.revision);
+            mine.ok_or_else(|| no_request(&id.to_string()))?.id
         }
     };
     let task = client.approvals().withdraw(approval).await?;
-    let what = format!("your answer to {} is taken back", task.id);
+    let what = format!("Withdrew your vote on {}", task.id);
     cx.output.done(&task, &what, "ade inbox")?;
     Ok(Exit::Done)
 }
 
-/// What is asked of the caller, one request for each id.
+/// Returns the caller's approval request for each ID.
 async fn items(client: &Client, ids: &[Asked], rev: Option<u32>) -> Result<Vec<Item>, Failure> {
     let me = person(client).await?;
     let mut items = Vec::new();
@@ -120,7 +123,7 @@ async fn items(client: &Client, ids: &[Asked], rev: Option<u32>) -> Result<Vec<I
         if let Some(rev) = rev.filter(|rev| *rev != is) {
             let id = item.task.summary.id;
             return Err(Failure::new(Exit::Stale, format!("{id} is at revision {is}, not {rev}"))
-                .detail("nothing was sent")
+                .detail("no vote was sent")
                 .or_next(format!("ade tasks diff {id} --rev {rev}..{is}")));
         }
         items.push(item);
@@ -136,16 +139,17 @@ async fn item(client: &Client, id: Asked, me: UserId) -> Result<Item, Failure> {
         }
         Asked::Task(id) => {
             let all = client.tasks().approvals(id).await?.approvals;
-            let is_mine = |one: &&Approval| one.reviewer == me && one.status == Status::Pending;
+            let is_mine =
+                |one: &&Approval| one.reviewer_id == me && one.status == ApprovalStatus::Pending;
             let mine = all.iter().filter(is_mine).max_by_key(|one| one.revision);
-            let approval = mine.ok_or_else(|| nobody_asked(&id.to_string()))?.id;
+            let approval = mine.ok_or_else(|| no_request(&id.to_string()))?.id;
             Ok(Item { approval, task: client.tasks().get(id).await? })
         }
     }
 }
 
-fn nobody_asked(id: &str) -> Failure {
-    Failure::new(Exit::NotAllowed, format!("you are not asked about {id}"))
+fn no_request(id: &str) -> Failure {
+    Failure::new(Exit::NotAllowed, format!("you have no open approval request for {id}"))
         .or_next(format!("ade can-i approve {id}"))
 }
 
@@ -153,23 +157,23 @@ async fn person(client: &Client) -> Result<UserId, Failure> {
     let me = client.me().await?;
     match serde_json::from_value::<Actor>(me.actor) {
         Ok(Actor::User { id, .. }) => Ok(id),
-        _ => Err(Failure::new(Exit::NotAllowed, "only a person can decide")
-            .detail(format!("the token is that of {}", me.name))
+        _ => Err(Failure::new(Exit::NotAllowed, "only people can decide on tasks")
+            .detail(format!("the current token belongs to {}", me.name))
             .or_next("ade login --profile me")),
     }
 }
 
-/// Not where a program that runs agents has started this shell.
+/// Fails if an agent host seems to have started this shell.
 fn by_a_person() -> Result<(), Failure> {
     let mark = AGENT_MARKS.into_iter().find(|name| std::env::var_os(name).is_some());
     let Some(mark) = mark else { return Ok(()) };
-    Err(Failure::new(Exit::NotAllowed, "an agent seems to have started this shell")
-        .detail(format!("{mark} is set; a person approves in a terminal of their own"))
+    Err(Failure::new(Exit::NotAllowed, "this shell seems to have been started by an agent")
+        .detail(format!("{mark} is set; approve tasks in your own terminal"))
         .or_next("ade inbox"))
 }
 
-/// Shows what is agreed to, and asks. For a high risk the answer is its number, which nobody types
-/// without having looked.
+/// Shows the task and asks for confirmation. For high risk, the user must type the task number,
+/// which requires looking at the task.
 fn agree(item: &Item, is_yes: bool, cx: &Context) -> Result<(), Failure> {
     let summary = &item.task.summary;
     if is_yes && !item.is_grave() {
@@ -177,9 +181,9 @@ fn agree(item: &Item, is_yes: bool, cx: &Context) -> Result<(), Failure> {
     }
     let (id, revision) = (summary.id, summary.revision);
     if is_yes {
-        let what = format!("{id} has the risk {}: --yes is not enough", look::risk(summary.risk));
+        let what = format!("{id} has risk {}; --yes is not allowed", look::risk(summary.risk));
         return Err(Failure::new(Exit::NotAllowed, what)
-            .detail("only LOW and MEDIUM are agreed to without a question")
+            .detail("only LOW and MEDIUM risk can be approved without a prompt")
             .or_next(format!("ade approve {id}")));
     }
     let shown = tasks::whole(&item.task, cx.output.talk);
@@ -188,17 +192,17 @@ fn agree(item: &Item, is_yes: bool, cx: &Context) -> Result<(), Failure> {
     if !item.is_grave() {
         return cx.confirm(&question, false);
     }
-    let number = summary.number.to_string();
-    let answer = cx.ask(&format!("{question} Type its number, {number}, to agree: "))?;
-    if answer.trim().trim_start_matches('#') == number {
+    let number = TaskRef::Number(summary.number);
+    let answer = cx.ask(&format!("{question} Type the task number {number} to confirm: "))?;
+    if answer.trim().parse() == Ok(number) {
         return Ok(());
     }
-    Err(Failure::new(Exit::Failed, "nothing was done: that is not its number"))
+    Err(Failure::new(Exit::Failed, "cancelled: the task number does not match"))
 }
 
 fn batch(action: BatchAction, items: &[Item], reason: Option<String>) -> NewBatch {
     let item = |item: &Item| BatchItem {
-        approval: item.approval,
+        approval_id: item.approval,
         revision: item.task.summary.revision,
         digest: item.task.summary.digest,
     };
@@ -224,27 +228,30 @@ fn overview(items: &[Item], cx: &Context) -> String {
             Cell::new(cx.output.name(&summary.title, TITLE_CHARS)),
         ]
     });
-    cx.output.table(&["TASK", "REV", "RISK", "EFFECT", "FOREVER", "TITLE"], rows.collect())
+    cx.output.table(&["TASK", "REV", "RISK", "EFFECT", "IRREVERSIBLE", "TITLE"], rows.collect())
 }
 
-/// A vote that came too late is told as such.
+/// Shows the receipt of a vote and marks a vote that came too late.
 fn receipt(voted: &Voted, cx: &Context) -> Ended {
     let output = &cx.output;
     output.show(voted, || {
         let id = voted.task.id;
-        let answer = tasks::word(&voted.answer);
-        let mark =
-            if voted.effectual { output.paint.green("✓") } else { output.paint.yellow("!") };
-        let counts = if voted.effectual { "" } else { ", too late to count" };
+        let did = match voted.answer {
+            Answer::Approve => "Approved",
+            Answer::Reject => "Rejected",
+            Answer::RequestChanges => "Requested changes to",
+        };
+        let mark = if voted.counted { output.paint.green("✓") } else { output.paint.yellow("!") };
+        let counts = if voted.counted { "" } else { ", too late to count" };
         let rows = [
             ("state", look::state_text(voted.state, output.paint)),
             ("receipt", visible(&voted.receipt)),
-            ("means", visible(&voted.next_action)),
+            ("advice", visible(&voted.next_action.message)),
             ("next", output.paint.bold(&format!("ade watch {id}"))),
         ];
-        format!("{mark} {}", output.facts(&format!("{answer}: {id}{counts}"), &rows))
+        format!("{mark} {}", output.facts(&format!("{did} {id}{counts}"), &rows))
     })?;
-    Ok(if voted.effectual { Exit::Done } else { Exit::Stale })
+    Ok(if voted.counted { Exit::Done } else { Exit::Stale })
 }
 
 fn verdicts(answer: &BatchAnswer, cx: &Context) -> Ended {
@@ -258,15 +265,15 @@ fn verdicts(answer: &BatchAnswer, cx: &Context) -> Ended {
                 None => ("ok".to_owned(), Tone::Good),
             };
             vec![
-                Cell::new(item.approval),
-                Cell::new(item.task),
+                Cell::new(item.approval_id),
+                Cell::new(item.task_id),
                 Cell::new(state),
                 output.cell(&word, tone),
             ]
         });
         let table = output.table(&["REQUEST", "TASK", "STATE", "VERDICT"], rows.collect());
-        let written = if answer.is_written { "written" } else { "nothing was written" };
-        format!("{table}{written}: {}\n", visible(&answer.next_action))
+        let written = if answer.is_written { "saved" } else { "nothing was saved" };
+        format!("{table}{written}: {}\n", visible(&answer.next_action.message))
     })?;
     Ok(if is_refused { Exit::Stale } else { Exit::Done })
 }

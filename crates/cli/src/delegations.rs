@@ -1,4 +1,4 @@
-//! `ade delegations`: who answers for whom.
+//! `ade delegations`: lists, creates, revokes and resolves approval delegations.
 
 use std::fmt::Write as _;
 
@@ -29,28 +29,29 @@ pub async fn run(command: DelegationsCommand, cx: &Context) -> Result<Exit, Fail
         }
         DelegationsCommand::Create(args) => {
             let made = delegations.create(&new(args)).await?;
-            let to = made.delegation.delegate_to;
-            let mut what = format!("{to} answers, until {}", made.delegation.expires_at);
+            let to = made.delegation.delegate_id;
+            let mut what = format!("Delegated to {to} until {}", made.delegation.expires_at);
             if made.moved > 0 {
-                let _ = write!(what, "; {} request(s) were handed over", made.moved);
+                let _ = write!(what, "; handed over {} pending request(s)", made.moved);
             }
             for stayed in &made.stayed {
                 let why = visible(&stayed.detail);
-                cx.output.remark(&format!("stayed: {}: {why}", stayed.approval));
+                cx.output.remark(&format!("not handed over: {}: {why}", stayed.approval_id));
             }
             cx.output.done(&made, &what, "ade delegations resolve")?;
         }
         DelegationsCommand::Revoke { id } => {
             let ended = delegations.end(id).await?;
-            cx.output.done(&ended, &format!("{id} is over"), "ade delegations list")?;
+            cx.output.done(&ended, &format!("Revoked delegation {id}"), "ade delegations list")?;
         }
         DelegationsCommand::Resolve { user, task } => {
             let resolved = delegations.resolve(user, task).await?;
-            cx.output.show(&resolved, || told(&resolved, cx.output.paint))?;
+            cx.output.show(&resolved, || resolved_text(&resolved, cx.output.paint))?;
         }
         DelegationsCommand::HandOver { id, to, reason } => {
-            let task = client.approvals().hand_over(id, &HandOver { to, reason }).await?;
-            let what = format!("{to} is asked about {} instead", task.id);
+            let handed = HandOver { delegate_id: to, reason };
+            let task = client.approvals().hand_over(id, &handed).await?;
+            let what = format!("Handed over the request for {} to {to}", task.id);
             cx.output.done(&task, &what, "ade inbox")?;
         }
     }
@@ -59,8 +60,8 @@ pub async fn run(command: DelegationsCommand, cx: &Context) -> Result<Exit, Fail
 
 fn new(args: DelegateArgs) -> NewDelegation {
     NewDelegation {
-        owner: args.owner,
-        delegate_to: args.to,
+        owner_id: args.owner,
+        delegate_id: args.to,
         kind: args.kind,
         conditions: DelegationConditions {
             task_types: args.task_types.into_iter().collect(),
@@ -77,8 +78,8 @@ fn new(args: DelegateArgs) -> NewDelegation {
 fn row(one: &Delegation, output: &Output) -> Vec<Cell> {
     vec![
         Cell::new(one.id),
-        Cell::new(one.owner),
-        Cell::new(one.delegate_to),
+        Cell::new(one.owner_id),
+        Cell::new(one.delegate_id),
         Cell::new(word(&one.kind)),
         Cell::new(look::yes(one.active)),
         Cell::new(output.when(one.expires_at)),
@@ -93,11 +94,11 @@ fn only(conditions: &DelegationConditions) -> String {
     parts.join(", ")
 }
 
-fn told(resolved: &Resolved, paint: Paint) -> String {
-    let mut out = format!("{}\n", paint.bold(&format!("for {}", resolved.user)));
+fn resolved_text(resolved: &Resolved, paint: Paint) -> String {
+    let mut out = format!("{}\n", paint.bold(&format!("for {}", resolved.user_id)));
     for acting in &resolved.acting {
         let mark = paint.green("✓");
-        let _ = writeln!(out, "  {mark} {}  {}", acting.user, visible(&acting.says));
+        let _ = writeln!(out, "  {mark} {}  {}", acting.user_id, visible(&acting.message));
     }
     for way in resolved.ways.iter().filter(|way| !way.acts) {
         let path: Vec<String> = way.path.iter().map(ToString::to_string).collect();
@@ -105,8 +106,8 @@ fn told(resolved: &Resolved, paint: Paint) -> String {
         let _ = writeln!(out, "  {} {}: {}", paint.dim("○"), path.join(" → "), why.join("; "));
     }
     for fault in &resolved.faults {
-        let _ = writeln!(out, "  {} {}", paint.red("✕"), visible(&fault.says));
+        let _ = writeln!(out, "  {} {}", paint.red("✕"), visible(&fault.message));
     }
-    let _ = writeln!(out, "  {:<8} {}", "means", visible(&resolved.next_action));
+    let _ = writeln!(out, "  {:<8} {}", "advice", visible(&resolved.next_action.message));
     out
 }

@@ -1,5 +1,4 @@
-//! `ade doctor`: one line for each thing that must be right, and what to do about the first that
-//! is not.
+//! `ade doctor`: prints one line per check, and the next command for each failed check.
 
 use ade_api::status::Readiness;
 use ade_client::Client;
@@ -64,32 +63,53 @@ fn kept(cx: &Context) -> Finding {
     };
     match settings::choose(cx.profile.as_deref(), &kept) {
         Ok(chosen) => {
-            let says = format!("profile {} of {}", chosen.name, settings::shown(&path));
+            let says = format!("profile {} in {}", chosen.name, settings::shown(&path));
             Finding::good("settings", says)
         }
         Err(failure) => Finding::bad("settings", failure.what(), "ade profiles list"),
     }
 }
 
+/// Notes if links in responses do not point to the address that this client uses. That is not a
+/// fault: people may reach the server through another address.
+async fn links(client: &Client) -> Option<Finding> {
+    let index = client.system().index().await.ok()?;
+    let (page, address) = (index.docs.strip_suffix("/docs")?, client.server());
+    let says = if page == address {
+        format!("links in responses point to {page}")
+    } else {
+        format!(
+            "note: links in responses point to {page}, not to {address}; set `notify.page` on the \
+             server if people cannot open them"
+        )
+    };
+    Some(Finding::good("links", says))
+}
+
 async fn server(client: &Client, found: &mut Vec<Finding>) {
     let address = client.server();
     match client.system().ready().await {
         Ok(health) if health.readiness == Readiness::Ready => {
-            found.push(Finding::good("server", format!("{address} takes requests")));
+            found.push(Finding::good("server", format!("{address} accepts requests")));
             found.push(match health.locks {
-                Some(false) => Finding::bad("locks", "no locks can be had", "ade locks list"),
-                Some(true) | None => Finding::good("locks", "locks can be had"),
+                Some(false) => {
+                    Finding::bad("locks", "the lock service is unavailable", "ade locks list")
+                }
+                Some(true) | None => Finding::good("locks", "the lock service is available"),
             });
         }
-        Ok(_) => found.push(Finding::bad("server", format!("{address} is ending"), "ade doctor")),
+        Ok(_) => {
+            found.push(Finding::bad("server", format!("{address} is shutting down"), "ade doctor"));
+        }
         Err(error) => {
             found.push(Finding::bad("server", error.to_string(), "export ADE_SERVER=URL"));
             return;
         }
     }
+    found.extend(links(client).await);
     match client.me().await {
         Ok(me) => {
-            let says = format!("{} may {}", me.name, me.scopes.join(", "));
+            let says = format!("{} with scopes {}", me.name, me.scopes.join(", "));
             found.push(Finding::good("token", says));
         }
         Err(error) => {
@@ -108,7 +128,7 @@ async fn server(client: &Client, found: &mut Vec<Finding>) {
         found.push(Finding::bad("worker", says, "ade api GET /v1/status"));
     }
     if status.degradations.is_empty() {
-        let says = format!("{} workers, nothing is degraded", status.workers.len());
+        let says = format!("{} workers, no degraded components", status.workers.len());
         found.push(Finding::good("workers", says));
     }
 }

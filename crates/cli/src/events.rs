@@ -1,7 +1,7 @@
-//! `ade events follow`: one line for each event, over breaks and restarts of the server.
+//! `ade events follow`: prints one line per event and survives disconnects and server restarts.
 
 use ade_api::events::Event;
-use ade_client::{Heard, Wanted};
+use ade_client::{EventMessage, Wanted};
 
 use crate::args::EventsCommand;
 use crate::context::Context;
@@ -13,21 +13,21 @@ pub async fn run(command: EventsCommand, cx: &Context) -> Result<Exit, Failure> 
     let EventsCommand::Follow { topics, object, since, count } = command;
     let client = cx.client()?;
     let mut stream = client.events().listen(&Wanted { topics, object, after: since });
-    let mut told = 0;
-    while count.is_none_or(|count| told < count) {
+    let mut shown = 0;
+    while count.is_none_or(|count| shown < count) {
         match stream.next().await? {
-            Heard::Event(event) => {
+            EventMessage::Event(event) => {
                 cx.output.line(&event, || line(&event, cx))?;
-                told += 1;
+                shown += 1;
             }
-            Heard::Reset(seq) => {
-                let text = format!("! some events up to {seq} cannot be told any more");
+            EventMessage::Reset(seq) => {
+                let text = format!("! some events up to {seq} are no longer available");
                 cx.output.remark(&cx.output.talk.yellow(&text));
             }
-            Heard::Ready(seq) if told == 0 => {
-                cx.output.remark(&cx.output.talk.dim(&format!("listening after {seq}")));
+            EventMessage::Ready(seq) if shown == 0 => {
+                cx.output.remark(&cx.output.talk.dim(&format!("following events after {seq}")));
             }
-            Heard::Ready(_) | Heard::Skip(_) => {}
+            EventMessage::Ready(_) | EventMessage::Skip(_) => {}
         }
     }
     Ok(Exit::Done)

@@ -1,6 +1,6 @@
-//! How the program ends, once: the help, the reference and the code all read this list.
+//! The exit codes of `ade`. The help and the CLI reference are generated from this list.
 
-/// Numbers from 64 on follow the custom of `sysexits.h`, so that they seldom meet a command's own.
+/// The ways `ade` ends. Codes from 64 follow `sysexits.h`, so they rarely clash with a command's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Done,
@@ -20,13 +20,13 @@ pub enum Exit {
     NotAllowed,
     CannotStart,
     NoSuchCommand,
-    /// By this signal, before a command ran.
+    /// A signal ended `ade` before a command ran.
     Signalled(u8),
-    /// As the command ended.
+    /// The exit code of the command itself.
     Command(u8),
 }
 
-/// A shell tells a signal by this much more.
+/// The offset that shells add to a signal number.
 const SIGNALLED: u8 = 128;
 
 impl Exit {
@@ -55,31 +55,31 @@ impl Exit {
     }
 }
 
-/// What `ade` itself ends with. `ade run` ends with the command's own code once that has run.
-pub const TOLD: &[(u8, &str)] = &[
-    (Exit::Done.code(), "done"),
-    (Exit::Failed.code(), "no; or the server refused it, the task failed, or something here did"),
-    (Exit::Usage.code(), "the command line is wrong"),
-    (Exit::Rejected.code(), "reviewers rejected it or asked for changes"),
-    (Exit::Ended.code(), "it expired, or somebody cancelled it"),
-    (Exit::Drifted.code(), "it would no longer do what people agreed to"),
-    (Exit::NotFound.code(), "there is no such thing, or none that you may see"),
-    (Exit::Unreachable.code(), "the server cannot be reached"),
-    (Exit::LeaseLost.code(), "the lock was lost; the command was ended"),
-    (Exit::Stale.code(), "it has changed or was decided meanwhile: look again"),
-    (Exit::Locked.code(), "somebody else holds the lock, too many wait, or you have too many"),
-    (Exit::Frozen.code(), "applies are stopped by a freeze"),
-    (Exit::TimedOut.code(), "waited in vain, or the command took too long"),
-    (Exit::NotSo.code(), "what was checked is not as it should be"),
-    (Exit::NotAllowed.code(), "not signed in, or not allowed"),
+/// Codes of `ade` itself with their descriptions. `ade run` returns the command's code once it ran.
+pub const CODES: &[(u8, &str)] = &[
+    (Exit::Done.code(), "success"),
+    (Exit::Failed.code(), "a negative answer, a refused request, a failed task, or another error"),
+    (Exit::Usage.code(), "invalid command line"),
+    (Exit::Rejected.code(), "the task was rejected or changes were requested"),
+    (Exit::Ended.code(), "the task expired or was cancelled"),
+    (Exit::Drifted.code(), "the effect differs from what was approved"),
+    (Exit::NotFound.code(), "not found, or not visible to you"),
+    (Exit::Unreachable.code(), "the server is unreachable"),
+    (Exit::LeaseLost.code(), "the lease was lost and the command was stopped"),
+    (Exit::Stale.code(), "the object changed or was decided in the meantime; reload it"),
+    (Exit::Locked.code(), "the lock is held, its queue is full, or you hold too many locks"),
+    (Exit::Frozen.code(), "applies are frozen"),
+    (Exit::TimedOut.code(), "the wait timed out, or the command ran too long"),
+    (Exit::NotSo.code(), "a check failed"),
+    (Exit::NotAllowed.code(), "not logged in, or not allowed"),
     (Exit::CannotStart.code(), "the command cannot be started"),
-    (Exit::NoSuchCommand.code(), "there is no such command"),
+    (Exit::NoSuchCommand.code(), "command not found"),
     (Exit::Signalled(2).code(), "interrupted before the command ran; 128 + n: ended by signal n"),
 ];
 
-/// For the end of a help page.
+/// Returns the list of exit codes for the end of a help page.
 pub fn help() -> String {
-    let lines = TOLD.iter().map(|(code, says)| format!("  {code:>3}  {says}"));
+    let lines = CODES.iter().map(|(code, says)| format!("  {code:>3}  {says}"));
     format!("Exit codes:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -88,17 +88,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_endings_share_a_code() {
-        let mut codes: Vec<u8> = TOLD.iter().map(|(code, _)| *code).collect();
+    fn exit_codes_are_unique() {
+        let mut codes: Vec<u8> = CODES.iter().map(|(code, _)| *code).collect();
         assert!(codes.is_sorted());
         codes.dedup();
-        assert_eq!(codes.len(), TOLD.len());
+        assert_eq!(codes.len(), CODES.len());
     }
 
     #[test]
-    fn the_help_lists_every_code() {
+    fn exit_code_help_lists_every_code() {
         let help = help();
-        for (code, says) in TOLD {
+        for (code, says) in CODES {
             assert!(help.contains(&format!("{code:>3}  {says}")), "{code}");
         }
     }

@@ -1,7 +1,8 @@
-//! `ade inbox`: what waits for an answer, the most urgent first.
+//! `ade inbox`: lists the approval requests of the caller, most urgent first.
 
 use ade_api::approvals::Approval;
 use ade_client::gather;
+use ade_core::task_ref::TaskRef;
 use comfy_table::Cell;
 
 use crate::args::InboxArgs;
@@ -12,11 +13,22 @@ use crate::output::{Output, Tone};
 use crate::text::visible;
 use crate::{look, screen};
 
-/// A title in a table.
+/// The maximum length of a title in the table.
 const TITLE_CHARS: usize = 44;
-const HEAD: [&str; 6] = ["RISK", "TASK", "TITLE", "TYPE", "DUE", "ASKED"];
-const HEAD_WIDE: [&str; 10] =
-    ["RISK", "TASK", "TITLE", "TYPE", "DUE", "ASKED", "REQUEST", "REV", "SCORE", "AUTHOR"];
+const HEAD: [&str; 7] = ["RISK", "NUMBER", "TASK", "TITLE", "TYPE", "DUE", "REQUESTED"];
+const HEAD_WIDE: [&str; 11] = [
+    "RISK",
+    "NUMBER",
+    "TASK",
+    "TITLE",
+    "TYPE",
+    "DUE",
+    "REQUESTED",
+    "REQUEST",
+    "REV",
+    "SCORE",
+    "AUTHOR",
+];
 
 pub async fn inbox(args: &InboxArgs, cx: &Context) -> Result<Exit, Failure> {
     let client = cx.client()?;
@@ -29,7 +41,7 @@ pub async fn inbox(args: &InboxArgs, cx: &Context) -> Result<Exit, Failure> {
     found.items.retain(|approval| approval.task.risk.score >= least);
     let output = &cx.output;
     let row = |approval: &Approval| row(approval, output);
-    let nothing = ("Nothing needs you.", "ade tasks list");
+    let nothing = ("No requests are waiting for you.", "ade tasks list");
     if output.is_wide() {
         output.list(&found.items, &HEAD_WIDE, row, nothing)?;
     } else {
@@ -44,6 +56,7 @@ fn row(approval: &Approval, output: &Output) -> Vec<Cell> {
     let tone = if approval.overdue { Tone::Bad } else { Tone::Plain };
     let mut row = vec![
         output.cell(&look::bars(task.risk), look::level_tone(task.risk.level)),
+        Cell::new(TaskRef::Number(task.number)),
         Cell::new(task.id),
         Cell::new(output.name(&task.title, TITLE_CHARS)),
         Cell::new(visible(&task.task_type)),
@@ -54,14 +67,14 @@ fn row(approval: &Approval, output: &Output) -> Vec<Cell> {
         row.extend([
             Cell::new(approval.id),
             Cell::new(approval.revision),
-            Cell::new(approval.score),
-            Cell::new(task.author),
+            Cell::new(approval.urgency),
+            Cell::new(task.author_id),
         ]);
     }
     row
 }
 
-/// The word comes first: a colour alone says nothing to some.
+/// Formats the due time. The word "overdue" makes the state readable without colour.
 fn due(approval: &Approval, output: &Output) -> String {
     let when = output.when(approval.due_at);
     if approval.overdue { format!("overdue {when}") } else { when }

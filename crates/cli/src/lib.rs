@@ -1,5 +1,5 @@
-//! The command line `ade`. What people and programs are told stands here, once: commands, exit
-//! codes, errors, tables. What is allowed is decided by the server alone.
+//! The command-line program `ade`: commands, exit codes, errors and tables. The server alone
+//! decides what is allowed.
 
 mod agents;
 mod api;
@@ -32,7 +32,7 @@ mod screen;
 mod settings;
 mod tasks;
 mod text;
-mod times;
+mod timeouts;
 mod webhooks;
 
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ use exit::Exit;
 use failure::Failure;
 use output::Output;
 
-/// Everything that waits is on a timer; a second thread keeps the lease while the first copies.
+/// The number of runtime threads: one copies output while the other keeps the lease alive.
 const THREADS: usize = 2;
 
 pub fn run() -> ExitCode {
@@ -59,7 +59,7 @@ pub fn run() -> ExitCode {
     let command = cli.command;
     let done = runtime().and_then(|runtime| {
         let done = runtime.block_on(dispatch(command, &context));
-        // A thread that reads a terminal cannot be woken; it need not be.
+        // A thread that blocks on reading the terminal must not delay the exit.
         runtime.shutdown_background();
         done
     });
@@ -70,7 +70,7 @@ pub fn run() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// Help and version are no errors; everything else is a wrong use.
+/// Prints a parser error. Help and version exit with success, everything else with a usage error.
 fn refuse(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     let is_asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
@@ -107,7 +107,7 @@ async fn dispatch(command: Command, cx: &Context) -> Result<Exit, Failure> {
         Command::Delegations(command) => delegations::run(command, cx).await,
         Command::Audit(command) => audit::run(command, cx).await,
         Command::Risk(command) => rules::risk(&command, cx).await,
-        Command::Times(command) => times::times(command, cx).await,
+        Command::Timeouts(command) => timeouts::timeouts(command, cx).await,
         Command::Freeze(args) => rules::freeze(args, cx).await,
         Command::Unfreeze(args) => rules::unfreeze(&args, cx).await,
         Command::Freezes(command) => rules::freezes(&command, cx).await,

@@ -1,5 +1,5 @@
-//! `ade login`, `logout`, `whoami` and `profiles`: a token is kept once the server has said whose
-//! it is, and revoked when it is forgotten.
+//! `ade login`, `logout`, `whoami` and `profiles`. A token is stored after the server has
+//! identified its owner, and revoked when it is removed.
 
 mod device;
 
@@ -7,7 +7,9 @@ use std::io::Read as _;
 
 use ade_api::code::Code;
 use ade_client::Client;
+use ade_core::access::Scope;
 use ade_core::limits::HEAD_MAX_BYTES;
+use ade_core::token::Token;
 use comfy_table::Cell;
 use serde_json::{Value, json};
 
@@ -15,13 +17,14 @@ use crate::args::{LoginArgs, ProfilesCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::settings::TokenStore;
 use crate::text::visible;
 use crate::{look, settings};
 
 pub async fn login(args: &LoginArgs, cx: &Context) -> Result<Exit, Failure> {
     let (output, profile) = (&cx.output, cx.profile.as_deref());
-    // Before anybody is asked: what cannot be kept need not be got. A keyring that does not open
-    // is no reason to stay out.
+    // Check first that the settings can be written, before a token is issued. A locked keyring does
+    // not prevent the login.
     settings::read(&settings::place()?)?;
     let before = settings::kept(profile).ok().flatten();
     let server = settings::server(args.server.as_deref(), profile)?;
@@ -29,31 +32,41 @@ pub async fn login(args: &LoginArgs, cx: &Context) -> Result<Exit, Failure> {
         Some("-") => from_input()?,
         Some(token) => token.to_owned(),
         None => match device::token(&server, args.browser, output).await? {
-            device::Ended::LetIn(token) => token,
-            device::Ended::Interrupted(exit) => return Ok(exit),
+            device::DeviceLoginEnd::LetIn(token) => token,
+            device::DeviceLoginEnd::Interrupted(exit) => return Ok(exit),
         },
     };
     let client = settings::client_with(&server, &token)?;
     let me = client.me().await.map_err(Failure::from)?;
-    let lies = settings::keep(client.server(), &token, profile, args.keyring)?;
+    let store = store_for(&me.scopes, args.keyring);
+    let stored = match settings::keep(client.server(), &token, profile, store) {
+        Ok(stored) => stored,
+        Err(failure) => {
+            // Without a copy, the new token of a device login could never be used or revoked here.
+            if args.token.is_none() {
+                revoke(&client, &token).await;
+            }
+            return Err(failure);
+        }
+    };
     output.line(&me, || {
         let name = output.paint.bold(&visible(&me.name));
-        let kind = me.actor.get("kind").and_then(Value::as_str).unwrap_or("somebody");
+        let kind = me.actor.get("kind").and_then(Value::as_str).unwrap_or("unknown");
         let tick = output.paint.green("✓");
         let scopes = me.scopes.join(", ");
         let server = client.server();
         format!(
-            "{tick} Signed in to {server} as {name} ({kind})\n  may      {scopes}\n  \
-             kept in  {}\n",
-            lies.place
+            "{tick} Logged in to {server} as {name} ({kind})\n  scopes   {scopes}\n  \
+             token    stored in {}\n",
+            stored.place
         )
     })?;
-    if let Some(trouble) = &lies.trouble {
+    if let Some(trouble) = &stored.trouble {
         output.remark(&output.talk.yellow(&format!("! {}", visible(trouble))));
     }
     if is_open(client.server()) {
         output.remark(&output.talk.yellow(
-            "! The address is plain http: everybody on the way can read the token. Use https.",
+            "! The connection uses plain HTTP, so the token can be intercepted. Use https.",
         ));
     }
     if let Some((_, before)) = before.filter(|(_, before)| before.reveal() != token.trim()) {
@@ -62,7 +75,25 @@ pub async fn login(args: &LoginArgs, cx: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What a person wants who signs out is that nobody gets in with what lay here.
+/// Returns where a token with these scopes may be stored.
+fn store_for(scopes: &[String], in_keyring: bool) -> TokenStore {
+    if scopes.iter().any(|scope| scope == Scope::Decide.as_str()) {
+        TokenStore::KeyringOnly
+    } else if in_keyring {
+        TokenStore::Keyring
+    } else {
+        TokenStore::File
+    }
+}
+
+/// Revokes a token that was not stored. If that fails, the token expires within hours.
+async fn revoke(client: &Client, token: &str) {
+    if let Ok(token) = Token::parse(token.trim()) {
+        drop(client.tokens().revoke(token.key_id.as_str()).await);
+    }
+}
+
+/// Revokes the stored token on the server and removes it here.
 pub async fn logout(cx: &Context) -> Result<Exit, Failure> {
     let profile = cx.profile.as_deref();
     let kept = settings::kept(profile)?;
@@ -73,12 +104,12 @@ pub async fn logout(cx: &Context) -> Result<Exit, Failure> {
         }
         None => Ok(()),
     };
-    // One that the server does not know opens nothing either.
+    // A token that the server does not know is already useless.
     let is_over = ended.as_ref().err().is_none_or(|error| error.is(Code::Unauthenticated));
     let path = settings::forget(profile)?;
-    let what = "no token is kept any more";
-    let told = json!({ "path": path, "is_revoked": kept.is_some() && is_over });
-    cx.output.done(&told, what, "ade login")?;
+    let what = "Logged out; the stored token was removed";
+    let result = json!({ "path": path, "is_revoked": kept.is_some() && is_over });
+    cx.output.done(&result, what, "ade login")?;
     if let Some((_, token)) = kept.filter(|_| !is_over) {
         let talk = cx.output.talk;
         cx.output.remark(&talk.yellow(&format!("! {}", still_works(token.key_id.as_str()))));
@@ -87,7 +118,7 @@ pub async fn logout(cx: &Context) -> Result<Exit, Failure> {
 }
 
 fn still_works(key_id: &str) -> String {
-    format!("The token {key_id} still works: `ade tokens revoke {key_id}` ends it.")
+    format!("Token {key_id} is still valid; revoke it with `ade tokens revoke {key_id}`.")
 }
 
 pub async fn whoami(cx: &Context) -> Result<Exit, Failure> {
@@ -102,7 +133,7 @@ pub async fn whoami(cx: &Context) -> Result<Exit, Failure> {
             ("kind", visible(text("kind").unwrap_or_default())),
             ("for", visible(text("on_behalf_of").unwrap_or_default())),
             ("roles", roles.join(", ")),
-            ("may", visible(&me.scopes.join(", "))),
+            ("scopes", visible(&me.scopes.join(", "))),
             ("server", client.server().to_owned()),
         ];
         output.facts(&visible(&me.name), &rows)
@@ -115,7 +146,7 @@ pub fn profiles(command: &ProfilesCommand, cx: &Context) -> Result<Exit, Failure
         ProfilesCommand::List => {
             let kept = settings::read(&settings::place()?)?;
             let used = settings::choose(cx.profile.as_deref(), &kept)?;
-            // Never the token itself.
+            // The output never contains the token itself.
             let all: Vec<_> = kept
                 .profiles
                 .iter()
@@ -135,16 +166,20 @@ pub fn profiles(command: &ProfilesCommand, cx: &Context) -> Result<Exit, Failure
             };
             let names = ["name", "server", "has_token", "is_used"];
             let row = |one: &Value| names.iter().map(|name| Cell::new(text(one, name))).collect();
-            let nothing = ("Nothing is kept yet.", "ade login --server URL");
-            cx.output.list(&all, &["NAME", "SERVER", "TOKEN", "IN USE"], row, nothing)?;
+            let nothing = ("No profiles yet.", "ade login --server URL");
+            cx.output.list(&all, &["NAME", "SERVER", "TOKEN", "CURRENT"], row, nothing)?;
         }
         ProfilesCommand::Use { name } => {
             settings::use_profile(name)?;
-            cx.output.done(&json!({ "name": name }), &format!("{name} is in use"), "ade whoami")?;
+            cx.output.done(
+                &json!({ "name": name }),
+                &format!("Switched to profile {name}"),
+                "ade whoami",
+            )?;
         }
         ProfilesCommand::Rm { name } => {
             settings::remove(name)?;
-            let what = format!("{name} is forgotten");
+            let what = format!("Removed profile {name}");
             cx.output.done(&json!({ "name": name }), &what, "ade profiles list")?;
         }
     }
@@ -153,7 +188,7 @@ pub fn profiles(command: &ProfilesCommand, cx: &Context) -> Result<Exit, Failure
 
 fn from_input() -> Result<String, Failure> {
     let mut text = String::new();
-    // No token is as long as a header may be.
+    // A token is shorter than the maximum header size.
     let bound = u64::try_from(HEAD_MAX_BYTES).unwrap_or(u64::MAX);
     let read = std::io::stdin().lock().take(bound).read_to_string(&mut text);
     read.map_err(|error| {
@@ -163,7 +198,7 @@ fn from_input() -> Result<String, Failure> {
     Ok(text.trim().to_owned())
 }
 
-/// Plain HTTP to another machine.
+/// Checks whether the server is another machine reached over plain HTTP.
 fn is_open(server: &str) -> bool {
     let Some(rest) = server.strip_prefix("http://") else { return false };
     let host = rest.split('/').next().unwrap_or_default();
@@ -176,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_http_to_another_machine_is_open() {
+    fn plain_http_to_another_host_is_reported_as_unencrypted() {
         for near in ["http://127.0.0.1:7700", "http://localhost", "http://[::1]:1", "https://x"] {
             assert!(!is_open(near), "{near}");
         }

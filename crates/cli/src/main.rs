@@ -1,4 +1,4 @@
-//! The program `ade`: reads its arguments and ends with the code that the library answers.
+//! The program `ade`: runs the library and exits with the code it returns.
 
 use std::process::ExitCode;
 

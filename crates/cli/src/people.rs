@@ -1,8 +1,10 @@
-//! `ade users` and `ade tokens`.
+//! `ade users` and `ade tokens`: lists users and manages API tokens.
 
 use ade_api::tokens::{NewToken, Token};
 use ade_api::users::User;
 use ade_client::gather;
+use ade_core::ids::UserId;
+use ade_core::limits::INVITATION_TTL;
 use comfy_table::Cell;
 
 use crate::args::{TokensCommand, UsersCommand};
@@ -13,7 +15,7 @@ use crate::look;
 use crate::output::Output;
 use crate::text::{named, visible};
 
-/// A name in a table.
+/// The maximum length of a name in a table.
 const NAME_CHARS: usize = 32;
 
 pub async fn users(command: &UsersCommand, cx: &Context) -> Result<Exit, Failure> {
@@ -33,7 +35,7 @@ pub async fn users(command: &UsersCommand, cx: &Context) -> Result<Exit, Failure
                 ]
             };
             let head = ["ID", "NAME", "ROLES", "ACTIVE", "EMAIL"];
-            output.list(&found.items, &head, row, ("Nobody.", "ade whoami"))?;
+            output.list(&found.items, &head, row, ("No users.", "ade whoami"))?;
             cx.more(found.has_more, limit.limit);
         }
         UsersCommand::Get { id } => {
@@ -44,14 +46,34 @@ pub async fn users(command: &UsersCommand, cx: &Context) -> Result<Exit, Failure
                     ("roles", roles(&user)),
                     ("active", look::yes(user.active).to_owned()),
                     ("email", visible(user.email.as_deref().unwrap_or_default())),
-                    ("manager", user.manager.map(|one| one.to_string()).unwrap_or_default()),
-                    ("known as", visible(&format!("{} at {}", user.subject, user.issuer))),
+                    ("manager", user.manager_id.map(|one| one.to_string()).unwrap_or_default()),
+                    ("identity", visible(&format!("{} at {}", user.subject, user.issuer))),
                 ];
                 cx.output.facts(&named(&user.name), &rows)
             })?;
         }
+        UsersCommand::Invite { id } => invite(*id, cx).await?,
     }
     Ok(Exit::Done)
+}
+
+async fn invite(id: UserId, cx: &Context) -> Result<(), Failure> {
+    let made = cx.client()?.users().invite(id).await?;
+    cx.output.show(&made, || {
+        let url = made.url.as_deref().unwrap_or("shown before, and not again");
+        let rows = [
+            ("link", cx.output.paint.bold(&visible(url))),
+            ("expires", cx.output.when(made.expires_at)),
+        ];
+        cx.output.facts(&made.user_id.to_string(), &rows)
+    })?;
+    let minutes = INVITATION_TTL.as_secs() / 60;
+    let remark = format!(
+        "! The link signs its holder in as this person. It works once, within {minutes} minutes, \
+         and is not shown again."
+    );
+    cx.output.remark(&cx.output.talk.yellow(&remark));
+    Ok(())
 }
 
 fn roles(user: &User) -> String {
@@ -65,15 +87,16 @@ pub async fn tokens(command: TokensCommand, cx: &Context) -> Result<Exit, Failur
         TokensCommand::List { whose, limit } => {
             let ask = async |page| client.tokens().list(whose.user, whose.agent, &page).await;
             let found = gather(limit.count(), ask).await?;
-            let head = ["KEY_ID", "OF", "SCOPES", "FROM", "USED", "EXPIRES", "REVOKED", "LABEL"];
+            let head =
+                ["KEY_ID", "OWNER", "SCOPES", "NETWORKS", "USED", "EXPIRES", "REVOKED", "LABEL"];
             let nothing = ("No tokens.", "ade tokens create --scope read");
             cx.output.list(&found.items, &head, |token| row(token, &cx.output), nothing)?;
             cx.more(found.has_more, limit.limit);
         }
         TokensCommand::Create { whose, scopes, label, days, networks } => {
             let new = NewToken {
-                user: whose.user,
-                agent: whose.agent,
+                user_id: whose.user,
+                agent_id: whose.agent,
                 scopes: scopes.into_iter().collect(),
                 label,
                 days,
@@ -81,21 +104,23 @@ pub async fn tokens(command: TokensCommand, cx: &Context) -> Result<Exit, Failur
             };
             let made = client.tokens().create(&new).await?;
             cx.output.show(&made, || {
-                let token = made.token.as_deref().unwrap_or("shown before, and not again");
+                let token = made.token.as_deref().unwrap_or("(cannot be shown again)");
                 let rows = [
                     ("token", cx.output.paint.bold(&visible(token))),
-                    ("of", of(&made.about)),
-                    ("from", from(&made.about)),
+                    ("owner", of(&made.about)),
+                    ("networks", from(&made.about)),
                     ("expires", cx.output.when(made.about.expires_at)),
                     ("next", "ade login --token -".to_owned()),
                 ];
                 cx.output.facts(&visible(&made.about.key_id), &rows)
             })?;
-            cx.output.remark(&cx.output.talk.yellow("! It is shown this once: keep it now."));
+            cx.output.remark(
+                &cx.output.talk.yellow("! Store the token now; it will not be shown again."),
+            );
         }
         TokensCommand::Revoke { key_id } => {
             let token = client.tokens().revoke(&key_id).await?;
-            let what = format!("{} opens nothing any more", visible(&token.key_id));
+            let what = format!("Revoked token {}", visible(&token.key_id));
             cx.output.done(&token, &what, "ade tokens list")?;
         }
     }
@@ -103,14 +128,14 @@ pub async fn tokens(command: TokensCommand, cx: &Context) -> Result<Exit, Failur
 }
 
 fn of(token: &Token) -> String {
-    let user = token.user.map(|user| user.to_string());
-    user.or(token.agent.map(|agent| agent.to_string())).unwrap_or_default()
+    let user = token.user_id.map(|user| user.to_string());
+    user.or(token.agent_id.map(|agent| agent.to_string())).unwrap_or_default()
 }
 
-/// Where it may be used.
+/// Formats the networks a token may be used from.
 fn from(token: &Token) -> String {
     let networks: Vec<String> = token.networks.iter().map(|network| visible(network)).collect();
-    if networks.is_empty() { "anywhere".to_owned() } else { networks.join(", ") }
+    if networks.is_empty() { "any".to_owned() } else { networks.join(", ") }
 }
 
 fn row(token: &Token, output: &Output) -> Vec<Cell> {

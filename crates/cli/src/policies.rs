@@ -1,4 +1,4 @@
-//! `ade policies`: versions, drafts, what they would do, and cases for CI.
+//! `ade policies`: policy versions, drafts, replays and tests.
 
 mod difference;
 mod trial;
@@ -19,15 +19,15 @@ use crate::output::{Output, Tone};
 use crate::tasks::word;
 use crate::text::{visible, visible_lines};
 
-/// Tasks of a replay that are shown.
+/// The maximum number of replayed tasks to show.
 const TASKS_SHOWN: usize = 20;
-/// A title in a table.
+/// The maximum length of a title in a table.
 const TITLE_CHARS: usize = 40;
 
 type Ended = Result<Exit, Failure>;
 
 pub async fn run(command: PoliciesCommand, cx: &Context) -> Ended {
-    // The only one that needs no server.
+    // Tests are the only subcommand that needs no server.
     if let PoliciesCommand::Test { file, policies } = command {
         return trial::test(&policies, &file, cx);
     }
@@ -44,7 +44,7 @@ pub async fn run(command: PoliciesCommand, cx: &Context) -> Ended {
         PoliciesCommand::Get { policy } => {
             let history = policies.versions(policy).await?;
             let Some(newest) = history.items.first() else {
-                return Err(Failure::new(Exit::NotFound, "it has no version in force")
+                return Err(Failure::new(Exit::NotFound, "the policy has no version in force")
                     .or_next("ade policies drafts"));
             };
             cx.output.show(newest, || visible_lines(&newest.yaml))?;
@@ -58,17 +58,17 @@ pub async fn run(command: PoliciesCommand, cx: &Context) -> Ended {
         PoliciesCommand::Diff { file, exit_code } => {
             difference::difference(&client, &file, exit_code, cx).await
         }
-        PoliciesCommand::Simulate { file, draft, days } => {
+        PoliciesCommand::Replay { file, draft, days } => {
             let document = file.as_deref().map(text_of).transpose()?;
-            let replayed = policies.replay(&Replay { document, draft, days }).await?;
+            let replayed = policies.replay(&Replay { document, draft_id: draft, days }).await?;
             cx.output.show(&replayed, || replay(&replayed, &cx.output))?;
             Ok(Exit::Done)
         }
         PoliciesCommand::Publish { draft } => {
             let version = policies.publish(draft).await?;
             let what =
-                format!("{} is in force as version {}", visible(&version.name), version.version);
-            cx.output.done(&version, &what, &format!("ade policies get {}", version.policy))?;
+                format!("Published {} as version {}", visible(&version.name), version.version);
+            cx.output.done(&version, &what, &format!("ade policies get {}", version.policy_id))?;
             Ok(Exit::Done)
         }
         other => drafts(&client, other, cx).await,
@@ -90,13 +90,13 @@ async fn drafts(client: &Client, command: PoliciesCommand, cx: &Context) -> Ende
             let found = gather(limit.count(), async |page| policies.drafts(&page).await).await?;
             let output = &cx.output;
             let row = |draft: &PolicyDraft| draft_row(draft, output);
-            let head = ["DRAFT", "NAME", "AGAINST", "STALE", "BY", "WHEN", "OUTCOME"];
-            let nothing = ("Nothing is proposed.", "ade policies apply -f FILE");
+            let head = ["DRAFT", "NAME", "BASE", "STALE", "BY", "WHEN", "OUTCOME"];
+            let nothing = ("No policy drafts.", "ade policies apply -f FILE");
             output.list(&found.items, &head, row, nothing)?;
             cx.more(found.has_more, limit.limit);
             return Ok(Exit::Done);
         }
-        _ => return Err(Failure::new(Exit::Usage, "that is nothing about a draft")),
+        _ => return Err(Failure::new(Exit::Usage, "unsupported draft command")),
     };
     cx.output.show(&draft, || shown(&draft, &cx.output))?;
     Ok(Exit::Done)
@@ -117,15 +117,15 @@ fn draft_row(draft: &PolicyDraft, output: &Output) -> Vec<Cell> {
 fn shown(draft: &PolicyDraft, output: &Output) -> String {
     let next = match draft.outcome {
         None => format!("ade policies publish {}", draft.id),
-        Some(_) => format!("ade policies versions {}", draft.policy),
+        Some(_) => format!("ade policies versions {}", draft.policy_id),
     };
     let rows = [
         ("draft", draft.id.to_string()),
-        ("policy", format!("{} after version {}", draft.policy, draft.base_version)),
+        ("policy", format!("{}, based on version {}", draft.policy_id, draft.base_version)),
         ("reason", visible(draft.reason.as_deref().unwrap_or_default())),
         ("by", draft.proposed_by.to_string()),
         ("outcome", visible(draft.outcome.as_deref().unwrap_or("open"))),
-        ("means", visible(&draft.next_action)),
+        ("advice", visible(&draft.next_action.message)),
         ("next", output.paint.bold(&next)),
     ];
     output.facts(&visible(&draft.name), &rows) + &field_changes(&draft.changes, output)
@@ -139,7 +139,7 @@ fn versions(
     let output = &cx.output;
     let row = |one: &PolicyVersionShown| {
         vec![
-            Cell::new(one.policy),
+            Cell::new(one.policy_id),
             Cell::new(output.text(&one.name, TITLE_CHARS)),
             Cell::new(one.version),
             Cell::new(look::yes(one.enabled)),
@@ -154,14 +154,14 @@ fn versions(
 
 fn replay(replayed: &Replayed, output: &Output) -> String {
     let Replayed { days, examined, same, stricter, looser, mixed, .. } = replayed;
-    let cut = if replayed.is_cut { ", and there were more" } else { "" };
+    let cut = if replayed.is_cut { " (more exist)" } else { "" };
     let mut out = format!(
-        "{examined} tasks of {days} days{cut}; nothing was written\n  \
+        "Replayed {examined} tasks of the last {days} days{cut}; nothing was saved\n  \
          same {same} · stricter {stricter} · looser {looser} · mixed {mixed}\n"
     );
     if replayed.without_a_person > 0 {
         let count = replayed.without_a_person;
-        let text = format!("! {count} task(s) would now pass without a person\n");
+        let text = format!("! {count} task(s) would now be approved without a person\n");
         out.push_str(&output.paint.red(&text));
     }
     if replayed.tasks.is_empty() {
@@ -170,7 +170,7 @@ fn replay(replayed: &Replayed, output: &Output) -> String {
     let row = |task: &ReplayedTask| {
         let tone = if task.without_a_person { Tone::Bad } else { Tone::Plain };
         vec![
-            Cell::new(task.id),
+            Cell::new(task.task_id),
             output.cell(&word(&task.verdict), tone),
             Cell::new(output.name(&task.title, TITLE_CHARS)),
             Cell::new(visible(&task.before)),

@@ -1,5 +1,5 @@
-//! What `ade run` says while it works, on standard error: on a terminal a spinner for what is
-//! awaited and one line for what was reached; in a pipe one line for each change and no more.
+//! Progress messages of `ade run` on standard error: on a terminal a spinner for the current wait
+//! and one line per step; in a pipe one line per change.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -15,8 +15,8 @@ pub struct Progress {
     paint: Paint,
     is_terminal: bool,
     spinner: Option<ProgressBar>,
-    /// What the last line of a pipe said, so that it is not said twice.
-    said: String,
+    /// The last line, so that a pipe does not get it twice.
+    last_line: String,
 }
 
 impl Progress {
@@ -25,31 +25,31 @@ impl Progress {
             paint,
             is_terminal: std::io::stderr().is_terminal(),
             spinner: None,
-            said: String::new(),
+            last_line: String::new(),
         }
     }
 
-    /// Something was reached.
+    /// Reports a completed step.
     pub fn reached(&mut self, word: &str, text: &str) {
         let mark = self.paint.green("✓");
         self.line(&mark, word, text);
     }
 
-    /// Something a person should notice, though it goes on.
+    /// Reports a warning; the run continues.
     pub fn warn(&mut self, word: &str, text: &str) {
         let mark = self.paint.yellow("!");
         self.line(&mark, word, text);
     }
 
-    /// Something is awaited, until the next thing is reached.
+    /// Reports a wait that lasts until the next step.
     pub fn awaits(&mut self, word: &str, text: &str) {
         self.spins(word, text);
-        if !self.is_terminal && self.said != format!("{word} {text}") {
+        if !self.is_terminal && self.last_line != format!("{word} {text}") {
             self.line("", word, text);
         }
     }
 
-    /// The same where it will most likely be over before anybody reads it: no line in a log.
+    /// Reports a short wait with a spinner only; a pipe gets no line.
     pub fn spins(&mut self, word: &str, text: &str) {
         if self.is_terminal {
             let spinner = self.spinner.get_or_insert_with(spinner);
@@ -57,7 +57,7 @@ impl Progress {
         }
     }
 
-    /// Before somebody else writes to the terminal.
+    /// Clears the spinner before other output is written to the terminal.
     pub fn clear(&mut self) {
         if let Some(spinner) = self.spinner.take() {
             spinner.finish_and_clear();
@@ -66,8 +66,8 @@ impl Progress {
 
     fn line(&mut self, mark: &str, word: &str, text: &str) {
         self.clear();
-        self.said = format!("{word} {text}");
-        // A pipe shares the stream with the command: its lines say whose they are.
+        self.last_line = format!("{word} {text}");
+        // A pipe is shared with the command's output, so these lines are prefixed.
         let line = if self.is_terminal {
             format!("{mark} {}  {text}\n", self.paint.bold(word))
         } else {

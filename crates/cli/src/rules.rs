@@ -1,4 +1,4 @@
-//! `ade risk`, and stops of applies: `ade freeze`, `unfreeze` and `freezes`.
+//! `ade risk`, `ade freeze`, `ade unfreeze` and `ade freezes`.
 
 use ade_api::freezes::{Freeze, FreezeScope, NewFreeze};
 use ade_api::tasks::{Factor, RiskAssessment};
@@ -14,11 +14,11 @@ use crate::look;
 use crate::output::{Output, Tone};
 use crate::text::visible;
 
-/// Of these, those in force are looked for.
+/// The maximum number of freezes to search for active ones.
 const FREEZES: usize = 200;
-/// A bar of a factor is so long.
+/// The length of the bar of a risk factor.
 const BAR: usize = 10;
-/// A reason in a table.
+/// The maximum length of a reason in a table.
 const REASON_CHARS: usize = 40;
 
 type Ended = Result<Exit, Failure>;
@@ -71,7 +71,7 @@ fn assessed(risk: &RiskAssessment, output: &Output) -> String {
     };
     let rows = risk.factors.iter().map(row).collect();
     let table = output.table(&["FACTOR", "WEIGHT", "SCORE", "ADDS", "WHY"], rows);
-    let by = format!("by {} for revision {}", visible(&risk.assessed_by), risk.revision);
+    let by = format!("assessed by {} for revision {}", visible(&risk.assessed_by), risk.revision);
     format!("{head}\n{table}{}\n", output.paint.dim(&by))
 }
 
@@ -85,7 +85,7 @@ pub async fn freeze(args: FreezeArgs, cx: &Context) -> Ended {
     };
     let new = NewFreeze { scope, target, reason: args.reason, ends_at: args.until };
     let freeze = cx.client()?.freezes().create(&new).await?;
-    let what = format!("applies are stopped for {}", scope_of(&freeze));
+    let what = format!("Froze applies for {}", scope_of(&freeze));
     cx.output.done(&freeze, &what, &format!("ade unfreeze {}", freeze.id))?;
     Ok(Exit::Done)
 }
@@ -106,23 +106,21 @@ pub async fn unfreeze(args: &UnfreezeArgs, cx: &Context) -> Ended {
     let lifted = client.freezes().lift(id).await?;
     cx.output.done(
         &lifted,
-        &format!("applies go on for {}", scope_of(&lifted)),
+        &format!("Lifted the freeze of {}", scope_of(&lifted)),
         "ade freezes list",
     )?;
     Ok(Exit::Done)
 }
 
-/// Nobody lifts the wrong one by leaving its name out.
+/// Returns the only active freeze; fails if there are several, so that no wrong one is lifted.
 async fn only(client: &Client) -> Result<FreezeId, Failure> {
     let found = gather(FREEZES, async |page| client.freezes().list(&page).await).await?;
     let in_force: Vec<&Freeze> = found.items.iter().filter(|one| one.in_force).collect();
     match in_force.as_slice() {
         [one] => Ok(one.id),
-        [] => {
-            Err(Failure::new(Exit::NotFound, "no freeze is in force").or_next("ade freezes list"))
-        }
-        several => Err(Failure::new(Exit::Usage, format!("{} are in force", several.len()))
-            .detail("say which one is to be lifted")
+        [] => Err(Failure::new(Exit::NotFound, "no freeze is active").or_next("ade freezes list")),
+        several => Err(Failure::new(Exit::Usage, format!("{} freezes are active", several.len()))
+            .detail("pass the ID of the freeze to lift")
             .or_next("ade freezes list")),
     }
 }
@@ -137,11 +135,11 @@ pub async fn freezes(command: &FreezesCommand, cx: &Context) -> Ended {
     {
         let (since, by) = (output.when(all.since), visible(&all.set_by));
         let reason = visible(&all.reason);
-        output.remark(&format!("The whole installation is frozen, {since}, by {by}: {reason}"));
+        output.remark(&format!("The whole installation was frozen {since} by {by}: {reason}"));
     }
     let row = |one: &Freeze| {
         let (word, tone) =
-            if one.in_force { ("in force", Tone::Busy) } else { ("over", Tone::Quiet) };
+            if one.in_force { ("active", Tone::Busy) } else { ("ended", Tone::Quiet) };
         vec![
             Cell::new(one.id),
             output.cell(word, tone),
@@ -153,7 +151,7 @@ pub async fn freezes(command: &FreezesCommand, cx: &Context) -> Ended {
         ]
     };
     let head = ["ID", "STATE", "SCOPE", "BY", "SINCE", "ENDS", "REASON"];
-    output.list(&found.items, &head, row, ("Nothing is frozen.", "ade freeze --reason TEXT"))?;
+    output.list(&found.items, &head, row, ("No freezes.", "ade freeze --reason TEXT"))?;
     cx.more(found.has_more, limit.limit);
     Ok(Exit::Done)
 }

@@ -1,5 +1,5 @@
-//! Live screens: a list that keeps itself up to date, keys to move in it, and a line that says how
-//! fresh it is. Screens are drawn by functions of what is known; only the loop here waits.
+//! Live screens: a list that updates itself, with navigation keys and a line that shows how fresh
+//! the data is. Screens are drawn from known data; only the loop in this module waits.
 
 mod agents;
 mod inbox;
@@ -7,10 +7,10 @@ mod locks;
 mod terminal;
 
 use std::future::Future;
+use std::time::Duration;
 
-use ade_client::{Client, Error, Heard, Wanted};
+use ade_client::{Client, Error, EventMessage, Wanted};
 use ade_core::event::Topic;
-use ade_core::limits::{CLI_SCREEN_PERIOD, CLI_SCREEN_POLL};
 use ade_core::time::Timestamp;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -30,19 +30,24 @@ pub use inbox::inbox;
 pub use locks::locks;
 use terminal::Live;
 
-/// Messages to a screen that is being drawn; whoever has more waits.
+/// A live screen is redrawn at least this often, so that its clocks advance.
+const CLI_SCREEN_PERIOD: Duration = Duration::from_secs(1);
+/// Poll interval of a live screen without live events.
+const CLI_SCREEN_POLL: Duration = Duration::from_secs(2);
+
+/// The size of the message queue of a screen.
 const NEWS: usize = 8;
 
-/// What comes to a screen from outside.
+/// A message to a screen.
 #[derive(Debug)]
 enum News<D> {
     Data(D),
     Failed(Error),
-    /// What became of something that was asked for here.
+    /// The result of an action that was started on the screen.
     Notice(String),
 }
 
-/// What a key asks of the loop.
+/// What the loop does after a key press.
 #[derive(Debug, PartialEq, Eq)]
 enum Step<A> {
     Stay,
@@ -50,7 +55,7 @@ enum Step<A> {
     Do(A),
 }
 
-/// How fresh the screen is. A dead connection looks dead.
+/// The state of the connection. A lost connection is shown as lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Link {
     Connecting,
@@ -68,7 +73,7 @@ trait View {
     fn draw(&mut self, frame: &mut Frame<'_>, link: &Link, now: Timestamp);
 }
 
-/// Until somebody quits.
+/// Runs a screen until the user quits.
 async fn run<V: View>(
     view: &mut V,
     mut news: mpsc::Receiver<News<V::Data>>,
@@ -84,7 +89,7 @@ async fn run<V: View>(
                 Step::Quit => return Ok(()),
                 Step::Do(what) => act(what),
             },
-            told = news.recv() => match told {
+            message = news.recv() => match message {
                 Some(News::Data(data)) => {
                     link = Link::Live(time::now());
                     view.update(data);
@@ -114,13 +119,13 @@ impl Link {
         Self::Lost { since, why: error.to_string() }
     }
 
-    /// Icon and word first.
-    fn told(&self) -> String {
+    /// Describes the connection state with an icon and a word.
+    fn label(&self) -> String {
         let clock = |at: Timestamp| time::second(at).chars().skip(11).take(8).collect::<String>();
         match self {
             Self::Connecting => "◌ connecting".to_owned(),
             Self::Live(at) => format!("● live {}", clock(*at)),
-            Self::Lost { since: Some(at), .. } => format!("■ offline, showing {}", clock(*at)),
+            Self::Lost { since: Some(at), .. } => format!("■ offline, data of {}", clock(*at)),
             Self::Lost { since: None, .. } => "■ offline".to_owned(),
         }
     }
@@ -133,7 +138,7 @@ impl Link {
     }
 }
 
-/// Asks again whenever something happens, and now and then anyway. Ends with the screen.
+/// Reloads the data on events and periodically, until the screen ends.
 fn feed<D, F, A>(client: &Client, topic: Topic, ask: F) -> Feed<D>
 where
     D: Send + 'static,
@@ -146,14 +151,14 @@ where
     let (client, telling) = (client.clone(), tell.clone());
     let asking = tokio::spawn(async move {
         loop {
-            let told = match ask(client.clone()).await {
+            let message = match ask(client.clone()).await {
                 Ok(data) => News::Data(data),
                 Err(error) => News::Failed(error),
             };
-            if telling.send(told).await.is_err() {
+            if telling.send(message).await.is_err() {
                 return;
             }
-            // A listener that has given up is replaced by the clock.
+            // If the event stream fails, periodic reloads continue.
             if let Ok(None) = timeout(CLI_SCREEN_POLL, hinted.recv()).await {
                 tokio::time::sleep(CLI_SCREEN_POLL).await;
             }
@@ -178,14 +183,14 @@ async fn listen(client: Client, topic: Topic, hint: mpsc::Sender<()>) {
     let wanted = Wanted { topics: vec![topic], object: None, after: None };
     let mut stream = client.events().listen(&wanted);
     while let Ok(heard) = stream.next().await {
-        if matches!(heard, Heard::Event(_) | Heard::Reset(_)) {
-            // One that waits already is enough.
+        if matches!(heard, EventMessage::Event(_) | EventMessage::Reset(_)) {
+            // One pending reload is enough.
             let _ = hint.try_send(());
         }
     }
 }
 
-/// From above: first line, list, the details below it while they are wanted, last line.
+/// Splits the screen into headline, list, optional details and footer.
 fn bands(frame: &Frame<'_>, has_detail: bool, detail_lines: u16) -> [Rect; 4] {
     let detail = if has_detail { detail_lines } else { 0 };
     Layout::vertical([
@@ -197,7 +202,7 @@ fn bands(frame: &Frame<'_>, has_detail: bool, detail_lines: u16) -> [Rect; 4] {
     .areas(frame.area())
 }
 
-/// The list below its names, with what is chosen reversed.
+/// Draws the list with its column headings and the selected row in reverse.
 fn table<const N: usize>(
     frame: &mut Frame<'_>,
     area: Rect,
@@ -213,9 +218,9 @@ fn table<const N: usize>(
     frame.render_stateful_widget(table, area, &mut state);
 }
 
-/// The first line: what it is, and how fresh.
+/// Draws the first line: the title and the connection state.
 fn headline(frame: &mut Frame<'_>, area: Rect, title: &str, link: &Link) {
-    let state = link.told();
+    let state = link.label();
     let gap = usize::from(area.width)
         .saturating_sub(title.chars().count() + state.chars().count())
         .max(1);
@@ -228,13 +233,13 @@ fn headline(frame: &mut Frame<'_>, area: Rect, title: &str, link: &Link) {
     frame.render_widget(whole, area);
 }
 
-/// The last line: what keys do, or what happened.
+/// Draws the last line: the keys, or a notice.
 fn footline(frame: &mut Frame<'_>, area: Rect, text: &str) {
     let quiet = Style::new().add_modifier(Modifier::DIM);
     frame.render_widget(Line::styled(text.to_owned(), quiet), area);
 }
 
-/// What keys mean on every list: details open and close, and the screen ends.
+/// Handles the keys that all lists share: open and close details, and quit.
 fn opened<A>(key: KeyCode, has_detail: &mut bool) -> Option<Step<A>> {
     match key {
         KeyCode::Esc if *has_detail => *has_detail = false,
@@ -245,7 +250,7 @@ fn opened<A>(key: KeyCode, has_detail: &mut bool) -> Option<Step<A>> {
     Some(Step::Stay)
 }
 
-/// A letter is typed, or taken back.
+/// Applies a typed letter or a backspace to a text.
 fn edit(text: &mut String, key: KeyCode) {
     match key {
         KeyCode::Char(c) => text.push(c),
@@ -256,7 +261,7 @@ fn edit(text: &mut String, key: KeyCode) {
     }
 }
 
-/// Where the selection goes; it stays where it is if the list is empty.
+/// Returns the new selection; it does not move in an empty list.
 fn moved(selected: usize, key: KeyCode, count: usize) -> usize {
     let last = count.saturating_sub(1);
     match key {

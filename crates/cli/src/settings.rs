@@ -1,8 +1,7 @@
-//! Where the server is and who speaks: what the command line names, then the environment, then the
-//! file that `ade login` wrote. The file holds secrets: it is made for its owner alone, and one
-//! that others can read is not used. A project's own file may name a profile and nothing else, so
-//! that no repository can send a token somewhere. Whoever wants it has a token in the keyring of
-//! the desktop instead of the file.
+//! The server and token to use: from the command line, then the environment, then the settings file
+//! that `ade login` writes. The file contains secrets: only its owner can read it, and a file that
+//! others can read is rejected. A project file can only name a profile, so that no repository can
+//! redirect a token. The token can be stored in the desktop keyring instead of the file.
 
 mod file;
 mod keyring;
@@ -20,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::exit::Exit;
 use crate::failure::{self, Failure};
 use file::change;
-pub use file::{Kept, Profile, read};
+pub use file::{Profile, SettingsFile, read, write_private};
 
 pub const TOKEN_VARIABLE: &str = "ADE_TOKEN";
 const SERVER_VARIABLE: &str = "ADE_SERVER";
@@ -35,29 +34,29 @@ struct Project {
     profile: Option<String>,
 }
 
-/// Which profile a command is about, and where that was said.
+/// The profile that a command uses, and where it was selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
     pub name: String,
     pub by: &'static str,
 }
 
-/// `$XDG_CONFIG_HOME/ade/config.toml`, or the same in `~/.config`.
+/// Returns `$XDG_CONFIG_HOME/ade/config.toml`, or the same path under `~/.config`.
 pub fn place() -> Result<PathBuf, Failure> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
     let base = base.or_else(|| set("HOME").map(|home| home.join(".config")));
     let base = base.ok_or_else(|| {
-        Failure::new(Exit::Failed, "there is no home for the settings: HOME is not set")
+        Failure::new(Exit::Failed, "cannot locate the settings: HOME is not set")
             .or_next("HOME=/your/home ade login")
     })?;
     Ok(base.join("ade").join("config.toml"))
 }
 
-/// To speak to the server as whoever has signed in. A keyring is waited for this long.
+/// Returns a client with the stored credentials. `within` bounds the wait for the keyring.
 pub fn client(profile: Option<&str>, within: Duration) -> Result<Client, Failure> {
     let (token, server) = (variable(TOKEN_VARIABLE, profile), variable(SERVER_VARIABLE, profile));
-    // With both variables set no file is needed, nor a home.
+    // With both variables set, neither a file nor a home directory is needed.
     if let (Some(token), Some(server)) = (&token, &server) {
         return Ok(Client::new(server, &checked(token)?)?);
     }
@@ -69,11 +68,11 @@ pub fn client(profile: Option<&str>, within: Duration) -> Result<Client, Failure
         Some(token) => Some(token),
         None => known.token(&chosen.name, within)?,
     };
-    let token = token.ok_or_else(|| failure::nobody(&shown(&path)))?;
+    let token = token.ok_or_else(|| failure::not_signed_in(&shown(&path)))?;
     Ok(Client::new(&address(server.or(known.server)), &checked(&token)?)?)
 }
 
-/// Where somebody wants to sign in: at this server, or at the one that is in use.
+/// Returns the server to log in to: the given one, or the current one.
 pub fn server(given: Option<&str>, profile: Option<&str>) -> Result<String, Failure> {
     if let Some(server) = given {
         return Ok(server.to_owned());
@@ -83,7 +82,7 @@ pub fn server(given: Option<&str>, profile: Option<&str>) -> Result<String, Fail
     Ok(address(set(SERVER_VARIABLE).or(kept.known(&name).server)))
 }
 
-/// Which values are in force, and who says so.
+/// Returns the effective settings and where each of them is set.
 pub fn in_force(profile: Option<&str>) -> Result<InForce, Failure> {
     let path = place()?;
     let kept = read(&path)?;
@@ -117,16 +116,16 @@ pub struct InForce {
     pub profile_by: &'static str,
     pub server: String,
     pub server_by: &'static str,
-    /// Never the token itself.
+    /// Where the token is stored; never the token itself.
     pub token_in: Option<&'static str>,
 }
 
-/// For a new token.
+/// Returns a client for a new token.
 pub fn client_with(server: &str, token: &str) -> Result<Client, Failure> {
     Ok(Client::new(server, &checked(token)?)?)
 }
 
-/// What is kept for a profile, with where it is good.
+/// Returns the stored token of a profile and its server.
 pub fn kept(profile: Option<&str>) -> Result<Option<(String, Token)>, Failure> {
     let kept = read(&place()?)?;
     let name = named(profile, &kept).name;
@@ -146,9 +145,9 @@ impl Profile {
             return Ok(self.token.clone());
         }
         keyring::look_up(name, within).map_err(|why| {
-            Failure::new(Exit::Failed, "the keyring does not open")
+            Failure::new(Exit::Failed, "cannot open the keyring")
                 .detail(why)
-                .or_next("ade login   # keeps a token in a file")
+                .or_next("ade login   # stores a token in a file")
         })
     }
 }
@@ -157,7 +156,7 @@ fn address(known: Option<String>) -> String {
     known.unwrap_or_else(|| SERVER_DEFAULT.to_owned())
 }
 
-/// Who names a profile wants that one, whatever the environment says.
+/// Returns an environment variable, unless a profile was given explicitly, which takes precedence.
 fn variable(name: &str, profile: Option<&str>) -> Option<String> {
     if profile.is_some() { None } else { set(name) }
 }
@@ -166,20 +165,20 @@ fn set(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// One that is named and not kept is a mistake; without any the default is an empty one.
-pub fn choose(profile: Option<&str>, kept: &Kept) -> Result<Chosen, Failure> {
+/// Selects the profile. An unknown name is an error; without a name, the default may be empty.
+pub fn choose(profile: Option<&str>, kept: &SettingsFile) -> Result<Chosen, Failure> {
     let chosen = named(profile, kept);
     if kept.profiles.contains_key(&chosen.name) || chosen.name == PROFILE_DEFAULT {
         return Ok(chosen);
     }
     let known: Vec<&str> = kept.profiles.keys().map(String::as_str).collect();
-    let what = format!("there is no profile `{}`", chosen.name);
+    let what = format!("no profile `{}`", chosen.name);
     Err(Failure::new(Exit::NotFound, what)
-        .detail(format!("{} names it; kept are: {}", chosen.by, known.join(", ")))
+        .detail(format!("selected by {}; existing profiles: {}", chosen.by, known.join(", ")))
         .or_next(format!("ade login --profile {} --server URL", chosen.name)))
 }
 
-fn named(profile: Option<&str>, kept: &Kept) -> Chosen {
+fn named(profile: Option<&str>, kept: &SettingsFile) -> Chosen {
     let by = |name: &str, by| Chosen { name: name.to_owned(), by };
     if let Some(name) = profile {
         return by(name, "--profile");
@@ -196,47 +195,60 @@ fn named(profile: Option<&str>, kept: &Kept) -> Chosen {
     }
 }
 
-/// The next file upwards. One that says anything else is not heeded.
+/// Returns the profile named by the nearest project file. A file with other content is ignored.
 fn project() -> Option<String> {
     let here = env::current_dir().ok()?;
     let text = here.ancestors().find_map(|at| fs::read_to_string(at.join(PROJECT_FILE)).ok())?;
     toml::from_str::<Project>(&text).ok()?.profile
 }
 
-/// A typing error costs no call, and is told without repeating what was typed.
+/// Checks the format of a token locally. The error never repeats the token.
 fn checked(token: &str) -> Result<String, Failure> {
     let token = token.trim();
     Token::parse(token).map_err(|error| {
-        Failure::new(Exit::Usage, "that is no token")
+        Failure::new(Exit::Usage, "not a valid token")
             .detail(error.to_string())
             .or_next("ade login --token -")
     })?;
     Ok(token.to_owned())
 }
 
-/// Where a token came to lie, and what somebody should know of it.
+/// Where a token was stored, and a problem to report.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Lies {
+pub struct TokenPlace {
     pub place: String,
     pub trouble: Option<String>,
 }
 
-/// Keeps a token, and uses it from now on unless another profile is in use. A keyring that does not
-/// open keeps nobody out: the file has the token then.
+/// Where a token may be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenStore {
+    File,
+    /// In the keyring, and in the file if the keyring cannot be opened.
+    Keyring,
+    /// In the keyring or nowhere: programs of the same account can read the file.
+    KeyringOnly,
+}
+
+/// Stores a token and selects its profile if there was none before.
 pub fn keep(
     server: &str,
     token: &str,
     profile: Option<&str>,
-    in_keyring: bool,
-) -> Result<Lies, Failure> {
+    store: TokenStore,
+) -> Result<TokenPlace, Failure> {
     let (token, mut keyring, mut trouble) = (token.trim().to_owned(), false, None);
     let path = change(|kept| {
         let name = named(profile, kept).name;
-        if in_keyring {
+        if store != TokenStore::File {
             let refused = keyring::keep(&name, &token).err();
             keyring = refused.is_none();
-            trouble = refused
-                .map(|why| format!("The keyring would not have it, the file has it now: {why}"));
+            if let (TokenStore::KeyringOnly, Some(why)) = (store, &refused) {
+                return Err(keyring_needed(why));
+            }
+            trouble = refused.map(|why| {
+                format!("Could not use the keyring, so the token is stored in the file: {why}")
+            });
         } else if kept.known(&name).keyring {
             let failed = emptied(&name).err();
             trouble = failed.map(|failure| failure.what());
@@ -253,10 +265,19 @@ pub fn keep(
         Ok(())
     })?;
     let place = if keyring { "the keyring".to_owned() } else { path };
-    Ok(Lies { place, trouble })
+    Ok(TokenPlace { place, trouble })
 }
 
-/// The token only: where the server is stays known.
+fn keyring_needed(why: &str) -> Failure {
+    Failure::new(Exit::Failed, "the token was not stored, because the keyring cannot be used")
+        .detail(format!(
+            "a token that can approve is stored in a keyring only, because every program of your \
+             account can read a file: {why}"
+        ))
+        .or_next("ade login   # and leave out the permission to approve")
+}
+
+/// Removes the token of a profile; its server stays.
 pub fn forget(profile: Option<&str>) -> Result<String, Failure> {
     change(|kept| {
         let name = choose(profile, kept)?.name;
@@ -273,20 +294,20 @@ pub fn forget(profile: Option<&str>) -> Result<String, Failure> {
 fn emptied(name: &str) -> Result<(), Failure> {
     keyring::forget(name).map_err(|why| {
         let next = format!("secret-tool clear service ade profile {name}");
-        let what = "the keyring still has the token that was kept";
+        let what = "could not remove the old token from the keyring";
         Failure::new(Exit::Failed, what).detail(why).or_next(next)
     })
 }
 
-/// Where the server is. A token goes where it came from: one that is kept stays with its server.
+/// Sets the server of a profile. A stored token is never sent to another server.
 pub fn set_server(server: &str, profile: Option<&str>) -> Result<String, Failure> {
     change(|kept| {
         let name = named(profile, kept).name;
         let known = kept.profiles.entry(name).or_default();
         if known.has_token() && known.server.as_deref() != Some(server) {
             let has = address(known.server.clone());
-            return Err(Failure::new(Exit::Usage, "the token that is kept is for another server")
-                .detail(format!("it is for {has}"))
+            return Err(Failure::new(Exit::Usage, "the stored token belongs to another server")
+                .detail(format!("it belongs to {has}"))
                 .or_next(format!("ade login --server {server}")));
         }
         known.server = Some(server.to_owned());
@@ -323,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_projects_file_names_a_profile_and_nothing_else() {
+    fn project_file_names_a_profile_and_nothing_else() {
         assert!(toml::from_str::<Project>("profile = \"prod\"").is_ok());
         assert!(toml::from_str::<Project>("server = \"http://evil\"").is_err());
     }

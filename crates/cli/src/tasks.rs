@@ -1,12 +1,10 @@
-//! `ade tasks`: looking at tasks, proposing them, waiting for them, and all that people do to one
-//! besides deciding.
+//! `ade tasks`: shows, creates, changes and awaits tasks. Decisions have their own commands.
 
 mod apply;
 mod diff;
 mod explain;
 mod shown;
 
-use std::cmp::Reverse;
 use std::path::Path;
 
 use ade_api::code::Code;
@@ -14,9 +12,8 @@ use ade_api::executions::Reconciliation;
 use ade_api::page::PageQuery;
 use ade_api::tasks::{Amendment, Cancellation, Extension, NewComment, NewTask, Task, TaskSummary};
 use ade_client::{Client, TaskFilter, Waited, gather};
-use ade_core::ids::TaskId;
-use ade_core::limits::RUN_CANCEL_TRIES;
-use ade_core::task::State;
+use ade_core::task::{State, SubState};
+use ade_core::task_ref::TaskRef;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -31,6 +28,9 @@ pub use diff::short;
 pub use explain::{line as gate, word};
 pub use shown::{effect, whole};
 
+/// The maximum number of attempts to cancel a task that changes concurrently.
+const RUN_CANCEL_TRIES: usize = 4;
+
 type Ended = Result<Exit, Failure>;
 
 pub async fn run(command: TasksCommand, cx: &Context) -> Ended {
@@ -44,7 +44,7 @@ pub async fn run(command: TasksCommand, cx: &Context) -> Ended {
             Ok(Exit::Done)
         }
         TasksCommand::Create { file, submit } => create(&client, &file, submit, cx).await,
-        TasksCommand::Simulate { file } => explain::simulate(&client, &file, cx).await,
+        TasksCommand::Evaluate { file } => explain::evaluate(&client, &file, cx).await,
         TasksCommand::Amend { task, file } => {
             let amendment: Amendment = context::read(&file)?;
             let version = tasks.get(task.id).await?.summary.version;
@@ -73,34 +73,35 @@ pub async fn run(command: TasksCommand, cx: &Context) -> Ended {
     }
 }
 
-/// What changes a task in one step and answers how it stands then.
+/// Runs the commands that change a task in one step and print its new state.
 async fn change(client: &Client, command: TasksCommand, cx: &Context) -> Ended {
     let tasks = client.tasks();
-    let version = async |id: TaskId| tasks.get(id).await.map(|task| task.summary.version);
+    let version = async |id: TaskRef| tasks.get(id).await.map(|task| task.summary.version);
     let (summary, what) = match command {
         TasksCommand::Retry(TaskArg { id }) => {
-            (tasks.retry(id, version(id).await?).await?, "is tried again")
+            (tasks.retry(id, version(id).await?).await?, "is being retried")
         }
-        TasksCommand::Resubmit(TaskArg { id }) => {
-            (tasks.resubmit(id, version(id).await?).await?.summary, "takes it up again")
-        }
+        TasksCommand::Resubmit(TaskArg { id }) => (
+            tasks.resubmit(id, version(id).await?).await?.summary,
+            "was created with the same content",
+        ),
         TasksCommand::Delete(TaskArg { id }) => {
-            (tasks.delete(id, version(id).await?).await?, "is thrown away")
+            (tasks.delete(id, version(id).await?).await?, "was deleted")
         }
         TasksCommand::Comment { task, text } => {
-            (tasks.comment(task.id, &NewComment { text }).await?, "has one comment more")
+            (tasks.comment(task.id, &NewComment { text }).await?, "has a new comment")
         }
         TasksCommand::Extend { task, until, reason } => {
             let extension = Extension { until, reason };
             let version = version(task.id).await?;
-            (tasks.extend(task.id, version, &extension).await?, "is reviewed for longer")
+            (tasks.extend(task.id, version, &extension).await?, "has a new review deadline")
         }
         TasksCommand::Reconcile { task, found, reason } => {
             let found = Reconciliation { found, reason };
             let version = version(task.id).await?;
-            (tasks.reconcile(task.id, version, &found).await?, "has a known end")
+            (tasks.reconcile(task.id, version, &found).await?, "was reconciled")
         }
-        _ => return Err(Failure::new(Exit::Usage, "that is no change of a task")),
+        _ => return Err(Failure::new(Exit::Usage, "unsupported task command")),
     };
     let id = summary.id;
     let state = look::state_text(summary.state, cx.output.paint);
@@ -108,8 +109,8 @@ async fn change(client: &Client, command: TasksCommand, cx: &Context) -> Ended {
     Ok(Exit::Done)
 }
 
-/// One that is there: the address of any other would lead nowhere.
-async fn page(client: &Client, id: TaskId, browser: bool, cx: &Context) -> Ended {
+/// Prints the URL of a task's page, after checking that the task exists.
+async fn page(client: &Client, id: TaskRef, browser: bool, cx: &Context) -> Ended {
     let task = client.tasks().get(id).await?;
     let page = format!("{}/tasks/{}", client.server(), task.summary.id);
     cx.output.show(&json!({ "page": page }), || format!("{page}\n"))?;
@@ -120,69 +121,55 @@ async fn page(client: &Client, id: TaskId, browser: bool, cx: &Context) -> Ended
 }
 
 async fn create(client: &Client, file: &Path, is_submitted: bool, cx: &Context) -> Ended {
-    let new: NewTask = context::read(file)?;
+    let mut new: NewTask = context::read(file)?;
+    new.submit |= is_submitted;
     let task = client.tasks().create(&new).await?;
-    if !is_submitted {
-        cx.output.show(&task, || whole(&task, cx.output.paint))?;
-        return Ok(Exit::Done);
+    if new.submit {
+        return handed_in(&task, cx);
     }
-    let (id, version) = (task.summary.id, task.summary.version);
-    let task = client
-        .tasks()
-        .submit(id, version)
-        .await
-        .map_err(|error| Failure::from(error).or_next(format!("ade tasks submit {id}")))?;
-    handed_in(&task, cx)
+    cx.output.show(&task, || whole(&task, cx.output.paint))?;
+    Ok(Exit::Done)
 }
 
 fn handed_in(task: &Task, cx: &Context) -> Ended {
     let id = task.summary.id;
     let risk = look::risk(task.summary.risk);
-    let what = format!("{id} is handed in, with risk {risk}");
+    let what = format!("Submitted {id} with risk {risk}");
     cx.output.done(task, &what, &format!("ade watch {id}"))?;
     Ok(Exit::Done)
 }
 
 async fn list(client: &Client, args: &ListArgs, cx: &Context) -> Ended {
-    let mut states: Vec<Option<State>> = args.states.iter().copied().map(Some).collect();
-    if states.is_empty() {
-        states.push(None);
-    }
-    let limit = args.limit.count();
-    let mut tasks: Vec<TaskSummary> = Vec::new();
-    let mut has_more = false;
-    for state in states {
-        let filter = TaskFilter {
-            state,
-            author: args.author,
-            agent: args.agent,
-            task_type: args.task_type.clone(),
-            resource: args.resource.clone(),
-            tag: args.tag.clone(),
-            level: args.level,
-        };
-        let ask = async |page: PageQuery| client.tasks().list(&filter, &page).await;
-        let found = gather(limit, ask).await?;
-        has_more |= found.has_more;
-        tasks.extend(found.items);
-    }
-    tasks.sort_by_key(|task| Reverse(task.id));
-    tasks.dedup_by_key(|task| task.id);
-    has_more |= tasks.len() > limit;
-    tasks.truncate(limit);
+    let filter = TaskFilter {
+        states: args.states.clone(),
+        author: args.author,
+        agent: args.agent,
+        task_type: args.task_type.clone(),
+        resource: args.resource.clone(),
+        tag: args.tag.clone(),
+        level: args.level,
+        is_mine: args.mine,
+        title: args.search.clone(),
+        created_from: args.since,
+        created_before: args.before,
+        is_oldest_first: args.oldest,
+    };
+    let ask = async |page: PageQuery| client.tasks().list(&filter, &page).await;
+    let found = gather(args.limit.count(), ask).await?;
+    let tasks: Vec<TaskSummary> = found.items;
     cx.output.show(&tasks, || shown::list(&tasks, &args.states, &cx.output))?;
-    cx.more(has_more, args.limit.limit);
+    cx.more(found.has_more, args.limit.limit);
     Ok(Exit::Done)
 }
 
 async fn wait(args: &WaitArgs, cx: &Context) -> Ended {
     let client = cx.client()?;
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
-    let is_over = |task: &Task| verdict(task.summary.state, &args.states).is_some();
+    let is_over = |task: &Task| outcome(task, &args.states).is_some();
     end(client.tasks().until(args.task.id, deadline, is_over).await?, args, cx)
 }
 
-/// The same, with a line for each state on the way.
+/// Waits for a task and prints one line per state.
 pub async fn watch(args: &WaitArgs, cx: &Context) -> Ended {
     let client = cx.client()?;
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
@@ -192,9 +179,9 @@ pub async fn watch(args: &WaitArgs, cx: &Context) -> Ended {
         let state = task.summary.state;
         if last.replace(state) != Some(state) {
             progress.reached(&state.as_str().to_lowercase(), &args.task.id.to_string());
-            progress.spins("waits", &crate::text::visible(&task.next_action));
+            progress.spins("waiting", &crate::text::visible(&task.next_action.message));
         }
-        verdict(state, &args.states).is_some()
+        outcome(task, &args.states).is_some()
     };
     let waited = client.tasks().until(args.task.id, deadline, is_over).await?;
     progress.clear();
@@ -203,19 +190,28 @@ pub async fn watch(args: &WaitArgs, cx: &Context) -> Ended {
 
 fn end(waited: Waited, args: &WaitArgs, cx: &Context) -> Ended {
     match waited {
-        Waited::InVain(task) => Err(in_vain(&task, args)),
+        Waited::TimedOut(task) => Err(timed_out(&task, args)),
         Waited::Reached(task) => {
             cx.output.show(&task, || shown::line(&task, cx.output.paint))?;
-            Ok(verdict(task.summary.state, &args.states).unwrap_or(Exit::Done))
+            Ok(outcome(&task, &args.states).unwrap_or(Exit::Done))
         }
     }
 }
 
-/// Whether the wait is over, and how. A state that nobody asked for ends it too if nothing moves
-/// on from there by itself.
-fn verdict(state: State, wanted: &[State]) -> Option<Exit> {
+fn outcome(task: &Task, wanted: &[State]) -> Option<Exit> {
+    verdict(task.summary.state, task.summary.sub_state, wanted)
+}
+
+/// Returns how the wait ended, if it did. A final state ends it even if it was not asked for.
+fn verdict(state: State, sub_state: Option<SubState>, wanted: &[State]) -> Option<Exit> {
     if wanted.contains(&state) {
         return Some(Exit::Done);
+    }
+    match sub_state {
+        Some(SubState::ChangesRequested) => return Some(Exit::Rejected),
+        // The result is not known, so this is never a success.
+        Some(SubState::ReleasedToHost) if wanted.is_empty() => return Some(Exit::NotSo),
+        Some(SubState::ReleasedToHost) | None => {}
     }
     match state {
         State::Draft | State::Submitted | State::Reviewing | State::Approved | State::Applying => {
@@ -228,32 +224,32 @@ fn verdict(state: State, wanted: &[State]) -> Option<Exit> {
     }
 }
 
-fn in_vain(task: &Task, args: &WaitArgs) -> Failure {
+fn timed_out(task: &Task, args: &WaitArgs) -> Failure {
     let TaskSummary { id, state, .. } = &task.summary;
-    Failure::new(Exit::TimedOut, format!("{id} is still {state}"))
-        .detail(task.next_action.clone())
+    Failure::new(Exit::TimedOut, format!("timed out: {id} is still {state}"))
+        .detail(task.next_action.message.clone())
         .or_next(format!("ade tasks wait {}", args.task.id))
 }
 
-async fn cancel(client: &Client, id: TaskId, reason: Option<String>, cx: &Context) -> Ended {
+async fn cancel(client: &Client, id: TaskRef, reason: Option<String>, cx: &Context) -> Ended {
     let task = withdraw(client, id, reason).await?;
     cx.output.show(&task, || {
-        let told = match task.state {
-            State::Applying => "it is being applied: whoever does that was asked to stop",
+        let meaning = match task.state {
+            State::Applying => "it is being applied, and its executor was asked to stop",
             _ => "it will not be applied",
         };
-        format!("{} {id} is {}: {told}\n", cx.output.paint.green("✓"), task.state)
+        format!("{} {id} is {}: {meaning}\n", cx.output.paint.green("✓"), task.state)
     })?;
     Ok(Exit::Done)
 }
 
-/// A task moves while one looks at it: read again and tried again, a few times.
+/// Cancels a task. If the task changes concurrently, it is read again and retried a few times.
 pub async fn withdraw(
     client: &Client,
-    id: TaskId,
+    id: impl Into<TaskRef>,
     reason: Option<String>,
 ) -> Result<TaskSummary, ade_client::Error> {
-    let cancellation = Cancellation { reason };
+    let (id, cancellation) = (id.into(), Cancellation { reason });
     let mut tries = 1;
     loop {
         let version = client.tasks().get(id).await?.summary.version;
@@ -269,9 +265,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_state_either_moves_on_by_itself_or_ends_a_wait() {
+    fn task_states_either_move_on_or_end_a_wait() {
         for state in State::ALL {
-            assert_eq!(verdict(state, &[state]), Some(Exit::Done), "{state}");
+            assert_eq!(verdict(state, None, &[state]), Some(Exit::Done), "{state}");
             let is_open = matches!(
                 state,
                 State::Draft
@@ -280,10 +276,14 @@ mod tests {
                     | State::Approved
                     | State::Applying
             );
-            assert_eq!(verdict(state, &[]).is_none(), is_open, "{state}");
+            assert_eq!(verdict(state, None, &[]).is_none(), is_open, "{state}");
         }
-        assert_eq!(verdict(State::Completed, &[]), Some(Exit::Done));
-        assert_eq!(verdict(State::Completed, &[State::Approved]), Some(Exit::Failed));
-        assert_eq!(verdict(State::Rejected, &[State::Completed]), Some(Exit::Rejected));
+        assert_eq!(verdict(State::Completed, None, &[]), Some(Exit::Done));
+        assert_eq!(verdict(State::Completed, None, &[State::Approved]), Some(Exit::Failed));
+        assert_eq!(verdict(State::Rejected, None, &[State::Completed]), Some(Exit::Rejected));
+        let returned = verdict(State::Draft, Some(SubState::ChangesRequested), &[]);
+        assert_eq!(returned, Some(Exit::Rejected), "the author has to act");
+        let released = verdict(State::Completed, Some(SubState::ReleasedToHost), &[]);
+        assert_eq!(released, Some(Exit::NotSo), "the result is not known");
     }
 }

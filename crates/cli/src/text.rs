@@ -1,11 +1,11 @@
-//! Text of other people on its way to a terminal: as the core shows it, cut to fit.
+//! Makes untrusted text safe for a terminal and cuts it to fit.
 
 use std::fmt::Write as _;
 
-use ade_core::visible::is_hidden;
-pub use ade_core::visible::{named, visible, visible_lines};
+use ade_core::sanitize_display::is_hidden;
+pub use ade_core::sanitize_display::{named, visible, visible_lines};
 
-/// JSON that means the same and holds nothing that acts: outside of its texts it is plain ASCII.
+/// Escapes every control and invisible character in JSON; the meaning of the JSON is unchanged.
 pub fn quiet_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut pair = [0; 2];
@@ -21,7 +21,7 @@ pub fn quiet_json(json: &str) -> String {
     out
 }
 
-/// At most so many characters, the last of them an ellipsis if something is missing.
+/// Cuts a text to at most `chars` characters; the last one is an ellipsis if the text was cut.
 pub fn cut(text: &str, chars: usize) -> String {
     if text.chars().count() <= chars {
         return text.to_owned();
@@ -31,7 +31,7 @@ pub fn cut(text: &str, chars: usize) -> String {
     out
 }
 
-/// The longest beginning of at most so many bytes.
+/// Returns the longest prefix of at most `bytes` bytes.
 pub fn within(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_keeps_its_meaning_and_loses_what_acts() {
+    fn json_text_keeps_its_meaning_without_escapes() {
         let text = "\u{1b}[2J\u{9b}31m\u{7f}\u{202e}\u{e0041}größer 🔑\"\\";
         let json = serde_json::to_string_pretty(&[text]).unwrap();
         let quiet = quiet_json(&json);
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_end_between_characters() {
+    fn text_is_cut_between_characters() {
         assert_eq!(cut("größer", 6), "größer");
         assert_eq!(cut("größer", 4), "grö…");
         assert_eq!(within("größer", 3), "gr");

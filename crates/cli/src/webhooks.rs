@@ -1,5 +1,6 @@
-//! `ade webhooks`: addresses that are told of events.
+//! `ade webhooks`: manages webhooks and their deliveries.
 
+use ade_api::seconds::Seconds;
 use ade_api::webhooks::{
     Delivery, DeliveryState, NewWebhook, Redelivery, Webhook, WebhookChange, WebhookRotation,
     WebhookSecret,
@@ -15,7 +16,7 @@ use crate::output::{Output, Tone};
 use crate::tasks::word;
 use crate::text::visible;
 
-/// An address or a problem in a table.
+/// The maximum length of a URL or an error in a table.
 const TEXT_CHARS: usize = 44;
 
 type Ended = Result<Exit, Failure>;
@@ -27,7 +28,7 @@ pub async fn run(command: WebhooksCommand, cx: &Context) -> Ended {
         WebhooksCommand::List(limit) => {
             let found = gather(limit.count(), async |page| webhooks.list(&page).await).await?;
             let head = ["ID", "STATE", "URL", "EVENTS", "LABEL"];
-            let nothing = ("Nobody is told.", "ade webhooks create URL --event 'task.*'");
+            let nothing = ("No webhooks.", "ade webhooks create URL --event 'task.*'");
             cx.output.list(&found.items, &head, |one| row(one, &cx.output), nothing)?;
             cx.more(found.has_more, limit.limit);
             Ok(Exit::Done)
@@ -46,41 +47,37 @@ pub async fn run(command: WebhooksCommand, cx: &Context) -> Ended {
         WebhooksCommand::Delete { webhook, yes } => {
             let known = webhooks.get(webhook.id).await?;
             let url = visible(&known.url);
-            cx.confirm(&format!("Forget {url}, and what waits for it?"), yes)?;
+            cx.confirm(&format!("Delete the webhook {url} and its pending deliveries?"), yes)?;
             let gone = webhooks.delete(webhook.id).await?;
-            cx.output.done(
-                &gone,
-                &format!("{url} is told of nothing any more"),
-                "ade webhooks list",
-            )?;
+            cx.output.done(&gone, &format!("Deleted the webhook {url}"), "ade webhooks list")?;
             Ok(Exit::Done)
         }
-        WebhooksCommand::Rotate { webhook, overlap_hours } => {
-            let rotation = WebhookRotation { overlap_hours };
+        WebhooksCommand::Rotate { webhook, overlap } => {
+            let rotation = WebhookRotation { overlap_seconds: overlap.map(Seconds::rounded_up) };
             secret(&webhooks.rotate(webhook.id, &rotation).await?, cx)
         }
         WebhooksCommand::Ping(WebhookArg { id }) => {
             let delivery = webhooks.ping(id).await?;
             let next = format!("ade webhooks deliveries {id}");
-            cx.output.done(&delivery, "a word is on its way", &next)?;
+            cx.output.done(&delivery, "Queued a test event", &next)?;
             Ok(Exit::Done)
         }
         WebhooksCommand::Deliveries { webhook, state, limit } => {
             let ask = async |page| webhooks.deliveries(webhook.id, state, &page).await;
             let found = gather(limit.count(), ask).await?;
-            let head = ["ID", "STATE", "TYPE", "OBJECT", "TRIES", "STATUS", "CREATED", "PROBLEM"];
+            let head = ["ID", "STATE", "TYPE", "OBJECT", "ATTEMPTS", "STATUS", "CREATED", "ERROR"];
             let next = format!("ade webhooks ping {}", webhook.id);
-            let nothing = ("Nothing was sent.", next.as_str());
+            let nothing = ("No deliveries.", next.as_str());
             cx.output.list(&found.items, &head, |one| delivery(one, &cx.output), nothing)?;
             cx.more(found.has_more, limit.limit);
             Ok(Exit::Done)
         }
         WebhooksCommand::Redeliver { webhook, deliveries, dead_since } => {
             let deliveries = (!deliveries.is_empty()).then_some(deliveries);
-            let asked = Redelivery { deliveries, dead_since };
+            let asked = Redelivery { delivery_ids: deliveries, dead_since };
             let sent = webhooks.redeliver(webhook.id, &asked).await?;
-            let more = if sent.has_more { "; ask once more for the rest" } else { "" };
-            let what = format!("{} go out again{more}", sent.count);
+            let more = if sent.has_more { "; run the command again for the rest" } else { "" };
+            let what = format!("Queued {} deliveries for redelivery{more}", sent.count);
             cx.output.done(&sent, &what, &format!("ade webhooks deliveries {}", webhook.id))?;
             Ok(Exit::Done)
         }
@@ -90,11 +87,11 @@ pub async fn run(command: WebhooksCommand, cx: &Context) -> Ended {
 fn state(webhook: &Webhook) -> (String, Tone) {
     match &webhook.disabled_because {
         _ if webhook.active && webhook.resting_until.is_some() => {
-            ("▲ resting".to_owned(), Tone::Busy)
+            ("▲ backing off".to_owned(), Tone::Busy)
         }
         _ if webhook.active => ("● active".to_owned(), Tone::Good),
-        Some(why) => (format!("■ off: {}", visible(why)), Tone::Bad),
-        None => ("■ off".to_owned(), Tone::Quiet),
+        Some(why) => (format!("■ disabled: {}", visible(why)), Tone::Bad),
+        None => ("■ disabled".to_owned(), Tone::Quiet),
     }
 }
 
@@ -130,11 +127,12 @@ fn shown(webhook: &Webhook, cx: &Context) -> Ended {
     Ok(Exit::Done)
 }
 
-/// Once, and with a word about it.
+/// Shows the secret once, with a reminder to store it.
 fn secret(made: &WebhookSecret, cx: &Context) -> Ended {
     cx.output.show(made, || facts(&made.about, made.secret.as_deref(), &cx.output))?;
     if made.secret.is_some() {
-        cx.output.remark(&cx.output.talk.yellow("! The secret is shown this once: keep it now."));
+        cx.output
+            .remark(&cx.output.talk.yellow("! Store the secret now; it will not be shown again."));
     }
     Ok(Exit::Done)
 }

@@ -1,12 +1,12 @@
-//! Calls about agents, and of an agent that asks for work.
+//! Calls for agents: registration, directives, configuration and claims.
 
 use std::time::Duration;
 
 use ade_api::agent_configs::{
     AgentConfig, AgentConfigDifference, AgentConfigRollback, AgentConfigVersions, NewAgentConfig,
 };
-use ade_api::agents::{Agent, AgentBeats, AgentChange, AgentHeartbeat, AgentOrder, NewAgent};
-use ade_api::executions::{Claim, Claimed};
+use ade_api::agents::{Agent, AgentBeats, AgentChange, AgentDirective, AgentHeartbeat, NewAgent};
+use ade_api::claims::{Claim, Claimed};
 use ade_api::page::{Page, PageQuery};
 use ade_core::ids::AgentId;
 
@@ -38,7 +38,7 @@ impl Agents<'_> {
         self.0.send(Call::delete(path(id))).await
     }
 
-    /// Tried once and for so long, like the heartbeat of an attempt.
+    /// Sends a heartbeat once, within the given time, like the heartbeat of an execution.
     pub async fn heartbeat(
         self,
         id: AgentId,
@@ -49,15 +49,15 @@ impl Agents<'_> {
         self.0.send(call).await
     }
 
-    pub async fn drain(self, id: AgentId, order: &AgentOrder) -> Result<Agent, Error> {
+    pub async fn drain(self, id: AgentId, order: &AgentDirective) -> Result<Agent, Error> {
         self.0.send(Call::post(format!("{}/drain", path(id))).body(order)).await
     }
 
-    pub async fn pause(self, id: AgentId, order: &AgentOrder) -> Result<Agent, Error> {
+    pub async fn pause(self, id: AgentId, order: &AgentDirective) -> Result<Agent, Error> {
         self.0.send(Call::post(format!("{}/pause", path(id))).body(order)).await
     }
 
-    pub async fn resume(self, id: AgentId, order: &AgentOrder) -> Result<Agent, Error> {
+    pub async fn resume(self, id: AgentId, order: &AgentDirective) -> Result<Agent, Error> {
         self.0.send(Call::post(format!("{}/resume", path(id))).body(order)).await
     }
 
@@ -79,7 +79,7 @@ impl Agents<'_> {
         self.0.read(format!("{}/config/versions", path(id))).await
     }
 
-    /// Against the version before, if no other is named.
+    /// Compares a version with `against`, which defaults to the previous version.
     pub async fn config_difference(
         self,
         id: AgentId,
@@ -99,7 +99,7 @@ impl Agents<'_> {
         self.0.send(Call::post(format!("{}/config/rollback", path(id))).body(rollback)).await
     }
 
-    /// Answered with a permit as soon as there is one, or with none after `wait`.
+    /// Claims a task. Returns a permit as soon as there is one, or none after `wait`.
     pub async fn claim(
         self,
         agent: AgentId,

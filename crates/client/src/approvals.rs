@@ -1,13 +1,14 @@
-//! Calls about requests to reviewers, and their answers. A vote names the revision and the digest
-//! that its author had on screen; nothing here looks them up for them.
+//! Calls for approval requests and votes. A vote names the revision and the digest that the
+//! reviewer has seen; this module never looks them up itself.
 
 use ade_api::approvals::{Approval, NewVote, Voted};
 use ade_api::batches::{BatchAnswer, NewBatch};
 use ade_api::delegations::HandOver;
 use ade_api::page::{Page, PageQuery};
 use ade_api::tasks::TaskSummary;
-use ade_core::approval::Status;
+use ade_core::approval::ApprovalStatus;
 use ade_core::ids::ApprovalId;
+use ade_core::task_ref::TaskRef;
 
 use crate::Client;
 use crate::error::Error;
@@ -18,10 +19,10 @@ use crate::spelled;
 pub struct Approvals<'a>(pub(crate) &'a Client);
 
 impl Approvals<'_> {
-    /// The caller's own, the most urgent first; those that wait if no status is named.
+    /// Lists the caller's requests, most urgent first; pending ones if no status is given.
     pub async fn inbox(
         self,
-        status: Option<Status>,
+        status: Option<ApprovalStatus>,
         page: &PageQuery,
     ) -> Result<Page<Approval>, Error> {
         let call = Call::get("/v1/approvals").query("status", spelled(status)).page(page);
@@ -32,16 +33,22 @@ impl Approvals<'_> {
         self.0.read(path(id)).await
     }
 
-    pub async fn approve(self, id: ApprovalId, vote: &NewVote) -> Result<Voted, Error> {
-        self.0.send(Call::post(format!("{}/approve", path(id))).body(vote)).await
+    pub async fn approve(self, task: impl Into<TaskRef>, vote: &NewVote) -> Result<Voted, Error> {
+        self.0.send(Call::post(format!("/v1/tasks/{}/approve", task.into())).body(vote)).await
     }
 
-    pub async fn reject(self, id: ApprovalId, vote: &NewVote) -> Result<Voted, Error> {
-        self.0.send(Call::post(format!("{}/reject", path(id))).body(vote)).await
+    pub async fn reject(self, task: impl Into<TaskRef>, vote: &NewVote) -> Result<Voted, Error> {
+        self.0.send(Call::post(format!("/v1/tasks/{}/reject", task.into())).body(vote)).await
     }
 
-    pub async fn request_changes(self, id: ApprovalId, vote: &NewVote) -> Result<Voted, Error> {
-        self.0.send(Call::post(format!("{}/request-changes", path(id))).body(vote)).await
+    pub async fn request_changes(
+        self,
+        task: impl Into<TaskRef>,
+        vote: &NewVote,
+    ) -> Result<Voted, Error> {
+        self.0
+            .send(Call::post(format!("/v1/tasks/{}/request-changes", task.into())).body(vote))
+            .await
     }
 
     pub async fn withdraw(self, id: ApprovalId) -> Result<TaskSummary, Error> {
@@ -52,7 +59,7 @@ impl Approvals<'_> {
         self.0.send(Call::post(format!("{}/delegate", path(id))).body(to)).await
     }
 
-    /// All of them or none; a dry run writes nothing.
+    /// Decides on all requests or none; a dry run saves nothing.
     pub async fn batch(self, batch: &NewBatch, is_dry_run: bool) -> Result<BatchAnswer, Error> {
         let call = Call::post("/v1/approvals/batch")
             .query("dry_run", is_dry_run.then(|| "true".to_owned()))

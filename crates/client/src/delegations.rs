@@ -1,8 +1,9 @@
-//! Calls about who answers for whom.
+//! Calls for approval delegations.
 
 use ade_api::delegations::{Delegation, DelegationMade, NewDelegation, Resolved};
 use ade_api::page::{Page, PageQuery};
-use ade_core::ids::{DelegationId, TaskId, UserId};
+use ade_core::ids::{DelegationId, UserId};
+use ade_core::task_ref::TaskRef;
 
 use crate::Client;
 use crate::error::Error;
@@ -12,14 +13,14 @@ use crate::send::Call;
 pub struct Delegations<'a>(pub(crate) &'a Client);
 
 impl Delegations<'_> {
-    /// The caller's own, if nobody else is named.
+    /// Lists the delegations of `owner`, or the caller's own.
     pub async fn list(
         self,
         owner: Option<UserId>,
         page: &PageQuery,
     ) -> Result<Page<Delegation>, Error> {
         let owner = owner.map(|owner| owner.to_string());
-        let call = Call::get("/v1/delegations").query("owner", owner).page(page);
+        let call = Call::get("/v1/delegations").query("owner_id", owner).page(page);
         self.0.send(call).await
     }
 
@@ -31,15 +32,15 @@ impl Delegations<'_> {
         self.0.send(Call::delete(format!("/v1/delegations/{id}"))).await
     }
 
-    /// Who may act for somebody now, on one task or in general.
+    /// Returns who may currently decide for a user, on one task or in general.
     pub async fn resolve(
         self,
         user: Option<UserId>,
-        task: Option<TaskId>,
+        task: Option<TaskRef>,
     ) -> Result<Resolved, Error> {
         let call = Call::get("/v1/delegations/resolve")
-            .query("user", user.map(|user| user.to_string()))
-            .query("task", task.map(|task| task.to_string()));
+            .query("user_id", user.map(|user| user.to_string()))
+            .query("task_id", task.map(|task| task.to_string()));
         self.0.send(call).await
     }
 }

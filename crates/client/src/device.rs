@@ -1,4 +1,4 @@
-//! Calls about signing a terminal in from a browser.
+//! Calls for the device login, which confirms a terminal login in a browser.
 
 use ade_api::device::{
     DeviceApproval, DeviceLogin, DevicePoll, DeviceRequest, DeviceToken, NewDeviceLogin,
@@ -13,12 +13,12 @@ use crate::send::{Call, segment};
 pub struct Device<'a>(pub(crate) &'a Client);
 
 impl Device<'_> {
-    /// Needs no token, and neither does [`Device::token`].
+    /// Starts a device login. This call and [`Device::token`] need no token.
     pub async fn begin(self, new: &NewDeviceLogin) -> Result<DeviceLogin, Error> {
         self.0.send(Call::post("/auth/device").body(new)).await
     }
 
-    /// Once: whoever asks at a pace of their own must not ask twice in between.
+    /// Polls for the token without retries, because the caller controls the polling interval.
     pub async fn token(self, device_code: &str) -> Result<DeviceToken, Error> {
         let poll = DevicePoll { device_code: device_code.to_owned() };
         let call = Call::post("/auth/device/token").body(&poll).once(CLIENT_CALL_TIMEOUT);

@@ -1,5 +1,5 @@
-//! Events as they happen. Numbers are dense: whoever keeps the last one misses nothing over a
-//! break, and is told if something cannot be told any more.
+//! The event stream. Sequence numbers have no gaps: a client that keeps the last one misses nothing
+//! after a disconnect, and gets a reset if events are no longer available.
 
 use ade_api::events::{Event, Ticket};
 use ade_core::event::Topic;
@@ -13,25 +13,25 @@ use crate::stream::Stream;
 #[derive(Debug, Clone, Copy)]
 pub struct Events<'a>(pub(crate) &'a Client);
 
-/// Which events are told.
+/// Selects events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// All of them if empty.
+    /// The topics; all if empty.
     pub topics: Vec<Topic>,
-    /// Only what happens to this, by its id.
+    /// The ID of the object whose events are wanted.
     pub object: Option<String>,
-    /// After this number; from now on if left out.
+    /// The sequence number to start after; defaults to now.
     pub after: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum EventMessage {
     Event(Box<Event>),
-    /// What follows comes after this number. Also after a break, with the number it went on from.
+    /// The stream starts, or resumes after a disconnect, after this sequence number.
     Ready(u64),
-    /// Up to this number there is nothing for the caller.
+    /// No events up to this sequence number match.
     Skip(u64),
-    /// Some events cannot be told: read everything anew.
+    /// Some events are no longer available; all state must be reloaded.
     Reset(u64),
 }
 
@@ -44,15 +44,16 @@ struct Numbered {
 }
 
 impl EventStream {
-    /// Goes on after a break; fails once nobody has answered for too long, or may not listen.
-    pub async fn next(&mut self) -> Result<Heard, Error> {
+    /// Returns the next message and reconnects as needed. Fails if the server is unreachable for
+    /// too long or refuses the stream.
+    pub async fn next(&mut self) -> Result<EventMessage, Error> {
         let message = self.0.next().await?;
         let seq = |data: &str| self.0.read(data).map(|numbered: Numbered| numbered.seq);
         match message.event.as_str() {
-            "ready" => seq(&message.data).map(Heard::Ready),
-            "skip" => seq(&message.data).map(Heard::Skip),
-            "reset" => seq(&message.data).map(Heard::Reset),
-            _ => self.0.read(&message.data).map(|event| Heard::Event(Box::new(event))),
+            "ready" => seq(&message.data).map(EventMessage::Ready),
+            "skip" => seq(&message.data).map(EventMessage::Skip),
+            "reset" => seq(&message.data).map(EventMessage::Reset),
+            _ => self.0.read(&message.data).map(|event| EventMessage::Event(Box::new(event))),
         }
     }
 }
@@ -67,7 +68,7 @@ impl Events<'_> {
         EventStream(Stream::new(self.0, call).resume(after))
     }
 
-    /// Opens one socket, once and soon.
+    /// Issues a short-lived ticket that opens one WebSocket.
     pub async fn ticket(self) -> Result<Ticket, Error> {
         self.0.send(Call::post("/v1/ws/tickets")).await
     }

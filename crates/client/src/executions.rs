@@ -1,44 +1,45 @@
-//! Calls about attempts: what their holder says, and what everybody may see.
+//! Calls for executions: reports of the executor, and logs for readers.
 
 use std::time::Duration;
 
+use ade_api::claims::Permit;
 use ade_api::executions::{
-    Alive, Beginning, Execution, Executions as All, Fail, Finish, Log, LogLine, Logged, NewLog,
-    Permit, Pulse,
+    Alive, Beginning, Execution, Executions as All, Finish, Log, LogLine, Logged, NewLog, Pulse,
 };
-use ade_core::ids::{ExecutionId, TaskId};
+use ade_core::ids::ExecutionId;
+use ade_core::task_ref::TaskRef;
 use serde::Serialize;
 
 use crate::Client;
 use crate::error::Error;
-use crate::keeper::Keeper;
+use crate::lease_keep_alive::LeaseKeepAlive;
 use crate::send::Call;
 use crate::stream::Stream;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Executions<'a>(pub(crate) &'a Client);
 
-/// What the log of an attempt says while it grows.
+/// A message of a growing execution log.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum LogMessage {
     Line(LogLine),
-    /// The attempt is over.
+    /// The execution has ended.
     End(Box<Execution>),
 }
 
-/// The log of the newest attempt of a task, as it grows.
+/// The growing log of the newest execution of a task.
 #[derive(Debug)]
 pub struct LogStream(Stream);
 
 impl LogStream {
-    /// Goes on after a break with the line that follows. Nothing comes after the end.
-    pub async fn next(&mut self) -> Result<Said, Error> {
+    /// Returns the next message and reconnects at the next line. Nothing follows the end.
+    pub async fn next(&mut self) -> Result<LogMessage, Error> {
         loop {
             let message = self.0.next().await?;
             match message.event.as_str() {
-                "line" => return Ok(Said::Line(self.0.read(&message.data)?)),
-                "end" => return Ok(Said::End(Box::new(self.0.read(&message.data)?))),
-                // A newer server may say more.
+                "line" => return Ok(LogMessage::Line(self.0.read(&message.data)?)),
+                "end" => return Ok(LogMessage::End(Box::new(self.0.read(&message.data)?))),
+                // A newer server may send other messages.
                 _ => {}
             }
         }
@@ -50,16 +51,16 @@ impl Executions<'_> {
         self.0.read(format!("/v1/executions/{id}")).await
     }
 
-    /// The attempts of a task, the newest first.
-    pub async fn list(self, task: TaskId) -> Result<All, Error> {
-        self.0.read(format!("/v1/tasks/{task}/executions")).await
+    /// Lists the executions of a task, newest first.
+    pub async fn list(self, task: impl Into<TaskRef>) -> Result<All, Error> {
+        self.0.read(format!("/v1/tasks/{}/executions", task.into())).await
     }
 
     pub async fn begin(self, id: ExecutionId, beginning: &Beginning) -> Result<Execution, Error> {
         self.0.send(said(id, "begin", beginning)).await
     }
 
-    /// Tried once and for so long: whoever keeps a lease counts the time itself.
+    /// Sends a heartbeat once, within the given time, because the caller tracks the lease itself.
     pub async fn heartbeat(
         self,
         id: ExecutionId,
@@ -69,11 +70,11 @@ impl Executions<'_> {
         self.0.send(said(id, "heartbeat", pulse).once(within)).await
     }
 
-    /// Keeps the lease of an attempt from now on.
-    pub fn keep(self, permit: &Permit) -> Keeper {
-        let (client, execution) = (self.0.clone(), permit.execution);
-        let pulse = Pulse { lease: permit.lease };
-        Keeper::start(Duration::from_millis(permit.ttl_ms), move |within| {
+    /// Keeps the lease of an execution alive.
+    pub fn keep(self, permit: &Permit) -> LeaseKeepAlive {
+        let (client, execution) = (self.0.clone(), permit.execution_id);
+        let pulse = Pulse { lease_id: permit.lease_id };
+        LeaseKeepAlive::start(Duration::from_secs(permit.ttl_seconds), move |within| {
             let (client, pulse) = (client.clone(), pulse.clone());
             async move { client.executions().heartbeat(execution, &pulse, within).await }
         })
@@ -83,24 +84,20 @@ impl Executions<'_> {
         self.0.send(said(id, "log", log)).await
     }
 
-    /// From one line on.
+    /// Returns the log from a line number on.
     pub async fn lines(self, id: ExecutionId, from: u64) -> Result<Log, Error> {
         let call =
             Call::get(format!("/v1/executions/{id}/log")).query("from", Some(from.to_string()));
         self.0.send(call).await
     }
 
-    /// Without an attempt it waits for one.
-    pub fn follow(self, task: TaskId) -> LogStream {
-        LogStream(Stream::new(self.0, Call::get(format!("/v1/tasks/{task}/logs"))))
+    /// Follows the log of the newest execution, and waits for the first execution if necessary.
+    pub fn follow(self, task: impl Into<TaskRef>) -> LogStream {
+        LogStream(Stream::new(self.0, Call::get(format!("/v1/tasks/{}/logs", task.into()))))
     }
 
     pub async fn finish(self, id: ExecutionId, finish: &Finish) -> Result<Execution, Error> {
         self.0.send(said(id, "finish", finish)).await
-    }
-
-    pub async fn fail(self, id: ExecutionId, fail: &Fail) -> Result<Execution, Error> {
-        self.0.send(said(id, "fail", fail)).await
     }
 }
 

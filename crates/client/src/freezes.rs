@@ -1,4 +1,4 @@
-//! Calls about stops of applies.
+//! Calls for freezes of applies.
 
 use ade_api::freezes::{Freeze, NewFreeze};
 use ade_api::page::{Page, PageQuery};

@@ -1,4 +1,4 @@
-//! Calls about the sources whose messages become drafts.
+//! Calls for inbound sources, whose messages become drafts.
 
 use ade_api::inbound::{
     InboundRotation, InboundSecret, InboundSource, InboundSourceChange, NewInboundSource,
@@ -22,7 +22,7 @@ impl InboundSources<'_> {
         self.0.read(path(id)).await
     }
 
-    /// The secret is in this answer and in no other.
+    /// Creates a source. Only this response contains its secret.
     pub async fn create(self, new: &NewInboundSource) -> Result<InboundSecret, Error> {
         self.0.send(Call::post("/v1/inbound-sources").body(new)).await
     }
@@ -40,7 +40,7 @@ impl InboundSources<'_> {
         self.0.send(Call::delete(path(id))).await
     }
 
-    /// The new secret is in this answer and in no other.
+    /// Rotates the secret. Only this response contains the new one.
     pub async fn rotate(
         self,
         id: InboundId,

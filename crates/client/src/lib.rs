@@ -1,7 +1,7 @@
-//! The API as typed calls over HTTP. A call that changes something carries a key, so that it can
-//! be repeated after a broken connection and is done once; tries, pauses and answers are bounded.
-//! Each noun has a module; a [`Keeper`] holds a lease while work is done under it. Nothing here
-//! decides what to do about a refusal: it is handed over with all the server said.
+//! A typed HTTP client for the API. Every write carries an idempotency key, so that it can be
+//! repeated after a connection failure and takes effect once. Retries, pauses and response sizes
+//! are bounded. Each noun has a module; a [`LeaseKeepAlive`] keeps a lease alive during work.
+//! Refusals are returned to the caller with everything the server said.
 
 mod agents;
 mod approvals;
@@ -9,12 +9,12 @@ mod audit;
 mod delegations;
 mod device;
 mod error;
+mod event_consumers;
 mod events;
 mod executions;
 mod freezes;
-mod groups;
 mod inbound;
-mod keeper;
+mod lease_keep_alive;
 mod locks;
 mod on_call;
 mod overrides;
@@ -30,8 +30,8 @@ mod stream;
 mod system;
 mod tasks;
 mod tokens;
+mod transport;
 mod users;
-mod way;
 mod webhooks;
 
 use std::fmt;
@@ -47,13 +47,13 @@ pub use approvals::Approvals;
 pub use audit::{Audit, AuditFilter};
 pub use delegations::Delegations;
 pub use device::Device;
-pub use error::{Error, Refusal};
-pub use events::{EventStream, Events, Heard, Wanted};
-pub use executions::{Executions, LogStream, Said};
+pub use error::{Error, ProblemDetails};
+pub use event_consumers::EventConsumers;
+pub use events::{EventMessage, EventStream, Events, Wanted};
+pub use executions::{Executions, LogMessage, LogStream};
 pub use freezes::Freezes;
-pub use groups::EventGroups;
 pub use inbound::InboundSources;
-pub use keeper::{Keeper, Standing, margin};
+pub use lease_keep_alive::{KeepAliveStatus, LeaseKeepAlive, margin};
 pub use locks::Locks;
 pub use on_call::OnCall;
 pub use overrides::Overrides;
@@ -66,21 +66,21 @@ pub use stats::Stats;
 pub use system::System;
 pub use tasks::{TaskFilter, Tasks, Waited};
 pub use tokens::Tokens;
+pub use transport::Answering;
 pub use users::Users;
-pub use way::Answering;
 pub use webhooks::Webhooks;
 
-use way::Way;
+use transport::Transport;
 
-/// One server and the token to speak to it with. Clones share their connections.
+/// A client for one server and one token. Clones share their connections.
 #[derive(Clone)]
 pub struct Client {
-    way: Way,
+    transport: Transport,
     server: Url,
     token: String,
 }
 
-/// Without the token.
+/// Formats the client without its token.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("server", &self.server.as_str()).finish_non_exhaustive()
@@ -90,22 +90,22 @@ impl fmt::Debug for Client {
 impl Client {
     pub fn new(server: &str, token: &str) -> Result<Self, Error> {
         let server = address(server)?;
-        Ok(Self { way: Way::network()?, server, token: token.to_owned() })
+        Ok(Self { transport: Transport::network()?, server, token: token.to_owned() })
     }
 
-    /// Of nobody yet: for the calls by which a token is come by.
+    /// Returns a client without a token, for the calls that issue one.
     pub fn stranger(server: &str) -> Result<Self, Error> {
         Self::new(server, "")
     }
 
-    /// The same calls, answered within this process: no connection is made, and nothing is tried
-    /// twice, since whoever answers would be asked again by the one who is short of room.
+    /// Returns a client whose calls are answered within this process. Calls are not retried,
+    /// because a retry would add load to the process that is short of capacity.
     pub fn within(server: &str, token: &str, answering: Answering) -> Result<Self, Error> {
         let server = address(server)?;
-        Ok(Self { way: Way::Within(answering), server, token: token.to_owned() })
+        Ok(Self { transport: Transport::InProcess(answering), server, token: token.to_owned() })
     }
 
-    /// As it was given, without a slash at the end.
+    /// Returns the server URL without a trailing slash.
     pub fn server(&self) -> &str {
         self.server.as_str().trim_end_matches('/')
     }
@@ -186,8 +186,8 @@ impl Client {
         Users(self)
     }
 
-    pub fn groups(&self) -> EventGroups<'_> {
-        EventGroups(self)
+    pub fn event_consumers(&self) -> EventConsumers<'_> {
+        EventConsumers(self)
     }
 
     pub fn inbound_sources(&self) -> InboundSources<'_> {
@@ -214,7 +214,7 @@ fn address(given: &str) -> Result<Url, Error> {
     if is_plain && is_web { Ok(url) } else { Err(refused()) }
 }
 
-/// A word of the API, as it is written there.
+/// Returns an enum value as the API spells it.
 fn spelled(word: Option<impl Serialize>) -> Option<String> {
     match serde_json::to_value(word?) {
         Ok(Value::String(text)) => Some(text),
@@ -222,7 +222,7 @@ fn spelled(word: Option<impl Serialize>) -> Option<String> {
     }
 }
 
-/// As the API takes a wait: whole seconds, and no more than it allows.
+/// Formats a wait for the API: whole seconds, up to the maximum.
 fn seconds(wait: Duration) -> String {
     format!("{}s", wait.min(ade_core::limits::WAIT_MAX).as_secs())
 }
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_http_and_holds_no_secret() {
+    fn server_address_must_be_http_without_credentials() {
         for good in ["http://127.0.0.1:7700", "https://ade.example.org/", "https://x/ade"] {
             assert!(Client::new(good, "t").is_ok(), "{good}");
         }
@@ -243,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_in_no_debug_print() {
+    fn token_is_absent_from_debug_output() {
         let client = Client::new("http://127.0.0.1:1/", "hunter2").unwrap();
         assert!(!format!("{client:?}").contains("hunter2"));
         assert_eq!(client.server(), "http://127.0.0.1:1");
     }
 
     #[test]
-    fn a_wait_is_whole_seconds_and_bounded() {
+    fn wait_is_bounded_and_in_whole_seconds() {
         assert_eq!(seconds(Duration::from_millis(2_900)), "2s");
         assert_eq!(seconds(Duration::from_mins(9)), "55s");
     }

@@ -1,5 +1,5 @@
-//! Calls about locks and leases. A request for locks is named by its lease id, which is made here
-//! if the caller made none: however often it is sent, it is one request.
+//! Calls for locks and leases. A lock request is identified by its lease ID, which is generated
+//! here if the caller has none, so that repeating it is safe.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use ade_api::locks::{
     Lock, LockGraph, NewIncident, NewLease,
 };
 use ade_api::page::{Page, PageQuery};
+use ade_api::seconds::Seconds;
 use ade_core::ids::{AgentId, LeaseId};
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
@@ -16,11 +17,8 @@ use uuid::Uuid;
 
 use crate::Client;
 use crate::error::Error;
-use crate::keeper::Keeper;
+use crate::lease_keep_alive::LeaseKeepAlive;
 use crate::send::{Call, segment};
-
-/// How a lease stands that gets no more time.
-const SPENT: &str = "held for as long as it may be (lease_held_too_long)";
 
 #[derive(Debug, Clone, Copy)]
 pub struct Locks<'a>(pub(crate) &'a Client);
@@ -54,25 +52,26 @@ impl Locks<'_> {
         self.0.send(Call::post("/v1/locks/incidents").body(new)).await
     }
 
-    /// All of them or none. `wait` is how long the request says that it stands in line.
+    /// Acquires all locks or none. `wait` is the queueing time in the request.
     pub async fn acquire(self, mut new: NewLease, wait: Duration) -> Result<Lease, Error> {
-        new.lease.get_or_insert_with(|| LeaseId::from_u128(Uuid::new_v4().as_u128()));
-        new.wait = (!wait.is_zero()).then(|| crate::seconds(wait));
+        new.lease_id.get_or_insert_with(|| LeaseId::from_u128(Uuid::new_v4().as_u128()));
+        new.wait = (!wait.is_zero()).then(|| Seconds::rounded_up(wait));
         self.0.send(Call::post("/v1/locks/acquire").body(&new).lasting(wait)).await
     }
 
-    /// Whose they are, or everybody's.
+    /// Lists the leases of an agent, or all leases.
     pub async fn leases(
         self,
         agent: Option<AgentId>,
         page: &PageQuery,
     ) -> Result<Page<LeaseView>, Error> {
-        let call =
-            Call::get("/v1/leases").query("agent", agent.map(|agent| agent.to_string())).page(page);
+        let call = Call::get("/v1/leases")
+            .query("agent_id", agent.map(|agent| agent.to_string()))
+            .page(page);
         self.0.send(call).await
     }
 
-    /// Tried once and for so long, like the heartbeat of an attempt.
+    /// Sends a heartbeat once, within the given time, like the heartbeat of an execution.
     pub async fn heartbeat(self, heartbeat: &Heartbeat, within: Duration) -> Result<Beats, Error> {
         self.0.send(Call::post("/v1/leases/heartbeat").body(heartbeat).once(within)).await
     }
@@ -81,38 +80,42 @@ impl Locks<'_> {
         self.0.send(Call::post(format!("/v1/leases/{lease}/release"))).await
     }
 
-    /// Keeps a lease from now on, together with the session it belongs to.
-    pub fn keep(self, lease: &Lease) -> Keeper {
-        let (client, ttl_ms) = (self.0.clone(), lease.ttl_ms);
-        let heartbeat = Heartbeat { session: Some(lease.session), leases: vec![lease.lease] };
-        Keeper::start(Duration::from_millis(ttl_ms), move |within| {
+    /// Keeps a lease and its process alive.
+    pub fn keep(self, lease: &Lease) -> LeaseKeepAlive {
+        let (client, ttl_seconds) = (self.0.clone(), lease.ttl_seconds);
+        let heartbeat =
+            Heartbeat { process_id: Some(lease.process_id), lease_ids: vec![lease.lease_id] };
+        LeaseKeepAlive::start(Duration::from_secs(ttl_seconds), move |within| {
             let (client, heartbeat) = (client.clone(), heartbeat.clone());
-            async move { alive(&client.locks().heartbeat(&heartbeat, within).await?, ttl_ms) }
+            async move { alive(&client.locks().heartbeat(&heartbeat, within).await?, ttl_seconds) }
         })
     }
 }
 
-/// Only a lease that is held is alive. One that gets no more time is over while there is some left:
-/// what is done under it must have ended before. One the queue could not say anything about may be
-/// asked for again, until its time is over.
-fn alive(beats: &Beats, ttl_ms: u64) -> Result<Alive, Error> {
+/// Checks whether a lease is alive. A lease that cannot be extended counts as over, so that its
+/// work ends in time. A lease of unknown state may be asked for again until its time is over.
+fn alive(beats: &Beats, ttl_seconds: u64) -> Result<Alive, Error> {
     let first = beats.leases.first();
     if first.is_some_and(|beat| beat.refused.is_some()) {
-        return Err(Error::LeaseOver { state: SPENT });
+        return Err(Error::LeaseSpent);
     }
-    let told = first.map(|beat| (beat.state, beat.expires_at));
-    match told {
+    let reply = first.map(|beat| (beat.state, beat.expires_at));
+    match reply {
         Some((LeaseState::Granted, expires_at)) => Ok(Alive {
             abort_requested: false,
+            abort: None,
             expires_at: expires_at.unwrap_or(Timestamp::from_micros(0)),
-            ttl_ms,
+            ttl_seconds,
         }),
-        Some((LeaseState::Unsure, _)) => Err(Error::Unreachable {
-            server: "the queue of locks".to_owned(),
-            why: "it does not answer the server".to_owned(),
+        Some((LeaseState::Uncertain, _)) => Err(Error::Unreachable {
+            server: "the lock service".to_owned(),
+            why: "it does not respond to the server".to_owned(),
         }),
-        Some((state, _)) => Err(Error::LeaseOver { state: state.as_str() }),
-        None => Err(Error::LeaseOver { state: LeaseState::Unknown.as_str() }),
+        Some((state, _)) => {
+            let broken = first.and_then(|beat| beat.broken.clone());
+            Err(Error::LeaseOver { state, broken })
+        }
+        None => Err(Error::LeaseOver { state: LeaseState::Unknown, broken: None }),
     }
 }
 
@@ -127,34 +130,35 @@ mod tests {
     use super::*;
 
     fn beats(state: LeaseState) -> Beats {
-        let lease = LeaseId::from_u128(1);
-        let (token, expires_at, position, refused) = (None, None, None, None);
-        let beat = Beat { lease, state, token, expires_at, position, refused };
-        Beats { session_until: None, leases: vec![beat] }
+        let lease_id = LeaseId::from_u128(1);
+        let (fence, expires_at, position) = (None, None, None);
+        let (refused, broken) = (None, None);
+        let beat = Beat { lease_id, state, fence, expires_at, position, refused, broken };
+        Beats { process_expires_at: None, leases: vec![beat] }
     }
 
     #[test]
-    fn a_lease_that_gets_no_more_time_is_given_up_while_there_is_some_left() {
-        let mut told = beats(LeaseState::Granted);
-        told.leases[0].refused = Some(Code::LeaseHeldTooLong);
-        let error = alive(&told, 30_000).unwrap_err();
+    fn lease_that_cannot_be_extended_is_given_up_early() {
+        let mut reply = beats(LeaseState::Granted);
+        reply.leases[0].refused = Some(Code::LeaseHeldTooLong);
+        let error = alive(&reply, 30_000).unwrap_err();
         assert!(!error.is_passing());
-        assert!(error.to_string().contains("lease_held_too_long"), "{error}");
+        assert_eq!(error.code(), Code::LeaseHeldTooLong.as_str());
     }
 
     #[test]
-    fn only_a_granted_lease_is_alive_and_only_an_unsure_one_is_asked_again() {
-        assert_eq!(alive(&beats(LeaseState::Granted), 30_000).unwrap().ttl_ms, 30_000);
-        assert!(alive(&beats(LeaseState::Unsure), 1).unwrap_err().is_passing());
+    fn lease_is_alive_only_if_granted_and_retried_only_if_uncertain() {
+        assert_eq!(alive(&beats(LeaseState::Granted), 30).unwrap().ttl_seconds, 30);
+        assert!(alive(&beats(LeaseState::Uncertain), 1).unwrap_err().is_passing());
         for over in [LeaseState::Waiting, LeaseState::Expired, LeaseState::Broken] {
             assert!(!alive(&beats(over), 1).unwrap_err().is_passing(), "{over:?}");
         }
-        let nothing = Beats { session_until: None, leases: Vec::new() };
+        let nothing = Beats { process_expires_at: None, leases: Vec::new() };
         assert!(!alive(&nothing, 1).unwrap_err().is_passing());
     }
 
     #[test]
-    fn a_resource_is_one_part_of_a_path_whatever_it_is_called() {
+    fn resource_name_is_one_path_segment() {
         let odd: ResourceRef = "host:a/b?c%d#e".parse().unwrap();
         assert_eq!(path(&odd), "/v1/locks/host/a%2Fb%3Fc%25d%23e");
     }

@@ -1,4 +1,4 @@
-//! Calls about who is on call, and about how one wants to be told.
+//! Calls for on-call schedules and notification preferences.
 
 use ade_api::notifications::{NewPreferences, Preferences};
 use ade_api::on_call::{Duties, Duty, NewDuty};

@@ -1,9 +1,10 @@
-//! Calls about break-glass, and about the reviews it owes.
+//! Calls for break-glass overrides and their follow-up reviews.
 
 use ade_api::overrides::{AfterReview, NewFinding, NewOverride, OverrideConfirmation};
 use ade_api::page::{Page, PageQuery};
 use ade_api::tasks::TaskSummary;
-use ade_core::ids::{AfterReviewId, TaskId};
+use ade_core::ids::AfterReviewId;
+use ade_core::task_ref::TaskRef;
 
 use crate::Client;
 use crate::error::Error;
@@ -15,20 +16,22 @@ pub struct Overrides<'a>(pub(crate) &'a Client);
 impl Overrides<'_> {
     pub async fn ask(
         self,
-        task: TaskId,
+        task: impl Into<TaskRef>,
         version: u64,
         new: &NewOverride,
     ) -> Result<TaskSummary, Error> {
-        let call = Call::post(format!("/v1/tasks/{task}/override")).matching(version).body(new);
+        let call =
+            Call::post(format!("/v1/tasks/{}/override", task.into())).matching(version).body(new);
         self.0.send(call).await
     }
 
     pub async fn confirm(
         self,
-        task: TaskId,
+        task: impl Into<TaskRef>,
         confirmation: &OverrideConfirmation,
     ) -> Result<TaskSummary, Error> {
-        let call = Call::post(format!("/v1/tasks/{task}/override/confirm")).body(confirmation);
+        let call =
+            Call::post(format!("/v1/tasks/{}/override/confirm", task.into())).body(confirmation);
         self.0.send(call).await
     }
 

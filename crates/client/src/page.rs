@@ -1,19 +1,19 @@
-//! Pages of a list, one after the other, until there is enough.
+//! Collects the pages of a list.
 
 use ade_api::page::{Page, PageQuery};
 use ade_core::limits::PAGE_SIZE_MAX;
 
 use crate::error::Error;
 
-/// As much of a list as was asked for.
+/// The collected items of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gathered<T> {
     pub items: Vec<T>,
-    /// The server has more of them.
+    /// Whether the server has more items.
     pub has_more: bool,
 }
 
-/// At most `limit` items. A page may hold fewer than asked for and still not be the last.
+/// Collects at most `limit` items. A short page is not necessarily the last one.
 pub async fn gather<T>(
     limit: usize,
     mut ask: impl AsyncFnMut(PageQuery) -> Result<Page<T>, Error>,
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pages_are_asked_for_until_there_is_enough_or_no_more() {
+    async fn pages_are_read_until_enough_or_the_end() {
         let pages: &[&[u32]] = &[&[1, 2], &[], &[3]];
         assert_eq!(of_a_list(5, pages).await, (vec![1, 2, 3], false, vec![5, 3, 3]));
         assert_eq!(of_a_list(2, pages).await, (vec![1, 2], true, vec![2]));

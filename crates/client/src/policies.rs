@@ -1,11 +1,9 @@
-//! Calls about policies, their drafts, and what they would do.
+//! Calls for policies, drafts and replays.
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::policies::{
     NewDraft, PolicyDraft, PolicyHistory, PolicyRollback, PolicyVersionShown, Replay, Replayed,
-    Simulated,
 };
-use ade_api::tasks::NewTask;
 use ade_core::ids::{PolicyDraftId, PolicyId};
 
 use crate::Client;
@@ -16,7 +14,7 @@ use crate::send::Call;
 pub struct Policies<'a>(pub(crate) &'a Client);
 
 impl Policies<'_> {
-    /// The version in force of each.
+    /// Lists the policies with the version in force.
     pub async fn list(self, page: &PageQuery) -> Result<Page<PolicyVersionShown>, Error> {
         self.0.read_page("/v1/policies", page).await
     }
@@ -49,13 +47,8 @@ impl Policies<'_> {
         self.0.send(Call::post(format!("/v1/policy-drafts/{id}/publish"))).await
     }
 
-    /// How the tasks of the last days would have fared. Nothing is written.
+    /// Replays recent tasks against a policy. Nothing is saved.
     pub async fn replay(self, replay: &Replay) -> Result<Replayed, Error> {
-        self.0.send(Call::post("/v1/policies/simulate").body(replay)).await
-    }
-
-    /// What would happen to a task that is not proposed yet. Nothing is written.
-    pub async fn simulate(self, task: &NewTask) -> Result<Simulated, Error> {
-        self.0.send(Call::post("/v1/simulate").body(task)).await
+        self.0.send(Call::post("/v1/policies/replay").body(replay)).await
     }
 }

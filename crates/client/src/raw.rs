@@ -1,4 +1,4 @@
-//! A call by its method and path, for what has no words of its own here.
+//! Raw API requests by method and path.
 
 use ade_api::page::PageQuery;
 use reqwest::Method;
@@ -9,26 +9,26 @@ use crate::Client;
 use crate::error::Error;
 use crate::send::Call;
 
-/// One call as somebody wrote it.
+/// A raw request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RawCall {
     pub method: String,
-    /// From the slash on, with its query.
+    /// The path with its query, starting with a slash.
     pub path: String,
     pub body: Option<Vec<u8>>,
-    /// For `If-Match`.
+    /// The expected version, sent as `If-Match`.
     pub version: Option<u64>,
 }
 
 impl Client {
-    /// What was answered: JSON as it is, anything else as text. Repeated under one key like every
-    /// other call.
+    /// Sends a raw request and returns JSON, or any other response as a string. It is retried under
+    /// one idempotency key like every other call.
     pub async fn raw(&self, raw: RawCall) -> Result<Value, Error> {
         let why = |why: &str| Error::Unusable { why: why.to_owned() };
         let method = Method::from_bytes(raw.method.to_ascii_uppercase().as_bytes())
-            .map_err(|_| why("there is no such method"))?;
+            .map_err(|_| why("unknown HTTP method"))?;
         if !raw.path.starts_with('/') {
-            return Err(why("a path begins with a slash, like /v1/tasks"));
+            return Err(why("the path must begin with a slash, such as /v1/tasks"));
         }
         let mut call = Call::written(method, &raw.path).bytes(raw.body);
         if let Some(version) = raw.version {

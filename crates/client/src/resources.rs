@@ -1,4 +1,4 @@
-//! Calls about the registry of resources.
+//! Calls for the resource registry.
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::resources::{Resource, ResourceEntry, ResourceImport, ResourcesImported};

@@ -1,5 +1,5 @@
-//! One call on its way: headers, time, tries. The key of an unsafe call is made once and stays
-//! the same for all its tries, so that it is done once however often it arrives.
+//! Sends a call: headers, timeouts and retries. The idempotency key of a write is generated once
+//! and used for all attempts, so that it takes effect once.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use crate::error::{Error, Refusal, whole};
+use crate::error::{Error, ProblemDetails, whole};
 use crate::{Client, seconds};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -28,11 +28,11 @@ pub struct Call {
     method: Method,
     path: String,
     query: Vec<(&'static str, String)>,
-    /// As somebody wrote it.
+    /// The path and query as given by the caller.
     written_query: Option<String>,
     body: Option<Vec<u8>>,
     version: Option<u64>,
-    /// None for a call that changes nothing.
+    /// The idempotency key; `None` for a read.
     key: Option<String>,
     time: Duration,
     tries: usize,
@@ -74,7 +74,7 @@ impl Call {
         Self::new(Method::DELETE, path.into())
     }
 
-    /// With whatever stands behind its question mark.
+    /// Returns a call to a path with its query.
     pub fn written(method: Method, address: &str) -> Self {
         let (path, query) = match address.split_once('?') {
             Some((path, query)) => (path, Some(query.to_owned())),
@@ -93,7 +93,7 @@ impl Call {
         self
     }
 
-    /// Types of our own that cannot be written do not exist; an empty body would be refused.
+    /// Sets the JSON body. Serialization of the API types cannot fail.
     pub fn body(mut self, body: &impl Serialize) -> Self {
         self.body = Some(serde_json::to_vec(body).unwrap_or_default());
         self
@@ -104,7 +104,7 @@ impl Call {
         self
     }
 
-    /// Named by the caller: sent again in another life, it is still done once.
+    /// Sets an idempotency key of the caller, which also covers a restart of the caller.
     pub fn keyed(mut self, key: Option<String>) -> Self {
         self.key = key.or(self.key);
         self
@@ -115,19 +115,19 @@ impl Call {
         self
     }
 
-    /// The server may hold the answer back for so long.
+    /// Lets the server hold back the response for this long.
     pub fn waiting(mut self, wait: Duration) -> Self {
         self.time = wait + CLIENT_CALL_TIMEOUT;
         self.query("wait", Some(seconds(wait)))
     }
 
-    /// The same where the body says how long.
+    /// Extends the timeout for a wait that the body specifies.
     pub fn lasting(mut self, wait: Duration) -> Self {
         self.time = wait.min(WAIT_MAX) + CLIENT_CALL_TIMEOUT;
         self
     }
 
-    /// For callers that try again themselves.
+    /// Disables retries, for callers that retry themselves.
     pub fn once(mut self, within: Duration) -> Self {
         self.time = within.min(CLIENT_CALL_TIMEOUT);
         self.tries = 1;
@@ -135,7 +135,7 @@ impl Call {
     }
 }
 
-/// A try that failed, and how long the server asked to be left alone.
+/// A failed attempt and the pause that the server requested.
 struct Failed {
     error: Error,
     pause: Option<Duration>,
@@ -161,12 +161,12 @@ impl Client {
         let pauses = ExponentialBuilder::new()
             .with_min_delay(CLIENT_BACKOFF_BASE)
             .with_max_delay(CLIENT_BACKOFF_MAX)
-            .with_max_times(self.way.tries(call.tries).saturating_sub(1))
+            .with_max_times(self.transport.tries(call.tries).saturating_sub(1))
             .with_jitter();
         (|| self.attempt(&call))
             .retry(pauses)
             .when(|failed: &Failed| failed.error.is_passing())
-            .adjust(|failed, pause| pause.map(|pause| pause.max(asked(failed))))
+            .adjust(|failed, pause| pause.and_then(|pause| followed(failed, pause)))
             .await
             .map_err(|failed| failed.error)
     }
@@ -174,11 +174,11 @@ impl Client {
     async fn attempt(&self, call: &Call) -> Result<Vec<u8>, Failed> {
         let mut request = self.request(call)?;
         *request.timeout_mut() = Some(call.time);
-        let response = self.way.send(request).await;
+        let response = self.transport.send(request).await;
         self.take(response.map_err(|error| self.unreachable(&error))?).await
     }
 
-    /// An answer that is none of what was asked for, as an error.
+    /// Converts an unexpected response to an error.
     pub(crate) async fn refusal(&self, response: Response) -> Error {
         let status = response.status().as_u16();
         match self.take(response).await {
@@ -186,12 +186,12 @@ impl Client {
             Ok(_) => Error::Unreadable {
                 server: self.server().to_owned(),
                 status,
-                why: "it is no stream of events".to_owned(),
+                why: "the response is not an event stream".to_owned(),
             },
         }
     }
 
-    /// All but the time it may take.
+    /// Builds the request without its timeout.
     pub(crate) fn request(&self, call: &Call) -> Result<Request, Error> {
         let mut url = self.server.clone();
         url.set_path(&format!("{}{}", self.server.path().trim_end_matches('/'), call.path));
@@ -221,8 +221,8 @@ impl Client {
 
     pub(crate) fn unreachable(&self, error: &reqwest::Error) -> Error {
         let why = match error {
-            slow if slow.is_timeout() => "it does not answer in time".to_owned(),
-            // The address stands in front already.
+            slow if slow.is_timeout() => "the server did not respond in time".to_owned(),
+            // The message already begins with the URL.
             other => std::error::Error::source(other).map_or_else(|| whole(other), whole),
         };
         Error::Unreachable { server: self.server().to_owned(), why }
@@ -239,22 +239,22 @@ impl Client {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
             if body.len() + chunk.len() > CLIENT_ANSWER_MAX_BYTES {
-                return Err(unreadable("the answer does not end".to_owned()).into());
+                return Err(unreadable("the response is too large".to_owned()).into());
             }
             body.extend_from_slice(&chunk);
         }
         if status.is_success() {
             return Ok(body);
         }
-        let error = match serde_json::from_slice::<Refusal>(&body) {
+        let error = match serde_json::from_slice::<ProblemDetails>(&body) {
             Ok(refusal) => Error::Refused(Box::new(refusal)),
-            Err(_) => unreadable("its error is not told as problem+json".to_owned()),
+            Err(_) => unreadable("the error is not in problem+json format".to_owned()),
         };
         Err(Failed { error, pause })
     }
 }
 
-/// A text as one part of a path: what has a meaning in an address is written as its bytes.
+/// Percent-encodes a text as one path segment.
 pub fn segment(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -267,10 +267,10 @@ pub fn segment(text: &str) -> String {
     out
 }
 
-/// Without the text in the error: it may be a token.
+/// Returns a header value. The error does not contain the text, because it may be a token.
 pub fn header(text: &str) -> Result<HeaderValue, Error> {
     HeaderValue::from_str(text).map_err(|_| Error::Unusable {
-        why: "the token or a key holds what no header can".to_owned(),
+        why: "the token or key contains characters that are invalid in a header".to_owned(),
     })
 }
 
@@ -279,6 +279,9 @@ fn retry_after(response: &Response) -> Option<Duration> {
     text.parse().ok().map(Duration::from_secs)
 }
 
-fn asked(failed: &Failed) -> Duration {
-    failed.pause.unwrap_or_default().min(CLIENT_BACKOFF_MAX)
+/// Returns the pause before the next attempt; `None` if the server asked for a longer pause than
+/// the client follows, so that the caller learns of it.
+fn followed(failed: &Failed, pause: Duration) -> Option<Duration> {
+    let asked = failed.pause.unwrap_or_default();
+    (asked <= CLIENT_BACKOFF_MAX).then(|| pause.max(asked))
 }

@@ -1,8 +1,7 @@
-//! Calls about what a tenant sets itself: how risk is rated, how long things may take, and what is
-//! switched on.
+//! Calls for tenant settings: risk weights, time limits and features.
 
 use ade_api::settings::{
-    FlagShown, Flags, NewRiskSettings, NewTimes, RiskSettings, SetFlag, Times,
+    FlagShown, Flags, NewRiskSettings, NewTimeouts, RiskSettings, SetFlag, Timeouts,
 };
 use ade_core::flag::Flag;
 
@@ -26,12 +25,12 @@ impl Settings<'_> {
         self.0.send(Call::put("/v1/risk/settings").matching(version).body(new)).await
     }
 
-    pub async fn times(self) -> Result<Times, Error> {
-        self.0.read("/v1/times".to_owned()).await
+    pub async fn timeouts(self) -> Result<Timeouts, Error> {
+        self.0.read("/v1/settings/timeouts".to_owned()).await
     }
 
-    pub async fn set_times(self, version: u64, new: &NewTimes) -> Result<Times, Error> {
-        self.0.send(Call::put("/v1/times").matching(version).body(new)).await
+    pub async fn set_timeouts(self, version: u64, new: &NewTimeouts) -> Result<Timeouts, Error> {
+        self.0.send(Call::put("/v1/settings/timeouts").matching(version).body(new)).await
     }
 
     pub async fn flags(self) -> Result<Flags, Error> {

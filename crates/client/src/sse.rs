@@ -1,5 +1,5 @@
-//! Server-sent events out of bytes, however they were cut on the way. What is too long to be one of
-//! ours is refused, so that a stream cannot fill the memory.
+//! Parses server-sent events from a byte stream with arbitrary chunks. Messages that are too long
+//! are rejected, so that a stream cannot fill the memory.
 
 use ade_api::events::Message;
 use ade_core::limits::CLIENT_MESSAGE_MAX_BYTES;
@@ -7,12 +7,12 @@ use ade_core::limits::CLIENT_MESSAGE_MAX_BYTES;
 #[derive(Debug, Default)]
 pub struct Parser {
     line: Vec<u8>,
-    /// The last byte was a carriage return: a line feed after it ends no other line.
+    /// The last byte was a carriage return, so a following line feed belongs to the same line end.
     was_return: bool,
     id: Option<String>,
     event: String,
     data: Option<String>,
-    /// Of the message so far.
+    /// The size of the current message.
     bytes: usize,
 }
 
@@ -20,7 +20,7 @@ pub struct Parser {
 pub struct TooLong;
 
 impl Parser {
-    /// The messages that are whole now.
+    /// Adds a chunk and returns the complete messages.
     pub fn push(&mut self, chunk: &[u8]) -> Result<Vec<Message>, TooLong> {
         let mut whole = Vec::new();
         for &byte in chunk {
@@ -40,7 +40,7 @@ impl Parser {
         Ok(whole)
     }
 
-    /// An empty line ends the message; one with no data is none.
+    /// Ends a line. An empty line ends the message; a message without data is ignored.
     fn end_line(&mut self) -> Option<Message> {
         let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
         if line.is_empty() {
@@ -62,7 +62,7 @@ impl Parser {
                 }
                 None => self.data = Some(value.to_owned()),
             },
-            // A comment has no name; others are for later.
+            // Comments and unknown fields are ignored.
             _ => {}
         }
         None
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_the_same_however_they_are_cut() {
+    fn sse_messages_are_the_same_for_any_chunking() {
         let expected = [
             message(Some("7"), "task.approved", "{\"a\":1}"),
             message(Some("8"), "skip", "one\ntwo"),
@@ -92,12 +92,12 @@ mod tests {
             let chunks = TEXT.as_bytes().chunks(size);
             let heard: Vec<Message> =
                 chunks.flat_map(|chunk| parser.push(chunk).unwrap()).collect();
-            assert_eq!(heard, expected, "in parts of {size}");
+            assert_eq!(heard, expected, "in chunks of {size}");
         }
     }
 
     #[test]
-    fn what_does_not_end_is_refused() {
+    fn sse_message_without_an_end_is_refused() {
         let mut parser = Parser::default();
         let chunk = vec![b'x'; CLIENT_MESSAGE_MAX_BYTES];
         assert_eq!(parser.push(&chunk), Ok(Vec::new()));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn many_short_ones_are_never_too_long() {
+    fn sse_stream_of_short_messages_is_never_too_long() {
         let mut parser = Parser::default();
         let line = format!("data: {}\n\n", "x".repeat(1000));
         for _ in 0..2 * CLIENT_MESSAGE_MAX_BYTES / 1000 {

@@ -1,9 +1,10 @@
-//! Calls about figures, and about what people were told.
+//! Calls for statistics and notifications.
 
 use ade_api::notifications::Notification;
 use ade_api::page::{Page, PageQuery};
 use ade_api::stats::{Overview, Pairs, ReviewerStats, TaskStats};
-use ade_core::ids::{TaskId, UserId};
+use ade_core::ids::UserId;
+use ade_core::task_ref::TaskRef;
 
 use crate::Client;
 use crate::error::Error;
@@ -13,14 +14,14 @@ use crate::send::Call;
 pub struct Stats<'a>(pub(crate) &'a Client);
 
 impl Stats<'_> {
-    /// The caller, if nobody else is named.
+    /// Returns the statistics of a reviewer, or the caller's own.
     pub async fn reviewer(self, id: Option<UserId>) -> Result<ReviewerStats, Error> {
         let who = id.map_or_else(|| "me".to_owned(), |id| id.to_string());
         self.0.read(format!("/v1/stats/reviewers/{who}")).await
     }
 
-    pub async fn task(self, id: TaskId) -> Result<TaskStats, Error> {
-        self.0.read(format!("/v1/stats/tasks/{id}")).await
+    pub async fn task(self, id: impl Into<TaskRef>) -> Result<TaskStats, Error> {
+        self.0.read(format!("/v1/stats/tasks/{}", id.into())).await
     }
 
     pub async fn overview(self, days: Option<u32>) -> Result<Overview, Error> {

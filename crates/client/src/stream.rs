@@ -1,5 +1,5 @@
-//! A stream of server-sent events that goes on after a break: opened anew with the id of the last
-//! message, after a pause that grows, until nobody has answered for too long.
+//! A stream of server-sent events that reconnects: it resumes after the ID of the last message,
+//! with growing pauses, until the server has been unreachable for too long.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -24,11 +24,11 @@ const LAST_EVENT_ID: &str = "last-event-id";
 pub struct Stream {
     client: Client,
     call: Call,
-    /// Of the last message that had one.
+    /// The ID of the last message that had one.
     last: Option<String>,
     open: Option<(Response, Parser)>,
     heard: VecDeque<Message>,
-    /// Since the server last said something.
+    /// When the server last sent something.
     silent_since: Instant,
     breaks: u32,
 }
@@ -46,13 +46,13 @@ impl Stream {
         }
     }
 
-    /// After this one.
+    /// Resumes after the given message ID.
     pub fn resume(mut self, last: Option<String>) -> Self {
         self.last = last;
         self
     }
 
-    /// Dropping the future loses nothing.
+    /// Returns the next message. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Message, Error> {
         loop {
             if let Some(message) = self.heard.pop_front() {
@@ -85,7 +85,7 @@ impl Stream {
         CLIENT_BACKOFF_BASE.saturating_mul(1 << self.breaks.min(10)).min(CLIENT_BACKOFF_MAX)
     }
 
-    /// One more piece of it. A server that ends a stream is asked again like one that is gone.
+    /// Reads one more chunk. A stream that the server ends is reopened like a lost one.
     async fn listen(&mut self) -> Result<(), Error> {
         if self.open.is_none() {
             self.open = Some((self.connect().await?, Parser::default()));
@@ -97,14 +97,14 @@ impl Stream {
         };
         let chunk = match timeout(LIVE_IDLE_MAX, response.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,
-            Ok(Ok(None)) => return Err(gone("it has ended the stream")),
+            Ok(Ok(None)) => return Err(gone("the server ended the stream")),
             Ok(Err(error)) => return Err(self.client.unreachable(&error)),
-            Err(_) => return Err(gone("it has fallen silent")),
+            Err(_) => return Err(gone("the server sent nothing for too long")),
         };
         let messages = parser.push(&chunk).map_err(|_| Error::Unreadable {
             server: self.client.server().to_owned(),
             status: 200,
-            why: "a message does not end".to_owned(),
+            why: "a message is too long".to_owned(),
         })?;
         (self.silent_since, self.breaks) = (Instant::now(), 0);
         self.heard.extend(messages);
@@ -116,11 +116,11 @@ impl Stream {
         if let Some(last) = &self.last {
             request.headers_mut().insert(LAST_EVENT_ID, header(last)?);
         }
-        let sent = timeout(CLIENT_CALL_TIMEOUT, self.client.way.send(request)).await;
+        let sent = timeout(CLIENT_CALL_TIMEOUT, self.client.transport.send(request)).await;
         let response = sent
             .map_err(|_| Error::Unreachable {
                 server: self.client.server().to_owned(),
-                why: "it does not answer in time".to_owned(),
+                why: "the server did not respond in time".to_owned(),
             })?
             .map_err(|error| self.client.unreachable(&error))?;
         let kind = response.headers().get(reqwest::header::CONTENT_TYPE);

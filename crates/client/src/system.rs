@@ -1,7 +1,7 @@
-//! Calls about the server itself.
+//! Calls for the state of the server.
 
 use ade_api::executions::Keys;
-use ade_api::status::{Health, Status};
+use ade_api::status::{Health, Index, Status};
 use serde_json::Value;
 
 use crate::Client;
@@ -11,12 +11,17 @@ use crate::error::Error;
 pub struct System<'a>(pub(crate) &'a Client);
 
 impl System<'_> {
-    /// Whether it is alive.
+    /// Returns links to the descriptions of the API, with the public address of the server.
+    pub async fn index(self) -> Result<Index, Error> {
+        self.0.read("/v1".to_owned()).await
+    }
+
+    /// Returns whether the server is alive.
     pub async fn health(self) -> Result<Health, Error> {
         self.0.read("/healthz".to_owned()).await
     }
 
-    /// Whether it takes requests.
+    /// Returns whether the server accepts requests.
     pub async fn ready(self) -> Result<Health, Error> {
         self.0.read("/readyz".to_owned()).await
     }
@@ -25,12 +30,12 @@ impl System<'_> {
         self.0.read("/v1/status".to_owned()).await
     }
 
-    /// The keys whose receipts count now.
+    /// Returns the keys that currently verify receipts.
     pub async fn keys(self) -> Result<Keys, Error> {
         self.0.read("/.well-known/jwks.json".to_owned()).await
     }
 
-    /// The API as it describes itself.
+    /// Returns the OpenAPI document.
     pub async fn openapi(self) -> Result<Value, Error> {
         self.0.read("/openapi.json".to_owned()).await
     }

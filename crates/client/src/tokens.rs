@@ -1,4 +1,4 @@
-//! Calls about API tokens.
+//! Calls for API tokens.
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::tokens::{IssuedToken, NewToken, Token};
@@ -12,7 +12,7 @@ use crate::send::{Call, segment};
 pub struct Tokens<'a>(pub(crate) &'a Client);
 
 impl Tokens<'_> {
-    /// The caller's own, if nobody is named.
+    /// Lists the tokens of a user or an agent, or the caller's own.
     pub async fn list(
         self,
         user: Option<UserId>,
@@ -20,13 +20,13 @@ impl Tokens<'_> {
         page: &PageQuery,
     ) -> Result<Page<Token>, Error> {
         let call = Call::get("/v1/tokens")
-            .query("user", user.map(|user| user.to_string()))
-            .query("agent", agent.map(|agent| agent.to_string()))
+            .query("user_id", user.map(|user| user.to_string()))
+            .query("agent_id", agent.map(|agent| agent.to_string()))
             .page(page);
         self.0.send(call).await
     }
 
-    /// The token is in this answer and in no other.
+    /// Creates a token. Only this response contains it.
     pub async fn create(self, new: &NewToken) -> Result<IssuedToken, Error> {
         self.0.send(Call::post("/v1/tokens").body(new)).await
     }

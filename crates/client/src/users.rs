@@ -1,5 +1,6 @@
-//! Calls about people.
+//! Calls for users.
 
+use ade_api::invitations::Invitation;
 use ade_api::page::{Page, PageQuery};
 use ade_api::passkeys::Passkeys;
 use ade_api::sessions::GroupRoles;
@@ -30,24 +31,29 @@ impl Users<'_> {
         self.0.send(Call::patch(path(id)).body(change)).await
     }
 
-    /// The whole set: what is not in it is taken away.
+    /// Replaces the roles of a user.
     pub async fn set_roles(self, id: UserId, roles: &Roles) -> Result<User, Error> {
         self.0.send(Call::put(format!("{}/roles", path(id))).body(roles)).await
     }
 
-    /// Which groups of identity providers give which roles.
+    /// Lists the roles that groups of identity providers grant.
     pub async fn group_roles(self, page: &PageQuery) -> Result<Page<GroupRoles>, Error> {
         self.0.read_page("/v1/group-roles", page).await
     }
 
-    /// All of one provider; those of others stay.
+    /// Replaces the group roles of one provider; those of others stay.
     pub async fn set_group_roles(self, roles: &GroupRoles) -> Result<GroupRoles, Error> {
         self.0.send(Call::put("/v1/group-roles").body(roles)).await
     }
 
-    /// All of somebody who has lost them.
+    /// Removes all passkeys of a user who has lost them.
     pub async fn reset_passkeys(self, id: UserId) -> Result<Passkeys, Error> {
         self.0.send(Call::delete(format!("{}/passkeys", path(id)))).await
+    }
+
+    /// Invites a person to sign in. Only this response contains the secret.
+    pub async fn invite(self, id: UserId) -> Result<Invitation, Error> {
+        self.0.send(Call::post(format!("{}/invitations", path(id)))).await
     }
 
     pub async fn add_alias(self, id: UserId, alias: &Alias) -> Result<User, Error> {

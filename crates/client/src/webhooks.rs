@@ -1,4 +1,4 @@
-//! Calls about webhooks and what is on its way to them.
+//! Calls for webhooks and their deliveries.
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::webhooks::{
@@ -23,7 +23,7 @@ impl Webhooks<'_> {
         self.0.read(path(id)).await
     }
 
-    /// The secret is in this answer and in no other.
+    /// Creates a webhook. Only this response contains its secret.
     pub async fn create(self, new: &NewWebhook) -> Result<WebhookSecret, Error> {
         self.0.send(Call::post("/v1/webhooks").body(new)).await
     }
@@ -41,7 +41,7 @@ impl Webhooks<'_> {
         self.0.send(Call::delete(path(id))).await
     }
 
-    /// The new secret is in this answer and in no other.
+    /// Rotates the secret. Only this response contains the new one.
     pub async fn rotate(
         self,
         id: WebhookId,

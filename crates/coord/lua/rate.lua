@@ -1,13 +1,13 @@
 #!lua
--- Takes calls from several rates at once: as many as are wanted from each, or one, or none from
--- any. Of each rate the moment is kept at which all that was taken so far is used up; afterwards
--- it is worth nothing, and gone.
+-- Takes calls from several rates at once: the requested number from each, or one from each, or none
+-- at all. For each rate, the time is stored at which everything taken so far is used up; the key
+-- expires at that time.
 -- KEYS one for each rate
--- ARGV 1 calls wanted, then for each rate: microseconds that one call takes, and how far ahead of
---      the time it may run
--- Reply calls let through, the rate with the least left or the longest wait (from 0), what it has
---      left, microseconds until it is whole, microseconds to wait
--- Time: Redis's own clock
+-- ARGV 1 requested calls, then for each rate: microseconds per call, and how many microseconds
+--      ahead of the current time it may run
+-- Reply admitted calls, the rate with the fewest calls left or the longest wait (from 0), its calls
+--      left, microseconds until its quota is fully restored, microseconds to wait
+-- Time: Redis TIME, so that all processes share one clock
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local used_up, gap, ahead = redis.call('MGET', unpack(KEYS)), {}, {}

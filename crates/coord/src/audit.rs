@@ -1,64 +1,66 @@
-//! What really lies in a cluster, held against the catalogue: keys that nobody declared, of another
-//! type than declared, or with another lifetime. Only looks, in pages, master by master.
+//! Compares the keys of a cluster with the catalogue: undeclared keys, wrong types and wrong
+//! lifetimes. Read-only, in pages, master by master.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use ade_core::limits::REDIS_SCAN_PAGE;
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::{FromRedisValue, Value, from_redis_value};
 
 use crate::cluster::Cluster;
-use crate::error::Error;
-use crate::keys::{CATALOGUE, Key, Kind};
+use crate::error::CoordError;
+use crate::keys::{CATALOGUE, Key, KeyType};
+
+/// Keys that one scan step examines.
+const REDIS_SCAN_PAGE: usize = 500;
 
 const NAME: &str = "audit";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub enum KeyProblem {
     Unknown,
-    WrongType { found: String, declared: Kind },
+    WrongType { found: String, declared: KeyType },
     Expires { after: Duration, declared: Option<Duration> },
     NeverExpires { declared: Duration },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct KeyFinding {
     pub key: String,
-    pub problem: Problem,
+    pub problem: KeyProblem,
 }
 
 #[derive(Debug, Default)]
 pub struct Audit {
     pub keys: usize,
-    /// Patterns of the catalogue that a key was found of.
+    /// The patterns of the catalogue of which at least one key was found.
     pub seen: BTreeSet<&'static str>,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<KeyFinding>,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for KeyProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown => write!(f, "is in no catalogue"),
+            Self::Unknown => write!(f, "is not in the catalogue"),
             Self::WrongType { found, declared } => {
                 write!(f, "is a {found}, declared as {}", declared.as_str())
             }
             Self::Expires { after, declared: None } => {
-                write!(f, "expires in {after:?}, declared to stay")
+                write!(f, "expires in {after:?}, declared as persistent")
             }
             Self::Expires { after, declared: Some(most) } => {
-                write!(f, "expires in {after:?}, declared to go within {most:?}")
+                write!(f, "expires in {after:?}, declared to expire within {most:?}")
             }
             Self::NeverExpires { declared } => {
-                write!(f, "stays, declared to go within {declared:?}")
+                write!(f, "does not expire, declared to expire within {declared:?}")
             }
         }
     }
 }
 
 impl Cluster {
-    pub async fn audit(&self) -> Result<Audit, Error> {
+    pub async fn audit(&self) -> Result<Audit, CoordError> {
         let mut audit = Audit::default();
         let nodes: String = self.look(redis::cmd("CLUSTER").arg("NODES").clone(), None).await?;
         for master in masters(&nodes) {
@@ -83,29 +85,33 @@ impl Cluster {
         Ok(audit)
     }
 
-    async fn look_at(&self, key: &[u8], master: &Address) -> Result<Option<Finding>, Error> {
+    async fn look_at(
+        &self,
+        key: &[u8],
+        master: &Address,
+    ) -> Result<Option<KeyFinding>, CoordError> {
         let kind: String = self.look(redis::cmd("TYPE").arg(key).clone(), Some(master)).await?;
         if kind == "none" {
-            // Gone since it was seen.
+            // The key has expired or was deleted since the scan.
             return Ok(None);
         }
         let left: i64 = self.look(redis::cmd("PTTL").arg(key).clone(), Some(master)).await?;
         let left = u64::try_from(left).ok().map(Duration::from_millis);
         let key = String::from_utf8_lossy(key).into_owned();
-        Ok(judge(&key, &kind, left).map(|problem| Finding { key, problem }))
+        Ok(judge(&key, &kind, left).map(|problem| KeyFinding { key, problem }))
     }
 
     async fn look<T: FromRedisValue>(
         &self,
         command: redis::Cmd,
         at: Option<&Address>,
-    ) -> Result<T, Error> {
+    ) -> Result<T, CoordError> {
         let node = at.map_or(SingleNodeRoutingInfo::Random, |address| {
             SingleNodeRoutingInfo::ByAddress { host: address.host.clone(), port: address.port }
         });
         let value: Value = self.ask_node(command, RoutingInfo::SingleNode(node)).await?;
         from_redis_value(value)
-            .map_err(|error| Error::Reply { script: NAME, why: error.to_string() })
+            .map_err(|error| CoordError::Reply { script: NAME, why: error.to_string() })
     }
 }
 
@@ -115,7 +121,7 @@ struct Address {
     port: u16,
 }
 
-/// Of the answer to CLUSTER NODES: id, address, flags, and more.
+/// Parses the reply to CLUSTER NODES: id, address, flags, and more.
 fn masters(nodes: &str) -> Vec<Address> {
     let masters = nodes.lines().filter_map(|line| {
         let mut words = line.split(' ').skip(1);
@@ -131,7 +137,7 @@ fn masters(nodes: &str) -> Vec<Address> {
 }
 
 impl Audit {
-    /// Patterns of the catalogue that no key was found of.
+    /// The patterns of the catalogue of which no key was found.
     pub fn unseen(&self) -> Vec<&'static str> {
         let kept = CATALOGUE.iter().filter(|known| known.kind.type_name().is_some());
         kept.map(Key::pattern).filter(|pattern| !self.seen.contains(pattern)).collect()
@@ -142,17 +148,17 @@ fn declared(key: &str) -> Option<&'static Key> {
     CATALOGUE.iter().find(|known| known.matches(key))
 }
 
-fn judge(key: &str, kind: &str, left: Option<Duration>) -> Option<Problem> {
+fn judge(key: &str, kind: &str, left: Option<Duration>) -> Option<KeyProblem> {
     let Some(declared) = declared(key) else {
-        return Some(Problem::Unknown);
+        return Some(KeyProblem::Unknown);
     };
     if declared.kind.type_name() != Some(kind) {
-        return Some(Problem::WrongType { found: kind.to_owned(), declared: declared.kind });
+        return Some(KeyProblem::WrongType { found: kind.to_owned(), declared: declared.kind });
     }
     match (left, declared.ttl_max) {
-        (None, Some(most)) => Some(Problem::NeverExpires { declared: most }),
+        (None, Some(most)) => Some(KeyProblem::NeverExpires { declared: most }),
         (Some(after), most) if most.is_none_or(|most| after > most) => {
-            Some(Problem::Expires { after, declared: most })
+            Some(KeyProblem::Expires { after, declared: most })
         }
         _ => None,
     }
@@ -168,43 +174,43 @@ mod tests {
     use crate::keys;
 
     #[test]
-    fn a_key_must_be_declared_with_its_type_and_its_lifetime() {
+    fn key_audit_checks_declared_type_and_lifetime() {
         let key = keys::LOCK_BOOK.of(TenantId::from_u128(7));
         let second = Duration::from_secs(1);
         assert_eq!(judge(&key, "hash", None), None);
-        let of_nobody = key.replace(&TenantId::from_u128(7).to_string(), "nobody");
-        assert_eq!(judge(&of_nobody, "hash", None), Some(Problem::Unknown));
-        assert_eq!(judge(&format!("{key}s"), "hash", None), Some(Problem::Unknown));
-        let declared = Kind::Hash;
-        let wrong = Problem::WrongType { found: "string".to_owned(), declared };
+        let without_tenant = key.replace(&TenantId::from_u128(7).to_string(), "no-tenant");
+        assert_eq!(judge(&without_tenant, "hash", None), Some(KeyProblem::Unknown));
+        assert_eq!(judge(&format!("{key}s"), "hash", None), Some(KeyProblem::Unknown));
+        let declared = KeyType::Hash;
+        let wrong = KeyProblem::WrongType { found: "string".to_owned(), declared };
         assert_eq!(judge(&key, "string", None), Some(wrong));
-        let expires = Problem::Expires { after: second, declared: None };
+        let expires = KeyProblem::Expires { after: second, declared: None };
         assert_eq!(judge(&key, "hash", Some(second)), Some(expires));
         let stream = keys::EVENTS_TASK.of_shard(EVENT_SHARDS - 1);
         assert_eq!(judge(&stream, "stream", None), None);
         let beyond = keys::EVENTS_TASK.of_shard(EVENT_SHARDS);
-        assert_eq!(judge(&beyond, "stream", None), Some(Problem::Unknown));
+        assert_eq!(judge(&beyond, "stream", None), Some(KeyProblem::Unknown));
         let tenant = TenantId::from_u128(7);
         let of_one = keys::TASK_STATE.of_one(tenant, "task_1");
         assert_eq!(judge(&of_one, "hash", Some(second)), None);
         let declared = keys::TASK_STATE.ttl_max.unwrap();
-        assert_eq!(judge(&of_one, "hash", None), Some(Problem::NeverExpires { declared }));
+        assert_eq!(judge(&of_one, "hash", None), Some(KeyProblem::NeverExpires { declared }));
         for wrong in ["", "a:b", "{a}"] {
             let wrong = keys::TASK_STATE.of_one(tenant, wrong);
-            assert_eq!(judge(&wrong, "hash", Some(second)), Some(Problem::Unknown), "{wrong}");
+            assert_eq!(judge(&wrong, "hash", Some(second)), Some(KeyProblem::Unknown), "{wrong}");
         }
     }
 
     #[test]
-    fn masters_are_those_that_serve() {
-        let told = "a 10.0.0.1:7000@17000,host myself,master - 0 0 1 connected 0-99\n\
+    fn cluster_masters_are_the_nodes_that_serve_slots() {
+        let nodes = "a 10.0.0.1:7000@17000,host myself,master - 0 0 1 connected 0-99\n\
             b 10.0.0.2:7001@17001 slave a 0 0 1 connected\n\
             c 10.0.0.3:7002@17002 master,fail - 0 0 1 disconnected\n";
-        assert_eq!(masters(told), [Address { host: "10.0.0.1".to_owned(), port: 7000 }]);
+        assert_eq!(masters(nodes), [Address { host: "10.0.0.1".to_owned(), port: 7000 }]);
     }
 
     #[tokio::test]
-    async fn a_planted_key_is_found_wherever_it_lies() {
+    async fn key_audit_finds_a_planted_key_on_any_node() {
         let servers = ade_testkit::Cluster::owned().await;
         let cluster = Cluster::open(&servers.urls().into()).unwrap();
         assert_eq!(cluster.audit().await.unwrap().keys, 0);
@@ -224,18 +230,18 @@ mod tests {
         assert_eq!(audit.keys, 4);
         assert_eq!(audit.seen.iter().copied().collect::<Vec<_>>(), [keys::LOCK_REGISTRY.pattern()]);
         assert!(audit.unseen().contains(&keys::LOCK_BOOK.pattern()));
-        assert!(!audit.unseen().contains(&keys::LOCK_CHANNEL.pattern()), "it is no key");
-        let told: Vec<String> =
+        assert!(!audit.unseen().contains(&keys::LOCK_CHANNEL.pattern()), "a channel is not a key");
+        let problems: Vec<String> =
             audit.findings.iter().map(|found| format!("{} {}", found.key, found.problem)).collect();
-        assert_eq!(told.len(), 3, "{told:#?}");
-        let told_of = |key: &str, what: &str| {
+        assert_eq!(problems.len(), 3, "{problems:#?}");
+        let has_problem = |key: &str, what: &str| {
             assert!(
-                told.iter().any(|line| line.starts_with(key) && line.contains(what)),
-                "{told:?}"
+                problems.iter().any(|line| line.starts_with(key) && line.contains(what)),
+                "{problems:?}"
             );
         };
-        told_of(&registry(typed), "is a string, declared as sorted set");
-        told_of(&registry(dying), "declared to stay");
-        told_of("stray", "is in no catalogue");
+        has_problem(&registry(typed), "is a string, declared as sorted set");
+        has_problem(&registry(dying), "declared as persistent");
+        has_problem("stray", "is not in the catalogue");
     }
 }

@@ -1,14 +1,19 @@
-//! Leaves a part of Redis alone that does not answer: after a few failures in a row nobody waits
-//! for it any more, but for one call now and then that looks whether it is back. Keys are judged
-//! each by itself, since masters fail one by one; nothing is kept for a key that works.
+//! A circuit breaker per key: after a few consecutive failures calls fail immediately, except for
+//! an occasional probe. Keys are tracked separately, because masters fail one by one; nothing is
+//! kept for a working key.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use ade_core::limits::{
-    REDIS_CALL_TIMEOUT, REDIS_CIRCUIT_FAILURES, REDIS_CIRCUIT_PAUSE, REDIS_CIRCUITS_MAX,
-};
+use ade_core::limits::REDIS_CALL_TIMEOUT;
+
+/// Consecutive failures after which the circuit of a key opens.
+const REDIS_CIRCUIT_FAILURES: u32 = 5;
+/// How long the circuit of a key stays open before one call tries again.
+const REDIS_CIRCUIT_PAUSE: Duration = Duration::from_millis(250);
+/// Failing keys that a process tracks; beyond that, counting starts again.
+const REDIS_CIRCUITS_MAX: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub struct Circuits {
@@ -19,13 +24,13 @@ pub struct Circuits {
 struct Circuit {
     failures: u32,
     last: String,
-    /// Once it is open: from when on the next call may look.
+    /// Once the circuit is open, the time from which the next call may probe.
     look_at: Option<Instant>,
 }
 
 impl Circuits {
-    /// Lets a call through, or says why it should not be made. Of those who come after the pause
-    /// one goes on; should it never come back, the next may look after its time.
+    /// Admits a call, or returns why it should not be made. After the pause one call probes; if it
+    /// never returns, the next one may probe after a timeout.
     pub fn enter(&self, key: &str, now: Instant) -> Result<(), String> {
         let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(circuit) = failing.get_mut(key) else {
@@ -41,13 +46,13 @@ impl Circuits {
         }
     }
 
-    /// Whether this closed a circuit that was open.
+    /// Records a success and returns whether it closed an open circuit.
     pub fn succeeded(&self, key: &str) -> bool {
         let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         failing.remove(key).is_some_and(|circuit| circuit.look_at.is_some())
     }
 
-    /// Why it is open from now on, if it was this failure that opened it.
+    /// Records a failure and returns the reason if it opened the circuit.
     pub fn failed(&self, key: &str, why: String, now: Instant) -> Option<String> {
         let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Circuit { failures: 0, last: String::new(), look_at: None };
@@ -68,7 +73,7 @@ impl Circuits {
 
 impl Circuit {
     fn why(&self) -> String {
-        format!("{} failures in a row, the last: {}", self.failures, self.last)
+        format!("{} consecutive failures, the last: {}", self.failures, self.last)
     }
 }
 
@@ -81,22 +86,22 @@ mod tests {
             assert_eq!(circuits.failed(key, "timeout".to_owned(), now), None);
             assert_eq!(circuits.enter(key, now), Ok(()));
         }
-        let told = circuits.failed(key, "timeout".to_owned(), now).unwrap();
-        assert!(told.contains("timeout"), "{told}");
+        let message = circuits.failed(key, "timeout".to_owned(), now).unwrap();
+        assert!(message.contains("timeout"), "{message}");
     }
 
     #[test]
-    fn it_opens_after_failures_in_a_row_says_why_and_for_its_key_alone() {
+    fn circuit_opens_for_its_key_after_consecutive_failures() {
         let (circuits, now) = (Circuits::default(), Instant::now());
         fail_until_open(&circuits, "seven", now);
         assert!(circuits.enter("seven", now).unwrap_err().contains("timeout"));
         assert_eq!(circuits.enter("eight", now), Ok(()));
-        // Told once, not with every failure of those who were under way.
+        // The opening is reported once, not with every failure of calls in flight.
         assert_eq!(circuits.failed("seven", "late".to_owned(), now), None);
     }
 
     #[test]
-    fn a_success_in_between_begins_the_count_again() {
+    fn circuit_success_resets_the_failure_count() {
         let (circuits, now) = (Circuits::default(), Instant::now());
         for _ in 0..3 * REDIS_CIRCUIT_FAILURES {
             assert_eq!(circuits.failed("seven", "timeout".to_owned(), now), None);
@@ -106,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_pause_one_looks_and_its_success_lets_all_in() {
+    fn circuit_after_the_pause_closes_when_one_probe_succeeds() {
         let (circuits, now) = (Circuits::default(), Instant::now());
         fail_until_open(&circuits, "seven", now);
         let later = now + REDIS_CIRCUIT_PAUSE;
@@ -122,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_never_comes_back_does_not_keep_it_open() {
+    fn circuit_probe_without_a_result_is_retried() {
         let (circuits, now) = (Circuits::default(), Instant::now());
         fail_until_open(&circuits, "seven", now);
         let later = now + REDIS_CIRCUIT_PAUSE;

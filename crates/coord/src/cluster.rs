@@ -1,6 +1,6 @@
-//! The connection to Redis Cluster: one for a whole process, shared by all its callers. Every
-//! wait is bounded, and nobody waits for a key that keeps failing. It opens without Redis and is
-//! there once Redis is.
+//! The connection to Redis Cluster: one per process, shared by all callers. Every wait is bounded,
+//! and calls to a failing key fail fast. It can be created while Redis is down and connects when
+//! Redis is available.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use redis::cluster_routing::RoutingInfo;
 use redis::{ErrorKind, ProtocolVersion, PushInfo, ServerErrorKind, Value};
 
 use crate::circuit::Circuits;
-use crate::error::Error;
+use crate::error::CoordError;
 use crate::nodes::Nodes;
 use crate::script::Script;
 
@@ -25,37 +25,41 @@ pub struct Cluster {
     circuits: Arc<Circuits>,
 }
 
-/// The connection knows passwords.
+/// Hides the connection, which contains passwords.
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster").finish_non_exhaustive()
     }
 }
 
+/// How long a test that is not about timeouts waits for Redis on a busy machine.
+#[cfg(test)]
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
 impl Cluster {
-    /// Needs a runtime to connect in; whether anybody answers shows with the first call.
-    pub fn open(nodes: &Nodes) -> Result<Self, Error> {
+    /// Opens a connection, which needs a runtime. An unavailable Redis is noticed by the first
+    /// call.
+    pub fn open(nodes: &Nodes) -> Result<Self, CoordError> {
         Ok(Self { connection: connect(nodes)?, circuits: Arc::default() })
     }
 
-    /// Never sends again what is only late, for tests that count what was done.
+    /// Opens a connection that does not repeat slow calls, for tests that count executions.
     #[cfg(test)]
     pub(crate) fn patient(nodes: &Nodes) -> Self {
-        let patience = std::time::Duration::from_secs(30);
-        let builder = builder(nodes).response_timeout(patience);
-        let builder = builder.overall_response_timeout(Some(patience));
+        let builder = builder(nodes).response_timeout(PATIENCE);
+        let builder = builder.overall_response_timeout(Some(PATIENCE));
         Self { connection: pending(builder).unwrap(), circuits: Arc::default() }
     }
 
-    /// By the script's digest; its text is sent only to a node that does not know it yet.
+    /// Runs a script by its digest. Its text is sent only to a node that does not have it yet.
     pub(crate) async fn run(
         &self,
         script: &Script,
         keys: &[String],
         args: &[Vec<u8>],
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, CoordError> {
         let key = keys.first().map_or("", String::as_str);
-        self.circuits.enter(key, Instant::now()).map_err(|why| Error::Resting { why })?;
+        self.circuits.enter(key, Instant::now()).map_err(|why| CoordError::Resting { why })?;
         let outcome = self.call("EVALSHA", script.digest(), keys, args).await;
         let outcome = match outcome {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
@@ -63,35 +67,35 @@ impl Cluster {
             }
             known => known,
         };
-        let outcome = outcome.map_err(|error| Error::of_call(script.name(), error));
+        let outcome = outcome.map_err(|error| CoordError::of_call(script.name(), error));
         self.judge(key, &outcome);
         outcome
     }
 
-    /// Whatever a server answers, it is there.
-    fn judge(&self, key: &str, outcome: &Result<Value, Error>) {
+    /// Records the outcome for the circuit. Any reply means that the server is available.
+    fn judge(&self, key: &str, outcome: &Result<Value, CoordError>) {
         match outcome {
-            Err(error @ (Error::Unknown(_) | Error::Unavailable(_))) => {
+            Err(error @ (CoordError::Unknown(_) | CoordError::Unavailable(_))) => {
                 if let Some(why) = self.circuits.failed(key, error.to_string(), Instant::now()) {
-                    tracing::warn!(key, why, "Redis is left alone");
+                    tracing::warn!(key, why, "Redis circuit opened");
                 }
             }
             Ok(_) | Err(_) => {
                 if self.circuits.succeeded(key) {
-                    tracing::info!(key, "Redis is back");
+                    tracing::info!(key, "Redis circuit closed");
                 }
             }
         }
     }
 
-    /// Past scripts and circuits, for whoever only looks.
+    /// Sends a command directly to a node, bypassing scripts and circuits, for read-only checks.
     pub(crate) async fn ask_node(
         &self,
         command: redis::Cmd,
         node: RoutingInfo,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, CoordError> {
         let outcome = self.connection.clone().route_command(command, node).await;
-        outcome.map_err(|error| Error::of_call("look", error))
+        outcome.map_err(|error| CoordError::of_call("look", error))
     }
 
     pub(crate) fn connection(&self) -> ClusterConnection {
@@ -111,18 +115,18 @@ impl Cluster {
     }
 }
 
-/// Needs a runtime to connect in; whether anybody answers shows with the first call.
-pub(crate) fn connect(nodes: &Nodes) -> Result<ClusterConnection, Error> {
+/// Opens a connection, which needs a runtime. An unavailable Redis is noticed by the first call.
+pub(crate) fn connect(nodes: &Nodes) -> Result<ClusterConnection, CoordError> {
     pending(builder(nodes))
 }
 
-/// Hears what it is subscribed to, as `heard` reads it. `hear` is called on the task of the
-/// connection, so it must not wait.
+/// Opens a connection that receives push messages, parsed by `heard`. `hear` is called on the task
+/// of the connection, so it must not block.
 pub(crate) fn connect_hearing<T>(
     nodes: &Nodes,
     heard: fn(&PushInfo) -> Option<T>,
     hear: impl Fn(T) + Send + Sync + 'static,
-) -> Result<ClusterConnection, Error>
+) -> Result<ClusterConnection, CoordError>
 where
     T: 'static,
 {
@@ -135,12 +139,12 @@ where
     pending(builder(nodes).push_sender(push))
 }
 
-fn pending(builder: ClusterClientBuilder) -> Result<ClusterConnection, Error> {
-    let client = builder.build().map_err(Error::Settings)?;
+fn pending(builder: ClusterClientBuilder) -> Result<ClusterConnection, CoordError> {
+    let client = builder.build().map_err(CoordError::Settings)?;
     Ok(client.get_pending_async_connection_with_config(ClusterConfig::new()))
 }
 
-/// How every connection of ours speaks, and how long it waits.
+/// The common settings and timeouts of all connections.
 fn builder(nodes: &Nodes) -> ClusterClientBuilder {
     nodes
         .builder()
@@ -148,7 +152,7 @@ fn builder(nodes: &Nodes) -> ClusterClientBuilder {
         .connection_timeout(REDIS_CONNECT_TIMEOUT)
         .response_timeout(REDIS_ANSWER_TIMEOUT)
         .overall_response_timeout(Some(REDIS_CALL_TIMEOUT))
-        // After an error it sends by itself again: every script must bear that.
+        // The driver repeats calls after an error, so every script must tolerate repetition.
         .retries(REDIS_RETRIES)
 }
 

@@ -1,29 +1,29 @@
-//! What can go wrong between a caller and Redis. No answer is never an answer: after a silence
-//! the script may have run, so the same lease id is sent again.
+//! Errors between a caller and Redis. A missing reply is not a result: the script may have run, so
+//! the same lease id is sent again.
 
 use thiserror::Error;
 
 #[derive(Debug, Error)]
-pub enum Error {
-    #[error("Redis gave no answer ({0}): it may have happened; send the same ids again")]
+pub enum CoordError {
+    #[error("Redis did not respond ({0}): the command may have run; retry with the same ids")]
     Unknown(#[source] redis::RedisError),
-    #[error("Redis refused before anything happened ({0}): try again later")]
+    #[error("Redis refused the command before running it ({0}): retry later")]
     Unavailable(#[source] redis::RedisError),
-    #[error("Redis is left alone for a moment ({why}): nothing was sent; try again later")]
+    #[error("the Redis circuit is open ({why}) and nothing was sent: retry later")]
     Resting { why: String },
-    #[error("Redis cannot run `{script}`: {source}")]
+    #[error("Redis cannot run the script `{script}`: {source}")]
     Script {
         script: &'static str,
         #[source]
         source: redis::RedisError,
     },
-    #[error("`{script}` answered what nobody expects: {why}")]
+    #[error("unexpected response of the script `{script}`: {why}")]
     Reply { script: &'static str, why: String },
-    #[error("the addresses of Redis are no use: {0}")]
+    #[error("the Redis URLs are invalid: {0}")]
     Settings(#[source] redis::RedisError),
 }
 
-impl Error {
+impl CoordError {
     pub(crate) fn of_call(script: &'static str, error: redis::RedisError) -> Self {
         use redis::{ErrorKind, ServerErrorKind};
         match error.kind() {

@@ -1,6 +1,6 @@
-//! The catalogue: every key in Redis once, with its type, its lifetime, its owner and where it
-//! comes from when it is lost. A key literal anywhere else does not pass the checks. The reference
-//! is generated from here.
+//! The catalogue of all Redis keys, with type, lifetime, owner, and the source from which they are
+//! rebuilt after a loss. Key literals anywhere else are rejected by a check. The reference is
+//! generated from here.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -9,27 +9,27 @@ use ade_core::event::Topic;
 use ade_core::ids::TenantId;
 use ade_core::limits::{EVENT_SHARDS, MODEL_KEPT_MAX, RATE_KEPT_MAX};
 
-/// What stands for the tenant in a pattern: also the hash tag, so all keys of a tenant share one
-/// slot and one script can work on them at once.
+/// The placeholder of the tenant in a pattern. It is also the hash tag, so that all keys of a
+/// tenant are in one slot and one script can use them together.
 const TENANT: &str = "{tenant}";
-/// The same for what many tenants share: `s00`, `s01` and so on.
+/// The placeholder of the shard for keys that many tenants share: `s00`, `s01` and so on.
 const SHARD: &str = "{shard}";
-/// And for the one thing that a key is about.
+/// The placeholder of the object of a key.
 const ID: &str = "{id}";
-/// What is counted, of whoever is counted.
+/// The placeholder of the endpoint that is counted.
 const ENDPOINT: &str = "{endpoint}";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum KeyType {
     Hash,
     SortedSet,
     Stream,
     Text,
-    /// Sharded pub/sub: nothing is kept.
+    /// Sharded pub/sub, which stores nothing.
     Channel,
 }
 
-impl Kind {
+impl KeyType {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hash => "hash",
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// As Redis calls it; nothing of what is no key.
+    /// The type name that Redis reports; `None` for a channel.
     pub fn type_name(self) -> Option<&'static str> {
         match self {
             Self::Hash => Some("hash"),
@@ -55,13 +55,13 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     pattern: &'static str,
-    pub kind: Kind,
+    pub kind: KeyType,
     pub holds: &'static str,
-    /// How long it stays, or what bounds it.
+    /// How long the key is kept, or what bounds it.
     pub lifetime: &'static str,
-    /// Its TTL is never longer, and it has one; `None` if it has none.
+    /// The maximum TTL; `None` if the key has no TTL.
     pub ttl_max: Option<Duration>,
-    /// The module that writes it; nobody else does.
+    /// The only module that writes the key.
     pub owner: &'static str,
     pub rebuilt_from: &'static str,
 }
@@ -75,23 +75,23 @@ impl Key {
         self.pattern.replace(SHARD, &format!("{{{}}}", tag_of(shard)))
     }
 
-    /// For one thing of a tenant, by its id.
+    /// Returns the key of one object of a tenant.
     pub fn of_one(&self, tenant: TenantId, id: impl Display) -> String {
         self.of(tenant).replace(ID, &id.to_string())
     }
 
-    /// For what one caller of a tenant does at one endpoint.
+    /// Returns the key of one caller of a tenant at one endpoint.
     pub fn of_endpoint(&self, tenant: TenantId, endpoint: &str, id: impl Display) -> String {
         self.of_one(tenant, id).replace(ENDPOINT, endpoint)
     }
 
-    /// The same where no tenant is known.
+    /// Returns the key of one caller at one endpoint without a tenant.
     pub fn of_endpoint_in(&self, shard: u8, endpoint: &str, id: impl Display) -> String {
         self.of_shard(shard).replace(ID, &id.to_string()).replace(ENDPOINT, endpoint)
     }
 
-    /// Whether this is one of them. No id of ours has a colon or a brace, so what stands between
-    /// two colons stands for one thing.
+    /// Returns whether the key matches the pattern. No id contains a colon or a brace, so the text
+    /// between two colons is one value.
     pub fn matches(&self, key: &str) -> bool {
         let (mut places, mut parts) = (self.pattern.split(':'), key.split(':'));
         loop {
@@ -101,11 +101,6 @@ impl Key {
                 _ => return false,
             }
         }
-    }
-
-    /// Whether it is one for many tenants.
-    pub fn is_of_shard(&self) -> bool {
-        self.pattern.contains(SHARD)
     }
 
     pub fn pattern(&self) -> &'static str {
@@ -131,16 +126,16 @@ fn tag_of(shard: u8) -> String {
 
 const LOCKS: &str = "lock";
 const HOLDS: &str = "the registered holds in PostgreSQL, under a new epoch";
-const WAITS: &str = "waiters who ask again with their old place";
-const LEASES: &str = "one entry per lease, wait or tombstone; no expiry, which is data here";
+const WAITS: &str = "waiters that retry with their old place";
+const LEASES: &str = "one entry per lease, wait or tombstone; no TTL, because expiry is data here";
 
 pub const LOCK_BOOK: Key = Key {
     pattern: "ade:{tenant}:lock:book",
-    kind: Kind::Hash,
-    holds: "epoch and counters; lease id → its record; what each owner holds and waits for; how \
-        many resources each agent has taken; which resources are in use",
+    kind: KeyType::Hash,
+    holds: "epoch and counters; lease id → lease state; what each owner holds and waits for; the \
+            number of resources per agent; the resources in use",
     lifetime: "one entry per lease, wait or tombstone, two per owner, one per agent and one per \
-        resource in use; no expiry, which is data here",
+               resource in use; no TTL, because expiry is data here",
     ttl_max: None,
     owner: LOCKS,
     rebuilt_from: HOLDS,
@@ -148,9 +143,8 @@ pub const LOCK_BOOK: Key = Key {
 
 pub const LOCK_HOLDERS: Key = Key {
     pattern: "ade:{tenant}:lock:holders",
-    kind: Kind::SortedSet,
-    holds: "resource, mode and lease id of whoever does not hold it alone or has somebody waiting, \
-        in the order of bytes",
+    kind: KeyType::SortedSet,
+    holds: "resource, mode and lease id of shared holders and holders with waiters, in byte order",
     lifetime: "at most one entry per resource of a held lease",
     ttl_max: None,
     owner: LOCKS,
@@ -159,8 +153,8 @@ pub const LOCK_HOLDERS: Key = Key {
 
 pub const LOCK_QUEUE: Key = Key {
     pattern: "ade:{tenant}:lock:queue",
-    kind: Kind::SortedSet,
-    holds: "resource, place, lease id and mode of everybody who waits, in the order of bytes",
+    kind: KeyType::SortedSet,
+    holds: "resource, place, lease id and mode of all waiters, in byte order",
     lifetime: "one entry per resource of a wait, at most LOCK_QUEUE_DEPTH_MAX for one resource",
     ttl_max: None,
     owner: LOCKS,
@@ -169,7 +163,7 @@ pub const LOCK_QUEUE: Key = Key {
 
 pub const LOCK_REGISTRY: Key = Key {
     pattern: "ade:{tenant}:lock:registry",
-    kind: Kind::SortedSet,
+    kind: KeyType::SortedSet,
     holds: "lease id by the deadline of its state",
     lifetime: LEASES,
     ttl_max: None,
@@ -179,48 +173,48 @@ pub const LOCK_REGISTRY: Key = Key {
 
 pub const LOCK_CHANNEL: Key = Key {
     pattern: "ade:{tenant}:lock:channel",
-    kind: Kind::Channel,
-    holds: "event, lease id and node: a hint to look, lost without harm",
+    kind: KeyType::Channel,
+    holds: "event, lease id and node: a hint to check, which may be lost",
     lifetime: "none",
     ttl_max: None,
     owner: LOCKS,
-    rebuilt_from: "nothing: whoever misses a hint learns it from the next heartbeat",
+    rebuilt_from: "nothing: after a lost hint, the next heartbeat brings the news",
 };
 
 const RATES: &str = "rate";
-const USED_UP: &str = "until what was taken is used up";
-const ANEW: &str = "nothing: who was limited begins anew";
+const USED_UP: &str = "until the consumed quota is restored";
+const NOTHING: &str = "nothing: limits start again from zero";
 
 pub const RATE: Key = Key {
     pattern: "ade:{tenant}:ratelimit:{endpoint}:{id}",
-    kind: Kind::Text,
-    holds: "the moment at which a token, a person, an agent or the tenant has used up what it took \
-        so far of this endpoint, or of all (`token`, `tenant`)",
+    kind: KeyType::Text,
+    holds: "the time at which a token, a person, an agent or the tenant regains its quota for \
+            this endpoint, or for all (`token`, `tenant`)",
     lifetime: USED_UP,
     ttl_max: Some(RATE_KEPT_MAX),
     owner: RATES,
-    rebuilt_from: ANEW,
+    rebuilt_from: NOTHING,
 };
 
 pub const ADDRESS_RATE: Key = Key {
     pattern: "ade:{shard}:ratelimit:{endpoint}:{id}",
-    kind: Kind::Text,
-    holds: "the same of an address whose calls name nobody (`open`) or whose tokens are not valid \
-        (`refused`)",
+    kind: KeyType::Text,
+    holds: "the same for an address whose calls are anonymous (`open`) or have invalid tokens \
+            (`refused`)",
     lifetime: USED_UP,
     ttl_max: Some(RATE_KEPT_MAX),
     owner: RATES,
-    rebuilt_from: ANEW,
+    rebuilt_from: NOTHING,
 };
 
 const EVENTS: &str = "streams";
-const RECORD: &str = "nothing: whoever misses an event reads it from the outbox";
-const TRIMMED: &str = "about EVENT_STREAM_LENGTH entries; no expiry";
+const RECORD: &str = "nothing: missed events are read from the outbox";
+const TRIMMED: &str = "about EVENT_STREAM_LENGTH entries; no TTL";
 
 const fn events(pattern: &'static str, holds: &'static str) -> Key {
     Key {
         pattern,
-        kind: Kind::Stream,
+        kind: KeyType::Stream,
         holds,
         lifetime: TRIMMED,
         ttl_max: None,
@@ -230,25 +224,25 @@ const fn events(pattern: &'static str, holds: &'static str) -> Key {
 }
 
 pub const EVENTS_TASK: Key =
-    events("ade:{shard}:events:task", "tenant, number and event of what became of tasks");
+    events("ade:{shard}:events:task", "tenant, sequence number and event of task changes");
 pub const EVENTS_APPROVAL: Key =
-    events("ade:{shard}:events:approval", "the same of requests and votes");
-pub const EVENTS_LOCK: Key = events("ade:{shard}:events:lock", "the same of registered locks");
-pub const EVENTS_AGENT: Key = events("ade:{shard}:events:agent", "the same of agents' presence");
-pub const EVENTS_POLICY: Key = events("ade:{shard}:events:policy", "the same of policies in force");
-pub const EVENTS_FREEZE: Key = events("ade:{shard}:events:freeze", "the same of stops of applies");
+    events("ade:{shard}:events:approval", "the same for approval requests and votes");
+pub const EVENTS_LOCK: Key = events("ade:{shard}:events:lock", "the same for registered locks");
+pub const EVENTS_AGENT: Key = events("ade:{shard}:events:agent", "the same for agent presence");
+pub const EVENTS_POLICY: Key = events("ade:{shard}:events:policy", "the same for active policies");
+pub const EVENTS_FREEZE: Key = events("ade:{shard}:events:freeze", "the same for freezes");
 
 pub const EVENTS_CHANNEL: Key = Key {
     pattern: "ade:{shard}:events:channel",
-    kind: Kind::Channel,
+    kind: KeyType::Channel,
     holds: "the number of the shard whose streams have grown: a hint to read them",
     lifetime: "none",
     ttl_max: None,
     owner: EVENTS,
-    rebuilt_from: "nothing: whoever misses a hint finds the events by the next look",
+    rebuilt_from: "nothing: after a lost hint, the next poll finds the events",
 };
 
-/// The stream for what is about this.
+/// Returns the stream of a topic.
 pub fn events_of(topic: Topic) -> Key {
     match topic {
         Topic::Task => EVENTS_TASK,
@@ -261,10 +255,10 @@ pub fn events_of(topic: Topic) -> Key {
 }
 
 const MODELS: &str = "models";
-const ROWS: &str = "the row in PostgreSQL, when it moves or is asked for, or by a rebuild";
-const A_DAY: &str = "a day after its last write, some a little less";
+const ROWS: &str = "the row in PostgreSQL, when it changes or is requested, or by a rebuild";
+const A_DAY: &str = "a day after the last write, with jitter";
 
-const fn model(pattern: &'static str, kind: Kind, holds: &'static str) -> Key {
+const fn model(pattern: &'static str, kind: KeyType, holds: &'static str) -> Key {
     Key {
         pattern,
         kind,
@@ -278,30 +272,30 @@ const fn model(pattern: &'static str, kind: Kind, holds: &'static str) -> Key {
 
 pub const TASK_STATE: Key = model(
     "ade:{tenant}:task:{id}:state",
-    Kind::Hash,
-    "version, state and whose task it is; that it is gone, of one that was deleted",
+    KeyType::Hash,
+    "version, state and owner of a task; a tombstone for a deleted task",
 );
 pub const TASK_DATA: Key = model(
     "ade:{tenant}:task:{id}:data",
-    Kind::Text,
-    "the task as JSON, of the version that its state has; none above MODEL_VALUE_MAX_BYTES",
+    KeyType::Text,
+    "the task as JSON, in the version of its state; omitted above MODEL_VALUE_MAX_BYTES",
 );
 pub const APPROVAL_REQUEST: Key = model(
     "ade:{tenant}:approval:request:{id}",
-    Kind::Hash,
-    "an open request as JSON and its place in the queue; of one that is over only that it is",
+    KeyType::Hash,
+    "an open approval request as JSON and its place in the queue; a tombstone for a closed one",
 );
 pub const APPROVAL_QUEUE: Key = model(
     "ade:{tenant}:approval:queue:user:{id}",
-    Kind::SortedSet,
-    "due time, id and score of what waits for this person; and a mark if it is all of it",
+    KeyType::SortedSet,
+    "due time, id and score of this person's open requests; and a mark if the list is complete",
 );
 pub const MODEL_HEAD: Key = Key {
     pattern: "ade:{tenant}:model:head",
-    kind: Kind::Hash,
-    holds: "the number of the last event that the models of this tenant have seen, how many of \
-        them were found wrong, and who writes them anew",
-    lifetime: "one for each tenant; no expiry: without it, its models are written anew",
+    kind: KeyType::Hash,
+    holds: "the sequence number of the last event that this tenant's models have seen, the number \
+            of differences found, and the process that rebuilds them",
+    lifetime: "one per tenant; no TTL: without it, the tenant's models are rebuilt",
     ttl_max: None,
     owner: MODELS,
     rebuilt_from: "a rebuild of the tenant's models",
@@ -336,10 +330,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_carries_its_tenant_or_shard_as_the_only_tag() {
+    fn key_hash_tag_is_its_tenant_or_shard() {
         let tenant = TenantId::from_u128(7);
         for key in CATALOGUE {
-            let is_shared = key.is_of_shard();
+            let is_shared = key.pattern.contains(SHARD);
             let built = if is_shared {
                 key.of_endpoint_in(7, "any", "one")
             } else {
@@ -357,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn no_pattern_is_declared_twice() {
+    fn key_patterns_are_unique() {
         let patterns: BTreeSet<_> = CATALOGUE.iter().map(Key::pattern).collect();
         assert_eq!(patterns.len(), CATALOGUE.len());
     }

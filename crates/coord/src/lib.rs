@@ -1,5 +1,5 @@
-//! Coordination in Redis Cluster: who is next, never who may commit. All of it may vanish at any
-//! moment; the record in PostgreSQL stays right without it. The only place that speaks to Redis.
+//! Coordination in Redis Cluster: it decides who is next, never who may commit. All of its data may
+//! vanish at any time; PostgreSQL stays correct without it. Only this crate talks to Redis.
 
 pub mod audit;
 mod circuit;
@@ -17,6 +17,6 @@ pub mod streams;
 mod watch;
 
 pub use cluster::Cluster;
-pub use error::Error;
+pub use error::CoordError;
 pub use nodes::Nodes;
 pub use watch::Fitness;

@@ -1,37 +1,41 @@
-//! Read models: tasks, open requests and the queues of people as they were at some version, for
-//! whoever asks often. None is the record. Older versions never replace newer ones, values and
-//! queues move in one script, and how far all of a tenant's models have come lies beside them, in
-//! the same slot: what a failover forgets, it forgets together.
+//! Read models: tasks, open requests and reviewer queues at some version, for frequent readers.
+//! PostgreSQL stays the source of truth. Older versions never replace newer ones, values and queues
+//! change in one script, and the position of a tenant's models is stored in the same slot: a
+//! failover loses them together.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ade_core::ids::{ApprovalId, TaskId, TenantId, UserId};
 use ade_core::limits::{
-    MODEL_KEPT_JITTER, MODEL_KEPT_MAX, MODEL_QUEUE_MAX, MODEL_REBUILD_SILENCE,
-    MODEL_REQUESTS_PER_CALL, MODEL_TOMBSTONE_KEPT,
+    MODEL_KEPT_JITTER, MODEL_KEPT_MAX, MODEL_QUEUE_MAX, MODEL_REQUESTS_PER_CALL,
+    MODEL_TOMBSTONE_KEPT,
 };
 use redis::Value;
 
 use crate::cluster::Cluster;
-use crate::error::Error;
+use crate::error::CoordError;
 use crate::keys::{APPROVAL_QUEUE, APPROVAL_REQUEST, MODEL_HEAD, TASK_DATA, TASK_STATE};
 use crate::reply::Words;
 use crate::script::Script;
 
-/// Among the members of a queue: nothing is missing.
+/// A rebuild without progress for this long counts as dead; above the time of one page on a busy
+/// machine.
+const MODEL_REBUILD_SILENCE: Duration = Duration::from_secs(10);
+
+/// The member of a queue that marks it as complete.
 const WHOLE: &str = "whole";
 const YES: &str = "1";
 const NONE: i64 = -1;
 
-/// A task as it is written.
+/// A task to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskModel {
     pub id: TaskId,
     pub version: u64,
-    /// Nothing of a task that is gone.
+    /// The content; `None` for a deleted task.
     pub body: Option<TaskBody>,
-    /// Of those that were ever asked, which wait and which do not.
+    /// All requests of the task, open or not.
     pub requests: Vec<RequestModel>,
 }
 
@@ -41,28 +45,28 @@ pub struct TaskBody {
     pub author: String,
     pub agent: Option<String>,
     pub task_type: String,
-    /// Nothing if it is too large to be kept.
+    /// The data; `None` if it is too large to be stored.
     pub data: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestModel {
     pub reviewer: UserId,
-    pub place: Place,
-    /// Nothing once it is over.
+    pub place: QueuePosition,
+    /// The data; `None` once the request is closed.
     pub data: Option<String>,
 }
 
-/// Where a request stands in the queue of its reviewer.
+/// The place of a request in the queue of its reviewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// In microseconds of the epoch.
+pub struct QueuePosition {
+    /// The due time in microseconds since 1970.
     pub due_at: i64,
     pub score: u32,
     pub id: ApprovalId,
 }
 
-impl Place {
+impl QueuePosition {
     fn member(self) -> String {
         format!("{}:{}:{}", self.due_at, self.score, self.id)
     }
@@ -74,10 +78,10 @@ impl Place {
     }
 }
 
-/// A task as it is found.
+/// A task as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundTask {
-    /// How far the models of the tenant had come; nothing if nobody can say.
+    /// The position of the tenant's models; `None` if it is unknown.
     pub head: Option<u64>,
     pub version: u64,
     pub body: Option<FoundBody>,
@@ -91,11 +95,11 @@ pub struct FoundBody {
     pub data: Option<String>,
 }
 
-/// All that waits for somebody, in no order.
+/// All open requests of a person, unordered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundQueue {
     pub head: u64,
-    pub places: Vec<Place>,
+    pub places: Vec<QueuePosition>,
 }
 
 #[derive(Debug, Clone)]
@@ -135,13 +139,14 @@ impl Models {
         Self { cluster, scripts: Arc::new(scripts) }
     }
 
-    /// Whether it was news, or `must` be written whatever is known.
+    /// Writes a task unless the stored version is newer, or in any case with `must`. Returns
+    /// whether it was written.
     pub async fn write(
         &self,
         tenant: TenantId,
         task: &TaskModel,
         must: bool,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CoordError> {
         let mut parts = task.requests.chunks(MODEL_REQUESTS_PER_CALL);
         let mut is_news = self.write_part(tenant, task, parts.next().unwrap_or(&[]), must).await?;
         for part in parts {
@@ -159,7 +164,7 @@ impl Models {
         task: &TaskModel,
         requests: &[RequestModel],
         must: bool,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CoordError> {
         let mut keys = vec![TASK_STATE.of_one(tenant, task.id), TASK_DATA.of_one(tenant, task.id)];
         let body = task.body.as_ref();
         let word = |of: fn(&TaskBody) -> Option<&str>| {
@@ -191,7 +196,11 @@ impl Models {
         Ok(self.ask(&self.scripts.write, &keys, &args).await?.integer()? == 1)
     }
 
-    pub async fn task(&self, tenant: TenantId, id: TaskId) -> Result<Option<FoundTask>, Error> {
+    pub async fn task(
+        &self,
+        tenant: TenantId,
+        id: TaskId,
+    ) -> Result<Option<FoundTask>, CoordError> {
         let keys =
             [TASK_STATE.of_one(tenant, id), TASK_DATA.of_one(tenant, id), MODEL_HEAD.of(tenant)];
         let mut words = self.ask(&self.scripts.read_task, &keys, &[]).await?;
@@ -208,13 +217,14 @@ impl Models {
         Ok(Some(FoundTask { head, version, body: (!is_gone).then_some(body) }))
     }
 
-    /// Nothing if it is not all known, if it is too long, or if the models have not seen `since`.
+    /// Returns the queue; `None` if it is incomplete or too long, or if the models have not reached
+    /// `since`.
     pub async fn queue(
         &self,
         tenant: TenantId,
         reviewer: UserId,
         since: u64,
-    ) -> Result<Option<FoundQueue>, Error> {
+    ) -> Result<Option<FoundQueue>, CoordError> {
         let keys = [MODEL_HEAD.of(tenant), APPROVAL_QUEUE.of_one(tenant, reviewer)];
         let most = MODEL_QUEUE_MAX as u64;
         let args = [number(since), number(most), WHOLE.as_bytes().to_vec()];
@@ -226,18 +236,20 @@ impl Models {
         let mut places = Vec::new();
         while !words.is_empty() {
             let member = words.text()?;
-            let place = Place::parse(&member);
-            places.push(place.ok_or_else(|| words.wrong(format!("`{member}` is no place")))?);
+            let place = QueuePosition::parse(&member);
+            places.push(
+                place.ok_or_else(|| words.wrong(format!("`{member}` is not a queue place")))?,
+            );
         }
         Ok(Some(FoundQueue { head, places }))
     }
 
-    /// In their order; nothing where one is not open, or not known to be.
+    /// Returns the requests in the given order; `None` for one that is not open or not known.
     pub async fn requests(
         &self,
         tenant: TenantId,
         ids: &[ApprovalId],
-    ) -> Result<Vec<Option<String>>, Error> {
+    ) -> Result<Vec<Option<String>>, CoordError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -252,66 +264,67 @@ impl Models {
         Ok(found)
     }
 
-    /// From now on its queue is all that waits for this person.
-    pub async fn mark_whole(&self, tenant: TenantId, reviewer: UserId) -> Result<(), Error> {
+    /// Marks the queue of this person as complete.
+    pub async fn mark_whole(&self, tenant: TenantId, reviewer: UserId) -> Result<(), CoordError> {
         self.mark(tenant, reviewer, WHOLE).await
     }
 
-    pub async fn forget_queue(&self, tenant: TenantId, reviewer: UserId) -> Result<(), Error> {
+    pub async fn forget_queue(&self, tenant: TenantId, reviewer: UserId) -> Result<(), CoordError> {
         self.mark(tenant, reviewer, "").await
     }
 
-    async fn mark(&self, tenant: TenantId, reviewer: UserId, mark: &str) -> Result<(), Error> {
+    async fn mark(&self, tenant: TenantId, reviewer: UserId, mark: &str) -> Result<(), CoordError> {
         let keys = [APPROVAL_QUEUE.of_one(tenant, reviewer)];
         let life = number(millis(life(reviewer.uuid().as_u128())));
         let args = [mark.as_bytes().to_vec(), life];
         self.ask(&self.scripts.mark_queue, &keys, &args).await.map(drop)
     }
 
-    /// The number of the last event that all models of this tenant have seen.
-    pub async fn head(&self, tenant: TenantId) -> Result<Option<u64>, Error> {
+    /// Returns the number of the last event that all models of this tenant contain.
+    pub async fn head(&self, tenant: TenantId) -> Result<Option<u64>, CoordError> {
         let keys = [MODEL_HEAD.of(tenant)];
         let args = [Vec::new(), Vec::new()];
         let head = self.ask(&self.scripts.head, &keys, &args).await?.integer()?;
         Ok((head != NONE).then(|| u64::try_from(head).unwrap_or_default()))
     }
 
-    /// From where it was; if it is there no more, nothing is moved.
-    pub async fn move_head(&self, tenant: TenantId, from: u64, to: u64) -> Result<(), Error> {
+    /// Advances the number from its expected value; otherwise it is left unchanged.
+    pub async fn move_head(&self, tenant: TenantId, from: u64, to: u64) -> Result<(), CoordError> {
         let keys = [MODEL_HEAD.of(tenant)];
         self.ask(&self.scripts.head, &keys, &[number(to), number(from)]).await.map(drop)
     }
 
-    /// Somebody begins to write all models of this tenant. `false` while another is at it, whose
-    /// turn is taken only by one who `must`.
+    /// Starts a rebuild of this tenant's models. Returns `false` while another process rebuilds
+    /// them, unless the caller `must`.
     pub async fn begin_rebuild(
         &self,
         tenant: TenantId,
         by: &str,
         must: bool,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CoordError> {
         self.ask_rebuild(tenant, by, b"begin".to_vec(), must, MODEL_REBUILD_SILENCE).await
     }
 
-    /// Still at it. `false` if it is another's turn, or they were lost meanwhile.
-    pub async fn go_on_rebuilding(&self, tenant: TenantId, by: &str) -> Result<bool, Error> {
+    /// Reports progress of a rebuild. Returns `false` if another process has the turn, or the
+    /// models were lost meanwhile.
+    pub async fn go_on_rebuilding(&self, tenant: TenantId, by: &str) -> Result<bool, CoordError> {
         self.ask_rebuild(tenant, by, b"go_on".to_vec(), false, MODEL_REBUILD_SILENCE).await
     }
 
-    /// Not at it any more, and not done: the next may begin at once.
-    pub async fn give_up_rebuild(&self, tenant: TenantId, by: &str) -> Result<bool, Error> {
+    /// Gives up an unfinished rebuild, so that the next one may start immediately.
+    pub async fn give_up_rebuild(&self, tenant: TenantId, by: &str) -> Result<bool, CoordError> {
         self.ask_rebuild(tenant, by, b"go_on".to_vec(), false, Duration::ZERO).await
     }
 
-    /// They are written, up to this event. `false` as before. The number goes back only if it
-    /// `must`.
+    /// Ends a rebuild that contains all events up to this number. Returns `false` as
+    /// [`Models::go_on_rebuilding`] does. The number is lowered only with `must`.
     pub async fn end_rebuild(
         &self,
         tenant: TenantId,
         by: &str,
         seq: u64,
         must: bool,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CoordError> {
         self.ask_rebuild(tenant, by, number(seq), must, MODEL_REBUILD_SILENCE).await
     }
 
@@ -322,27 +335,27 @@ impl Models {
         what: Vec<u8>,
         must: bool,
         silence: Duration,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CoordError> {
         let args = [by.as_bytes().to_vec(), what, flag(must), number(millis(silence))];
         let keys = [MODEL_HEAD.of(tenant)];
         Ok(self.ask(&self.scripts.rebuild, &keys, &args).await?.integer()? == 1)
     }
 
-    /// How far they have come, and how many were found wrong since they were last lost; adds
-    /// `more` to those.
+    /// Returns the number of the last event and the differences found since the models were last
+    /// lost, after adding `more`.
     pub async fn differences(
         &self,
         tenant: TenantId,
         more: u64,
-    ) -> Result<(Option<u64>, u64), Error> {
+    ) -> Result<(Option<u64>, u64), CoordError> {
         let keys = [MODEL_HEAD.of(tenant)];
         let mut words = self.ask(&self.scripts.differences, &keys, &[number(more)]).await?;
         let head = words.integer()?;
         Ok((u64::try_from(head).ok(), words.number()?))
     }
 
-    /// Every master answers in time.
-    pub async fn ping(&self) -> Result<(), Error> {
+    /// Checks that every master answers in time.
+    pub async fn ping(&self) -> Result<(), CoordError> {
         self.cluster.ping().await
     }
 
@@ -351,13 +364,13 @@ impl Models {
         script: &Script,
         keys: &[String],
         args: &[Vec<u8>],
-    ) -> Result<Words, Error> {
+    ) -> Result<Words, CoordError> {
         let value: Value = self.cluster.run(script, keys, args).await?;
         Words::of(script.name(), value)
     }
 }
 
-/// Not all of them at once: by what is random in an id.
+/// The lifetime of a value, with a jitter derived from its id, so that not all expire at once.
 fn life(id: u128) -> Duration {
     let spread = u128::from(MODEL_KEPT_JITTER.as_secs().max(1));
     let less = u64::try_from(id % spread).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Where Redis is, and by which certificates both sides know each other.
+//! The addresses of Redis, and the certificates of both sides.
 
 use std::fmt;
 
 use redis::cluster::{ClusterClient, ClusterClientBuilder};
 use redis::{ClientTlsConfig, ConnectionAddr, IntoConnectionInfo as _, TlsCertificates};
 
-use crate::error::Error;
+use crate::error::CoordError;
 
 #[derive(Clone, Default)]
 pub struct Nodes {
@@ -20,7 +20,7 @@ pub struct Own {
     pub key: Vec<u8>,
 }
 
-/// Addresses hold passwords, and a certificate comes with its key.
+/// Hides addresses, which contain passwords, and the key of the certificate.
 impl fmt::Debug for Nodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Nodes").field("count", &self.urls.len()).finish_non_exhaustive()
@@ -40,8 +40,8 @@ impl From<Vec<String>> for Nodes {
 }
 
 impl Nodes {
-    /// `authority` signed what the nodes show, in PEM; without it those that the system trusts.
-    /// `own` is shown to the nodes if they ask.
+    /// Sets the certificates, in PEM. `authority` signed the certificates of the nodes; without it
+    /// the authorities of the system are trusted. `own` is presented to nodes that ask for it.
     #[must_use]
     pub fn trusting(self, authority: Option<Vec<u8>>, own: Option<Own>) -> Self {
         let client_tls = own.map(|Own { certificate, key }| ClientTlsConfig {
@@ -53,7 +53,7 @@ impl Nodes {
         Self { certificates, ..self }
     }
 
-    /// No Redis is used.
+    /// Returns whether no Redis is used.
     pub fn is_empty(&self) -> bool {
         self.urls.is_empty()
     }
@@ -67,10 +67,10 @@ impl Nodes {
     }
 }
 
-/// Whether nobody on the way to this node can listen: it is on this machine, or spoken to by TLS
-/// that checks its certificate and its name.
-pub fn is_guarded(url: &str) -> Result<bool, Error> {
-    let node = url.into_connection_info().map_err(Error::Settings)?;
+/// Returns whether the path to this node is protected: the node is on this machine, or TLS verifies
+/// its certificate and name.
+pub fn is_guarded(url: &str) -> Result<bool, CoordError> {
+    let node = url.into_connection_info().map_err(CoordError::Settings)?;
     Ok(match node.addr() {
         ConnectionAddr::Tcp(host, _) => ade_core::network::is_this_machine(host),
         ConnectionAddr::TcpTls { insecure, .. } => !insecure,

@@ -1,4 +1,4 @@
-//! Redis over TLS: whom it is spoken to with, and who is not.
+//! Redis over TLS: which certificates are accepted on both sides, and which are refused.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::*;
 use crate::cluster::Cluster;
 use crate::script::Script;
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(1);
 
 #[test]
-fn only_tls_leaves_the_machine_guarded() {
+fn connection_is_guarded_if_local_or_by_tls() {
     let (guarded, open) = (Some(true), Some(false));
     for (url, expected) in [
         ("redis://127.0.0.1:7000", guarded),
@@ -28,12 +28,11 @@ fn only_tls_leaves_the_machine_guarded() {
     ] {
         assert_eq!(is_guarded(url).ok(), expected, "{url}");
     }
-    // Whoever asks for no checks is not taken for guarded, whatever the driver makes of it.
+    // A URL that turns off certificate checks is never guarded, even if the driver accepts it.
     assert_ne!(is_guarded("rediss://cache.example:7000/#insecure").ok(), guarded);
 }
 
-/// Lets every node speak TLS too, on a port of its own, and only to those whom the authority has
-/// signed.
+/// Enables TLS on every node, on a port of its own, for clients that the authority has signed.
 async fn guard(servers: &OwnedCluster, authority: &Authority) -> Vec<String> {
     let mut urls = Vec::new();
     for node in servers.nodes() {
@@ -48,14 +47,14 @@ async fn guard(servers: &OwnedCluster, authority: &Authority) -> Vec<String> {
             .arg(&["tls-ca-cert-file", &file("authority", &authority.pem())])
             .arg(&["tls-auth-clients", "yes"])
             .arg(&["tls-cluster", "yes", "tls-replication", "yes"]);
-        // On another, if somebody took it meanwhile.
+        // Another port is tried if this one was taken meanwhile.
         let port = eventually("a port for TLS", SOON, async || {
             let port = free_redis_port()?;
             let mut command = command.clone();
             node.ask::<()>(command.arg(&["tls-port", &port.to_string()])).await.map(|()| port)
         })
         .await;
-        // What it tells the others of itself.
+        // The address that the node announces to others.
         let mut command = redis::cmd("CONFIG");
         command
             .arg("SET")
@@ -68,8 +67,8 @@ async fn guard(servers: &OwnedCluster, authority: &Authority) -> Vec<String> {
     urls
 }
 
-/// Keys on every node.
-async fn use_all(cluster: &Cluster) -> Result<(), Error> {
+/// Writes keys on every node.
+async fn use_all(cluster: &Cluster) -> Result<(), CoordError> {
     let script = Script::new("test", "#!lua\nreturn redis.call('INCR', KEYS[1])".to_owned());
     for at in 0..24 {
         let counted: Value = cluster.run(&script, &[format!("{{{at}}}:count")], &[]).await?;
@@ -79,7 +78,7 @@ async fn use_all(cluster: &Cluster) -> Result<(), Error> {
 }
 
 #[tokio::test]
-async fn nodes_are_spoken_to_by_tls_with_certificates_on_both_sides() {
+async fn nodes_are_reached_by_mutual_tls() {
     let servers = ade_testkit::Cluster::owned_with(5_000).await;
     let (authority, stranger) = (Authority::default(), Authority::default());
     let urls = guard(&servers, &authority).await;
@@ -96,9 +95,9 @@ async fn nodes_are_spoken_to_by_tls_with_certificates_on_both_sides() {
     eventually("all nodes are reached by TLS", SOON, async || use_all(&known).await).await;
 
     for (why, nodes) in [
-        ("its nodes were signed by somebody else", trusting(&stranger, own())),
+        ("its nodes were signed by another authority", trusting(&stranger, own())),
         ("the nodes do not know it", trusting(&authority, Some(stranger.sign(&["ade"])))),
-        ("it shows nothing", trusting(&authority, None)),
+        ("it presents no certificate", trusting(&authority, None)),
         ("it does not speak TLS", {
             let plain = |url: &String| url.replacen("rediss", "redis", 1);
             urls.iter().map(plain).collect::<Vec<_>>().into()
@@ -107,5 +106,5 @@ async fn nodes_are_spoken_to_by_tls_with_certificates_on_both_sides() {
         let refused = use_all(&Cluster::open(&nodes).unwrap()).await;
         assert!(refused.is_err(), "although {why}");
     }
-    eventually("they are reached still", SOON, async || use_all(&known).await).await;
+    eventually("the nodes are still reachable", SOON, async || use_all(&known).await).await;
 }

@@ -1,19 +1,21 @@
-//! How often somebody may do something, counted in Redis for all processes together. While Redis
-//! does not answer, each process counts for itself: a limit that is too high is better than none.
+//! Rate limits, counted in Redis for all processes together. While Redis is unavailable, each
+//! process counts for itself: a limit that is too high is better than none.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ade_core::limits::RATES_ALONE_MAX;
 use ade_core::rate::{self, Rate, Taken};
 
 use crate::cluster::Cluster;
-use crate::error::Error;
+use crate::error::CoordError;
 use crate::reply::Words;
 use crate::script::Script;
 
-/// Who or what is counted, by its key in Redis, and how often it may.
+/// Callers whose rate a process counts itself while Redis is unavailable.
+const RATES_ALONE_MAX: usize = 100_000;
+
+/// A counted caller, by its key in Redis, with its rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
     pub key: String,
@@ -26,7 +28,7 @@ pub struct Rates {
     alone: Arc<Alone>,
 }
 
-/// What is used up until when, by the clock of this process.
+/// The rates that a process counts itself, by its own clock.
 #[derive(Debug)]
 struct Alone {
     began: Instant,
@@ -61,20 +63,24 @@ impl Rates {
         Self { together: Some((cluster, Arc::new(Script::new("rate", text)))), ..Self::alone() }
     }
 
-    /// Without a Redis: each process counts for itself.
+    /// Creates limits without Redis, where each process counts for itself.
     pub fn alone() -> Self {
         let alone = Alone { began: Instant::now(), used_up: Mutex::default() };
         Self { together: None, alone: Arc::new(alone) }
     }
 
-    /// So many calls at once of all that is counted, or one, or none. All keys must be of one
-    /// tenant or shard.
+    /// Takes `calls` calls at once from all counted callers, or one, or none. All keys must belong
+    /// to one tenant or shard.
     pub async fn take(&self, counted: &[Counted], calls: u32) -> Taken {
         if let Some((cluster, script)) = &self.together {
             match take_together(cluster, script, counted, calls).await {
                 Ok(taken) => return taken,
-                Err(Error::Unknown(_) | Error::Unavailable(_) | Error::Resting { .. }) => {}
-                Err(error) => tracing::error!(%error, "rates are counted by this process alone"),
+                Err(
+                    CoordError::Unknown(_)
+                    | CoordError::Unavailable(_)
+                    | CoordError::Resting { .. },
+                ) => {}
+                Err(error) => tracing::error!(%error, "rate limiting fell back to local counters"),
             }
         }
         self.alone.take(counted, calls, Instant::now())
@@ -86,7 +92,7 @@ async fn take_together(
     script: &Script,
     counted: &[Counted],
     calls: u32,
-) -> Result<Taken, Error> {
+) -> Result<Taken, CoordError> {
     let keys: Vec<String> = counted.iter().map(|one| one.key.clone()).collect();
     let rates = counted.iter().flat_map(|one| [one.rate.gap(), one.rate.ahead()]);
     let rates = rates.map(|span| span.as_micros().to_string().into_bytes());
@@ -104,7 +110,7 @@ async fn take_together(
     Ok(taken)
 }
 
-fn small<T: TryFrom<u64, Error: ToString>>(words: &mut Words) -> Result<T, Error> {
+fn small<T: TryFrom<u64, Error: ToString>>(words: &mut Words) -> Result<T, CoordError> {
     T::try_from(words.number()?).map_err(|error| words.wrong(error.to_string()))
 }
 
@@ -122,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_a_process_lets_through_what_the_rate_allows_and_forgets() {
+    fn rate_of_one_process_is_enforced_and_then_forgotten() {
         let Rates { alone, .. } = Rates::alone();
         let now = Instant::now();
         let take = |key: &str, at| alone.take(&[counted(key, RATE_OF_ONE)], 1, at).wait;
@@ -130,7 +136,7 @@ mod tests {
             assert_eq!(take("one", now), Duration::ZERO);
         }
         assert_eq!(take("one", now), Duration::from_secs(1));
-        assert_eq!(take("other", now), Duration::ZERO, "each has its own");
+        assert_eq!(take("other", now), Duration::ZERO, "each caller has its own rate");
         assert_eq!(take("one", now + Duration::from_secs(1)), Duration::ZERO);
         assert!(!take("one", now + Duration::from_secs(1)).is_zero());
         for nth in 0..RATES_ALONE_MAX {
@@ -139,9 +145,10 @@ mod tests {
         assert!(alone.used_up.lock().unwrap().len() <= RATES_ALONE_MAX);
     }
 
-    /// The script against the rule: what it lets through, what it says is left, whom it names.
+    /// Compares the script with the rule: what it admits, what it reports as left, and which rate
+    /// it names.
     #[tokio::test]
-    async fn together_processes_let_through_what_the_rule_allows() {
+    async fn rate_of_several_processes_is_enforced_together() {
         let nodes = ade_testkit::Cluster::shared().await.urls().into();
         let open = || Rates::new(Cluster::patient(&nodes));
         let (one, other) = (open(), open());
@@ -150,7 +157,7 @@ mod tests {
             let key = RATE.of_endpoint(tenant, "tasks_submit", id);
             Counted { key, rate }
         };
-        // So slow that nothing comes back while this runs.
+        // The rate is so slow that nothing is restored while the test runs.
         let (narrow, wide) = (Rate { per_minute: 1, burst: 5 }, Rate { per_minute: 1, burst: 50 });
         let both = [of("agt_1", narrow), of("usr_1", wide)];
         for left in [4, 3] {
@@ -165,7 +172,7 @@ mod tests {
         assert!(refused.reset > Duration::from_mins(4) && refused.reset <= Duration::from_mins(5));
         let second = of("usr_1", wide);
         let taken = one.take(std::slice::from_ref(&second), 46).await;
-        assert_eq!((taken.calls, taken.left), (1, 44), "of 45 that are left 46 were wanted");
+        assert_eq!((taken.calls, taken.left), (1, 44), "46 were requested but 45 were left");
         let taken = one.take(&[second], 44).await;
         assert_eq!((taken.calls, taken.left), (44, 0), "the refused call has used up nothing");
     }

@@ -1,13 +1,13 @@
-//! Reads what a script answered, word by word. What does not fit is an error that shows it,
-//! never a default.
+//! Reads the reply of a script word by word. An unexpected value is an error that shows it, never a
+//! default.
 
 use std::str::FromStr;
 
 use redis::Value;
 
-use crate::error::Error;
+use crate::error::CoordError;
 
-/// One array of a reply, from its first word on.
+/// One array of a reply, read from its first word on.
 #[derive(Debug)]
 pub struct Words {
     script: &'static str,
@@ -15,49 +15,49 @@ pub struct Words {
 }
 
 impl Words {
-    pub fn of(script: &'static str, value: Value) -> Result<Self, Error> {
+    pub fn of(script: &'static str, value: Value) -> Result<Self, CoordError> {
         match value {
             Value::Array(words) => Ok(Self { script, rest: words.into_iter() }),
-            other => Err(Error::Reply { script, why: format!("{other:?} is no array") }),
+            other => Err(CoordError::Reply { script, why: format!("{other:?} is not an array") }),
         }
     }
 
-    pub fn wrong(&self, why: impl Into<String>) -> Error {
-        Error::Reply { script: self.script, why: why.into() }
+    pub fn wrong(&self, why: impl Into<String>) -> CoordError {
+        CoordError::Reply { script: self.script, why: why.into() }
     }
 
-    fn next(&mut self) -> Result<Value, Error> {
-        self.rest.next().ok_or_else(|| self.wrong("it ends too early"))
+    fn next(&mut self) -> Result<Value, CoordError> {
+        self.rest.next().ok_or_else(|| self.wrong("the response ends too early"))
     }
 
-    pub fn text(&mut self) -> Result<String, Error> {
+    pub fn text(&mut self) -> Result<String, CoordError> {
         match self.next()? {
             Value::BulkString(bytes) => {
                 String::from_utf8(bytes).map_err(|error| self.wrong(error.to_string()))
             }
             Value::SimpleString(text) => Ok(text),
-            other => Err(self.wrong(format!("{other:?} is no text"))),
+            other => Err(self.wrong(format!("{other:?} is not a string"))),
         }
     }
 
-    pub fn parsed<T: FromStr<Err: ToString>>(&mut self) -> Result<T, Error> {
+    pub fn parsed<T: FromStr<Err: ToString>>(&mut self) -> Result<T, CoordError> {
         let text = self.text()?;
         text.parse().map_err(|error: T::Err| self.wrong(error.to_string()))
     }
 
-    pub fn integer(&mut self) -> Result<i64, Error> {
+    pub fn integer(&mut self) -> Result<i64, CoordError> {
         match self.next()? {
             Value::Int(number) => Ok(number),
-            other => Err(self.wrong(format!("{other:?} is no number"))),
+            other => Err(self.wrong(format!("{other:?} is not a number"))),
         }
     }
 
-    pub fn number(&mut self) -> Result<u64, Error> {
+    pub fn number(&mut self) -> Result<u64, CoordError> {
         let number = self.integer()?;
         u64::try_from(number).map_err(|error| self.wrong(error.to_string()))
     }
 
-    pub fn words(&mut self) -> Result<Self, Error> {
+    pub fn words(&mut self) -> Result<Self, CoordError> {
         let value = self.next()?;
         Self::of(self.script, value)
     }
@@ -66,12 +66,12 @@ impl Words {
         self.rest.len() == 0
     }
 
-    /// Whatever is left over was not understood.
-    pub fn end(self) -> Result<(), Error> {
+    /// Ends the reading. Words that are left over are an error.
+    pub fn end(self) -> Result<(), CoordError> {
         if self.is_empty() {
             return Ok(());
         }
-        Err(self.wrong(format!("{} words too many", self.rest.len())))
+        Err(self.wrong(format!("{} unexpected trailing values", self.rest.len())))
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_in_turn_and_must_be_read_to_the_end() {
+    fn reply_words_are_read_in_order_and_completely() {
         let nested = Value::Array(vec![Value::Int(9)]);
         let mut read = words(vec![Value::BulkString(b"one".to_vec()), Value::Int(2), nested]);
         assert_eq!(read.text().unwrap(), "one");
@@ -97,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_shown() {
-        let told = Words::of("test", Value::Int(3)).unwrap_err().to_string();
-        assert!(told.contains("`test`") && told.contains("int(3)"), "{told}");
+    fn reply_of_an_unexpected_type_is_shown_in_the_error() {
+        let message = Words::of("test", Value::Int(3)).unwrap_err().to_string();
+        assert!(message.contains("`test`") && message.contains("int(3)"), "{message}");
         assert!(words(vec![Value::Int(-1)]).number().is_err());
         assert!(words(vec![Value::Int(1)]).text().is_err());
         assert!(words(vec![Value::Nil]).integer().is_err());

@@ -1,4 +1,4 @@
-//! One script as Redis knows it: its text, and the digest by which it is called.
+//! A script: its text, and the digest by which it is called.
 
 use std::fmt::Write as _;
 
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_is_the_one_that_redis_computes() {
+    fn script_digest_equals_the_one_of_redis() {
         let script = Script::new("one", "return 1".to_owned());
         assert_eq!(script.digest(), "e0e1f9fabfc9d4800c877a703b823ac0578ff8db");
     }

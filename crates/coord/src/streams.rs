@@ -1,20 +1,23 @@
-//! Events on their way to whoever listens: a few streams for each shard of tenants, trimmed as they
-//! grow, and a channel that says that they have grown. Nothing here is the record: whoever misses
-//! something knows it by the numbers, and reads it there.
+//! Events on their way to listeners: a few streams per shard of tenants, trimmed as they grow, and
+//! a channel that announces growth. A reader that misses events notices by the sequence numbers,
+//! and reads them from PostgreSQL.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use ade_core::event::{Topic, shard_of};
 use ade_core::ids::TenantId;
-use ade_core::limits::{EVENT_SHARDS, EVENT_STREAM_LENGTH, EVENT_STREAM_PAGE};
+use ade_core::limits::{EVENT_SHARDS, EVENT_STREAM_LENGTH};
 use redis::cluster_async::ClusterConnection;
 use redis::{FromRedisValue as _, PushInfo, PushKind, Value};
 
 use crate::cluster::{connect, connect_hearing};
-use crate::error::Error;
+use crate::error::CoordError;
 use crate::keys::{EVENTS_CHANNEL, events_of};
 use crate::nodes::Nodes;
+
+/// Entries that one read of a stream returns.
+const EVENT_STREAM_PAGE: usize = 1_000;
 
 const TENANT: &str = "tenant";
 const SEQ: &str = "seq";
@@ -22,47 +25,48 @@ const KIND: &str = "type";
 const OBJECT: &str = "object";
 const EVENT: &str = "event";
 
-/// One event, as it is written.
+/// One event to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct StreamEntry {
     pub tenant: TenantId,
     pub seq: u64,
     pub topic: Topic,
     pub kind: String,
     pub object: String,
-    /// The whole of it, as whoever wrote it chose to write it.
+    /// The whole event in the encoding of the writer.
     pub event: Vec<u8>,
 }
 
-/// How far a reader has come in the streams of one shard: the id of the last entry of each.
+/// The position of a reader in the streams of one shard: the id of the last entry of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places(BTreeMap<Topic, String>);
 
-/// What one look at a shard found.
+/// The result of reading a shard once.
 #[derive(Debug, Default)]
-pub struct Page {
-    pub entries: Vec<Entry>,
-    /// As much as one look takes: there may be more.
+pub struct StreamPage {
+    pub entries: Vec<StreamEntry>,
+    /// Whether the page is full, so that there may be more entries.
     pub is_full: bool,
 }
 
-/// What the subscription says.
+/// A message of the subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum StreamSignal {
     /// The streams of this shard have grown.
     Grown(u8),
-    /// The subscription or its connection has ended: subscribe again.
+    /// The subscription or its connection has ended and must be renewed.
     Silence,
 }
 
-/// Two connections of their own: a burst of events must not stand in front of somebody's lock.
+/// The streams. They use two separate connections, so that a burst of events does not delay lock
+/// calls.
 #[derive(Clone)]
 pub struct Streams {
     connection: ClusterConnection,
     hints: ClusterConnection,
 }
 
-/// The connections know passwords.
+/// Hides the connections, which contain passwords.
 impl fmt::Debug for Streams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Streams").finish_non_exhaustive()
@@ -70,18 +74,18 @@ impl fmt::Debug for Streams {
 }
 
 impl Streams {
-    /// Needs a runtime to connect in. `hear` is called on the task of the connection, so it must
-    /// not wait.
+    /// Opens the connections, which needs a runtime. `hear` is called on the task of the
+    /// connection, so it must not block.
     pub fn open(
         nodes: &Nodes,
-        hear: impl Fn(Heard) + Send + Sync + 'static,
-    ) -> Result<Self, Error> {
+        hear: impl Fn(StreamSignal) + Send + Sync + 'static,
+    ) -> Result<Self, CoordError> {
         Ok(Self { connection: connect(nodes)?, hints: connect_hearing(nodes, heard, hear)? })
     }
 
-    /// In one round trip, all of it or nothing; they must be of one shard. After a silence it may
-    /// have happened: readers know an event by its number.
-    pub async fn publish(&self, shard: u8, entries: &[Entry]) -> Result<(), Error> {
+    /// Publishes entries of one shard in one round trip, all or none. After a missing reply they
+    /// may have been published: readers recognize an event by its number.
+    pub async fn publish(&self, shard: u8, entries: &[StreamEntry]) -> Result<(), CoordError> {
         let mut pipe = redis::pipe();
         pipe.atomic();
         for entry in entries.iter().filter(|entry| shard_of(entry.tenant) == shard) {
@@ -98,11 +102,11 @@ impl Streams {
         }
         pipe.cmd("SPUBLISH").arg(EVENTS_CHANNEL.of_shard(shard)).arg(shard).ignore();
         let done: Result<(), _> = pipe.query_async(&mut self.connection.clone()).await;
-        done.map_err(|error| Error::of_call("xadd", error))
+        done.map_err(|error| CoordError::of_call("xadd", error))
     }
 
-    /// Where the streams of a shard end now.
-    pub async fn ends(&self, shard: u8) -> Result<Places, Error> {
+    /// Returns the current ends of the streams of a shard.
+    pub async fn ends(&self, shard: u8) -> Result<Places, CoordError> {
         let mut pipe = redis::pipe();
         for topic in Topic::ALL {
             let key = events_of(topic).of_shard(shard);
@@ -111,15 +115,15 @@ impl Streams {
         let last: Vec<Vec<(String, Value)>> = pipe
             .query_async(&mut self.connection.clone())
             .await
-            .map_err(|error| Error::of_call("xrevrange", error))?;
+            .map_err(|error| CoordError::of_call("xrevrange", error))?;
         let of = |entries: Vec<(String, Value)>| {
             entries.into_iter().next().map_or_else(|| "0-0".to_owned(), |(id, _)| id)
         };
         Ok(Places(Topic::ALL.into_iter().zip(last.into_iter().map(of)).collect()))
     }
 
-    /// What has been written behind these places, of all topics; moves them.
-    pub async fn read(&self, shard: u8, places: &mut Places) -> Result<Page, Error> {
+    /// Returns the entries after these positions, of all topics, and advances the positions.
+    pub async fn read(&self, shard: u8, places: &mut Places) -> Result<StreamPage, CoordError> {
         let keys = Topic::ALL.map(|topic| events_of(topic).of_shard(shard));
         let from = Topic::ALL.map(|topic| places.0.get(&topic).map_or("0-0", String::as_str));
         let mut read = redis::cmd("XREAD");
@@ -127,20 +131,20 @@ impl Streams {
         let value: Value = read
             .query_async(&mut self.connection.clone())
             .await
-            .map_err(|error| Error::of_call("xread", error))?;
-        let wrong = |why: String| Error::Reply { script: "xread", why };
+            .map_err(|error| CoordError::of_call("xread", error))?;
+        let wrong = |why: String| CoordError::Reply { script: "xread", why };
         let found = Option::<BTreeMap<String, Vec<(String, Fields)>>>::from_redis_value(value);
         let mut found = found.map_err(|error| wrong(error.to_string()))?.unwrap_or_default();
-        let mut page = Page::default();
+        let mut page = StreamPage::default();
         for (topic, key) in Topic::ALL.into_iter().zip(keys) {
             let entries = found.remove(&key).unwrap_or_default();
             page.is_full |= entries.len() >= EVENT_STREAM_PAGE;
             if let Some((id, _)) = entries.last() {
                 places.0.insert(topic, id.clone());
             }
-            // What nobody here can read is missed like what was lost.
+            // An entry that cannot be parsed is treated like a lost one.
             page.entries.extend(entries.into_iter().filter_map(|(_, mut fields)| {
-                Some(Entry {
+                Some(StreamEntry {
                     tenant: text(fields.remove(TENANT)?)?.parse().ok()?,
                     seq: text(fields.remove(SEQ)?)?.parse().ok()?,
                     topic,
@@ -153,15 +157,16 @@ impl Streams {
         Ok(page)
     }
 
-    /// Also where it is subscribed already: that is the heartbeat of the connection.
-    pub async fn follow(&self, shard: u8) -> Result<(), Error> {
+    /// Subscribes to a shard or renews the subscription, which serves as the heartbeat of the
+    /// connection.
+    pub async fn follow(&self, shard: u8) -> Result<(), CoordError> {
         let followed = self.hints.clone().ssubscribe(EVENTS_CHANNEL.of_shard(shard)).await;
-        followed.map_err(|error| Error::of_call("ssubscribe", error))
+        followed.map_err(|error| CoordError::of_call("ssubscribe", error))
     }
 
-    pub async fn leave(&self, shard: u8) -> Result<(), Error> {
+    pub async fn leave(&self, shard: u8) -> Result<(), CoordError> {
         let left = self.hints.clone().sunsubscribe(EVENTS_CHANNEL.of_shard(shard)).await;
-        left.map_err(|error| Error::of_call("sunsubscribe", error))
+        left.map_err(|error| CoordError::of_call("sunsubscribe", error))
     }
 }
 
@@ -171,13 +176,13 @@ fn text(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn heard(info: &PushInfo) -> Option<Heard> {
+fn heard(info: &PushInfo) -> Option<StreamSignal> {
     match info.kind {
-        PushKind::Disconnection | PushKind::SUnsubscribe => Some(Heard::Silence),
+        PushKind::Disconnection | PushKind::SUnsubscribe => Some(StreamSignal::Silence),
         PushKind::SMessage => match info.data.as_slice() {
             [_, Value::BulkString(message)] => {
                 let shard: u8 = std::str::from_utf8(message).ok()?.parse().ok()?;
-                (shard < EVENT_SHARDS).then_some(Heard::Grown(shard))
+                (shard < EVENT_SHARDS).then_some(StreamSignal::Grown(shard))
             }
             _ => None,
         },
@@ -195,19 +200,19 @@ mod tests {
 
     use super::*;
 
-    fn entry(tenant: TenantId, seq: u64, topic: Topic) -> Entry {
+    fn entry(tenant: TenantId, seq: u64, topic: Topic) -> StreamEntry {
         let (kind, object) = ("task.created".to_owned(), "task_x".to_owned());
         let event = format!("{{\"seq\":{seq}}}").into_bytes();
-        Entry { tenant, seq, topic, kind, object, event }
+        StreamEntry { tenant, seq, topic, kind, object, event }
     }
 
     #[tokio::test]
-    async fn what_is_published_is_read_once_and_told() {
+    async fn stream_entries_are_read_once_and_readers_notified() {
         let servers = ade_testkit::Cluster::shared().await;
         let grown = Arc::new(Notify::new());
         let hearer = Arc::clone(&grown);
         let streams = Streams::open(&servers.urls().into(), move |heard| {
-            if matches!(heard, Heard::Grown(_)) {
+            if matches!(heard, StreamSignal::Grown(_)) {
                 hearer.notify_one();
             }
         });
@@ -219,7 +224,7 @@ mod tests {
         let sent = [entry(tenant, 1, Topic::Task), entry(tenant, 2, Topic::Lock)];
         streams.publish(shard, &sent).await.unwrap();
         tokio::time::timeout(Duration::from_secs(5), grown.notified()).await.unwrap();
-        let ours = |page: Page| {
+        let ours = |page: StreamPage| {
             let mut of_us = page.entries;
             of_us.retain(|entry| entry.tenant == tenant);
             of_us
@@ -235,14 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_names_a_shard_that_exists() {
+    fn stream_hint_for_an_unknown_shard_is_ignored() {
         let push = |kind, word: &str| {
             let data = ["channel", word].map(|text| Value::BulkString(text.as_bytes().to_vec()));
             PushInfo { kind, data: data.to_vec() }
         };
-        assert_eq!(heard(&push(PushKind::SMessage, "7")), Some(Heard::Grown(7)));
+        assert_eq!(heard(&push(PushKind::SMessage, "7")), Some(StreamSignal::Grown(7)));
         assert_eq!(heard(&push(PushKind::SMessage, &EVENT_SHARDS.to_string())), None);
         assert_eq!(heard(&push(PushKind::SMessage, "x")), None);
-        assert_eq!(heard(&push(PushKind::Disconnection, "7")), Some(Heard::Silence));
+        assert_eq!(heard(&push(PushKind::Disconnection, "7")), Some(StreamSignal::Silence));
     }
 }

@@ -1,6 +1,6 @@
-//! Who acts: a person, a registered program, or one of the server's own workers; and what is
-//! known of the people a rule asks about. Roles are names: a few are built in, the rest belong
-//! to the tenant and are only ever compared.
+//! Actors: a person, a registered program (agent), or one of the server's own workers; and the
+//! facts about people that rules use. Roles are names: a few are built in, the others belong to the
+//! tenant and are only compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,25 +43,44 @@ impl std::borrow::Borrow<str> for Role {
     }
 }
 
-/// The one who does something now. An agent always acts for a person, who answers for it.
+/// The actor of a command. An agent always acts for a person, who is responsible for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Actor {
-    User { id: UserId, session: Option<SessionId> },
-    Agent { id: AgentId, on_behalf_of: UserId },
-    System { worker: String },
+    User {
+        id: UserId,
+        session: Option<SessionId>,
+        /// The other person who issued the token in use; `None` for people's own tokens.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token_issuer: Option<UserId>,
+    },
+    Agent {
+        id: AgentId,
+        on_behalf_of: UserId,
+        /// The person who issued the token that the agent uses; `None` if it uses no token.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token_issuer: Option<UserId>,
+    },
+    System {
+        worker: String,
+    },
 }
 
 impl Actor {
     pub fn user(id: UserId) -> Self {
-        Self::User { id, session: None }
+        Self::User { id, session: None, token_issuer: None }
+    }
+
+    /// Returns an agent that uses no token.
+    pub fn agent(id: AgentId, on_behalf_of: UserId) -> Self {
+        Self::Agent { id, on_behalf_of, token_issuer: None }
     }
 
     pub fn system(worker: &str) -> Self {
         Self::System { worker: worker.to_owned() }
     }
 
-    /// By its id, or the name of a worker: what events and idempotency keys call it.
+    /// Returns the id of the actor, or the name of a worker, for events and idempotency keys.
     pub fn label(&self) -> String {
         match self {
             Self::User { id, .. } => id.to_string(),
@@ -70,11 +89,19 @@ impl Actor {
         }
     }
 
-    /// The human who answers for what this actor does; nobody for the server's own workers.
+    /// Returns the person who is responsible for this actor; `None` for the server's own workers.
     pub fn human(&self) -> Option<UserId> {
         match self {
             Self::User { id, .. } => Some(*id),
             Self::Agent { on_behalf_of, .. } => Some(*on_behalf_of),
+            Self::System { .. } => None,
+        }
+    }
+
+    /// Returns the person who issued the token in use, unless it is the actor's own.
+    pub fn token_issuer(&self) -> Option<UserId> {
+        match self {
+            Self::User { token_issuer, .. } | Self::Agent { token_issuer, .. } => *token_issuer,
             Self::System { .. } => None,
         }
     }
@@ -85,8 +112,8 @@ impl Actor {
 pub struct Person {
     pub id: UserId,
     pub roles: BTreeSet<Role>,
-    /// Since when they have each role without a break; a role that is not in here is theirs since
-    /// nobody knows when.
+    /// Since when the person has held each role without interruption; a role that is not listed has
+    /// been held for an unknown time.
     pub roles_since: BTreeMap<Role, Timestamp>,
     pub active: bool,
     pub manager: Option<UserId>,
@@ -99,7 +126,7 @@ impl Person {
         self.roles.contains(role)
     }
 
-    /// Nothing if they do not have it, or if it is not known.
+    /// Returns when the person got the role; `None` if they do not hold it or the time is unknown.
     pub fn role_since(&self, role: &str) -> Option<Timestamp> {
         self.roles_since.get(role).copied().filter(|_| self.has_role(role))
     }
@@ -126,7 +153,7 @@ impl Directory {
         }
         let accounts: BTreeSet<UserId> = people.keys().chain(neighbours.keys()).copied().collect();
         for smallest in accounts {
-            // In order, so the first account met of a human is that human's smallest.
+            // The accounts are in order, so the first account found of a human is the smallest one.
             let mut open = vec![smallest];
             while let Some(account) = open.pop() {
                 if humans.contains_key(&account) {
@@ -147,7 +174,8 @@ impl Directory {
         self.people.values()
     }
 
-    /// The one account that stands for this account's human; itself if nothing is known of it.
+    /// Returns the account that represents the human behind this account; an unknown account
+    /// represents its own human.
     pub fn human(&self, account: UserId) -> UserId {
         self.humans.get(&account).copied().unwrap_or(account)
     }
@@ -164,7 +192,7 @@ impl Directory {
         self.person(id).is_some_and(|person| person.has_role(role))
     }
 
-    /// Every account that is active and has this role.
+    /// Returns every active account that has this role.
     pub fn holders(&self, role: &str) -> impl Iterator<Item = UserId> {
         let holders = self.people().filter(move |person| person.active && person.has_role(role));
         holders.map(|person| person.id)
@@ -187,17 +215,17 @@ mod tests {
     }
 
     #[test]
-    fn aliases_reach_both_ways_and_through_others() {
+    fn aliases_are_symmetric_and_transitive() {
         let directory = Directory::new([account(5, &[3]), account(4, &[3]), account(9, &[])]);
         let [three, four, five, nine] = [3, 4, 5, 9].map(UserId::from_u128);
-        assert!(directory.same_human(five, three), "an alias that is no account of its own");
+        assert!(directory.same_human(five, three), "through an alias without an account");
         assert!(directory.same_human(four, five), "through the shared alias");
         assert!(!directory.same_human(nine, five));
         assert_eq!(directory.human(five), three);
     }
 
     #[test]
-    fn an_unknown_account_is_its_own_human_and_inactive() {
+    fn unknown_account_is_its_own_human_and_inactive() {
         let directory = Directory::default();
         let stranger = UserId::from_u128(1);
         assert_eq!(directory.human(stranger), stranger);
@@ -206,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_is_held_by_whoever_is_here() {
+    fn role_holders_are_active_people_only() {
         let holder =
             |number| Person { roles: [Role::new(Role::ADMIN)].into(), ..account(number, &[]) };
         let gone = Person { active: false, ..holder(2) };
@@ -217,9 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_answers_through_its_person() {
+    fn agent_is_represented_by_its_owner() {
         let person = UserId::from_u128(1);
-        let agent = Actor::Agent { id: AgentId::from_u128(2), on_behalf_of: person };
+        let agent = Actor::agent(AgentId::from_u128(2), person);
         assert_eq!(agent.human(), Some(person));
         assert_eq!(Actor::system("review_opener").human(), None);
     }

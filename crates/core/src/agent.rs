@@ -1,5 +1,5 @@
-//! How a registered program stands: what a person ordered comes first, then how long it has been
-//! silent. One enum of statuses, everywhere.
+//! The status of an agent: an order given by a person comes first, then the time since its last
+//! heartbeat. The same statuses are used everywhere.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::limits::{AGENT_LATE_AFTER, AGENT_OFFLINE_AFTER};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum AgentStatus {
     Active,
     Late,
     Offline,
@@ -18,18 +18,18 @@ pub enum Status {
     Paused,
 }
 
-/// What a person told it. Until it is taken back the agent gets no new work; what it has begun it
-/// finishes.
+/// An order given by a person. Until it is withdrawn, the agent gets no new work and finishes what
+/// it has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Finish, and end: it is about to go away.
+pub enum OrderKind {
+    /// The agent finishes its work and then ends.
     Drain,
-    /// Stay, and wait to be resumed.
+    /// The agent stays and waits to be resumed.
     Pause,
 }
 
-impl Status {
+impl AgentStatus {
     pub const ALL: [Self; 5] =
         [Self::Active, Self::Late, Self::Offline, Self::Draining, Self::Paused];
 
@@ -43,18 +43,19 @@ impl Status {
         }
     }
 
-    /// `silence` is the time since its last heartbeat; `None` if there was none.
-    pub fn of(order: Option<Order>, silence: Option<Duration>) -> Self {
+    /// Derives the status. `silence` is the time since the last heartbeat, or `None` if there was
+    /// no heartbeat.
+    pub fn of(order: Option<OrderKind>, silence: Option<Duration>) -> Self {
         match (order, silence) {
-            (Some(Order::Drain), _) => Self::Draining,
-            (Some(Order::Pause), _) => Self::Paused,
+            (Some(OrderKind::Drain), _) => Self::Draining,
+            (Some(OrderKind::Pause), _) => Self::Paused,
             (None, Some(silence)) if silence < AGENT_LATE_AFTER => Self::Active,
             (None, Some(silence)) if silence < AGENT_OFFLINE_AFTER => Self::Late,
             (None, _) => Self::Offline,
         }
     }
 
-    /// What others are told when it comes to stand so.
+    /// Returns the event that announces this status.
     pub const fn event(self) -> EventKind {
         match self {
             Self::Active => EventKind::AgentOnline,
@@ -66,7 +67,7 @@ impl Status {
     }
 }
 
-impl Order {
+impl OrderKind {
     pub const ALL: [Self; 2] = [Self::Drain, Self::Pause];
 
     pub const fn as_str(self) -> &'static str {
@@ -77,7 +78,7 @@ impl Order {
     }
 }
 
-/// When more silence would say something new; never, if it is taken for gone.
+/// Returns after how much more silence the status changes; `None` once the agent is offline.
 pub fn says_more_in(silence: Option<Duration>) -> Option<Duration> {
     let silence = silence?;
     let next = [AGENT_LATE_AFTER, AGENT_OFFLINE_AFTER].into_iter().find(|after| silence < *after);
@@ -91,50 +92,50 @@ mod tests {
     const MOMENT: Duration = Duration::from_micros(1);
 
     #[test]
-    fn silence_makes_it_late_and_then_offline() {
+    fn agent_without_heartbeat_is_late_and_then_offline() {
         for (silence, status) in [
-            (Duration::ZERO, Status::Active),
-            (AGENT_LATE_AFTER.saturating_sub(MOMENT), Status::Active),
-            (AGENT_LATE_AFTER, Status::Late),
-            (AGENT_OFFLINE_AFTER.saturating_sub(MOMENT), Status::Late),
-            (AGENT_OFFLINE_AFTER, Status::Offline),
-            (Duration::MAX, Status::Offline),
+            (Duration::ZERO, AgentStatus::Active),
+            (AGENT_LATE_AFTER.saturating_sub(MOMENT), AgentStatus::Active),
+            (AGENT_LATE_AFTER, AgentStatus::Late),
+            (AGENT_OFFLINE_AFTER.saturating_sub(MOMENT), AgentStatus::Late),
+            (AGENT_OFFLINE_AFTER, AgentStatus::Offline),
+            (Duration::MAX, AgentStatus::Offline),
         ] {
-            assert_eq!(Status::of(None, Some(silence)), status, "{silence:?}");
+            assert_eq!(AgentStatus::of(None, Some(silence)), status, "{silence:?}");
         }
-        assert_eq!(Status::of(None, None), Status::Offline);
+        assert_eq!(AgentStatus::of(None, None), AgentStatus::Offline);
     }
 
     #[test]
-    fn an_order_stands_whatever_is_heard() {
+    fn agent_order_overrides_the_heartbeat_status() {
         for silence in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
-            assert_eq!(Status::of(Some(Order::Drain), silence), Status::Draining);
-            assert_eq!(Status::of(Some(Order::Pause), silence), Status::Paused);
+            assert_eq!(AgentStatus::of(Some(OrderKind::Drain), silence), AgentStatus::Draining);
+            assert_eq!(AgentStatus::of(Some(OrderKind::Pause), silence), AgentStatus::Paused);
         }
     }
 
-    /// Looked at when it is said to be worth it, the status is another; just before, the same.
+    /// At the predicted time the status differs; just before, it is the same.
     #[test]
-    fn no_change_comes_before_it_is_looked_for() {
+    fn agent_status_changes_exactly_when_predicted() {
         let mut silence = Duration::ZERO;
-        let mut seen = vec![Status::of(None, Some(silence))];
+        let mut seen = vec![AgentStatus::of(None, Some(silence))];
         while let Some(wait) = says_more_in(Some(silence)) {
-            let before = Status::of(None, Some((silence + wait).saturating_sub(MOMENT)));
+            let before = AgentStatus::of(None, Some((silence + wait).saturating_sub(MOMENT)));
             assert_eq!(seen.last(), Some(&before));
             silence += wait;
-            seen.push(Status::of(None, Some(silence)));
+            seen.push(AgentStatus::of(None, Some(silence)));
         }
-        assert_eq!(seen, [Status::Active, Status::Late, Status::Offline]);
+        assert_eq!(seen, [AgentStatus::Active, AgentStatus::Late, AgentStatus::Offline]);
         assert_eq!(says_more_in(None), None);
     }
 
     #[test]
-    fn the_words_are_those_on_the_wire() {
-        for status in Status::ALL {
+    fn agent_status_names_match_the_wire_format() {
+        for status in AgentStatus::ALL {
             assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
             assert!(status.event().as_str().starts_with("agent."));
         }
-        for order in Order::ALL {
+        for order in OrderKind::ALL {
             assert_eq!(serde_json::to_value(order).unwrap(), order.as_str());
         }
     }

@@ -1,21 +1,21 @@
-//! The code that somebody reads off one screen and types at another. Letters only, without vowels
-//! and without those that are taken for each other, so that no code is a word or is read wrongly;
-//! however it is typed, it has one spelling. Not here: chance, and who may use it.
+//! The code that a person reads on one screen and types on another. Letters only, without vowels
+//! and easily confused letters, so that no code is a word or is misread; there is one canonical
+//! spelling. Randomness and permissions are not part of this module.
 
 use std::fmt;
 
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LENGTH: usize = 8;
 const GROUP: usize = 4;
-/// Nobody types more than this around eight letters.
+/// Longer than any way of typing eight letters.
 const TYPED_MAX_BYTES: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserCode(String);
 
 impl UserCode {
-    /// Each letter is as likely as any other: bytes that would favour the first ones are passed
-    /// over. Nothing, if too few are left.
+    /// Derives a code from random bytes. Bytes that would favour some letters are skipped, so that
+    /// all letters are equally likely. Returns `None` if too few bytes are left.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let count = u8::try_from(LETTERS.len()).ok()?;
         let fair = u8::MAX - u8::MAX % count;
@@ -25,7 +25,7 @@ impl UserCode {
         (code.len() == LENGTH).then_some(Self(code))
     }
 
-    /// As people type: in small letters, with or without what stands between the groups.
+    /// Parses a code as people type it: in any case, with or without separators.
     pub fn parse(typed: &str) -> Option<Self> {
         if typed.len() > TYPED_MAX_BYTES {
             return None;
@@ -39,13 +39,13 @@ impl UserCode {
         is_one.then_some(Self(code))
     }
 
-    /// The letters alone.
+    /// Returns the letters without separators.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// In two groups, as it is shown.
+/// Formats the code in two groups, as it is displayed.
 impl fmt::Display for UserCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (one, two) = self.0.split_at_checked(GROUP).unwrap_or((&self.0, ""));
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_known_however_it_is_typed() {
+    fn device_code_is_recognized_however_it_is_typed() {
         let code = UserCode::parse("BCDF-GHJK").unwrap();
         assert_eq!(code.to_string(), "BCDF-GHJK");
         assert_eq!(code.as_str(), "BCDFGHJK");
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn every_letter_is_as_likely_as_any_other() {
+    fn device_code_letters_are_equally_likely() {
         let mut seen = std::collections::BTreeMap::new();
         for byte in 0..=u8::MAX {
             let Some(code) = UserCode::from_bytes(&[byte; 8]) else { continue };
@@ -84,12 +84,14 @@ mod tests {
         assert_eq!(seen.len(), LETTERS.len());
         assert!(seen.values().all(|count| *count == 12), "{seen:?}");
         assert_eq!(UserCode::from_bytes(&[0; 7]), None, "too few");
-        assert_eq!(UserCode::from_bytes(&[255; 32]), None, "none that is fair");
+        assert_eq!(UserCode::from_bytes(&[255; 32]), None, "no byte is usable");
     }
 
     proptest! {
         #[test]
-        fn what_is_shown_is_read_back(bytes in proptest::collection::vec(any::<u8>(), 32)) {
+        fn device_code_round_trips_through_its_display(
+            bytes in proptest::collection::vec(any::<u8>(), 32),
+        ) {
             if let Some(code) = UserCode::from_bytes(&bytes) {
                 prop_assert_eq!(UserCode::parse(&code.to_string()), Some(code));
             }

@@ -1,5 +1,5 @@
-//! The names of what happened, as streams, webhooks and sockets carry them. A name never
-//! changes its meaning; the envelope and delivery are not here.
+//! The names of events, as streams, webhooks and sockets carry them. The meaning of a name never
+//! changes. The envelope and the delivery are not part of this module.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,10 +10,10 @@ use crate::ids::TenantId;
 use crate::limits::EVENT_SHARDS;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("no topic is called `{0}`")]
+#[error("unknown topic `{0}`")]
 pub struct UnknownTopic(pub String);
 
-/// What events are about; each has a stream of its own, and may be listened to alone.
+/// The topics of events. Each has a stream of its own and can be subscribed to separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
     Task,
@@ -39,8 +39,8 @@ impl Topic {
         }
     }
 
-    /// By the name of the kind, also one of a newer release. What has no topic of its own, an
-    /// override for one, is told as a part of its task's life.
+    /// Returns the topic of an event kind, also of an unknown kind of a newer release. A kind
+    /// without a topic of its own, such as an override, belongs to the topic of its task.
     pub fn of(kind: &str) -> Self {
         let subject = kind.split('.').next().unwrap_or_default();
         subject.parse().unwrap_or(Self::Task)
@@ -56,8 +56,8 @@ impl FromStr for Topic {
     }
 }
 
-/// Where the events of a tenant are numbered and streamed. The end of an id made by time is
-/// random, so that tenants spread evenly.
+/// Returns the shard in which the events of a tenant are numbered and streamed. The last bytes of a
+/// time-ordered id are random, so that tenants spread evenly.
 pub fn shard_of(tenant: TenantId) -> u8 {
     let [.., last] = tenant.uuid().into_bytes();
     last % EVENT_SHARDS
@@ -97,7 +97,7 @@ events! {
     TaskExpired = "task.expired";
     TaskReviewReopened = "task.review_reopened";
     TaskApplying = "task.applying";
-    TaskApplyBegun = "task.apply_begun";
+    TaskStarted = "task.started";
     TaskDrifted = "task.drifted";
     TaskRequeued = "task.requeued";
     TaskCompleted = "task.completed";
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_topic_and_strangers_go_with_tasks() {
+    fn event_kinds_have_a_topic_and_unknown_ones_are_tasks() {
         for kind in EventKind::ALL {
             let subject = kind.as_str().split('.').next().unwrap();
             let expected = if subject == "override" { "task" } else { subject };
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn tenants_made_at_one_moment_lie_in_all_shards() {
+    fn event_shards_spread_tenants_created_together() {
         let tenants = (0..256).map(TenantId::from_u128);
         let shards: BTreeSet<u8> = tenants.map(shard_of).collect();
         assert_eq!(shards.len(), usize::from(EVENT_SHARDS));

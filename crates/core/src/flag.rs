@@ -1,5 +1,5 @@
-//! What a tenant may switch on, by name. Each is as the installation has it until an admin says
-//! otherwise, and a flag never does more than widen what rules already allow.
+//! Feature flags of a tenant, by name. Each has the default of the installation until an admin
+//! changes it, and a flag only extends what the rules already allow.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,9 @@ pub enum Flag {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{given}` is not a flag: auto_approve_low_risk, batch_approvals or deadlock_detection")]
+#[error(
+    "`{given}` is not a flag: use auto_approve_low_risk, batch_approvals or deadlock_detection"
+)]
 pub struct FlagError {
     given: String,
 }
@@ -34,20 +36,20 @@ impl Flag {
         }
     }
 
-    /// What is so while it is on.
+    /// Describes what the flag enables.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::AutoApproveLowRisk => {
-                "a `risk_below` of a policy's `auto_approve_if` covers at least all LOW tasks; a \
-                 policy without such a clause lets nothing pass"
+                "a `risk_below` in a policy's `auto_approve_if` covers at least all LOW tasks; a \
+                 policy without such a clause auto-approves nothing"
             }
-            Self::BatchApprovals => "several requests may be answered with one call",
-            Self::DeadlockDetection => "nothing: deadlocks are always looked for and resolved",
+            Self::BatchApprovals => "several approval requests can be answered with one call",
+            Self::DeadlockDetection => "no effect: deadlocks are always detected and resolved",
         }
     }
 }
 
-/// How the installation has them, for tenants that have not said.
+/// The defaults of the installation, for tenants that have not changed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Switches {
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_survives_its_name_and_nothing_else_is_one() {
+    fn flag_round_trips_and_unknown_names_are_refused() {
         for flag in Flag::ALL {
             assert_eq!(flag.to_string().parse(), Ok(flag));
         }

@@ -1,7 +1,6 @@
-//! A stop for applies: of a tenant, of an environment, of the resources a pattern names, or of the
-//! whole installation.
-//! What an author writes into a task cannot lead around it: environments come from the
-//! resource registry, never from the task's own tags.
+//! Freezes of applies: of a tenant, of an environment, of resources matching a pattern, or of the
+//! whole installation. An author cannot bypass a freeze with the content of a task: environments
+//! come from the resource registry, never from the tags of the task.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +11,7 @@ use crate::resource::ResourceRef;
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
+pub enum FreezeExtent {
     Tenant,
     Environment(String),
     Resources(Pattern),
@@ -21,20 +20,20 @@ pub enum Scope {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freeze {
     pub id: FreezeId,
-    pub scope: Scope,
+    pub scope: FreezeExtent,
     pub reason: String,
     pub set_by: UserId,
     pub ends_at: Option<Timestamp>,
 }
 
-/// A stop of applies in all tenants at once, by whoever runs the server. Nothing leads around it,
-/// and it ends when they say so.
+/// A freeze of applies in all tenants at once, set by an operator of the server. It cannot be
+/// bypassed and lasts until the operator lifts it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstallationFreeze {
-    /// Counts up.
+    /// The number of the freeze; numbers increase.
     pub number: i64,
     pub reason: String,
-    /// What they are called where they sat; no account of any tenant.
+    /// The name of the operator on the server; not an account of any tenant.
     pub set_by: String,
     pub since: Timestamp,
 }
@@ -44,7 +43,7 @@ impl fmt::Display for InstallationFreeze {
         let Self { number, reason, set_by, since } = self;
         write!(
             f,
-            "the whole installation is frozen since {since} by {set_by} (number {number}): "
+            "the whole installation has been frozen since {since} by {set_by} (number {number}): "
         )?;
         f.write_str(reason)
     }
@@ -59,9 +58,9 @@ impl Freeze {
     ) -> bool {
         let is_over = self.ends_at.is_some_and(|end| end <= now);
         let is_in_scope = match &self.scope {
-            Scope::Tenant => true,
-            Scope::Environment(name) => environments.contains(name),
-            Scope::Resources(pattern) => {
+            FreezeExtent::Tenant => true,
+            FreezeExtent::Environment(name) => environments.contains(name),
+            FreezeExtent::Resources(pattern) => {
                 resources.iter().any(|resource| pattern.matches_resource(resource))
             }
         };
@@ -73,7 +72,7 @@ impl Freeze {
 mod tests {
     use super::*;
 
-    fn freeze(scope: Scope, ends_at: Option<i64>) -> Freeze {
+    fn freeze(scope: FreezeExtent, ends_at: Option<i64>) -> Freeze {
         Freeze {
             id: FreezeId::from_u128(1),
             scope,
@@ -90,18 +89,18 @@ mod tests {
     }
 
     #[test]
-    fn a_freeze_ends_at_its_end_and_not_before() {
-        let freeze = freeze(Scope::Tenant, Some(10));
+    fn freeze_ends_exactly_at_its_end() {
+        let freeze = freeze(FreezeExtent::Tenant, Some(10));
         assert!(stops(&freeze, "db:a", "prod", 9));
         assert!(!stops(&freeze, "db:a", "prod", 10));
     }
 
     #[test]
-    fn a_freeze_stops_its_scope_only() {
-        let environment = freeze(Scope::Environment("prod".to_owned()), None);
+    fn freeze_stops_its_scope_only() {
+        let environment = freeze(FreezeExtent::Environment("prod".to_owned()), None);
         assert!(stops(&environment, "db:a", "prod", 0));
         assert!(!stops(&environment, "db:a", "test", 0));
-        let pattern = freeze(Scope::Resources(Pattern::new("db:prod-*").unwrap()), None);
+        let pattern = freeze(FreezeExtent::Resources(Pattern::new("db:prod-*").unwrap()), None);
         assert!(stops(&pattern, "db:prod-1", "test", 0));
         assert!(!stops(&pattern, "db:test-1", "prod", 0));
     }

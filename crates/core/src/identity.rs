@@ -1,99 +1,100 @@
-//! People as an identity provider knows them: what is believed of a claim, which roles follow from
-//! groups, and where a browser may be sent after signing in.
+//! People as an identity provider knows them: the validation of claims, the roles that follow from
+//! groups, and the pages a browser may return to after sign-in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::actor::Role;
 use crate::limits::{ID_TOKEN_LEEWAY, ID_TOKEN_MAX_AGE, IDENTITY_MAX_BYTES, RETURN_TO_MAX_BYTES};
 
-/// Where somebody lands who says nothing else.
+/// The default page after sign-in.
 pub const HOME: &str = "/";
 
-/// What an ID token claims, once its signature was found good.
+/// The claims of an ID token whose signature is valid.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
     pub issuer: String,
     pub subject: String,
     pub audience: Vec<String>,
-    /// The party it was made for, where there is more than one audience.
+    /// The authorized party, required if there is more than one audience.
     pub authorized_party: Option<String>,
     pub nonce: Option<String>,
-    /// Seconds since 1970, all three.
+    /// The expiry, in seconds since 1970, like the other times.
     pub expires_at: Option<u64>,
     pub issued_at: Option<u64>,
     pub not_before: Option<u64>,
 }
 
-/// What they must say to be believed.
+/// The values that the claims must match.
 #[derive(Debug, Clone, Copy)]
-pub struct Expected<'a> {
+pub struct ExpectedClaims<'a> {
     pub issuer: &'a str,
     pub client: &'a str,
     pub nonce: &'a str,
-    /// The time of the world, in seconds since 1970.
+    /// The current time in seconds since 1970.
     pub now: u64,
 }
 
-/// Why they are not. For the log; whoever signs in learns only that it did not work.
+/// Why the claims are rejected. For the log; the person only learns that the sign-in failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Disbelief {
-    #[error("it is from another issuer")]
+pub enum IdTokenRejection {
+    #[error("the ID token was issued by another issuer")]
     Issuer,
-    #[error("it names no subject, or one that is too long")]
+    #[error("the ID token has no subject, or one that is too long")]
     Subject,
-    #[error("it is for somebody else")]
+    #[error("the ID token has another audience")]
     Audience,
-    #[error("it was made for another party")]
+    #[error("the ID token was issued to another authorized party")]
     Party,
-    #[error("it answers another sign-in")]
+    #[error("the ID token belongs to another sign-in")]
     Nonce,
-    #[error("it has expired, or never does")]
+    #[error("the ID token has expired or has no expiry")]
     Expired,
-    #[error("it was made too long ago, or says not when")]
+    #[error("the ID token was issued too long ago or has no issue time")]
     Old,
-    #[error("it is from the future")]
+    #[error("the ID token was issued in the future")]
     Future,
 }
 
 impl Claims {
-    pub fn believe(&self, expected: &Expected<'_>) -> Result<(), Disbelief> {
+    pub fn believe(&self, expected: &ExpectedClaims<'_>) -> Result<(), IdTokenRejection> {
         let leeway = ID_TOKEN_LEEWAY.as_secs();
         let now = expected.now;
         if self.issuer != expected.issuer {
-            return Err(Disbelief::Issuer);
+            return Err(IdTokenRejection::Issuer);
         }
         if self.subject.is_empty() || self.subject.len() > IDENTITY_MAX_BYTES {
-            return Err(Disbelief::Subject);
+            return Err(IdTokenRejection::Subject);
         }
         if !self.audience.iter().any(|one| one == expected.client) {
-            return Err(Disbelief::Audience);
+            return Err(IdTokenRejection::Audience);
         }
-        // Others who share the token could show it as theirs unless it says whose it is.
+        // Other audiences of the token could present it as their own unless it names the authorized
+        // party.
         match self.authorized_party.as_deref() {
-            Some(party) if party != expected.client => return Err(Disbelief::Party),
-            None if self.audience.len() > 1 => return Err(Disbelief::Party),
+            Some(party) if party != expected.client => return Err(IdTokenRejection::Party),
+            None if self.audience.len() > 1 => return Err(IdTokenRejection::Party),
             _ => {}
         }
         if self.nonce.as_deref() != Some(expected.nonce) {
-            return Err(Disbelief::Nonce);
+            return Err(IdTokenRejection::Nonce);
         }
         if self.expires_at.is_none_or(|at| at.saturating_add(leeway) <= now) {
-            return Err(Disbelief::Expired);
+            return Err(IdTokenRejection::Expired);
         }
-        let Some(issued_at) = self.issued_at else { return Err(Disbelief::Old) };
+        let Some(issued_at) = self.issued_at else { return Err(IdTokenRejection::Old) };
         if issued_at.saturating_add(ID_TOKEN_MAX_AGE.as_secs() + leeway) < now {
-            return Err(Disbelief::Old);
+            return Err(IdTokenRejection::Old);
         }
         let begins = issued_at.max(self.not_before.unwrap_or_default());
         if begins > now.saturating_add(leeway) {
-            return Err(Disbelief::Future);
+            return Err(IdTokenRejection::Future);
         }
         Ok(())
     }
 }
 
-/// The roles of somebody who signs in. Roles that some group gives follow the groups alone; all
-/// others are as an admin left them.
+/// Returns the roles of a person who signs in. Roles granted by any group follow the groups only;
+/// all others stay as an admin set them.
 pub fn roles_of(
     present: &BTreeSet<Role>,
     mapping: &BTreeMap<String, BTreeSet<Role>>,
@@ -105,7 +106,8 @@ pub fn roles_of(
     kept.chain(given.flat_map(|(_, roles)| roles)).cloned().collect()
 }
 
-/// A page of our own, or home: an address that leads elsewhere would lend our name to others.
+/// Returns the wanted page if it is local, and the home page otherwise: an open redirect would lend
+/// our name to others.
 pub fn return_to(wanted: &str) -> &str {
     let is_ours = wanted.starts_with('/')
         // `//host` and `/\host` are other hosts to a browser, which also drops tabs and line ends.
@@ -122,8 +124,8 @@ mod tests {
     use super::*;
 
     const NOW: u64 = 1_800_000_000;
-    const EXPECTED: Expected<'static> =
-        Expected { issuer: "https://id.example", client: "ade", nonce: "n", now: NOW };
+    const EXPECTED: ExpectedClaims<'static> =
+        ExpectedClaims { issuer: "https://id.example", client: "ade", nonce: "n", now: NOW };
 
     fn good() -> Claims {
         Claims {
@@ -139,28 +141,31 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_believed_when_every_one_of_them_fits() {
+    fn sign_in_claims_are_accepted_only_if_all_match() {
         let shared = || vec!["ade".to_owned(), "other".to_owned()];
         let party = |name: &str| Some(name.to_owned());
         assert_eq!(good().believe(&EXPECTED), Ok(()));
         let cases = [
-            (Claims { issuer: "https://id.example/".into(), ..good() }, Disbelief::Issuer),
-            (Claims { issuer: String::new(), ..good() }, Disbelief::Issuer),
-            (Claims { subject: String::new(), ..good() }, Disbelief::Subject),
-            (Claims { subject: "s".repeat(IDENTITY_MAX_BYTES + 1), ..good() }, Disbelief::Subject),
-            (Claims { audience: Vec::new(), ..good() }, Disbelief::Audience),
-            (Claims { audience: vec!["other".into()], ..good() }, Disbelief::Audience),
-            (Claims { audience: shared(), ..good() }, Disbelief::Party),
-            (Claims { authorized_party: party("other"), ..good() }, Disbelief::Party),
-            (Claims { nonce: None, ..good() }, Disbelief::Nonce),
-            (Claims { nonce: party(""), ..good() }, Disbelief::Nonce),
-            (Claims { nonce: party("m"), ..good() }, Disbelief::Nonce),
-            (Claims { expires_at: None, ..good() }, Disbelief::Expired),
-            (Claims { expires_at: Some(NOW - 60), ..good() }, Disbelief::Expired),
-            (Claims { issued_at: None, ..good() }, Disbelief::Old),
-            (Claims { issued_at: Some(NOW - 661), ..good() }, Disbelief::Old),
-            (Claims { issued_at: Some(NOW + 61), ..good() }, Disbelief::Future),
-            (Claims { not_before: Some(NOW + 61), ..good() }, Disbelief::Future),
+            (Claims { issuer: "https://id.example/".into(), ..good() }, IdTokenRejection::Issuer),
+            (Claims { issuer: String::new(), ..good() }, IdTokenRejection::Issuer),
+            (Claims { subject: String::new(), ..good() }, IdTokenRejection::Subject),
+            (
+                Claims { subject: "s".repeat(IDENTITY_MAX_BYTES + 1), ..good() },
+                IdTokenRejection::Subject,
+            ),
+            (Claims { audience: Vec::new(), ..good() }, IdTokenRejection::Audience),
+            (Claims { audience: vec!["other".into()], ..good() }, IdTokenRejection::Audience),
+            (Claims { audience: shared(), ..good() }, IdTokenRejection::Party),
+            (Claims { authorized_party: party("other"), ..good() }, IdTokenRejection::Party),
+            (Claims { nonce: None, ..good() }, IdTokenRejection::Nonce),
+            (Claims { nonce: party(""), ..good() }, IdTokenRejection::Nonce),
+            (Claims { nonce: party("m"), ..good() }, IdTokenRejection::Nonce),
+            (Claims { expires_at: None, ..good() }, IdTokenRejection::Expired),
+            (Claims { expires_at: Some(NOW - 60), ..good() }, IdTokenRejection::Expired),
+            (Claims { issued_at: None, ..good() }, IdTokenRejection::Old),
+            (Claims { issued_at: Some(NOW - 661), ..good() }, IdTokenRejection::Old),
+            (Claims { issued_at: Some(NOW + 61), ..good() }, IdTokenRejection::Future),
+            (Claims { not_before: Some(NOW + 61), ..good() }, IdTokenRejection::Future),
         ];
         for (claims, why) in cases {
             assert_eq!(claims.believe(&EXPECTED), Err(why), "{claims:?}");
@@ -177,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_our_own_are_returned_to() {
+    fn sign_in_return_path_is_local_only() {
         for ours in ["/", "/tasks/t-1", "/inbox?filter=risk:%3E60#top"] {
             assert_eq!(return_to(ours), ours);
         }
@@ -205,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn groups_rule_over_the_roles_they_give_and_no_others(
+        fn group_mapping_manages_only_its_own_roles(
             present in roles(),
             mapping in proptest::collection::btree_map("[g-j]", roles(), 0..4),
             groups in proptest::collection::btree_set("[g-k]", 0..4),
@@ -221,7 +226,7 @@ mod tests {
                 let expected = if is_mapped { is_given } else { present.contains(&role) };
                 prop_assert_eq!(found.contains(&role), expected);
             }
-            prop_assert_eq!(roles_of(&found, &mapping, &groups), found, "again: the same");
+            prop_assert_eq!(roles_of(&found, &mapping, &groups), found, "idempotent");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Typed identifiers: a prefix that says what the id names, and a UUID in sortable base32.
-//! Two kinds of id cannot be mixed up, neither in code nor in a URL. Made outside the core
+//! Typed identifiers: a prefix that names the type, and a UUID in sortable base32. Ids of different
+//! types cannot be confused, neither in code nor in a URL. Ids are created outside the core
 //! (UUIDv7), so nothing here needs a clock or randomness.
 
 use std::fmt;
@@ -10,15 +10,15 @@ use uuid::Uuid;
 
 use crate::text::written_as_text;
 
-/// Crockford's alphabet in lower case: sorts like the number, and leaves out i, l, o and u.
+/// Crockford's alphabet in lower case. It sorts like the number and leaves out i, l, o and u.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const ENCODED_LEN: usize = 26;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum IdError {
-    #[error("`{given}` is not an id of this kind: it must start with `{prefix}_`")]
+    #[error("`{given}` is not a valid id here: it must start with `{prefix}_`")]
     WrongPrefix { given: String, prefix: &'static str },
-    #[error("`{given}` is not an id: 26 characters of base32 must follow the prefix")]
+    #[error("`{given}` is not a valid id: the prefix must be followed by 26 base32 characters")]
     Malformed { given: String },
 }
 
@@ -102,44 +102,44 @@ ids! {
     TenantId = "ten";
     UserId = "usr";
     AgentId = "agt";
-    /// The life of one agent or worker process; holds hang on it.
-    AgentSessionId = "ags";
-    /// A person's login.
+    /// The lifetime of one agent or worker process; holds are bound to it.
+    ProcessId = "ags";
+    /// A session of a person who signed in.
     SessionId = "ses";
     TaskId = "task";
     ApprovalId = "apr";
     VoteId = "vote";
     PolicyId = "pol";
-    /// A proposed version that nobody has published yet.
+    /// A proposed policy version that is not published yet.
     PolicyDraftId = "pdr";
     DelegationId = "del";
     OverrideId = "ovr";
-    /// A review that an override owes.
+    /// A review that must follow an override.
     AfterReviewId = "arv";
     NotificationId = "ntf";
-    /// The same wherever an event is delivered, and however often.
+    /// An event. The id is the same for every delivery.
     EventId = "evt";
     FreezeId = "frz";
     ExecutionId = "exec";
-    /// One entry of the audit; the receipt of a decision.
+    /// An audit entry, which is also the receipt of a decision.
     LeafId = "leaf";
-    /// A secret of its holder: ownership proof, idempotency key and fencing identity in one.
+    /// A secret of its holder: proof of ownership, idempotency key and fencing identity in one.
     LeaseId = "lease";
-    /// An address that is told of events.
+    /// An endpoint that receives events.
     WebhookId = "hook";
-    /// One event on its way to one such address.
+    /// The delivery of one event to one endpoint.
     DeliveryId = "dlv";
-    /// An event that a group could not take.
+    /// An event that a consumer group could not process.
     DeadEventId = "dead";
-    /// Somebody's time on duty for a role.
+    /// A person's on-call duty for a role.
     DutyId = "duty";
-    /// Another system that sends events which become drafts.
+    /// An inbound source: another system whose events become drafts.
     InboundId = "inb";
-    /// A key of a person's that only they can use.
+    /// A passkey of a person.
     PasskeyId = "psk";
-    /// A passkey's word for one decision, from the question on.
+    /// A passkey confirmation for one decision, from the challenge on.
     StepUpId = "stp";
-    /// One call to the server: in its answer, its log lines and its audit leaves.
+    /// One call to the server; it appears in the response, the log lines and the audit entries.
     RequestId = "req";
 }
 
@@ -150,27 +150,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_id_survives_its_text(number: u128) {
+        fn id_round_trips_through_its_text(number: u128) {
             let id = TaskId::from_u128(number);
             prop_assert_eq!(id.to_string().parse::<TaskId>(), Ok(id));
         }
 
         #[test]
-        fn text_sorts_like_the_number(a: u128, b: u128) {
+        fn id_text_sorts_like_its_number(a: u128, b: u128) {
             let (left, right) = (TaskId::from_u128(a), TaskId::from_u128(b));
             prop_assert_eq!(a.cmp(&b), left.to_string().cmp(&right.to_string()));
         }
     }
 
     #[test]
-    fn another_kind_of_id_is_refused_by_name() {
+    fn id_of_another_kind_is_refused_by_name() {
         let text = UserId::from_u128(7).to_string();
         let refused = text.parse::<TaskId>().unwrap_err();
         assert_eq!(refused, IdError::WrongPrefix { given: text, prefix: "task" });
     }
 
     #[test]
-    fn overlong_numbers_and_foreign_letters_are_refused() {
+    fn id_with_too_many_digits_or_bad_letters_is_refused() {
         for encoded in ["8zzzzzzzzzzzzzzzzzzzzzzzzz", "0000000000000000000000000u", "0", ""] {
             assert!(format!("task_{encoded}").parse::<TaskId>().is_err(), "{encoded}");
         }

@@ -1,6 +1,6 @@
-//! Drafts from events of others: a template says what task is proposed, and where in it something
-//! of the event stands. What is filled in is text or a number in its place and is never read as a
-//! template itself; the type of the task is the template's alone.
+//! Drafts from events of other systems: a template describes the proposed task and has placeholders
+//! for values of the event. Filled-in values are text or numbers and are never expanded again; the
+//! type of the task comes from the template alone.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -9,41 +9,43 @@ use crate::limits::{INBOUND_PLACES_MAX, INBOUND_TEMPLATE_MAX_BYTES, INBOUND_TEXT
 
 const OPENS: &str = "{{";
 const CLOSES: &str = "}}";
-/// What a template is tried with.
+/// The value with which a template is tried.
 const SAMPLE: &str = "sample";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TemplateError {
-    #[error("a template is one object, as `POST /v1/tasks` takes it")]
+    #[error("a template is one JSON object in the format of `POST /v1/tasks`")]
     NotAnObject,
-    #[error("at most {INBOUND_TEMPLATE_MAX_BYTES} bytes")]
+    #[error("must be at most {INBOUND_TEMPLATE_MAX_BYTES} bytes")]
     TooLarge,
-    #[error("`type` must be a fixed text: an event does not choose what kind of task it becomes")]
+    #[error("`type` must be a fixed text: an event cannot choose the task type")]
     OpenType,
-    #[error("`{given}` is no place: write {{{{/a/b}}}}, a JSON pointer into the event")]
+    #[error(
+        "`{given}` is not a valid placeholder: write {{{{/a/b}}}}, a JSON pointer into the event"
+    )]
     BadPlace { given: String },
-    #[error("at most {INBOUND_PLACES_MAX} places are filled in")]
+    #[error("at most {INBOUND_PLACES_MAX} placeholders are allowed")]
     TooManyPlaces,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FillError {
-    #[error("the event has nothing at `{place}`")]
+    #[error("the event has no value at `{place}`")]
     Missing { place: String },
-    #[error("what the event has at `{place}` is neither text nor a number nor true or false")]
+    #[error("the event's value at `{place}` is not a string, number or boolean")]
     NotText { place: String },
-    #[error("what the event has at `{place}` is longer than {INBOUND_TEXT_MAX_CHARS} characters")]
+    #[error("the event's value at `{place}` is longer than {INBOUND_TEXT_MAX_CHARS} characters")]
     TooLong { place: String },
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template(Value);
 
-/// A part of a text.
+/// A part of a text with placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part<'a> {
     Text(&'a str),
-    /// A JSON pointer.
+    /// A placeholder: a JSON pointer into the event.
     Place(&'a str),
 }
 
@@ -67,12 +69,12 @@ impl Template {
         &self.0
     }
 
-    /// As a task, with what this event has in its places.
+    /// Returns the task with the values of this event filled in.
     pub fn fill(&self, event: &Value) -> Result<Value, FillError> {
         filled(&self.0, &|place| found(event, place))
     }
 
-    /// As a task, to see whether it can be one at all.
+    /// Returns the task with sample values, to check whether the template is valid.
     pub fn sample(&self) -> Value {
         filled(&self.0, &|_| Ok(Value::from(SAMPLE))).unwrap_or_default()
     }
@@ -109,7 +111,7 @@ fn filled(
     })
 }
 
-/// A place alone keeps what it is; among other text it becomes text.
+/// Fills in a text. A placeholder alone keeps the type of its value; otherwise it becomes text.
 fn filled_text(
     text: &str,
     find: &impl Fn(&str) -> Result<Value, FillError>,
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_stands_in_its_places_and_nowhere_else() {
+    fn inbound_template_fills_only_its_placeholders() {
         let event = json!({ "host": "web-1", "room": 3, "alerts": [{ "name": "disk" }], "x": 1 });
         assert_eq!(
             template().fill(&event),
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_that_lets_an_event_choose_is_refused() {
+    fn inbound_template_open_or_malformed_is_refused() {
         for (document, error) in [
             (json!([]), TemplateError::NotAnObject),
             (json!({ "title": "x" }), TemplateError::OpenType),
@@ -238,7 +240,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_filled_in_is_never_read_again(text in "\\PC{0,40}") {
+        fn inbound_template_never_expands_filled_values(text in "\\PC{0,40}") {
             let event = json!({ "host": text, "room": 1, "alerts": [{ "name": text }] });
             let filled = template().fill(&event).unwrap();
             prop_assert_eq!(&filled["parameters"]["host"], &json!(text));

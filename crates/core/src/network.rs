@@ -1,4 +1,4 @@
-//! Places of a network: what never leaves this machine, and the networks from which a token may be
+//! Network addresses: which hosts are this machine, and the networks from which a token may be
 //! used.
 
 use std::fmt;
@@ -9,7 +9,8 @@ use thiserror::Error;
 
 use crate::limits::TOKEN_NETWORKS_MAX;
 
-/// By its name or its address; a name that somebody's resolver answers is not one.
+/// Returns whether the host is this machine, by its name or address. Other names may be resolved by
+/// a foreign resolver and do not count.
 pub fn is_this_machine(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let address = host.parse::<IpAddr>();
@@ -17,22 +18,22 @@ pub fn is_this_machine(host: &str) -> bool {
         || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-/// Where a token may be used from; anywhere, if none are named.
+/// The networks from which a token may be used; an empty list means any network.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(Vec<IpNet>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NetworkError {
-    #[error("at most {TOKEN_NETWORKS_MAX} networks")]
+    #[error("at most {TOKEN_NETWORKS_MAX} networks are allowed")]
     TooMany,
-    #[error("`{0}` is no network: write 10.1.0.0/16, 2001:db8::/32, or one address")]
+    #[error("`{0}` is not a network: write 10.1.0.0/16, 2001:db8::/32, or a single address")]
     Unreadable(String),
-    #[error("`{given}` has bits behind its prefix: write {meant}")]
+    #[error("`{given}` has bits set after its prefix: write {meant}")]
     Ragged { given: String, meant: IpNet },
 }
 
 impl Networks {
-    /// Each written in one way, none twice.
+    /// Parses networks. Each has one spelling and occurs once.
     pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, NetworkError> {
         let mut networks = Vec::new();
         for text in texts {
@@ -57,21 +58,22 @@ impl Networks {
         self.0.is_empty()
     }
 
-    /// A caller whose address is not known comes from nowhere in particular.
+    /// Returns whether the address is admitted. An unknown address is admitted only if there is no
+    /// restriction.
     pub fn admit(&self, address: Option<IpAddr>) -> bool {
-        // An IPv4 caller on a socket for both is shown in the form of IPv6.
+        // On a dual-stack socket an IPv4 caller has an IPv6 form.
         let address = address.map(|address| address.to_canonical());
         let holds = |address: &IpAddr| self.0.iter().any(|network| network.contains(address));
         self.is_anywhere() || address.as_ref().is_some_and(holds)
     }
 
-    /// Whether whoever is admitted there is admitted here.
+    /// Returns whether every address admitted by `other` is admitted here.
     pub fn hold(&self, other: &Self) -> bool {
         let holds = |wanted: &IpNet| self.0.iter().any(|network| network.contains(wanted));
         self.is_anywhere() || (!other.is_anywhere() && other.0.iter().all(holds))
     }
 
-    /// As they are kept and shown.
+    /// Returns the networks as they are stored and displayed.
     pub fn texts(&self) -> Vec<String> {
         self.0.iter().map(IpNet::to_string).collect()
     }
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_known_by_address_and_by_one_name() {
+    fn loopback_is_recognized_by_address_and_name() {
         for host in ["127.0.0.1", "127.8.9.1", "::1", "[::1]", "::ffff:127.0.0.1", "LocalHost"] {
             assert!(is_this_machine(host), "{host}");
         }
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_admitted_by_the_network_that_holds_it() {
+    fn network_admits_the_addresses_it_contains() {
         let some = networks(&["10.1.0.0/16", "2001:db8::/32", "192.0.2.7"]);
         for (address, expected) in [
             ("10.1.255.255", true),
@@ -115,12 +117,12 @@ mod tests {
         ] {
             assert_eq!(some.admit(Some(address.parse().unwrap())), expected, "{address}");
         }
-        assert!(!some.admit(None), "from nowhere");
-        assert!(Networks::default().admit(None), "no bound");
+        assert!(!some.admit(None), "unknown address");
+        assert!(Networks::default().admit(None), "no restriction");
     }
 
     #[test]
-    fn narrower_networks_are_held_by_wider_ones() {
+    fn network_contains_narrower_networks() {
         let wide = networks(&["10.0.0.0/8", "2001:db8::/32"]);
         for (texts, expected) in [
             (&["10.1.0.0/16"][..], true),
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_written_in_one_way() {
+    fn network_has_one_spelling() {
         let some = networks(&["192.0.2.7", "10.1.0.0/16", "192.0.2.7/32"]);
         assert_eq!(some.texts(), ["10.1.0.0/16", "192.0.2.7/32"]);
         let again: Vec<String> = some.texts();
@@ -144,10 +146,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused_with_what_is_meant() {
+    fn network_that_is_malformed_is_refused_with_a_hint() {
         let refused = |text| Networks::parse([text]).unwrap_err().to_string();
         for text in ["", "10.1", "10.1.0.0/33", "everywhere", "10.1.0.0/-1", "::/129"] {
-            assert!(refused(text).contains("is no network"), "{text}");
+            assert!(refused(text).contains("is not a network"), "{text}");
         }
         assert!(refused("10.1.2.3/16").contains("write 10.1.0.0/16"));
         let many: Vec<String> =

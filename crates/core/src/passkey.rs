@@ -1,5 +1,5 @@
-//! What is believed of a passkey's answer: a browser has put this very question to it, on a page of
-//! ours, and it has made sure of the person. Whether its signature is good is not asked here.
+//! Validates the response of a passkey: a browser put this challenge to it, on a page of this
+//! installation, and it verified the user. The signature is verified elsewhere.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,10 +14,10 @@ const VERIFIED: u8 = 0x04;
 const MAY_BE_COPIED: u8 = 0x08;
 const IS_COPIED: u8 = 0x10;
 const NAMES_CREDENTIAL: u8 = 0x40;
-/// Which model an authenticator is: not asked for, so passed over.
+/// The length of the authenticator model id, which is skipped.
 const MODEL_BYTES: usize = 16;
 
-/// Where people find this installation, as passkeys know it: they answer to this name alone.
+/// The relying party: the host name of this installation, to which passkeys are bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Party {
     id: String,
@@ -25,11 +25,11 @@ pub struct Party {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("browsers offer passkeys to pages over https under a name, or at http://localhost")]
+#[error("passkeys require a page served over https under a host name, or http://localhost")]
 pub struct NoParty;
 
 impl Party {
-    /// `page` is an address such as `https://ade.example.org`.
+    /// Derives the relying party from an address such as `https://ade.example.org`.
     pub fn of_page(page: &str) -> Result<Self, NoParty> {
         let (scheme, rest) = page.split_once("://").ok_or(NoParty)?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -62,7 +62,7 @@ impl Party {
     }
 }
 
-/// Of labels, and no address: the last label of a name is not a number.
+/// Returns whether the host is a name and not an address: the last label of a name is not a number.
 fn is_name(host: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -71,7 +71,7 @@ fn is_name(host: &str) -> bool {
     host.split('.').all(is_label) && last.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-/// What the passkey was asked for.
+/// The kind of request to the passkey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ceremony {
     Create,
@@ -79,38 +79,38 @@ pub enum Ceremony {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Expected<'a> {
+pub struct ExpectedCeremony<'a> {
     pub ceremony: Ceremony,
     pub challenge: &'a Digest,
     pub party: &'a Party,
 }
 
-/// Why an answer is not believed.
+/// Why a response is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Disbelief {
-    #[error("what the browser says cannot be read")]
+pub enum PasskeyRejection {
+    #[error("the browser's client data cannot be parsed")]
     Unreadable,
-    #[error("it answers another kind of question")]
+    #[error("the response is of the wrong type")]
     Kind,
-    #[error("it answers another question")]
+    #[error("the response answers another challenge")]
     Challenge,
-    #[error("it was given on a page that is not ours")]
+    #[error("the response comes from a page of another origin")]
     Origin,
-    #[error("it was given inside a page of somebody else")]
+    #[error("the response was given inside a cross-origin frame")]
     Framed,
-    #[error("it is meant for another installation")]
+    #[error("the response is for another installation")]
     Party,
-    #[error("nobody was there when it was given")]
+    #[error("the user was not present")]
     Absent,
-    #[error("the passkey has not made sure who was there: set a PIN, or use a fingerprint")]
+    #[error("the passkey did not verify the user: set a PIN, or use a fingerprint")]
     Unverified,
-    #[error("it contradicts itself")]
+    #[error("the response is inconsistent")]
     Contradiction,
-    #[error("it names no key, or one whose name is too long")]
+    #[error("the response has no credential id, or one that is too long")]
     Credential,
 }
 
-/// Fields that others may add are none of our business.
+/// The client data of the browser. Further fields are ignored.
 #[derive(Deserialize)]
 struct ClientData {
     #[serde(rename = "type")]
@@ -121,71 +121,75 @@ struct ClientData {
     is_framed: bool,
 }
 
-/// What the passkey says of itself.
+/// The verified data of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told<'a> {
-    /// How often it has signed; 0 of one that does not count.
+pub struct Verified<'a> {
+    /// The signature counter; 0 for a passkey that does not count.
     pub counter: u32,
-    /// The name of the new key.
+    /// The id of the new credential.
     pub credential: Option<&'a [u8]>,
 }
 
 pub fn believe<'a>(
     client_data: &[u8],
     authenticator_data: &'a [u8],
-    expected: &Expected<'_>,
-) -> Result<Told<'a>, Disbelief> {
+    expected: &ExpectedCeremony<'_>,
+) -> Result<Verified<'a>, PasskeyRejection> {
     believe_browser(client_data, expected)?;
-    let (party, rest) = authenticator_data.split_first_chunk().ok_or(Disbelief::Unreadable)?;
-    let (flags, rest) = rest.split_first().ok_or(Disbelief::Unreadable)?;
-    let (counter, rest) = rest.split_first_chunk::<4>().ok_or(Disbelief::Unreadable)?;
+    let (party, rest) =
+        authenticator_data.split_first_chunk().ok_or(PasskeyRejection::Unreadable)?;
+    let (flags, rest) = rest.split_first().ok_or(PasskeyRejection::Unreadable)?;
+    let (counter, rest) = rest.split_first_chunk::<4>().ok_or(PasskeyRejection::Unreadable)?;
     if Digest::from_bytes(*party) != Digest::of(expected.party.id.as_bytes()) {
-        return Err(Disbelief::Party);
+        return Err(PasskeyRejection::Party);
     }
     let says = |flag: u8| flags & flag != 0;
     if !says(PRESENT) {
-        return Err(Disbelief::Absent);
+        return Err(PasskeyRejection::Absent);
     }
     if !says(VERIFIED) {
-        return Err(Disbelief::Unverified);
+        return Err(PasskeyRejection::Unverified);
     }
     if says(IS_COPIED) && !says(MAY_BE_COPIED) {
-        return Err(Disbelief::Contradiction);
+        return Err(PasskeyRejection::Contradiction);
     }
     let credential = match expected.ceremony {
         Ceremony::Get => None,
         Ceremony::Create => {
             let named = Some(rest).filter(|_| says(NAMES_CREDENTIAL)).and_then(credential_of);
-            Some(named.ok_or(Disbelief::Credential)?)
+            Some(named.ok_or(PasskeyRejection::Credential)?)
         }
     };
-    Ok(Told { counter: u32::from_be_bytes(*counter), credential })
+    Ok(Verified { counter: u32::from_be_bytes(*counter), credential })
 }
 
-fn believe_browser(client_data: &[u8], expected: &Expected<'_>) -> Result<(), Disbelief> {
+fn believe_browser(
+    client_data: &[u8],
+    expected: &ExpectedCeremony<'_>,
+) -> Result<(), PasskeyRejection> {
     let said: ClientData =
-        serde_json::from_slice(client_data).map_err(|_| Disbelief::Unreadable)?;
+        serde_json::from_slice(client_data).map_err(|_| PasskeyRejection::Unreadable)?;
     let kind = match expected.ceremony {
         Ceremony::Create => "webauthn.create",
         Ceremony::Get => "webauthn.get",
     };
     if said.kind != kind {
-        return Err(Disbelief::Kind);
+        return Err(PasskeyRejection::Kind);
     }
     if said.challenge != URL_SAFE_NO_PAD.encode(expected.challenge.bytes()) {
-        return Err(Disbelief::Challenge);
+        return Err(PasskeyRejection::Challenge);
     }
     if said.origin != expected.party.origin {
-        return Err(Disbelief::Origin);
+        return Err(PasskeyRejection::Origin);
     }
     if said.is_framed {
-        return Err(Disbelief::Framed);
+        return Err(PasskeyRejection::Framed);
     }
     Ok(())
 }
 
-/// The key itself stands behind its name; it is taken from the browser, in a form that the crypto
-/// library reads.
+/// Returns the credential id. The key follows it, but is taken from the browser in a form that the
+/// crypto library reads.
 fn credential_of(named: &[u8]) -> Option<&[u8]> {
     let (_, rest) = named.split_at_checked(MODEL_BYTES)?;
     let (length, rest) = rest.split_first_chunk::<2>()?;
@@ -194,7 +198,8 @@ fn credential_of(named: &[u8]) -> Option<&[u8]> {
     (1..=CREDENTIAL_MAX_BYTES).contains(&length).then_some(credential)
 }
 
-/// A counter that stands still or goes back was copied: two hold the key. Many never count.
+/// Returns whether the counter has increased. If it has not, the key may have been copied. Many
+/// passkeys never count.
 pub const fn counts_on(before: u32, now: u32) -> bool {
     now > before || (now == 0 && before == 0)
 }

@@ -1,4 +1,4 @@
-//! Every part of an answer, wrong once; every byte that is missing; names of pages.
+//! Every part of a response is tested with a wrong value, every truncation, and the names of pages.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn said(kind: &str) -> Value {
     })
 }
 
-fn told(flags: u8, counter: u32, named: &[u8]) -> Vec<u8> {
+fn authenticator_data(flags: u8, counter: u32, named: &[u8]) -> Vec<u8> {
     let mut bytes = Digest::of(b"ade.example.org").bytes().to_vec();
     bytes.push(flags);
     bytes.extend(counter.to_be_bytes());
@@ -33,10 +33,14 @@ fn named(credential: &[u8]) -> Vec<u8> {
     [[7; MODEL_BYTES].as_slice(), &length, credential, b"the key"].concat()
 }
 
-fn ask(ceremony: Ceremony, said: &Value, told: &[u8]) -> Result<(u32, Option<Vec<u8>>), Disbelief> {
+fn ask(
+    ceremony: Ceremony,
+    said: &Value,
+    authenticator_data: &[u8],
+) -> Result<(u32, Option<Vec<u8>>), PasskeyRejection> {
     let (challenge, party) = (challenge(), party());
-    let expected = Expected { ceremony, challenge: &challenge, party: &party };
-    let believed = believe(said.to_string().as_bytes(), told, &expected)?;
+    let expected = ExpectedCeremony { ceremony, challenge: &challenge, party: &party };
+    let believed = believe(said.to_string().as_bytes(), authenticator_data, &expected)?;
     Ok((believed.counter, believed.credential.map(<[u8]>::to_vec)))
 }
 
@@ -44,12 +48,15 @@ const FLAGS: u8 = PRESENT | VERIFIED;
 const NEW: u8 = FLAGS | NAMES_CREDENTIAL;
 
 #[test]
-fn an_answer_is_believed_when_every_part_of_it_fits() {
+fn passkey_answer_is_accepted_only_if_every_part_matches() {
     let (get, create) = (said("webauthn.get"), said("webauthn.create"));
-    assert_eq!(ask(Ceremony::Get, &get, &told(FLAGS, 7, &[])), Ok((7, None)));
+    assert_eq!(ask(Ceremony::Get, &get, &authenticator_data(FLAGS, 7, &[])), Ok((7, None)));
     let copied = FLAGS | MAY_BE_COPIED | IS_COPIED;
-    assert_eq!(ask(Ceremony::Get, &get, &told(copied, 0, b"extensions")), Ok((0, None)));
-    let made = told(NEW, 0, &named(b"id"));
+    assert_eq!(
+        ask(Ceremony::Get, &get, &authenticator_data(copied, 0, b"extensions")),
+        Ok((0, None))
+    );
+    let made = authenticator_data(NEW, 0, &named(b"id"));
     assert_eq!(ask(Ceremony::Create, &create, &made), Ok((0, Some(b"id".to_vec()))));
 
     let with = |name: &str, value: Value| {
@@ -59,74 +66,86 @@ fn an_answer_is_believed_when_every_part_of_it_fits() {
     };
     let padded = format!("{}=", get["challenge"].as_str().unwrap());
     let wrong = [
-        (create.clone(), Disbelief::Kind),
-        (with("challenge", json!("")), Disbelief::Challenge),
-        (with("challenge", json!(padded)), Disbelief::Challenge),
-        (with("challenge", json!(URL_SAFE_NO_PAD.encode([0; 32]))), Disbelief::Challenge),
-        (with("origin", json!("https://ade.example.org/")), Disbelief::Origin),
-        (with("origin", json!("http://ade.example.org")), Disbelief::Origin),
-        (with("origin", json!("https://ade.example.org:444")), Disbelief::Origin),
-        (with("origin", json!("https://evil.ade.example.org")), Disbelief::Origin),
-        (with("crossOrigin", json!(true)), Disbelief::Framed),
-        (with("crossOrigin", json!("no")), Disbelief::Unreadable),
-        (json!({ "type": "webauthn.get" }), Disbelief::Unreadable),
-        (json!([]), Disbelief::Unreadable),
+        (create.clone(), PasskeyRejection::Kind),
+        (with("challenge", json!("")), PasskeyRejection::Challenge),
+        (with("challenge", json!(padded)), PasskeyRejection::Challenge),
+        (with("challenge", json!(URL_SAFE_NO_PAD.encode([0; 32]))), PasskeyRejection::Challenge),
+        (with("origin", json!("https://ade.example.org/")), PasskeyRejection::Origin),
+        (with("origin", json!("http://ade.example.org")), PasskeyRejection::Origin),
+        (with("origin", json!("https://ade.example.org:444")), PasskeyRejection::Origin),
+        (with("origin", json!("https://evil.ade.example.org")), PasskeyRejection::Origin),
+        (with("crossOrigin", json!(true)), PasskeyRejection::Framed),
+        (with("crossOrigin", json!("no")), PasskeyRejection::Unreadable),
+        (json!({ "type": "webauthn.get" }), PasskeyRejection::Unreadable),
+        (json!([]), PasskeyRejection::Unreadable),
     ];
     for (said, why) in wrong {
-        assert_eq!(ask(Ceremony::Get, &said, &told(FLAGS, 1, &[])), Err(why), "{said}");
+        assert_eq!(
+            ask(Ceremony::Get, &said, &authenticator_data(FLAGS, 1, &[])),
+            Err(why),
+            "{said}"
+        );
     }
     let added = with("topOrigin", json!("https://elsewhere.example"));
-    assert!(ask(Ceremony::Get, &added, &told(FLAGS, 1, &[])).is_ok(), "what others add");
+    assert!(
+        ask(Ceremony::Get, &added, &authenticator_data(FLAGS, 1, &[])).is_ok(),
+        "what others add"
+    );
 
     for (flags, why) in [
-        (0, Disbelief::Absent),
-        (VERIFIED, Disbelief::Absent),
-        (PRESENT, Disbelief::Unverified),
-        (FLAGS | IS_COPIED, Disbelief::Contradiction),
+        (0, PasskeyRejection::Absent),
+        (VERIFIED, PasskeyRejection::Absent),
+        (PRESENT, PasskeyRejection::Unverified),
+        (FLAGS | IS_COPIED, PasskeyRejection::Contradiction),
     ] {
-        assert_eq!(ask(Ceremony::Get, &get, &told(flags, 1, &[])), Err(why), "{flags}");
+        assert_eq!(
+            ask(Ceremony::Get, &get, &authenticator_data(flags, 1, &[])),
+            Err(why),
+            "{flags}"
+        );
     }
-    let mut elsewhere = told(FLAGS, 1, &[]);
+    let mut elsewhere = authenticator_data(FLAGS, 1, &[]);
     elsewhere[0] ^= 1;
-    assert_eq!(ask(Ceremony::Get, &get, &elsewhere), Err(Disbelief::Party));
+    assert_eq!(ask(Ceremony::Get, &get, &elsewhere), Err(PasskeyRejection::Party));
     for named in [
         Vec::new(),
         named(b""),
         named(&vec![1; CREDENTIAL_MAX_BYTES + 1]),
         named(b"id")[..MODEL_BYTES + 3].to_vec(),
     ] {
-        let made = ask(Ceremony::Create, &create, &told(NEW, 0, &named));
-        assert_eq!(made, Err(Disbelief::Credential), "{}", named.len());
+        let made = ask(Ceremony::Create, &create, &authenticator_data(NEW, 0, &named));
+        assert_eq!(made, Err(PasskeyRejection::Credential), "{}", named.len());
     }
     let longest = vec![1; CREDENTIAL_MAX_BYTES];
-    assert!(ask(Ceremony::Create, &create, &told(NEW, 0, &named(&longest))).is_ok());
-    let unnamed = ask(Ceremony::Create, &create, &told(FLAGS, 0, &named(b"id")));
-    assert_eq!(unnamed, Err(Disbelief::Credential), "it says that it names none");
+    assert!(ask(Ceremony::Create, &create, &authenticator_data(NEW, 0, &named(&longest))).is_ok());
+    let unnamed = ask(Ceremony::Create, &create, &authenticator_data(FLAGS, 0, &named(b"id")));
+    assert_eq!(unnamed, Err(PasskeyRejection::Credential), "its flags announce no credential");
 }
 
 #[test]
-fn nothing_is_believed_of_an_answer_that_breaks_off() {
-    let whole = told(FLAGS, 1, &[]);
+fn passkey_answer_that_is_truncated_is_refused() {
+    let whole = authenticator_data(FLAGS, 1, &[]);
     let get = said("webauthn.get");
     for length in 0..whole.len() {
         let cut = ask(Ceremony::Get, &get, &whole[..length]);
-        assert_eq!(cut, Err(Disbelief::Unreadable), "{length}");
+        assert_eq!(cut, Err(PasskeyRejection::Unreadable), "{length}");
     }
     let challenge = challenge();
     let party = party();
-    let expected = Expected { ceremony: Ceremony::Get, challenge: &challenge, party: &party };
+    let expected =
+        ExpectedCeremony { ceremony: Ceremony::Get, challenge: &challenge, party: &party };
     let text = get.to_string();
     for length in 0..text.len() {
         let cut = believe(&text.as_bytes()[..length], &whole, &expected);
-        assert_eq!(cut, Err(Disbelief::Unreadable), "{length}");
+        assert_eq!(cut, Err(PasskeyRejection::Unreadable), "{length}");
     }
     let twice = text.replacen('{', r#"{"type":"webauthn.get","#, 1);
     let twice = believe(twice.as_bytes(), &whole, &expected);
-    assert_eq!(twice, Err(Disbelief::Unreadable), "two meanings");
+    assert_eq!(twice, Err(PasskeyRejection::Unreadable), "duplicate keys are ambiguous");
 }
 
 #[test]
-fn passkeys_know_a_page_by_its_name() {
+fn passkey_relying_party_is_the_host_name() {
     for (page, id, origin) in [
         ("https://ade.example.org", "ade.example.org", "https://ade.example.org"),
         ("HTTPS://ADE.Example.org/", "ade.example.org", "https://ade.example.org"),
@@ -161,18 +180,18 @@ fn passkeys_know_a_page_by_its_name() {
 
 proptest! {
     #[test]
-    fn a_counter_only_goes_on(before: u32, now: u32) {
+    fn passkey_counter_must_increase(before: u32, now: u32) {
         let expected = now.checked_sub(before).is_some_and(|more| more > 0 || now == 0);
         prop_assert_eq!(counts_on(before, now), expected);
     }
 
     #[test]
-    fn no_bytes_make_it_panic(heard: Vec<u8>, told: Vec<u8>, is_new: bool) {
+    fn passkey_parser_never_panics(heard: Vec<u8>, authenticator_data: Vec<u8>, is_new: bool) {
         let ceremony = if is_new { Ceremony::Create } else { Ceremony::Get };
         let (challenge, party) = (challenge(), party());
-        let expected = Expected { ceremony, challenge: &challenge, party: &party };
-        prop_assert!(believe(&heard, &told, &expected).is_err());
+        let expected = ExpectedCeremony { ceremony, challenge: &challenge, party: &party };
+        prop_assert!(believe(&heard, &authenticator_data, &expected).is_err());
         let good = said("webauthn.get").to_string();
-        let _ = believe(good.as_bytes(), &told, &expected);
+        let _ = believe(good.as_bytes(), &authenticator_data, &expected);
     }
 }

@@ -1,6 +1,6 @@
-//! How a person wants to be told: of which kinds of events on which channel, when not, and how
-//! often at most. A flood becomes one message, since whatever comes within the interval of the last
-//! one waits and goes together. What cannot wait is told at once.
+//! A person's notification preferences: which kinds of events on which channel, quiet hours, and a
+//! minimum interval. A flood becomes one message, because everything within the interval is
+//! combined. Urgent events are sent immediately.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::time::Timestamp;
 use crate::webhook::Subscription;
 
 const MINUTE: Duration = Duration::from_mins(1);
-/// A window of quiet is shorter than a day; a change of the clock may add to it.
+/// The maximum length of a quiet window: shorter than a day, plus a change of the clock.
 const QUIET_MAX_MINUTES: u32 = 25 * 60;
 
-/// What everybody hears of by mail who has said nothing else.
+/// The events that are sent by mail by default.
 const MAIL_DEFAULT: [&str; 8] = [
     "approval.requested",
     "approval.escalated",
@@ -28,7 +28,7 @@ const MAIL_DEFAULT: [&str; 8] = [
     "override.review_overdue",
 ];
 
-/// Somebody has to act soon, nobody knows what happened, or rules are being passed by.
+/// Events that need a quick reaction, whose outcome is unknown, or that override rules.
 const URGENT: [EventKind; 5] = [
     EventKind::ApprovalEscalated,
     EventKind::TaskUnknown,
@@ -37,7 +37,7 @@ const URGENT: [EventKind; 5] = [
     EventKind::OverrideReviewOverdue,
 ];
 
-/// Told to whoever proposed the task.
+/// Events that are sent to the person who proposed the task.
 const FOR_AUTHORS: [EventKind; 8] = [
     EventKind::TaskApproved,
     EventKind::TaskRejected,
@@ -49,7 +49,7 @@ const FOR_AUTHORS: [EventKind; 8] = [
     EventKind::TaskDrifted,
 ];
 
-/// Told to those whom it asks, or whom the decision names.
+/// Events that are sent to the people who are asked, or whom the decision names.
 const FOR_OTHERS: [EventKind; 9] = [
     EventKind::ApprovalRequested,
     EventKind::ApprovalEscalated,
@@ -62,12 +62,36 @@ const FOR_OTHERS: [EventKind; 9] = [
     EventKind::OverrideReviewOverdue,
 ];
 
+/// Changes to an account. Its owner is notified immediately and on every channel, whatever their
+/// preferences say, because someone else may have made the change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountNotice {
+    PasskeyAdded,
+    PasskeysReset,
+}
+
+impl AccountNotice {
+    pub const ALL: [Self; 2] = [Self::PasskeyAdded, Self::PasskeysReset];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PasskeyAdded => "passkey.added",
+            Self::PasskeysReset => "passkey.reset",
+        }
+    }
+}
+
+fn is_urgent(kind: &str) -> bool {
+    URGENT.iter().any(|urgent| urgent.as_str() == kind)
+        || AccountNotice::ALL.iter().any(|notice| notice.as_str() == kind)
+}
+
 pub fn is_for_author(kind: &str) -> bool {
     FOR_AUTHORS.iter().any(|known| known.as_str() == kind)
 }
 
-/// Whether anybody is told of such an event at all.
-pub fn is_told(kind: &str) -> bool {
+/// Returns whether events of this kind cause notifications at all.
+pub fn is_notified(kind: &str) -> bool {
     is_for_author(kind) || FOR_OTHERS.iter().any(|known| known.as_str() == kind)
 }
 
@@ -90,24 +114,24 @@ impl Channel {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PreferenceError {
-    #[error("at most {} minutes", DIGEST_MAX.as_secs() / 60)]
+    #[error("must be at most {} minutes", DIGEST_MAX.as_secs() / 60)]
     Digest,
-    #[error("the id of a member of Slack, like U012AB3CD, is letters and digits")]
+    #[error("a Slack member id consists of letters and digits, like U012AB3CD")]
     Member,
-    #[error("say who you are in Slack to be told there")]
+    #[error("set your Slack member id to be notified in Slack")]
     NoMember,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preference {
-    /// Nothing by mail, if there is none.
+    /// The events sent by mail; `None` sends nothing by mail.
     pub mail: Option<Subscription>,
     pub slack: Option<Subscription>,
-    /// Whom messages in Slack are for.
+    /// The member id that Slack messages are addressed to.
     pub slack_member: Option<String>,
-    /// Nothing is sent in this window of the day.
+    /// The daily window in which nothing is sent.
     pub quiet: Option<Hours>,
-    /// Between two messages on one channel.
+    /// The minimum time between two messages on one channel.
     pub digest: Duration,
 }
 
@@ -147,16 +171,16 @@ impl Preference {
         wanted.as_ref().is_some_and(|wanted| wanted.wants(kind))
     }
 
-    /// When a message that tells of this goes out, if the last one went then.
+    /// Returns when a message about this event is sent, given the time of the last message.
     pub fn goes_at(&self, kind: &str, now: Timestamp, last: Option<Timestamp>) -> Timestamp {
-        if URGENT.iter().any(|urgent| urgent.as_str() == kind) {
+        if is_urgent(kind) {
             return now;
         }
         let earliest = last.map_or(now, |last| now.max(last.plus(self.digest)));
         self.loud_from(earliest)
     }
 
-    /// The first minute from then on that is not quiet.
+    /// Returns the first minute from then on that is not quiet.
     fn loud_from(&self, at: Timestamp) -> Timestamp {
         let Some(quiet) = &self.quiet else { return at };
         let mut minute = at;
@@ -184,77 +208,78 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_flood_goes_at_once_and_the_rest_together() {
+    fn preference_sends_the_first_at_once_and_bundles_the_rest() {
         let noon = at("2026-11-16T12:00:00Z");
-        let told = quiet();
-        assert_eq!(told.goes_at("approval.requested", noon, None), noon);
+        let preference = quiet();
+        assert_eq!(preference.goes_at("approval.requested", noon, None), noon);
         let next = noon.plus(Duration::from_mins(10));
         for seconds in [0, 1, 60, 599] {
             let now = noon.plus(Duration::from_secs(seconds));
-            assert_eq!(told.goes_at("approval.requested", now, Some(noon)), next);
+            assert_eq!(preference.goes_at("approval.requested", now, Some(noon)), next);
         }
         let later = noon.plus(Duration::from_mins(11));
-        assert_eq!(told.goes_at("approval.requested", later, Some(noon)), later);
+        assert_eq!(preference.goes_at("approval.requested", later, Some(noon)), later);
     }
 
     #[test]
-    fn nothing_is_sent_in_quiet_hours_but_what_cannot_wait() {
+    fn preference_quiet_hours_delay_all_but_urgent_messages() {
         let night = at("2026-11-16T23:30:00Z");
         let morning = at("2026-11-17T06:00:00Z");
-        let told = quiet();
-        assert_eq!(told.goes_at("approval.requested", night, None), morning);
-        for urgent in URGENT {
-            assert_eq!(told.goes_at(urgent.as_str(), night, Some(night)), night);
+        let preference = quiet();
+        assert_eq!(preference.goes_at("approval.requested", night, None), morning);
+        let events = URGENT.iter().map(|urgent| urgent.as_str());
+        for urgent in events.chain(AccountNotice::ALL.map(AccountNotice::as_str)) {
+            assert_eq!(preference.goes_at(urgent, night, Some(night)), night);
         }
     }
 
     #[test]
-    fn a_window_that_never_ends_holds_nothing_back_for_ever() {
+    fn preference_quiet_window_without_end_delays_nothing() {
         let always = Hours::new("UTC", [], "00:00", "24:00").unwrap();
-        let told = Preference { quiet: Some(always), ..Preference::default() };
+        let preference = Preference { quiet: Some(always), ..Preference::default() };
         let noon = at("2026-11-16T12:00:00Z");
-        assert_eq!(told.goes_at("approval.requested", noon, None), noon);
+        assert_eq!(preference.goes_at("approval.requested", noon, None), noon);
     }
 
     #[test]
-    fn what_is_asked_for_is_checked() {
+    fn preference_is_validated() {
         let slack = Subscription::new(["approval.*"]).ok();
-        let nobody = Preference { slack: slack.clone(), ..Preference::default() };
-        assert_eq!(nobody.check(), Err(PreferenceError::NoMember));
+        let without_member = Preference { slack: slack.clone(), ..Preference::default() };
+        assert_eq!(without_member.check(), Err(PreferenceError::NoMember));
         for wrong in ["", "#general", "U1 U2", "<!channel>", &"U".repeat(65)] {
             let member = Some(wrong.to_owned());
-            let told = Preference { slack_member: member, ..Preference::default() };
-            assert_eq!(told.check(), Err(PreferenceError::Member), "{wrong}");
+            let preference = Preference { slack_member: member, ..Preference::default() };
+            assert_eq!(preference.check(), Err(PreferenceError::Member), "{wrong}");
         }
         let member = Some("U012AB3CD".to_owned());
-        let told = Preference { slack, slack_member: member, ..Preference::default() };
-        assert_eq!(told.check(), Ok(()));
-        assert!(told.wants(Channel::Slack, "approval.voted"));
-        assert!(!told.wants(Channel::Mail, "approval.voted"));
+        let preference = Preference { slack, slack_member: member, ..Preference::default() };
+        assert_eq!(preference.check(), Ok(()));
+        assert!(preference.wants(Channel::Slack, "approval.voted"));
+        assert!(!preference.wants(Channel::Mail, "approval.voted"));
         let digest = DIGEST_MAX + MINUTE;
         let late = Preference { digest, ..Preference::default() };
         assert_eq!(late.check(), Err(PreferenceError::Digest));
     }
 
     #[test]
-    fn overrides_wake_people_who_have_said_nothing() {
+    fn preference_default_sends_overrides_in_quiet_hours() {
         let night = at("2026-11-16T23:30:00Z");
-        let told = quiet();
+        let preference = quiet();
         let overrides = EventKind::ALL.iter().map(|kind| kind.as_str());
         for kind in overrides.filter(|kind| kind.starts_with("override.")) {
-            assert!(is_told(kind) && told.wants(Channel::Mail, kind), "{kind}");
-            // Whoever acts would be told as the author too.
+            assert!(is_notified(kind) && preference.wants(Channel::Mail, kind), "{kind}");
+            // Otherwise the acting admin would be notified as the author too.
             assert!(!is_for_author(kind), "{kind}");
-            let is_at_once = told.goes_at(kind, night, Some(night)) == night;
-            assert_eq!(is_at_once, kind != "override.lapsed", "{kind}: nothing came of it");
+            let is_at_once = preference.goes_at(kind, night, Some(night)) == night;
+            assert_eq!(is_at_once, kind != "override.lapsed", "{kind}: a lapse is not urgent");
         }
     }
 
     #[test]
-    fn what_is_told_by_default_is_told_at_all() {
+    fn preference_defaults_are_notifiable_events() {
         assert!(Preference::default().mail.is_some());
-        assert!(MAIL_DEFAULT.iter().all(|kind| is_told(kind)));
-        assert!(URGENT.iter().all(|kind| is_told(kind.as_str())));
-        assert!(!is_told("lock.acquired") && !is_told("task.created"));
+        assert!(MAIL_DEFAULT.iter().all(|kind| is_notified(kind)));
+        assert!(URGENT.iter().all(|kind| is_notified(kind.as_str())));
+        assert!(!is_notified("lock.acquired") && !is_notified("task.created"));
     }
 }

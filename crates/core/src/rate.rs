@@ -1,43 +1,43 @@
-//! How often somebody may do something: the generic cell rate algorithm. Of whoever is counted one
-//! moment is known, at which all they took so far is used up. A call moves it on by its share, and
-//! it may run ahead of the time by no more than a burst.
+//! Rate limiting by the generic cell rate algorithm. For each caller one time is stored, at which
+//! everything taken so far is used up. A call advances it by its share, and it may run ahead of the
+//! current time by at most a burst.
 
 use std::time::Duration;
 
-/// So many in a minute, and so many at once.
+/// A rate limit: calls per minute, and calls at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     pub per_minute: u32,
     pub burst: u32,
 }
 
-/// What became of a wish for some calls, all of which count against several rates at once.
+/// The result of taking calls that count against several rates at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
-    /// As many as were wanted, or one, or none.
+    /// The granted calls: as many as requested, or one, or none.
     pub calls: u32,
-    /// Which of the rates has the least left, or makes them wait longest.
+    /// The index of the rate that has the least left or the longest wait.
     pub at: usize,
-    /// Calls of that rate that could follow at once.
+    /// The calls of that rate that could follow at once.
     pub left: u32,
-    /// Until nothing of that rate is used up any more.
+    /// The time until the quota is fully restored.
     pub reset: Duration,
-    /// Until one call is let through; nothing if some were.
+    /// The time until one call is admitted; zero if some were granted.
     pub wait: Duration,
 }
 
 impl Rate {
-    /// What one call uses up.
+    /// Returns the time that one call uses up.
     pub fn gap(self) -> Duration {
         Duration::from_mins(1) / self.per_minute.max(1)
     }
 
-    /// How far ahead of its time somebody may be.
+    /// Returns how far ahead of the current time a caller may be.
     pub fn ahead(self) -> Duration {
         self.gap() * self.burst.max(1)
     }
 
-    /// The moment at which all is used up, after so many more calls.
+    /// Returns the time at which everything is used up after the given number of calls.
     pub fn used_up(self, before: Duration, now: Duration, calls: u32) -> Duration {
         before.max(now) + self.gap() * calls
     }
@@ -53,18 +53,19 @@ impl Rate {
     }
 }
 
-/// All of them are taken from each rate, or one is, or nothing from any. Each rate comes with the
-/// moment at which what was taken before is used up; all moments count from the same beginning.
+/// Takes all calls from each rate, or one, or none. Each rate comes with the time at which
+/// everything taken before is used up; all times count from the same origin.
 pub fn take(rates: &[(Rate, Duration)], now: Duration, calls: u32) -> Taken {
     let fits = |calls| rates.iter().all(|(rate, before)| rate.wait(*before, now, calls).is_zero());
     let calls = [calls.max(1), 1].into_iter().find(|calls| fits(*calls)).unwrap_or(0);
-    let told = rates.iter().enumerate().map(|(at, (rate, before))| {
+    let answers = rates.iter().enumerate().map(|(at, (rate, before))| {
         let used_up = rate.used_up(*before, now, calls);
         let wait = if calls == 0 { rate.wait(*before, now, 1) } else { Duration::ZERO };
         let (left, reset) = (rate.left(used_up, now), used_up.saturating_sub(now));
         Taken { calls, at, left, reset, wait }
     });
-    let tightest = told.min_by_key(|told| (std::cmp::Reverse(told.wait), told.left, told.at));
+    let tightest =
+        answers.min_by_key(|answer| (std::cmp::Reverse(answer.wait), answer.left, answer.at));
     let unlimited =
         Taken { calls, at: 0, left: u32::MAX, reset: Duration::ZERO, wait: Duration::ZERO };
     tightest.unwrap_or(unlimited)
@@ -79,7 +80,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_burst_goes_through_at_once_and_the_next_waits_for_its_share() {
+    fn rate_admits_a_burst_and_then_waits() {
         let rate = Rate { per_minute: 60, burst: 3 };
         let now = Duration::from_secs(1_000);
         let mut used_up = Duration::ZERO;
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_rates_the_one_that_refuses_is_told_and_nothing_is_taken() {
+    fn rate_refusal_of_several_names_it_and_takes_nothing() {
         let (wide, tight) =
             (Rate { per_minute: 600, burst: 100 }, Rate { per_minute: 60, burst: 1 });
         let now = Duration::from_secs(5);
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_than_there_are_one_is_given() {
+    fn rate_request_above_the_burst_gets_one() {
         let rate = Rate { per_minute: 60, burst: 10 };
         let now = Duration::from_secs(5);
         assert_eq!(take(&[(rate, Duration::ZERO)], now, 10).calls, 10);
@@ -115,10 +116,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the pattern of calls, no stretch of time sees more than a burst and the share
-        /// of that time.
+        /// For any pattern of calls, no interval has more than a burst plus the share of its
+        /// length.
         #[test]
-        fn no_stretch_of_time_sees_more_than_its_share(
+        fn rate_is_never_exceeded_in_any_interval(
             per_minute in 1u32..6_000,
             burst in 1u32..50,
             wishes in prop::collection::vec((0u64..3_000_000, 1u32..8), 1..80),
@@ -148,9 +149,9 @@ mod tests {
             }
         }
 
-        /// Whoever waits as long as they were told is let through.
+        /// A caller that waits for the reported time is admitted.
         #[test]
-        fn who_waits_as_told_is_let_through(
+        fn rate_admits_after_the_reported_wait(
             per_minute in 1u32..6_000,
             burst in 1u32..50,
             taken_before in 0u32..60,

@@ -1,5 +1,5 @@
-//! A thing a task touches, named `type:id`. Ordering is canonical and that of the written name:
-//! it is the order in which every lock, fence and index takes several of them.
+//! A resource that a task touches, named `type:id`. The canonical order is that of the written
+//! name; locks, fences and indexes use it for several resources.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,7 +16,8 @@ pub struct ResourceRef {
     id: String,
 }
 
-/// As a database sorts the text: `-` in a type comes before the `:` at the end of a shorter one.
+/// Orders like a database sorts the text: `-` in a type comes before the `:` at the end of a
+/// shorter one.
 impl Ord for ResourceRef {
     fn cmp(&self, other: &Self) -> Ordering {
         let ours = self.kind.bytes().chain([b':']).chain(self.id.bytes());
@@ -32,12 +33,16 @@ impl PartialOrd for ResourceRef {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ResourceError {
-    #[error("`{given}` names no resource: write it as type:id, for example database:prod-db-01")]
+    #[error("`{given}` is not a resource: write it as type:id, for example database:prod-db-01")]
     NoType { given: String },
-    #[error("`{given}` has a bad type: a-z, 0-9, `-` and `_`, at most {RESOURCE_TYPE_MAX_BYTES}")]
+    #[error(
+        "`{given}` has an invalid type: use a-z, 0-9, `-` and `_`, at most \
+             {RESOURCE_TYPE_MAX_BYTES}"
+    )]
     BadType { given: String },
     #[error(
-        "`{given}` has a bad id: printable ASCII without blanks, at most {RESOURCE_ID_MAX_BYTES}"
+        "`{given}` has an invalid id: use printable ASCII without spaces, at most \
+         {RESOURCE_ID_MAX_BYTES}"
     )]
     BadId { given: String },
 }
@@ -51,8 +56,8 @@ impl ResourceRef {
         if !kind_holds {
             return Err(ResourceError::BadType { given: given() });
         }
-        // Printable ASCII only: the lock scripts use control bytes as separators, and two ids
-        // that look alike to a person must be alike to the lock.
+        // Printable ASCII only: the lock scripts use control bytes as separators, and two ids that
+        // look the same must be the same.
         let id_holds = !id.is_empty()
             && id.len() <= RESOURCE_ID_MAX_BYTES
             && id.bytes().all(|b| b.is_ascii_graphic());
@@ -62,7 +67,8 @@ impl ResourceRef {
         Ok(Self { kind: kind.to_owned(), id: id.to_owned() })
     }
 
-    /// Names the server gives itself, such as the slots of an agent: nobody else can lock them.
+    /// Returns whether the server uses the name itself, for example for the slots of an agent.
+    /// Callers cannot lock such names.
     pub fn is_reserved(&self) -> bool {
         self.kind.starts_with('_')
     }
@@ -99,28 +105,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_may_hold_colons_and_slashes() {
+    fn resource_id_may_contain_colons_and_slashes() {
         let resource: ResourceRef = "service:eu/api:v2".parse().unwrap();
         assert_eq!((resource.kind(), resource.id()), ("service", "eu/api:v2"));
         assert_eq!(resource.to_string(), "service:eu/api:v2");
     }
 
     #[test]
-    fn what_a_script_or_an_eye_could_mistake_is_refused() {
+    fn resource_name_that_is_ambiguous_is_refused() {
         for text in ["", "database", ":x", "db:", "DB:x", "db:a b", "db:a\u{1f}b", "db:é"] {
             assert!(text.parse::<ResourceRef>().is_err(), "{text:?}");
         }
     }
 
     #[test]
-    fn names_sort_like_their_texts() {
+    fn resource_names_sort_like_their_text() {
         let names = ["db-x:c", "db0:a", "db:a", "db:a:2", "db:b", "db_x:a", "dba:a"];
         let parsed = names.map(|name| name.parse::<ResourceRef>().unwrap());
         assert!(names.is_sorted() && parsed.is_sorted(), "{parsed:?}");
     }
 
     #[test]
-    fn bounds_are_inclusive() {
+    fn resource_name_bounds_are_inclusive() {
         let id = "x".repeat(RESOURCE_ID_MAX_BYTES);
         assert!(ResourceRef::new("db", &id).is_ok());
         assert!(ResourceRef::new("db", &format!("{id}x")).is_err());

@@ -1,5 +1,7 @@
-//! A small tenant for tests and benches: a handful of people, one policy, one task, and short
-//! ways to walk it through its life. Not part of the product.
+//! A small tenant for tests and benchmarks: a few people, one policy, one task, and helpers that
+//! move it through its lifecycle. It is not part of the product.
+
+pub mod locks;
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -7,7 +9,8 @@ use std::time::Duration;
 
 use crate::access::Access;
 use crate::actor::{Actor, Directory, Person, Role};
-use crate::approval::delegation::{Conditions, Delegation, Kind};
+use crate::approval::delegation::{Conditions, Delegation, DelegationKind};
+use crate::approval::separation_of_duties::Participants;
 use crate::approval::{Answer, Seen};
 use crate::change::{Digest, Origin};
 use crate::freeze::{Freeze, InstallationFreeze};
@@ -15,10 +18,22 @@ use crate::ids::{AgentId, DelegationId, ExecutionId, LeaseId, PolicyId, TaskId, 
 use crate::policy::{AuthorKind, AutoApprove, Document, Group, Policy, PolicyRef, Subject};
 use crate::risk::{Level, Score};
 use crate::task::{
-    AgentFacts, ApplyFacts, Blocked, Command, Content, Decision, Facts, Hold, Refusal, Task, decide,
+    AgentFacts, ApplyFacts, Blocked, Command, Content, Decision, Facts, Hold, LoadedGates, Refusal,
+    Task, decide,
 };
 use crate::time::Timestamp;
-use crate::times::ApprovalTimes;
+use crate::timeouts::ApprovalTimeouts;
+
+/// Applies the rule of a command without checking state or permission. Only the benches call it,
+/// to measure the rule alone; the product must call [`decide`].
+pub fn transition(
+    task: &Task,
+    command: &Command,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    crate::task::transition(task, command, facts, now)
+}
 
 pub const AUTHOR: UserId = UserId::from_u128(1);
 pub const ALICE: UserId = UserId::from_u128(2);
@@ -49,7 +64,7 @@ pub fn roles(names: &[&str]) -> BTreeSet<Role> {
     names.iter().map(|name| Role::new(*name)).collect()
 }
 
-/// Who has these roles since the beginning.
+/// A person who has held these roles since the beginning.
 pub fn person(id: UserId, names: &[&str]) -> Person {
     let roles = roles(names);
     Person {
@@ -67,7 +82,7 @@ pub fn user(id: UserId) -> Actor {
 }
 
 pub fn agent() -> Actor {
-    Actor::Agent { id: AGENT, on_behalf_of: AUTHOR }
+    Actor::agent(AGENT, AUTHOR)
 }
 
 pub fn worker() -> Actor {
@@ -82,12 +97,13 @@ pub fn policy(number: u128, version: u32, document: Document) -> Policy {
     Policy { id: PolicyId::from_u128(number), version, document }
 }
 
-/// Two of the database administrators must agree.
+/// A policy that requires two database administrators.
 pub fn two_dbas() -> Document {
     Document { require: vec![group(&["dba"], &[], 2)], ..Document::named("two-dbas") }
 }
 
-/// Passes alone below a risk of 30; otherwise one database administrator.
+/// A policy that auto-approves below the given risk and otherwise requires one database
+/// administrator.
 pub fn passes_below(points: u8) -> Document {
     let clause = AutoApprove { risk_below: Some(Score::new(points)), ..AutoApprove::default() };
     Document {
@@ -97,8 +113,13 @@ pub fn passes_below(points: u8) -> Document {
     }
 }
 
-/// Cascading, without conditions, for about eleven days.
-pub fn delegation(id: u128, owner: UserId, delegate_to: UserId, kind: Kind) -> Delegation {
+/// A cascading delegation without conditions, for about eleven days.
+pub fn delegation(
+    id: u128,
+    owner: UserId,
+    delegate_to: UserId,
+    kind: DelegationKind,
+) -> Delegation {
     Delegation {
         id: DelegationId::from_u128(id),
         owner,
@@ -130,10 +151,11 @@ pub fn content(seed: &str) -> Content {
 }
 
 pub fn draft() -> Task {
-    Task::draft(TaskId::from_u128(1), AUTHOR, None, content("first"), at(0))
+    let involvement = Participants::of_proposal(AUTHOR, &Actor::user(AUTHOR));
+    Task::draft(TaskId::from_u128(1), involvement, content("first"), at(0))
 }
 
-/// What the tables of a tenant would say.
+/// The data of a tenant.
 #[expect(clippy::struct_excessive_bools, reason = "switches for tests, one per fact of a decision")]
 #[derive(Debug, Clone)]
 pub struct World {
@@ -186,7 +208,7 @@ impl World {
         }
     }
 
-    /// Changes one person and everything the directory derives from them.
+    /// Changes one person and everything that the directory derives from them.
     pub fn edit(&mut self, id: UserId, change: impl FnOnce(&mut Person)) {
         if let Some(person) = self.people.iter_mut().find(|person| person.id == id) {
             change(person);
@@ -204,10 +226,8 @@ impl World {
             current: &self.current,
             delegations: &self.delegations,
             freezes: &self.freezes,
-            installation: self.installation.as_ref(),
-            environments: &self.environments,
             resource_owners: &self.resource_owners,
-            times: ApprovalTimes::default(),
+            timeouts: ApprovalTimeouts::default(),
             apply: ApplyFacts {
                 blocked: &self.blocked,
                 has_capacity: self.has_capacity,
@@ -216,6 +236,15 @@ impl World {
                 lock_delay_is_over: self.lock_delay_is_over,
             },
         }
+    }
+
+    pub fn gates(&self) -> LoadedGates {
+        LoadedGates::loaded(self.installation.clone(), self.environments.clone())
+    }
+
+    /// Returns the command that requests the permit, with the gates of this world.
+    pub fn start(&self) -> Command {
+        Command::StartApply { execution: ATTEMPT, hold: HOLD, gates: self.gates() }
     }
 
     pub fn pins(&self) -> Vec<PolicyRef> {
@@ -232,7 +261,7 @@ impl World {
         decide(task, command, &self.facts(actor), now)
     }
 
-    /// The task after a command that is known to work.
+    /// Returns the task after a command that must succeed.
     pub fn step(&self, task: &Task, actor: &Actor, command: &Command, now: Timestamp) -> Task {
         match self.decide(task, actor, command, now) {
             Ok(decision) => match task.after(&decision, now) {
@@ -253,7 +282,7 @@ impl World {
         self.step(&self.submitted(now), &worker(), &Command::OpenReview, now)
     }
 
-    /// Approved by Alice and Bob.
+    /// Returns a task approved by Alice and Bob.
     pub fn approved(&self, now: Timestamp) -> Task {
         let mut task = self.reviewing(now);
         for voter in [ALICE, BOB] {
@@ -263,8 +292,7 @@ impl World {
     }
 
     pub fn applying(&self, now: Timestamp) -> Task {
-        let start = Command::StartApply { execution: ATTEMPT, hold: HOLD };
-        self.step(&self.approved(now), &agent(), &start, now)
+        self.step(&self.approved(now), &agent(), &self.start(), now)
     }
 
     pub fn begun(&self, now: Timestamp) -> Task {

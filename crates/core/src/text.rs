@@ -1,5 +1,4 @@
-//! Types that are written as one text wherever they go: JSON, logs and debug output all use
-//! `Display` and `FromStr`, so no second spelling can creep in.
+//! Types that have a single text form: JSON, logs and debug output all use `Display` and `FromStr`.
 
 macro_rules! written_as_text {
     ($name:ty) => {

@@ -1,5 +1,5 @@
-//! Points in time as the database keeps them: whole microseconds since 1970, UTC.
-//! The core never asks what time it is; `now` is a parameter of every rule that needs it.
+//! Points in time as the database stores them: whole microseconds since 1970, UTC. The core never
+//! reads a clock; `now` is a parameter of every rule that needs it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::text::written_as_text;
 pub struct Timestamp(i64);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{given}` is not a point in time: write it as 2026-03-18T15:30:00Z")]
+#[error("`{given}` is not a timestamp: write it as 2026-03-18T15:30:00Z")]
 pub struct TimestampError {
     given: String,
 }
@@ -27,7 +27,7 @@ impl Timestamp {
         self.0
     }
 
-    /// Saturates: a deadline past the end of time is a deadline that never comes.
+    /// Adds a duration and saturates: a deadline past the end of time never comes.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(micros_of(duration)))
@@ -38,20 +38,21 @@ impl Timestamp {
         Self(self.0.saturating_sub(micros_of(duration)))
     }
 
-    /// How long ago `earlier` was; zero if it is still to come.
+    /// Returns the time since `earlier`; zero if it is in the future.
     pub fn since(self, earlier: Self) -> Duration {
         let micros = self.0.saturating_sub(earlier.0).max(0);
         Duration::from_micros(u64::try_from(micros).unwrap_or_default())
     }
 
-    /// The first moment of its day, UTC.
+    /// Returns the start of its day, UTC.
     #[must_use]
     pub fn day(self) -> Self {
         const DAY_MICROS: i64 = 86_400_000_000;
         Self(self.0.div_euclid(DAY_MICROS).saturating_mul(DAY_MICROS))
     }
 
-    /// For calendar questions (hours windows); `None` outside the years a calendar covers.
+    /// Converts for calendar questions (hours windows); `None` outside the years that a calendar
+    /// covers.
     pub fn calendar(self) -> Option<jiff::Timestamp> {
         jiff::Timestamp::from_microsecond(self.0).ok()
     }
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_begins_at_midnight_of_utc() {
+    fn timestamp_day_begins_at_midnight_utc() {
         let day = |text: &str| text.parse::<Timestamp>().unwrap().day().to_string();
         assert_eq!(day("2026-03-18T00:00:00Z"), "2026-03-18T00:00:00.000000Z");
         assert_eq!(day("2026-03-18T23:59:59.999999Z"), "2026-03-18T00:00:00.000000Z");
@@ -97,20 +98,20 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn text_has_six_digits_and_utc() {
+    fn timestamp_text_has_six_digits_and_utc() {
         let moment = Timestamp::from_micros(1_773_847_800_000_001);
         assert_eq!(moment.to_string(), "2026-03-18T15:30:00.000001Z");
     }
 
     #[test]
-    fn since_never_goes_below_zero() {
+    fn timestamp_since_never_goes_below_zero() {
         let (early, late) = (Timestamp::from_micros(5), Timestamp::from_micros(9));
         assert_eq!(late.since(early), Duration::from_micros(4));
         assert_eq!(early.since(late), Duration::ZERO);
     }
 
     #[test]
-    fn arithmetic_stops_at_the_ends_of_time() {
+    fn timestamp_arithmetic_saturates() {
         let last = Timestamp::from_micros(i64::MAX);
         assert_eq!(last.plus(Duration::from_secs(1)), last);
         let first = Timestamp::from_micros(i64::MIN);
@@ -119,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_moment_of_a_calendar_survives_its_text(micros in 0..253_402_207_200_000_000_i64) {
+        fn timestamp_round_trips_through_its_text(micros in 0..253_402_207_200_000_000_i64) {
             let moment = Timestamp::from_micros(micros);
             prop_assert_eq!(moment.to_string().parse::<Timestamp>(), Ok(moment));
         }

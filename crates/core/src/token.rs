@@ -1,6 +1,7 @@
-//! The text of an API token: `ade_<kind>_<key id>_<secret><checksum>`. One spelling, checked
-//! before anybody is asked, so that a typing error costs no query and a scanner knows a leaked
-//! one. The secret is never in a debug print or an error. Not here: chance, hashing, who it is.
+//! The text of an API token: `ade_<kind>_<key id>_<secret><checksum>`. It has one spelling and a
+//! checksum, so that a typing error costs no query and scanners recognize a leaked token. Debug
+//! output and errors never contain the secret. Randomness, hashing and lookup are not part of this
+//! module.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,61 +12,69 @@ pub const KEY_ID_LEN: usize = 16;
 pub const SECRET_LEN: usize = 43;
 const CHECKSUM_LEN: usize = 6;
 const TAIL_LEN: usize = SECRET_LEN + CHECKSUM_LEN;
-/// How each starts, and how long it is.
+/// The prefix of every token.
 pub const PREFIX: &str = "ade_";
 const KIND_LEN: usize = 3;
 pub const LEN: usize = PREFIX.len() + KIND_LEN + 1 + KEY_ID_LEN + 1 + TAIL_LEN;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// For whom a token speaks.
+/// The kind of principal or use of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum TokenKind {
     User,
     Agent,
-    /// A person's browser: it lies in a cookie.
+    /// The session of a person's browser, stored in a cookie.
     Session,
+    /// A single-use invitation. It opens a session for the invited person, and is accepted neither
+    /// as a bearer token nor as a cookie.
+    Invitation,
 }
 
-/// The part by which a token is looked up; no secret.
+/// The part by which a token is looked up; it is not secret.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(String);
 
-/// The part that proves it. Deliberately without `Display` and equality: it is compared by its
-/// keyed hash and shown once, when it is made.
+/// The secret part. It deliberately has no `Display` and no equality: it is compared by its keyed
+/// hash and shown once, when it is created.
 #[derive(Clone)]
 pub struct Secret(String);
 
 #[derive(Debug, Clone)]
 pub struct Token {
-    pub kind: Kind,
+    pub kind: TokenKind,
     pub key_id: KeyId,
     pub secret: Secret,
 }
 
-/// Tells what is wrong and never repeats what was given.
+/// Why a text is not a token. It never repeats the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum TokenError {
-    #[error("a token starts with `ade_usr_`, `ade_agt_` or `ade_ses_`")]
+    #[error("a token starts with `ade_usr_`, `ade_agt_`, `ade_ses_` or `ade_inv_`")]
     Prefix,
-    #[error("after its kind a token has {KEY_ID_LEN} letters or digits, `_`, and {TAIL_LEN} more")]
+    #[error(
+        "after the prefix a token has {KEY_ID_LEN} letters or digits, `_`, and {TAIL_LEN} more"
+    )]
     Shape,
-    #[error("the checksum does not fit: a character is wrong or missing")]
+    #[error("the checksum does not match: a character is wrong or missing")]
     Checksum,
 }
 
-impl Kind {
+impl TokenKind {
+    pub const ALL: [Self; 4] = [Self::User, Self::Agent, Self::Session, Self::Invitation];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::User => "usr",
             Self::Agent => "agt",
             Self::Session => "ses",
+            Self::Invitation => "inv",
         }
     }
 }
 
 impl KeyId {
-    /// The most bytes that 16 digits can carry.
+    /// Creates a key id from the most bytes that 16 digits can carry.
     pub fn from_bytes(bytes: [u8; 11]) -> Self {
         Self(digits(&bytes, KEY_ID_LEN))
     }
@@ -92,17 +101,17 @@ impl fmt::Debug for KeyId {
 }
 
 impl Secret {
-    /// All 256 bits fit into 43 digits.
+    /// Creates a secret. All 256 bits fit into 43 digits.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(digits(&bytes, SECRET_LEN))
     }
 
-    /// One that stands by itself, without the rest of a token.
+    /// Parses a secret alone, without the rest of a token.
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         checked(text, SECRET_LEN).map(|text| Self(text.to_owned()))
     }
 
-    /// What is hashed. Neither logged nor stored.
+    /// Returns the secret for hashing. It must not be logged or stored.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -118,7 +127,7 @@ impl Token {
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let rest = text.strip_prefix(PREFIX).ok_or(TokenError::Prefix)?;
         let (kind, rest) = rest.split_once('_').ok_or(TokenError::Prefix)?;
-        let kind = [Kind::User, Kind::Agent, Kind::Session]
+        let kind = TokenKind::ALL
             .into_iter()
             .find(|known| known.as_str() == kind)
             .ok_or(TokenError::Prefix)?;
@@ -133,7 +142,7 @@ impl Token {
         Ok(Self { kind, key_id, secret: Secret(secret.to_owned()) })
     }
 
-    /// The whole text, for the one time that it is handed out.
+    /// Returns the whole text, for the one time that it is shown.
     pub fn reveal(&self) -> String {
         let Self { kind, key_id, secret } = self;
         let body = format!("{PREFIX}{}_{key_id}_{}", kind.as_str(), secret.reveal());
@@ -142,7 +151,7 @@ impl Token {
     }
 }
 
-/// The same without the secret of any token in it, for texts that are kept.
+/// Returns the text with the secrets of all tokens removed, for texts that are stored.
 pub fn redacted(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
     let mut from = 0;
@@ -168,7 +177,8 @@ fn checked(text: &str, length: usize) -> Result<&str, TokenError> {
     is_well_formed.then_some(text).ok_or(TokenError::Shape)
 }
 
-/// A number, highest byte first, as so many digits; the highest are lost if there are too few.
+/// Writes a number, highest byte first, with `count` digits; the highest are lost if there are too
+/// few.
 fn digits(bytes: &[u8], count: usize) -> String {
     let mut number = bytes.to_vec();
     let mut out = vec![b'0'; count];

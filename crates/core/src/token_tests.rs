@@ -1,4 +1,4 @@
-//! Every token survives its text, every small damage is seen, and the secret is never printed.
+//! Every token round-trips, every small damage is detected, and the secret is never printed.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 fn sample() -> Token {
     Token {
-        kind: Kind::Agent,
+        kind: TokenKind::Agent,
         key_id: KeyId::from_bytes([7; 11]),
         secret: Secret::from_bytes([9; 32]),
     }
@@ -14,8 +14,8 @@ fn sample() -> Token {
 
 proptest! {
     #[test]
-    fn every_token_survives_its_text(key: [u8; 11], secret: [u8; 32], is_agent: bool) {
-        let kind = if is_agent { Kind::Agent } else { Kind::User };
+    fn token_round_trips_through_its_text(key: [u8; 11], secret: [u8; 32], is_agent: bool) {
+        let kind = if is_agent { TokenKind::Agent } else { TokenKind::User };
         let token =
             Token { kind, key_id: KeyId::from_bytes(key), secret: Secret::from_bytes(secret) };
         let text = token.reveal();
@@ -27,36 +27,36 @@ proptest! {
     }
 
     #[test]
-    fn different_bytes_have_different_digits(a: [u8; 32], b: [u8; 32]) {
+    fn token_digits_of_different_bytes_differ(a: [u8; 32], b: [u8; 32]) {
         let same = Secret::from_bytes(a).reveal() == Secret::from_bytes(b).reveal();
         prop_assert_eq!(a == b, same);
     }
 
     #[test]
-    fn no_text_makes_the_reader_panic(text: String) {
+    fn token_parser_never_panics(text: String) {
         let _ = Token::parse(&text);
         let _ = Token::parse(&format!("ade_usr_{text}"));
     }
 }
 
 #[test]
-fn the_digits_are_those_of_the_number() {
+fn token_digits_encode_the_number() {
     assert_eq!(digits(&[0], 3), "000");
     assert_eq!(digits(&[61], 3), "00z");
     assert_eq!(digits(&[62], 3), "010");
     assert_eq!(digits(&[1, 0], 3), "048");
-    // 2^32 − 1 in base 62, worked out apart from this code.
+    // 2^32 − 1 in base 62, computed independently.
     assert_eq!(digits(&[255; 4], 6), "4gfFC3");
 }
 
 #[test]
-fn the_checksum_is_the_known_one() {
+fn token_checksum_is_crc32() {
     // The check value of CRC-32/ISO-HDLC for "123456789" is cbf43926.
     assert_eq!(checksum_of("123456789"), digits(&[0xcb, 0xf4, 0x39, 0x26], 6));
 }
 
 #[test]
-fn every_single_changed_character_is_seen() {
+fn token_checksum_detects_any_changed_character() {
     let text = sample().reveal();
     for at in 0..text.len() {
         let mut bytes = text.clone().into_bytes();
@@ -67,7 +67,7 @@ fn every_single_changed_character_is_seen() {
 }
 
 #[test]
-fn cut_padded_and_foreign_texts_are_refused_with_what_is_wrong() {
+fn token_that_is_malformed_is_refused_with_the_reason() {
     let text = sample().reveal();
     let cases = [
         (String::new(), TokenError::Prefix),
@@ -85,7 +85,7 @@ fn cut_padded_and_foreign_texts_are_refused_with_what_is_wrong() {
 }
 
 #[test]
-fn neither_debug_nor_an_error_shows_the_secret() {
+fn token_debug_and_errors_hide_the_secret() {
     let token = sample();
     let printed = format!("{token:?} {:?}", token.secret);
     assert!(!printed.contains(token.secret.reveal()), "{printed}");
@@ -93,13 +93,13 @@ fn neither_debug_nor_an_error_shows_the_secret() {
 }
 
 #[test]
-fn a_text_is_kept_without_the_secrets_of_tokens_in_it() {
+fn token_secrets_are_redacted_from_text() {
     let token = sample().reveal();
     let shown = format!("{}…", &token[..25]);
     let text = format!("é {token}{token}, ade_ and {token}x ade_agt_");
     assert_eq!(redacted(&text), format!("é {shown}{shown}, ade_ and {shown}x ade_agt_"));
     assert_eq!(redacted(&token), shown);
-    // Neither is one: a letter was mistyped, and nothing follows.
+    // Neither is a token: one has a typing error, and the other has no secret.
     let damaged = token.replacen("agt", "abt", 1);
     for other in [damaged.as_str(), &token[..60], "ade_", ""] {
         assert_eq!(redacted(other), other);

@@ -1,53 +1,54 @@
-//! What every operation and worker shares within one process: connections, the compiled rules,
-//! bounded caches that are checked on each use, and nothing that another process would need.
+//! The state that every operation and worker shares within one process: connections, the compiled
+//! access rules, and bounded caches that are checked on each use. No other process depends on it.
 
 use std::sync::Arc;
 
 use ade_core::access::{Access, AccessError};
 use ade_core::flag::Switches;
 use ade_core::risk;
-use ade_core::times::Times;
-use ade_store::rulebook::Base;
+use ade_core::timeouts::Timeouts;
+use ade_store::tenant_config::Base;
 use ade_store::{Pool, Pools};
 
-use crate::auth::Tokens;
-use crate::blobs::Blobs;
-use crate::book::Books;
-use crate::claims::Claims;
-use crate::execute::Executors;
-use crate::export::Sink;
-use crate::identity::{Passkeys, Providers};
-use crate::limiter::Limiter;
-use crate::live::Live;
-use crate::locks::Keeper;
-use crate::notify::Notify;
-use crate::receipts::Receipts;
-use crate::secret::Pepper;
-use crate::strain::Strain;
-use crate::wake::Wake;
-use crate::watch::Watch;
-use crate::webhooks::Webhooks;
+use crate::services::claim_queue::Claims;
+use crate::services::contention::Contention;
+use crate::services::event_hub::Live;
+use crate::services::executors::Executors;
+use crate::services::export::Sink;
+use crate::services::identity::{Passkeys, Providers};
+use crate::services::locks::LockService;
+use crate::services::log_store::Blobs;
+use crate::services::notify::Notify;
+use crate::services::rate_limiter::Limiter;
+use crate::services::receipts::Receipts;
+use crate::services::rulebook_cache::TenantConfigCache;
+use crate::services::secrets::Pepper;
+use crate::services::shutdown::Shutdown;
+use crate::services::signals::Wake;
+use crate::services::task_versions::Watch;
+use crate::services::token_cache::Tokens;
+use crate::services::webhook_client::Webhooks;
 
 #[derive(Debug)]
 pub struct App {
     pub pools: Pools,
-    /// A copy that may lag, for reading evidence; the record itself if there is none.
+    /// A replica that may lag, for reading audit entries; `None` if the primary is used.
     pub replica: Option<Pool>,
     pub access: Access,
     pub limiter: Limiter,
-    pub books: Books,
+    pub books: TenantConfigCache,
     pub tokens: Tokens,
     pub pepper: Pepper,
     pub executors: Executors,
-    pub risk: risk::Settings,
-    /// Without one, locks are refused and everything else goes on.
-    pub locks: Option<Keeper>,
-    /// Without them no permit is given.
+    pub risk: risk::RiskConfig,
+    /// The lock service. If `None`, lock requests are refused and everything else works.
+    pub locks: Option<LockService>,
+    /// Signs receipts. If `None`, no permit is granted.
     pub receipts: Option<Receipts>,
-    /// Without one, logs stay in the record.
+    /// Stores complete logs. If `None`, logs stay in the database.
     pub blobs: Option<Blobs>,
     pub webhooks: Webhooks,
-    /// Without one, events stay here.
+    /// The export sink. If `None`, events are not exported.
     pub sink: Option<Sink>,
     pub notify: Notify,
     pub providers: Providers,
@@ -56,12 +57,13 @@ pub struct App {
     pub live: Live,
     pub wake: Wake,
     pub watch: Watch,
-    pub strain: Strain,
-    /// The part of the server that acts, as the audit names it.
+    pub strain: Contention,
+    pub shutdown: Shutdown,
+    /// The name of this part of the server in audit entries.
     pub service: String,
 }
 
-/// What differs from one installation to the next.
+/// The settings and services that differ between installations.
 #[derive(Debug)]
 pub struct Parts {
     pub pools: Pools,
@@ -69,10 +71,10 @@ pub struct Parts {
     pub pepper: Pepper,
     pub limiter: Limiter,
     pub executors: Executors,
-    pub risk: risk::Settings,
-    pub times: Times,
+    pub risk: risk::RiskConfig,
+    pub timeouts: Timeouts,
     pub flags: Switches,
-    pub locks: Option<Keeper>,
+    pub locks: Option<LockService>,
     pub receipts: Option<Receipts>,
     pub blobs: Option<Blobs>,
     pub live: Live,
@@ -86,7 +88,7 @@ pub struct Parts {
 
 impl App {
     pub fn new(parts: Parts) -> Result<Arc<Self>, AccessError> {
-        let Parts { pools, replica, pepper, limiter, executors, risk, times, flags, .. } = parts;
+        let Parts { pools, replica, pepper, limiter, executors, risk, timeouts, flags, .. } = parts;
         let Parts { locks, receipts, blobs, live, webhooks, sink, notify, providers, .. } = parts;
         let Parts { passkeys, service, .. } = parts;
         Ok(Arc::new(Self {
@@ -94,7 +96,7 @@ impl App {
             replica,
             access: Access::new()?,
             limiter,
-            books: Books::new(Base { times, thresholds: risk.thresholds, flags }),
+            books: TenantConfigCache::new(Base { timeouts, thresholds: risk.thresholds, flags }),
             tokens: Tokens::default(),
             pepper,
             executors,
@@ -111,7 +113,8 @@ impl App {
             live,
             wake: Wake::default(),
             watch: Watch::default(),
-            strain: Strain::default(),
+            strain: Contention::default(),
+            shutdown: Shutdown::default(),
             service,
         }))
     }

@@ -1,9 +1,9 @@
-//! Who asks, from where, and with which rights of their token. The server's door makes one for
-//! each request; sessions will make the same.
+//! Who makes a request, from where, and with which scopes. The server's authentication layer
+//! creates one caller per request; workers create their own.
 
 use std::collections::BTreeSet;
 
-use ade_core::access::Class;
+use ade_core::access::Scope;
 use ade_core::actor::Actor;
 use ade_core::audit::Where;
 use ade_core::change::Digest;
@@ -13,23 +13,23 @@ use ade_core::ids::TenantId;
 pub struct Caller {
     pub tenant: TenantId,
     pub actor: Actor,
-    pub scopes: BTreeSet<Class>,
-    /// Names the token that was shown; nothing of a worker.
+    pub scopes: BTreeSet<Scope>,
+    /// The id of the presented token's key; `None` for a worker.
     pub key_id: Option<String>,
     pub place: Where,
 }
 
 impl Caller {
-    /// Whose idempotency keys these are: those of another never meet them.
+    /// Returns the owner of idempotency keys: keys of different principals never collide.
     pub fn principal(&self) -> String {
         self.actor.label()
     }
 }
 
-/// One unsafe request, as far as a repetition of it must be recognised.
+/// One unsafe request, with the parts by which a repetition is recognized.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
-    /// The operation, and the object if its path names one.
+pub struct IdempotentRequest {
+    /// The operation, and the object if the path names one.
     pub route: String,
     pub key: Option<String>,
     pub body: Digest,

@@ -1,40 +1,32 @@
-//! Use cases and workers: load, let the core decide, commit, wake. Nothing here knows HTTP or
-//! SQL, and nothing decides beside the core.
+//! Use cases and workers: they load state, let the core decide, commit and wake others. This crate
+//! knows neither HTTP nor SQL, and makes no decision that belongs to the core.
 
+pub mod admin;
+pub mod agents;
 pub mod app;
-pub mod auth;
-pub mod blobs;
-mod book;
 pub mod caller;
-mod claims;
-mod content;
+pub mod command;
 pub mod error;
-pub mod execute;
-pub mod export;
-mod groups;
+pub mod events;
+pub mod executions;
 pub mod identity;
-pub mod installation;
-pub mod limiter;
-pub mod live;
+pub mod inbound;
 pub mod locks;
-pub mod models;
-pub mod notify;
-pub mod ops;
-pub mod outbound;
-mod present;
-pub mod receipts;
-pub mod secret;
-pub mod setup;
-pub mod strain;
-mod wake;
-mod watch;
+pub mod notifications;
+pub mod policies;
+pub mod read_models;
+pub mod reply;
+pub mod review;
+pub mod services;
+pub mod tasks;
 pub mod webhooks;
-pub mod work;
+pub mod worker;
+pub mod workers;
 
 pub use ade_coord::nodes::{Nodes, Own as OwnCertificate, is_guarded as is_node_guarded};
-pub use ade_store::Error as StoreError;
-pub use ade_store::pool::{Settings as PoolSettings, is_guarded as is_database_guarded};
-pub use ade_store::{Class, Pool, Pools};
+pub use ade_store::StoreError;
+pub use ade_store::pool::{PoolSettings, is_guarded as is_database_guarded};
+pub use ade_store::{Pool, PoolClass, Pools};
 pub use app::{App, Parts};
-pub use caller::{Attempt, Caller};
+pub use caller::{Caller, IdempotentRequest};
 pub use error::{Blocked, Error, Unconfirmed};

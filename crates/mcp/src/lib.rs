@@ -1,12 +1,15 @@
-//! The eleven tools of an agent, once, for both doors: `/mcp` of the server and `ade mcp` over
-//! standard input. A tool is a few calls of the API as the caller; who may do what is decided
-//! there. No tool decides about a task: its class can only be read, propose or execute, and what
-//! tools reach ([`reach`]) holds no other call. Only [`protocol`] and its parts know the SDK.
+//! The nine tools of an agent, for both transports: `/mcp` of the server and `ade mcp` over
+//! standard input. A tool makes a few API calls as the caller, and the API checks permissions. No
+//! tool decides on a task: its scope is read, propose or execute, and [`agent_api`] has no other
+//! calls. Only [`protocol`] and its submodules use the SDK.
 
+mod agent_api;
 mod answer;
 mod arguments;
+mod changes;
+mod keep_alive;
+mod output;
 mod protocol;
-mod reach;
 mod schema;
 mod tool;
 mod work;

@@ -1,9 +1,11 @@
-//! The tools as the protocol has them, and the two ways in. The only place that knows the SDK.
-//! Stateless: nothing is kept between calls but what the record keeps, so that any process of
-//! the server can answer the next one.
+//! The tools in terms of the protocol, and the two transports. Only this module knows the SDK.
+//! Only the database keeps state between calls, so that any process of the server can answer the
+//! next call.
 
 mod http;
 mod waiting;
+
+use std::sync::Arc;
 
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -14,28 +16,32 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServiceExt as _};
 
-use crate::answer::{Answer, NEXT_ACTION};
+use crate::answer::ToolResponse;
 use crate::tool::{Tool, ToolClass};
 use crate::work::Tools;
 
 pub use http::{HttpAnswer, HttpDoor, HttpQuestion};
 
-const INSTRUCTIONS: &str = "Changes to production go through here. Propose each with \
-    propose_task, wait with wait_for_task until people have agreed, then claim_permit, apply \
-    exactly that, report_result. Every answer ends with next_action. Nothing here approves: only \
-    people do, on their page.";
+const INSTRUCTIONS: &str = "Changes to production need the approval of people. Before you change \
+                            anything: call request_approval, then wait_for_decision until people \
+                            have decided, then start_change. Act only with its permit, make \
+                            exactly the approved change, and call finish_change, also after an \
+                            error. Every result has a next_action with the tool to call. Its \
+                            alerts say what happened to your work since the last call, with \
+                            code, reason and next_action: follow them first. No tool approves \
+                            anything: only people do, on the review_page.";
 
 /// Answers one host over standard input and output until it closes them.
 pub async fn serve_stdio(tools: Tools) -> Result<(), String> {
-    let served = Door(tools).serve(rmcp::transport::io::stdio()).await;
+    let served = ToolServer(tools).serve(rmcp::transport::io::stdio()).await;
     let running = served.map_err(|error| error.to_string())?;
     running.waiting().await.map(|_| ()).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Clone)]
-struct Door(Tools);
+struct ToolServer(Tools);
 
-impl ServerHandler for Door {
+impl ServerHandler for ToolServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
         ServerConfig::new(capabilities)
@@ -57,8 +63,8 @@ impl ServerHandler for Door {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = Tool::named(&request.name) else {
-            let told = format!("there is no tool `{}`: tools/list has all", request.name);
-            return Err(ErrorData::invalid_params(told, None));
+            let message = format!("unknown tool `{}`: see tools/list", request.name);
+            return Err(ErrorData::invalid_params(message, None));
         };
         waiting::call(&self.0, tool, request, &context).await
     }
@@ -71,8 +77,7 @@ impl ServerHandler for Door {
         waiting::look(&self.0, &request.task_id).await
     }
 
-    /// Nobody waits any more, which costs nothing here. What was proposed stays proposed:
-    /// `cancel_task` takes it back.
+    /// Ends the wait, which needs no clean-up. The request stays: `withdraw_request` ends it.
     async fn cancel_task(
         &self,
         _: CancelTaskParams,
@@ -85,21 +90,24 @@ impl ServerHandler for Door {
 fn listed(tool: Tool) -> Listed {
     let annotations = ToolAnnotations::new()
         .read_only(tool.class() == ToolClass::Read)
-        // Nothing outside is touched by a tool: changes are applied by whoever holds a permit.
-        .destructive(false)
+        // No tool touches external systems: changes are made by the holder of a permit.
+        .destructive(tool.is_destructive())
+        .idempotent(tool.is_idempotent())
         .open_world(false);
-    Listed::new(tool.name(), tool.says(), tool.input()).with_annotations(annotations)
+    Listed::new(tool.name(), tool.says(), tool.input())
+        .with_title(tool.title())
+        .with_raw_output_schema(Arc::new(tool.output()))
+        .with_annotations(annotations)
 }
 
-/// The facts as data and as text, and the next action as the last words.
-fn written(answer: Answer) -> CallToolResult {
-    let last = format!("{NEXT_ACTION}: {}", answer.next_action);
-    let facts = serde_json::Value::Object(answer.facts);
-    let mut result = if answer.is_error {
-        CallToolResult::structured_error(facts)
+/// Converts a result. The data is complete; the text has the outcome and the next step only, so
+/// that a model that is shown both reads nothing twice.
+fn written(response: &ToolResponse) -> CallToolResult {
+    let mut result = if response.is_error {
+        CallToolResult::structured_error(response.data())
     } else {
-        CallToolResult::structured(facts)
+        CallToolResult::structured(response.data())
     };
-    result.content.push(ContentBlock::text(last));
+    result.content = vec![ContentBlock::text(response.text())];
     result
 }

@@ -1,6 +1,6 @@
-//! Keys: one signs, several are known, so that receipts of the one before are still good after a
-//! change of keys. A key is named by the thumbprint of its public half (RFC 7638), so that two of
-//! the same name are the same.
+//! Keys: one signs, several are accepted, so that receipts of the previous key stay valid after a
+//! rotation. A key is named by the thumbprint of its public half (RFC 7638), so that two keys of
+//! the same name are equal.
 
 use std::fmt;
 
@@ -14,7 +14,8 @@ use thiserror::Error;
 
 use crate::receipt::Receipt;
 
-/// Says what kind of token this is, so that no other kind signed by the same key passes for it.
+/// The type of a receipt token, so that no other kind of token signed by the same key is accepted
+/// as one.
 pub(crate) const TYPE: &str = "ade-receipt+jwt";
 pub(crate) const REQUEST_TYPE: &str = "ade-request+jwt";
 const KEY_TYPE: &str = "OKP";
@@ -25,17 +26,17 @@ const PUBLIC_BYTES: usize = 32;
 pub enum KeyError {
     #[error("not a private Ed25519 key in PKCS#8")]
     NotPrivate,
-    #[error("cannot make a key: the system gives no randomness")]
+    #[error("the key cannot be created: the system's random number generator failed")]
     NoRandomness,
-    #[error("not a set of keys: {0}")]
+    #[error("not a valid key set: {0}")]
     NotASet(#[from] serde_json::Error),
     #[error("key {id} is not an Ed25519 public key named by its thumbprint")]
     NotPublic { id: String },
-    #[error("cannot sign: {0}")]
+    #[error("signing failed: {0}")]
     Sign(#[from] jsonwebtoken::errors::Error),
 }
 
-/// The private half.
+/// The private half of a key, which signs.
 pub struct Signer {
     key: EncodingKey,
     public: PublicKey,
@@ -48,7 +49,7 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// A new key as PKCS#8, to be kept where secrets are kept.
+    /// Generates a key as PKCS#8, which must be stored as a secret.
     pub fn generate() -> Result<Vec<u8>, KeyError> {
         let pair = Ed25519KeyPair::generate().map_err(|_| KeyError::NoRandomness)?;
         let document = pair.to_pkcs8().map_err(|_| KeyError::NoRandomness)?;
@@ -65,7 +66,7 @@ impl Signer {
         &self.public
     }
 
-    /// As a compact JWS.
+    /// Signs a receipt as a compact JWS.
     pub fn sign(&self, receipt: &Receipt) -> Result<String, KeyError> {
         self.sign_as(TYPE, receipt)
     }
@@ -78,7 +79,7 @@ impl Signer {
     }
 }
 
-/// As a JSON Web Key; members that others add are left alone.
+/// A public key as a JSON Web Key; further members are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicKey {
     #[serde(rename = "kid")]
@@ -109,13 +110,14 @@ impl PublicKey {
     }
 }
 
-/// RFC 7638: the members that make the key, in the order of their names, and nothing else.
+/// Computes the RFC 7638 thumbprint: the required members in the order of their names, and nothing
+/// else.
 fn thumbprint(x: &str) -> String {
     let members = format!(r#"{{"crv":"{CURVE}","kty":"{KEY_TYPE}","x":"{x}"}}"#);
     URL_SAFE_NO_PAD.encode(Sha256::digest(members))
 }
 
-/// The keys whose receipts count now: what `/.well-known/jwks.json` answers.
+/// The accepted keys, as `/.well-known/jwks.json` returns them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeySet {
     keys: Vec<PublicKey>,
@@ -126,7 +128,7 @@ impl KeySet {
         Self { keys }
     }
 
-    /// One key that is not what it says spoils the set: better no answer than a wrong one.
+    /// Parses a key set. One inconsistent key makes the whole set invalid.
     pub fn from_json(text: &str) -> Result<Self, KeyError> {
         let set: Self = serde_json::from_str(text)?;
         match set.keys.iter().find(|key| !key.is_whole()) {

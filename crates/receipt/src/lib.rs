@@ -1,8 +1,8 @@
-//! Receipts: what one apply was allowed to do, signed, so that the thing it is applied to can
-//! check it without asking anybody. A target that does so refuses work that nobody agreed to, work
-//! for another target, and the late writes of a holder that has been overtaken.
+//! Receipts: signed statements of what one apply is allowed to do, so that the target system can
+//! check them offline. A target that does so refuses work that was not approved, work for another
+//! target, and late writes of a holder that was fenced off.
 //!
-//! This crate stands alone: a target needs nothing else of the product.
+//! This crate has no dependencies on the rest of the product.
 
 mod fence;
 mod key;
@@ -12,7 +12,7 @@ mod verify;
 
 pub use fence::{Overtaken, Watermark};
 pub use key::{KeyError, KeySet, PublicKey, Signer};
-pub use receipt::{Fenced, Mode, PolicyVersion, Receipt, Voted};
+pub use receipt::{Fenced, LockMode, PolicyVersion, Receipt, Voted};
 pub use request::SignedRequest;
 pub use verify::{Expected, Refused};
 

@@ -1,5 +1,5 @@
-//! What is signed. Names that every reader of such tokens knows are theirs (`iss`, `exp`, …); all
-//! others are the product's own words, as texts: a target may not know how an id is built.
+//! The content of a receipt. Registered claims have their usual names (`iss`, `exp`, …); all others
+//! are text, because a target need not know the format of ids.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ pub struct Receipt {
     /// The installation that signed it.
     #[serde(rename = "iss")]
     pub issuer: String,
-    /// The target it is for.
+    /// The target that it is for.
     #[serde(rename = "aud")]
     pub audience: String,
-    /// Never twice: a target that keeps them applies each permit once.
+    /// Unique: a target that stores nonces applies each permit once.
     #[serde(rename = "jti")]
     pub nonce: String,
-    /// Seconds since 1970.
+    /// When it was issued, in seconds since 1970.
     #[serde(rename = "iat")]
     pub issued_at: u64,
     #[serde(rename = "exp")]
@@ -26,31 +26,31 @@ pub struct Receipt {
     pub task: String,
     pub tenant: String,
     pub revision: u32,
-    /// Of the effect that people agreed to.
+    /// The digest of the approved effect.
     pub digest: String,
-    /// Who may apply it, and nobody else.
+    /// The only agent that may apply it.
     pub agent: String,
     pub lease: String,
     pub votes: Vec<Voted>,
     pub policies: Vec<PolicyVersion>,
     pub resources: Vec<Fenced>,
-    /// The versions of resources that the preview has seen.
+    /// The versions of resources that the preview observed.
     pub versions: BTreeMap<String, String>,
 }
 
 impl Receipt {
-    /// What it says about one resource; nothing if it does not speak of it.
+    /// Returns the entry of one resource, if there is one.
     pub fn of(&self, resource: &str) -> Option<&Fenced> {
         self.resources.iter().find(|fenced| fenced.resource == resource)
     }
 }
 
-/// An answer that the permit rests on.
+/// A vote on which the permit is based.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Voted {
     pub user: String,
-    /// When they said so.
+    /// When the vote was given.
     pub at: String,
 }
 
@@ -61,18 +61,18 @@ pub struct PolicyVersion {
     pub version: u32,
 }
 
-/// A resource that is held, and the number that its next holder exceeds.
+/// A held resource with its fence, which the fence of its next holder exceeds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fenced {
     pub resource: String,
-    pub mode: Mode,
+    pub mode: LockMode,
     pub fence: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum LockMode {
     Exclusive,
     Shared,
 }

@@ -1,5 +1,5 @@
-//! A signed request: who calls a target, for what, and with which body. The body itself is not in
-//! the token; the target hashes what it has received and compares.
+//! A signed request: who calls a target, for what, and with which body. The body is not part of the
+//! token; the target hashes the received body and compares.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,25 +15,25 @@ pub struct SignedRequest {
     /// The installation that calls.
     #[serde(rename = "iss")]
     pub issuer: String,
-    /// The address that is called, as the installation knows it.
+    /// The called address, as the installation is configured.
     #[serde(rename = "aud")]
     pub audience: String,
-    /// Never twice: a target that keeps them takes each call once.
+    /// Unique: a target that stores nonces accepts each call once.
     #[serde(rename = "jti")]
     pub nonce: String,
-    /// Seconds since 1970.
+    /// When it was issued, in seconds since 1970.
     #[serde(rename = "iat")]
     pub issued_at: u64,
     #[serde(rename = "exp")]
     pub expires_at: u64,
-    /// What is asked for, as the body says it too.
+    /// The requested action, which the body contains too.
     pub verb: String,
-    /// SHA-256 of the body.
+    /// The SHA-256 digest of the body.
     body: String,
 }
 
 impl SignedRequest {
-    /// For this body and no other.
+    /// Creates a request for exactly this body.
     #[must_use]
     pub fn new(issuer: &str, audience: &str, nonce: &str, verb: &str, body: &[u8]) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl SignedRequest {
         }
     }
 
-    /// Seconds since 1970.
+    /// Sets the validity, in seconds since 1970.
     #[must_use]
     pub fn between(self, issued_at: u64, expires_at: u64) -> Self {
         Self { issued_at, expires_at, ..self }
@@ -72,7 +72,7 @@ impl Claims for SignedRequest {
 }
 
 impl Signer {
-    /// As a compact JWS.
+    /// Signs a request as a compact JWS.
     pub fn sign_request(&self, request: &SignedRequest) -> Result<String, KeyError> {
         self.sign_as(REQUEST_TYPE, request)
     }

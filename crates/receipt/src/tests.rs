@@ -1,4 +1,4 @@
-//! Receipts as a target sees them: good ones, forged ones, and those of somebody who is late.
+//! Receipts as a target sees them: valid ones, forged ones, and those of a holder that is late.
 
 use std::collections::BTreeMap;
 
@@ -25,12 +25,12 @@ fn receipt() -> Receipt {
         lease: "lea_1".to_owned(),
         votes: vec![Voted { user: "usr_1".to_owned(), at: "2026-01-01T00:00:00Z".to_owned() }],
         policies: vec![PolicyVersion { policy: "pol_1".to_owned(), version: 3 }],
-        resources: vec![fenced(Mode::Exclusive, 7)],
+        resources: vec![fenced(LockMode::Exclusive, 7)],
         versions: BTreeMap::from([("database:orders".to_owned(), "v9".to_owned())]),
     }
 }
 
-fn fenced(mode: Mode, fence: u64) -> Fenced {
+fn fenced(mode: LockMode, fence: u64) -> Fenced {
     Fenced { resource: "database:orders".to_owned(), mode, fence }
 }
 
@@ -46,7 +46,7 @@ const EXPECTED: Expected<'_> =
     Expected { issuer: "https://ade.example", audience: "database:orders", now: NOW };
 
 #[test]
-fn a_receipt_is_read_as_it_was_signed_also_after_a_change_of_keys() {
+fn receipt_is_verified_also_after_a_key_rotation() {
     let (old, new) = (signer(), signer());
     let [by_old, by_new] = [&old, &new].map(|signer| signer.sign(&receipt()).unwrap());
     let both = serde_json::to_string(&keys(&[&new, &old])).unwrap();
@@ -57,38 +57,38 @@ fn a_receipt_is_read_as_it_was_signed_also_after_a_change_of_keys() {
     let only_new = keys(&[&new]);
     let id = old.public().id.clone();
     assert_eq!(only_new.verify(&by_old, EXPECTED), Err(Refused::UnknownKey { id }));
-    assert_eq!(receipt().of("database:orders"), Some(&fenced(Mode::Exclusive, 7)));
+    assert_eq!(receipt().of("database:orders"), Some(&fenced(LockMode::Exclusive, 7)));
     assert_eq!(receipt().of("database:other"), None);
 }
 
 #[test]
-fn it_counts_for_one_target_of_one_installation_and_in_time() {
+fn receipt_is_valid_for_its_issuer_audience_and_in_time() {
     let signer = signer();
     let token = signer.sign(&receipt()).unwrap();
     let keys = keys(&[&signer]);
-    let told = |expected| keys.verify(&token, expected).unwrap_err();
+    let refusal = |expected| keys.verify(&token, expected).unwrap_err();
     let issuer = receipt().issuer;
     let other = Expected { issuer: "https://evil.example", ..EXPECTED };
-    assert_eq!(told(other), Refused::OtherIssuer { issuer });
+    assert_eq!(refusal(other), Refused::OtherIssuer { issuer });
     let audience = receipt().audience;
     let other = Expected { audience: "database:other", ..EXPECTED };
-    assert_eq!(told(other), Refused::OtherAudience { audience });
+    assert_eq!(refusal(other), Refused::OtherAudience { audience });
     let until = receipt().expires_at;
-    assert_eq!(told(Expected { now: until, ..EXPECTED }), Refused::RunOut { until });
+    assert_eq!(refusal(Expected { now: until, ..EXPECTED }), Refused::RunOut { until });
     assert!(keys.verify(&token, Expected { now: until - 1, ..EXPECTED }).is_ok());
     let issued_at = receipt().issued_at;
     let early = Expected { now: issued_at - 1, ..EXPECTED };
-    assert_eq!(told(early), Refused::NotYet { issued_at });
+    assert_eq!(refusal(early), Refused::NotYet { issued_at });
 }
 
-/// A token of these two parts, with the signature that another one had.
+/// A token of these two parts with the signature of another one.
 fn forged(header: &Value, claims: &Value, signature: &str) -> String {
     let [header, claims] = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
     format!("{header}.{claims}.{signature}")
 }
 
 #[test]
-fn forged_tokens_are_refused() {
+fn receipt_that_is_forged_is_refused() {
     let signer = signer();
     let keys = keys(&[&signer]);
     let token = signer.sign(&receipt()).unwrap();
@@ -141,7 +141,7 @@ fn forged_tokens_are_refused() {
 
 /// RFC 8037, appendix A: the key, its thumbprint, and a signature made elsewhere.
 #[test]
-fn keys_are_named_and_signatures_checked_as_others_do() {
+fn keys_and_signatures_follow_rfc_8037() {
     let text = json!({ "keys": [{
         "kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA",
         "kid": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
@@ -160,7 +160,7 @@ fn keys_are_named_and_signatures_checked_as_others_do() {
 }
 
 #[test]
-fn a_key_that_is_not_what_it_says_spoils_the_set() {
+fn key_set_with_an_inconsistent_key_is_refused() {
     let good = serde_json::to_value(signer().public()).unwrap();
     for (member, wrong) in
         [("kid", "mine"), ("x", "AAAA"), ("crv", "X25519"), ("kty", "RSA"), ("alg", "none")]
@@ -176,23 +176,23 @@ fn a_key_that_is_not_what_it_says_spoils_the_set() {
 }
 
 #[test]
-fn a_watermark_lets_nobody_pass_from_behind() {
+fn watermark_refuses_older_fences() {
     let admit = |mark: Watermark, mode, fence| mark.admit(&fenced(mode, fence));
-    let mark = admit(Watermark::default(), Mode::Exclusive, 5).unwrap();
-    // The same holder comes again; who came before does not.
-    assert_eq!(admit(mark, Mode::Exclusive, 5), Ok(mark));
-    assert_eq!(admit(mark, Mode::Exclusive, 4), Err(Overtaken { fence: 4, at: 5 }));
-    assert_eq!(admit(mark, Mode::Shared, 4), Err(Overtaken { fence: 4, at: 5 }));
-    let mark = admit(mark, Mode::Shared, 9).unwrap();
-    // Those who share it stand beside each other, whoever came first.
-    let mark = admit(mark, Mode::Shared, 7).unwrap();
-    assert_eq!(admit(mark, Mode::Exclusive, 8), Err(Overtaken { fence: 8, at: 9 }));
-    let mark = admit(mark, Mode::Exclusive, 10).unwrap();
-    assert_eq!(admit(mark, Mode::Shared, 9), Err(Overtaken { fence: 9, at: 10 }));
+    let mark = admit(Watermark::default(), LockMode::Exclusive, 5).unwrap();
+    // The same holder is admitted again; an earlier one is not.
+    assert_eq!(admit(mark, LockMode::Exclusive, 5), Ok(mark));
+    assert_eq!(admit(mark, LockMode::Exclusive, 4), Err(Overtaken { fence: 4, at: 5 }));
+    assert_eq!(admit(mark, LockMode::Shared, 4), Err(Overtaken { fence: 4, at: 5 }));
+    let mark = admit(mark, LockMode::Shared, 9).unwrap();
+    // Shared holders are admitted in any order.
+    let mark = admit(mark, LockMode::Shared, 7).unwrap();
+    assert_eq!(admit(mark, LockMode::Exclusive, 8), Err(Overtaken { fence: 8, at: 9 }));
+    let mark = admit(mark, LockMode::Exclusive, 10).unwrap();
+    assert_eq!(admit(mark, LockMode::Shared, 9), Err(Overtaken { fence: 9, at: 10 }));
 }
 
 #[test]
-fn a_request_is_read_with_its_body_and_never_as_a_receipt() {
+fn request_token_covers_its_body_and_is_not_a_receipt() {
     let signer = signer();
     let keys = keys(&[&signer]);
     let (issuer, audience) = (EXPECTED.issuer, EXPECTED.audience);
@@ -209,6 +209,6 @@ fn a_request_is_read_with_its_body_and_never_as_a_receipt() {
     assert_eq!(keys.verify_request(&token, b"{}", late), Err(Refused::RunOut { until }));
     let other = Expected { audience: "https://elsewhere.example", ..EXPECTED };
     let audience = request.audience;
-    let told = keys.verify_request(&token, b"{}", other);
-    assert_eq!(told, Err(Refused::OtherAudience { audience }));
+    let refusal = keys.verify_request(&token, b"{}", other);
+    assert_eq!(refusal, Err(Refused::OtherAudience { audience }));
 }

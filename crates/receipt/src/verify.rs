@@ -1,5 +1,5 @@
-//! Reading a receipt: by the key it names, with the one algorithm there is, for the target that
-//! reads it, and in time. Whoever reads says what time it is.
+//! Verifies a receipt: with the key it names, the only supported algorithm, for the target that
+//! reads it, and within its validity. The caller supplies the current time.
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::de::DeserializeOwned;
@@ -8,36 +8,36 @@ use thiserror::Error;
 use crate::key::{KeySet, TYPE};
 use crate::receipt::Receipt;
 
-/// Who the reader is, whose word counts, and what time it is.
+/// The expected audience and issuer, and the current time.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
     pub issuer: &'a str,
     pub audience: &'a str,
-    /// Seconds since 1970.
+    /// The current time in seconds since 1970.
     pub now: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refused {
-    #[error("this is no receipt")]
+    #[error("not a receipt")]
     NotAReceipt,
-    #[error("signed by key {id}, which is not known: read the keys again, once")]
+    #[error("signed with the unknown key {id}: refresh the key set once")]
     UnknownKey { id: String },
-    #[error("the signature does not fit")]
+    #[error("the signature is invalid")]
     WrongSignature,
-    #[error("signed by {issuer}, which is somebody else")]
+    #[error("signed by {issuer}, which is not the expected issuer")]
     OtherIssuer { issuer: String },
-    #[error("made for {audience}")]
+    #[error("issued for the audience {audience}")]
     OtherAudience { audience: String },
-    #[error("it was good until {until}")]
+    #[error("the receipt was valid until {until}")]
     RunOut { until: u64 },
-    #[error("it is from the future: issued at {issued_at}")]
+    #[error("the receipt was issued in the future, at {issued_at}")]
     NotYet { issued_at: u64 },
-    #[error("it was signed for another body than the one that came")]
+    #[error("the receipt was signed for a different body")]
     OtherBody,
 }
 
-/// What every kind of token says of itself.
+/// The claims that every kind of token has.
 pub(crate) struct Span<'a> {
     pub issuer: &'a str,
     pub audience: &'a str,
@@ -46,7 +46,7 @@ pub(crate) struct Span<'a> {
 }
 
 pub(crate) trait Claims: DeserializeOwned {
-    /// Says what kind of token it is.
+    /// The type that the header of the token must have.
     const TYPE: &'static str;
 
     fn span(&self) -> Span<'_>;
@@ -92,7 +92,8 @@ impl KeySet {
     }
 }
 
-/// What the claims say is judged here, with the time that the reader gives.
+/// Validates only the signature; the claims are checked here, with the time that the caller
+/// supplies.
 fn only_the_signature() -> Validation {
     let mut validation = Validation::new(Algorithm::EdDSA);
     validation.required_spec_claims.clear();

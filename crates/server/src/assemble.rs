@@ -1,45 +1,47 @@
-//! From settings to the engine of this process. Connections are made when they are first needed.
+//! Builds the engine of this process from its settings. Connections are opened on first use.
 
 use std::sync::Arc;
 
 use ade_core::policy::Pattern;
-use ade_engine::blobs::Blobs;
-use ade_engine::execute::{
-    Command, Endpoint, Executor, Executors, Http, Program, ProgramLimits, Signer, SqlPreview,
-    Target,
+use ade_engine::services::event_hub::Live;
+use ade_engine::services::executors::{
+    CommandExecutor, Executor, ExecutorEntry, Executors, Http, HttpEndpoint, PreviewTarget,
+    Program, ProgramLimits, Signer, SqlPreview,
 };
-use ade_engine::export::Sink;
-use ade_engine::identity::Providers;
-use ade_engine::limiter::Limiter;
-use ade_engine::live::Live;
-use ade_engine::locks::{self, Keeper, Rate};
-use ade_engine::notify::{Mailer, Notify, Slack};
-use ade_engine::outbound::{Reach, SystemLookup};
-use ade_engine::receipts::Receipts;
-use ade_engine::secret::Pepper;
-use ade_engine::webhooks::Webhooks;
-use ade_engine::{App, Class, Nodes, Parts, Pool, PoolSettings, Pools};
+use ade_engine::services::export::Sink;
+use ade_engine::services::identity::Providers;
+use ade_engine::services::locks::{self, LockService, Rate};
+use ade_engine::services::log_store::Blobs;
+use ade_engine::services::notify::{Mailer, Notify, Slack};
+use ade_engine::services::outbound::{AddressPolicy, SystemLookup};
+use ade_engine::services::rate_limiter::Limiter;
+use ade_engine::services::receipts::Receipts;
+use ade_engine::services::secrets::Pepper;
+use ade_engine::services::tenant_binding::TenantBinding;
+use ade_engine::services::webhook_client::Webhooks;
+use ade_engine::{App, Nodes, Parts, Pool, PoolClass, PoolSettings, Pools};
 use anyhow::{Context as _, Result};
 
 use crate::config::{self, Address, Config, LockBackend};
 
 pub fn app(config: &Config, service: &str) -> Result<Arc<App>> {
-    let (url, pepper) = (config.database.url()?, pepper(config)?);
+    let urls = [config.database.url()?, config.database.worker_url()?];
+    let pepper = pepper(config)?;
     let limiter =
         Limiter::open(&config.redis.nodes()?, config.rates.settings()?).context("`redis.urls`")?;
     let outside = (live(config)?, limiter);
-    build(config, service, &url, pepper, outside, |pool| keeper(config, pool, service))
+    build(config, service, &urls, pepper, outside, |pool| keeper(config, pool, service))
 }
 
-/// For what only describes the server: it has the routes and reaches nothing.
+/// Builds an engine without connections, for commands that only describe the server.
 pub fn unconnected(config: &Config) -> Result<Arc<App>> {
-    let nowhere = Address::new("postgres://127.0.0.1:1/none");
+    let nowhere = [(); 2].map(|()| Address::new("postgres://127.0.0.1:1/none"));
     let limiter = Limiter::open(&Nodes::default(), config.rates.settings()?)?;
     let outside = (Live::default(), limiter);
     build(config, "describe", &nowhere, Pepper::new(vec![0; 32])?, outside, |_| Ok(None))
 }
 
-/// Quick where there is a Redis, else at the pace of polls.
+/// Opens the source of live events: Redis if it is configured, otherwise polling.
 fn live(config: &Config) -> Result<Live> {
     let nodes = config.redis.nodes()?;
     if nodes.is_empty() {
@@ -48,19 +50,19 @@ fn live(config: &Config) -> Result<Live> {
     Live::over_redis(&nodes).context("`redis.urls`")
 }
 
-/// The queue of locks; none if it is to be in a Redis that nobody has named.
-fn keeper(config: &Config, pool: &Pool, service: &str) -> Result<Option<Keeper>> {
+/// Opens the lock service; `None` if the backend is Redis and no URL is configured.
+fn keeper(config: &Config, pool: &Pool, service: &str) -> Result<Option<LockService>> {
     let locks = &config.locks;
     let rate = Rate { per_minute: locks.acquires_per_minute, burst: locks.acquires_burst };
-    let settings = locks::Settings { lock_delay: locks.delay(), rate };
+    let settings = locks::LockSettings { lock_delay: locks.delay(), rate };
     match locks.backend {
-        LockBackend::Postgres => Ok(Some(Keeper::postgres(pool.clone(), settings))),
+        LockBackend::Postgres => Ok(Some(LockService::postgres(pool.clone(), settings))),
         LockBackend::Redis => {
             let nodes = config.redis.nodes()?;
             if nodes.is_empty() {
                 return Ok(None);
             }
-            let keeper = Keeper::redis(&nodes, pool.clone(), service, settings);
+            let keeper = LockService::redis(&nodes, pool.clone(), service, settings);
             Ok(Some(keeper.context("`redis.urls`")?))
         }
     }
@@ -74,7 +76,7 @@ pub fn pepper(config: &Config) -> Result<Pepper> {
     }
 }
 
-/// None if no key is configured: then no permit is given.
+/// Returns the signer of receipts; `None` if no key is configured, so that no permit is granted.
 pub fn receipts(config: &Config) -> Result<Option<Receipts>> {
     let mut keys = config.receipts.keys()?.into_iter();
     let Some(signing) = keys.next() else { return Ok(None) };
@@ -89,40 +91,47 @@ fn blobs(config: &Config) -> Result<Option<Blobs>> {
     (!url.is_empty()).then(open).transpose()
 }
 
-/// Types that are previewed on a database; all others are stated by their authors.
-fn executors(config: &Config) -> Result<Executors> {
+/// Builds the executors by task type. Authors declare the effects of all other types.
+fn executors(config: &Config, pool: &Pool) -> Result<Executors> {
     let targets = config.preview.targets()?.into_iter();
-    let targets = targets.map(|(name, url)| (name, Target(url.reveal().to_owned()))).collect();
-    let sql: Arc<dyn Executor> = Arc::new(SqlPreview::new(targets));
-    let by_type = config.preview.sql_types.iter().map(|pattern| {
-        let pattern = Pattern::new(pattern).context("`preview.sql_types`")?;
-        Ok((pattern, Arc::clone(&sql)))
+    let targets = targets.map(|(name, target)| {
+        (name, PreviewTarget::new(target.url.reveal().to_owned(), target.tenants.into()))
     });
-    let mut by_type = by_type.collect::<Result<Vec<_>>>()?;
+    let sql: Arc<dyn Executor> = Arc::new(SqlPreview::new(targets.collect(), pool.clone()));
+    // Each target names its tenants.
+    let entries = entries_of(&config.preview.sql_types, &TenantBinding::Every, &sql);
+    let mut entries = entries.context("`preview.sql_types`")?;
     for (name, program) in &config.executors.command {
         let executor: Arc<dyn Executor> = Arc::new(command(config, program));
         let setting = format!("`executors.command.{name}.types`");
-        by_type.extend(claims(&program.types, &executor).context(setting)?);
+        let tenants = program.tenants.clone().into();
+        entries.extend(entries_of(&program.types, &tenants, &executor).context(setting)?);
     }
     for (name, endpoint) in &config.executors.http {
         let executor: Arc<dyn Executor> =
             Arc::new(http(config, endpoint).with_context(|| format!("`executors.http.{name}`"))?);
         let setting = format!("`executors.http.{name}.types`");
-        by_type.extend(claims(&endpoint.types, &executor).context(setting)?);
+        let tenants = endpoint.tenants.clone().into();
+        entries.extend(entries_of(&endpoint.types, &tenants, &executor).context(setting)?);
     }
-    Ok(Executors::new(by_type, config.executors.at_once))
+    Ok(Executors::new(entries, config.executors.at_once))
 }
 
-fn claims(
+fn entries_of(
     types: &[String],
+    tenants: &TenantBinding,
     executor: &Arc<dyn Executor>,
-) -> Result<Vec<(Pattern, Arc<dyn Executor>)>> {
-    types.iter().map(|text| Ok((Pattern::new(text)?, Arc::clone(executor)))).collect()
+) -> Result<Vec<ExecutorEntry>> {
+    let entry = |text: &String| {
+        let (tenants, executor) = (tenants.clone(), Arc::clone(executor));
+        Ok(ExecutorEntry { types: Pattern::new(text)?, tenants, executor })
+    };
+    types.iter().map(entry).collect()
 }
 
-fn command(config: &Config, program: &config::Program) -> Command {
+fn command(config: &Config, program: &config::ProgramConfig) -> CommandExecutor {
     let bounds = config.executors.bounds(program);
-    Command::new(Program {
+    CommandExecutor::new(Program {
         path: program.program.clone(),
         arguments: program.arguments.clone(),
         directory: program.directory.clone(),
@@ -136,12 +145,13 @@ fn command(config: &Config, program: &config::Program) -> Command {
     })
 }
 
-fn http(config: &Config, endpoint: &config::Endpoint) -> Result<Http> {
+fn http(config: &Config, endpoint: &config::EndpointConfig) -> Result<Http> {
     let executors = &config.executors;
-    let reach = if endpoint.allow_loopback { Reach::Loopback } else { Reach::Open };
-    let target = Endpoint::new(&endpoint.url, reach, executors.time(endpoint))?;
+    let reach = if endpoint.allow_loopback { AddressPolicy::Loopback } else { AddressPolicy::Open };
+    let target = HttpEndpoint::new(&endpoint.url, reach, executors.time(endpoint))?;
     let key = config.receipts.keys()?.into_iter().next();
-    let key = key.context("`receipts.key_files` is not set: it signs requests to endpoints")?;
+    let key =
+        key.context("`receipts.key_files` is not set: its first key signs requests to endpoints")?;
     let signer = Signer::from_pkcs8(&key).context("`receipts.key_files`")?;
     let (issuer, audience) = (config.receipts.issuer.clone(), endpoint.audience.clone());
     Ok(Http::new(target, Arc::new(signer), issuer, audience))
@@ -149,13 +159,14 @@ fn http(config: &Config, endpoint: &config::Endpoint) -> Result<Http> {
 
 fn webhooks(config: &Config) -> Result<Webhooks> {
     let settings = &config.webhooks;
-    let reach = if settings.allow_loopback { Reach::Loopback } else { Reach::Open };
+    let reach = if settings.allow_loopback { AddressPolicy::Loopback } else { AddressPolicy::Open };
     Webhooks::new(reach, settings.ports.clone(), SystemLookup).context("`webhooks`")
 }
 
 fn sink(config: &Config) -> Result<Option<Sink>> {
     let sink = config.export.sink.as_str();
-    let open = || Sink::open(sink).context("`export.sink`");
+    let tenants = || config.export.tenants.clone().into();
+    let open = || Sink::open(sink, tenants()).context("`export.sink`");
     (!sink.is_empty()).then(open).transpose()
 }
 
@@ -175,10 +186,10 @@ fn notify(config: &Config) -> Result<Notify> {
 fn build(
     config: &Config,
     service: &str,
-    url: &Address,
+    [url, worker_url]: &[Address; 2],
     pepper: Pepper,
     (live, limiter): (Live, Limiter),
-    keeper: impl FnOnce(&Pool) -> Result<Option<Keeper>>,
+    keeper: impl FnOnce(&Pool) -> Result<Option<LockService>>,
 ) -> Result<Arc<App>> {
     let database = &config.database;
     let settings = |url: &Address| PoolSettings {
@@ -187,16 +198,16 @@ fn build(
         statement_cache: database.statement_cache,
         ..PoolSettings::new(url.reveal())
     };
-    let worker_url = database.worker_url().unwrap_or_else(|_| url.clone());
     let pools = Pools {
-        api: Pool::new(&settings(url), Class::Api)?,
-        worker: Pool::new(&settings(&worker_url), Class::Worker)?,
-        reserved: Pool::new(&settings(url), Class::Reserved)?,
+        api: Pool::new(&settings(url), PoolClass::Api)?,
+        worker: Pool::new(&settings(worker_url), PoolClass::Worker)?,
+        reserved: Pool::new(&settings(url), PoolClass::Reserved)?,
     };
     let replica = database.replica_url()?.map(|url| {
-        let settings = PoolSettings { api_max: database.replica_connections, ..settings(&url) };
-        Pool::new(&settings, Class::Api)
+        let settings = PoolSettings { replica_max: database.replica_connections, ..settings(&url) };
+        Pool::new(&settings, PoolClass::Replica)
     });
+    let executors = executors(config, &pools.api)?;
     let parts = Parts {
         locks: keeper(&pools.api)?,
         pools,
@@ -205,17 +216,17 @@ fn build(
         limiter,
         receipts: receipts(config)?,
         blobs: blobs(config)?,
-        executors: executors(config)?,
+        executors,
         webhooks: webhooks(config)?,
         sink: sink(config)?,
         notify: notify(config)?,
         providers: Providers::new(config.auth.providers()?, &config.notify.page),
         passkeys: config.auth.passkeys(&config.notify.page)?,
         risk: config.defaults.risk(),
-        times: config.defaults.times()?,
+        timeouts: config.defaults.timeouts()?,
         flags: config.defaults.flags(),
         live,
         service: service.to_owned(),
     };
-    App::new(parts).context("the rules cannot be read")
+    App::new(parts).context("the access rules are invalid")
 }

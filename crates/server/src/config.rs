@@ -1,6 +1,6 @@
-//! The settings: defaults compiled in, then the file, then the environment. Every setting has a
-//! default in `config.default.toml` and nowhere else; an unknown one is refused. Secrets come
-//! from files of their own or from the environment, and are never printed.
+//! The settings: embedded defaults, overridden by the file and then by the environment. Every
+//! setting has its default in `config.default.toml`; unknown settings are refused. Secrets come
+//! from separate files or from the environment, and are never printed.
 
 mod auth;
 mod database;
@@ -10,6 +10,7 @@ mod locks;
 mod nodes;
 mod notify;
 mod outward;
+mod preview;
 mod rates;
 mod receipts;
 mod server;
@@ -22,10 +23,10 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fmt, fs};
 
-use ade_core::limits::PEPPER_MIN_BYTES;
+use ade_core::limits::{DECIDE_WITHIN_MIN, PEPPER_MIN_BYTES, SESSION_TTL};
 use ade_core::passkey::NoParty;
-use ade_core::times::TimesError;
-use ade_engine::identity::ProviderError;
+use ade_core::timeouts::TimeoutsError;
+use ade_engine::services::identity::ProviderError;
 use config::{Environment, File, FileFormat};
 use serde::Deserialize;
 use thiserror::Error;
@@ -33,23 +34,25 @@ use thiserror::Error;
 use crate::tls::TlsError;
 
 pub use auth::{Auth, Pepper};
-pub use database::{Database, Preview};
+pub use database::Database;
 pub use defaults::Defaults;
-pub use executors::{Endpoint, Executors, Program};
-pub use locks::{LockBackend, Locks};
+pub use executors::{EndpointConfig, Executors, ProgramConfig};
+pub use locks::{LockBackend, LocksConfig};
 pub use nodes::Redis;
 pub use notify::{Mail, Notify, Slack};
 pub use outward::{Blobs, Export};
+pub use preview::{Preview, PreviewTarget, TargetKind};
 pub use rates::Rates;
 pub use receipts::Receipts;
-pub use server::Server;
-pub use webhooks::Webhooks;
+pub use server::ServerConfig;
+pub use webhooks::WebhooksConfig;
 
 const DEFAULTS: &str = include_str!("../config.default.toml");
 const PREFIX: &str = "ADE";
 const SEPARATOR: &str = "__";
-/// Lists in the environment are written with commas.
+/// Settings that are lists, separated by commas in the environment.
 const LISTS: &[&str] = &[
+    "preview.enable_live",
     "preview.sql_types",
     "receipts.key_files",
     "redis.urls",
@@ -63,29 +66,29 @@ const LISTS: &[&str] = &[
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    pub server: Server,
+    pub server: ServerConfig,
     pub database: Database,
     pub auth: Auth,
     pub rates: Rates,
     pub defaults: Defaults,
     pub redis: Redis,
-    pub locks: Locks,
+    pub locks: LocksConfig,
     pub receipts: Receipts,
     pub blobs: Blobs,
     pub preview: Preview,
     pub executors: Executors,
-    pub webhooks: Webhooks,
+    pub webhooks: WebhooksConfig,
     pub export: Export,
     pub notify: Notify,
     pub mail: Mail,
     pub slack: Slack,
-    pub log: Log,
+    pub log: LogConfig,
     pub workers: Workers,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Log {
+pub struct LogConfig {
     pub format: LogFormat,
     pub level: String,
 }
@@ -105,60 +108,86 @@ pub struct Workers {
     lease_s: u64,
 }
 
-/// The address of a database or a node: it may hold a password, so it is never printed.
+/// The address of a database or a Redis node. It may contain a password, so it is never printed.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Address(String);
 
 #[derive(Debug, Error)]
 pub enum ConfigError {
-    #[error("the settings cannot be used: {0}")]
+    #[error("the configuration is invalid: {0}")]
     Unusable(#[from] config::ConfigError),
-    #[error("`{setting}` holds a password: move it to `{setting}_file` or to the environment")]
+    #[error("`{setting}` contains a password: move it to `{setting}_file` or to the environment")]
     SecretInFile { setting: String },
     #[error("`{setting}` and `{setting}_file` are both set: keep one")]
     Twice { setting: String },
-    #[error("`{setting}` is not set: it says {what}")]
+    #[error("`{setting}` is not set: {what}")]
     Missing { setting: &'static str, what: &'static str },
     #[error("`{setting}` names {path}, which cannot be read: {source}")]
     File { setting: String, path: String, source: std::io::Error },
     #[error("`{setting}` must be an absolute path")]
     Relative { setting: String },
     #[error(
-        "`rates.{name}`: let at least 1 through in a minute and at once, and a burst be back \
+        "`rates.{name}`: `per_minute` and `burst` must be at least 1, and the burst must refill \
          within a day"
     )]
     Rate { name: String },
     #[error("`defaults`: {0}")]
-    Times(#[from] TimesError),
+    Timeouts(#[from] TimeoutsError),
     #[error("`{setting}` is {value}: it must be at least 1")]
     Zero { setting: &'static str, value: u64 },
-    #[error("`{setting}` has {bytes} bytes: at least {PEPPER_MIN_BYTES} are needed")]
+    #[error(
+        "`auth.decide_within_s` must be {} to {}, not {seconds}",
+        DECIDE_WITHIN_MIN.as_secs(), SESSION_TTL.as_secs()
+    )]
+    DecideWithin { seconds: u64 },
+    #[error("`{setting}` has {bytes} bytes: at least {PEPPER_MIN_BYTES} are required")]
     ShortPepper { setting: &'static str, bytes: usize },
     #[error("`auth.providers.{name}`: {source}")]
     Provider { name: String, source: ProviderError },
-    #[error("`auth.step_up` is `required`, and `notify.page` is no page for it: {source}")]
+    #[error(
+        "`auth.step_up` is `required`, but `notify.page` cannot be used for passkeys: {source}"
+    )]
     Passkeys { source: NoParty },
     #[error(
-        "`server.listen` is {listen}, which others can reach, and there is no TLS: put a proxy in \
+        "`server.listen` is {listen}, which other machines can reach, without TLS: put a proxy in \
          front and listen on loopback, or set `server.allow_plain_http = true`"
     )]
     PlainHttp { listen: SocketAddr },
     #[error("`server.certificate_file` and `server.key_file`: {0}")]
     Tls(#[from] TlsError),
     #[error(
-        "`{setting}` leads over the network without TLS that checks who answers: {how}, or set \
-         `{allow} = true`"
+        "`{setting}` connects over the network without verified TLS: {how}, or set `{allow} = \
+         true`"
     )]
     PlainWire { setting: String, how: &'static str, allow: String },
-    #[error("`{setting}` is no address: {why}")]
+    #[error("`{setting}` is not a valid URL: {why}")]
     Address { setting: String, why: String },
-    #[error("`{setting}` is not set, and its other half is: a certificate goes with its key")]
+    #[error("`{setting}` is missing: a certificate and its key must be set together")]
     Half { setting: &'static str },
+    #[error(
+        "`preview.targets.{name}.kind` is not set to `copy` or `live`. Previews execute agents' \
+         SQL on this database before anyone has approved it. Write `kind = \"copy\"` if the \
+         database is a copy made for previews, or `kind = \"live\"` if applications use it"
+    )]
+    TargetKind { name: String },
+    #[error(
+        "`preview.targets.{name}` is a live database and is not enabled. A preview executes \
+         agents' SQL on it before anyone has approved it, and the rollback does not undo \
+         everything: sequences stay advanced, locks block other sessions, some messages are \
+         delivered. Preview on a copy (`kind = \"copy\"`), or accept the risk by adding \
+         \"{name}\" to `preview.enable_live`"
+    )]
+    LiveTarget { name: String },
+    #[error(
+        "`preview.enable_live` names `{name}`, and no target of that name has `kind = \"live\"`: \
+         correct the name or remove it"
+    )]
+    NotLive { name: String },
 }
 
 impl Config {
-    /// With the environment of this process.
+    /// Loads the settings with the environment of this process.
     pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
         let variables = std::env::vars_os();
         let texts = |(name, value): (OsString, OsString)| {
@@ -167,7 +196,7 @@ impl Config {
         Self::read(file, variables.filter_map(texts).collect())
     }
 
-    /// `variables` stands in for the environment.
+    /// Loads the settings with `variables` as the environment.
     pub fn read(
         file: Option<&Path>,
         variables: BTreeMap<String, String>,
@@ -179,6 +208,8 @@ impl Config {
             refuse_passwords(&config::Config::builder().add_source(source.clone()).build()?)?;
             builder = builder.add_source(source);
         }
+        let tenant_lists: Vec<String> =
+            variables.keys().filter_map(|name| tenant_list(name)).collect();
         let mut environment = Environment::with_prefix(PREFIX)
             .prefix_separator(SEPARATOR)
             .separator(SEPARATOR)
@@ -188,13 +219,19 @@ impl Config {
         for list in LISTS {
             environment = environment.with_list_parse_key(list);
         }
-        let config: Self = builder.add_source(environment).build()?.try_deserialize()?;
+        for list in tenant_lists {
+            environment = environment.with_list_parse_key(&list);
+        }
+        let mut config: Self = builder.add_source(environment).build()?.try_deserialize()?;
+        if config.notify.page.is_empty() {
+            config.notify.page = config.server.url();
+        }
         config.check()?;
         Ok(config)
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        let Server { listen, allow_plain_http, .. } = self.server;
+        let ServerConfig { listen, allow_plain_http, .. } = self.server;
         let is_closed = allow_plain_http || self.server.files().is_some();
         if !listen.ip().is_loopback() && !is_closed {
             return Err(ConfigError::PlainHttp { listen });
@@ -220,8 +257,17 @@ impl Config {
                 return Err(ConfigError::Zero { setting, value });
             }
         }
-        self.defaults.times()?;
+        self.defaults.timeouts()?;
         self.executors.check()
+    }
+
+    /// Returns the tables that name no tenants. With several tenants, each has to.
+    pub fn without_tenants(&self) -> Vec<String> {
+        let targets = self.preview.without_tenants().map(|name| format!("preview.targets.{name}"));
+        let executors = self.executors.without_tenants();
+        let providers = self.auth.without_tenants().map(|name| format!("auth.providers.{name}"));
+        let sink = self.export.is_without_tenants().then(|| "export".to_owned());
+        targets.chain(executors).chain(providers).chain(sink).collect()
     }
 }
 
@@ -240,7 +286,7 @@ impl Address {
         Self(url.to_owned())
     }
 
-    /// For the connection; not for a log.
+    /// Returns the address. It must not be logged.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -266,11 +312,18 @@ fn address(setting: &str, url: &Address, file: &Path) -> Result<Option<Address>,
     }
 }
 
+/// Returns the list setting of this variable, if it sets the tenants of something that tenants
+/// share.
+fn tenant_list(variable: &str) -> Option<String> {
+    let table = variable.strip_prefix("ADE__")?.strip_suffix("__TENANTS")?;
+    Some(format!("{}.tenants", table.replace(SEPARATOR, ".").to_lowercase()))
+}
+
 fn unreadable(setting: &str, path: &Path, source: std::io::Error) -> ConfigError {
     ConfigError::File { setting: setting.to_owned(), path: path.display().to_string(), source }
 }
 
-/// A settings file is copied, committed and shown; a password in it is as good as published.
+/// Refuses passwords in the settings file, because the file may be copied or committed.
 fn refuse_passwords(file: &config::Config) -> Result<(), ConfigError> {
     let names = ["url", "worker_url", "replica_url", "owner_url"].iter();
     let mut urls: Vec<String> = names.map(|name| format!("database.{name}")).collect();
@@ -288,7 +341,7 @@ fn refuse_passwords(file: &config::Config) -> Result<(), ConfigError> {
     holder.map_or(Ok(()), |setting| Err(ConfigError::SecretInFile { setting }))
 }
 
-/// `scheme://user:password@host`, or `?password=`.
+/// Returns whether a URL has the form `scheme://user:password@host` or a `password` parameter.
 fn has_password(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or_default();

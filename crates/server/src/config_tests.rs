@@ -1,11 +1,12 @@
-//! Defaults, file and environment override in that order, and what is wrong is refused by name.
+//! Tests that the environment overrides the file, that the file overrides the defaults, and that
+//! errors name the invalid setting.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::*;
 
-/// A file of this test alone, gone with it.
+/// A temporary file of one test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -36,12 +37,12 @@ fn with_variable(name: &str, value: &str) -> Result<Config, ConfigError> {
 
 #[track_caller]
 fn assert_refused(given: Result<Config, ConfigError>, says: &str) {
-    let told = given.unwrap_err().to_string();
-    assert!(told.contains(says), "{told:?} does not say {says:?}");
+    let message = given.unwrap_err().to_string();
+    assert!(message.contains(says), "{message:?} does not contain {says:?}");
 }
 
 #[test]
-fn the_defaults_are_complete_and_loopback() {
+fn config_defaults_are_complete_and_loopback() {
     let config = Config::read(None, variables(&[])).unwrap();
     assert!(config.server.listen.ip().is_loopback());
     assert_eq!(config.server.answer_timeout(), Duration::from_secs(15));
@@ -51,7 +52,7 @@ fn the_defaults_are_complete_and_loopback() {
 }
 
 #[test]
-fn the_environment_overrides_the_file_and_the_file_the_defaults() {
+fn config_precedence_is_environment_file_defaults() {
     let file = Scratch::new("order", "[server]\nrequests_max = 7\nwaits_max = 8\n");
     let environment = variables(&[
         ("ADE__SERVER__WAITS_MAX", "9"),
@@ -66,7 +67,7 @@ fn the_environment_overrides_the_file_and_the_file_the_defaults() {
 }
 
 #[test]
-fn an_unknown_setting_is_refused_wherever_it_stands() {
+fn unknown_setting_is_refused_in_any_section() {
     assert_refused(with_file("section", "[serverr]\nlisten = 1\n"), "serverr");
     assert_refused(with_file("key", "[server]\nlistem = 1\n"), "listem");
     assert_refused(with_file("target", "[preview.targets.a]\nuri = \"x\"\n"), "uri");
@@ -74,7 +75,7 @@ fn an_unknown_setting_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn others_are_not_spoken_to_in_the_clear_unless_asked() {
+fn plain_http_on_a_public_address_must_be_allowed() {
     let listen = "0.0.0.0:7700";
     assert_refused(with_variable("ADE__SERVER__LISTEN", listen), "allow_plain_http");
     let allowed =
@@ -84,7 +85,22 @@ fn others_are_not_spoken_to_in_the_clear_unless_asked() {
 }
 
 #[test]
-fn a_password_in_the_settings_file_is_refused() {
+fn notify_page_defaults_to_the_listen_address() {
+    let page = |pairs: &[(&str, &str)]| Config::read(None, variables(pairs)).unwrap().notify.page;
+    assert_eq!(page(&[]), "http://127.0.0.1:7700");
+    let listen = |address| ("ADE__SERVER__LISTEN", address);
+    assert_eq!(page(&[listen("127.0.0.1:17790")]), "http://127.0.0.1:17790");
+    let plain = ("ADE__SERVER__ALLOW_PLAIN_HTTP", "true");
+    assert_eq!(page(&[listen("0.0.0.0:80"), plain]), "http://127.0.0.1:80");
+    assert_eq!(page(&[listen("[::]:80"), plain]), "http://[::1]:80");
+    let files = [("ADE__SERVER__CERTIFICATE_FILE", "/c.pem"), ("ADE__SERVER__KEY_FILE", "/k.pem")];
+    assert_eq!(page(&[listen("10.0.0.1:443"), files[0], files[1]]), "https://10.0.0.1:443");
+    let given = ("ADE__NOTIFY__PAGE", "https://ade.example.org");
+    assert_eq!(page(&[listen("127.0.0.1:17790"), given]), "https://ade.example.org");
+}
+
+#[test]
+fn password_in_the_settings_file_is_refused() {
     for (at, url) in ["postgres://a:b@h/d", "postgres://h/d?password=b"].iter().enumerate() {
         let database = format!("[database]\nreplica_url = \"{url}\"\n");
         assert_refused(with_file(&format!("db{at}"), &database), "`database.replica_url`");
@@ -103,17 +119,22 @@ fn secrets_are_read_from_their_files() {
     let path = secret.0.to_str().unwrap();
     let config = with_variable("ADE__DATABASE__URL_FILE", path).unwrap();
     assert_eq!(config.database.url().unwrap().reveal(), "postgres://a:b@localhost/d");
-    assert_eq!(config.database.worker_url().unwrap(), config.database.url().unwrap());
+    let missing = config.database.worker_url().unwrap_err().to_string();
+    assert!(missing.starts_with("`database.worker_url` is not set"), "{missing}");
     assert_eq!(config.database.replica_url().unwrap(), None);
     let both = variables(&[("ADE__DATABASE__URL_FILE", path), ("ADE__DATABASE__URL", "x")]);
     let both = Config::read(None, both).unwrap();
     assert!(both.database.url().unwrap_err().to_string().contains("both"));
-    let target = with_variable("ADE__PREVIEW__TARGETS__MAIN__URL_FILE", path).unwrap();
-    assert_eq!(target.preview.targets().unwrap()["main"].reveal(), "postgres://a:b@localhost/d");
+    let target = variables(&[
+        ("ADE__PREVIEW__TARGETS__MAIN__URL_FILE", path),
+        ("ADE__PREVIEW__TARGETS__MAIN__KIND", "copy"),
+    ]);
+    let targets = Config::read(None, target).unwrap().preview.targets().unwrap();
+    assert_eq!(targets["main"].url.reveal(), "postgres://a:b@localhost/d");
 }
 
 #[test]
-fn the_way_to_the_record_and_to_redis_is_closed_or_said_to_be_open() {
+fn plain_database_and_redis_connections_must_be_allowed() {
     let database = |variables: &[(&str, &str)]| {
         let mut all = vec![("ADE__DATABASE__URL", "postgres://a@db.example/d")];
         all.extend(variables);
@@ -127,8 +148,11 @@ fn the_way_to_the_record_and_to_redis_is_closed_or_said_to_be_open() {
     let closed = database(&[("ADE__DATABASE__REPLICA_URL", replica)]);
     assert_eq!(closed.database.replica_url().unwrap().unwrap().reveal(), replica);
 
-    let key = "ADE__PREVIEW__TARGETS__MAIN__URL";
-    let target = with_variable(key, "postgres://a@db.example/d").unwrap();
+    let target = variables(&[
+        ("ADE__PREVIEW__TARGETS__MAIN__URL", "postgres://a@db.example/d"),
+        ("ADE__PREVIEW__TARGETS__MAIN__KIND", "copy"),
+    ]);
+    let target = Config::read(None, target).unwrap();
     let refused = target.preview.targets().unwrap_err().to_string();
     assert!(refused.contains("preview.targets.main.allow_plain"), "{refused}");
 
@@ -145,19 +169,74 @@ fn the_way_to_the_record_and_to_redis_is_closed_or_said_to_be_open() {
     assert!(half.unwrap_err().to_string().contains("`redis.certificate_file`"));
 }
 
-#[test]
-fn an_address_that_is_none_is_told_without_its_password() {
-    let config =
-        with_variable("ADE__DATABASE__URL", "postgres://a:hunter2@localhost:port/d").unwrap();
-    let told = config.database.url().unwrap_err().to_string();
-    assert!(told.contains("`database.url`") && !told.contains("hunter2"), "{told}");
-    let config = with_variable("ADE__REDIS__URLS", "http://a:hunter2@localhost").unwrap();
-    let told = config.redis.nodes().unwrap_err().to_string();
-    assert!(told.contains("`redis.urls`") && !told.contains("hunter2"), "{told}");
+/// Loads the preview targets from these lines; `orders` follows the address of that target.
+fn preview_targets(
+    name: &str,
+    preview: &str,
+    orders: &str,
+) -> Result<BTreeMap<String, PreviewTarget>, ConfigError> {
+    let url = "url = \"postgres://a@localhost/d\"";
+    let text = format!("[preview]\n{preview}\n[preview.targets.orders]\n{url}\n{orders}\n");
+    with_file(name, &text)?.preview.targets()
 }
 
 #[test]
-fn what_is_missing_is_told_when_it_is_needed() {
+fn preview_target_without_kind_is_refused() {
+    for (name, kind) in [("kindless", ""), ("other-kind", "kind = \"replica\"")] {
+        let refused = preview_targets(name, "", kind).unwrap_err().to_string();
+        for part in ["`preview.targets.orders.kind`", "kind = \"copy\"", "kind = \"live\""] {
+            assert!(refused.contains(part), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn live_preview_target_must_be_enabled_by_name() {
+    let live = "kind = \"live\"";
+    let refused = preview_targets("live", "", live).unwrap_err().to_string();
+    for part in ["`preview.targets.orders`", "`preview.enable_live`", "rollback", "sequences"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    let targets = preview_targets("enabled", "enable_live = [\"orders\"]", live).unwrap();
+    assert_eq!(targets["orders"].kind, TargetKind::Live);
+    for (name, live) in
+        [("unknown", "enable_live = [\"order\"]"), ("copy", "enable_live = [\"orders\"]")]
+    {
+        let refused = preview_targets(name, live, "kind = \"copy\"").unwrap_err().to_string();
+        assert!(refused.contains("`preview.enable_live` names `order"), "{refused}");
+    }
+}
+
+#[test]
+fn preview_target_tenants_come_from_file_or_environment() {
+    let tenants = |listed: &[&str]| Some(listed.iter().map(|one| (*one).to_owned()).collect());
+    let unbound = preview_targets("unbound", "", "kind = \"copy\"").unwrap();
+    assert_eq!(unbound["orders"].tenants, None);
+    let bound = preview_targets("bound", "", "kind = \"copy\"\ntenants = [\"acme\"]").unwrap();
+    assert_eq!(bound["orders"].tenants, tenants(&["acme"]));
+    let environment = variables(&[
+        ("ADE__PREVIEW__TARGETS__ORDERS__URL", "postgres://a@localhost/d"),
+        ("ADE__PREVIEW__TARGETS__ORDERS__KIND", "live"),
+        ("ADE__PREVIEW__TARGETS__ORDERS__TENANTS", "acme,Two words"),
+        ("ADE__PREVIEW__ENABLE_LIVE", "orders"),
+    ]);
+    let targets = Config::read(None, environment).unwrap().preview.targets().unwrap();
+    assert_eq!(targets["orders"].tenants, tenants(&["acme", "Two words"]));
+}
+
+#[test]
+fn invalid_url_is_reported_without_its_password() {
+    let config =
+        with_variable("ADE__DATABASE__URL", "postgres://a:hunter2@localhost:port/d").unwrap();
+    let message = config.database.url().unwrap_err().to_string();
+    assert!(message.contains("`database.url`") && !message.contains("hunter2"), "{message}");
+    let config = with_variable("ADE__REDIS__URLS", "http://a:hunter2@localhost").unwrap();
+    let message = config.redis.nodes().unwrap_err().to_string();
+    assert!(message.contains("`redis.urls`") && !message.contains("hunter2"), "{message}");
+}
+
+#[test]
+fn missing_setting_is_reported_when_it_is_needed() {
     let config = Config::read(None, variables(&[])).unwrap();
     assert!(config.database.url().unwrap_err().to_string().contains("`database.url`"));
     assert!(config.auth.pepper().unwrap_err().to_string().contains("auth.pepper_file"));
@@ -166,7 +245,7 @@ fn what_is_missing_is_told_when_it_is_needed() {
 }
 
 #[test]
-fn a_pepper_has_at_least_32_bytes() {
+fn pepper_shorter_than_32_bytes_is_refused() {
     for (bytes, is_fit) in [(31, false), (32, true)] {
         let file = Scratch::new(&format!("pepper{bytes}"), &"x".repeat(bytes));
         let config = with_variable("ADE__AUTH__PEPPER_FILE", file.0.to_str().unwrap()).unwrap();
@@ -175,7 +254,7 @@ fn a_pepper_has_at_least_32_bytes() {
 }
 
 #[test]
-fn room_for_nothing_is_refused() {
+fn zero_limits_are_refused() {
     assert_refused(with_variable("ADE__SERVER__REQUESTS_MAX", "0"), "requests_max");
     assert_refused(with_variable("ADE__WORKERS__PERIOD_S", "0"), "period_s");
 }
@@ -183,7 +262,7 @@ fn room_for_nothing_is_refused() {
 const PROGRAM: &str = "[executors.command.deploy]\ntypes = [\"deploy.*\"]\n";
 
 #[test]
-fn a_program_is_named_by_its_whole_path_and_bounded_unless_it_says_otherwise() {
+fn executor_program_needs_an_absolute_path_and_has_limits() {
     let table = format!("{PROGRAM}program = \"/bin/true\"\ndirectory = \"/tmp\"\ncpu_max_s = 7\n");
     let config = with_file("program", &table).unwrap();
     let program = &config.executors.command["deploy"];
@@ -198,11 +277,14 @@ fn a_program_is_named_by_its_whole_path_and_bounded_unless_it_says_otherwise() {
 }
 
 #[test]
-fn keys_are_read_from_pem_files_in_their_order() {
+fn receipt_keys_are_read_from_pem_files_in_order() {
     let config = with_file("http", "[executors.http.dns]\ntypes = []\nurl = \"https://x\"\n");
     let config = config.unwrap();
     assert!(!config.executors.http["dns"].allow_loopback);
-    assert!(config.receipts.keys().unwrap().is_empty(), "none is needed until something is signed");
+    assert!(
+        config.receipts.keys().unwrap().is_empty(),
+        "no key is needed until something is signed"
+    );
     let pem =
         |text: &str| format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n");
     let [first, second] =

@@ -1,46 +1,49 @@
-//! `ade-server freeze` and `thaw`: the stop of all tenants at once. Who has the owner's connection
-//! has the switch; a server that runs beside needs none of it and obeys at its next permit.
+//! `ade-server freeze` and `thaw` stop and resume all tenants at once. They need the connection of
+//! the owner of the tables. Running servers need no notification: they check at the next permit.
 
 use std::env;
 use std::process::ExitCode;
 
 use ade_core::freeze::InstallationFreeze;
 use ade_core::limits::INSTALLATION_DRAIN_MAX;
-use ade_engine::installation::{self, Frozen};
+use ade_engine::command::installation_freeze::{self, Frozen};
 use ade_engine::{Error, StoreError};
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use rustix::process::getuid;
-use tokio::runtime::Runtime;
 
 use crate::config::Config;
+use crate::run::runtime;
 use crate::telemetry;
 
-/// Who moves the switch, and why.
+/// The reason of a freeze or thaw, and the person who does it.
 #[derive(Debug)]
 pub struct Moved {
     pub reason: String,
-    /// The account at this machine if left out.
+    /// Defaults to the local account.
     pub by: Option<String>,
 }
 
 pub fn freeze(config: &Config, moved: Moved) -> Result<ExitCode> {
     telemetry::log(&config.log)?;
-    let (url, by) = (config.database.owner_url()?, moved.by.unwrap_or_else(whoever));
-    let asked = async { installation::freeze(url.reveal(), &by, &moved.reason).await };
-    let done = runtime()?.block_on(asked).map_err(told)?;
+    let (url, by) = (config.database.owner_url()?, moved.by.unwrap_or_else(local_account));
+    let asked = async { installation_freeze::freeze(url.reveal(), &by, &moved.reason).await };
+    let done = runtime()?.block_on(asked).map_err(explain_forbidden)?;
     let Frozen { freeze, is_new, is_drained } = done;
     if is_new {
-        tracing::warn!(%freeze, "the installation was frozen");
-        println!("No permit is given in any tenant from now on.");
+        tracing::warn!(%freeze, "installation frozen");
+        println!("The installation is frozen: no permits are granted in any tenant.");
     } else {
-        println!("It was frozen before, and stays so; nothing is changed.");
+        println!("The installation was already frozen; nothing was changed.");
     }
     show(&freeze);
-    println!("What has its permit goes on. Lift it with:  ade-server thaw --reason TEXT");
+    println!(
+        "Tasks that already have a permit continue. Lift the freeze with:  ade-server thaw \
+              --reason TEXT"
+    );
     if !is_drained {
         eprintln!(
-            "error: a permit asked for before was still on its way after {} s: look for a \
-             transaction that is stuck, and run this again",
+            "error: a permit requested earlier was still in progress after {} s: look for a stuck \
+             transaction, and run this again",
             INSTALLATION_DRAIN_MAX.as_secs()
         );
         return Ok(ExitCode::FAILURE);
@@ -50,15 +53,15 @@ pub fn freeze(config: &Config, moved: Moved) -> Result<ExitCode> {
 
 pub fn thaw(config: &Config, moved: Moved) -> Result<ExitCode> {
     telemetry::log(&config.log)?;
-    let (url, by) = (config.database.owner_url()?, moved.by.unwrap_or_else(whoever));
-    let asked = async { installation::thaw(url.reveal(), &by, &moved.reason).await };
-    match runtime()?.block_on(asked).map_err(told)? {
+    let (url, by) = (config.database.owner_url()?, moved.by.unwrap_or_else(local_account));
+    let asked = async { installation_freeze::thaw(url.reveal(), &by, &moved.reason).await };
+    match runtime()?.block_on(asked).map_err(explain_forbidden)? {
         Some(freeze) => {
-            tracing::warn!(%freeze, %by, reason = %moved.reason, "the installation was thawed");
-            println!("Permits are given again. This was lifted:");
+            tracing::warn!(%freeze, %by, reason = %moved.reason, "installation freeze lifted");
+            println!("Permits are granted again. Lifted freeze:");
             show(&freeze);
         }
-        None => println!("The installation was not frozen; nothing is changed."),
+        None => println!("The installation was not frozen; nothing was changed."),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -70,23 +73,19 @@ fn show(InstallationFreeze { number, reason, set_by, since }: &InstallationFreez
     println!("reason   {reason}");
 }
 
-/// As the account is called here; who calls themselves otherwise says so with `--by`.
-fn whoever() -> String {
+/// Returns the name of the local account; `--by` overrides it.
+fn local_account() -> String {
     let names = ["SUDO_USER", "USER", "LOGNAME"].into_iter().filter_map(|name| env::var(name).ok());
     let mut names = names.filter(|name| !name.trim().is_empty());
     names.next().unwrap_or_else(|| format!("uid {}", getuid().as_raw()))
 }
 
-/// Whoever has only the application's login is told which one it takes.
-fn told(error: Error) -> anyhow::Error {
+/// Replaces a permission error with one that names the required setting.
+fn explain_forbidden(error: Error) -> anyhow::Error {
     match error {
         Error::Store(StoreError::Forbidden { .. }) => {
-            anyhow!("only the owner of the tables has this switch: set `database.owner_url`")
+            anyhow!("only the owner of the tables can do this: set `database.owner_url`")
         }
         other => other.into(),
     }
-}
-
-fn runtime() -> Result<Runtime> {
-    Runtime::new().context("cannot start the runtime")
 }

@@ -1,4 +1,4 @@
-//! `ade-server keys`: makes what receipts are signed with.
+//! `ade-server keys` creates the keys that sign receipts.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -6,11 +6,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ade_engine::receipts::Signer;
+use ade_engine::services::receipts::Signer;
 use anyhow::{Context as _, Result};
 use pem::Pem;
 
-/// Only for its owner.
+/// The file mode: readable only by the owner.
 const MODE: u32 = 0o600;
 
 pub fn new(file: &Path) -> Result<ExitCode> {
@@ -21,10 +21,10 @@ pub fn new(file: &Path) -> Result<ExitCode> {
         .create_new(true)
         .mode(MODE)
         .open(file)
-        .with_context(|| format!("cannot make {}", file.display()))?;
+        .with_context(|| format!("cannot create {}", file.display()))?;
     made.write_all(pem::encode(&Pem::new("PRIVATE KEY", key)).as_bytes())?;
     made.sync_all()?;
-    println!("key {id} is in {}", file.display());
+    println!("key {id} written to {}", file.display());
     println!("put the file first in `receipts.key_files` and restart every process");
     Ok(ExitCode::SUCCESS)
 }

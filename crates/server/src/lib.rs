@@ -1,5 +1,5 @@
-//! The server: HTTP in front of the engine, with its settings, logs and metrics. It decides
-//! nothing about tasks; it finds out who calls, reads what they say, and answers.
+//! The server: the HTTP API of the engine, with its settings, logs and metrics. It authenticates
+//! callers, parses requests and writes responses, but makes no decisions about tasks.
 
 #![expect(unused_qualifications, reason = "the descriptions of routes write paths out in full")]
 
@@ -17,6 +17,6 @@ pub mod serve;
 pub mod telemetry;
 pub mod tls;
 
-/// For everything that serves, also in tests and benches.
+/// The allocator of all programs that contain the server, including tests and benches.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

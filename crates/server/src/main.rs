@@ -1,4 +1,4 @@
-//! The subcommands of `ade-server`, and nothing else.
+//! The command line of `ade-server`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,9 +10,9 @@ use clap::{Args, Parser, Subcommand};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 
 #[derive(Debug, Parser)]
-#[command(name = "ade-server", version, about = "The server of Community ADE")]
+#[command(name = "ade-server", version, about = "The Community ADE server")]
 struct Cli {
-    /// Settings that differ from the defaults; the environment (`ADE__SERVER__LISTEN`) comes last
+    /// Configuration file; environment variables such as `ADE__SERVER__LISTEN` override it
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(subcommand)]
@@ -21,43 +21,43 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Bring the tables up to date, as their owner; the first thing to run
+    /// Migrate the database schema as the owner of the tables; run this first
     Migrate {
-        /// Make this tenant if it is new, and print a token for its first admin that works once
+        /// Create this tenant if it is new, and print a single-use token for its first admin
         #[arg(long, value_name = "TENANT")]
         bootstrap: Option<String>,
     },
-    /// Answer requests over HTTP
+    /// Run the HTTP API
     Api,
-    /// Open reviews, let tasks expire, make partitions, prune
+    /// Run the background workers
     Worker,
-    /// `api` and `worker` in one process
+    /// Run `api` and `worker` in one process
     All,
-    /// Check the settings and the database, and say what to do
+    /// Check the configuration and the database, and report problems
     Doctor,
-    /// Give no permit in any tenant from now on, as the owner of the tables; all else goes on
+    /// Stop granting permits in all tenants, as the owner of the tables
     Freeze(Switch),
-    /// Give permits again
+    /// Lift the freeze of the installation
     Thaw(Switch),
-    /// Print the OpenAPI document; needs no database
+    /// Print the OpenAPI document; requires no database
     Openapi,
-    /// The copies in Redis that reads are answered from
+    /// Rebuild or check the read models in Redis
     #[command(subcommand)]
     ReadModels(ReadModelsCommand),
-    /// Keys that receipts are signed with
+    /// Manage the keys that sign receipts
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Try policies out where they are written; needs no settings and no database
+    /// Test policy files; requires no configuration and no database
     #[command(subcommand)]
     Policy(PolicyCommand),
 }
 
 #[derive(Debug, Args)]
 struct Switch {
-    /// Why, for everybody who is refused a permit meanwhile
+    /// Reason, shown with every refused permit
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Who does it; the account at this machine if left out
+    /// Person who does this; defaults to the local account
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 }
@@ -70,15 +70,15 @@ impl From<Switch> for Moved {
 
 #[derive(Debug, Subcommand)]
 enum ReadModelsCommand {
-    /// Write those of every tenant anew from the record, beside whatever runs
+    /// Rebuild the read models of every tenant from the database; safe while the server runs
     Rebuild,
-    /// Hold all of them against the record, and write anew what differs; ends with 0 if nothing did
+    /// Compare the read models with the database and repair differences; exits 0 if there are none
     Check,
 }
 
 #[derive(Debug, Subcommand)]
 enum KeysCommand {
-    /// Make a key in a file that only its owner can read; refuses to write over another
+    /// Create a key file readable only by its owner; never overwrites a file
     New {
         #[arg(value_name = "FILE")]
         file: PathBuf,
@@ -87,19 +87,18 @@ enum KeysCommand {
 
 #[derive(Debug, Subcommand)]
 enum PolicyCommand {
-    /// Ask policies about cases; ends with 0 if all is as expected, 1 if not, 2 if a file is wrong
+    /// Run test cases against policies; exits 0 if all pass, 1 if not, 2 if a file is invalid
     Test {
-        /// A policy, or a directory of them (.yaml, .yml, .json)
+        /// Policy file, or directory of policy files (.yaml, .yml, .json)
         #[arg(long, value_name = "PATH")]
         policies: PathBuf,
-        /// The tasks to ask about, and what must come of each
+        /// File with the test cases and their expected results
         #[arg(long, value_name = "FILE")]
         cases: PathBuf,
     },
 }
 
-/// What is in memory is written nowhere, whatever ends this process: not even the owner of its
-/// account may look inside.
+/// Disables core dumps and memory access by other processes, because memory contains secrets.
 fn forbid_dumps() -> std::io::Result<()> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
@@ -108,7 +107,7 @@ fn forbid_dumps() -> std::io::Result<()> {
 
 fn main() -> ExitCode {
     if let Err(error) = forbid_dumps() {
-        eprintln!("error: this process could leave what it knows in a core file: {error}");
+        eprintln!("error: core dumps could not be disabled: {error}");
         return ExitCode::FAILURE;
     }
     let Cli { config, command } = Cli::parse();
@@ -142,7 +141,7 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {}", run::told_once(&error));
+            eprintln!("error: {}", run::with_causes(&error));
             ExitCode::FAILURE
         }
     }

@@ -1,5 +1,5 @@
-//! `ade-server policy test`: policies as files, cases as a file, and a table that says which of
-//! them is not as expected and by which rule. Nothing else is read, so that CI can run it.
+//! `ade-server policy test` runs the cases of a file against policy files, and prints a table of
+//! the results with the rules that caused them. It reads nothing else, so that CI can run it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,11 +9,11 @@ use std::process::ExitCode;
 
 use ade_core::ids::PolicyId;
 use ade_core::policy::{Cases, Document, DocumentErrors, Policy};
-use ade_core::trial::{self, Verdict};
+use ade_core::policy_test::{self, CaseResult};
 
-/// Some case is not as expected.
+/// The exit code if a case differs from its expected result.
 const DIFFERS: u8 = 1;
-/// A file cannot be read, so nothing was asked.
+/// The exit code if a file cannot be read, so that no case ran.
 const UNREADABLE: u8 = 2;
 
 pub fn run(policies: &Path, cases: &Path) -> ExitCode {
@@ -26,21 +26,21 @@ pub fn run(policies: &Path, cases: &Path) -> ExitCode {
             return ExitCode::from(UNREADABLE);
         }
     };
-    let verdicts = trial::run(&policies, &cases);
-    // Whoever reads it may have had enough; how it ends says the rest.
+    let verdicts = policy_test::run(&policies, &cases);
+    // The reader may have closed the pipe; the exit code is still set.
     let _ = io::stdout().write_all(table(&verdicts).as_bytes());
     let differs = verdicts.iter().any(|verdict| !verdict.differences.is_empty());
     if differs { ExitCode::from(DIFFERS) } else { ExitCode::SUCCESS }
 }
 
-/// All that is wrong with the files, one line each.
+/// All problems of the files, one per line.
 type Problems = String;
 
 fn load_cases(path: &Path) -> Result<Cases, Problems> {
     Cases::parse_yaml(&text_of(path)?).map_err(|errors| located(path, &errors))
 }
 
-/// Every policy under the path; each has a name of its own.
+/// Loads every policy under the path; each must have a unique name.
 fn load_policies(path: &Path) -> Result<Vec<Policy>, Problems> {
     let mut policies: Vec<Policy> = Vec::new();
     let mut problems = Vec::new();
@@ -48,7 +48,10 @@ fn load_policies(path: &Path) -> Result<Vec<Policy>, Problems> {
         match document(&file) {
             Ok(document) if policies.iter().any(|one| one.document.name == document.name) => {
                 let name = document.name;
-                problems.push(format!("{}: `{name}` is in another file, too", file.display()));
+                problems.push(format!(
+                    "{}: `{name}` is already defined in another file",
+                    file.display()
+                ));
             }
             Ok(document) => {
                 policies.push(Policy { id: PolicyId::from_u128(number), version: 1, document });
@@ -73,7 +76,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Problems> {
         }
     }
     if found.is_empty() {
-        return Err(format!("{}: no .yaml, .yml or .json file is in it", path.display()));
+        return Err(format!("{}: contains no .yaml, .yml or .json file", path.display()));
     }
     found.sort();
     Ok(found)
@@ -95,7 +98,7 @@ fn located(path: &Path, errors: &DocumentErrors) -> Problems {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn table(verdicts: &[Verdict]) -> String {
+fn table(verdicts: &[CaseResult]) -> String {
     let width = verdicts.iter().map(|verdict| verdict.name.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     let mut differing = 0;
@@ -105,14 +108,14 @@ fn table(verdicts: &[Verdict]) -> String {
         let mark = if is_ok { "ok     " } else { "DIFFERS" };
         let why = verdict.why.first().map_or("", String::as_str);
         let _ = writeln!(out, "{mark}  {:width$}  {outcome:7}  {why}", verdict.name);
-        // What is as expected is told in one line; the rest is for whoever must mend something.
+        // A case that passes takes one line; a failing one lists all reasons.
         for more in verdict.why.iter().skip(1).filter(|_| !is_ok) {
             let _ = writeln!(out, "{:7}  {:width$}  {:7}  {more}", "", "", "");
         }
         for difference in &verdict.differences {
             let what = difference.what;
             let _ = writeln!(out, "         {what}: expected {}", difference.expected);
-            let _ = writeln!(out, "         {:1$}  came     {2}", "", what.len(), difference.found);
+            let _ = writeln!(out, "         {:1$}  found    {2}", "", what.len(), difference.found);
         }
         if !is_ok {
             differing += 1;
@@ -120,6 +123,7 @@ fn table(verdicts: &[Verdict]) -> String {
         }
     }
     let count = verdicts.len();
-    let _ = writeln!(out, "{count} case(s): {} as expected, {differing} not", count - differing);
+    let _ =
+        writeln!(out, "cases: {count}, as expected: {}, different: {differing}", count - differing);
     out
 }

@@ -1,25 +1,26 @@
-//! What each subcommand does, from settings to exit code. The runtime is made here; the first
-//! signal to stop lets requests end, the second does not.
+//! The subcommands, from settings to exit code. The runtime is created here. The first signal lets
+//! requests in progress finish; the second stops at once.
 
+use std::fmt;
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use ade_engine::App;
-use ade_engine::ops::status;
-use ade_engine::setup;
-use ade_engine::work::{Driver, Plan};
-use anyhow::{Context as _, Result};
+use ade_engine::admin::bootstrap;
+use ade_engine::admin::status;
+use ade_engine::workers::{Driver, WorkerPlan};
+use anyhow::{Context as _, Result, bail};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::assemble;
-use crate::config::Config;
+use crate::config::{Config, TargetKind};
 use crate::http;
 use crate::http::state::Shared;
-use crate::serve::{Ended, serve};
+use crate::serve::{ShutdownOutcome, serve};
 use crate::telemetry;
 
 pub fn api(config: &Config) -> Result<ExitCode> {
@@ -30,11 +31,44 @@ pub fn api(config: &Config) -> Result<ExitCode> {
     })
 }
 
-/// The engine of this process, once the record is fit to be used.
+/// Returns the engine of this process after the database has passed its checks.
 async fn ready_app(config: &Config, service: &str) -> Result<Arc<App>> {
     let app = assemble::app(config, service)?;
-    setup::check(&app).await?;
+    bootstrap::check(&app).await?;
+    let tables = shared_without_tenants(config, &app).await?;
+    if let Some(table) = tables.first() {
+        bail!("{}", NameTenants { table });
+    }
+    for (name, target) in config.preview.targets()? {
+        if target.kind == TargetKind::Live {
+            tracing::warn!(preview_target = name, "previews on a live database are enabled");
+        }
+    }
     Ok(app)
+}
+
+/// Returns the tables of the settings that must name their tenants and do not: all shared things,
+/// once there are several tenants.
+async fn shared_without_tenants(config: &Config, app: &App) -> Result<Vec<String>> {
+    let tables = config.without_tenants();
+    let is_wrong = !tables.is_empty() && bootstrap::has_several_tenants(app).await?;
+    Ok(if is_wrong { tables } else { Vec::new() })
+}
+
+/// Says that a table of the settings does not name its tenants.
+struct NameTenants<'a> {
+    table: &'a str,
+}
+
+impl fmt::Display for NameTenants<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{table}.tenants` is not set, and the installation has more than one tenant: list the \
+             ids or names of the tenants that may use `{table}`",
+            table = self.table
+        )
+    }
 }
 
 async fn listen(config: &Config, app: Arc<App>) -> Result<ExitCode> {
@@ -45,13 +79,13 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<ExitCode> {
     let address = config.server.listen;
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    tracing::info!(address = %listener.local_addr()?, "listening");
+    tracing::info!(address = %listener.local_addr()?, "HTTP server started");
     let mut signals = Signals::new()?;
     let (stop, stopped) = oneshot::channel::<()>();
-    // One stream for both: two could take two quick signals for one.
+    // One stream for both signals: with two, two quick signals could count as one.
     let twice = async move {
         signals.next().await;
-        tracing::info!("stopping: requests in progress may end");
+        tracing::info!("shutdown started; waiting for requests in progress");
         let _ = stop.send(());
         signals.next().await;
     };
@@ -61,26 +95,34 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<ExitCode> {
     let ended = tokio::select! {
         ended = serve(listener, router, shared, tls, stopped) => ended,
         () = twice => {
-            tracing::warn!("stopped at once by a second signal");
-            Ended::Cut
+            tracing::warn!("shutdown forced by a second signal");
+            ShutdownOutcome::Cut
         }
     };
     watching.stop().await;
-    tracing::info!(?ended, "stopped");
-    Ok(if ended == Ended::Drained { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    tracing::info!(?ended, "HTTP server stopped");
+    Ok(if ended == ShutdownOutcome::Drained { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What the first admin asks for with the token that works once.
+/// The request for a lasting token that the first admin sends with the single-use token.
 const LASTING: &str = r#"{"scopes":["read","propose","execute","decide","operate","administer"]}"#;
 
 pub fn migrate(config: &Config, bootstrap: Option<&str>) -> Result<ExitCode> {
     let url = config.database.owner_url()?;
     runtime()?.block_on(async {
-        setup::migrate(url.reveal()).await?;
-        println!("The tables are up to date.");
+        bootstrap::migrate(url.reveal()).await?;
+        println!("Migrations applied: the schema is up to date.");
         let Some(name) = bootstrap else { return Ok(ExitCode::SUCCESS) };
+        if let Some(table) = config.without_tenants().first()
+            && bootstrap::would_add_tenant(url.reveal(), name).await?
+        {
+            bail!(
+                "the tenant `{name}` was not created: with it, the server could not start: {}",
+                NameTenants { table }
+            );
+        }
         let pepper = assemble::pepper(config)?;
-        let way_in = setup::bootstrap(url.reveal(), &pepper, name).await?;
+        let way_in = bootstrap::bootstrap(url.reveal(), &pepper, name).await?;
         println!("tenant   {} ({name})", way_in.tenant);
         println!("admin    {}", way_in.admin);
         println!("token    {}", way_in.token.reveal());
@@ -101,9 +143,9 @@ pub fn worker(config: &Config) -> Result<ExitCode> {
     runtime()?.block_on(async {
         let app = ready_app(config, "worker").await?;
         let driver = Driver::start(&app, &plan(config));
-        tracing::info!("working");
+        tracing::info!("workers started");
         Signals::new()?.next().await;
-        tracing::info!("stopping: activations in progress may end");
+        tracing::info!("shutdown started; waiting for activations in progress");
         driver.stop().await;
         Ok(ExitCode::SUCCESS)
     })
@@ -120,51 +162,61 @@ pub fn all(config: &Config) -> Result<ExitCode> {
     })
 }
 
-fn plan(config: &Config) -> Plan {
-    Plan {
+fn plan(config: &Config) -> WorkerPlan {
+    WorkerPlan {
         run: config.workers.run.clone(),
         period: config.workers.period(),
         lease: config.workers.lease(),
     }
 }
 
-/// Tells everything that is wrong, not only the first.
+/// Runs all checks and reports every problem, not only the first.
 pub fn doctor(config: &Config) -> Result<ExitCode> {
     let checks = [
         ("database", config.database.url().map(drop)),
-        ("workers' database", config.database.worker_url().map(drop)),
+        ("worker database", config.database.worker_url().map(drop)),
         ("pepper", config.auth.pepper().map(drop)),
-        ("pepper before", config.auth.pepper_previous().map(drop)),
+        ("previous pepper", config.auth.pepper_previous().map(drop)),
         ("preview targets", config.preview.targets().map(drop)),
         ("redis", config.redis.nodes().map(drop)),
     ];
     let replica = config.database.replica_url();
     let mut is_well = match &replica {
-        Ok(None) => told("replica (none is set)", Ok::<(), String>(())),
-        _ => told("replica", replica.as_ref().map(drop)),
+        Ok(None) => report("replica (not configured)", Ok::<(), String>(())),
+        _ => report("replica", replica.as_ref().map(drop)),
     };
     for (name, checked) in checks {
-        is_well &= told(name, checked);
+        is_well &= report(name, checked);
+    }
+    let (page, url) = (config.notify.page.trim_end_matches('/'), config.server.url());
+    if page != url {
+        println!("note  links point to {page} (`notify.page`); the server listens on {url}");
     }
     if is_well {
         is_well = runtime()?.block_on(async {
             let app = assemble::app(config, "doctor")?;
-            let mut is_fit = told("record", setup::check(&app).await);
-            let standing = status::standing(&app).await;
+            let mut is_fit = report("database setup", bootstrap::check(&app).await);
+            // Without the tables there are no tenants to count.
+            if is_fit {
+                for table in &shared_without_tenants(config, &app).await? {
+                    is_fit &= report("tenants", Err(NameTenants { table }));
+                }
+            }
+            let status = status::standing(&app).await;
             // Workers and locks have lines of their own.
             let is_other = |one: &(&str, String)| !["worker", "locks"].contains(&one.0);
-            for (part, detail) in standing.degradations.into_iter().filter(is_other) {
+            for (part, detail) in status.degradations.into_iter().filter(is_other) {
                 if part == status::CHECKSUMS {
                     println!("note  {part}: {detail}");
                 } else {
-                    is_fit &= told(part, Err(detail));
+                    is_fit &= report(part, Err(detail));
                 }
             }
-            for (name, checked) in setup::lock_checks(&app).await {
-                is_fit &= told(&name, checked);
+            for (name, checked) in bootstrap::lock_checks(&app).await {
+                is_fit &= report(&name, checked);
             }
-            for worker in standing.workers {
-                told(&format!("worker {}", worker.name), worker.failure.map_or(Ok(()), Err));
+            for worker in status.workers {
+                report(&format!("worker {}", worker.name), worker.failure.map_or(Ok(()), Err));
             }
             anyhow::Ok(is_fit)
         })?;
@@ -172,11 +224,12 @@ pub fn doctor(config: &Config) -> Result<ExitCode> {
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn told<E: std::fmt::Display>(name: &str, checked: Result<(), E>) -> bool {
+/// Prints the result of a check and returns whether it passed.
+fn report<E: std::fmt::Display>(name: &str, checked: Result<(), E>) -> bool {
     match checked {
         Ok(()) => println!("ok    {name}"),
         Err(error) => {
-            println!("wrong {name}: {}", error.to_string().replace('\n', "\n      "));
+            println!("fail  {name}: {}", error.to_string().replace('\n', "\n      "));
             return false;
         }
     }
@@ -185,20 +238,20 @@ fn told<E: std::fmt::Display>(name: &str, checked: Result<(), E>) -> bool {
 
 pub fn openapi(config: &Config) -> Result<ExitCode> {
     let runtime = runtime()?;
-    // A pool belongs to a runtime, even one that never connects.
+    // A pool needs a runtime even if it never connects.
     let _within = runtime.enter();
     let app = assemble::unconnected(config)?;
     let shared = Shared::new(app, config.server.clone(), telemetry::metrics()?);
     let text = http::build(shared)?.document.to_pretty_json()?;
     match writeln!(std::io::stdout(), "{text}") {
-        // Whoever reads it had enough: `ade-server openapi | head`.
+        // The reader may close the pipe early, as in `ade-server openapi | head`.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// An error with its causes, each of them once: some name theirs in their own words.
-pub fn told_once(error: &anyhow::Error) -> String {
+/// Formats an error with its causes. A cause that the text already contains is not repeated.
+pub fn with_causes(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !text.contains(&cause) {
@@ -208,11 +261,11 @@ pub fn told_once(error: &anyhow::Error) -> String {
     text
 }
 
-fn runtime() -> Result<Runtime> {
-    Runtime::new().context("cannot start the runtime")
+pub(crate) fn runtime() -> Result<Runtime> {
+    Runtime::new().context("cannot start the async runtime")
 }
 
-/// SIGTERM from the system, SIGINT from a terminal.
+/// The signals that stop the server: SIGTERM from the system, SIGINT from a terminal.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,

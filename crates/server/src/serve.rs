@@ -1,6 +1,6 @@
-//! Connections: accepted up to a bound, with TLS if there is a certificate, given a time to send
-//! their head, and let go in order when the server stops. HTTP/1.1 only: of a connection over
-//! HTTP/2 that asks nothing nobody would know, and a page needs few at once beside its socket.
+//! Connections: accepted up to a limit, with TLS if there is a certificate, with a timeout for the
+//! request head, and closed in order at shutdown. HTTP/1.1 only: idle HTTP/2 connections could not
+//! be detected, and a page needs only a few connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,29 +24,30 @@ use crate::forwarded;
 use crate::http::state::Shared;
 use crate::tls::Tls;
 
-/// After the kernel refused a connection (no descriptors left), before asking again.
+/// The pause after the kernel refused a connection, for example because no descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Histograms keep raw values until they are folded.
+/// How often the raw values of histograms are aggregated.
 const FOLD_PERIOD: Duration = Duration::from_secs(5);
 
-/// How the server ended.
+/// How the server stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ShutdownOutcome {
     /// Every request was answered.
     Drained,
-    /// Time ran out; those left were cut.
+    /// The drain timeout expired, and the remaining requests were aborted.
     Cut,
 }
 
-/// Serves until `stop` resolves, then accepts nothing more and lets requests end.
+/// Serves until `stop` resolves, then accepts no more connections and lets requests finish.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
     shared: Shared,
     tls: Option<Tls>,
     stop: impl Future<Output = ()>,
-) -> Ended {
-    // Every connection has a receiver: told to end, it closes when the last of them has gone.
+) -> ShutdownOutcome {
+    // Every connection has a receiver, so after the signal the channel closes with the last
+    // connection.
     let (closing, is_closing) = watch::channel(false);
     let builder = connection_builder(shared.settings());
     let proxies: Arc<[IpNet]> = shared.settings().proxies.as_slice().into();
@@ -77,19 +78,19 @@ pub async fn serve(
     closing.send_replace(true);
     let are_closed = timeout_at(end, closing.closed()).await.is_ok();
     let are_done = timeout_at(end, shared.finished()).await.is_ok();
-    if are_closed && are_done { Ended::Drained } else { Ended::Cut }
+    if are_closed && are_done { ShutdownOutcome::Drained } else { ShutdownOutcome::Cut }
 }
 
 fn reload(tls: &Tls) {
     match tls.reload() {
-        Ok(true) => tracing::info!("shows another certificate from now on"),
+        Ok(true) => tracing::info!("TLS certificate reloaded"),
         Ok(false) => {}
-        Err(error) => tracing::warn!(%error, "the old certificate stays"),
+        Err(error) => tracing::warn!(%error, "TLS certificate reload failed; keeping the old one"),
     }
 }
 
-/// The timer matters: without one hyper drops the header timeout and says nothing.
-fn connection_builder(settings: &config::Server) -> http1::Builder {
+/// Configures connections. Without a timer, hyper would silently ignore the header timeout.
+fn connection_builder(settings: &config::ServerConfig) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -107,14 +108,14 @@ async fn accept(
     match listener.accept().await {
         Ok((stream, _)) => Some((stream, permit)),
         Err(error) => {
-            tracing::warn!(%error, "a connection was not accepted");
+            tracing::warn!(%error, "connection not accepted");
             tokio::time::sleep(ACCEPT_PAUSE).await;
             None
         }
     }
 }
 
-/// What a connection holds until it has gone.
+/// The resources of a connection.
 struct Seat {
     permit: OwnedSemaphorePermit,
     is_closing: watch::Receiver<bool>,
@@ -129,16 +130,16 @@ fn connect(
     seat: Seat,
 ) {
     let peer = stream.peer_addr().ok();
-    // Answers are written whole; waiting to fill a packet only delays them.
+    // Responses are written at once, so waiting to fill a packet would only delay them.
     let _ = stream.set_nodelay(true);
     tokio::spawn(async move {
         metrics::gauge!("ade_http_connections").increment(1);
         match tls {
-            // Apart from each other: what TLS needs is no burden of those without.
+            // Both are boxed separately, so that plain connections do not need the memory of TLS.
             None => Box::pin(talk(stream, peer, router, &builder, seat)).await,
             Some(tls) => match Box::pin(tls.accept(stream)).await {
                 Ok(stream) => Box::pin(talk(stream, peer, router, &builder, seat)).await,
-                Err(error) => tracing::debug!(%error, "no handshake"),
+                Err(error) => tracing::debug!(%error, "TLS handshake failed"),
             },
         }
         metrics::gauge!("ade_http_connections").decrement(1);
@@ -162,7 +163,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         handler.call(request)
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
-    // What becomes a socket is no connection of ours any more; those who listen are counted.
+    // An upgraded connection is no longer counted here; listeners are counted separately.
     let connection = connection.with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
@@ -173,7 +174,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "connection ended early");
     }
     drop((permit, is_closing));
 }

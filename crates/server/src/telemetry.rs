@@ -1,4 +1,4 @@
-//! Logs and metrics of the process. Both are global by nature, so each is set up once, here.
+//! Logs and metrics of the process. Both are global, so they are set up once, here.
 
 use std::sync::OnceLock;
 
@@ -7,24 +7,24 @@ use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::TryInitError;
 
-use crate::config::{Log, LogFormat};
+use crate::config::{LogConfig, LogFormat};
 use crate::log_line::LogLine;
 
 #[derive(Debug, Error)]
 pub enum TelemetryError {
-    #[error("`log.level` cannot be read: {0}")]
+    #[error("`log.level` is invalid: {0}")]
     Level(#[from] tracing_subscriber::filter::ParseError),
-    #[error("logs are set up already: {0}")]
+    #[error("logging is already set up: {0}")]
     Twice(#[from] TryInitError),
-    #[error("metrics cannot be set up: {0}")]
+    #[error("metrics could not be set up: {0}")]
     Metrics(#[from] BuildError),
 }
 
-/// Around the promises that are watched: 25 ms for a decision, seconds for what is wrong.
+/// Histogram buckets, chosen around the targets: 25 ms for a decision, seconds for failures.
 const BUCKETS_S: &[f64] =
     &[0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
 
-pub fn log(log: &Log) -> Result<(), TelemetryError> {
+pub fn log(log: &LogConfig) -> Result<(), TelemetryError> {
     use tracing_subscriber::util::SubscriberInitExt as _;
 
     let lines = tracing_subscriber::fmt()
@@ -37,7 +37,7 @@ pub fn log(log: &Log) -> Result<(), TelemetryError> {
     Ok(())
 }
 
-/// The one recorder of the process; asked twice, it gives the same.
+/// Installs the metrics recorder of the process, or returns it if it is already installed.
 pub fn metrics() -> Result<PrometheusHandle, TelemetryError> {
     static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
     if let Some(handle) = HANDLE.get() {
@@ -54,97 +54,112 @@ fn describe() {
     metrics::describe_histogram!(
         "ade_http_request_duration_seconds",
         metrics::Unit::Seconds,
-        "Time to answer, by route template"
+        "Request duration, by route template"
     );
     metrics::describe_counter!(
         "ade_http_requests_shed_total",
-        "Requests turned away because too many were at work"
+        "Requests rejected because too many were in progress"
     );
     metrics::describe_counter!(
         "ade_rate_limited_total",
-        "Calls turned away because their caller calls too often, by what is counted"
+        "Requests rejected by rate limits, by limit"
     );
     metrics::describe_counter!("ade_http_panics_total", "Handlers that panicked");
     metrics::describe_gauge!("ade_http_connections", "Open connections");
-    metrics::describe_counter!("ade_events_relayed_total", "Events that were given a number");
+    metrics::describe_counter!(
+        "ade_events_relayed_total",
+        "Events that were given a sequence number"
+    );
     metrics::describe_counter!(
         "ade_events_unpublished_total",
-        "Events that no stream tells of; listeners find them in the record"
+        "Events that were not published to a stream; listeners read them from the database"
     );
-    metrics::describe_gauge!("ade_live_listeners", "Open streams and sockets of events");
-    metrics::describe_counter!("ade_live_events_sent_total", "Events told to listeners");
+    metrics::describe_gauge!("ade_live_listeners", "Open event streams and sockets");
+    metrics::describe_counter!("ade_live_events_sent_total", "Events sent to listeners");
     metrics::describe_counter!(
         "ade_live_events_reread_total",
-        "Events read from the record because streams did not tell them"
+        "Events read from the database because the streams did not deliver them"
     );
-    metrics::describe_counter!("ade_live_resets_total", "Listeners told to begin anew");
-    metrics::describe_counter!("ade_live_cut_total", "Sockets cut because they took nothing");
-    metrics::describe_counter!("ade_step_ups_total", "Words of passkeys, by how far they came");
+    metrics::describe_counter!("ade_live_resets_total", "Listeners asked to start again");
+    metrics::describe_counter!("ade_live_cut_total", "Sockets closed because they did not read");
+    metrics::describe_counter!("ade_step_ups_total", "Passkey confirmations, by outcome");
     describe_webhooks();
     describe_groups();
     describe_models();
 }
 
 fn describe_groups() {
-    metrics::describe_counter!("ade_group_events_total", "Events that a group has taken");
+    metrics::describe_counter!(
+        "ade_group_events_total",
+        "Events that a consumer group has processed"
+    );
     metrics::describe_counter!(
         "ade_group_dead_total",
-        "Events that a group could not take and has put aside"
+        "Events that a consumer group could not process and dead-lettered"
     );
-    metrics::describe_counter!("ade_inbound_taken_total", "Events of others that became drafts");
+    metrics::describe_counter!("ade_inbound_taken_total", "Inbound messages that became drafts");
     metrics::describe_counter!(
         "ade_inbound_refused_total",
-        "Messages that are not known to come from a source"
+        "Inbound messages that could not be authenticated"
     );
     metrics::describe_counter!(
         "ade_messages_total",
-        "Tries of messages to people, by channel and what came of them"
+        "Notification attempts, by channel and outcome"
     );
 }
 
 fn describe_models() {
     metrics::describe_counter!(
         "ade_model_reads_total",
-        "Reads for which a read model was asked, by model and what came of it"
+        "Reads that asked a read model, by model and outcome"
     );
-    metrics::describe_counter!("ade_model_events_total", "Events brought into read models");
-    metrics::describe_counter!("ade_model_rebuilds_total", "Tenants whose models were made anew");
+    metrics::describe_counter!("ade_model_events_total", "Events applied to read models");
+    metrics::describe_counter!(
+        "ade_model_rebuilds_total",
+        "Tenants whose read models were rebuilt"
+    );
     metrics::describe_counter!(
         "ade_model_differences_total",
-        "Read models that were not as the record, and were written anew"
+        "Read models that differed from the database and were repaired"
     );
-    metrics::describe_gauge!("ade_degraded", "Whether a part works less well than it should");
+    metrics::describe_gauge!("ade_degraded", "Whether a component is degraded");
+    metrics::describe_gauge!("ade_after_reviews_overdue", "Override reviews that are overdue");
     metrics::describe_gauge!(
-        "ade_after_reviews_overdue",
-        "Reviews that overrides owe and nobody has written in time"
+        "ade_relay_lag_seconds",
+        "Age of the oldest event without a sequence number"
     );
-    metrics::describe_gauge!("ade_relay_lag_seconds", "Since the oldest event without a number");
-    metrics::describe_gauge!("ade_relay_waiting", "Events without a number, up to ten thousand");
-    metrics::describe_counter!("ade_contention_total", "Calls that met others at the same row");
-    metrics::describe_counter!("ade_lock_queue_full_total", "Requests that found a queue full");
+    metrics::describe_gauge!(
+        "ade_relay_waiting",
+        "Events without a sequence number, up to ten thousand"
+    );
+    metrics::describe_counter!("ade_contention_total", "Calls that conflicted on the same row");
+    metrics::describe_counter!(
+        "ade_lock_queue_full_total",
+        "Lock requests that found a full queue"
+    );
     metrics::describe_counter!(
         "ade_lock_hoarders_refused_total",
-        "Requests of agents that had as many locks as one may"
+        "Lock requests of agents at their lock limit"
     );
     metrics::describe_counter!(
         "ade_lease_kept_too_long_total",
-        "Heartbeats of leases that were kept for as long as they may be"
+        "Heartbeats of leases at their maximum age"
     );
 }
 
 fn describe_webhooks() {
     metrics::describe_counter!(
         "ade_webhook_deliveries_total",
-        "Tries of deliveries by what came of them, and letters that died otherwise"
+        "Webhook delivery attempts by outcome, and deliveries that ended without one"
     );
     metrics::describe_histogram!(
         "ade_webhook_delivery_lag_seconds",
         metrics::Unit::Seconds,
-        "From the making of a delivery to the yes of its endpoint"
+        "Time from creating a delivery to its acknowledgement"
     );
-    metrics::describe_gauge!("ade_webhook_open_circuits", "Endpoints that are left alone now");
+    metrics::describe_gauge!("ade_webhook_open_circuits", "Endpoints with an open circuit");
     metrics::describe_gauge!(
         "ade_webhook_endpoints_waiting",
-        "Endpoints for which something waits, counted up to ten thousand"
+        "Endpoints with pending deliveries, up to ten thousand"
     );
 }

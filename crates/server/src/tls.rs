@@ -1,5 +1,6 @@
-//! TLS: a certificate and its key from files, read again when they change, so that a renewed
-//! certificate needs no restart. Only TLS 1.3 and 1.2 with authenticated ciphers, and HTTP/1.1.
+//! TLS with a certificate and key from files. They are reloaded when they change, so that a renewed
+//! certificate needs no restart. Only TLS 1.3 and 1.2 with authenticated ciphers and HTTP/1.1 are
+//! supported.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -18,22 +19,22 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// What is spoken inside, as both sides agree on it during the handshake.
+/// The protocol that is negotiated during the handshake.
 const HTTP_1_1: &[u8] = b"http/1.1";
 
 #[derive(Debug, Error)]
 pub enum TlsError {
     #[error("{path} cannot be read: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{path} is no PEM file of what it should hold: {source}")]
+    #[error("{path} is not a PEM file of the expected kind: {source}")]
     Unfit { path: PathBuf, source: pem::Error },
-    #[error("{path} holds no certificate")]
+    #[error("{path} contains no certificate")]
     Empty { path: PathBuf },
-    #[error("the certificate and the key do not serve: {0}")]
+    #[error("the certificate and the key cannot be used: {0}")]
     Unusable(#[from] rustls::Error),
 }
 
-/// Both files as they were when they were read.
+/// The modification times of both files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp([SystemTime; 2]);
 
@@ -87,7 +88,7 @@ impl Files {
 }
 
 impl Tls {
-    /// `handshake` is how long a client may take for its part of the beginning.
+    /// Loads the certificate and key. `handshake` is the timeout for the TLS handshake.
     pub fn open(certificate: &Path, key: &Path, handshake: Duration) -> Result<Self, TlsError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let files = Files { certificate: certificate.to_owned(), key: key.to_owned() };
@@ -102,8 +103,8 @@ impl Tls {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), current, handshake })
     }
 
-    /// Shows what the files hold now; whether that is another than before. While they do not fit,
-    /// as between the writing of one and of the other, the old one stays.
+    /// Reloads the files and returns whether they have changed. While they do not match, such as
+    /// between the writing of one and of the other, the old certificate stays in use.
     pub fn reload(&self) -> Result<bool, TlsError> {
         let Current { files, provider, shown } = self.current.as_ref();
         let stamp = files.stamp()?;
@@ -116,7 +117,7 @@ impl Tls {
     }
 
     pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
-        let silent = |_| io::Error::new(io::ErrorKind::TimedOut, "no handshake in time");
+        let silent = |_| io::Error::new(io::ErrorKind::TimedOut, "TLS handshake timed out");
         timeout(self.handshake, self.acceptor.accept(stream)).await.map_err(silent)?
     }
 }

@@ -1,7 +1,7 @@
--- why: who was asked, what they answered, who broke the glass, and what is being applied
+-- why: review requests, votes and overrides record who approved a revision and why it counts
 
--- `seq` keeps the order in which people were asked and answered. All of this goes with a draft
--- that its author deletes; the leaves of the audit stay.
+-- `seq` preserves the order of requests and votes. The rows are deleted together with a draft; its
+-- audit entries are kept.
 CREATE TABLE approval (
     tenant_id uuid NOT NULL,
     task_id uuid NOT NULL,
@@ -13,6 +13,9 @@ CREATE TABLE approval (
     places json NOT NULL,
     requested_at timestamptz NOT NULL,
     due_at timestamptz NOT NULL,
+    -- Copied from the task when the review is requested. Risk and priority of a revision do not
+    -- change.
+    score integer NOT NULL,
     CONSTRAINT approval_pkey PRIMARY KEY (tenant_id, task_id, revision, reviewer_id),
     CONSTRAINT approval_id_is_unique UNIQUE (tenant_id, id),
     CONSTRAINT approval_task_exists FOREIGN KEY (tenant_id, task_id)
@@ -20,10 +23,17 @@ CREATE TABLE approval (
     CONSTRAINT approval_reviewer_exists FOREIGN KEY (tenant_id, reviewer_id)
         REFERENCES app_user (tenant_id, id),
     CONSTRAINT approval_status_is_known CHECK (status IN (
-        'PENDING', 'APPROVED', 'REJECTED', 'DELEGATED', 'SUPERSEDED', 'EXPIRED'))
+        'PENDING', 'APPROVED', 'REJECTED', 'DELEGATED', 'SUPERSEDED', 'EXPIRED')),
+    CONSTRAINT approval_score_is_natural CHECK (score >= 0)
 ) WITH (fillfactor = 80);
-CREATE INDEX approval_inbox ON approval (tenant_id, reviewer_id, due_at, task_id)
+CREATE INDEX approval_overdue ON approval (tenant_id, reviewer_id, due_at, id)
     WHERE status = 'PENDING';
+CREATE INDEX approval_queue ON approval (tenant_id, reviewer_id, score DESC, id)
+    WHERE status = 'PENDING';
+CREATE INDEX approval_ended ON approval (tenant_id, reviewer_id, status, id)
+    WHERE status <> 'PENDING';
+SELECT keep_to_tenant('approval');
+GRANT SELECT, INSERT, UPDATE ON approval TO ade_app;
 
 CREATE TABLE vote (
     tenant_id uuid NOT NULL,
@@ -53,30 +63,10 @@ CREATE TABLE vote (
     CONSTRAINT vote_is_carried_forward CHECK (carried_from < revision)
 );
 CREATE INDEX vote_of_voter ON vote (tenant_id, voter_id, at);
+SELECT keep_to_tenant('vote');
+GRANT SELECT, INSERT ON vote TO ade_app;
 
--- The last line against self-approval: whatever path led here, this row is not written. What
--- is carried was given before; counting it asks again.
-CREATE FUNCTION vote_is_not_of_the_involved() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, public, pg_temp
-AS $$
-BEGIN
-    IF NEW.carried_from IS NULL AND EXISTS (
-        SELECT FROM public.task t
-         WHERE t.tenant_id = NEW.tenant_id AND t.id = NEW.task_id
-           AND (NEW.voter_id IN (t.author_id, t.submitter_id) OR NEW.voter_id = ANY (t.editors)))
-    THEN
-        RAISE EXCEPTION '% had a part in task % and cannot answer it', NEW.voter_id, NEW.task_id
-            USING ERRCODE = 'check_violation', CONSTRAINT = 'vote_is_not_of_the_involved',
-                  TABLE = 'vote';
-    END IF;
-    RETURN NEW;
-END
-$$;
-CREATE TRIGGER vote_is_not_of_the_involved BEFORE INSERT ON vote
-    FOR EACH ROW EXECUTE FUNCTION vote_is_not_of_the_involved();
-
--- A vote never changes; taking it back is a fact of its own.
+-- A vote is immutable; withdrawing it is a separate row.
 CREATE TABLE vote_withdrawal (
     tenant_id uuid NOT NULL,
     task_id uuid NOT NULL,
@@ -86,6 +76,8 @@ CREATE TABLE vote_withdrawal (
     CONSTRAINT vote_withdrawal_vote_exists FOREIGN KEY (tenant_id, task_id, vote_seq)
         REFERENCES vote (tenant_id, task_id, seq) ON DELETE CASCADE
 );
+SELECT keep_to_tenant('vote_withdrawal');
+GRANT SELECT, INSERT ON vote_withdrawal TO ade_app;
 
 CREATE TABLE override (
     tenant_id uuid NOT NULL,
@@ -116,6 +108,8 @@ CREATE TABLE override (
 );
 CREATE UNIQUE INDEX override_one_live_per_task ON override (tenant_id, task_id)
     WHERE dropped_at IS NULL;
+SELECT keep_to_tenant('override');
+GRANT SELECT, INSERT, UPDATE ON override TO ade_app;
 
 CREATE TABLE after_review (
     tenant_id uuid NOT NULL,
@@ -131,37 +125,129 @@ CREATE TABLE after_review (
         REFERENCES task (tenant_id, id) ON DELETE CASCADE,
     CONSTRAINT after_review_reviewer_exists FOREIGN KEY (tenant_id, done_by)
         REFERENCES app_user (tenant_id, id),
-    CONSTRAINT after_review_is_done_by_somebody CHECK (
+    CONSTRAINT after_review_is_done_by_a_person CHECK (
         num_nonnulls(done_by, done_at, finding) IN (0, 3))
 );
-CREATE INDEX after_review_owed ON after_review (tenant_id, due_at) WHERE done_at IS NULL;
+CREATE INDEX after_review_owed ON after_review (tenant_id, due_at, id) WHERE done_at IS NULL;
+SELECT keep_to_tenant('after_review');
+-- The function runs as the owner, to whom FORCE applies as well.
+CREATE POLICY owner_counts ON after_review FOR SELECT TO CURRENT_USER USING (true);
+GRANT SELECT, INSERT, UPDATE ON after_review TO ade_app;
 
-CREATE TABLE execution (
+CREATE TABLE on_call (
     tenant_id uuid NOT NULL,
-    task_id uuid NOT NULL,
-    id uuid NOT NULL DEFAULT uuid_v7(),
-    revision integer NOT NULL,
-    holder json NOT NULL,
-    lease_id uuid NOT NULL,
-    token bigint NOT NULL,
-    started_at timestamptz NOT NULL,
-    begun_at timestamptz,
-    abort_requested boolean NOT NULL DEFAULT false,
-    ended_at timestamptz,
-    late_report text,
-    CONSTRAINT execution_pkey PRIMARY KEY (tenant_id, task_id, id),
-    CONSTRAINT execution_revision_exists FOREIGN KEY (tenant_id, task_id, revision)
-        REFERENCES task_revision (tenant_id, task_id, revision) ON DELETE CASCADE,
-    CONSTRAINT execution_token_is_natural CHECK (token >= 0),
-    CONSTRAINT execution_late_report_is_known CHECK (
-        late_report IN ('finished', 'nothing', 'rolled_back', 'changed'))
-) WITH (fillfactor = 80);
--- Two workers, one task: the second is refused here, whatever it believes.
-CREATE UNIQUE INDEX execution_one_live_per_task ON execution (tenant_id, task_id)
-    WHERE ended_at IS NULL;
+    id uuid NOT NULL,
+    role text NOT NULL,
+    user_id uuid NOT NULL,
+    starts_at timestamptz NOT NULL,
+    ends_at timestamptz NOT NULL,
+    set_by uuid NOT NULL,
+    set_at timestamptz NOT NULL,
+    CONSTRAINT on_call_pkey PRIMARY KEY (tenant_id, id),
+    CONSTRAINT on_call_is_a_person FOREIGN KEY (tenant_id, user_id)
+        REFERENCES app_user (tenant_id, id),
+    CONSTRAINT on_call_is_set_by_a_person FOREIGN KEY (tenant_id, set_by)
+        REFERENCES app_user (tenant_id, id),
+    CONSTRAINT on_call_ends_after_it_starts CHECK (starts_at < ends_at),
+    CONSTRAINT on_call_role_is_short CHECK (octet_length(role) BETWEEN 1 AND 128)
+);
+CREATE INDEX on_call_of_role ON on_call (tenant_id, role, ends_at);
+SELECT keep_to_tenant('on_call');
+GRANT SELECT, INSERT, DELETE ON on_call TO ade_app;
 
-SELECT keep_to_tenant('approval'), keep_to_tenant('vote'), keep_to_tenant('vote_withdrawal'),
-       keep_to_tenant('override'), keep_to_tenant('after_review'), keep_to_tenant('execution');
+-- The position in a reviewer's queue, computed as in the core (a test compares both): risk times
+-- ten plus a bonus for the priority band.
+CREATE FUNCTION queue_score(risk integer, priority integer) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN risk * 10 + CASE
+        WHEN priority >= 85 THEN 1000
+        WHEN priority >= 60 THEN 500
+        WHEN priority >= 25 THEN 100
+        ELSE 0 END;
 
-GRANT SELECT, INSERT, UPDATE ON approval, override, after_review, execution TO ade_app;
-GRANT SELECT, INSERT ON vote, vote_withdrawal TO ade_app;
+-- Returns the people whom a role reaches at a given time: holders who are on call, or all holders
+-- if none is on call. Being on call does not grant a role.
+CREATE FUNCTION reached_by_role(wanted text, moment timestamptz) RETURNS SETOF uuid
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, public, pg_temp
+AS $$
+    WITH holder AS (
+        SELECT r.user_id FROM public.user_role r
+          JOIN public.app_user u ON (u.tenant_id, u.id) = (r.tenant_id, r.user_id)
+         WHERE r.tenant_id = public.current_tenant() AND r.role = wanted AND u.active),
+    duty AS (
+        SELECT h.user_id FROM holder h
+          JOIN public.on_call o ON o.tenant_id = public.current_tenant()
+           AND o.role = wanted AND o.user_id = h.user_id
+         WHERE o.starts_at <= moment AND moment < o.ends_at)
+    SELECT user_id FROM duty
+     UNION
+    SELECT user_id FROM holder WHERE NOT EXISTS (SELECT FROM duty)
+$$;
+REVOKE EXECUTE ON FUNCTION reached_by_role(text, timestamptz) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION reached_by_role(text, timestamptz) TO ade_app;
+
+-- The task of a request is immutable, so it is read before the lock is taken. Returns NULL for an
+-- unknown request.
+CREATE FUNCTION lock_task_of_approval(wanted uuid) RETURNS uuid
+    LANGUAGE plpgsql
+AS $$
+DECLARE
+    found uuid;
+BEGIN
+    SELECT a.task_id INTO found FROM public.approval a
+     WHERE a.tenant_id = public.current_tenant() AND a.id = wanted;
+    IF found IS NOT NULL THEN
+        PERFORM public.lock_task(found);
+    END IF;
+    RETURN found;
+END
+$$;
+
+-- The last defence against self-approval: the row is refused whatever code path led here. Carried
+-- votes were checked when they were cast and are checked again when they are counted. Aliases are
+-- followed in both directions and transitively, as in the core.
+CREATE FUNCTION vote_is_not_of_the_involved() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, public, pg_temp
+AS $$
+BEGIN
+    IF NEW.carried_from IS NULL AND EXISTS (
+        WITH RECURSIVE human (id) AS (
+            SELECT NEW.voter_id
+            UNION
+            SELECT account.id
+              FROM human
+             CROSS JOIN LATERAL (
+                SELECT a.alias_id FROM public.user_alias a
+                 WHERE a.tenant_id = NEW.tenant_id AND a.user_id = human.id
+                UNION ALL
+                SELECT a.user_id FROM public.user_alias a
+                 WHERE a.tenant_id = NEW.tenant_id AND a.alias_id = human.id) AS account (id))
+        SELECT FROM public.task t
+          JOIN human ON human.id IN (t.author_id, t.submitter_id) OR human.id = ANY (t.editors)
+         WHERE t.tenant_id = NEW.tenant_id AND t.id = NEW.task_id)
+    THEN
+        RAISE EXCEPTION '% had a part in task % and cannot answer it', NEW.voter_id, NEW.task_id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'vote_is_not_of_the_involved',
+                  TABLE = 'vote';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+-- Counts overdue after-reviews of the whole installation for metrics, without reading completed
+-- ones.
+CREATE FUNCTION overdue_after_reviews() RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, public, pg_temp
+    SET enable_seqscan = off
+AS $$
+    SELECT count(*) FROM public.after_review a
+     WHERE a.done_at IS NULL AND a.due_at <= (SELECT public.moment())
+$$;
+REVOKE EXECUTE ON FUNCTION overdue_after_reviews() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION overdue_after_reviews() TO ade_app, ade_worker;
+
+CREATE TRIGGER vote_is_not_of_the_involved BEFORE INSERT ON vote
+    FOR EACH ROW EXECUTE FUNCTION vote_is_not_of_the_involved();

@@ -1,5 +1,5 @@
-//! What agents are set up with, version by version. A version never changes; the one in force is
-//! the newest, and its number is part of the rulebook.
+//! Configurations of agents, version by version. A version never changes; the newest one is in
+//! force, and its number is part of the rulebook.
 
 use ade_core::ids::{AgentId, UserId};
 use ade_core::time::Timestamp;
@@ -8,8 +8,8 @@ use sqlx::{query, query_as};
 use uuid::Uuid;
 
 use crate::agents::stored;
-use crate::error::Error;
-use crate::moment::Moment;
+use crate::error::StoreError;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -21,9 +21,9 @@ pub struct Version {
     pub set_at: Timestamp,
 }
 
-/// A version without what it says.
+/// A version without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ConfigVersion {
     pub version: u32,
     pub set_by: UserId,
     pub reason: Option<String>,
@@ -35,10 +35,10 @@ struct VersionRow {
     config: Value,
     set_by: Uuid,
     reason: Option<String>,
-    set_at: Moment,
+    set_at: PgTimestamp,
 }
 
-/// `Conflict` if the agent is not at the version before, or is none any more.
+/// Inserts the next version. `Conflict` if the agent is not at the previous version, or is revoked.
 pub async fn insert(
     tx: &mut Tx,
     agent: AgentId,
@@ -46,7 +46,7 @@ pub async fn insert(
     config: &Value,
     by: UserId,
     reason: Option<&str>,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let query = query!(
         "INSERT INTO agent_config_version (tenant_id, agent_id, version, config, set_by, reason,
                                            set_at)
@@ -57,7 +57,7 @@ pub async fn insert(
         config,
         by.uuid(),
         reason,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
     let query = query!(
@@ -70,12 +70,12 @@ pub async fn insert(
     tx.write_one(&agent, query).await
 }
 
-pub async fn get(tx: &mut Tx, agent: AgentId, version: u32) -> Result<Option<Version>, Error> {
-    // No version has a number that its column cannot hold.
+pub async fn get(tx: &mut Tx, agent: AgentId, version: u32) -> Result<Option<Version>, StoreError> {
+    // A number beyond the range of the column cannot exist.
     let Ok(version) = i32::try_from(version) else { return Ok(None) };
     let query = query_as!(
         VersionRow,
-        r#"SELECT version, config, set_by, reason, set_at AS "set_at: Moment"
+        r#"SELECT version, config, set_by, reason, set_at AS "set_at: PgTimestamp"
              FROM agent_config_version
             WHERE tenant_id = $1 AND agent_id = $2 AND version = $3"#,
         tx.tenant().uuid(),
@@ -92,17 +92,21 @@ pub async fn get(tx: &mut Tx, agent: AgentId, version: u32) -> Result<Option<Ver
     }))
 }
 
-/// Newest first.
-pub async fn list(tx: &mut Tx, agent: AgentId, limit: i64) -> Result<Vec<Entry>, Error> {
+/// Returns the versions, newest first.
+pub async fn list(
+    tx: &mut Tx,
+    agent: AgentId,
+    limit: i64,
+) -> Result<Vec<ConfigVersion>, StoreError> {
     let query = query!(
-        r#"SELECT version, set_by, reason, set_at AS "set_at: Moment"
+        r#"SELECT version, set_by, reason, set_at AS "set_at: PgTimestamp"
              FROM agent_config_version WHERE tenant_id = $1 AND agent_id = $2
             ORDER BY version DESC LIMIT $3"#,
         tx.tenant().uuid(),
         agent.uuid(),
         limit,
     );
-    let rows = tx.fetch(query).await?.into_iter().map(|row| Entry {
+    let rows = tx.fetch(query).await?.into_iter().map(|row| ConfigVersion {
         version: row.version.unsigned_abs(),
         set_by: UserId::from_uuid(row.set_by),
         reason: row.reason,

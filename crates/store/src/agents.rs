@@ -1,43 +1,43 @@
-//! Registered programs and the people who answer for them. Revoking is for good. How one stands
-//! follows from the order it has and from its last heartbeat, by PostgreSQL's clock; what others
-//! were told of that is kept beside, is no rule, and so leaves the rulebook as it is.
+//! Agents and their owners. Revoking is permanent. The status follows from the order and from the
+//! last heartbeat, by PostgreSQL's clock; the announced status is stored separately, is not a rule,
+//! and does not change the rulebook version.
 
 use std::time::Duration;
 
-use ade_core::agent::{Order, Status};
+use ade_core::agent::{AgentStatus, OrderKind};
 use ade_core::ids::{AgentId, UserId};
 use ade_core::time::Timestamp;
 use serde_json::{Value, json};
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     pub id: AgentId,
     pub owner: UserId,
-    pub profile: Profile,
-    pub order: Option<Order>,
-    pub status: Status,
-    /// Its last heartbeat, of any of its processes.
+    pub profile: AgentProfile,
+    pub order: Option<OrderKind>,
+    pub status: AgentStatus,
+    /// The last heartbeat of any of its processes.
     pub seen_at: Option<Timestamp>,
-    /// What that heartbeat said of the work at hand.
+    /// The load that this heartbeat reported.
     pub load: Option<u32>,
-    /// 0 while it has no configuration.
+    /// The version of its configuration; 0 without a configuration.
     pub config_version: u32,
     pub registered_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
 }
 
-/// What may change of an agent.
+/// The fields of an agent that can be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
+pub struct AgentProfile {
     pub name: String,
     pub capabilities: Vec<String>,
-    /// How many it applies at once.
+    /// The number of tasks it applies at once.
     pub max_tasks: u32,
 }
 
@@ -49,11 +49,11 @@ struct AgentRow {
     capabilities: Value,
     max_tasks: i32,
     config_version: i32,
-    seen_at: Option<Moment>,
+    seen_at: Option<PgTimestamp>,
     silence: Option<f64>,
     load: Option<i32>,
-    registered_at: Moment,
-    revoked_at: Option<Moment>,
+    registered_at: PgTimestamp,
+    revoked_at: Option<PgTimestamp>,
 }
 
 impl TryFrom<AgentRow> for Agent {
@@ -64,18 +64,18 @@ impl TryFrom<AgentRow> for Agent {
         let capabilities = serde_json::from_value(row.capabilities)
             .map_err(|error| wrong(id, "capabilities", error.to_string()))?;
         let order = order_of(id, row.standing_order.as_deref())?;
-        // Whoever was revoked is heard no more.
+        // Silence does not matter for a revoked agent.
         let silence = silence_of(row.silence).filter(|_| row.revoked_at.is_none());
         Ok(Self {
             id,
             owner: UserId::from_uuid(row.owner_id),
-            profile: Profile {
+            profile: AgentProfile {
                 name: row.name,
                 capabilities,
                 max_tasks: row.max_tasks.unsigned_abs(),
             },
             order,
-            status: Status::of(order, silence),
+            status: AgentStatus::of(order, silence),
             seen_at: row.seen_at.map(|at| at.0),
             load: row.load.map(i32::unsigned_abs),
             config_version: row.config_version.unsigned_abs(),
@@ -89,13 +89,13 @@ fn wrong(id: AgentId, column: &'static str, why: String) -> RowError {
     RowError { table: "agent", column, row: id.to_string(), why }
 }
 
-pub(crate) fn order_of(id: AgentId, word: Option<&str>) -> Result<Option<Order>, RowError> {
+pub(crate) fn order_of(id: AgentId, word: Option<&str>) -> Result<Option<OrderKind>, RowError> {
     let Some(word) = word else { return Ok(None) };
-    let order = Order::ALL.into_iter().find(|order| order.as_str() == word);
+    let order = OrderKind::ALL.into_iter().find(|order| order.as_str() == word);
     order.map(Some).ok_or_else(|| wrong(id, "standing_order", word.to_owned()))
 }
 
-/// A clock that was set back makes no silence.
+/// Converts seconds since a heartbeat. A clock that was set back counts as no silence.
 pub(crate) fn silence_of(seconds: Option<f64>) -> Option<Duration> {
     seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))
 }
@@ -104,8 +104,8 @@ pub async fn insert(
     tx: &mut Tx,
     id: AgentId,
     owner: UserId,
-    profile: &Profile,
-) -> Result<(), Error> {
+    profile: &AgentProfile,
+) -> Result<(), StoreError> {
     let query = query!(
         "INSERT INTO agent (tenant_id, id, owner_id, name, capabilities, registered_at, max_tasks)
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -114,38 +114,47 @@ pub async fn insert(
         owner.uuid(),
         profile.name,
         json!(profile.capabilities),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
         stored("max_tasks", profile.max_tasks)?,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-pub(crate) fn stored(what: &str, number: u32) -> Result<i32, Error> {
-    i32::try_from(number).map_err(|error| Error::Unstorable {
+pub(crate) fn stored(what: &str, number: u32) -> Result<i32, StoreError> {
+    i32::try_from(number).map_err(|error| StoreError::Unstorable {
         value: format!("{what} {number}"),
         why: error.to_string(),
     })
 }
 
-pub async fn get(tx: &mut Tx, id: AgentId) -> Result<Option<Agent>, Error> {
+pub async fn get(tx: &mut Tx, id: AgentId) -> Result<Option<Agent>, StoreError> {
     Ok(within(tx, id.uuid(), id.uuid(), 1).await?.pop())
 }
 
-/// In the order of their ids, after the last one of the page before.
-pub async fn list(tx: &mut Tx, after: Option<AgentId>, limit: u32) -> Result<Vec<Agent>, Error> {
+/// Returns agents in the order of their ids, after the last one of the previous page.
+pub async fn list(
+    tx: &mut Tx,
+    after: Option<AgentId>,
+    limit: u32,
+) -> Result<Vec<Agent>, StoreError> {
     let first = after.map_or(0, |after| after.uuid().as_u128().saturating_add(1));
     within(tx, Uuid::from_u128(first), Uuid::max(), limit).await
 }
 
-async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<Agent>, Error> {
+async fn within(
+    tx: &mut Tx,
+    first: Uuid,
+    last: Uuid,
+    limit: u32,
+) -> Result<Vec<Agent>, StoreError> {
     let query = query_as!(
         AgentRow,
         r#"SELECT a.id, a.name, a.owner_id, a.standing_order, a.capabilities, a.max_tasks,
-                  a.config_version, s.seen_at AS "seen_at?: Moment",
+                  a.config_version, s.seen_at AS "seen_at?: PgTimestamp",
                   extract(epoch FROM clock_timestamp() - s.seen_at)::float8 AS "silence?",
-                  s.load AS "load?", a.registered_at AS "registered_at: Moment",
-                  a.revoked_at AS "revoked_at: Moment"
+                  s.load AS "load?", a.registered_at AS "registered_at: PgTimestamp",
+                  a.revoked_at AS "revoked_at: PgTimestamp"
              FROM agent a
              LEFT JOIN LATERAL (SELECT seen_at, load FROM agent_session
                                  WHERE tenant_id = a.tenant_id AND agent_id = a.id
@@ -162,8 +171,8 @@ async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<
     Ok(rows.into_iter().map(Agent::try_from).collect::<Result<Vec<Agent>, RowError>>()?)
 }
 
-/// `Conflict` if there is no such agent, or none any more.
-pub async fn update(tx: &mut Tx, id: AgentId, profile: &Profile) -> Result<(), Error> {
+/// Updates an agent. `Conflict` if it does not exist or is revoked.
+pub async fn update(tx: &mut Tx, id: AgentId, profile: &AgentProfile) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE agent SET name = $3, capabilities = $4, max_tasks = $5
           WHERE tenant_id = $1 AND id = $2 AND revoked_at IS NULL",
@@ -176,44 +185,48 @@ pub async fn update(tx: &mut Tx, id: AgentId, profile: &Profile) -> Result<(), E
     tx.write_one(&id, query).await
 }
 
-/// In the place of the one it had; `None` takes it back. `Conflict` if there is no such agent, or
-/// none any more.
-pub async fn set_order(tx: &mut Tx, id: AgentId, order: Option<Order>) -> Result<(), Error> {
+/// Replaces the current order; `None` withdraws it. `Conflict` if there is no such agent, or it is
+/// revoked.
+pub async fn set_order(
+    tx: &mut Tx,
+    id: AgentId,
+    order: Option<OrderKind>,
+) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE agent SET standing_order = $3
           WHERE tenant_id = $1 AND id = $2 AND revoked_at IS NULL",
         tx.tenant().uuid(),
         id.uuid(),
-        order.map(Order::as_str),
+        order.map(OrderKind::as_str),
     );
     tx.write_one(&id, query).await
 }
 
-/// Whether it was this call that revoked it. Its tokens open nothing from then on, and no order
-/// is left to follow.
-pub async fn revoke(tx: &mut Tx, id: AgentId) -> Result<bool, Error> {
+/// Revokes an agent and returns whether this call did it. From then on its tokens are invalid, and
+/// its order is cleared.
+pub async fn revoke(tx: &mut Tx, id: AgentId) -> Result<bool, StoreError> {
     let query = query!(
         "UPDATE agent SET revoked_at = $3, standing_order = NULL
           WHERE tenant_id = $1 AND id = $2 AND revoked_at IS NULL",
         tx.tenant().uuid(),
         id.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     Ok(tx.write_if_left(query).await? > 0)
 }
 
-/// How an agent stands, and how others were told that it does.
+/// The actual status of an agent, and the announced one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Presence {
     pub id: AgentId,
-    pub status: Status,
-    pub told: Status,
-    /// Since its last heartbeat.
+    pub status: AgentStatus,
+    pub reported_status: AgentStatus,
+    /// The time since its last heartbeat.
     pub silence: Option<Duration>,
 }
 
-/// Of those that exist, in the order of their ids.
-pub async fn presence(tx: &mut Tx, ids: &[AgentId]) -> Result<Vec<Presence>, Error> {
+/// Returns the presence of the existing agents among these, in the order of their ids.
+pub async fn presence(tx: &mut Tx, ids: &[AgentId]) -> Result<Vec<Presence>, StoreError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
     let query = query!(
         r#"SELECT a.id, a.status, a.standing_order,
@@ -231,17 +244,17 @@ pub async fn presence(tx: &mut Tx, ids: &[AgentId]) -> Result<Vec<Presence>, Err
     );
     let rows = tx.fetch(query).await?.into_iter().map(|row| {
         let id = AgentId::from_uuid(row.id);
-        let told = Status::ALL.into_iter().find(|status| status.as_str() == row.status);
+        let announced = AgentStatus::ALL.into_iter().find(|status| status.as_str() == row.status);
         let silence = silence_of(row.silence);
         let order = order_of(id, row.standing_order.as_deref())?;
-        let told = told.ok_or_else(|| wrong(id, "status", row.status))?;
-        Ok(Presence { id, status: Status::of(order, silence), told, silence })
+        let reported_status = announced.ok_or_else(|| wrong(id, "status", row.status))?;
+        Ok(Presence { id, status: AgentStatus::of(order, silence), reported_status, silence })
     });
     Ok(rows.collect::<Result<Vec<Presence>, RowError>>()?)
 }
 
-/// Others are told that it stands so. Whether it is news: of two that notice, one tells.
-pub async fn tell(tx: &mut Tx, id: AgentId, status: Status) -> Result<bool, Error> {
+/// Announces the status. Returns whether it is new: of two processes that notice, one announces it.
+pub async fn tell(tx: &mut Tx, id: AgentId, status: AgentStatus) -> Result<bool, StoreError> {
     let query = query!(
         "UPDATE agent SET status = $3 WHERE tenant_id = $1 AND id = $2 AND status <> $3",
         tx.tenant().uuid(),

@@ -1,7 +1,8 @@
-//! Requests and answers as people look at them: a reviewer's queue, one request, all that was
-//! asked and answered about a task. Changing them is the task's (`tasks`).
+//! Requests and votes for display: the queue of a reviewer, one request, and everything about a
+//! task. They are changed through `tasks`.
 
-use ade_core::approval::{Approval, Place, Status, Vote};
+use ade_core::approval::{Approval, ApprovalStatus, Slot, Vote};
+use ade_core::change::Digest;
 use ade_core::ids::{ApprovalId, TaskId, UserId, VoteId};
 use ade_core::limits::BACKLOG_OVERDUE;
 use ade_core::risk::{Level, Score};
@@ -12,17 +13,17 @@ use sqlx::query;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
 use crate::tasks::rows::{Source, VoteRow, word};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// One request with as much of its task as a queue shows.
+/// One request, with the part of its task that a queue shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct ApprovalRequest {
     pub id: ApprovalId,
     pub approval: Approval,
-    /// Higher is looked at first.
+    /// The queue score; a higher score is listed first.
     pub score: u32,
     pub task: TaskId,
     pub number: i64,
@@ -32,11 +33,13 @@ pub struct Request {
     pub priority: u8,
     pub risk: Score,
     pub level: Level,
+    /// The digest of the current revision.
+    pub digest: Digest,
     pub author: UserId,
 }
 
-/// Where a page of the queue ended. What counted as overdue on its first page does so on all of
-/// them: otherwise a request that becomes overdue in between would be on none.
+/// Where a page of the queue ended. The time at which requests count as overdue is fixed by the
+/// first page: otherwise a request that becomes overdue in between would be on no page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     pub as_of: Timestamp,
@@ -52,7 +55,7 @@ pub enum QueuePlace {
 const COLUMNS: &str = "
     SELECT a.id, a.task_id, a.revision, a.reviewer_id, a.status, a.places, a.requested_at,
            a.due_at, a.score, t.number, t.title, t.task_type, t.state, t.priority, t.risk,
-           t.level, t.author_id
+           t.level, t.digest, t.author_id
       FROM approval a JOIN task t ON (t.tenant_id, t.id) = (a.tenant_id, a.task_id)";
 const OVERDUE: &str = "
      WHERE a.tenant_id = $1 AND a.reviewer_id = $2 AND a.status = 'PENDING' AND a.due_at <= $3
@@ -72,15 +75,15 @@ const ENDED: &str = "
        AND a.status <> 'PENDING'
      ORDER BY a.id DESC LIMIT $5";
 
-/// What waits for this reviewer: overdue first, longest overdue foremost, then by score. Where
-/// more is overdue than anybody works off, by score alone: the riskiest must not wait behind the
-/// oldest. Says where to go on if there may be more.
+/// Returns the open requests of a reviewer: overdue ones first, longest overdue foremost, then by
+/// score. With a large backlog of overdue requests the order is by score alone, so that the
+/// riskiest do not wait behind the oldest. The cursor is returned if there may be more.
 pub async fn inbox(
     tx: &mut Tx,
     reviewer: UserId,
     after: Option<Cursor>,
     limit: u32,
-) -> Result<(Vec<Request>, Option<Cursor>), Error> {
+) -> Result<(Vec<ApprovalRequest>, Option<Cursor>), StoreError> {
     let mut as_of = after.map_or(tx.now(), |cursor| cursor.as_of);
     let mut requests = Vec::new();
     let ahead_of = match after.map(|cursor| cursor.place) {
@@ -117,13 +120,14 @@ pub async fn inbox(
     Ok((requests, next))
 }
 
-/// How many requests of this reviewer are overdue, counted to one more than a backlog has.
-pub async fn overdue_count(tx: &mut Tx, reviewer: UserId) -> Result<u32, Error> {
+/// Returns how many requests of this reviewer are overdue, counted up to one more than a backlog
+/// has.
+pub async fn overdue_count(tx: &mut Tx, reviewer: UserId) -> Result<u32, StoreError> {
     let now = tx.now();
     let query = sqlx::query_as::<_, (i64,)>(OVERDUE_COUNT)
         .bind(tx.tenant().uuid())
         .bind(reviewer.uuid())
-        .bind(Moment(now))
+        .bind(PgTimestamp(now))
         .bind(i64::from(BACKLOG_OVERDUE) + 1);
     let found = tx.read(query).await?.pop();
     Ok(found.map_or(0, |(count,)| u32::try_from(count).unwrap_or(u32::MAX)))
@@ -135,14 +139,14 @@ async fn overdue(
     as_of: Timestamp,
     after: Option<(Timestamp, ApprovalId)>,
     limit: u32,
-) -> Result<Vec<Request>, Error> {
+) -> Result<Vec<ApprovalRequest>, StoreError> {
     let first = (Timestamp::from_micros(0), ApprovalId::from_u128(0));
     let (due_at, id) = after.unwrap_or(first);
     let query = sqlx::query_as::<_, RequestRow>(sqlx::AssertSqlSafe(format!("{COLUMNS}{OVERDUE}")))
         .bind(tx.tenant().uuid())
         .bind(reviewer.uuid())
-        .bind(Moment(as_of))
-        .bind(Moment(due_at))
+        .bind(PgTimestamp(as_of))
+        .bind(PgTimestamp(due_at))
         .bind(id.uuid())
         .bind(i64::from(limit));
     requests(tx.read(query).await?)
@@ -154,28 +158,28 @@ async fn ahead(
     as_of: Timestamp,
     after: Option<(u32, ApprovalId)>,
     limit: u32,
-) -> Result<Vec<Request>, Error> {
+) -> Result<Vec<ApprovalRequest>, StoreError> {
     let (score, id) = after.map_or((i32::MAX, ApprovalId::from_u128(0)), |(score, id)| {
         (i32::try_from(score).unwrap_or(i32::MAX), id)
     });
     let query = sqlx::query_as::<_, RequestRow>(sqlx::AssertSqlSafe(format!("{COLUMNS}{AHEAD}")))
         .bind(tx.tenant().uuid())
         .bind(reviewer.uuid())
-        .bind(Moment(as_of))
+        .bind(PgTimestamp(as_of))
         .bind(score)
         .bind(id.uuid())
         .bind(i64::from(limit));
     requests(tx.read(query).await?)
 }
 
-/// Requests that wait no more, newest first.
+/// Returns closed requests, newest first.
 pub async fn ended(
     tx: &mut Tx,
     reviewer: UserId,
-    status: Status,
+    status: ApprovalStatus,
     after: Option<ApprovalId>,
     limit: u32,
-) -> Result<Vec<Request>, Error> {
+) -> Result<Vec<ApprovalRequest>, StoreError> {
     let query = sqlx::query_as::<_, RequestRow>(sqlx::AssertSqlSafe(format!("{COLUMNS}{ENDED}")))
         .bind(tx.tenant().uuid())
         .bind(reviewer.uuid())
@@ -185,7 +189,7 @@ pub async fn ended(
     requests(tx.read(query).await?)
 }
 
-pub async fn get(tx: &mut Tx, id: ApprovalId) -> Result<Option<Request>, Error> {
+pub async fn get(tx: &mut Tx, id: ApprovalId) -> Result<Option<ApprovalRequest>, StoreError> {
     let sql = format!("{COLUMNS} WHERE a.tenant_id = $1 AND a.id = $2");
     let query = sqlx::query_as::<_, RequestRow>(sqlx::AssertSqlSafe(sql))
         .bind(tx.tenant().uuid())
@@ -193,8 +197,8 @@ pub async fn get(tx: &mut Tx, id: ApprovalId) -> Result<Option<Request>, Error> 
     Ok(requests(tx.read(query).await?)?.pop())
 }
 
-/// Of every revision, in the order in which people were asked.
-pub async fn of_task(tx: &mut Tx, task: TaskId) -> Result<Vec<Request>, Error> {
+/// Returns the requests on all revisions, in the order in which people were asked.
+pub async fn of_task(tx: &mut Tx, task: TaskId) -> Result<Vec<ApprovalRequest>, StoreError> {
     let sql = format!("{COLUMNS} WHERE a.tenant_id = $1 AND a.task_id = $2 ORDER BY a.seq");
     let query = sqlx::query_as::<_, RequestRow>(sqlx::AssertSqlSafe(sql))
         .bind(tx.tenant().uuid())
@@ -202,11 +206,11 @@ pub async fn of_task(tx: &mut Tx, task: TaskId) -> Result<Vec<Request>, Error> {
     requests(tx.read(query).await?)
 }
 
-/// In the order in which they were given.
-pub async fn votes(tx: &mut Tx, task: TaskId) -> Result<Vec<(VoteId, Vote)>, Error> {
+/// Returns the votes in the order in which they were given.
+pub async fn votes(tx: &mut Tx, task: TaskId) -> Result<Vec<(VoteId, Vote)>, StoreError> {
     let query = query!(
         r#"SELECT v.id, v.task_id, v.voter_id, v.answer, v.revision, v.digest, v.round,
-                  array_to_string(v.places, ',') AS "places!", v.reason, v.at AS "at: Moment",
+                  array_to_string(v.places, ',') AS "places!", v.reason, v.at AS "at: PgTimestamp",
                   v.effectual, v.carried_from,
                   EXISTS (SELECT FROM vote_withdrawal w
                            WHERE (w.tenant_id, w.task_id, w.vote_seq)
@@ -236,8 +240,8 @@ pub async fn votes(tx: &mut Tx, task: TaskId) -> Result<Vec<(VoteId, Vote)>, Err
     Ok(votes.collect::<Result<_, RowError>>()?)
 }
 
-fn requests(rows: Vec<RequestRow>) -> Result<Vec<Request>, Error> {
-    Ok(rows.into_iter().map(Request::try_from).collect::<Result<_, RowError>>()?)
+fn requests(rows: Vec<RequestRow>) -> Result<Vec<ApprovalRequest>, StoreError> {
+    Ok(rows.into_iter().map(ApprovalRequest::try_from).collect::<Result<_, RowError>>()?)
 }
 
 #[derive(sqlx::FromRow)]
@@ -248,8 +252,8 @@ struct RequestRow {
     reviewer_id: Uuid,
     status: String,
     places: Json<Value>,
-    requested_at: Moment,
-    due_at: Moment,
+    requested_at: PgTimestamp,
+    due_at: PgTimestamp,
     score: i32,
     number: i64,
     title: String,
@@ -258,16 +262,17 @@ struct RequestRow {
     priority: i16,
     risk: i16,
     level: String,
+    digest: Vec<u8>,
     author_id: Uuid,
 }
 
-impl TryFrom<RequestRow> for Request {
+impl TryFrom<RequestRow> for ApprovalRequest {
     type Error = RowError;
 
     fn try_from(row: RequestRow) -> Result<Self, RowError> {
         let asked = Source { table: "approval", task: row.task_id };
         let of = Source { table: "task", task: row.task_id };
-        let places: Vec<Place> = asked.document("places", row.places.0)?;
+        let places: Vec<Slot> = asked.document("places", row.places.0)?;
         Ok(Self {
             id: ApprovalId::from_uuid(row.id),
             approval: Approval {
@@ -287,13 +292,17 @@ impl TryFrom<RequestRow> for Request {
             priority: of.natural("priority", row.priority)?,
             risk: Score::new(of.natural("risk", row.risk)?),
             level: of.word("level", row.level)?,
+            digest: of.digest("digest", &row.digest)?,
             author: UserId::from_uuid(row.author_id),
         })
     }
 }
 
-/// The task each request is about; one that does not exist is left out.
-pub async fn tasks_of(tx: &mut Tx, ids: &[ApprovalId]) -> Result<Vec<(ApprovalId, TaskId)>, Error> {
+/// Returns the task of each request; a request that does not exist is left out.
+pub async fn tasks_of(
+    tx: &mut Tx,
+    ids: &[ApprovalId],
+) -> Result<Vec<(ApprovalId, TaskId)>, StoreError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
     let query = query!(
         "SELECT a.id, a.task_id FROM unnest($2::uuid[]) AS wanted (id)

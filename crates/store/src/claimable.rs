@@ -1,5 +1,5 @@
-//! What waits to be applied, in the order in which it is to be: what was hurried first, then by
-//! priority, then by age. Whoever looks changes nothing.
+//! Tasks that wait to be applied, in order: hurried tasks first, then by priority, then by age.
+//! Read-only.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use ade_core::time::Timestamp;
 use sqlx::{FromRow, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// An approved task that nobody applies yet.
+/// An approved task that is not being applied yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub task: TaskId,
@@ -21,11 +21,11 @@ pub struct Candidate {
     pub since: Timestamp,
     pub task_type: String,
     pub priority: u8,
-    /// Each with the mode it is to be locked in, if the task says one.
+    /// The resources, each with its lock mode if the task names one.
     pub resources: Vec<(ResourceRef, Option<String>)>,
 }
 
-// From one type to the next, however many tasks there are of each.
+// Skips from one type to the next, however many tasks there are of each.
 macro_rules! types_if {
     ($condition:literal) => {
         concat!(
@@ -46,8 +46,8 @@ macro_rules! types_if {
 const TYPES: &str = types_if!("true");
 const TYPES_NOW: &str =
     types_if!("NOT EXISTS (SELECT FROM installation_freeze WHERE lifted_at IS NULL)");
-// Two statements: one that fits both would be planned for neither, and read all that is approved
-// to find a few that are named.
+// Two statements: a combined one would have a bad plan for both and read all approved tasks to find
+// a few named ones.
 macro_rules! next_of {
     ($tasks:literal) => {
         concat!(
@@ -102,45 +102,46 @@ const BUSY: &str = "
 #[derive(FromRow)]
 struct CandidateRow {
     id: Uuid,
-    since: Moment,
+    since: PgTimestamp,
     task_type: String,
     priority: i16,
     resources: Vec<String>,
     modes: Vec<String>,
 }
 
-/// Of the tasks that wait to be applied.
-pub async fn types(tx: &mut Tx) -> Result<Vec<String>, Error> {
+/// Returns the types of the tasks that wait to be applied.
+pub async fn types(tx: &mut Tx) -> Result<Vec<String>, StoreError> {
     types_by(tx, TYPES).await
 }
 
-/// Of those that wait and may be applied now: none while the whole installation is frozen.
-pub async fn types_now(tx: &mut Tx) -> Result<Vec<String>, Error> {
+/// Returns the types of the tasks that can be applied now: none while the whole installation is
+/// frozen.
+pub async fn types_now(tx: &mut Tx) -> Result<Vec<String>, StoreError> {
     types_by(tx, TYPES_NOW).await
 }
 
-async fn types_by(tx: &mut Tx, statement: &'static str) -> Result<Vec<String>, Error> {
+async fn types_by(tx: &mut Tx, statement: &'static str) -> Result<Vec<String>, StoreError> {
     let rows: Vec<(String,)> = tx.read(query_as(statement).bind(tx.tenant().uuid())).await?;
     Ok(rows.into_iter().map(|(task_type,)| task_type).collect())
 }
 
-/// What is next of these types, save what was seen.
+/// Returns the next tasks of these types, except for those already seen.
 pub async fn next(
     tx: &mut Tx,
     types: &[String],
     seen: &[TaskId],
     limit: u32,
-) -> Result<Vec<Candidate>, Error> {
+) -> Result<Vec<Candidate>, StoreError> {
     ask(tx, NEXT, types, seen, limit).await
 }
 
-/// Those of these tasks that are of these types and wait to be applied.
+/// Returns those of these tasks that have one of these types and wait to be applied.
 pub async fn named(
     tx: &mut Tx,
     types: &[String],
     tasks: &[TaskId],
     limit: u32,
-) -> Result<Vec<Candidate>, Error> {
+) -> Result<Vec<Candidate>, StoreError> {
     ask(tx, NAMED, types, tasks, limit).await
 }
 
@@ -150,11 +151,11 @@ async fn ask(
     types: &[String],
     tasks: &[TaskId],
     limit: u32,
-) -> Result<Vec<Candidate>, Error> {
+) -> Result<Vec<Candidate>, StoreError> {
     let query = query_as(statement)
         .bind(tx.tenant().uuid())
         .bind(types)
-        .bind(Moment(tx.now()))
+        .bind(PgTimestamp(tx.now()))
         .bind(i64::from(limit))
         .bind(tasks.iter().map(|task| task.uuid()).collect::<Vec<_>>());
     let rows: Vec<CandidateRow> = tx.read(query).await?;
@@ -180,11 +181,11 @@ async fn ask(
     candidates.collect()
 }
 
-/// How many hold each of these; those that nobody holds are left out.
+/// Returns the number of holders of each resource; free resources are left out.
 pub async fn held(
     tx: &mut Tx,
     resources: &[ResourceRef],
-) -> Result<Vec<(ResourceRef, u32)>, Error> {
+) -> Result<Vec<(ResourceRef, u32)>, StoreError> {
     let rows: Vec<(String, i64)> =
         tx.read(query_as(HOLDS).bind(tx.tenant().uuid()).bind(names(resources))).await?;
     let known = rows
@@ -193,11 +194,11 @@ pub async fn held(
     known.collect()
 }
 
-/// Those of these that somebody holds, each with whether all who do share it.
+/// Returns the held resources among these, each with whether it is shared.
 pub async fn busy(
     tx: &mut Tx,
     resources: &[ResourceRef],
-) -> Result<BTreeMap<ResourceRef, bool>, Error> {
+) -> Result<BTreeMap<ResourceRef, bool>, StoreError> {
     let rows: Vec<(String, bool)> =
         tx.read(query_as(BUSY).bind(tx.tenant().uuid()).bind(names(resources))).await?;
     rows.into_iter().map(|(name, is_shared)| Ok((held_resource(&name)?, is_shared))).collect()
@@ -207,7 +208,7 @@ fn names(resources: &[ResourceRef]) -> Vec<String> {
     resources.iter().map(ToString::to_string).collect()
 }
 
-fn held_resource(name: &str) -> Result<ResourceRef, Error> {
+fn held_resource(name: &str) -> Result<ResourceRef, StoreError> {
     let wrong = |_| RowError {
         table: "lock_hold",
         column: "resource",

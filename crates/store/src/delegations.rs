@@ -1,13 +1,13 @@
-//! Who answers for whom, and until when. What is in force is part of the rulebook.
+//! Standing delegations and their ends. Active ones are part of the rulebook.
 
-use ade_core::approval::delegation::{Delegation, Kind};
+use ade_core::approval::delegation::{Delegation, DelegationKind};
 use ade_core::ids::{DelegationId, UserId};
 use serde_json::Value;
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 struct DelegationRow {
@@ -17,8 +17,8 @@ struct DelegationRow {
     kind: String,
     conditions: Value,
     cascades: bool,
-    starts_at: Moment,
-    expires_at: Moment,
+    starts_at: PgTimestamp,
+    expires_at: PgTimestamp,
     active: bool,
 }
 
@@ -30,8 +30,8 @@ impl TryFrom<DelegationRow> for Delegation {
         let wrong =
             |column, why| RowError { table: "delegation", column, row: id.to_string(), why };
         let kind = match row.kind.as_str() {
-            "transfer" => Kind::Transfer,
-            "follow" => Kind::Follow,
+            "transfer" => DelegationKind::Transfer,
+            "follow" => DelegationKind::Follow,
             _ => return Err(wrong("kind", row.kind)),
         };
         Ok(Self {
@@ -49,13 +49,13 @@ impl TryFrom<DelegationRow> for Delegation {
     }
 }
 
-pub async fn insert(tx: &mut Tx, delegation: &Delegation) -> Result<(), Error> {
+pub async fn insert(tx: &mut Tx, delegation: &Delegation) -> Result<(), StoreError> {
     let conditions = serde_json::to_value(&delegation.conditions).map_err(|error| {
-        Error::Unstorable { value: delegation.id.to_string(), why: error.to_string() }
+        StoreError::Unstorable { value: delegation.id.to_string(), why: error.to_string() }
     })?;
     let kind = match delegation.kind {
-        Kind::Transfer => "transfer",
-        Kind::Follow => "follow",
+        DelegationKind::Transfer => "transfer",
+        DelegationKind::Follow => "follow",
     };
     let query = query!(
         "INSERT INTO delegation (tenant_id, id, owner_id, delegate_to, kind, conditions, cascades,
@@ -68,19 +68,20 @@ pub async fn insert(tx: &mut Tx, delegation: &Delegation) -> Result<(), Error> {
         kind,
         conditions,
         delegation.cascade,
-        Moment(delegation.starts_at) as _,
-        Moment(delegation.expires_at) as _,
+        PgTimestamp(delegation.starts_at) as _,
+        PgTimestamp(delegation.expires_at) as _,
         delegation.active,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-pub async fn get(tx: &mut Tx, id: DelegationId) -> Result<Option<Delegation>, Error> {
+pub async fn get(tx: &mut Tx, id: DelegationId) -> Result<Option<Delegation>, StoreError> {
     let query = query_as!(
         DelegationRow,
         r#"SELECT id, owner_id, delegate_to, kind, conditions, cascades,
-                  starts_at AS "starts_at: Moment", expires_at AS "expires_at: Moment", active
+                  starts_at AS "starts_at: PgTimestamp", expires_at AS "expires_at: PgTimestamp",
+                  active
              FROM delegation WHERE tenant_id = $1 AND id = $2"#,
         tx.tenant().uuid(),
         id.uuid(),
@@ -88,33 +89,35 @@ pub async fn get(tx: &mut Tx, id: DelegationId) -> Result<Option<Delegation>, Er
     Ok(tx.fetch(query).await?.pop().map(Delegation::try_from).transpose()?)
 }
 
-/// Those of one person that are not over, newest first, after the last one of the page before.
+/// Returns the delegations of one person that have not ended, newest first, after the last one of
+/// the previous page.
 pub async fn of_owner(
     tx: &mut Tx,
     owner: UserId,
     after: Option<DelegationId>,
     limit: u32,
-) -> Result<Vec<Delegation>, Error> {
+) -> Result<Vec<Delegation>, StoreError> {
     let last = after.map_or(u128::MAX, |after| after.uuid().as_u128().saturating_sub(1));
     let query = query_as!(
         DelegationRow,
         r#"SELECT id, owner_id, delegate_to, kind, conditions, cascades,
-                  starts_at AS "starts_at: Moment", expires_at AS "expires_at: Moment", active
+                  starts_at AS "starts_at: PgTimestamp", expires_at AS "expires_at: PgTimestamp",
+                  active
              FROM delegation
             WHERE tenant_id = $1 AND owner_id = $2 AND id <= $3 AND active AND expires_at > $4
             ORDER BY id DESC LIMIT $5"#,
         tx.tenant().uuid(),
         owner.uuid(),
         Uuid::from_u128(last),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
         i64::from(limit),
     );
     let rows = tx.fetch(query).await?;
     Ok(rows.into_iter().map(Delegation::try_from).collect::<Result<Vec<_>, RowError>>()?)
 }
 
-/// `Conflict` if it was ended before.
-pub async fn end(tx: &mut Tx, id: DelegationId) -> Result<(), Error> {
+/// Ends a delegation. `Conflict` if it has already ended.
+pub async fn end(tx: &mut Tx, id: DelegationId) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE delegation SET active = false WHERE tenant_id = $1 AND id = $2 AND active",
         tx.tenant().uuid(),

@@ -1,5 +1,6 @@
-//! Terminals that wait for a person at some browser. Their rows are reached by functions only: by
-//! the hash of the code that a terminal keeps to itself, or by the one that the person types.
+//! Device logins: terminals that wait for a person to approve them in a browser. Their rows are
+//! reached by functions only, by the hash of the secret code of the terminal or of the code that
+//! the person types.
 
 use std::time::Duration;
 
@@ -10,23 +11,23 @@ use ade_core::time::Timestamp;
 use sqlx::{query, query_as, query_scalar};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
 use crate::pool::Pool;
+use crate::timestamp::PgTimestamp;
 use crate::tokens::Hash;
 use crate::tx::Tx;
 
-/// Who asks, as far as that is known.
+/// The terminal that asks, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asking {
-    /// What it calls itself; anybody can say anything here.
+    /// The name that the client gives itself; it is not verified.
     pub client: String,
-    /// Empty if it is not known.
+    /// The address; empty if it is unknown.
     pub address: String,
     pub user_agent: Option<String>,
 }
 
-/// As the person sees it who has typed its code.
+/// A device login as shown to the person who typed its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceLogin {
     pub asking: Asking,
@@ -42,26 +43,26 @@ pub struct Decision {
     pub user: UserId,
 }
 
-/// What a person gives to a terminal.
+/// The token that a person grants to a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     pub scopes: Vec<String>,
     pub days: u16,
 }
 
-/// What becomes of a question.
+/// The result of starting a device login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begun {
-    Begun,
-    /// As many as there may be wait already, from this address.
+pub enum DeviceLoginStart {
+    Started,
+    /// The maximum of pending logins from this address is reached.
     Crowded,
-    /// Another has this code.
+    /// The code is in use.
     Taken,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Polled {
-    /// Or never begun, or taken already.
+    /// The login has expired, never existed, or was used already.
     Expired,
     SlowDown {
         pace: Duration,
@@ -76,11 +77,11 @@ pub enum Polled {
     },
 }
 
-fn wrong(column: &'static str, why: String) -> Error {
+fn wrong(column: &'static str, why: String) -> StoreError {
     RowError { table: "device_login", column, row: String::new(), why }.into()
 }
 
-/// Whole seconds, as the table counts.
+/// The poll interval in whole seconds, as the table stores it.
 fn pace() -> i32 {
     i32::try_from(DEVICE_POLL_PACE.as_secs()).unwrap_or(i32::MAX)
 }
@@ -90,7 +91,7 @@ pub async fn begin(
     hash: &Hash,
     code: &UserCode,
     asking: &Asking,
-) -> Result<Begun, Error> {
+) -> Result<DeviceLoginStart, StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query_scalar!(
         r#"SELECT begin_device_login($1, $2, $3, $4, $5, make_interval(secs => $6), $7, $8)
@@ -107,15 +108,15 @@ pub async fn begin(
     let outcome = query.fetch_one(connection.get()?).await?;
     connection.give_back();
     match outcome.as_str() {
-        "begun" => Ok(Begun::Begun),
-        "crowded" => Ok(Begun::Crowded),
-        "taken" => Ok(Begun::Taken),
+        "begun" => Ok(DeviceLoginStart::Started),
+        "crowded" => Ok(DeviceLoginStart::Crowded),
+        "taken" => Ok(DeviceLoginStart::Taken),
         _ => Err(wrong("hash", outcome)),
     }
 }
 
-/// A terminal asks whether somebody has answered.
-pub async fn poll(pool: &Pool, hash: &Hash) -> Result<Polled, Error> {
+/// Returns the result of a sign-in to the polling terminal.
+pub async fn poll(pool: &Pool, hash: &Hash) -> Result<Polled, StoreError> {
     let mut connection = pool.acquire().await?;
     let row = query!(
         r#"SELECT outcome AS "outcome!", pace, tenant_id, user_id
@@ -145,8 +146,8 @@ struct Row {
     client: String,
     address: String,
     user_agent: Option<String>,
-    created_at: Moment,
-    expires_at: Moment,
+    created_at: PgTimestamp,
+    expires_at: PgTimestamp,
     approved: Option<bool>,
     tenant_id: Option<Uuid>,
     user_id: Option<Uuid>,
@@ -168,11 +169,12 @@ impl From<Row> for DeviceLogin {
     }
 }
 
-pub async fn find(tx: &mut Tx, code: &UserCode) -> Result<Option<DeviceLogin>, Error> {
+pub async fn find(tx: &mut Tx, code: &UserCode) -> Result<Option<DeviceLogin>, StoreError> {
     let query = query_as!(
         Row,
         r#"SELECT client AS "client!", address AS "address!", user_agent,
-                  created_at AS "created_at!: Moment", expires_at AS "expires_at!: Moment",
+                  created_at AS "created_at!: PgTimestamp",
+                  expires_at AS "expires_at!: PgTimestamp",
                   approved, tenant_id, user_id
              FROM find_device_login($1)"#,
         code.as_str(),
@@ -180,13 +182,13 @@ pub async fn find(tx: &mut Tx, code: &UserCode) -> Result<Option<DeviceLogin>, E
     Ok(tx.fetch(query).await?.pop().map(DeviceLogin::from))
 }
 
-/// Yes with what is given, or no. Whether it was this call that decided.
+/// Approves with a grant, or denies. Returns whether this call decided.
 pub async fn decide(
     tx: &mut Tx,
     code: &UserCode,
     user: UserId,
     grant: Option<&Grant>,
-) -> Result<bool, Error> {
+) -> Result<bool, StoreError> {
     let query = query_scalar!(
         r#"SELECT decide_device_login($1, $2, $3, $4, $5) AS "is_first!""#,
         code.as_str(),
@@ -202,8 +204,8 @@ pub async fn decide(
     Ok(is_first)
 }
 
-/// What was given, for one caller only: it is gone with the transaction that makes a token of it.
-pub async fn take(tx: &mut Tx, hash: &Hash) -> Result<Option<(String, Grant)>, Error> {
+/// Takes the grant, for one caller only: it is deleted by the transaction that creates the token.
+pub async fn take(tx: &mut Tx, hash: &Hash) -> Result<Option<(String, Grant)>, StoreError> {
     let query = query!(
         r#"SELECT client AS "client!", scopes AS "scopes!", days AS "days!"
              FROM take_device_login($1)"#,

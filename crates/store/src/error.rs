@@ -1,44 +1,47 @@
-//! What can go wrong between the rules and the tables, sorted by what the caller can do about
-//! it: decide anew, try again, ask whether it happened, or tell somebody. Nothing here knows HTTP.
+//! Errors of the store, sorted by what the caller can do about them: decide again, retry, check
+//! whether the write happened, or report the error. Nothing here depends on HTTP.
 
 use ade_core::audit::LeafError;
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
-pub enum Error {
-    #[error("{object} is no longer as it was read: load it again and decide anew")]
+pub enum StoreError {
+    #[error("{object} was modified concurrently: reload it and retry")]
     Conflict { object: String },
-    #[error("the transaction wrote something and left no audit leaf, so nothing was committed")]
+    #[error("the transaction wrote data without an audit entry and was not committed")]
     Unaudited,
-    #[error("a statement of this transaction failed, so nothing was committed: begin again")]
+    #[error("a statement of this transaction failed and nothing was committed: retry")]
     Aborted,
-    #[error("the answer to COMMIT was lost ({0}): ask by idempotency key whether it happened")]
+    #[error("the response to COMMIT was lost ({0}): check the outcome by idempotency key")]
     CommitUnknown(#[source] sqlx::Error),
-    #[error("table `{table}` refuses the row by its rule `{constraint}`")]
+    #[error("table `{table}` rejected the row by its constraint `{constraint}`")]
     Constraint { table: String, constraint: String },
-    #[error("PostgreSQL does not let this role or tenant do that: {detail}")]
+    #[error("PostgreSQL denied permission for this role or tenant: {detail}")]
     Forbidden { detail: String },
-    #[error("somebody else holds what this needs (SQLSTATE {code}): try again")]
+    #[error("a row or lock is held by another transaction (SQLSTATE {code}): retry")]
     Busy { code: String },
-    #[error("the audit takes nothing (SQLSTATE {code}), so nothing was done: try again later")]
+    #[error("the audit log is unavailable (SQLSTATE {code}) and nothing was written: retry later")]
     AuditUnavailable { code: String },
-    #[error("PostgreSQL cannot be reached or takes nothing now ({0}): try again later")]
+    #[error("PostgreSQL is unavailable ({0}): retry later")]
     Unavailable(#[source] sqlx::Error),
+    #[error("PostgreSQL accepts no writes (a standby, or set to read-only): try again later")]
+    ReadOnly,
     #[error(transparent)]
     Row(#[from] RowError),
-    #[error("the audit leaf cannot be written: {0}")]
+    #[error("the audit entry is invalid: {0}")]
     Leaf(#[from] LeafError),
-    #[error("migrating failed: {0}")]
+    #[error("migration failed: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
-    #[error("{value} does not fit the column it is for: {why}")]
+    #[error("{value} does not fit its column: {why}")]
     Unstorable { value: String, why: String },
     #[error("PostgreSQL: {0}")]
     Database(#[source] sqlx::Error),
 }
 
-/// A row that the rules say cannot exist. It is told, never passed on.
+/// A row that violates the rules of the core. It is reported and never returned as data.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("table `{table}`, row {row}: column `{column}` holds what it cannot: {why}")]
+#[error("table `{table}`, row {row}: invalid value in column `{column}`: {why}")]
 pub struct RowError {
     pub table: &'static str,
     pub column: &'static str,
@@ -46,14 +49,15 @@ pub struct RowError {
     pub why: String,
 }
 
-impl Error {
-    /// Whether the same thing asked again may succeed, with nothing else changed.
+impl StoreError {
+    /// Returns whether the same call may succeed when it is repeated without other changes.
     pub fn is_retriable(&self) -> bool {
         match self {
             Self::Conflict { .. }
             | Self::Busy { .. }
             | Self::AuditUnavailable { .. }
             | Self::Unavailable(_)
+            | Self::ReadOnly
             | Self::Aborted => true,
             Self::Unaudited
             | Self::CommitUnknown(_)
@@ -67,7 +71,8 @@ impl Error {
         }
     }
 
-    /// What a failed COMMIT means: PostgreSQL's own refusal is an answer, a silence is not.
+    /// Classifies a failed COMMIT: an error from PostgreSQL is a definite result, a lost connection
+    /// is not.
     pub(crate) fn of_commit(error: sqlx::Error) -> Self {
         let is_answer = error.as_database_error().is_some_and(|database| {
             let code = database.code().unwrap_or_default();
@@ -77,7 +82,7 @@ impl Error {
     }
 }
 
-impl From<sqlx::Error> for Error {
+impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         let Some(database) = error.as_database_error() else {
             return match &error {
@@ -96,20 +101,60 @@ impl From<sqlx::Error> for Error {
         }
         match code.as_str() {
             "42501" => Self::Forbidden { detail: database.message().to_owned() },
-            // A failed transaction takes nothing more.
+            // A failed transaction accepts no further statement.
             "25P02" => Self::Aborted,
-            // No constraint is named: the row has no partition to go to.
-            "23514" if database.table() == Some("audit_leaf") => Self::AuditUnavailable { code },
+            // No constraint is named: there is no partition for the row.
+            "23514" if database.table() == Some("audit_entry") => Self::AuditUnavailable { code },
             "23514" => Self::Unavailable(error),
-            // Serialization, deadlock, lock timeout, statement timeout.
+            // Serialization failure, deadlock, lock timeout, statement timeout.
             "40001" | "40P01" | "55P03" | "57014" => Self::Busy { code },
-            other if is_unavailable(other) => Self::Unavailable(error),
+            READ_ONLY => Self::ReadOnly,
+            other if is_unavailable(other) || is_stale_plan(&error) => Self::Unavailable(error),
             _ => Self::Database(error),
         }
     }
 }
 
-/// Connection lost, resources gone, shutting down or starting up, a disk that fails.
+/// `read_only_sql_transaction`: the server was a primary when the connection was made.
+const READ_ONLY: &str = "25006";
+
+pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    code.as_deref() == Some(READ_ONLY)
+}
+
+/// Returns whether the connection is closed, out of step, or bound to a server or to prepared
+/// statements that will refuse the next caller too.
+pub(crate) fn ends_connection(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Database(database) => {
+            let postgres = database.try_downcast_ref::<PgDatabaseError>();
+            let severity = postgres.map(PgDatabaseError::severity);
+            matches!(severity, Some(PgSeverity::Fatal | PgSeverity::Panic))
+                || is_stale_plan(error)
+                || is_read_only(error)
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether a table changed under a prepared statement ("cached plan must not change result
+/// type"). The code is shared with other errors and the message is translated; the routine is
+/// neither.
+fn is_stale_plan(error: &sqlx::Error) -> bool {
+    let database = error.as_database_error();
+    let postgres = database.and_then(|database| database.try_downcast_ref::<PgDatabaseError>());
+    postgres.is_some_and(|postgres| {
+        postgres.code() == "0A000" && postgres.routine() == Some("RevalidateCachedQuery")
+    })
+}
+
+/// Returns whether the code means a lost connection, missing resources, a shutdown or startup, or a
+/// failing disk.
 fn is_unavailable(code: &str) -> bool {
     ["08", "53", "57P", "58"].iter().any(|class| code.starts_with(class))
 }

@@ -1,33 +1,36 @@
-//! Events after their commit: the dense number that each gets within its tenant, what lies behind
-//! a number, and how far each consumer has come. Numbers are given shard by shard, each by one at
-//! a time, in an order that no cause and its effect contradict.
+//! Events after their commit: their sequence numbers, which are dense within a tenant, reading from
+//! a number on, and the cursors of consumers. Numbers are assigned shard by shard, each by one
+//! process at a time, in an order that never puts an effect before its cause.
 
 use ade_core::ids::{EventId, TenantId};
-use ade_core::limits::{EVENT_SHARDS, EVENTS_PAGE_MAX, RELAY_WAITING_COUNTED};
+use ade_core::limits::{EVENT_SHARDS, EVENTS_PAGE_MAX};
 use ade_core::time::Timestamp;
 use sqlx::{FromRow, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
 use crate::pool::Pool;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// An event as everybody is told it.
+/// Upper bound for the count of events without a sequence number.
+const RELAY_WAITING_COUNTED: i32 = 10_000;
+
+/// An event as delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Numbered {
     pub id: EventId,
     pub tenant: TenantId,
-    /// Dense within the tenant, from one on.
+    /// The sequence number, dense within the tenant, from one on.
     pub seq: u64,
-    /// As it was written: a newer release may know more of them.
+    /// The kind as it was written; a newer release may have further kinds.
     pub kind: String,
     pub object: String,
     pub version: Option<i64>,
-    /// Who did it; unknown of what was written by an older release.
+    /// The actor; unknown for events written by an older release.
     pub actor: Option<String>,
     pub at: Timestamp,
-    /// A JSON object, as it was written.
+    /// The payload, a JSON object, as it was written.
     pub data: String,
 }
 
@@ -40,7 +43,7 @@ struct EventRow {
     object: String,
     version: Option<i64>,
     actor: Option<String>,
-    at: Moment,
+    at: PgTimestamp,
     payload: String,
 }
 
@@ -71,9 +74,9 @@ const ADVANCE: &str = "
        WHERE c.tenant_seq < excluded.tenant_seq";
 const WAITING: &str = "SELECT waiting, oldest FROM events_waiting($1)";
 
-/// Gives the oldest events in these shards their numbers, and answers once that is committed. By
-/// a login that may act as `ade_worker`; any number of them may do so at once.
-pub async fn number(pool: &Pool, shards: &[u8], most: u32) -> Result<Vec<Numbered>, Error> {
+/// Assigns numbers to the oldest events in these shards and returns them once they are committed.
+/// It needs a login that may act as `ade_worker`; any number of processes may call it at once.
+pub async fn number(pool: &Pool, shards: &[u8], most: u32) -> Result<Vec<Numbered>, StoreError> {
     let mut connection = pool.acquire().await?;
     let wanted: Vec<i32> = shards.iter().copied().map(i32::from).collect();
     let query = query_as::<_, EventRow>(NUMBER)
@@ -85,8 +88,8 @@ pub async fn number(pool: &Pool, shards: &[u8], most: u32) -> Result<Vec<Numbere
     rows.into_iter().map(numbered).collect()
 }
 
-/// What follows a number, in order and without a gap; at most a page of it.
-pub async fn read_after(tx: &mut Tx, seq: u64, limit: u32) -> Result<Vec<Numbered>, Error> {
+/// Returns the events after a number, in order and without gaps; at most one page.
+pub async fn read_after(tx: &mut Tx, seq: u64, limit: u32) -> Result<Vec<Numbered>, StoreError> {
     let query = query_as::<_, EventRow>(AFTER)
         .bind(tx.tenant().uuid())
         .bind(stored(seq)?)
@@ -94,14 +97,14 @@ pub async fn read_after(tx: &mut Tx, seq: u64, limit: u32) -> Result<Vec<Numbere
     tx.read(query).await?.into_iter().map(numbered).collect()
 }
 
-/// The last number that was given in this tenant; zero if none was.
-pub async fn head(tx: &mut Tx) -> Result<u64, Error> {
+/// Returns the last number assigned in this tenant; zero before the first one.
+pub async fn head(tx: &mut Tx) -> Result<u64, StoreError> {
     let rows: Vec<(i64,)> = tx.read(query_as(HEAD).bind(tx.tenant().uuid())).await?;
     Ok(rows.first().map_or(0, |(seq,)| natural(*seq)))
 }
 
-/// The same for many tenants in one look, by a login that may act as `ade_worker`.
-pub async fn heads(pool: &Pool, tenants: &[TenantId]) -> Result<Vec<(TenantId, u64)>, Error> {
+/// Returns the last numbers of many tenants in one query, for a login that may act as `ade_worker`.
+pub async fn heads(pool: &Pool, tenants: &[TenantId]) -> Result<Vec<(TenantId, u64)>, StoreError> {
     let mut connection = pool.acquire().await?;
     let tenants: Vec<Uuid> = tenants.iter().map(|tenant| tenant.uuid()).collect();
     let query = query_as::<_, (Uuid, i64)>(HEADS).bind(tenants);
@@ -111,14 +114,14 @@ pub async fn heads(pool: &Pool, tenants: &[TenantId]) -> Result<Vec<(TenantId, u
     Ok(heads.collect())
 }
 
-/// Tenants with events that this consumer has not seen, by id; by a login that may act as
-/// `ade_worker`, which then opens a transaction for each.
+/// Returns tenants with events that this consumer has not seen, by id. It needs a login that may
+/// act as `ade_worker`, which then opens a transaction for each.
 pub async fn behind(
     pool: &Pool,
     consumer: &str,
     after: Option<TenantId>,
     limit: u32,
-) -> Result<Vec<TenantId>, Error> {
+) -> Result<Vec<TenantId>, StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query_as::<_, (Uuid,)>(BEHIND)
         .bind(consumer)
@@ -129,60 +132,60 @@ pub async fn behind(
     Ok(rows.into_iter().map(|(id,)| TenantId::from_uuid(id)).collect())
 }
 
-/// The last event that this consumer is done with; zero if it has seen none.
-pub async fn cursor(tx: &mut Tx, consumer: &str) -> Result<u64, Error> {
+/// Returns the number of the last event that this consumer has processed; zero at the start.
+pub async fn cursor(tx: &mut Tx, consumer: &str) -> Result<u64, StoreError> {
     let query = query_as(CURSOR).bind(tx.tenant().uuid()).bind(consumer);
     let rows: Vec<(i64,)> = tx.read(query).await?;
     Ok(rows.first().map_or(0, |(seq,)| natural(*seq)))
 }
 
-/// The consumer is done with all up to this one. Answers whether that is news: a cursor never
-/// goes back. It is no part of the record, and needs no leaf.
-pub async fn advance(tx: &mut Tx, consumer: &str, seq: u64) -> Result<bool, Error> {
+/// Records that the consumer has processed everything up to this number. Returns whether that is
+/// new: a cursor never goes back. Cursors are not audited.
+pub async fn advance(tx: &mut Tx, consumer: &str, seq: u64) -> Result<bool, StoreError> {
     let query = sqlx::query(ADVANCE)
         .bind(tx.tenant().uuid())
         .bind(consumer)
         .bind(stored(seq)?)
-        .bind(Moment(tx.now()));
+        .bind(PgTimestamp(tx.now()));
     Ok(tx.write_beside(query).await? == 1)
 }
 
 /// Events of all tenants that have no number yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waiting {
-    /// Counted up to a bound.
+pub struct SequencingBacklog {
+    /// The number of events, counted up to a bound.
     pub count: u64,
     /// When the oldest of them happened.
     pub since: Option<Timestamp>,
 }
 
-/// By any login of the application.
-pub async fn waiting(pool: &Pool) -> Result<Waiting, Error> {
+/// Returns the events without a number. Any login of the application may call it.
+pub async fn waiting(pool: &Pool) -> Result<SequencingBacklog, StoreError> {
     let mut connection = pool.acquire().await?;
-    let query = query_as::<_, (i64, Option<Moment>)>(WAITING).bind(RELAY_WAITING_COUNTED);
+    let query = query_as::<_, (i64, Option<PgTimestamp>)>(WAITING).bind(RELAY_WAITING_COUNTED);
     let (count, since) = query.fetch_one(connection.get()?).await?;
     connection.give_back();
-    Ok(Waiting { count: natural(count), since: since.map(|moment| moment.0) })
+    Ok(SequencingBacklog { count: natural(count), since: since.map(|moment| moment.0) })
 }
 
 fn natural(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-fn stored(seq: u64) -> Result<i64, Error> {
-    i64::try_from(seq).map_err(|error| Error::Unstorable {
+fn stored(seq: u64) -> Result<i64, StoreError> {
+    i64::try_from(seq).map_err(|error| StoreError::Unstorable {
         value: format!("event {seq}"),
         why: error.to_string(),
     })
 }
 
-fn numbered(row: EventRow) -> Result<Numbered, Error> {
+fn numbered(row: EventRow) -> Result<Numbered, StoreError> {
     let tenant = TenantId::from_uuid(row.tenant);
     let id = row.event.ok_or_else(|| RowError {
         table: "outbox",
         column: "id",
         row: format!("{tenant} {}", row.number),
-        why: "it has a number and no id".to_owned(),
+        why: "it has a sequence number and no id".to_owned(),
     })?;
     Ok(Numbered {
         id: EventId::from_uuid(id),

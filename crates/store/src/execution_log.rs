@@ -1,32 +1,32 @@
-//! What attempts say while they run: numbered lines, so that what is sent twice is kept once, up
-//! to a bound per attempt. No part of the record; it needs no leaf.
+//! Log lines of running attempts: numbered, so that a line sent twice is stored once, up to a limit
+//! per attempt. Logs are not audited.
 
 use ade_core::ids::ExecutionId;
 use ade_core::limits::{EXECUTION_LOG_MAX_BYTES, EXECUTION_LOG_PAGE};
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct LogRow {
     pub number: u64,
     pub stream: String,
     pub text: String,
     pub at: Timestamp,
 }
 
-/// Where the log stands.
+/// The end of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// The number that the next line has.
+    /// The number of the next line.
     pub next: u64,
     pub is_full: bool,
 }
 
-// The row of the attempt is locked by its update, so that two that append stand in line.
+// The update locks the row of the attempt, so that concurrent appends are serialized.
 const ROOM: &str = "
     SELECT log_lines, log_bytes FROM execution WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE";
 const APPEND: &str = "
@@ -49,14 +49,14 @@ const ARCHIVED: &str = "
      WHERE tenant_id = $1 AND id = $2 AND ended_at IS NOT NULL";
 const DELETE: &str = "DELETE FROM execution_line WHERE tenant_id = $1 AND execution_id = $2";
 
-/// From `first` on; those that are known already are passed over, and what does not fit is
-/// counted and dropped. A gap is filled with nothing: its lines were never sent.
+/// Appends lines from `first` on. Known lines are skipped, and lines over the limit are counted and
+/// dropped. A gap stays empty: its lines were never sent.
 pub async fn append(
     tx: &mut Tx,
     execution: ExecutionId,
     first: u64,
     lines: &[(&'static str, String)],
-) -> Result<End, Error> {
+) -> Result<End, StoreError> {
     let (tenant, id) = (tx.tenant().uuid(), execution.uuid());
     let rows: Vec<(i64, i64)> = tx.read(query_as(ROOM).bind(tenant).bind(id)).await?;
     let Some((known, bytes)) = rows.into_iter().next() else {
@@ -79,15 +79,19 @@ pub async fn append(
     }
     if next > known {
         let append = query(APPEND).bind(tenant).bind(id).bind(numbers).bind(streams).bind(texts);
-        tx.write_beside(append.bind(Moment(tx.now()))).await?;
+        tx.write_beside(append.bind(PgTimestamp(tx.now()))).await?;
         let grow = query(GROW).bind(tenant).bind(id).bind(signed(next)).bind(signed(bytes));
         tx.write_beside(grow).await?;
     }
     Ok(End { next, is_full: bytes > EXECUTION_LOG_MAX_BYTES })
 }
 
-/// A page from this number on.
-pub async fn read(tx: &mut Tx, execution: ExecutionId, from: u64) -> Result<Vec<Line>, Error> {
+/// Returns a page from this number on.
+pub async fn read(
+    tx: &mut Tx,
+    execution: ExecutionId,
+    from: u64,
+) -> Result<Vec<LogRow>, StoreError> {
     let query = query_as(READ)
         .bind(tx.tenant().uuid())
         .bind(execution.uuid())
@@ -96,8 +100,12 @@ pub async fn read(tx: &mut Tx, execution: ExecutionId, from: u64) -> Result<Vec<
     read_lines(execution, tx.read(query).await?)
 }
 
-/// The lines of one page, which is so many numbers and not so many lines.
-pub async fn page(tx: &mut Tx, execution: ExecutionId, page: u64) -> Result<Vec<Line>, Error> {
+/// Returns the lines of one page. A page is a range of numbers and may have fewer lines.
+pub async fn page(
+    tx: &mut Tx,
+    execution: ExecutionId,
+    page: u64,
+) -> Result<Vec<LogRow>, StoreError> {
     let first = page.saturating_mul(u64::from(EXECUTION_LOG_PAGE));
     let query = query_as(PAGE)
         .bind(tx.tenant().uuid())
@@ -107,8 +115,8 @@ pub async fn page(tx: &mut Tx, execution: ExecutionId, page: u64) -> Result<Vec<
     read_lines(execution, tx.read(query).await?)
 }
 
-/// Its lines are at `key` from now on, and here no more.
-pub async fn archived(tx: &mut Tx, execution: ExecutionId, key: &str) -> Result<(), Error> {
+/// Records that the lines are archived at `key`, and deletes them here.
+pub async fn archived(tx: &mut Tx, execution: ExecutionId, key: &str) -> Result<(), StoreError> {
     let (tenant, id) = (tx.tenant().uuid(), execution.uuid());
     let moved = tx.write_beside(query(ARCHIVED).bind(tenant).bind(id).bind(key)).await?;
     if moved == 0 {
@@ -118,9 +126,9 @@ pub async fn archived(tx: &mut Tx, execution: ExecutionId, key: &str) -> Result<
     Ok(())
 }
 
-type LineRow = (i64, String, String, Moment);
+type LineRow = (i64, String, String, PgTimestamp);
 
-fn read_lines(execution: ExecutionId, rows: Vec<LineRow>) -> Result<Vec<Line>, Error> {
+fn read_lines(execution: ExecutionId, rows: Vec<LineRow>) -> Result<Vec<LogRow>, StoreError> {
     let lines = rows.into_iter().map(|(number, stream, text, at)| {
         let wrong = |error: std::num::TryFromIntError| RowError {
             table: "execution_line",
@@ -128,12 +136,12 @@ fn read_lines(execution: ExecutionId, rows: Vec<LineRow>) -> Result<Vec<Line>, E
             row: execution.to_string(),
             why: error.to_string(),
         };
-        Ok(Line { number: u64::try_from(number).map_err(wrong)?, stream, text, at: at.0 })
+        Ok(LogRow { number: u64::try_from(number).map_err(wrong)?, stream, text, at: at.0 })
     });
     lines.collect()
 }
 
-/// The column is checked to be one.
+/// Converts a column that is checked to be non-negative.
 fn natural(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }

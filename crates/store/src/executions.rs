@@ -1,13 +1,13 @@
-//! Attempts to apply: the holds they run under and how they end.
-//! Whether an attempt may go on is asked of its holds, in the transaction that uses the answer.
+//! Attempts to apply: the holds they run under and how they end. Whether an attempt may continue is
+//! checked on its holds, in the transaction that relies on the result.
 
 use std::time::Duration;
 
 use ade_core::actor::Actor;
-use ade_core::ids::{AgentId, AgentSessionId, ExecutionId, LeaseId, TaskId};
+use ade_core::ids::{AgentId, ExecutionId, LeaseId, ProcessId, TaskId};
 use ade_core::limits::EXECUTIONS_SHOWN_MAX;
+use ade_core::lock::FencingToken;
 use ade_core::lock::Request;
-use ade_core::lock::Token;
 use ade_core::lock::fence::RegisterRefusal;
 use ade_core::task::Hold;
 use ade_core::time::Timestamp;
@@ -16,9 +16,9 @@ use sqlx::types::Json;
 use sqlx::{FromRow, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
+use crate::error::{RowError, StoreError};
 use crate::locks::{self, Refused};
-use crate::moment::Moment;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 const REGISTER: &str = "
@@ -41,33 +41,39 @@ const SHOWN: &str = "
            late_report, log_lines
       FROM execution";
 
-/// Who will hold, and as which life.
+/// The holder of an attempt, with its session.
 #[derive(Debug, Clone, Copy)]
 pub struct Holder {
     pub agent: Option<AgentId>,
-    pub session: AgentSessionId,
-    /// The session is this attempt's alone, and begins with it.
+    pub session: ProcessId,
+    /// Whether the session belongs to this attempt alone and begins with it.
     pub is_own_session: bool,
 }
 
-/// Held from now on, under the token that the target is shown.
+/// A registered hold, with the token that is shown to the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registered {
-    pub token: Token,
+    pub token: FencingToken,
     pub deadline: Timestamp,
 }
 
-type Answer =
-    (Option<String>, Option<String>, Option<i64>, Option<Vec<Uuid>>, Option<i64>, Option<Moment>);
+type Answer = (
+    Option<String>,
+    Option<String>,
+    Option<i64>,
+    Option<Vec<Uuid>>,
+    Option<i64>,
+    Option<PgTimestamp>,
+);
 
-/// All of it or nothing; whoever is refused rolls back. Without a token of the queue's the record
-/// makes one.
+/// Registers all holds or none; a refused caller rolls back. Without a token of the queue
+/// PostgreSQL issues one.
 pub async fn register(
     tx: &mut Tx,
     request: &Request,
     holder: Holder,
-    token: Option<Token>,
-) -> Result<Result<Registered, RegisterRefusal>, Error> {
+    token: Option<FencingToken>,
+) -> Result<Result<Registered, RegisterRefusal>, StoreError> {
     let set = request.set();
     let resources: Vec<String> = set.resources().map(ToString::to_string).collect();
     let modes: Vec<&str> = set.iter().map(|(_, mode)| locks::mode_text(mode)).collect();
@@ -83,7 +89,7 @@ pub async fn register(
         .bind(capacities)
         .bind(request.owner().to_string())
         .bind(request.node())
-        .bind(Moment(request.birth()))
+        .bind(PgTimestamp(request.birth()))
         .bind(request.ttl().as_secs_f64())
         .bind(request.class().lock_delay().as_secs_f64());
     let rows: Vec<Answer> = tx.write_rows(query).await?;
@@ -100,81 +106,82 @@ pub async fn register(
         let refused = Refused { refusal, on, number, held_by };
         return Ok(Err(refused.read(request.lease())?));
     }
-    let token = given.and_then(|number| u64::try_from(number).ok()).and_then(Token::from_number);
+    let token =
+        given.and_then(|number| u64::try_from(number).ok()).and_then(FencingToken::from_number);
     Ok(Ok(Registered {
         token: token.ok_or_else(|| wrong("given_token", "no token"))?,
         deadline: until.ok_or_else(|| wrong("until", "no deadline"))?.0,
     }))
 }
 
-/// A hold that lives on.
+/// An extended hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extended {
     pub until: Timestamp,
-    /// What each heartbeat gives it.
+    /// The time by which each heartbeat extends it.
     pub ttl: Duration,
 }
 
-/// Whether the attempt still holds everything, and is marked as begun.
-pub async fn begin(tx: &mut Tx, hold: Hold) -> Result<bool, Error> {
+/// Returns whether the attempt still holds everything, and marks it as begun.
+pub async fn begin(tx: &mut Tx, hold: Hold) -> Result<bool, StoreError> {
     asserted(tx, BEGIN, hold).await
 }
 
-/// Whether it held everything until now, and has given it back.
-pub async fn release(tx: &mut Tx, hold: Hold) -> Result<bool, Error> {
+/// Returns whether the attempt held everything until now, and releases it.
+pub async fn release(tx: &mut Tx, hold: Hold) -> Result<bool, StoreError> {
     asserted(tx, RELEASE, hold).await
 }
 
-async fn asserted(tx: &mut Tx, call: &'static str, hold: Hold) -> Result<bool, Error> {
+async fn asserted(tx: &mut Tx, call: &'static str, hold: Hold) -> Result<bool, StoreError> {
     let query = query_as(call).bind(hold.lease.uuid()).bind(number(hold)?);
     let rows: Vec<(bool,)> = tx.write_rows(query).await?;
     Ok(rows.first().is_some_and(|(is_held,)| *is_held))
 }
 
-/// Until when it lives now; `None` if it was fenced or given back.
-pub async fn extend(tx: &mut Tx, hold: Hold) -> Result<Option<Extended>, Error> {
+/// Extends the hold and returns its new end; `None` if it was fenced or released.
+pub async fn extend(tx: &mut Tx, hold: Hold) -> Result<Option<Extended>, StoreError> {
     let query = query_as(EXTEND).bind(hold.lease.uuid()).bind(number(hold)?);
-    let rows: Vec<(Option<Moment>, Option<i64>)> = tx.read(query).await?;
+    let rows: Vec<(Option<PgTimestamp>, Option<i64>)> = tx.read(query).await?;
     Ok(rows.into_iter().next().and_then(|(until, ttl_ms)| {
         let ttl = Duration::from_millis(u64::try_from(ttl_ms?).unwrap_or_default());
         Some(Extended { until: until?.0, ttl })
     }))
 }
 
-/// How a hold stands, for those who look after it.
+/// The state of a hold, for the workers that watch it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
-    /// Not fenced and not given back, in any part.
+pub struct HoldStatus {
+    /// Whether the hold is neither fenced nor released in any part.
     pub is_open: bool,
-    /// When it may be ended if it stays silent, its lock delay included.
+    /// When the hold may be ended without further heartbeats, including its lock delay.
     pub silent_at: Timestamp,
 }
 
-/// `None` if there is no such hold.
-pub async fn standing(tx: &mut Tx, lease: LeaseId) -> Result<Option<Standing>, Error> {
+/// Returns the state of a hold; `None` if it does not exist.
+pub async fn standing(tx: &mut Tx, lease: LeaseId) -> Result<Option<HoldStatus>, StoreError> {
     let query = query_as(STANDING).bind(tx.tenant().uuid()).bind(lease.uuid());
-    let rows: Vec<(Option<bool>, Option<Moment>)> = tx.read(query).await?;
+    let rows: Vec<(Option<bool>, Option<PgTimestamp>)> = tx.read(query).await?;
     Ok(rows.into_iter().next().and_then(|(is_open, silent_at)| {
-        Some(Standing { is_open: is_open?, silent_at: silent_at?.0 })
+        Some(HoldStatus { is_open: is_open?, silent_at: silent_at?.0 })
     }))
 }
 
-/// Its resources stay held until somebody has looked, see `apply_block`.
-pub async fn block(tx: &mut Tx, lease: LeaseId, by: LeaseId) -> Result<(), Error> {
+/// Blocks the resources of the hold until the attempt is reconciled; see `apply_block`.
+pub async fn block(tx: &mut Tx, lease: LeaseId, by: LeaseId) -> Result<(), StoreError> {
     tx.write(sqlx::query(BLOCK).bind(lease.uuid()).bind(by.uuid())).await?;
     Ok(())
 }
 
-fn number(hold: Hold) -> Result<i64, Error> {
-    i64::try_from(hold.token).map_err(|error| Error::Unstorable {
+fn number(hold: Hold) -> Result<i64, StoreError> {
+    i64::try_from(hold.token).map_err(|error| StoreError::Unstorable {
         value: format!("token {}", hold.token),
         why: error.to_string(),
     })
 }
 
-/// What came of an attempt, in its own words or in the server's.
+/// The outcome of an attempt, as reported or as determined by the server.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Outcome {
+pub struct ExecutionOutcome {
     pub result: &'static str,
     pub left: Option<&'static str>,
     pub error: Option<String>,
@@ -182,8 +189,12 @@ pub struct Outcome {
     pub details: Option<Value>,
 }
 
-/// Before the decision that ends it.
-pub async fn note(tx: &mut Tx, execution: ExecutionId, outcome: &Outcome) -> Result<(), Error> {
+/// Stores the outcome, before the decision that ends the attempt.
+pub async fn note(
+    tx: &mut Tx,
+    execution: ExecutionId,
+    outcome: &ExecutionOutcome,
+) -> Result<(), StoreError> {
     let query = sqlx::query(NOTE)
         .bind(tx.tenant().uuid())
         .bind(execution.uuid())
@@ -195,9 +206,9 @@ pub async fn note(tx: &mut Tx, execution: ExecutionId, outcome: &Outcome) -> Res
     tx.write_one(&execution, query).await
 }
 
-/// One attempt, all of it.
+/// One attempt with all its fields.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Execution {
+pub struct ExecutionRecord {
     pub id: ExecutionId,
     pub task: TaskId,
     pub attempt: u32,
@@ -227,10 +238,10 @@ struct ExecutionRow {
     holder: Json<Value>,
     lease_id: Uuid,
     token: i64,
-    started_at: Moment,
-    begun_at: Option<Moment>,
+    started_at: PgTimestamp,
+    begun_at: Option<PgTimestamp>,
     abort_requested: bool,
-    ended_at: Option<Moment>,
+    ended_at: Option<PgTimestamp>,
     result: Option<String>,
     left_behind: Option<String>,
     error: Option<String>,
@@ -241,26 +252,26 @@ struct ExecutionRow {
     log_lines: i64,
 }
 
-pub async fn get(tx: &mut Tx, id: ExecutionId) -> Result<Option<Execution>, Error> {
+pub async fn get(tx: &mut Tx, id: ExecutionId) -> Result<Option<ExecutionRecord>, StoreError> {
     let text = format!("{SHOWN} WHERE tenant_id = $1 AND id = $2");
     let query = query_as(sqlx::AssertSqlSafe(text)).bind(tx.tenant().uuid()).bind(id.uuid());
     let rows: Vec<ExecutionRow> = tx.read(query).await?;
-    Ok(rows.into_iter().next().map(Execution::try_from).transpose()?)
+    Ok(rows.into_iter().next().map(ExecutionRecord::try_from).transpose()?)
 }
 
-/// The newest first.
-pub async fn of_task(tx: &mut Tx, task: TaskId) -> Result<Vec<Execution>, Error> {
+/// Returns the attempts of a task, newest first.
+pub async fn of_task(tx: &mut Tx, task: TaskId) -> Result<Vec<ExecutionRecord>, StoreError> {
     let text = format!("{SHOWN} WHERE tenant_id = $1 AND task_id = $2 ORDER BY id DESC LIMIT $3");
     let query = query_as(sqlx::AssertSqlSafe(text))
         .bind(tx.tenant().uuid())
         .bind(task.uuid())
         .bind(i64::from(EXECUTIONS_SHOWN_MAX));
     let rows: Vec<ExecutionRow> = tx.read(query).await?;
-    let shown = rows.into_iter().map(Execution::try_from);
+    let shown = rows.into_iter().map(ExecutionRecord::try_from);
     Ok(shown.collect::<Result<_, RowError>>()?)
 }
 
-impl TryFrom<ExecutionRow> for Execution {
+impl TryFrom<ExecutionRow> for ExecutionRecord {
     type Error = RowError;
 
     fn try_from(row: ExecutionRow) -> Result<Self, RowError> {

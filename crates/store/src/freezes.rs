@@ -1,22 +1,22 @@
-//! Stops of applies, set and lifted. What is in force is part of the rulebook, so a permit sees a
-//! freeze from the moment it is committed.
+//! Freezes of applies, set and lifted. Those in force are part of the rulebook, so that a permit
+//! sees a freeze as soon as it is committed.
 
-use ade_core::freeze::{Freeze, Scope};
+use ade_core::freeze::{Freeze, FreezeExtent};
 use ade_core::ids::{FreezeId, UserId};
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::Error;
-use crate::moment::Moment;
+use crate::error::StoreError;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// One as the record keeps it, lifted or not.
+/// A stored freeze, lifted or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct FreezeRecord {
     pub id: FreezeId,
     pub scope: String,
-    /// The environment or the pattern; nothing for the whole tenant.
+    /// The environment or the pattern; `None` for the whole tenant.
     pub target: Option<String>,
     pub reason: String,
     pub set_by: UserId,
@@ -32,13 +32,13 @@ struct FreezeRow {
     target: Option<String>,
     reason: String,
     set_by: Uuid,
-    set_at: Moment,
-    ends_at: Option<Moment>,
+    set_at: PgTimestamp,
+    ends_at: Option<PgTimestamp>,
     lifted_by: Option<Uuid>,
-    lifted_at: Option<Moment>,
+    lifted_at: Option<PgTimestamp>,
 }
 
-impl From<FreezeRow> for Kept {
+impl From<FreezeRow> for FreezeRecord {
     fn from(row: FreezeRow) -> Self {
         Self {
             id: FreezeId::from_uuid(row.id),
@@ -54,11 +54,11 @@ impl From<FreezeRow> for Kept {
     }
 }
 
-pub async fn insert(tx: &mut Tx, freeze: &Freeze) -> Result<(), Error> {
+pub async fn insert(tx: &mut Tx, freeze: &Freeze) -> Result<(), StoreError> {
     let (scope, target) = match &freeze.scope {
-        Scope::Tenant => ("tenant", None),
-        Scope::Environment(name) => ("environment", Some(name.clone())),
-        Scope::Resources(pattern) => ("resources", Some(pattern.as_str().to_owned())),
+        FreezeExtent::Tenant => ("tenant", None),
+        FreezeExtent::Environment(name) => ("environment", Some(name.clone())),
+        FreezeExtent::Resources(pattern) => ("resources", Some(pattern.as_str().to_owned())),
     };
     let query = query!(
         r#"INSERT INTO "freeze" (tenant_id, id, scope, target, reason, set_by, set_at, ends_at)
@@ -69,41 +69,51 @@ pub async fn insert(tx: &mut Tx, freeze: &Freeze) -> Result<(), Error> {
         target,
         freeze.reason,
         freeze.set_by.uuid(),
-        Moment(tx.now()) as _,
-        freeze.ends_at.map(Moment) as _,
+        PgTimestamp(tx.now()) as _,
+        freeze.ends_at.map(PgTimestamp) as _,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-/// `Conflict` if it was lifted before, or never set.
-pub async fn lift(tx: &mut Tx, id: FreezeId, by: UserId) -> Result<(), Error> {
+/// Lifts a freeze. `Conflict` if it was lifted before, or never set.
+pub async fn lift(tx: &mut Tx, id: FreezeId, by: UserId) -> Result<(), StoreError> {
     let query = query!(
         r#"UPDATE "freeze" SET lifted_by = $3, lifted_at = $4
             WHERE tenant_id = $1 AND id = $2 AND lifted_at IS NULL"#,
         tx.tenant().uuid(),
         id.uuid(),
         by.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&id, query).await
 }
 
-pub async fn get(tx: &mut Tx, id: FreezeId) -> Result<Option<Kept>, Error> {
+pub async fn get(tx: &mut Tx, id: FreezeId) -> Result<Option<FreezeRecord>, StoreError> {
     Ok(within(tx, id.uuid(), id.uuid(), 1).await?.pop())
 }
 
-/// Newest first, lifted ones too.
-pub async fn list(tx: &mut Tx, after: Option<FreezeId>, limit: u32) -> Result<Vec<Kept>, Error> {
+/// Returns freezes, newest first, including lifted ones.
+pub async fn list(
+    tx: &mut Tx,
+    after: Option<FreezeId>,
+    limit: u32,
+) -> Result<Vec<FreezeRecord>, StoreError> {
     let last = after.map_or(u128::MAX, |after| after.uuid().as_u128().saturating_sub(1));
     within(tx, Uuid::nil(), Uuid::from_u128(last), limit).await
 }
 
-async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<Kept>, Error> {
+async fn within(
+    tx: &mut Tx,
+    first: Uuid,
+    last: Uuid,
+    limit: u32,
+) -> Result<Vec<FreezeRecord>, StoreError> {
     let query = query_as!(
         FreezeRow,
-        r#"SELECT id, scope, target, reason, set_by, set_at AS "set_at: Moment",
-                  ends_at AS "ends_at: Moment", lifted_by, lifted_at AS "lifted_at: Moment"
+        r#"SELECT id, scope, target, reason, set_by, set_at AS "set_at: PgTimestamp",
+                  ends_at AS "ends_at: PgTimestamp", lifted_by,
+                  lifted_at AS "lifted_at: PgTimestamp"
              FROM "freeze"
             WHERE tenant_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id DESC LIMIT $4"#,
         tx.tenant().uuid(),
@@ -111,5 +121,5 @@ async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<
         last,
         i64::from(limit),
     );
-    Ok(tx.fetch(query).await?.into_iter().map(Kept::from).collect())
+    Ok(tx.fetch(query).await?.into_iter().map(FreezeRecord::from).collect())
 }

@@ -1,23 +1,23 @@
-//! Which groups of an identity provider give which roles here.
+//! The roles that groups of an identity provider grant in a tenant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ade_core::actor::Role;
 use sqlx::{query, query_scalar};
 
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::tx::Tx;
 
 /// Groups of one provider with the roles that they give.
 pub type Mapping = BTreeMap<String, BTreeSet<Role>>;
 
-/// Providers with what their groups give, in the order of their issuers, after the last one of the
-/// page before. All of one provider, or nothing of it.
+/// Returns providers with their mappings, in the order of their issuers, after the last one of the
+/// previous page. The mapping of a provider is never split.
 pub async fn list(
     tx: &mut Tx,
     after: Option<&str>,
     limit: u32,
-) -> Result<Vec<(String, Mapping)>, Error> {
+) -> Result<Vec<(String, Mapping)>, StoreError> {
     let query = query!(
         r#"SELECT own.issuer AS "issuer!", own.group_name AS "group_name!", own.role AS "role!"
              FROM (SELECT DISTINCT g.issuer FROM group_role g
@@ -28,11 +28,11 @@ pub async fn list(
                    WHERE g.tenant_id = $1 AND g.issuer = page.issuer OFFSET 0) AS own
             ORDER BY own.issuer, own.group_name, own.role"#,
         tx.tenant().uuid(),
-        // No issuer is empty.
+        // An issuer is never empty.
         after.unwrap_or_default(),
         i64::from(limit),
     );
-    // In the order that pages go by, which is that of the database and not ours.
+    // The order of pages is that of the database.
     let mut found: Vec<(String, Mapping)> = Vec::new();
     for row in tx.fetch(query).await? {
         if found.last().is_none_or(|(issuer, _)| *issuer != row.issuer) {
@@ -45,8 +45,8 @@ pub async fn list(
     Ok(found)
 }
 
-/// What the groups of this provider give.
-pub async fn of_issuer(tx: &mut Tx, issuer: &str) -> Result<Mapping, Error> {
+/// Returns the mapping of this provider.
+pub async fn of_issuer(tx: &mut Tx, issuer: &str) -> Result<Mapping, StoreError> {
     let query = query!(
         "SELECT group_name, role FROM group_role WHERE tenant_id = $1 AND issuer = $2",
         tx.tenant().uuid(),
@@ -59,8 +59,8 @@ pub async fn of_issuer(tx: &mut Tx, issuer: &str) -> Result<Mapping, Error> {
     Ok(found)
 }
 
-/// How many other providers have groups that give roles.
-pub async fn count_others(tx: &mut Tx, issuer: &str) -> Result<usize, Error> {
+/// Returns how many other providers have groups that grant roles.
+pub async fn count_others(tx: &mut Tx, issuer: &str) -> Result<usize, StoreError> {
     let query = query_scalar!(
         r#"SELECT count(DISTINCT issuer) AS "count!" FROM group_role
             WHERE tenant_id = $1 AND issuer <> $2"#,
@@ -71,8 +71,8 @@ pub async fn count_others(tx: &mut Tx, issuer: &str) -> Result<usize, Error> {
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// These and no others, of this provider.
-pub async fn set(tx: &mut Tx, issuer: &str, mapping: &Mapping) -> Result<(), Error> {
+/// Replaces the mapping of this provider.
+pub async fn set(tx: &mut Tx, issuer: &str, mapping: &Mapping) -> Result<(), StoreError> {
     let pairs = mapping.iter().flat_map(|(group, roles)| {
         roles.iter().map(|role| (group.clone(), role.as_str().to_owned()))
     });

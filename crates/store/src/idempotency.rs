@@ -1,5 +1,6 @@
-//! The same request sent twice has one effect and one answer. The key is claimed first, by a lock
-//! that ends with the transaction; the answer is kept in the transaction that it tells of.
+//! Idempotency: a request that is sent twice has one effect and one response. The key is reserved
+//! first, by a lock that ends with the transaction; the response is stored in the transaction that
+//! it describes.
 
 use ade_core::change::Digest;
 use ade_core::ids::TenantId;
@@ -7,57 +8,40 @@ use ade_core::time::Timestamp;
 use sqlx::{AssertSqlSafe, query, query_scalar};
 use uuid::Uuid;
 
-use crate::error::Error;
-use crate::moment::Moment;
+use crate::error::StoreError;
+pub use crate::idempotency_key::IdempotencyKey;
 use crate::pool::Pool;
 use crate::statement::{Statement, columns};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// One caller's word for one request. The tenant is the transaction's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
-    pub principal: String,
-    pub route: String,
-    pub key: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct IdempotentResponse {
     pub status: u16,
     pub body: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
-    /// Nobody has used it: go on, and `keep` the answer.
-    Fresh,
-    /// Used for this very request: give the same answer again.
-    Answered(Answer),
-    /// Used for another request: the caller has mixed up its keys.
+pub enum KeyState {
+    /// The key is unused: continue, and `store_response` the response.
+    New,
+    /// The key was used for this same request: return the stored response.
+    Answered(IdempotentResponse),
+    /// The key was used for another request.
     OtherBody,
-    /// The first request is still on its way.
+    /// The first request is still in progress.
     InFlight,
 }
 
-impl Key {
-    /// The number that stands for this key among advisory locks. The parts are told apart by
-    /// their lengths: joined as text, two keys could look like one.
-    pub(crate) fn lock(&self, tenant: TenantId) -> i64 {
-        let mut bytes = tenant.uuid().as_bytes().to_vec();
-        for part in [&self.principal, &self.route, &self.key] {
-            bytes.extend(part.len().to_be_bytes());
-            bytes.extend(part.as_bytes());
-        }
-        let digest = Digest::of(&bytes);
-        digest.bytes().first_chunk().copied().map_or(0, i64::from_be_bytes)
-    }
-}
-
-/// Takes the key, unless the transaction began with it, and tells what is known of it. The lock
-/// is a statement of its own: what is read after it is never older than it.
-pub async fn claim(tx: &mut Tx, key: &Key, body: &Digest) -> Result<Claim, Error> {
+/// Reserves the key, unless the transaction began with it, and returns its state. The lock is a
+/// statement of its own, so that everything read after it is current.
+pub async fn reserve_key(
+    tx: &mut Tx,
+    key: &IdempotencyKey,
+    body: &Digest,
+) -> Result<KeyState, StoreError> {
     if !take(tx, key).await? {
-        return Ok(Claim::InFlight);
+        return Ok(KeyState::InFlight);
     }
     let query = query!(
         "SELECT body_hash, status, answer FROM idempotency
@@ -67,13 +51,13 @@ pub async fn claim(tx: &mut Tx, key: &Key, body: &Digest) -> Result<Claim, Error
         key.principal,
         key.route,
         key.key,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     let kept = tx.fetch(query).await?.pop();
     Ok(claim_of(kept.map(|kept| (kept.body_hash, kept.status, kept.answer)), body))
 }
 
-pub(crate) async fn take(tx: &mut Tx, key: &Key) -> Result<bool, Error> {
+pub(crate) async fn take(tx: &mut Tx, key: &IdempotencyKey) -> Result<bool, StoreError> {
     let lock = key.lock(tx.tenant());
     if let Some(is_ours) = tx.has_key(lock) {
         return Ok(is_ours);
@@ -82,20 +66,22 @@ pub(crate) async fn take(tx: &mut Tx, key: &Key) -> Result<bool, Error> {
     tx.fetch_value(query).await
 }
 
-pub(crate) fn claim_of(kept: Option<(Vec<u8>, i16, String)>, body: &Digest) -> Claim {
+pub(crate) fn claim_of(kept: Option<(Vec<u8>, i16, String)>, body: &Digest) -> KeyState {
     match kept {
-        None => Claim::Fresh,
-        Some((hash, ..)) if hash != body.bytes() => Claim::OtherBody,
-        Some((_, status, body)) => Claim::Answered(Answer { status: status.unsigned_abs(), body }),
+        None => KeyState::New,
+        Some((hash, ..)) if hash != body.bytes() => KeyState::OtherBody,
+        Some((_, status, body)) => {
+            KeyState::Answered(IdempotentResponse { status: status.unsigned_abs(), body })
+        }
     }
 }
 
-/// An answer that is to be given again until it expires.
+/// A response that is returned again until it expires.
 #[derive(Debug, Clone, Copy)]
-pub struct Kept<'a> {
-    pub key: &'a Key,
+pub struct StoredResponse<'a> {
+    pub key: &'a IdempotencyKey,
     pub body: &'a Digest,
-    pub answer: &'a Answer,
+    pub answer: &'a IdempotentResponse,
     pub expires_at: Timestamp,
 }
 
@@ -107,19 +93,22 @@ columns! { Answers of Row {
     body_hash: Vec<u8> => "bytea",
     status: i16 => "int2",
     answer: String => "text",
-    expires_at: Moment => "timestamptz",
+    expires_at: PgTimestamp => "timestamptz",
 }}
 
 impl Answers {
-    /// Of the task `id`, in the statement that moves it.
-    pub(crate) fn add(&mut self, id: Uuid, kept: &Kept<'_>) -> Result<(), Error> {
+    /// Adds the response of the task `id` to the statement that changes it.
+    pub(crate) fn add(&mut self, id: Uuid, kept: &StoredResponse<'_>) -> Result<(), StoreError> {
         self.push(Row { id: Some(id), ..row(kept)? });
         Ok(())
     }
 
-    /// $1 is the tenant and $2 the moment of the transaction. As many rows must be written as
-    /// are given: an answer that still stands is not replaced.
-    pub(crate) fn part(self, s: &mut Statement) -> Result<Option<(&'static str, usize)>, Error> {
+    /// Adds the part to the statement; $1 is the tenant and $2 the time of the transaction. As many
+    /// rows must be written as are given: a response that has not expired is not replaced.
+    pub(crate) fn part(
+        self,
+        s: &mut Statement,
+    ) -> Result<Option<(&'static str, usize)>, StoreError> {
         if self.count() == 0 {
             return Ok(None);
         }
@@ -142,8 +131,8 @@ const REPLACE: &str = "
      WHERE old.expires_at <= excluded.created_at
     RETURNING old.key";
 
-fn row(kept: &Kept<'_>) -> Result<Row, Error> {
-    let status = i16::try_from(kept.answer.status).map_err(|error| Error::Unstorable {
+fn row(kept: &StoredResponse<'_>) -> Result<Row, StoreError> {
+    let status = i16::try_from(kept.answer.status).map_err(|error| StoreError::Unstorable {
         value: format!("status {}", kept.answer.status),
         why: error.to_string(),
     })?;
@@ -155,25 +144,25 @@ fn row(kept: &Kept<'_>) -> Result<Row, Error> {
         body_hash: kept.body.bytes().to_vec(),
         status,
         answer: kept.answer.body.clone(),
-        expires_at: Moment(kept.expires_at),
+        expires_at: PgTimestamp(kept.expires_at),
     })
 }
 
-/// After a `Fresh` claim. An answer that has expired makes way.
-pub async fn keep(tx: &mut Tx, kept: &Kept<'_>) -> Result<(), Error> {
+/// Stores a response after a `Fresh` claim. An expired response is replaced.
+pub async fn store_response(tx: &mut Tx, kept: &StoredResponse<'_>) -> Result<(), StoreError> {
     let mut rows = Answers::default();
     rows.push(row(kept)?);
     let mut s = Statement::default();
     s.bind(tx.tenant().uuid())?;
-    s.bind(Moment(tx.now()))?;
+    s.bind(PgTimestamp(tx.now()))?;
     let given = rows.bind(&mut s)?;
     let query = sqlx::query_with(AssertSqlSafe(format!("{KEEP}{given} {REPLACE}")), s.arguments);
     tx.write_one(&format!("idempotency key {}", kept.key.key), query).await
 }
 
-/// Removes answers that nobody may ask for any more, oldest first. Answers how many. They are
-/// chosen once: inside of a join they would be, and be more of them, for every row it looks at.
-pub async fn prune(tx: &mut Tx, now: Timestamp, limit: u32) -> Result<u64, Error> {
+/// Removes expired responses, oldest first, and returns how many. They are selected once: inside a
+/// join they would be selected for every row.
+pub async fn prune(tx: &mut Tx, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
     let query = query!(
         "WITH old AS MATERIALIZED (
              SELECT principal, route, key FROM idempotency
@@ -183,25 +172,25 @@ pub async fn prune(tx: &mut Tx, now: Timestamp, limit: u32) -> Result<u64, Error
           WHERE kept.tenant_id = $1
             AND (kept.principal, kept.route, kept.key) = (old.principal, old.route, old.key)",
         tx.tenant().uuid(),
-        Moment(now) as _,
+        PgTimestamp(now) as _,
         i64::from(limit),
     );
     tx.write_beside(query).await
 }
 
-/// Tenants that have something to prune, in the order of their ids, after the one given. By a
-/// login that may act as `ade_worker`; no more than their ids is told across tenants.
+/// Returns tenants with expired responses, in the order of their ids, after the given one. It needs
+/// a login that may act as `ade_worker`; only ids are visible across tenants.
 pub async fn tenants_to_prune(
     pool: &Pool,
     now: Timestamp,
     after: Option<TenantId>,
     limit: u32,
-) -> Result<Vec<TenantId>, Error> {
+) -> Result<Vec<TenantId>, StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query_scalar!(
         r#"SELECT tenant_id AS "tenant_id!"
              FROM tenants_with_expired_answers($1, $2, $3) AS found (tenant_id)"#,
-        Moment(now) as _,
+        PgTimestamp(now) as _,
         after.map(TenantId::uuid),
         i32::try_from(limit).unwrap_or(i32::MAX),
     );

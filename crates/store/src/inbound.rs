@@ -1,5 +1,5 @@
-//! Sources of drafts: who may send, as whom it is proposed, and by which template. Their secrets
-//! are not here: they follow from a salt that says nothing by itself.
+//! Inbound sources of drafts: who may send, on whose behalf drafts are proposed, and by which
+//! template. Secrets are not stored; they are derived from a salt that reveals nothing on its own.
 
 use ade_core::ids::{AgentId, InboundId, UserId};
 use ade_core::inbound::Template;
@@ -9,14 +9,14 @@ use sqlx::types::Json;
 use sqlx::{query, query_as, query_scalar};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::signed_endpoint::{Salt, Salts};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
-use crate::webhooks::Salt;
 
-/// What an admin says of it.
+/// The fields of a source that an admin sets.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Profile {
+pub struct SourceProfile {
     pub label: String,
     pub agent: AgentId,
     pub template: Template,
@@ -26,9 +26,9 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
     pub id: InboundId,
-    pub profile: Profile,
+    pub profile: SourceProfile,
     pub salt: Salt,
-    /// The one before, which is good too until then.
+    /// The previous salt, which is valid too until this time.
     pub old_salt: Option<(Salt, Timestamp)>,
     pub version: u64,
     pub created_by: UserId,
@@ -43,12 +43,12 @@ struct SourceRow {
     template: Json<Value>,
     salt: Vec<u8>,
     old_salt: Option<Vec<u8>>,
-    old_until: Option<Moment>,
+    old_until: Option<PgTimestamp>,
     active: bool,
     version: i64,
     created_by: Uuid,
-    created_at: Moment,
-    changed_at: Moment,
+    created_at: PgTimestamp,
+    changed_at: PgTimestamp,
 }
 
 impl TryFrom<SourceRow> for Source {
@@ -62,20 +62,14 @@ impl TryFrom<SourceRow> for Source {
             row: id.to_string(),
             why,
         };
-        let salt = |column, bytes: Vec<u8>| {
-            Salt::try_from(bytes).map_err(|bytes| wrong(column, format!("{} bytes", bytes.len())))
-        };
         let template =
             Template::new(row.template.0).map_err(|error| wrong("template", error.to_string()))?;
-        let old_salt = match (row.old_salt, row.old_until) {
-            (Some(bytes), Some(until)) => Some((salt("old_salt", bytes)?, until.0)),
-            _ => None,
-        };
+        let Salts { salt, old_salt } = Salts::read(row.salt, (row.old_salt, row.old_until), wrong)?;
         let agent = AgentId::from_uuid(row.agent_id);
         Ok(Self {
             id,
-            profile: Profile { label: row.label, agent, template, is_active: row.active },
-            salt: salt("salt", row.salt)?,
+            profile: SourceProfile { label: row.label, agent, template, is_active: row.active },
+            salt,
             old_salt,
             version: row.version.unsigned_abs(),
             created_by: UserId::from_uuid(row.created_by),
@@ -88,10 +82,10 @@ impl TryFrom<SourceRow> for Source {
 pub async fn insert(
     tx: &mut Tx,
     id: InboundId,
-    profile: &Profile,
+    profile: &SourceProfile,
     salt: &Salt,
     by: UserId,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let query = query!(
         "INSERT INTO inbound_source (tenant_id, id, label, agent_id, template, salt, active,
                                      version, created_by, created_at, changed_at)
@@ -104,19 +98,19 @@ pub async fn insert(
         salt.as_slice(),
         profile.is_active,
         by.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-/// `Conflict` if it is not at this version any more.
+/// Updates a source. `Conflict` if it is not at this version.
 pub async fn update(
     tx: &mut Tx,
     id: InboundId,
     version: u64,
-    profile: &Profile,
-) -> Result<(), Error> {
+    profile: &SourceProfile,
+) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE inbound_source
             SET label = $4, agent_id = $5, template = $6, active = $7, changed_at = $8,
@@ -129,18 +123,18 @@ pub async fn update(
         profile.agent.uuid(),
         profile.template.document(),
         profile.is_active,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&id, query).await
 }
 
-/// The secret of now is good until then beside the new one; at once not at all if that is past.
+/// Replaces the salt. The current secret stays valid next to the new one until the given time.
 pub async fn rotate(
     tx: &mut Tx,
     source: &Source,
     salt: &Salt,
     overlap_until: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let keeps_old = overlap_until > tx.now();
     let query = query!(
         "UPDATE inbound_source
@@ -153,39 +147,48 @@ pub async fn rotate(
         i64::try_from(source.version).unwrap_or(i64::MAX),
         salt.as_slice(),
         keeps_old,
-        Moment(overlap_until) as _,
-        Moment(tx.now()) as _,
+        PgTimestamp(overlap_until) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&source.id, query).await
 }
 
-pub async fn delete(tx: &mut Tx, id: InboundId) -> Result<(), Error> {
+pub async fn delete(tx: &mut Tx, id: InboundId) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE inbound_source SET deleted_at = $3, version = version + 1
           WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
         tx.tenant().uuid(),
         id.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&id, query).await
 }
 
-pub async fn get(tx: &mut Tx, id: InboundId) -> Result<Option<Source>, Error> {
+pub async fn get(tx: &mut Tx, id: InboundId) -> Result<Option<Source>, StoreError> {
     Ok(within(tx, id.uuid(), id.uuid(), 1).await?.pop())
 }
 
-/// Newest first.
-pub async fn list(tx: &mut Tx, after: Option<InboundId>, limit: u32) -> Result<Vec<Source>, Error> {
+/// Returns sources, newest first.
+pub async fn list(
+    tx: &mut Tx,
+    after: Option<InboundId>,
+    limit: u32,
+) -> Result<Vec<Source>, StoreError> {
     let last = after.map_or(u128::MAX, |after| after.uuid().as_u128().saturating_sub(1));
     within(tx, Uuid::nil(), Uuid::from_u128(last), limit).await
 }
 
-async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<Source>, Error> {
+async fn within(
+    tx: &mut Tx,
+    first: Uuid,
+    last: Uuid,
+    limit: u32,
+) -> Result<Vec<Source>, StoreError> {
     let query = query_as!(
         SourceRow,
         r#"SELECT id, label, agent_id, template AS "template: Json<Value>", salt, old_salt,
-                  old_until AS "old_until: Moment", active, version, created_by,
-                  created_at AS "created_at: Moment", changed_at AS "changed_at: Moment"
+                  old_until AS "old_until: PgTimestamp", active, version, created_by,
+                  created_at AS "created_at: PgTimestamp", changed_at AS "changed_at: PgTimestamp"
              FROM inbound_source
             WHERE tenant_id = $1 AND id BETWEEN $2 AND $3 AND deleted_at IS NULL
             ORDER BY id DESC LIMIT $4"#,
@@ -198,8 +201,8 @@ async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<
     Ok(rows.map(Source::try_from).collect::<Result<Vec<_>, _>>()?)
 }
 
-/// One more message in the minute that runs. Gives how many there were in it.
-pub async fn count_message(tx: &mut Tx, id: InboundId) -> Result<u32, Error> {
+/// Counts a message in the current minute and returns the number so far.
+pub async fn count_message(tx: &mut Tx, id: InboundId) -> Result<u32, StoreError> {
     let query = query_scalar!(
         "INSERT INTO inbound_minute AS m (tenant_id, source_id, minute, count)
          VALUES ($1, $2, date_trunc('minute', $3::timestamptz), 1)
@@ -209,7 +212,7 @@ pub async fn count_message(tx: &mut Tx, id: InboundId) -> Result<u32, Error> {
          RETURNING count",
         tx.tenant().uuid(),
         id.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     Ok(tx.fetch_value(query).await?.unsigned_abs())
 }

@@ -1,20 +1,22 @@
 //! Single flight of workers: one holder per name and shard until a deadline by the database's
-//! clock. The fence grows with every change of holder, so that whoever slept through its own
-//! deadline can be told apart. Needs a login that may act as `ade_worker`.
+//! clock. The fence grows with every change of holder, so that a holder that slept through its
+//! deadline is detected. Needs a login that may act as `ade_worker`.
 
 use std::time::Duration;
 
-use ade_core::limits::WORKER_FAILURE_MAX_CHARS;
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
 use crate::pool::Pool;
+use crate::timestamp::PgTimestamp;
+
+/// Length of a failure shown in the worker status; up to four bytes per character.
+const WORKER_FAILURE_MAX_CHARS: usize = 256;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lease {
+pub struct WorkerLease {
     pub name: &'static str,
     pub shard: u32,
     pub holder: Uuid,
@@ -24,14 +26,14 @@ pub struct Lease {
 
 struct LeaseRow {
     fence: i64,
-    deadline: Moment,
+    deadline: PgTimestamp,
 }
 
 const REPORT: &str = "
     UPDATE worker_lease
        SET ran_at = clock_timestamp(), runs = runs + $5, items = items + $6, failure = $7
      WHERE name = $1 AND shard = $2 AND holder = $3 AND fence = $4";
-// In one order, or two who ask for the same ones would wait for each other.
+// Shards are locked in one order, so that two callers cannot deadlock.
 const ACQUIRE_MANY: &str = "
     INSERT INTO worker_lease AS held (name, shard, holder, fence, deadline)
     SELECT $1, wanted.shard, $3, 1, clock_timestamp() + make_interval(secs => $4)
@@ -51,16 +53,17 @@ const BOARD: &str = "
     SELECT name, shard, deadline > clock_timestamp(), ran_at, runs, items, failure
       FROM worker_lease ORDER BY name, shard";
 
-/// `None` while somebody else holds it. Asked again by its holder, it is renewed.
+/// Acquires the lease or renews it if the caller already holds it; `None` while another process
+/// holds it.
 pub async fn acquire(
     pool: &Pool,
     name: &'static str,
     shard: u32,
     holder: Uuid,
     ttl: Duration,
-) -> Result<Option<Lease>, Error> {
+) -> Result<Option<WorkerLease>, StoreError> {
     let mut connection = pool.acquire().await?;
-    // `clock_timestamp()`, since it is asked after the wait for the row; `now()` is from before.
+    // `clock_timestamp()` is evaluated after the wait for the row; `now()` is from before.
     let query = query_as!(
         LeaseRow,
         r#"INSERT INTO worker_lease AS held (name, shard, holder, fence, deadline)
@@ -70,7 +73,7 @@ pub async fn acquire(
                   deadline = clock_timestamp() + make_interval(secs => $4),
                   fence = held.fence + (held.holder <> excluded.holder)::integer
             WHERE held.holder = excluded.holder OR held.deadline <= clock_timestamp()
-           RETURNING fence, deadline AS "deadline: Moment""#,
+           RETURNING fence, deadline AS "deadline: PgTimestamp""#,
         name,
         stored(shard)?,
         holder,
@@ -80,17 +83,17 @@ pub async fn acquire(
     row.map(|row| lease(name, shard, holder, &row)).transpose()
 }
 
-/// Those of these shards that nobody else holds, in one statement: taken, or renewed.
+/// Acquires or renews, in one statement, those of these shards that no other process holds.
 pub async fn acquire_many(
     pool: &Pool,
     name: &'static str,
     shards: &[u8],
     holder: Uuid,
     ttl: Duration,
-) -> Result<Vec<Lease>, Error> {
+) -> Result<Vec<WorkerLease>, StoreError> {
     let mut connection = pool.acquire().await?;
     let wanted: Vec<i32> = shards.iter().copied().map(i32::from).collect();
-    let query = query_as::<_, (i32, i64, Moment)>(ACQUIRE_MANY)
+    let query = query_as::<_, (i32, i64, PgTimestamp)>(ACQUIRE_MANY)
         .bind(name)
         .bind(wanted)
         .bind(holder)
@@ -104,14 +107,14 @@ pub async fn acquire_many(
     held.collect()
 }
 
-/// What was done in each of these shards, for everybody to see; nothing where somebody else has
-/// the lease now.
+/// Stores the worker status of each of these shards; skips shards whose lease another process
+/// holds.
 pub async fn report_many(
     pool: &Pool,
     name: &'static str,
     holder: Uuid,
     items: &[(u8, u64)],
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let mut connection = pool.acquire().await?;
     let shards: Vec<i32> = items.iter().map(|(shard, _)| i32::from(*shard)).collect();
     let counts: Vec<i64> =
@@ -127,15 +130,20 @@ pub async fn report_many(
     Ok(())
 }
 
-/// `None` if the deadline has passed or somebody else has it: stop, and acquire it anew.
-pub async fn renew(pool: &Pool, held: &Lease, ttl: Duration) -> Result<Option<Lease>, Error> {
+/// Renews the lease; `None` if the deadline has passed or another process has it: then the caller
+/// must stop and acquire it again.
+pub async fn renew(
+    pool: &Pool,
+    held: &WorkerLease,
+    ttl: Duration,
+) -> Result<Option<WorkerLease>, StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query_as!(
         LeaseRow,
         r#"UPDATE worker_lease SET deadline = clock_timestamp() + make_interval(secs => $5)
             WHERE name = $1 AND shard = $2 AND holder = $3 AND fence = $4
               AND deadline > clock_timestamp()
-           RETURNING fence, deadline AS "deadline: Moment""#,
+           RETURNING fence, deadline AS "deadline: PgTimestamp""#,
         held.name,
         stored(held.shard)?,
         held.holder,
@@ -146,8 +154,9 @@ pub async fn renew(pool: &Pool, held: &Lease, ttl: Duration) -> Result<Option<Le
     row.map(|row| lease(held.name, held.shard, held.holder, &row)).transpose()
 }
 
-/// For the next holder, who need not wait for the deadline then. Nothing if it is gone already.
-pub async fn release(pool: &Pool, held: &Lease) -> Result<(), Error> {
+/// Releases the lease, so that the next holder need not wait for the deadline. It has no effect if
+/// the lease is lost already.
+pub async fn release(pool: &Pool, held: &WorkerLease) -> Result<(), StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query!(
         "UPDATE worker_lease SET deadline = clock_timestamp()
@@ -162,14 +171,14 @@ pub async fn release(pool: &Pool, held: &Lease) -> Result<(), Error> {
     Ok(())
 }
 
-/// What so many activations did, for everybody to see. Nothing if the lease is gone: whoever has it
-/// now tells its own.
+/// Stores the worker status after several activations. Nothing happens if the lease is lost: its
+/// new holder stores its own.
 pub async fn report(
     pool: &Pool,
-    held: &Lease,
+    held: &WorkerLease,
     (runs, items): (u64, u64),
     failure: Option<&str>,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let mut connection = pool.acquire().await?;
     let failure: Option<String> =
         failure.map(|text| text.chars().take(WORKER_FAILURE_MAX_CHARS).collect());
@@ -186,12 +195,12 @@ pub async fn report(
     Ok(())
 }
 
-/// One line of the board.
+/// The status of one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
     pub name: String,
     pub shard: i32,
-    /// Somebody holds it now.
+    /// Whether the lease is held now.
     pub is_held: bool,
     pub ran_at: Option<Timestamp>,
     pub runs: i64,
@@ -199,9 +208,9 @@ pub struct Posted {
     pub failure: Option<String>,
 }
 
-/// What every worker did last, by any login of the application.
-pub async fn board(pool: &Pool) -> Result<Vec<Posted>, Error> {
-    type Row = (String, i32, bool, Option<Moment>, i64, i64, Option<String>);
+/// Returns the status of every worker. Any login of the application may call it.
+pub async fn board(pool: &Pool) -> Result<Vec<Posted>, StoreError> {
+    type Row = (String, i32, bool, Option<PgTimestamp>, i64, i64, Option<String>);
     let mut connection = pool.acquire().await?;
     let rows: Vec<Row> = query_as(BOARD).fetch_all(connection.get()?).await?;
     let posted = rows.into_iter().map(|(name, shard, is_held, ran_at, runs, items, failure)| {
@@ -211,19 +220,24 @@ pub async fn board(pool: &Pool) -> Result<Vec<Posted>, Error> {
     Ok(posted.collect())
 }
 
-fn stored(shard: u32) -> Result<i32, Error> {
-    i32::try_from(shard).map_err(|error| Error::Unstorable {
+fn stored(shard: u32) -> Result<i32, StoreError> {
+    i32::try_from(shard).map_err(|error| StoreError::Unstorable {
         value: format!("shard {shard}"),
         why: error.to_string(),
     })
 }
 
-fn lease(name: &'static str, shard: u32, holder: Uuid, row: &LeaseRow) -> Result<Lease, Error> {
+fn lease(
+    name: &'static str,
+    shard: u32,
+    holder: Uuid,
+    row: &LeaseRow,
+) -> Result<WorkerLease, StoreError> {
     let fence = u64::try_from(row.fence).map_err(|error| RowError {
         table: "worker_lease",
         column: "fence",
         row: format!("{name} {shard}"),
         why: error.to_string(),
     })?;
-    Ok(Lease { name, shard, holder, fence, deadline: row.deadline.0 })
+    Ok(WorkerLease { name, shard, holder, fence, deadline: row.deadline.0 })
 }

@@ -1,5 +1,5 @@
-//! Messages to people: how each wants to be told, what waits to be told on which channel, and what
-//! became of it. Several things that wait go in one message.
+//! Messages to people: their preferences, the notifications that wait on each channel, and the
+//! results. Several waiting notifications are sent in one message.
 
 use std::time::Duration;
 
@@ -7,18 +7,19 @@ use ade_core::event::EventKind;
 use ade_core::ids::{TaskId, UserId};
 use ade_core::limits::MESSAGE_ITEMS_WAITING_MAX;
 use ade_core::policy::Hours;
-use ade_core::preference::{Channel, Preference, is_for_author};
+use ade_core::preference::{AccountNotice, Channel, Preference, is_for_author};
 use ade_core::time::Timestamp;
 use ade_core::webhook::Subscription;
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
+use crate::error::{RowError, StoreError};
 use crate::events::Numbered;
-use crate::moment::Moment;
+use crate::notifications::{NotificationSubject, SubjectRow};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// What a worker looks for in `due`: somebody for whom a message may have to be sent.
+/// The job kind in `due`: a person for whom a message may have to be sent.
 pub const SEND_MAIL: &str = "send_mail";
 pub const SEND_SLACK: &str = "send_slack";
 
@@ -40,8 +41,9 @@ struct PreferenceRow {
     version: i64,
 }
 
-/// With its version; zero and what everybody has, if they have said nothing.
-pub async fn preference(tx: &mut Tx, user: UserId) -> Result<(Preference, u64), Error> {
+/// Returns the preferences with their version; the defaults and version zero if the person has set
+/// none.
+pub async fn preference(tx: &mut Tx, user: UserId) -> Result<(Preference, u64), StoreError> {
     let query = query_as!(
         PreferenceRow,
         "SELECT mail, slack, slack_member, quiet_zone, quiet_from, quiet_to, digest_s, version
@@ -80,7 +82,7 @@ pub async fn preference(tx: &mut Tx, user: UserId) -> Result<(Preference, u64), 
     Ok((preference, row.version.unsigned_abs()))
 }
 
-/// A window of the day, as it is written.
+/// A daily window as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     pub zone: String,
@@ -88,8 +90,8 @@ pub struct Window {
     pub to: String,
 }
 
-/// As it was written, for its owner.
-pub async fn quiet_window(tx: &mut Tx, user: UserId) -> Result<Option<Window>, Error> {
+/// Returns the quiet window as its owner wrote it.
+pub async fn quiet_window(tx: &mut Tx, user: UserId) -> Result<Option<Window>, StoreError> {
     let query = query!(
         "SELECT quiet_zone, quiet_from, quiet_to FROM notification_preference
           WHERE tenant_id = $1 AND user_id = $2",
@@ -102,14 +104,14 @@ pub async fn quiet_window(tx: &mut Tx, user: UserId) -> Result<Option<Window>, E
     }))
 }
 
-/// `version` is the next one.
+/// Stores preferences; `version` is the next version.
 pub async fn set_preference(
     tx: &mut Tx,
     user: UserId,
     preference: &Preference,
     quiet: Option<&Window>,
     version: u64,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let texts = |kinds: &Option<Subscription>| kinds.as_ref().map(Subscription::texts);
     let query = query!(
         "INSERT INTO notification_preference (tenant_id, user_id, mail, slack, slack_member,
@@ -132,26 +134,30 @@ pub async fn set_preference(
         quiet.map(|quiet| quiet.to.as_str()),
         i32::try_from(preference.digest.as_secs()).unwrap_or(i32::MAX),
         i64::try_from(version).unwrap_or(i64::MAX),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-/// Somebody who is told of something.
+/// A recipient of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct NotifiedUser {
     pub user: UserId,
-    /// Whether mail would reach them.
+    /// Whether they have a mail address.
     pub has_mail: bool,
 }
 
-/// Who is told of this: those it asks, those it was written for, and its author.
-pub async fn told_of(tx: &mut Tx, event: &Numbered, task: TaskId) -> Result<Vec<Told>, Error> {
+/// The recipients of an event: the people it asks, the people it is addressed to, and its author.
+pub async fn recipients(
+    tx: &mut Tx,
+    event: &Numbered,
+    task: TaskId,
+) -> Result<Vec<NotifiedUser>, StoreError> {
     let is_for_author = is_for_author(&event.kind);
     let asks = event.kind == EventKind::ApprovalRequested.as_str();
     let query = query!(
-        r#"SELECT told.user_id AS "user_id!", u.email IS NOT NULL AS "has_mail!"
+        r#"SELECT recipient.user_id AS "user_id!", u.email IS NOT NULL AS "has_mail!"
              FROM (SELECT n.user_id FROM notification n
                     WHERE n.tenant_id = $1 AND n.task_id = $2 AND n.kind = $3 AND n.at = $4
                    UNION
@@ -160,76 +166,99 @@ pub async fn told_of(tx: &mut Tx, event: &Numbered, task: TaskId) -> Result<Vec<
                       AND a.status = 'PENDING' AND $5
                    UNION
                    SELECT t.author_id FROM task t
-                    WHERE t.tenant_id = $1 AND t.id = $2 AND $6) AS told
-             JOIN app_user u ON u.tenant_id = $1 AND u.id = told.user_id AND u.active
+                    WHERE t.tenant_id = $1 AND t.id = $2 AND $6) AS recipient
+             JOIN app_user u ON u.tenant_id = $1 AND u.id = recipient.user_id AND u.active
              JOIN task t ON t.tenant_id = $1 AND t.id = $2
             ORDER BY 1"#,
         tx.tenant().uuid(),
         task.uuid(),
         event.kind,
-        Moment(event.at) as _,
+        PgTimestamp(event.at) as _,
         asks,
         is_for_author,
     );
     let rows = tx.fetch(query).await?.into_iter();
     Ok(rows
-        .map(|row| Told { user: UserId::from_uuid(row.user_id), has_mail: row.has_mail })
+        .map(|row| NotifiedUser { user: UserId::from_uuid(row.user_id), has_mail: row.has_mail })
         .collect())
 }
 
-/// Whether it is new. Each event is told to a person once on a channel.
+/// Adds a notification and returns whether it is new. A person is notified of each event once per
+/// channel.
 pub async fn add(
     tx: &mut Tx,
     user: UserId,
     channel: Channel,
     event: &Numbered,
     task: TaskId,
-) -> Result<bool, Error> {
+) -> Result<bool, StoreError> {
     let query = query!(
         "INSERT INTO message_item (tenant_id, id, user_id, channel, seq, kind, task_id, at, state)
          VALUES ($1, uuid_v7(), $2, $3, $4, $5, $6, $7, 'waiting')
-         ON CONFLICT ON CONSTRAINT message_item_is_told_once DO NOTHING",
+         ON CONFLICT ON CONSTRAINT message_item_is_sent_once DO NOTHING",
         tx.tenant().uuid(),
         user.uuid(),
         channel.as_str(),
         i64::try_from(event.seq).unwrap_or(i64::MAX),
         event.kind,
         task.uuid(),
-        Moment(event.at) as _,
+        PgTimestamp(event.at) as _,
     );
     Ok(tx.write_beside(query).await? == 1)
 }
 
-/// A message goes out then, or earlier if one was to go out before.
-pub async fn send_at(
+/// Adds a notification about the account of its recipient.
+pub async fn add_of_account(
     tx: &mut Tx,
     user: UserId,
     channel: Channel,
-    at: Timestamp,
-) -> Result<(), Error> {
+    notice: AccountNotice,
+    detail: &str,
+) -> Result<(), StoreError> {
     let query = query!(
-        "INSERT INTO due AS d (tenant_id, kind, object, at) VALUES ($1, $2, $3, $4)
-         ON CONFLICT ON CONSTRAINT due_pkey DO UPDATE SET at = least(d.at, excluded.at)",
+        "INSERT INTO message_item (tenant_id, id, user_id, channel, kind, at, state, detail)
+         VALUES ($1, uuid_v7(), $2, $3, $4, $5, 'waiting', $6)",
         tx.tenant().uuid(),
-        due_kind(channel),
         user.uuid(),
-        Moment(at) as _,
+        channel.as_str(),
+        notice.as_str(),
+        PgTimestamp(tx.now()) as _,
+        detail,
     );
     tx.write_beside(query).await?;
     Ok(())
 }
 
-/// How somebody is reached on a channel.
+/// Schedules a message at this time, or leaves an earlier schedule unchanged.
+pub async fn send_at(
+    tx: &mut Tx,
+    user: UserId,
+    channel: Channel,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let query = query!(
+        "INSERT INTO scheduled_job AS d (tenant_id, kind, object, at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT ON CONSTRAINT scheduled_job_pkey DO UPDATE SET at = least(d.at, excluded.at)",
+        tx.tenant().uuid(),
+        due_kind(channel),
+        user.uuid(),
+        PgTimestamp(at) as _,
+    );
+    tx.write_beside(query).await?;
+    Ok(())
+}
+
+/// The state of a channel of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reached {
     pub sent_at: Option<Timestamp>,
-    /// Failures in a row.
+    /// The number of consecutive failures.
     pub tries: u32,
 }
 
-pub async fn reached(tx: &mut Tx, user: UserId, channel: Channel) -> Result<Reached, Error> {
+pub async fn reached(tx: &mut Tx, user: UserId, channel: Channel) -> Result<Reached, StoreError> {
     let query = query!(
-        r#"SELECT sent_at AS "sent_at: Moment", tries FROM message_channel
+        r#"SELECT sent_at AS "sent_at: PgTimestamp", tries FROM message_channel
             WHERE tenant_id = $1 AND user_id = $2 AND channel = $3"#,
         tx.tenant().uuid(),
         user.uuid(),
@@ -242,14 +271,15 @@ pub async fn reached(tx: &mut Tx, user: UserId, channel: Channel) -> Result<Reac
     }))
 }
 
-/// Whether the channel is ours until then: one at a time sends to a person on it.
+/// Reserves the channel until the given time and returns whether it succeeded: one process at a
+/// time sends to a person on it.
 pub async fn claim(
     tx: &mut Tx,
     user: UserId,
     channel: Channel,
     sender: Uuid,
     until: Timestamp,
-) -> Result<bool, Error> {
+) -> Result<bool, StoreError> {
     let query = query!(
         "INSERT INTO message_channel AS c (tenant_id, user_id, channel, tries, sender,
                                            sending_until)
@@ -261,13 +291,14 @@ pub async fn claim(
         user.uuid(),
         channel.as_str(),
         sender,
-        Moment(until) as _,
-        Moment(tx.now()) as _,
+        PgTimestamp(until) as _,
+        PgTimestamp(tx.now()) as _,
     );
     Ok(tx.write_beside(query).await? == 1)
 }
 
-/// Whether it was still ours. If not, somebody else sends, and nothing changes.
+/// Records the result and returns whether the reservation was still valid. If not, another process
+/// sends, and nothing changes.
 pub async fn settle(
     tx: &mut Tx,
     user: UserId,
@@ -275,7 +306,7 @@ pub async fn settle(
     sender: Uuid,
     reached: &Reached,
     problem: Option<&str>,
-) -> Result<bool, Error> {
+) -> Result<bool, StoreError> {
     let query = query!(
         "UPDATE message_channel
             SET sent_at = $5, tries = $6, problem = $7, sender = NULL, sending_until = NULL
@@ -284,57 +315,69 @@ pub async fn settle(
         user.uuid(),
         channel.as_str(),
         sender,
-        reached.sent_at.map(Moment) as _,
+        reached.sent_at.map(PgTimestamp) as _,
         i32::try_from(reached.tries).unwrap_or(i32::MAX),
         problem,
     );
     Ok(tx.write_beside(query).await? == 1)
 }
 
-/// Something that waits to be told.
+/// A waiting notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct PendingNotification {
     pub id: Uuid,
     pub kind: String,
-    pub task: TaskId,
-    pub number: i64,
-    pub title: String,
+    pub subject: NotificationSubject,
     pub at: Timestamp,
 }
 
-/// What waits, oldest first.
-pub async fn waiting(tx: &mut Tx, user: UserId, channel: Channel) -> Result<Vec<Item>, Error> {
+/// Returns the waiting notifications: those about tasks, oldest first, and then those about the
+/// account.
+pub async fn waiting(
+    tx: &mut Tx,
+    user: UserId,
+    channel: Channel,
+) -> Result<Vec<PendingNotification>, StoreError> {
     let query = query!(
-        r#"SELECT i.id, i.kind, i.task_id, t.number, t.title, i.at AS "at: Moment"
-             FROM message_item i JOIN task t ON (t.tenant_id, t.id) = (i.tenant_id, i.task_id)
+        r#"SELECT i.id, i.kind, i.task_id AS "task_id?", t.number AS "number?",
+                  t.title AS "title?", i.detail, i.at AS "at: PgTimestamp"
+             FROM message_item i
+             LEFT JOIN task t ON (t.tenant_id, t.id) = (i.tenant_id, i.task_id)
             WHERE i.tenant_id = $1 AND i.user_id = $2 AND i.channel = $3 AND i.state = 'waiting'
-            ORDER BY i.seq LIMIT $4"#,
+            ORDER BY i.seq, i.id LIMIT $4"#,
         tx.tenant().uuid(),
         user.uuid(),
         channel.as_str(),
         i64::from(MESSAGE_ITEMS_WAITING_MAX),
     );
     let rows = tx.fetch(query).await?.into_iter();
-    Ok(rows
-        .map(|row| Item {
+    let items = rows.map(|row| {
+        let subject = SubjectRow {
+            table: "message_item",
             id: row.id,
-            kind: row.kind,
-            task: TaskId::from_uuid(row.task_id),
+            task_id: row.task_id,
             number: row.number,
             title: row.title,
-            at: row.at.0,
-        })
-        .collect())
+            detail: row.detail,
+        };
+        let subject = NotificationSubject::try_from(subject)?;
+        Ok(PendingNotification { id: row.id, kind: row.kind, subject, at: row.at.0 })
+    });
+    Ok(items.collect::<Result<Vec<_>, RowError>>()?)
 }
 
-/// They were told, or given up.
-pub async fn end(tx: &mut Tx, items: &[Item], is_sent: bool) -> Result<(), Error> {
+/// Marks notifications as sent or as given up.
+pub async fn end(
+    tx: &mut Tx,
+    items: &[PendingNotification],
+    is_sent: bool,
+) -> Result<(), StoreError> {
     let ids: Vec<Uuid> = items.iter().map(|item| item.id).collect();
     let query = query!(
         "SELECT message_end($1, $2, $3)",
         &ids,
         if is_sent { "sent" } else { "dead" },
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_beside(query).await?;
     Ok(())

@@ -1,5 +1,5 @@
-//! Events, written in the transaction they tell of. The dense number that a subscriber sees is
-//! given after its commit, by the relay ([`events`](crate::events)).
+//! Events, written in the transaction that they describe. The dense number that a subscriber sees
+//! is assigned after the commit, by the relay ([`events`](crate::events)).
 
 use ade_core::actor::Actor;
 use ade_core::event::EventKind;
@@ -7,16 +7,16 @@ use serde_json::Value;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use crate::error::Error;
-use crate::moment::Moment;
+use crate::error::StoreError;
 use crate::statement::{Statement, columns};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// Thin on purpose: whoever wants the whole reads the object at this version.
+/// An event. It is deliberately minimal: for all data, read the object at this version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct OutboxEvent {
     pub kind: EventKind,
-    /// By its id, for example `task_…`.
+    /// The id of the object, for example `task_…`.
     pub object: String,
     pub version: Option<i64>,
     pub payload: Value,
@@ -31,24 +31,24 @@ columns! { Events of Row {
 }}
 
 impl Events {
-    /// Of the task `id`, in the statement that moves it.
-    pub(crate) fn add(&mut self, id: Uuid, event: &Event) {
+    /// Adds an event of the task `id` to the statement that changes it.
+    pub(crate) fn add(&mut self, id: Uuid, event: &OutboxEvent) {
         self.push(Row { id: Some(id), ..row(event) });
     }
 
-    /// $1 is the tenant and $2 the moment of the transaction.
-    pub(crate) fn part(self, s: &mut Statement, actor: &Actor) -> Result<(), Error> {
+    /// Adds the part to the statement; $1 is the tenant and $2 the time of the transaction.
+    pub(crate) fn part(self, s: &mut Statement, actor: &Actor) -> Result<(), StoreError> {
         if self.count() == 0 {
             return Ok(());
         }
         let append = append_by(s, actor)?;
         let given = self.bind(s)?;
-        s.part("told", &format!("{append}{given} JOIN guard USING (id) ORDER BY given.place"));
+        s.part("appended", &format!("{append}{given} JOIN guard USING (id) ORDER BY given.place"));
         Ok(())
     }
 }
 
-fn append_by(s: &mut Statement, actor: &Actor) -> Result<String, Error> {
+fn append_by(s: &mut Statement, actor: &Actor) -> Result<String, StoreError> {
     let actor = s.cell(actor.label(), "text")?;
     Ok(format!(
         "INSERT INTO outbox (tenant_id, at, actor, kind, object, version, payload)
@@ -61,7 +61,7 @@ const HINT: &str = "
     INSERT INTO outbox (tenant_id, at, actor, kind, object, version, payload)
     VALUES ($1, $2, $7, $3, $4, $5, $6::json)";
 
-fn row(event: &Event) -> Row {
+fn row(event: &OutboxEvent) -> Row {
     Row {
         id: None,
         kind: event.kind.as_str(),
@@ -71,7 +71,7 @@ fn row(event: &Event) -> Row {
     }
 }
 
-pub async fn append(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
+pub async fn append(tx: &mut Tx, events: &[OutboxEvent]) -> Result<(), StoreError> {
     if events.is_empty() {
         return Ok(());
     }
@@ -81,7 +81,7 @@ pub async fn append(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
     }
     let mut s = Statement::default();
     s.bind(tx.tenant().uuid())?;
-    s.bind(Moment(tx.now()))?;
+    s.bind(PgTimestamp(tx.now()))?;
     let append = append_by(&mut s, tx.actor())?;
     let given = rows.bind(&mut s)?;
     let sql = AssertSqlSafe(format!("{append}{given} ORDER BY given.place"));
@@ -89,11 +89,11 @@ pub async fn append(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Something that moved nothing in the record, and so has no leaf.
-pub async fn hint(tx: &mut Tx, event: &Event) -> Result<(), Error> {
+/// Writes an event that changed no audited state, and so has no audit entry.
+pub async fn hint(tx: &mut Tx, event: &OutboxEvent) -> Result<(), StoreError> {
     let query = sqlx::query(HINT)
         .bind(tx.tenant().uuid())
-        .bind(Moment(tx.now()))
+        .bind(PgTimestamp(tx.now()))
         .bind(event.kind.as_str())
         .bind(&event.object)
         .bind(event.version)

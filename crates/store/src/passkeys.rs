@@ -1,5 +1,5 @@
-//! Keys of people, and the question to a key that is not one yet. A key that was removed gives no
-//! word any more; its row stays, so that the words it gave can be verified.
+//! Passkeys of people, and pending registrations. A removed passkey gives no more confirmations;
+//! its row stays, so that earlier ones can be verified.
 
 use ade_core::change::Digest;
 use ade_core::ids::{PasskeyId, UserId};
@@ -7,8 +7,8 @@ use ade_core::time::Timestamp;
 use sqlx::{query, query_as, query_scalar};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,12 +24,12 @@ pub struct Passkey {
     pub last_used_at: Option<Timestamp>,
 }
 
-/// A question to a key that is to become one of somebody's.
+/// A pending registration of a passkey.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct PendingPasskey {
     pub id: PasskeyId,
     pub user: UserId,
-    /// The session or token that asked.
+    /// The session or token that requested it.
     pub key_id: String,
     pub name: String,
     pub challenge: Digest,
@@ -44,8 +44,8 @@ struct PasskeyRow {
     algorithm: i32,
     public_key: Vec<u8>,
     counter: i64,
-    created_at: Moment,
-    last_used_at: Option<Moment>,
+    created_at: PgTimestamp,
+    last_used_at: Option<PgTimestamp>,
 }
 
 impl TryFrom<PasskeyRow> for Passkey {
@@ -73,12 +73,13 @@ impl TryFrom<PasskeyRow> for Passkey {
     }
 }
 
-/// Those of one person, the oldest first.
-pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<Passkey>, Error> {
+/// Returns the passkeys of one person, oldest first.
+pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<Passkey>, StoreError> {
     let query = query_as!(
         PasskeyRow,
         r#"SELECT id, user_id, name, credential, algorithm, public_key, counter,
-                  created_at AS "created_at: Moment", last_used_at AS "last_used_at: Moment"
+                  created_at AS "created_at: PgTimestamp",
+                  last_used_at AS "last_used_at: PgTimestamp"
              FROM passkey WHERE tenant_id = $1 AND user_id = $2 AND removed_at IS NULL
             ORDER BY created_at, id"#,
         tx.tenant().uuid(),
@@ -88,7 +89,7 @@ pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<Passkey>, Error> {
     Ok(rows.into_iter().map(Passkey::try_from).collect::<Result<Vec<Passkey>, RowError>>()?)
 }
 
-pub async fn has_any(tx: &mut Tx, user: UserId) -> Result<bool, Error> {
+pub async fn has_any(tx: &mut Tx, user: UserId) -> Result<bool, StoreError> {
     let query = query_scalar!(
         r#"SELECT EXISTS (SELECT FROM passkey
              WHERE tenant_id = $1 AND user_id = $2 AND removed_at IS NULL) AS "has_any!""#,
@@ -98,8 +99,8 @@ pub async fn has_any(tx: &mut Tx, user: UserId) -> Result<bool, Error> {
     tx.fetch_value(query).await
 }
 
-/// In the place of an earlier offer to the same person.
-pub async fn offer(tx: &mut Tx, offer: &Offer) -> Result<(), Error> {
+/// Stores an offer and replaces an earlier one to the same person.
+pub async fn offer(tx: &mut Tx, offer: &PendingPasskey) -> Result<(), StoreError> {
     let query = query!(
         "INSERT INTO passkey_offer (tenant_id, user_id, id, key_id, name, challenge, expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -112,30 +113,30 @@ pub async fn offer(tx: &mut Tx, offer: &Offer) -> Result<(), Error> {
         offer.key_id,
         offer.name,
         offer.challenge.bytes().as_slice(),
-        Moment(offer.expires_at) as _,
+        PgTimestamp(offer.expires_at) as _,
     );
     tx.write_beside(query).await?;
     Ok(())
 }
 
-/// The offer by its id, if it was made to this person in this session and is not too old; it is
-/// gone with the transaction that takes it.
+/// Takes an offer by its id, if it was made to this person in this session and is not too old. It
+/// is deleted by this transaction.
 pub async fn take_offer(
     tx: &mut Tx,
     id: PasskeyId,
     user: UserId,
     key_id: &str,
-) -> Result<Option<Offer>, Error> {
+) -> Result<Option<PendingPasskey>, StoreError> {
     let query = query!(
         r#"DELETE FROM passkey_offer
             WHERE tenant_id = $1 AND user_id = $2 AND id = $3 AND key_id = $4 AND expires_at > $5
         RETURNING name AS "name!", challenge AS "challenge!",
-                  expires_at AS "expires_at!: Moment""#,
+                  expires_at AS "expires_at!: PgTimestamp""#,
         tx.tenant().uuid(),
         user.uuid(),
         id.uuid(),
         key_id,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     let Some(row) = tx.fetch(query).await?.pop() else { return Ok(None) };
     let challenge = <[u8; 32]>::try_from(row.challenge).map_err(|bytes| RowError {
@@ -144,7 +145,7 @@ pub async fn take_offer(
         row: id.to_string(),
         why: format!("{} bytes", bytes.len()),
     })?;
-    Ok(Some(Offer {
+    Ok(Some(PendingPasskey {
         id,
         user,
         key_id: key_id.to_owned(),
@@ -154,8 +155,8 @@ pub async fn take_offer(
     }))
 }
 
-/// Refused if the same key is known already (`passkey_is_known_once`).
-pub async fn insert(tx: &mut Tx, passkey: &Passkey) -> Result<(), Error> {
+/// Stores a passkey. It is refused if the same key is known already (`passkey_is_known_once`).
+pub async fn insert(tx: &mut Tx, passkey: &Passkey) -> Result<(), StoreError> {
     let query = query!(
         "INSERT INTO passkey (tenant_id, id, user_id, name, credential, algorithm, public_key,
              counter, created_at)
@@ -168,14 +169,14 @@ pub async fn insert(tx: &mut Tx, passkey: &Passkey) -> Result<(), Error> {
         passkey.algorithm,
         passkey.public_key.as_slice(),
         i64::from(passkey.counter),
-        Moment(passkey.created_at) as _,
+        PgTimestamp(passkey.created_at) as _,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-/// It has given a word, and counts on from here.
-pub async fn count_on(tx: &mut Tx, passkey: &Passkey, counter: u32) -> Result<(), Error> {
+/// Advances the counter of a passkey after a confirmation.
+pub async fn count_on(tx: &mut Tx, passkey: &Passkey, counter: u32) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE passkey SET counter = $4, last_used_at = $5
           WHERE tenant_id = $1 AND id = $2 AND counter = $3 AND removed_at IS NULL",
@@ -183,13 +184,13 @@ pub async fn count_on(tx: &mut Tx, passkey: &Passkey, counter: u32) -> Result<()
         passkey.id.uuid(),
         i64::from(passkey.counter),
         i64::from(counter),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&passkey.id, query).await
 }
 
-/// Those of one person that are named here, for good.
-pub async fn remove(tx: &mut Tx, user: UserId, passkeys: &[PasskeyId]) -> Result<(), Error> {
+/// Removes these passkeys of one person permanently.
+pub async fn remove(tx: &mut Tx, user: UserId, passkeys: &[PasskeyId]) -> Result<(), StoreError> {
     let ids: Vec<Uuid> = passkeys.iter().map(|id| id.uuid()).collect();
     let query = query!(
         "UPDATE passkey SET removed_at = $4
@@ -197,7 +198,7 @@ pub async fn remove(tx: &mut Tx, user: UserId, passkeys: &[PasskeyId]) -> Result
         tx.tenant().uuid(),
         user.uuid(),
         &ids,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
     Ok(())

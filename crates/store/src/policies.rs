@@ -1,6 +1,6 @@
-//! Published policy versions. A version is written once and never edited, so one that was read is
-//! true for good; which are in force is the rulebook's to say. How one comes to be published is
-//! not here.
+//! Published policy versions. A version is written once and never changed, so it can be cached for
+//! ever; the rulebook defines which ones are in force. Publishing itself is not part of this
+//! module.
 
 use ade_core::ids::{PolicyId, UserId};
 use ade_core::limits::POLICY_VERSIONS_SHOWN;
@@ -10,8 +10,8 @@ use serde_json::Value;
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 struct VersionRow {
@@ -28,7 +28,7 @@ impl TryFrom<VersionRow> for Policy {
     }
 }
 
-/// A stored version; what it says is checked again, as when it was published.
+/// Parses a stored version. Its document is validated again.
 pub(crate) fn read(id: Uuid, version: i32, document: Value) -> Result<Policy, RowError> {
     let id = PolicyId::from_uuid(id);
     let wrong = |column, why| RowError {
@@ -43,9 +43,9 @@ pub(crate) fn read(id: Uuid, version: i32, document: Value) -> Result<Policy, Ro
     Ok(Policy { id, version: number, document })
 }
 
-/// In the order asked for; one that does not exist is left out.
-pub async fn versions(tx: &mut Tx, wanted: &[PolicyRef]) -> Result<Vec<Policy>, Error> {
-    // A number that the column cannot hold was never given to a version.
+/// Returns versions in the requested order; a version that does not exist is left out.
+pub async fn versions(tx: &mut Tx, wanted: &[PolicyRef]) -> Result<Vec<Policy>, StoreError> {
+    // A number beyond the range of the column cannot exist.
     let (ids, numbers): (Vec<Uuid>, Vec<i32>) = wanted
         .iter()
         .filter_map(|named| Some((named.id.uuid(), i32::try_from(named.version).ok()?)))
@@ -65,19 +65,18 @@ pub async fn versions(tx: &mut Tx, wanted: &[PolicyRef]) -> Result<Vec<Policy>, 
     Ok(rows.into_iter().map(Policy::try_from).collect::<Result<Vec<Policy>, RowError>>()?)
 }
 
-/// The next version of a policy, or the first of a new one, in force from this transaction on.
-/// `Conflict` if it is not the next.
+/// Inserts the next version of a policy, or the first of a new one, in force from this transaction
+/// on. `Conflict` if it is not the next.
 pub async fn insert_published(
     tx: &mut Tx,
     policy: &Policy,
     proposed_by: UserId,
     confirmed_by: UserId,
-) -> Result<(), Error> {
-    let document = serde_json::to_value(&policy.document).map_err(|error| Error::Unstorable {
-        value: policy.reference().to_string(),
-        why: error.to_string(),
+) -> Result<(), StoreError> {
+    let document = serde_json::to_value(&policy.document).map_err(|error| {
+        StoreError::Unstorable { value: policy.reference().to_string(), why: error.to_string() }
     })?;
-    // Foreign keys are looked at when the statement ends, and by then both rows are there.
+    // Foreign keys are checked when the statement ends, and by then both rows exist.
     let query = query!(
         "WITH head AS (
              INSERT INTO policy AS known (tenant_id, id, name, enabled, current_version)
@@ -100,19 +99,19 @@ pub async fn insert_published(
         document,
         proposed_by.uuid(),
         confirmed_by.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&policy.reference(), query).await
 }
 
-fn number(version: u32) -> Result<i32, Error> {
-    i32::try_from(version).map_err(|error| Error::Unstorable {
+fn number(version: u32) -> Result<i32, StoreError> {
+    i32::try_from(version).map_err(|error| StoreError::Unstorable {
         value: format!("version {version}"),
         why: error.to_string(),
     })
 }
 
-/// A published version with the two who made it one.
+/// A published version with the two admins who proposed and published it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     pub policy: Policy,
@@ -127,7 +126,7 @@ struct PublishedRow {
     document: Value,
     proposed_by: Uuid,
     confirmed_by: Uuid,
-    published_at: Moment,
+    published_at: PgTimestamp,
 }
 
 impl TryFrom<PublishedRow> for Published {
@@ -143,16 +142,16 @@ impl TryFrom<PublishedRow> for Published {
     }
 }
 
-/// The current versions of all policies, enabled or not, in the order of their ids.
+/// Returns the current versions of all policies, enabled or not, in the order of their ids.
 pub async fn list(
     tx: &mut Tx,
     after: Option<PolicyId>,
     limit: u32,
-) -> Result<Vec<Published>, Error> {
+) -> Result<Vec<Published>, StoreError> {
     let query = query_as!(
         PublishedRow,
         r#"SELECT v.policy_id, v.version, v.document, v.proposed_by, v.confirmed_by,
-                  v.published_at AS "published_at: Moment"
+                  v.published_at AS "published_at: PgTimestamp"
              FROM policy p
              JOIN policy_version v ON (v.tenant_id, v.policy_id, v.version)
                                     = (p.tenant_id, p.id, p.current_version)
@@ -165,12 +164,12 @@ pub async fn list(
     Ok(rows.into_iter().map(Published::try_from).collect::<Result<Vec<_>, RowError>>()?)
 }
 
-/// The policy of this name, in its current version.
-pub async fn by_name(tx: &mut Tx, name: &str) -> Result<Option<Published>, Error> {
+/// Returns the policy of this name in its current version.
+pub async fn by_name(tx: &mut Tx, name: &str) -> Result<Option<Published>, StoreError> {
     let query = query_as!(
         PublishedRow,
         r#"SELECT v.policy_id, v.version, v.document, v.proposed_by, v.confirmed_by,
-                  v.published_at AS "published_at: Moment"
+                  v.published_at AS "published_at: PgTimestamp"
              FROM policy p
              JOIN policy_version v ON (v.tenant_id, v.policy_id, v.version)
                                     = (p.tenant_id, p.id, p.current_version)
@@ -182,12 +181,12 @@ pub async fn by_name(tx: &mut Tx, name: &str) -> Result<Option<Published>, Error
     Ok(row.map(Published::try_from).transpose()?)
 }
 
-/// Every version of one policy, newest first; nothing if there is no such policy.
-pub async fn history(tx: &mut Tx, policy: PolicyId) -> Result<Vec<Published>, Error> {
+/// Returns every version of one policy, newest first; empty if the policy does not exist.
+pub async fn history(tx: &mut Tx, policy: PolicyId) -> Result<Vec<Published>, StoreError> {
     let query = query_as!(
         PublishedRow,
         r#"SELECT policy_id, version, document, proposed_by, confirmed_by,
-                  published_at AS "published_at: Moment"
+                  published_at AS "published_at: PgTimestamp"
              FROM policy_version
             WHERE tenant_id = $1 AND policy_id = $2 ORDER BY version DESC LIMIT $3"#,
         tx.tenant().uuid(),

@@ -1,5 +1,5 @@
-//! Proposed policy documents, until somebody else publishes them or their author takes them back.
-//! A draft says which version it was written against: published over another it would undo it.
+//! Proposed policy documents, until another admin publishes them or they are withdrawn. A draft
+//! records the version it is based on: publishing it over another would undo that one.
 
 use ade_core::ids::{PolicyDraftId, PolicyId, UserId};
 use ade_core::policy::Document;
@@ -8,15 +8,15 @@ use serde_json::Value;
 use sqlx::{query, query_as, query_scalar};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     pub id: PolicyDraftId,
     pub policy: PolicyId,
-    /// Zero for a policy that does not exist yet.
+    /// The version it is based on; zero for a policy that does not exist yet.
     pub base_version: u32,
     pub document: Document,
     pub reason: Option<String>,
@@ -27,18 +27,18 @@ pub struct Draft {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed {
-    pub outcome: Outcome,
+    pub outcome: DraftOutcome,
     pub by: UserId,
     pub at: Timestamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DraftOutcome {
     Published,
     Withdrawn,
 }
 
-impl Outcome {
+impl DraftOutcome {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Published => "published",
@@ -54,10 +54,10 @@ struct DraftRow {
     document: Value,
     reason: Option<String>,
     proposed_by: Uuid,
-    proposed_at: Moment,
+    proposed_at: PgTimestamp,
     outcome: Option<String>,
     closed_by: Option<Uuid>,
-    closed_at: Option<Moment>,
+    closed_at: Option<PgTimestamp>,
 }
 
 impl TryFrom<DraftRow> for Draft {
@@ -69,7 +69,7 @@ impl TryFrom<DraftRow> for Draft {
             |column, why| RowError { table: "policy_draft", column, row: id.to_string(), why };
         let closed = match (row.outcome, row.closed_by, row.closed_at) {
             (Some(outcome), Some(by), Some(at)) => {
-                let outcome = [Outcome::Published, Outcome::Withdrawn]
+                let outcome = [DraftOutcome::Published, DraftOutcome::Withdrawn]
                     .into_iter()
                     .find(|known| known.as_str() == outcome)
                     .ok_or_else(|| wrong("outcome", outcome))?;
@@ -92,8 +92,8 @@ impl TryFrom<DraftRow> for Draft {
     }
 }
 
-pub async fn insert(tx: &mut Tx, draft: &Draft) -> Result<(), Error> {
-    let unstorable = |why: String| Error::Unstorable { value: draft.id.to_string(), why };
+pub async fn insert(tx: &mut Tx, draft: &Draft) -> Result<(), StoreError> {
+    let unstorable = |why: String| StoreError::Unstorable { value: draft.id.to_string(), why };
     let document =
         serde_json::to_value(&draft.document).map_err(|error| unstorable(error.to_string()))?;
     let base_version =
@@ -109,18 +109,18 @@ pub async fn insert(tx: &mut Tx, draft: &Draft) -> Result<(), Error> {
         document,
         draft.reason.as_deref(),
         draft.proposed_by.uuid(),
-        Moment(draft.proposed_at) as _,
+        PgTimestamp(draft.proposed_at) as _,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-pub async fn get(tx: &mut Tx, id: PolicyDraftId) -> Result<Option<Draft>, Error> {
+pub async fn get(tx: &mut Tx, id: PolicyDraftId) -> Result<Option<Draft>, StoreError> {
     let query = query_as!(
         DraftRow,
         r#"SELECT id, policy_id, base_version, document, reason, proposed_by,
-                  proposed_at AS "proposed_at: Moment", outcome, closed_by,
-                  closed_at AS "closed_at: Moment"
+                  proposed_at AS "proposed_at: PgTimestamp", outcome, closed_by,
+                  closed_at AS "closed_at: PgTimestamp"
              FROM policy_draft WHERE tenant_id = $1 AND id = $2"#,
         tx.tenant().uuid(),
         id.uuid(),
@@ -129,8 +129,8 @@ pub async fn get(tx: &mut Tx, id: PolicyDraftId) -> Result<Option<Draft>, Error>
     Ok(row.map(Draft::try_from).transpose()?)
 }
 
-/// Whether a version of this policy waits.
-pub async fn has_open(tx: &mut Tx, policy: PolicyId) -> Result<bool, Error> {
+/// Returns whether a draft of this policy is open.
+pub async fn has_open(tx: &mut Tx, policy: PolicyId) -> Result<bool, StoreError> {
     let query = query_scalar!(
         r#"SELECT EXISTS (SELECT FROM policy_draft
              WHERE tenant_id = $1 AND policy_id = $2 AND closed_at IS NULL) AS "has_open!""#,
@@ -140,17 +140,17 @@ pub async fn has_open(tx: &mut Tx, policy: PolicyId) -> Result<bool, Error> {
     tx.fetch_value(query).await
 }
 
-/// Those that wait, in the order in which they were proposed.
+/// Returns the open drafts in the order in which they were proposed.
 pub async fn list_open(
     tx: &mut Tx,
     after: Option<PolicyDraftId>,
     limit: u32,
-) -> Result<Vec<Draft>, Error> {
+) -> Result<Vec<Draft>, StoreError> {
     let query = query_as!(
         DraftRow,
         r#"SELECT id, policy_id, base_version, document, reason, proposed_by,
-                  proposed_at AS "proposed_at: Moment", outcome, closed_by,
-                  closed_at AS "closed_at: Moment"
+                  proposed_at AS "proposed_at: PgTimestamp", outcome, closed_by,
+                  closed_at AS "closed_at: PgTimestamp"
              FROM policy_draft
             WHERE tenant_id = $1 AND closed_at IS NULL AND id > $2 ORDER BY id LIMIT $3"#,
         tx.tenant().uuid(),
@@ -161,13 +161,13 @@ pub async fn list_open(
     Ok(rows.into_iter().map(Draft::try_from).collect::<Result<Vec<Draft>, RowError>>()?)
 }
 
-/// `Conflict` if it was closed before.
+/// Closes a draft. `Conflict` if it was closed before.
 pub async fn close(
     tx: &mut Tx,
     id: PolicyDraftId,
-    outcome: Outcome,
+    outcome: DraftOutcome,
     by: UserId,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE policy_draft SET outcome = $3, closed_by = $4, closed_at = $5
           WHERE tenant_id = $1 AND id = $2 AND closed_at IS NULL",
@@ -175,7 +175,7 @@ pub async fn close(
         id.uuid(),
         outcome.as_str(),
         by.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&id, query).await
 }

@@ -1,18 +1,18 @@
-//! How often each kind of event happened, hour by hour. Folded together with the cursor of the
-//! group that reads them, so that each counts once.
+//! Event counts by kind and hour. They are updated together with the cursor of the consumer group
+//! that reads the events, so that each event counts once.
 
 use std::collections::BTreeMap;
 
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::events::Numbered;
-use crate::moment::Moment;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-pub async fn count(tx: &mut Tx, events: &[Numbered]) -> Result<(), Error> {
-    let moments: Vec<Moment> = events.iter().map(|event| Moment(event.at)).collect();
+pub async fn count(tx: &mut Tx, events: &[Numbered]) -> Result<(), StoreError> {
+    let moments: Vec<PgTimestamp> = events.iter().map(|event| PgTimestamp(event.at)).collect();
     let kinds: Vec<String> = events.iter().map(|event| event.kind.clone()).collect();
     let query = query!(
         "INSERT INTO event_rate AS kept (tenant_id, hour, kind, count)
@@ -22,7 +22,7 @@ pub async fn count(tx: &mut Tx, events: &[Numbered]) -> Result<(), Error> {
          ON CONFLICT ON CONSTRAINT event_rate_pkey
             DO UPDATE SET count = kept.count + excluded.count",
         tx.tenant().uuid(),
-        &moments as &[Moment],
+        &moments as &[PgTimestamp],
         &kinds,
     );
     tx.write_beside(query).await?;
@@ -34,15 +34,15 @@ struct KindCount {
     count: i64,
 }
 
-/// By kind, in the hours that began at or after the one of `since`.
-pub async fn since(tx: &mut Tx, since: Timestamp) -> Result<BTreeMap<String, i64>, Error> {
+/// Returns the counts by kind, for the hours from the one of `since` on.
+pub async fn since(tx: &mut Tx, since: Timestamp) -> Result<BTreeMap<String, i64>, StoreError> {
     let query = query_as!(
         KindCount,
         r#"SELECT kind, sum(count)::bigint AS "count!" FROM event_rate
             WHERE tenant_id = $1 AND hour >= date_trunc('hour', $2::timestamptz, 'UTC')
             GROUP BY kind"#,
         tx.tenant().uuid(),
-        Moment(since) as _,
+        PgTimestamp(since) as _,
     );
     Ok(tx.fetch(query).await?.into_iter().map(|row| (row.kind, row.count)).collect())
 }

@@ -1,5 +1,5 @@
-//! The registry of what tasks touch: how critical it is, whose it is, and what hangs on it. Risk,
-//! freezes and owners are judged from here, never from what a task says of itself.
+//! The resource registry: criticality, owners and dependents of resources. Risk, freezes and owners
+//! are derived from it, never from the content of a task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,30 +23,31 @@ pub struct Resource {
     pub updated_at: Timestamp,
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     pub criticality: Option<Score>,
     pub environment: Option<String>,
     pub tags: BTreeSet<String>,
     pub owner: Option<UserId>,
-    /// Whether an apply with unknown outcome keeps others out until somebody has looked.
+    /// Whether an apply with an unknown outcome blocks the resource until it is reconciled.
     pub blocks_on_unknown: bool,
-    /// What hangs on it directly; each has an entry of its own.
+    /// The direct dependents; each has an entry of its own.
     pub dependents: BTreeSet<ResourceRef>,
 }
 
-/// What a decision asks of an entry.
+/// The part of an entry that decisions use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct RegistryEntry {
     pub criticality: Option<Score>,
     pub environment: Option<String>,
     pub owner: Option<UserId>,
-    /// Over any number of steps, without itself; no more than [`REGISTRY_DEPENDENTS_MAX`].
+    /// The dependents over any number of steps, without the resource itself; at most
+    /// [`REGISTRY_DEPENDENTS_MAX`].
     pub dependents: BTreeSet<ResourceRef>,
 }
 
-/// The lowest and the highest that a name can end in, in the order of the column.
+/// The lowest and the highest end of a name, in the order of the column.
 const LOWEST: &str = "!";
 const HIGHEST: &str = "~";
 
@@ -57,7 +58,7 @@ struct ResourceRow {
     tags: Vec<String>,
     owner_id: Option<Uuid>,
     block_on_unknown: bool,
-    updated_at: Moment,
+    updated_at: PgTimestamp,
     dependents: Vec<String>,
 }
 
@@ -98,8 +99,8 @@ fn texts(names: &BTreeSet<ResourceRef>) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
 }
 
-/// Enters it, or replaces all that its entry says.
-pub async fn put(tx: &mut Tx, name: &ResourceRef, about: &About) -> Result<(), Error> {
+/// Inserts an entry or replaces it as a whole.
+pub async fn put(tx: &mut Tx, name: &ResourceRef, about: &About) -> Result<(), StoreError> {
     let tags: Vec<String> = about.tags.iter().cloned().collect();
     let query = query!(
         "WITH entry AS (
@@ -124,16 +125,16 @@ pub async fn put(tx: &mut Tx, name: &ResourceRef, about: &About) -> Result<(), E
         &tags,
         about.owner.map(UserId::uuid),
         about.blocks_on_unknown,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
         &texts(&about.dependents),
     );
     tx.write(query).await?;
     Ok(())
 }
 
-/// Enters all of these, or replaces what their entries say. What hangs on each must have an entry
-/// or be among them.
-pub async fn put_all(tx: &mut Tx, entries: &[(ResourceRef, About)]) -> Result<(), Error> {
+/// Inserts all of these entries or replaces them. Their dependents must have entries or be among
+/// them.
+pub async fn put_all(tx: &mut Tx, entries: &[(ResourceRef, About)]) -> Result<(), StoreError> {
     let given: Vec<Value> = entries.iter().map(|(name, about)| row_of(name, about)).collect();
     let given = Value::Array(given);
     let query = query!(
@@ -150,10 +151,10 @@ pub async fn put_all(tx: &mut Tx, entries: &[(ResourceRef, About)]) -> Result<()
                 updated_at = excluded.updated_at",
         tx.tenant().uuid(),
         given,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
-    // A second statement: a dependent may have come with the first.
+    // A second statement, because the first may have inserted a dependent.
     let query = query!(
         "WITH given AS (
              SELECT * FROM jsonb_to_recordset($2) AS given (name text, dependents text[])),
@@ -184,16 +185,16 @@ fn row_of(name: &ResourceRef, about: &About) -> Value {
     })
 }
 
-/// Those of these that have an entry.
+/// Returns those of these resources that have an entry.
 pub async fn get_all(
     tx: &mut Tx,
     names: &[ResourceRef],
-) -> Result<BTreeMap<ResourceRef, About>, Error> {
+) -> Result<BTreeMap<ResourceRef, About>, StoreError> {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
     let query = query_as!(
         ResourceRow,
         r#"SELECT r.name, r.criticality, r.environment, r.tags, r.owner_id, r.block_on_unknown,
-                  r.updated_at AS "updated_at: Moment",
+                  r.updated_at AS "updated_at: PgTimestamp",
                   array(SELECT d.dependent FROM resource_dependency d
                          WHERE (d.tenant_id, d.resource) = (r.tenant_id, r.name))
                       AS "dependents!"
@@ -210,26 +211,31 @@ pub async fn get_all(
     Ok(rows.collect::<Result<_, RowError>>()?)
 }
 
-pub async fn get(tx: &mut Tx, name: &ResourceRef) -> Result<Option<Resource>, Error> {
+pub async fn get(tx: &mut Tx, name: &ResourceRef) -> Result<Option<Resource>, StoreError> {
     let name = name.to_string();
     Ok(within(tx, &name, &name, 1).await?.pop())
 }
 
-/// In the order of their names, after the last one of the page before.
+/// Returns entries in the order of their names, after the last one of the previous page.
 pub async fn list(
     tx: &mut Tx,
     after: Option<&ResourceRef>,
     limit: u32,
-) -> Result<Vec<Resource>, Error> {
+) -> Result<Vec<Resource>, StoreError> {
     let first = after.map_or(LOWEST.to_owned(), |after| format!("{after}{LOWEST}"));
     within(tx, &first, HIGHEST, limit).await
 }
 
-async fn within(tx: &mut Tx, first: &str, last: &str, limit: u32) -> Result<Vec<Resource>, Error> {
+async fn within(
+    tx: &mut Tx,
+    first: &str,
+    last: &str,
+    limit: u32,
+) -> Result<Vec<Resource>, StoreError> {
     let query = query_as!(
         ResourceRow,
         r#"SELECT r.name, r.criticality, r.environment, r.tags, r.owner_id, r.block_on_unknown,
-                  r.updated_at AS "updated_at: Moment",
+                  r.updated_at AS "updated_at: PgTimestamp",
                   array(SELECT d.dependent FROM resource_dependency d
                          WHERE (d.tenant_id, d.resource) = (r.tenant_id, r.name))
                       AS "dependents!"
@@ -253,14 +259,14 @@ struct FactsRow {
     dependents: Vec<String>,
 }
 
-/// Of each that has an entry. A circle of dependents is walked once; the walk stops when there
-/// are as many as count.
+/// Returns the facts of each resource that has an entry. A cycle of dependents is walked once; the
+/// walk stops at the maximum that counts.
 pub async fn facts(
     tx: &mut Tx,
     wanted: &[ResourceRef],
-) -> Result<BTreeMap<ResourceRef, Entry>, Error> {
+) -> Result<BTreeMap<ResourceRef, RegistryEntry>, StoreError> {
     let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-    // One more than counts, for the resource itself.
+    // One more than the bound, for the resource itself.
     let limit = i64::try_from(REGISTRY_DEPENDENTS_MAX + 1).unwrap_or(i64::MAX);
     let query = query_as!(
         FactsRow,
@@ -284,7 +290,7 @@ pub async fn facts(
         let name = name(&row.name)?;
         let mut dependents = names(&row.dependents)?;
         dependents.remove(&name);
-        let entry = Entry {
+        let entry = RegistryEntry {
             criticality: row.criticality.map(|points| score(&row.name, points)).transpose()?,
             environment: row.environment,
             owner: row.owner_id.map(UserId::from_uuid),

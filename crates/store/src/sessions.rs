@@ -1,17 +1,23 @@
-//! Sessions: tokens that lie in a cookie, end when nobody uses them, and are a person's own. They
-//! are resolved and revoked like every token; here is what only they have, and the way in.
+//! Sessions: tokens in a cookie that expire when unused, and belong to a person. They are resolved
+//! and revoked like every token; this module has what is specific to them, and the sign-in.
+
+use std::time::Duration;
 
 use ade_core::ids::{TenantId, UserId};
-use ade_core::limits::{SESSION_IDLE, SESSION_KEPT_PACE, SIGN_IN_TTL};
+use ade_core::limits::{SESSION_IDLE, SIGN_IN_TTL};
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::Error;
-use crate::moment::Moment;
+use crate::error::StoreError;
 use crate::pool::Pool;
+use crate::tenants::TenantIdentity;
+use crate::timestamp::PgTimestamp;
 use crate::tokens::Hash;
 use crate::tx::Tx;
+
+/// Accuracy of a session's last use; a write per request would be too many.
+const SESSION_KEPT_PACE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
@@ -19,11 +25,13 @@ pub struct NewSession {
     pub user: UserId,
     pub hash: Hash,
     pub scopes: Vec<String>,
-    /// When the person proved who they are; another session may go on from there.
+    /// When the person authenticated; another session may continue from it.
     pub signed_in_at: Timestamp,
     pub expires_at: Timestamp,
     pub address: Option<String>,
     pub user_agent: Option<String>,
+    /// The tenants in which the sign-in could not update the person's roles.
+    pub outdated_tenants: Vec<TenantId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,17 +44,19 @@ pub struct Session {
     pub expires_at: Timestamp,
     pub address: Option<String>,
     pub user_agent: Option<String>,
+    pub outdated_tenants: Vec<TenantId>,
 }
 
 struct SessionRow {
     key_id: String,
     user_id: Uuid,
-    signed_in_at: Moment,
-    created_at: Moment,
-    idle_until: Moment,
-    expires_at: Moment,
+    signed_in_at: PgTimestamp,
+    created_at: PgTimestamp,
+    idle_until: PgTimestamp,
+    expires_at: PgTimestamp,
     address: Option<String>,
     user_agent: Option<String>,
+    outdated_tenants: Option<Vec<Uuid>>,
 }
 
 impl From<SessionRow> for Session {
@@ -60,12 +70,18 @@ impl From<SessionRow> for Session {
             expires_at: row.expires_at.0,
             address: row.address,
             user_agent: row.user_agent,
+            outdated_tenants: row
+                .outdated_tenants
+                .unwrap_or_default()
+                .into_iter()
+                .map(TenantId::from_uuid)
+                .collect(),
         }
     }
 }
 
-/// The oldest give way where there are more than `most`.
-pub async fn insert(tx: &mut Tx, new: &NewSession, most: u32) -> Result<(), Error> {
+/// Inserts a session. The oldest sessions end if there are more than `most`.
+pub async fn insert(tx: &mut Tx, new: &NewSession, most: u32) -> Result<(), StoreError> {
     let crowded = query!(
         "UPDATE token SET revoked_at = $3 WHERE tenant_id = $1 AND key_id IN (
              SELECT t.key_id FROM token t
@@ -74,33 +90,34 @@ pub async fn insert(tx: &mut Tx, new: &NewSession, most: u32) -> Result<(), Erro
               ORDER BY t.created_at DESC, t.key_id OFFSET $4)",
         tx.tenant().uuid(),
         new.user.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
         i64::from(most.saturating_sub(1)),
     );
     tx.write_if_left(crowded).await?;
     let query = query!(
         "INSERT INTO token (tenant_id, key_id, user_id, secret_hash, scopes, created_at,
-             expires_at, idle_until, signed_in_at, address, user_agent)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+             expires_at, idle_until, signed_in_at, address, user_agent, outdated_tenants)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
         tx.tenant().uuid(),
         new.key_id,
         new.user.uuid(),
         new.hash.as_slice(),
         &new.scopes,
-        Moment(tx.now()) as _,
-        Moment(new.expires_at) as _,
-        Moment(tx.now().plus(SESSION_IDLE).min(new.expires_at)) as _,
-        Moment(new.signed_in_at) as _,
+        PgTimestamp(tx.now()) as _,
+        PgTimestamp(new.expires_at) as _,
+        PgTimestamp(tx.now().plus(SESSION_IDLE).min(new.expires_at)) as _,
+        PgTimestamp(new.signed_in_at) as _,
         new.address.as_deref(),
         new.user_agent.as_deref(),
+        &new.outdated_tenants.iter().map(|tenant| tenant.uuid()).collect::<Vec<_>>(),
     );
     tx.write(query).await?;
     Ok(())
 }
 
-/// Another secret for a session, under the same key: the one before opens nothing any more. Nothing
-/// happens to a token that is no session, or that was revoked.
-pub async fn renew(tx: &mut Tx, key_id: &str, hash: &Hash) -> Result<bool, Error> {
+/// Replaces the secret of a session under the same key id: the previous secret becomes invalid.
+/// Nothing happens to a token that is not a session, or that was revoked.
+pub async fn renew(tx: &mut Tx, key_id: &str, hash: &Hash) -> Result<bool, StoreError> {
     let query = query!(
         "UPDATE token SET secret_hash = $3
           WHERE tenant_id = $1 AND key_id = $2
@@ -112,13 +129,15 @@ pub async fn renew(tx: &mut Tx, key_id: &str, hash: &Hash) -> Result<bool, Error
     Ok(tx.write_if_left(query).await? > 0)
 }
 
-/// Those of one person that are open, the latest first.
-pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<Session>, Error> {
+/// Returns the active sessions of one person, latest first.
+pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<Session>, StoreError> {
     let query = query_as!(
         SessionRow,
-        r#"SELECT t.key_id, t.user_id AS "user_id!", t.signed_in_at AS "signed_in_at!: Moment",
-                  t.created_at AS "created_at: Moment", t.idle_until AS "idle_until!: Moment",
-                  t.expires_at AS "expires_at: Moment", t.address, t.user_agent
+        r#"SELECT t.key_id, t.user_id AS "user_id!", t.signed_in_at AS "signed_in_at!: PgTimestamp",
+                  t.created_at AS "created_at: PgTimestamp",
+                  t.idle_until AS "idle_until!: PgTimestamp",
+                  t.expires_at AS "expires_at: PgTimestamp", t.address, t.user_agent,
+                  t.outdated_tenants
              FROM token t
             WHERE t.tenant_id = $1 AND t.user_id = $2 AND t.idle_until IS NOT NULL
               AND token_is_open(t)
@@ -129,10 +148,10 @@ pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<Session>, Error> {
     Ok(tx.fetch(query).await?.into_iter().map(Session::from).collect())
 }
 
-/// Removes sessions that ended before `until`, of whomever; oldest first. Answers how many. One
-/// that nobody used any more counts until it would have expired: a few hours at most, and no row
-/// is written anew in an index each time that somebody is at work.
-pub async fn prune(tx: &mut Tx, until: Timestamp, limit: u32) -> Result<u64, Error> {
+/// Removes sessions that ended before `until`, oldest first, and returns how many. An unused
+/// session counts until its absolute expiry, at most a few hours later, so that no index row is
+/// rewritten at each use.
+pub async fn prune(tx: &mut Tx, until: Timestamp, limit: u32) -> Result<u64, StoreError> {
     let query = query!(
         "WITH old AS MATERIALIZED (
              SELECT key_id FROM token
@@ -143,15 +162,15 @@ pub async fn prune(tx: &mut Tx, until: Timestamp, limit: u32) -> Result<u64, Err
          DELETE FROM token kept USING old
           WHERE kept.tenant_id = $1 AND kept.key_id = old.key_id",
         tx.tenant().uuid(),
-        Moment(until) as _,
+        PgTimestamp(until) as _,
         i64::from(limit),
     );
     tx.write_beside(query).await
 }
 
-/// Somebody is at work with it; its secret has been compared. Says nothing but that, so it is
-/// outside of any [`Tx`].
-pub async fn keep(pool: &Pool, key_id: &str) -> Result<(), Error> {
+/// Records the use of a session whose secret was verified. Outside of any [`Tx`], because it
+/// changes nothing else.
+pub async fn keep(pool: &Pool, key_id: &str) -> Result<(), StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query!(
         "SELECT keep_session($1, make_interval(secs => $2), make_interval(secs => $3))",
@@ -164,7 +183,7 @@ pub async fn keep(pool: &Pool, key_id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is kept while a browser is away at its identity provider.
+/// The state that is stored while a browser is at its identity provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Away {
     pub provider: String,
@@ -173,7 +192,7 @@ pub struct Away {
     pub return_to: String,
 }
 
-pub async fn begin_sign_in(pool: &Pool, hash: &Hash, away: &Away) -> Result<(), Error> {
+pub async fn begin_sign_in(pool: &Pool, hash: &Hash, away: &Away) -> Result<(), StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query!(
         "SELECT begin_sign_in($1, $2, $3, $4, $5, make_interval(secs => $6))",
@@ -189,8 +208,8 @@ pub async fn begin_sign_in(pool: &Pool, hash: &Hash, away: &Away) -> Result<(), 
     Ok(())
 }
 
-/// For one caller only, and in time.
-pub async fn end_sign_in(pool: &Pool, hash: &Hash) -> Result<Option<Away>, Error> {
+/// Takes the state of a sign-in, for one caller only and in time.
+pub async fn end_sign_in(pool: &Pool, hash: &Hash) -> Result<Option<Away>, StoreError> {
     let mut connection = pool.acquire().await?;
     let row = query!(
         r#"SELECT provider AS "provider!", nonce AS "nonce!", verifier AS "verifier!",
@@ -209,16 +228,28 @@ pub async fn end_sign_in(pool: &Pool, hash: &Hash) -> Result<Option<Away>, Error
     }))
 }
 
-/// Tenants that know this person, or let one of these groups in; by name.
+/// A tenant that a person may sign in to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenTenant {
+    pub tenant: TenantIdentity,
+    /// Whether the person has an account there. Otherwise one of their groups has a role there.
+    pub is_known: bool,
+}
+
+/// Returns the tenants that know this person or admit one of these groups, by name.
 pub async fn tenants_of(
     pool: &Pool,
     issuer: &str,
     subject: &str,
     groups: &[String],
-) -> Result<Vec<(TenantId, String)>, Error> {
+) -> Result<Vec<OpenTenant>, StoreError> {
     let mut connection = pool.acquire().await?;
     let rows = query!(
-        r#"SELECT tenant AS "tenant!", name AS "name!" FROM tenants_of_subject($1, $2, $3)"#,
+        r#"SELECT tenant AS "tenant!", name AS "name!",
+                  tenant IN (SELECT k.tenant FROM tenants_of_subject($1, $2, '{}') AS k)
+                      AS "is_known!",
+                  has_several_tenants() AS "has_several!"
+             FROM tenants_of_subject($1, $2, $3)"#,
         issuer,
         subject,
         groups,
@@ -226,5 +257,10 @@ pub async fn tenants_of(
     .fetch_all(connection.get()?)
     .await?;
     connection.give_back();
-    Ok(rows.into_iter().map(|row| (TenantId::from_uuid(row.tenant), row.name)).collect())
+    let open = rows.into_iter().map(|row| {
+        let id = TenantId::from_uuid(row.tenant);
+        let tenant = TenantIdentity { id, name: row.name, is_only: !row.has_several };
+        OpenTenant { tenant, is_known: row.is_known }
+    });
+    Ok(open.collect())
 }

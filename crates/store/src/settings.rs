@@ -1,49 +1,49 @@
-//! What a tenant sets about risk and times, version by version, and what it has switched on. All is
-//! part of the rulebook, so a decision sees them from the moment they are committed.
+//! Risk settings, timeouts and flags of a tenant, version by version. All are part of the rulebook,
+//! so that a decision sees them as soon as they are committed.
 
 use ade_core::flag::Flag;
 use ade_core::ids::UserId;
-use ade_core::risk::{self, Settings};
+use ade_core::risk::{self, RiskConfig};
 use ade_core::time::Timestamp;
-use ade_core::times::{Overrides, Times};
+use ade_core::timeouts::{Overrides, Timeouts};
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 /// The version in force, and who set it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RiskVersion {
     pub version: u32,
-    pub settings: Settings,
+    pub settings: RiskConfig,
     pub set_by: UserId,
     pub set_at: Timestamp,
 }
 
-/// The same of times.
+/// The version of the timeouts in force, and who set it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimesVersion {
+pub struct TimeoutsVersion {
     pub version: u32,
     pub overrides: Overrides,
     pub set_by: UserId,
     pub set_at: Timestamp,
 }
 
-pub(crate) fn read(document: Value) -> Result<risk::Rules, RowError> {
+pub(crate) fn read(document: Value) -> Result<risk::RiskRules, RowError> {
     let wrong = |why: String| RowError {
         table: "risk_setting",
         column: "document",
         row: "the newest".to_owned(),
         why,
     };
-    let settings: Settings =
+    let settings: RiskConfig =
         serde_json::from_value(document).map_err(|error| wrong(error.to_string()))?;
-    risk::Rules::of(settings).map_err(|error| wrong(error.to_string()))
+    risk::RiskRules::of(settings).map_err(|error| wrong(error.to_string()))
 }
 
 pub(crate) fn flag(name: &str) -> Result<Flag, RowError> {
@@ -52,7 +52,7 @@ pub(crate) fn flag(name: &str) -> Result<Flag, RowError> {
     name.parse().map_err(|error: ade_core::flag::FlagError| wrong(error.to_string()))
 }
 
-pub(crate) fn read_times(document: Value) -> Result<Overrides, RowError> {
+pub(crate) fn read_timeouts(document: Value) -> Result<Overrides, RowError> {
     let wrong = |why: String| RowError {
         table: "time_setting",
         column: "document",
@@ -61,35 +61,35 @@ pub(crate) fn read_times(document: Value) -> Result<Overrides, RowError> {
     };
     let overrides: Overrides =
         serde_json::from_value(document).map_err(|error| wrong(error.to_string()))?;
-    overrides.over(Times::default()).checked().map_err(|error| wrong(error.to_string()))?;
+    overrides.over(Timeouts::default()).checked().map_err(|error| wrong(error.to_string()))?;
     Ok(overrides)
 }
 
-/// Nothing until the tenant has set something.
-pub async fn times(tx: &mut Tx) -> Result<Option<TimesVersion>, Error> {
+/// Returns the timeouts; `None` until the tenant has set some.
+pub async fn timeouts(tx: &mut Tx) -> Result<Option<TimeoutsVersion>, StoreError> {
     let query = query!(
         r#"SELECT version, document AS "document: Json<Value>", set_by,
-                  set_at AS "set_at: Moment"
+                  set_at AS "set_at: PgTimestamp"
              FROM time_setting WHERE tenant_id = $1 ORDER BY version DESC LIMIT 1"#,
         tx.tenant().uuid(),
     );
     let Some(row) = tx.fetch(query).await?.pop() else { return Ok(None) };
-    Ok(Some(TimesVersion {
+    Ok(Some(TimeoutsVersion {
         version: row.version.unsigned_abs(),
-        overrides: read_times(row.document.0)?,
+        overrides: read_timeouts(row.document.0)?,
         set_by: UserId::from_uuid(row.set_by),
         set_at: row.set_at.0,
     }))
 }
 
-/// As with risk.
-pub async fn set_times(
+/// Stores timeouts, like [`set_risk`].
+pub async fn set_timeouts(
     tx: &mut Tx,
     version: u32,
     overrides: &Overrides,
     by: UserId,
-) -> Result<(), Error> {
-    let (version, document) = storable("times", version, overrides)?;
+) -> Result<(), StoreError> {
+    let (version, document) = storable("timeouts", version, overrides)?;
     let query = query!(
         "INSERT INTO time_setting (tenant_id, version, document, set_by, set_at)
          VALUES ($1, $2, $3, $4, $5)",
@@ -97,14 +97,14 @@ pub async fn set_times(
         version,
         Json(document) as _,
         by.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-fn storable(name: &str, version: u32, set: &impl Serialize) -> Result<(i32, Value), Error> {
-    let unstorable = |value: String, why: String| Error::Unstorable { value, why };
+fn storable(name: &str, version: u32, set: &impl Serialize) -> Result<(i32, Value), StoreError> {
+    let unstorable = |value: String, why: String| StoreError::Unstorable { value, why };
     let document = serde_json::to_value(set)
         .map_err(|error| unstorable(name.to_owned(), error.to_string()))?;
     let version = i32::try_from(version)
@@ -112,11 +112,11 @@ fn storable(name: &str, version: u32, set: &impl Serialize) -> Result<(i32, Valu
     Ok((version, document))
 }
 
-/// Nothing until the tenant has set something.
-pub async fn risk(tx: &mut Tx) -> Result<Option<RiskVersion>, Error> {
+/// Returns the risk settings; `None` until the tenant has set some.
+pub async fn risk(tx: &mut Tx) -> Result<Option<RiskVersion>, StoreError> {
     let query = query!(
         r#"SELECT version, document AS "document: Json<Value>", set_by,
-                  set_at AS "set_at: Moment"
+                  set_at AS "set_at: PgTimestamp"
              FROM risk_setting WHERE tenant_id = $1 ORDER BY version DESC LIMIT 1"#,
         tx.tenant().uuid(),
     );
@@ -129,14 +129,14 @@ pub async fn risk(tx: &mut Tx) -> Result<Option<RiskVersion>, Error> {
     }))
 }
 
-/// `Constraint` if somebody has set this version meanwhile; the closed gate keeps that from
-/// happening.
+/// Stores risk settings. `Constraint` if this version was set meanwhile; the exclusive tenant lock
+/// prevents that.
 pub async fn set_risk(
     tx: &mut Tx,
     version: u32,
-    settings: &Settings,
+    settings: &RiskConfig,
     by: UserId,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let (version, document) = storable("risk settings", version, settings)?;
     let query = query!(
         "INSERT INTO risk_setting (tenant_id, version, document, set_by, set_at)
@@ -145,13 +145,13 @@ pub async fn set_risk(
         version,
         Json(document) as _,
         by.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-/// One flag that somebody has touched.
+/// A flag that was changed at least once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touched {
     pub flag: Flag,
@@ -164,13 +164,13 @@ struct FlagRow {
     name: String,
     enabled: bool,
     set_by: Uuid,
-    set_at: Moment,
+    set_at: PgTimestamp,
 }
 
-pub async fn flags(tx: &mut Tx) -> Result<Vec<Touched>, Error> {
+pub async fn flags(tx: &mut Tx) -> Result<Vec<Touched>, StoreError> {
     let query = query_as!(
         FlagRow,
-        r#"SELECT name, enabled, set_by, set_at AS "set_at: Moment" FROM feature_flag
+        r#"SELECT name, enabled, set_by, set_at AS "set_at: PgTimestamp" FROM feature_flag
             WHERE tenant_id = $1 ORDER BY name"#,
         tx.tenant().uuid(),
     );
@@ -185,7 +185,12 @@ pub async fn flags(tx: &mut Tx) -> Result<Vec<Touched>, Error> {
     Ok(rows.collect::<Result<Vec<_>, RowError>>()?)
 }
 
-pub async fn set_flag(tx: &mut Tx, flag: Flag, enabled: bool, by: UserId) -> Result<(), Error> {
+pub async fn set_flag(
+    tx: &mut Tx,
+    flag: Flag,
+    enabled: bool,
+    by: UserId,
+) -> Result<(), StoreError> {
     let query = query!(
         "INSERT INTO feature_flag (tenant_id, name, enabled, set_by, set_at)
          VALUES ($1, $2, $3, $4, $5)
@@ -195,7 +200,7 @@ pub async fn set_flag(tx: &mut Tx, flag: Flag, enabled: bool, by: UserId) -> Res
         flag.as_str(),
         enabled,
         by.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
     Ok(())

@@ -1,18 +1,18 @@
-//! SQL that is put together while the program runs: from constant pieces and the numbers of
-//! parameters only. Values are bound, whoever they come from.
+//! SQL that is built at run time, from constant pieces and parameter numbers only. Values are
+//! always bound.
 
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgHasArrayType};
 use sqlx::{Arguments, Encode, Postgres, Type};
 
-use crate::error::Error;
+use crate::error::StoreError;
 
-/// A value that the wire format of its type cannot carry.
-pub(crate) fn encoded(outcome: Result<(), BoxDynError>) -> Result<(), Error> {
-    outcome.map_err(|error| Error::Database(sqlx::Error::Encode(error)))
+/// Converts the error for a value that its wire format cannot encode.
+pub(crate) fn encoded(outcome: Result<(), BoxDynError>) -> Result<(), StoreError> {
+    outcome.map_err(|error| StoreError::Database(sqlx::Error::Encode(error)))
 }
 
-/// One statement of many parts, each a common table expression of its own.
+/// One statement with many parts, each a common table expression.
 #[derive(Debug, Default)]
 pub(crate) struct Statement {
     pub sql: String,
@@ -20,7 +20,7 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    pub fn bind<'t, T>(&mut self, value: T) -> Result<usize, Error>
+    pub fn bind<'t, T>(&mut self, value: T) -> Result<usize, StoreError>
     where
         T: Encode<'t, Postgres> + Type<Postgres>,
     {
@@ -28,7 +28,7 @@ impl Statement {
         Ok(self.arguments.len())
     }
 
-    pub fn list<'t, T>(&mut self, values: Vec<T>, kind: &'static str) -> Result<String, Error>
+    pub fn list<'t, T>(&mut self, values: Vec<T>, kind: &'static str) -> Result<String, StoreError>
     where
         T: Encode<'t, Postgres> + Type<Postgres> + PgHasArrayType,
     {
@@ -36,7 +36,7 @@ impl Statement {
         Ok(format!("${number}::{kind}[]"))
     }
 
-    pub fn cell<'t, T>(&mut self, value: T, kind: &'static str) -> Result<String, Error>
+    pub fn cell<'t, T>(&mut self, value: T, kind: &'static str) -> Result<String, StoreError>
     where
         T: Encode<'t, Postgres> + Type<Postgres>,
     {
@@ -50,10 +50,11 @@ impl Statement {
     }
 }
 
-/// The rows of one table, kept column by column. `bind` gives what stands after FROM, named
-/// `given`, with the place of each row in `place`. One row is a row of values, which the planner
-/// takes apart; more are one list per column, so that any number of them has one text. (A list is
-/// a function call of its own: for a single row, fifty of them cost more than the row.)
+/// The rows of one table, stored column by column. `bind` returns the text after FROM, named
+/// `given`, with the position of each row in `place`. A single row becomes a row of values, which
+/// the planner can inline; several rows become one array per column, so that the text does not
+/// depend on their number. (Each array is a function call: for a single row, fifty of them cost
+/// more than the row.)
 macro_rules! columns {
     ($rows:ident of $row:ident { $($field:ident: $type:ty => $kind:literal,)+ }) => {
         #[derive(Debug)]
@@ -78,7 +79,7 @@ macro_rules! columns {
             pub fn bind(
                 self,
                 statement: &mut $crate::statement::Statement,
-            ) -> Result<String, $crate::error::Error> {
+            ) -> Result<String, $crate::error::StoreError> {
                 let names = [$(stringify!($field),)+].join(", ");
                 if self.count() == 1 {
                     let mut cells = Vec::new();

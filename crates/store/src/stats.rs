@@ -1,5 +1,5 @@
-//! Figures about work, read in one statement and so at one moment. Daily counters are what the
-//! worker has folded plus what it has not yet, so they are exact whenever they are asked.
+//! Statistics on tasks and reviews, read in one statement and so at one moment. Daily counters are
+//! the aggregated ones plus the entries that are not aggregated yet, so they are always exact.
 
 use ade_core::approval::pairs::Agreed;
 use ade_core::ids::{TaskId, UserId};
@@ -9,13 +9,14 @@ use ade_core::limits::{
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 
-use crate::error::Error;
-use crate::moment::Moment;
+use crate::error::StoreError;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// How one reviewer stands. Only answers of their own that came in time and still stand count.
+/// The statistics of one reviewer. Only their own answers that came in time and still count are
+/// included.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reviewer {
+pub struct ReviewerStats {
     pub pending: i64,
     pub overdue: i64,
     pub approved_today: i64,
@@ -24,7 +25,7 @@ pub struct Reviewer {
     pub last_action_at: Option<Timestamp>,
 }
 
-pub async fn reviewer(tx: &mut Tx, user: UserId) -> Result<Reviewer, Error> {
+pub async fn reviewer(tx: &mut Tx, user: UserId) -> Result<ReviewerStats, StoreError> {
     let now = tx.now();
     let query = query!(
         r#"WITH answer AS (
@@ -52,16 +53,16 @@ pub async fn reviewer(tx: &mut Tx, user: UserId) -> Result<Reviewer, Error> {
                      FROM (SELECT at, requested_at FROM answer WHERE requested_at IS NOT NULL
                             ORDER BY at DESC LIMIT $6) AS newest) AS average_response_s,
                   (SELECT max(at) FROM vote WHERE tenant_id = $1 AND voter_id = $2
-                      AND carried_from IS NULL) AS "last_action_at: Moment""#,
+                      AND carried_from IS NULL) AS "last_action_at: PgTimestamp""#,
         tx.tenant().uuid(),
         user.uuid(),
-        Moment(now) as _,
-        Moment(now.minus(STATS_RESPONSE_WINDOW)) as _,
-        Moment(now.day()) as _,
+        PgTimestamp(now) as _,
+        PgTimestamp(now.minus(STATS_RESPONSE_WINDOW)) as _,
+        PgTimestamp(now.day()) as _,
         STATS_RESPONSES_MAX,
     );
     let row = tx.fetch_one(query).await?;
-    Ok(Reviewer {
+    Ok(ReviewerStats {
         pending: row.pending,
         overdue: row.overdue,
         approved_today: row.approved_today,
@@ -71,10 +72,10 @@ pub async fn reviewer(tx: &mut Tx, user: UserId) -> Result<Reviewer, Error> {
     })
 }
 
-/// How much is open now. Nothing is counted past [`STATS_COUNT_MAX`].
+/// The number of open tasks and requests, counted up to [`STATS_COUNT_MAX`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Open {
-    /// By state.
+    /// The open tasks by state.
     pub tasks: Vec<(String, i64)>,
     pub pending_approvals: i64,
     pub overdue_approvals: i64,
@@ -86,7 +87,7 @@ struct StateCount {
     count: i64,
 }
 
-pub async fn open(tx: &mut Tx, states: &[String]) -> Result<Open, Error> {
+pub async fn open(tx: &mut Tx, states: &[String]) -> Result<Open, StoreError> {
     let query = query_as!(
         StateCount,
         r#"SELECT wanted.state AS "state!", (SELECT count(*) FROM (
@@ -109,7 +110,7 @@ pub async fn open(tx: &mut Tx, states: &[String]) -> Result<Open, Error> {
                       SELECT FROM after_review WHERE tenant_id = $1 AND done_at IS NULL
                        LIMIT $3) AS few) AS "owed!""#,
         tx.tenant().uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
         STATS_COUNT_MAX,
     );
     let row = tx.fetch_one(query).await?;
@@ -121,9 +122,9 @@ pub async fn open(tx: &mut Tx, states: &[String]) -> Result<Open, Error> {
     })
 }
 
-/// Approvals since then that came in time and still stand, of every reviewer the newest; not more
-/// than `most`.
-pub async fn agreed(tx: &mut Tx, since: Timestamp, most: i64) -> Result<Vec<Agreed>, Error> {
+/// Returns approvals since then that came in time and still count, the newest of every reviewer; at
+/// most `most`.
+pub async fn agreed(tx: &mut Tx, since: Timestamp, most: i64) -> Result<Vec<Agreed>, StoreError> {
     let query = query!(
         r#"SELECT given.task_id AS "task!", proposed.author_id AS "author!", u.id AS "reviewer!"
              FROM app_user u
@@ -140,7 +141,7 @@ pub async fn agreed(tx: &mut Tx, since: Timestamp, most: i64) -> Result<Vec<Agre
                  WHERE t.tenant_id = $1 AND t.id = given.task_id LIMIT 1) AS proposed
             WHERE u.tenant_id = $1 LIMIT $4"#,
         tx.tenant().uuid(),
-        Moment(since) as _,
+        PgTimestamp(since) as _,
         PAIRS_OF_REVIEWER_MAX,
         most,
     );
@@ -153,18 +154,18 @@ pub async fn agreed(tx: &mut Tx, since: Timestamp, most: i64) -> Result<Vec<Agre
     Ok(read.collect())
 }
 
-/// So often something happened on one day.
+/// How often something happened on one day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DayCount {
-    /// Like `2026-03-18`, UTC.
+    /// The day, like `2026-03-18`, in UTC.
     pub day: String,
     /// An action, or a state that was entered.
     pub name: String,
     pub count: i64,
 }
 
-/// From the day of `since` on, oldest first.
-pub async fn days(tx: &mut Tx, since: Timestamp) -> Result<Vec<DayCount>, Error> {
+/// Returns the counts from the day of `since` on, oldest first.
+pub async fn days(tx: &mut Tx, since: Timestamp) -> Result<Vec<DayCount>, StoreError> {
     let query = query_as!(
         DayCount,
         r#"WITH bound AS (
@@ -173,23 +174,23 @@ pub async fn days(tx: &mut Tx, since: Timestamp) -> Result<Vec<DayCount>, Error>
                  FROM tally_cursor c WHERE c.tenant_id = $1),
            later AS (
                SELECT (l.at AT TIME ZONE 'UTC')::date AS day, l.action, l.from_state, l.to_state
-                 FROM audit_leaf l, bound
+                 FROM audit_entry l, bound
                 WHERE l.tenant_id = $1 AND l.xid >= bound.below AND l.at >= bound.at
                   AND l.at >= $2 AND l.kind = 'change'),
            counted AS (
                SELECT day, name, count FROM daily_count
                 WHERE tenant_id = $1 AND day >= ($2::timestamptz AT TIME ZONE 'UTC')::date
                UNION ALL
-               SELECT later.day, told.name, 1 FROM later
+               SELECT later.day, counted.name, 1 FROM later
                 CROSS JOIN LATERAL (VALUES (later.action), (CASE
                       WHEN later.to_state IS DISTINCT FROM later.from_state
-                      THEN later.to_state END)) AS told (name)
-                WHERE told.name IS NOT NULL)
+                      THEN later.to_state END)) AS counted (name)
+                WHERE counted.name IS NOT NULL)
            SELECT to_char(day, 'YYYY-MM-DD') AS "day!", name AS "name!",
                   sum(count)::bigint AS "count!"
              FROM counted GROUP BY day, name ORDER BY day, name"#,
         tx.tenant().uuid(),
-        Moment(since.day()) as _,
+        PgTimestamp(since.day()) as _,
     );
     tx.fetch(query).await
 }

@@ -1,5 +1,5 @@
-//! Words of passkeys, each for one decision: asked for, given, and used once by the transaction
-//! that decides. What was used stays as evidence; what was not gives way to what comes later.
+//! Passkey confirmations, each for one decision: requested, given, and used once by the transaction
+//! that decides. Used confirmations stay as evidence; unused ones are replaced by later ones.
 
 use ade_core::change::Digest;
 use ade_core::ids::{StepUpId, UserId};
@@ -9,16 +9,16 @@ use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
 use crate::passkeys::Passkey;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct StepUpChallenge {
     pub id: StepUpId,
     pub user: UserId,
-    /// The session or token that asked, and alone may answer.
+    /// The session or token that requested it, and that alone may answer.
     pub key_id: String,
     pub purpose: Purpose,
     pub subject: Digest,
@@ -27,7 +27,7 @@ pub struct Question {
     pub is_given: bool,
 }
 
-/// What a passkey has signed, and how.
+/// The signature of a passkey with the signed data.
 #[derive(Debug, Clone, Copy)]
 pub struct Signed<'a> {
     pub client_data: &'a [u8],
@@ -35,8 +35,46 @@ pub struct Signed<'a> {
     pub signature: &'a [u8],
 }
 
-/// With each question, earlier ones of the same person go that nobody can use any more.
-pub async fn ask(tx: &mut Tx, question: &Question) -> Result<(), Error> {
+/// What decides whether a person must confirm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepUpFacts {
+    pub has_passkey: bool,
+    /// Any person of the tenant has a passkey.
+    pub tenant_has_passkeys: bool,
+    /// When the person of the session signed in; `None` if the key is not that of a session.
+    pub signed_in_at: Option<Timestamp>,
+}
+
+/// Reads the facts about a person who uses this key.
+pub async fn facts(tx: &mut Tx, user: UserId, key_id: &str) -> Result<StepUpFacts, StoreError> {
+    let query = query!(
+        r#"SELECT EXISTS (SELECT FROM passkey p
+                    WHERE p.tenant_id = $1 AND p.user_id = $2 AND p.removed_at IS NULL)
+                      AS "has_passkey!",
+                  EXISTS (SELECT FROM passkey p
+                    WHERE p.tenant_id = $1 AND p.removed_at IS NULL) AS "tenant_has_passkeys!",
+                  (SELECT t.signed_in_at FROM token t
+                    WHERE t.tenant_id = $1 AND t.key_id = $3) AS "signed_in_at: PgTimestamp""#,
+        tx.tenant().uuid(),
+        user.uuid(),
+        key_id,
+    );
+    let row = tx.fetch(query).await?.pop();
+    let row = row.ok_or_else(|| RowError {
+        table: "passkey",
+        column: "has_passkey",
+        row: user.to_string(),
+        why: "the query returned no row".to_owned(),
+    })?;
+    Ok(StepUpFacts {
+        has_passkey: row.has_passkey,
+        tenant_has_passkeys: row.tenant_has_passkeys,
+        signed_in_at: row.signed_in_at.map(|at| at.0),
+    })
+}
+
+/// Stores a request for a confirmation and removes unusable earlier ones of the same person.
+pub async fn ask(tx: &mut Tx, question: &StepUpChallenge) -> Result<(), StoreError> {
     let dead = tx.now().minus(PASSKEY_ANSWER_TTL + STEP_UP_MAX_AGE);
     let query = query!(
         "WITH old AS (
@@ -55,8 +93,8 @@ pub async fn ask(tx: &mut Tx, question: &Question) -> Result<(), Error> {
         question.purpose.as_str(),
         question.subject.bytes().as_slice(),
         question.nonce.as_slice(),
-        Moment(question.asked_at) as _,
-        Moment(dead) as _,
+        PgTimestamp(question.asked_at) as _,
+        PgTimestamp(dead) as _,
         i64::from(STEP_UPS_OPEN_MAX.saturating_sub(1)),
     );
     tx.write_beside(query).await?;
@@ -70,11 +108,11 @@ struct QuestionRow {
     purpose: String,
     subject: Vec<u8>,
     nonce: Vec<u8>,
-    asked_at: Moment,
+    asked_at: PgTimestamp,
     is_given: bool,
 }
 
-impl TryFrom<QuestionRow> for Question {
+impl TryFrom<QuestionRow> for StepUpChallenge {
     type Error = RowError;
 
     fn try_from(row: QuestionRow) -> Result<Self, RowError> {
@@ -103,20 +141,20 @@ fn hash(id: StepUpId, column: &'static str, bytes: Vec<u8>) -> Result<[u8; 32], 
     <[u8; 32]>::try_from(bytes).map_err(wrong)
 }
 
-/// Locked, since one answer is enough. Whether it is used is counted: by `IS NULL` it would be
-/// looked for among all that are open, like its key.
-pub async fn question(tx: &mut Tx, id: StepUpId) -> Result<Option<Question>, Error> {
+/// Returns and locks a request, because one answer is enough. Whether it is used is computed by a
+/// count: with `IS NULL` the planner would search all open ones instead of using the key.
+pub async fn question(tx: &mut Tx, id: StepUpId) -> Result<Option<StepUpChallenge>, StoreError> {
     let query = query_as!(
         QuestionRow,
         r#"SELECT id, user_id, key_id, purpose, subject, nonce,
-                  asked_at AS "asked_at: Moment", given_at IS NOT NULL AS "is_given!"
+                  asked_at AS "asked_at: PgTimestamp", given_at IS NOT NULL AS "is_given!"
              FROM step_up
             WHERE tenant_id = $1 AND id = $2 AND num_nulls(used_at) = 1 FOR UPDATE"#,
         tx.tenant().uuid(),
         id.uuid(),
     );
     let row = tx.fetch(query).await?.pop();
-    Ok(row.map(Question::try_from).transpose()?)
+    Ok(row.map(StepUpChallenge::try_from).transpose()?)
 }
 
 pub async fn give(
@@ -124,7 +162,7 @@ pub async fn give(
     id: StepUpId,
     passkey: &Passkey,
     signed: Signed<'_>,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE step_up SET passkey_id = $3, client_data = $4, authenticator_data = $5,
                 signature = $6, given_at = $7
@@ -135,15 +173,15 @@ pub async fn give(
         signed.client_data,
         signed.authenticator_data,
         signed.signature,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&id, query).await
 }
 
-/// Words of one person that nobody has used yet, of keys that are still theirs; the latest first.
-pub async fn unused(tx: &mut Tx, user: UserId) -> Result<Vec<(StepUpId, Word)>, Error> {
+/// Returns the unused confirmations of one person, of passkeys that they still have, latest first.
+pub async fn unused(tx: &mut Tx, user: UserId) -> Result<Vec<(StepUpId, Word)>, StoreError> {
     let query = query!(
-        r#"SELECT s.id, s.key_id, s.subject, s.given_at AS "given_at!: Moment"
+        r#"SELECT s.id, s.key_id, s.subject, s.given_at AS "given_at!: PgTimestamp"
              FROM step_up s JOIN passkey p ON p.tenant_id = s.tenant_id AND p.id = s.passkey_id
             WHERE s.tenant_id = $1 AND s.user_id = $2 AND s.used_at IS NULL
               AND s.given_at IS NOT NULL AND p.removed_at IS NULL
@@ -159,14 +197,14 @@ pub async fn unused(tx: &mut Tx, user: UserId) -> Result<Vec<(StepUpId, Word)>, 
     Ok(rows.collect::<Result<Vec<_>, RowError>>()?)
 }
 
-/// By one decision only: `Conflict` for the other.
-pub async fn use_up(tx: &mut Tx, id: StepUpId) -> Result<(), Error> {
+/// Uses a confirmation for one decision; `Conflict` for any other.
+pub async fn use_up(tx: &mut Tx, id: StepUpId) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE step_up SET used_at = $3
           WHERE tenant_id = $1 AND id = $2 AND num_nulls(used_at) = 1",
         tx.tenant().uuid(),
         id.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&id, query).await
 }

@@ -1,37 +1,39 @@
-//! One transaction of one tenant, by one actor, at one moment. It begins in a single round trip
-//! with tenant, timeouts and gate; it commits only what left an audit leaf; and however it ends,
-//! its connection goes back without a transaction on it.
+//! One transaction of one tenant, by one actor, at one time. It begins in a single round trip with
+//! tenant, timeouts and tenant lock, and commits only changes that have an audit entry. However it
+//! ends, its connection is returned without an open transaction.
+
+use std::io::ErrorKind;
 
 use ade_core::actor::Actor;
 use ade_core::ids::{TaskId, TenantId};
 use ade_core::time::Timestamp;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::{Map, Query, QueryAs, QueryScalar};
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Row as _};
+use sqlx::{AssertSqlSafe, FromRow, Postgres, Row as _};
 use uuid::Uuid;
 
-use crate::connection::Lent;
-use crate::diagnosis::Doubt;
-use crate::error::Error;
-use crate::moment::Moment;
-pub use crate::opening::{Gate, Opening, Row};
-use crate::opening::{KEY_ANSWER, MOMENT_ANSWER, TASK_ANSWER, opening};
+pub use crate::begin::{BeginOptions, LockTarget, TenantLock};
+use crate::begin::{KEY_ANSWER, MOMENT_ANSWER, TASK_ANSWER, opening};
+use crate::classify_failure::WriteFailure;
+use crate::connection::{BoundedConnection, PooledConnection};
+use crate::error::StoreError;
 use crate::pool::Pool;
+use crate::timestamp::PgTimestamp;
 
 #[derive(Debug)]
 pub struct Tx {
-    /// Taken when the transaction has ended; whoever drops one that has not, rolls it back.
-    connection: Option<Lent>,
+    /// `None` when the transaction has ended. A transaction that is dropped earlier is rolled back.
+    connection: Option<PooledConnection>,
     tenant: TenantId,
     actor: Actor,
     now: Timestamp,
     has_written: bool,
     leaves: usize,
-    /// A guard did not hold: what was written around it must not be kept.
+    /// A guard did not hold, so nothing may be committed.
     has_conflict: bool,
     /// A statement failed. PostgreSQL would answer the COMMIT with a rollback and no error.
     has_failed: bool,
-    /// The idempotency lock that was asked for first, and whether it was had.
+    /// The idempotency lock that was requested at the beginning, and whether it was acquired.
     key: Option<(i64, bool)>,
     /// The task whose row is locked.
     locked: Option<TaskId>,
@@ -42,18 +44,18 @@ impl Tx {
         pool: &Pool,
         tenant: TenantId,
         actor: Actor,
-        gate: Gate,
-    ) -> Result<Self, Error> {
-        Self::begin_with(pool, tenant, actor, gate, Opening::default()).await
+        gate: TenantLock,
+    ) -> Result<Self, StoreError> {
+        Self::begin_with(pool, tenant, actor, gate, BeginOptions::default()).await
     }
 
     pub async fn begin_with(
         pool: &Pool,
         tenant: TenantId,
         actor: Actor,
-        gate: Gate,
-        first: Opening<'_>,
-    ) -> Result<Self, Error> {
+        gate: TenantLock,
+        first: BeginOptions<'_>,
+    ) -> Result<Self, StoreError> {
         let lock = first.key.map(|key| key.lock(tenant));
         let mut tx = Self {
             connection: None,
@@ -77,21 +79,26 @@ impl Tx {
         Ok(tx)
     }
 
-    /// A connection may have died while it lay idle; asking each of them first would be a round
-    /// trip for every transaction. Before the opening nothing has happened, so it is tried on the
-    /// next, down to one that is made anew.
-    async fn open(&mut self, pool: &Pool, opening: &str) -> Result<Vec<PgRow>, Error> {
+    /// Runs the opening statement. An idle connection may have died, and testing each one first
+    /// would cost a round trip per transaction. Nothing has happened before this statement, so it
+    /// is retried on the next connection, and finally on a new one. After a timeout there is time
+    /// for a single retry.
+    async fn open(&mut self, pool: &Pool, opening: &str) -> Result<Vec<PgRow>, StoreError> {
         let mut tries = pool.idle_count();
         loop {
             self.connection = Some(pool.acquire_untried().await?);
-            // Nothing but numbers and uuids is in the text.
+            // The text contains only numbers and uuids.
             let text = AssertSqlSafe(opening.to_owned());
             let opened = sqlx::raw_sql(text).fetch_all(self.connection()?).await;
-            match opened.map_err(Error::from) {
-                Err(Error::Unavailable(_)) if tries > 0 => {
-                    if let Some(dead) = self.connection.take() {
-                        dead.discard();
-                    }
+            match opened.map_err(StoreError::from) {
+                Err(StoreError::Unavailable(sqlx::Error::Io(error)))
+                    if tries > 0 && error.kind() == ErrorKind::TimedOut =>
+                {
+                    self.discard();
+                    tries = 0;
+                }
+                Err(StoreError::Unavailable(_) | StoreError::ReadOnly) if tries > 0 => {
+                    self.discard();
                     tries -= 1;
                 }
                 opened => return opened,
@@ -99,7 +106,13 @@ impl Tx {
         }
     }
 
-    /// The task that was locked when we began.
+    fn discard(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.discard();
+        }
+    }
+
+    /// Returns the task that was locked at the beginning.
     pub fn locked(&self) -> Option<TaskId> {
         self.locked
     }
@@ -112,20 +125,21 @@ impl Tx {
         &self.actor
     }
 
-    /// By the database's clock, once gate and row were had: what is found there was written before.
+    /// Returns the database time after tenant lock and row lock were acquired: everything found
+    /// under them was written before.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Refused if something was written and nothing says who did it and why.
-    pub async fn commit(mut self) -> Result<(), Error> {
+    /// Commits. It is refused if something was written without an audit entry.
+    pub async fn commit(mut self) -> Result<(), StoreError> {
         if self.has_conflict || self.has_failed {
             self.end().await;
-            return Err(Error::Aborted);
+            return Err(StoreError::Aborted);
         }
         if self.has_written && self.leaves == 0 {
             self.end().await;
-            return Err(Error::Unaudited);
+            return Err(StoreError::Unaudited);
         }
         let ended = sqlx::raw_sql("COMMIT").execute(self.connection()?).await;
         match ended {
@@ -137,7 +151,7 @@ impl Tx {
             }
             Err(error) => {
                 self.end().await;
-                Err(Error::of_commit(error))
+                Err(StoreError::of_commit(error))
             }
         }
     }
@@ -146,7 +160,10 @@ impl Tx {
         self.end().await;
     }
 
-    pub async fn write(&mut self, query: Query<'_, Postgres, PgArguments>) -> Result<u64, Error> {
+    pub async fn write(
+        &mut self,
+        query: Query<'_, Postgres, PgArguments>,
+    ) -> Result<u64, StoreError> {
         self.has_written = true;
         let done = query.execute(self.connection()?).await;
         match self.noted(done) {
@@ -155,40 +172,41 @@ impl Tx {
         }
     }
 
-    /// A single statement that may find nothing left to do, because others were quicker: only what
-    /// was done needs a leaf.
+    /// Runs a single statement that may find nothing left to do, because another transaction was
+    /// faster. Only actual changes need an audit entry.
     pub async fn write_if_left(
         &mut self,
         query: Query<'_, Postgres, PgArguments>,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, StoreError> {
         let has_written = self.has_written;
         let moved = self.write(query).await?;
         self.has_written = has_written || moved > 0;
         Ok(moved)
     }
 
-    /// A guarded write: exactly one row, or the object is not what the decision was about.
+    /// Runs a guarded write: exactly one row must change, or else the object is not in the expected
+    /// state.
     pub async fn write_one(
         &mut self,
         object: &(impl ToString + ?Sized),
         query: Query<'_, Postgres, PgArguments>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         if self.write(query).await? == 1 {
             return Ok(());
         }
         Err(self.conflict(object))
     }
 
-    /// The object is not what the decision was about: nothing of this may be committed.
-    pub(crate) fn conflict(&mut self, object: &(impl ToString + ?Sized)) -> Error {
+    /// Records that the object is not in the expected state: the transaction must not be committed.
+    pub(crate) fn conflict(&mut self, object: &(impl ToString + ?Sized)) -> StoreError {
         self.has_conflict = true;
-        Error::Conflict { object: object.to_string() }
+        StoreError::Conflict { object: object.to_string() }
     }
 
     pub async fn read<T>(
         &mut self,
         query: QueryAs<'_, Postgres, T, PgArguments>,
-    ) -> Result<Vec<T>, Error>
+    ) -> Result<Vec<T>, StoreError>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
@@ -199,11 +217,11 @@ impl Tx {
         }
     }
 
-    /// A write that answers with rows, for example the ids it gave.
+    /// Runs a write that returns rows, for example generated ids.
     pub async fn write_rows<T>(
         &mut self,
         query: QueryAs<'_, Postgres, T, PgArguments>,
-    ) -> Result<Vec<T>, Error>
+    ) -> Result<Vec<T>, StoreError>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
@@ -211,11 +229,11 @@ impl Tx {
         self.read(query).await
     }
 
-    /// Rows of a checked query.
+    /// Returns the rows of a checked query.
     pub(crate) async fn fetch<T, F>(
         &mut self,
         query: Map<'_, Postgres, F, PgArguments>,
-    ) -> Result<Vec<T>, Error>
+    ) -> Result<Vec<T>, StoreError>
     where
         F: FnMut(PgRow) -> Result<T, sqlx::Error> + Send,
         T: Send + Unpin,
@@ -224,11 +242,11 @@ impl Tx {
         Ok(self.noted(found)?)
     }
 
-    /// The one row of a checked query that always has one.
+    /// Returns the row of a checked query that always has exactly one.
     pub(crate) async fn fetch_one<T, F>(
         &mut self,
         query: Map<'_, Postgres, F, PgArguments>,
-    ) -> Result<T, Error>
+    ) -> Result<T, StoreError>
     where
         F: FnMut(PgRow) -> Result<T, sqlx::Error> + Send,
         T: Send + Unpin,
@@ -237,11 +255,11 @@ impl Tx {
         Ok(self.noted(found)?)
     }
 
-    /// The one value of a checked query that always has one.
+    /// Returns the value of a checked query that always has exactly one row.
     pub(crate) async fn fetch_value<T>(
         &mut self,
         query: QueryScalar<'_, Postgres, T, PgArguments>,
-    ) -> Result<T, Error>
+    ) -> Result<T, StoreError>
     where
         (T,): for<'r> FromRow<'r, PgRow>,
         T: Send + Unpin,
@@ -250,20 +268,20 @@ impl Tx {
         Ok(self.noted(found)?)
     }
 
-    /// For rows that are no part of the record: hints for workers, answers kept for retries. They
-    /// may come and go without a leaf.
+    /// Writes rows that are not audited: hints for workers and responses stored for retries. They
+    /// need no audit entry.
     pub(crate) async fn write_beside(
         &mut self,
         query: Query<'_, Postgres, PgArguments>,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, StoreError> {
         let done = query.execute(self.connection()?).await;
         Ok(self.noted(done)?.rows_affected())
     }
 
-    /// How far a replica has come; the present on the record itself. One that has replayed
-    /// nothing since its start has at least come to its last restart point.
-    pub async fn replayed_until(&mut self) -> Result<Timestamp, Error> {
-        let query = sqlx::query_scalar::<_, Moment>(
+    /// Returns up to when a replica has replayed; the current time on a primary. A replica that has
+    /// replayed nothing since its start has at least reached its last restart point.
+    pub async fn replayed_until(&mut self) -> Result<Timestamp, StoreError> {
+        let query = sqlx::query_scalar::<_, PgTimestamp>(
             "SELECT CASE WHEN pg_is_in_recovery()
                          THEN coalesce(pg_last_xact_replay_timestamp(),
                                        (SELECT checkpoint_time FROM pg_control_checkpoint()))
@@ -272,13 +290,14 @@ impl Tx {
         Ok(self.fetch_value(query).await?.0)
     }
 
-    /// Whether the idempotency lock is ours; `None` if it was not asked for when we began.
+    /// Returns whether the idempotency lock is held; `None` if it was not requested at the
+    /// beginning.
     pub(crate) fn has_key(&self, lock: i64) -> Option<bool> {
         self.key.filter(|(known, _)| *known == lock).map(|(_, is_ours)| is_ours)
     }
 
-    /// Locks the task's row, unless that was done when we began.
-    pub(crate) async fn lock(&mut self, id: TaskId) -> Result<(), Error> {
+    /// Locks the row of the task, unless that was done at the beginning.
+    pub(crate) async fn lock(&mut self, id: TaskId) -> Result<(), StoreError> {
         if self.locked != Some(id) {
             let query = sqlx::query("SELECT lock_task($1)").bind(id.uuid());
             let done = query.execute(self.connection()?).await;
@@ -287,7 +306,7 @@ impl Tx {
         Ok(())
     }
 
-    /// What was read has also written: it needs its leaf.
+    /// Records that a read has also written, so that an audit entry is needed.
     pub(crate) fn note_write(&mut self) {
         self.has_written = true;
     }
@@ -301,15 +320,15 @@ impl Tx {
         outcome
     }
 
-    fn connection(&mut self) -> Result<&mut PgConnection, Error> {
-        Ok(self.connection.as_mut().ok_or(Error::Aborted)?.get()?)
+    fn connection(&mut self) -> Result<BoundedConnection<'_>, StoreError> {
+        Ok(self.connection.as_mut().ok_or(StoreError::Aborted)?.get()?)
     }
 
-    /// Says whether it was the audit that refused a write. To find out it ends the transaction,
-    /// which has failed anyway and takes nothing more.
-    async fn failed(&mut self, error: sqlx::Error) -> Error {
-        let doubt = Doubt::of(&error).filter(|_| self.has_written);
-        let Some(doubt) = doubt else { return error.into() };
+    /// Finds out whether the audit refused a write. This ends the transaction, which has failed
+    /// anyway.
+    async fn failed(&mut self, error: sqlx::Error) -> StoreError {
+        let failure = WriteFailure::of(&error).filter(|_| self.has_written);
+        let Some(failure) = failure else { return error.into() };
         let Some(connection) = self.connection.take() else { return error.into() };
         let Some(mut connection) = roll_back(connection).await else { return error.into() };
         let code = error
@@ -317,8 +336,8 @@ impl Tx {
             .and_then(sqlx::error::DatabaseError::code)
             .unwrap_or_default();
         let Ok(open) = connection.get() else { return error.into() };
-        match doubt.is_about_audit(open).await {
-            Ok(true) => Error::AuditUnavailable { code: code.into_owned() },
+        match failure.is_about_audit(open).await {
+            Ok(true) => StoreError::AuditUnavailable { code: code.into_owned() },
             Ok(false) | Err(_) => error.into(),
         }
     }
@@ -335,20 +354,21 @@ impl Drop for Tx {
         let Some(connection) = self.connection.take() else { return };
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(end_in_order(connection))),
-            // Nobody is left to ask: PostgreSQL rolls back when the socket closes.
+            // Without a runtime no statement can be sent; PostgreSQL rolls back when the socket
+            // closes.
             Err(_) => connection.discard(),
         }
     }
 }
 
-async fn end_in_order(connection: Lent) {
+async fn end_in_order(connection: PooledConnection) {
     if let Some(connection) = roll_back(connection).await {
         connection.give_back();
     }
 }
 
-/// A connection that cannot even roll back is not given to anybody else.
-async fn roll_back(mut connection: Lent) -> Option<Lent> {
+/// Rolls back. A connection on which that fails is not used again.
+async fn roll_back(mut connection: PooledConnection) -> Option<PooledConnection> {
     let ended = match connection.get() {
         Ok(open) => sqlx::raw_sql("ROLLBACK").execute(open).await.map(drop),
         Err(error) => Err(error),

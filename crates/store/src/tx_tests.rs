@@ -1,15 +1,15 @@
-//! What is left on a pooled connection when a transaction has ended: seen from inside the crate,
-//! since nobody outside gets at the connection itself.
+//! Checks what is left on a pooled connection when a transaction has ended. These tests are inside
+//! the crate because the connection is not accessible from outside.
 
 use ade_core::actor::Actor;
 use ade_core::ids::TenantId;
 use ade_testkit::Database;
 
-use super::{Gate, Tx};
+use super::{TenantLock, Tx};
 use crate::migrate;
-use crate::pool::{Class, Pool, Settings};
+use crate::pool::{Pool, PoolClass, PoolSettings};
 
-/// Backend, tenant, lock timeout, and whether a lock or a transaction is still there.
+/// Returns backend, tenant, lock timeout, and whether a lock or a transaction is left.
 async fn left_on(pool: &Pool) -> (i32, String, String, i64) {
     let mut connection = pool.acquire().await.unwrap();
     sqlx::query_as(
@@ -24,15 +24,15 @@ async fn left_on(pool: &Pool) -> (i32, String, String, i64) {
 }
 
 #[tokio::test]
-async fn however_a_transaction_ends_nothing_of_it_stays_on_the_connection() {
+async fn transaction_leaves_no_state_on_the_connection() {
     let database = Database::fresh("store", async |url: String| migrate::run(&url).await).await;
-    let settings = Settings { api_max: 1, ..Settings::new(database.url()) };
-    let pool = Pool::new(&settings, Class::Api).unwrap();
+    let settings = PoolSettings { api_max: 1, ..PoolSettings::new(database.url()) };
+    let pool = Pool::new(&settings, PoolClass::Api).unwrap();
     let clean = left_on(&pool).await;
     assert_eq!((clean.1.as_str(), clean.2.as_str(), clean.3), ("", "0", 0));
     let begin = || {
         let (tenant, actor) = (TenantId::from_u128(7), Actor::system("test"));
-        Tx::begin(&pool, tenant, actor, Gate::Exclusive)
+        Tx::begin(&pool, tenant, actor, TenantLock::Exclusive)
     };
     begin().await.unwrap().commit().await.unwrap();
     assert_eq!(left_on(&pool).await, clean, "committed");

@@ -1,5 +1,5 @@
-//! People as the record keeps them: who they are, their roles, and which other accounts are the
-//! same human. Every change shows in the rulebook; whether it may be made is decided elsewhere.
+//! People: profiles, roles, and linked accounts of the same person. Every change increments the
+//! rulebook version; permissions are checked elsewhere.
 
 use std::collections::BTreeSet;
 
@@ -10,39 +10,40 @@ use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
-use crate::error::Error;
-use crate::moment::Moment;
+use crate::error::StoreError;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub id: UserId,
-    /// Who vouches for the subject: an identity provider, or this installation itself.
+    /// The issuer of the subject: an identity provider, or this installation itself.
     pub issuer: String,
     pub subject: String,
-    pub profile: Profile,
+    pub profile: UserProfile,
     pub roles: BTreeSet<Role>,
-    /// As they were entered, in either direction; the rules follow them further.
+    /// The linked accounts as they were entered, in either direction; the rules resolve them
+    /// transitively.
     pub aliases: BTreeSet<UserId>,
     pub created_at: Timestamp,
 }
 
-/// What an admin may change of a person.
+/// The fields of a person that an admin can change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
+pub struct UserProfile {
     pub name: String,
     pub email: Option<String>,
     pub manager: Option<UserId>,
     pub is_active: bool,
 }
 
-/// Somebody to be entered; roles and aliases come after.
+/// A new person; roles and aliases are added separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewUser {
     pub id: UserId,
     pub issuer: String,
     pub subject: String,
-    pub profile: Profile,
+    pub profile: UserProfile,
 }
 
 struct UserRow {
@@ -53,14 +54,14 @@ struct UserRow {
     email: Option<String>,
     manager_id: Option<Uuid>,
     active: bool,
-    created_at: Moment,
+    created_at: PgTimestamp,
     roles: Vec<String>,
     aliases: Vec<Uuid>,
 }
 
 impl From<UserRow> for User {
     fn from(row: UserRow) -> Self {
-        let profile = Profile {
+        let profile = UserProfile {
             name: row.name,
             email: row.email,
             manager: row.manager_id.map(UserId::from_uuid),
@@ -78,7 +79,7 @@ impl From<UserRow> for User {
     }
 }
 
-pub async fn insert(tx: &mut Tx, user: &NewUser) -> Result<(), Error> {
+pub async fn insert(tx: &mut Tx, user: &NewUser) -> Result<(), StoreError> {
     let profile = &user.profile;
     let query = query!(
         "INSERT INTO app_user (tenant_id, id, issuer, subject, name, email, manager_id, active,
@@ -92,18 +93,22 @@ pub async fn insert(tx: &mut Tx, user: &NewUser) -> Result<(), Error> {
         profile.email.as_deref(),
         profile.manager.map(UserId::uuid),
         profile.is_active,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-pub async fn get(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error> {
+pub async fn get(tx: &mut Tx, id: UserId) -> Result<Option<User>, StoreError> {
     Ok(within(tx, id.uuid(), id.uuid(), 1).await?.pop())
 }
 
-/// Whom an issuer knows by this subject.
-pub async fn of_subject(tx: &mut Tx, issuer: &str, subject: &str) -> Result<Option<UserId>, Error> {
+/// Returns the person whom an issuer knows by this subject.
+pub async fn of_subject(
+    tx: &mut Tx,
+    issuer: &str,
+    subject: &str,
+) -> Result<Option<UserId>, StoreError> {
     let query = query!(
         "SELECT id FROM app_user WHERE tenant_id = $1 AND issuer = $2 AND subject = $3",
         tx.tenant().uuid(),
@@ -113,17 +118,17 @@ pub async fn of_subject(tx: &mut Tx, issuer: &str, subject: &str) -> Result<Opti
     Ok(tx.fetch(query).await?.pop().map(|row| UserId::from_uuid(row.id)))
 }
 
-/// In the order of their ids, after the last one of the page before.
-pub async fn list(tx: &mut Tx, after: Option<UserId>, limit: u32) -> Result<Vec<User>, Error> {
+/// Returns people in the order of their ids, after the last one of the previous page.
+pub async fn list(tx: &mut Tx, after: Option<UserId>, limit: u32) -> Result<Vec<User>, StoreError> {
     let first = after.map_or(0, |after| after.uuid().as_u128().saturating_add(1));
     within(tx, Uuid::from_u128(first), Uuid::max(), limit).await
 }
 
-async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<User>, Error> {
+async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<User>, StoreError> {
     let query = query_as!(
         UserRow,
         r#"SELECT u.id, u.issuer, u.subject, u.name, u.email, u.manager_id, u.active,
-                  u.created_at AS "created_at: Moment",
+                  u.created_at AS "created_at: PgTimestamp",
                   array(SELECT r.role FROM user_role r
                          WHERE (r.tenant_id, r.user_id) = (u.tenant_id, u.id)) AS "roles!",
                   array(SELECT a.alias_id FROM user_alias a
@@ -142,8 +147,8 @@ async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<
     Ok(tx.fetch(query).await?.into_iter().map(User::from).collect())
 }
 
-/// `Conflict` if there is no such person.
-pub async fn update(tx: &mut Tx, id: UserId, profile: &Profile) -> Result<(), Error> {
+/// Updates a person. `Conflict` if the person does not exist.
+pub async fn update(tx: &mut Tx, id: UserId, profile: &UserProfile) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE app_user SET name = $3, email = $4, manager_id = $5, active = $6
           WHERE tenant_id = $1 AND id = $2",
@@ -157,8 +162,8 @@ pub async fn update(tx: &mut Tx, id: UserId, profile: &Profile) -> Result<(), Er
     tx.write_one(&id, query).await
 }
 
-/// These roles and no others.
-pub async fn set_roles(tx: &mut Tx, id: UserId, roles: &BTreeSet<Role>) -> Result<(), Error> {
+/// Replaces the roles of a person.
+pub async fn set_roles(tx: &mut Tx, id: UserId, roles: &BTreeSet<Role>) -> Result<(), StoreError> {
     let roles: Vec<String> = roles.iter().map(|role| role.as_str().to_owned()).collect();
     let query = query!(
         "WITH gone AS (
@@ -170,14 +175,15 @@ pub async fn set_roles(tx: &mut Tx, id: UserId, roles: &BTreeSet<Role>) -> Resul
         tx.tenant().uuid(),
         id.uuid(),
         &roles,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-/// Accounts with this address, however it is written; one more than there may be, so that it shows.
-pub async fn with_email(tx: &mut Tx, email: &str) -> Result<Vec<UserId>, Error> {
+/// Returns accounts with this address, ignoring case; one more than allowed, so that an excess is
+/// noticed.
+pub async fn with_email(tx: &mut Tx, email: &str) -> Result<Vec<UserId>, StoreError> {
     let query = query!(
         "SELECT id FROM app_user WHERE tenant_id = $1 AND lower(email) = lower($2)
           ORDER BY id LIMIT $3",
@@ -189,24 +195,11 @@ pub async fn with_email(tx: &mut Tx, email: &str) -> Result<Vec<UserId>, Error> 
     Ok(rows.into_iter().map(|row| UserId::from_uuid(row.id)).collect())
 }
 
-/// Whether it was news.
-pub async fn add_alias(tx: &mut Tx, id: UserId, alias: UserId) -> Result<bool, Error> {
+/// Links two accounts and returns whether the link is new.
+pub async fn add_alias(tx: &mut Tx, id: UserId, alias: UserId) -> Result<bool, StoreError> {
     let query = query!(
         "INSERT INTO user_alias (tenant_id, user_id, alias_id) VALUES ($1, $2, $3)
          ON CONFLICT ON CONSTRAINT user_alias_pkey DO NOTHING",
-        tx.tenant().uuid(),
-        id.uuid(),
-        alias.uuid(),
-    );
-    Ok(tx.write_if_left(query).await? > 0)
-}
-
-/// In whichever direction it was entered. Whether there was any.
-pub async fn remove_alias(tx: &mut Tx, id: UserId, alias: UserId) -> Result<bool, Error> {
-    let query = query!(
-        "DELETE FROM user_alias
-          WHERE tenant_id = $1 AND ((user_id, alias_id) = ($2::uuid, $3::uuid)
-                                 OR (user_id, alias_id) = ($3::uuid, $2::uuid))",
         tx.tenant().uuid(),
         id.uuid(),
         alias.uuid(),

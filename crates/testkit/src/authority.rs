@@ -1,4 +1,5 @@
-//! Certificates for servers and clients of one test, signed by an authority of its own.
+//! Certificates for the servers and clients of one test, signed by a certificate authority of that
+//! test.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -11,7 +12,7 @@ use crate::failure::{Failure, or_fail};
 #[derive(Debug)]
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
-/// In PEM.
+/// A certificate and its private key, both in PEM.
 #[derive(Debug, Clone)]
 pub struct Certificate {
     pub certificate: String,
@@ -23,7 +24,7 @@ impl Default for Authority {
         let make = || {
             let mut params = CertificateParams::new(Vec::new())?;
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-            // A certificate that bears its signer's name would look signed by itself.
+            // A certificate with the same name as its signer would look self-signed.
             params.distinguished_name.push(DnType::CommonName, "authority of a test");
             CertifiedIssuer::self_signed(params, KeyPair::generate()?)
         };
@@ -32,12 +33,12 @@ impl Default for Authority {
 }
 
 impl Authority {
-    /// By which others know what it signed.
+    /// Returns the authority's certificate, which peers need in order to trust what it signed.
     pub fn pem(&self) -> String {
         self.0.pem()
     }
 
-    /// For whoever goes by one of these names or addresses.
+    /// Signs a certificate for the given host names or addresses.
     pub fn sign(&self, names: &[&str]) -> Certificate {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let sign = || {
@@ -52,7 +53,7 @@ impl Authority {
     }
 }
 
-/// Writes a file into the directory of a server, as if that server had written it itself.
+/// Writes a file into a server's directory, owned by the user that the server runs as.
 pub fn put(dir: &Path, name: &str, text: &str) -> PathBuf {
     let path = dir.join(name);
     let put = || {

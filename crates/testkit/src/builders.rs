@@ -1,5 +1,5 @@
-//! Short ways to the core's things, for tests: ids that count up, moments written as text,
-//! people by the little that matters. Defaults are the plainest case; a test names the rest.
+//! Shortcuts that build values of the core for tests: ids that count up, timestamps written as
+//! text, people. Every default is the simplest case, and a test sets only what matters to it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use ade_core::time::Timestamp;
 
 use crate::failure::{Failure, or_fail};
 
-/// Small numbers in order: the first id of a test is the same in every run.
+/// Hands out small numbers in order, so that the first id of a test is the same in every run.
 #[derive(Debug, Default)]
 pub struct Ids {
     last: AtomicU64,
@@ -28,7 +28,8 @@ impl Ids {
         Self::default()
     }
 
-    /// From 1: an id of zero looks like one that was never set.
+    /// Returns the next number, beginning with 1, because an id of zero looks like one that was
+    /// never set.
     pub fn number(&self) -> u128 {
         u128::from(self.last.fetch_add(1, Ordering::Relaxed)) + 1
     }
@@ -44,12 +45,12 @@ impl Ids {
     }
 }
 
-/// `2026-03-18T15:30:00Z`.
+/// Parses a timestamp such as `2026-03-18T15:30:00Z`.
 pub fn moment(text: &str) -> Timestamp {
     or_fail(text.parse().map_err(|error| Failure::new("moment", error)))
 }
 
-/// An active person without roles, manager or second account.
+/// Builds an active person without roles, manager or second account.
 pub fn person(id: UserId) -> PersonBuilder {
     PersonBuilder {
         person: Person {
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_count_from_one_whatever_their_kind() {
+    fn ids_of_every_kind_count_from_one() {
         let ids = Ids::new();
         assert_eq!(ids.user(), UserId::from_u128(1));
         assert_eq!(ids.task(), TaskId::from_u128(2));
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_has_what_was_said_and_nothing_else() {
+    fn person_builder_sets_only_what_was_given() {
         let ids = Ids::new();
         let [ada, bob, second] = [ids.user(), ids.user(), ids.user()];
         let people =
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_the_text_it_was_made_from() {
+    fn moment_prints_as_the_text_it_was_parsed_from() {
         assert_eq!(moment("2026-03-18T15:30:00Z").micros(), 1_773_847_800_000_000);
     }
 }

@@ -1,5 +1,5 @@
-//! A database per test, cloned from a template that is migrated once per run: LISTEN and NOTIFY
-//! reach all of a database and only it, so tests may not share one. Dropped with its handle.
+//! A database per test, cloned from a template that is migrated once per run. Tests cannot share a
+//! database, because NOTIFY reaches every listener in it. A database is dropped with its handle.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use crate::failure::{Failure, or_fail};
 use crate::leak;
 use crate::port::random_u128;
 use crate::postgres::Postgres;
-use crate::session::Session;
+use crate::session::DatabaseSession;
 
-/// A drop waits for a checkpoint; past this the server is in trouble and takes all with it.
-const DROP_DEADLINE: Duration = Duration::from_secs(20);
-/// Leaves room in PostgreSQL's 63 bytes for what is put around it.
+/// A drop waits for a checkpoint. If it takes longer than this, the server itself is in trouble.
+const DROP_DEADLINE: Duration = Duration::from_mins(1);
+/// Leaves room in PostgreSQL's limit of 63 bytes for the prefix and suffix of the name.
 const TEMPLATE_NAME_MAX_BYTES: usize = 30;
 
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// A clone of `template` on the run's shared server. `migrate` is given the url of an empty
-    /// database; it runs once per template and run, whichever test comes first.
+    /// Clones `template` on the server that the run shares. `migrate` receives the URL of an empty
+    /// database; it runs once per template and run, in the test that comes first.
     pub async fn fresh<E: Display>(
         template: &str,
         migrate: impl AsyncFnOnce(String) -> Result<(), E>,
@@ -54,7 +54,8 @@ impl Database {
         Ok(Self { server, name, clone_time })
     }
 
-    /// Another, empty one on the same server, named after this one and dropped with its handle.
+    /// Creates another, empty database on the same server, named after this one and dropped with
+    /// its handle.
     pub async fn beside(&self, suffix: &str) -> Self {
         let name = format!("{}_{suffix}", self.name);
         let began = Instant::now();
@@ -78,7 +79,7 @@ impl Database {
         self.server.url(&self.name)
     }
 
-    /// This database by another port: a proxy's.
+    /// Returns the URL of this database through another port, such as that of a proxy.
     pub fn url_through(&self, port: u16) -> String {
         self.server.url_through(port, &self.name)
     }
@@ -87,49 +88,49 @@ impl Database {
         or_fail(connect(&self.url()).await)
     }
 
-    /// A connection that stays, as the owner.
-    pub async fn session(&self) -> Session {
-        Session::new(self.connect().await, self.connect().await)
+    /// Opens a connection as the owner that stays open.
+    pub async fn session(&self) -> DatabaseSession {
+        DatabaseSession::new(self.connect().await, self.connect().await)
     }
 
-    /// Statements of a test that must not speak SQL through a driver of its own, as the owner.
+    /// Runs statements as the owner, for tests that must not use an SQL driver themselves.
     pub async fn run(&self, sql: &str) {
         let mut owner = self.connect().await;
         or_fail(execute(&mut owner, sql.to_owned()).await);
     }
 
-    /// The one number that a query answers, as the owner.
+    /// Runs a query as the owner and returns its only number.
     pub async fn number(&self, sql: &str) -> i64 {
         let mut owner = self.connect().await;
         let asked = sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut owner).await;
         or_fail(asked.map_err(|error| Failure::new("number", error)))
     }
 
-    /// The clock that every process asks stands still at this moment. Whoever has a database of
-    /// their own may do so: the function is the owner's to write.
+    /// Stops the clock that every process reads at the given time. This works because the owner of
+    /// the database may replace the function that returns the time.
     pub async fn stop_clock(&self, micros: i64) {
         self.write_clock(&format!("to_timestamp(0) + {micros} * interval '1 microsecond'")).await;
     }
 
-    /// The clock goes on, ahead of the real one by this much.
+    /// Lets the clock run again, ahead of the real one by this much.
     pub async fn advance_clock(&self, by: Duration) {
         let micros = by.as_micros();
         self.write_clock(&format!("clock_timestamp() + {micros} * interval '1 microsecond'")).await;
     }
 
-    /// From now on nobody is told to come back who waits here for a row or a table: a test of what
-    /// happens in which order shows nothing of how long a starved machine lets one wait.
+    /// Raises the lock and statement timeouts to a minute. A test of the order of events must not
+    /// fail because a busy machine made a caller wait for a row or a table.
     pub async fn be_patient(&self) {
         let patient = "DO $$
             DECLARE
-                told text := pg_get_functiondef('open_transaction'::regproc);
+                definition text := pg_get_functiondef('open_transaction'::regproc);
                 timeout text;
             BEGIN
                 FOREACH timeout IN ARRAY ARRAY['lock_ms::text', 'statement_ms::text'] LOOP
-                    ASSERT strpos(told, timeout) > 0, timeout;
-                    told := replace(told, timeout, quote_literal('1min'));
+                    ASSERT strpos(definition, timeout) > 0, timeout;
+                    definition := replace(definition, timeout, quote_literal('1min'));
                 END LOOP;
-                EXECUTE told;
+                EXECUTE definition;
             END $$";
         self.run(patient).await;
     }
@@ -142,19 +143,19 @@ impl Database {
         self.run(&sql).await;
     }
 
-    /// A login of this database alone, in these roles. Answers its url.
+    /// Creates a login for this database only, with these roles, and returns its URL.
     pub async fn login(&self, suffix: &str, roles: &str) -> String {
         let login = format!("{}_{suffix}", self.name);
         self.run(&format!("CREATE ROLE {login} LOGIN PASSWORD 'x' IN ROLE {roles}")).await;
         self.url_as(suffix)
     }
 
-    /// The url of a login that was made before.
+    /// Returns the URL of a login that was created before.
     pub fn url_as(&self, suffix: &str) -> String {
         self.url_as_through(self.server.port(), suffix)
     }
 
-    /// The same by another port: a proxy's.
+    /// Returns the URL of a login through another port, such as that of a proxy.
     pub fn url_as_through(&self, port: u16, suffix: &str) -> String {
         let name = &self.name;
         format!("postgres://{name}_{suffix}:x@127.0.0.1:{port}/{name}?sslmode=disable")
@@ -164,13 +165,14 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let (url, own, name) = (self.server.url("postgres"), self.url(), self.name.clone());
-        // A drop cannot await, and the test's runtime may be the one that is going away.
+        // `drop` cannot await, and the runtime of the test may be shutting down.
         let thread = std::thread::spawn(move || drop_database(&url, &own, &name));
         leak::fail_on("the record", thread.join().ok().flatten());
     }
 }
 
-/// Best effort: what stays goes with the server. Answers with a token that was left in it.
+/// Tries to drop the database; if that fails, it is removed with the server. Returns a token that
+/// was left in the database, if there is one.
 fn drop_database(url: &str, own: &str, name: &str) -> Option<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let look = async {
@@ -182,15 +184,16 @@ fn drop_database(url: &str, own: &str, name: &str) -> Option<String> {
         execute(&mut admin, format!("DROP DATABASE {name} WITH (FORCE)")).await
     };
     runtime.block_on(async {
-        // A test may have taken its server away; what it wrote is gone with it.
+        // A test may have removed its server, and its data with it.
         let looked = tokio::time::timeout(DROP_DEADLINE, look).await;
         let _ = tokio::time::timeout(DROP_DEADLINE, work).await;
         looked.ok()?.ok()?
     })
 }
 
-/// Under a lock that all tests of the run share. The template gets its name only when it is
-/// whole: one whose migration failed or was killed is made anew by the next test.
+/// Builds the template under a lock that all tests of the run share. The template gets its name
+/// only when it is complete, so the next test starts over after a migration that failed or was
+/// killed.
 async fn build<E: Display>(
     server: &Postgres,
     admin: &mut PgConnection,
@@ -215,7 +218,8 @@ async fn build<E: Display>(
     execute(admin, "SELECT pg_advisory_unlock_all()".to_owned()).await
 }
 
-/// A template may have no connections while it is cloned; a migration may have left some.
+/// Closes the connections that a migration left open, because a template cannot be cloned while it
+/// has any.
 async fn seal(admin: &mut PgConnection, name: &str) -> Result<(), Failure> {
     execute(admin, format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false")).await?;
     sqlx::query("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1")
@@ -226,7 +230,7 @@ async fn seal(admin: &mut PgConnection, name: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("seal {name}"), error))
 }
 
-/// Makes an empty database that is to stay, unless it is there.
+/// Creates an empty database that outlives the handle, unless it exists already.
 pub async fn ensure(server: &Postgres, name: &str) -> Result<(), Failure> {
     check_name(name)?;
     let mut admin = connect(&server.url("postgres")).await?;
@@ -248,7 +252,8 @@ async fn exists(admin: &mut PgConnection, name: &str) -> Result<bool, Failure> {
         .map_err(|error| Failure::new(format!("look for {name}"), error))
 }
 
-/// Names of databases cannot be parameters; `check_name` has seen to what they may hold.
+/// Executes a statement with a database name in it. Such names cannot be parameters; `check_name`
+/// has validated them.
 async fn execute(admin: &mut PgConnection, sql: String) -> Result<(), Failure> {
     let what = sql.clone();
     sqlx::raw_sql(AssertSqlSafe(sql))
@@ -275,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_template_name_is_plain_and_short() {
+    fn template_name_is_plain_and_short() {
         for good in ["store", "a", "store_2", &"x".repeat(30)] {
             assert!(check_name(good).is_ok(), "{good}");
         }

@@ -1,5 +1,5 @@
-//! The one error of setting things up: what was being done, and why it did not work.
-//! A test has no use for more, since a setup that failed is a test that failed.
+//! The error of every setup step: what was being done, and why it failed. Tests need no finer
+//! distinction, because a failed setup is a failed test.
 
 use std::fmt::Display;
 
@@ -18,7 +18,7 @@ impl Failure {
     }
 }
 
-/// Ends the test with the failure's own words.
+/// Fails the test with the message of the failure.
 #[expect(clippy::panic, reason = "a setup that failed is a test that failed")]
 pub(crate) fn or_fail<T>(outcome: Result<T, Failure>) -> T {
     match outcome {

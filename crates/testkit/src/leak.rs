@@ -1,6 +1,6 @@
-//! Looks for secrets where none may lie: whatever a test leaves behind, its record and the logs of
-//! the programs it started, holds no token that would open a door. A token carries a checksum, so
-//! only real ones are found, and nobody has to say which were handed out.
+//! Searches for secrets in everything a test leaves behind: its database and the logs of the
+//! programs it started must not contain a valid token. Tokens carry a checksum, so they are
+//! recognized without a list of those that were issued.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::thread::{self, JoinHandle};
@@ -10,22 +10,22 @@ use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::failure::{Failure, or_fail};
 
-/// How each starts as the digits of its bytes.
+/// The first bytes of a token in hexadecimal.
 const DIGITS: &str = "6164655f";
 
-/// Ends the test if a token is in what one of its programs said.
+/// Fails the test if the output of one of its programs contains a token.
 pub fn assert_none(place: &str, text: &str) {
     fail_on(place, token_in(text));
 }
 
-/// A test that fails already says why: a second failure on its way out would hide that.
+/// Fails the test, unless it is failing already: a second panic would hide the first.
 pub(crate) fn fail_on(place: &str, leaked: Option<String>) {
     if let Some(found) = leaked.filter(|_| !thread::panicking()) {
         or_fail::<()>(Err(Failure::new(format!("a token is in {place}"), found)));
     }
 }
 
-/// Reads what a program says to its end, so that a full pipe stops nobody.
+/// Reads the output of a program to its end, so that a full pipe does not block it.
 #[derive(Debug)]
 pub struct Reader(JoinHandle<Option<String>>);
 
@@ -33,20 +33,21 @@ impl Reader {
     pub fn of(log: impl Read + Send + 'static) -> Self {
         Self(thread::spawn(move || {
             let lines = BufReader::new(log).lines().map_while(Result::ok);
-            // All of it, also after something was found.
+            // Reading continues after a match, because the pipe must stay empty.
             lines
                 .filter_map(|line| token_in(&line))
                 .fold(None, |first, found| first.or(Some(found)))
         }))
     }
 
-    /// Once the program has ended. Ends the test if a token was in what it said.
+    /// Waits for the end of the output, after the program has ended, and fails the test if a token
+    /// was in it.
     pub fn end(self) {
         fail_on("a log", self.0.join().ok().flatten());
     }
 }
 
-/// The first there is, named without its secret.
+/// Returns the first token in the text, without its secret part.
 pub fn token_in(text: &str) -> Option<String> {
     let plain = text.match_indices(PREFIX).filter_map(|(at, _)| text.get(at..at + LEN));
     let plain = plain.map(str::to_owned);
@@ -62,7 +63,7 @@ fn bytes_of(digits: &str) -> Option<String> {
     String::from_utf8(pairs.map(pair).collect::<Option<Vec<u8>>>()?).ok()
 }
 
-/// In any row of any table, with its table.
+/// Searches every row of every table, and returns the first token with the name of its table.
 pub(crate) async fn token_in_record(
     owner: &mut PgConnection,
 ) -> Result<Option<String>, sqlx::Error> {
@@ -88,17 +89,17 @@ pub(crate) async fn token_in_record(
 
 #[cfg(test)]
 mod tests {
-    use ade_core::token::{KeyId, Kind, Secret};
+    use ade_core::token::{KeyId, Secret, TokenKind};
 
     use super::*;
 
     fn token() -> String {
         let (key_id, secret) = (KeyId::from_bytes([3; 11]), Secret::from_bytes([9; 32]));
-        Token { kind: Kind::Agent, key_id, secret }.reveal()
+        Token { kind: TokenKind::Agent, key_id, secret }.reveal()
     }
 
     #[test]
-    fn a_token_is_found_in_text_and_in_digits_and_told_without_its_secret() {
+    fn token_leak_is_reported_without_its_secret() {
         let token = token();
         let digits: Vec<String> = token.bytes().map(|byte| format!("{byte:02x}")).collect();
         let digits = digits.concat();
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_one_is_none() {
+    fn token_lookalike_is_not_a_leak() {
         let token = token();
         let mistyped = format!("{}!", &token[..token.len() - 1]);
         let other_sum = format!("{}x", &token[..token.len() - 1]);

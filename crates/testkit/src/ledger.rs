@@ -1,6 +1,6 @@
-//! A directory that remembers which processes were started for it and how each is to be
-//! stopped. Every record carries the start time, so stopping from an old ledger is safe.
-//! Directories are closed to others except for passing through: a server may run as another user.
+//! A directory that records which processes were started for it and how to stop them. Every record
+//! carries the start time, so stopping processes from an old ledger is safe. Other users can only
+//! pass through the directories, because a server may run as another user.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use crate::failure::Failure;
 use crate::process::{Process, Stop};
 
-/// Long enough for PostgreSQL to write its buffers out; a killed one only costs a recovery.
+/// Long enough for PostgreSQL to write its buffers; killing it later costs only a recovery.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
-/// The ending of a file that is not whole yet.
+/// The suffix of a file that is still being written.
 const ASIDE: &str = ".new";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// One line that the watchdog's shell reads too.
+    /// Formats the record as one line, which the shell script of the watchdog reads as well.
     pub(crate) fn line(self) -> String {
         let Self { process, stop } = self;
         format!("{} {} {}\n", process.pid(), process.born(), stop.name())
@@ -51,7 +51,7 @@ impl Ledger {
         Ok(Self { dir: dir.to_owned() })
     }
 
-    /// Without making it: for looking at what may not be there.
+    /// Opens a ledger without creating its directory, to inspect one that may not exist.
     pub fn at(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
@@ -68,12 +68,12 @@ impl Ledger {
         self.dir.join("processes").join(label)
     }
 
-    /// Waits for whoever else holds the lock of this name; released when the file is dropped,
-    /// also by the end of the process.
+    /// Waits for the lock of this name. The lock is released when the file is dropped, also at the
+    /// end of the process.
     pub async fn lock(&self, name: &str) -> Result<File, Failure> {
         let path = self.dir.join(format!("{name}.lock"));
         let what = format!("lock {}", path.display());
-        // In a thread of its own: the holder may be another task of this very thread.
+        // A separate thread waits, because the holder may be another task of this thread.
         let taken = tokio::task::spawn_blocking(move || lock_file(&path)).await;
         taken
             .map_err(|error| Failure::new(&what, error))?
@@ -93,7 +93,7 @@ impl Ledger {
         Record::parse(&fs::read_to_string(self.record_path(label)).ok()?)
     }
 
-    /// The recorded process if it still runs.
+    /// Returns the recorded process if it still runs.
     pub fn running(&self, label: &str) -> Option<Process> {
         let process = self.recorded(label)?.process;
         process.is_alive().then_some(process)
@@ -123,7 +123,7 @@ impl Ledger {
         labels
     }
 
-    /// Stops all that is recorded; the first failure is told after all were tried.
+    /// Stops every recorded process, and returns the first failure after all were tried.
     pub fn stop_all(&self) -> Result<(), Failure> {
         let outcomes: Vec<_> = self.labels().iter().map(|label| self.stop(label)).collect();
         outcomes.into_iter().collect()
@@ -149,7 +149,7 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("make {}", dir.display()), error))
 }
 
-/// Written aside and renamed, so that a reader finds all of it or nothing.
+/// Writes a temporary file and renames it, so that a reader finds all of the text or none of it.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     let aside = path.with_extension(ASIDE.trim_start_matches('.'));
     let write = || {
@@ -161,7 +161,8 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     write().map_err(|error| Failure::new(format!("write {}", path.display()), error))
 }
 
-/// Gone already is as good; a server that was just killed may still be taking its files away.
+/// Removes a directory. A missing one is fine, and a server that was just killed may still be
+/// deleting its files.
 pub(crate) fn remove_tree(dir: &Path) -> Result<(), Failure> {
     const TRIES: usize = 5;
     let mut outcome = Ok(());
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_survives_its_line_and_nothing_else_is_one() {
+    fn ledger_record_round_trips_and_other_lines_are_refused() {
         let process = Process::new(42, 7_777);
         for stop in [Stop::Kill, Stop::Quit, Stop::Interrupt] {
             let record = Record { process, stop };

@@ -1,11 +1,12 @@
-//! Real PostgreSQL and Redis Cluster for tests and development, and the means to break them:
-//! nothing is mocked. Servers are private to a test run, start with the first test that asks and
-//! end with the run, however it ends. Linux only. No rule of the product lives here.
+//! Real PostgreSQL and Redis Cluster servers for tests and development, and the means to break
+//! them; nothing is mocked. Servers are private to a test run: the first test that needs one starts
+//! it, and it ends with the run, however the run ends. Linux only. Contains no product logic.
 
 pub mod authority;
 pub mod builders;
 pub mod database;
 mod failure;
+pub mod failure_table;
 mod http_message;
 pub mod http_target;
 mod install;
@@ -33,6 +34,6 @@ pub use install::{POSTGRES_BIN_VARIABLE, REDIS_SERVER_VARIABLE};
 pub use postgres::{OwnedPostgres, Postgres};
 pub use proxy::{Direction, Flow, Proxy, Trap};
 pub use redis_cluster::{Cluster, Namespace, OwnedCluster};
-pub use session::Session;
+pub use session::DatabaseSession;
 pub use signal::{Signals, eventually, within};
 pub use webhook_receiver::WebhookReceiver;

@@ -1,17 +1,17 @@
-//! What holders of locks have seen, and whether it can all be true of locks that keep their
-//! promises. Holders write one line for each thing that happens to them, wherever they run; the
-//! lines of all are judged together. Times are microseconds of one clock.
+//! Checks the history that lock holders recorded against the guarantees of the locks. Every holder,
+//! in any process, writes one line per event, and the lines of all holders are judged together.
+//! Times are microseconds of one clock.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Whoever waits longer than this for one lease has been forgotten.
+/// A lease that waits longer than this counts as lost.
 pub const WAIT_BOUND: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct HistoryEvent {
     pub at: u64,
     pub lease: String,
     pub what: What,
@@ -19,42 +19,43 @@ pub struct Event {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// Told its place in line, having asked at `sent`.
+    /// The lease was queued at a place in line, by a request sent at `sent`.
     Queued {
         resource: String,
         place: u64,
         arrival: u64,
         sent: u64,
     },
-    /// Told that it holds, having asked at `sent`.
+    /// The lease was granted, by a request sent at `sent`.
     Granted {
         resource: String,
         token: u64,
         sent: u64,
     },
-    /// Has left the line or the lock by itself, or was told that its time is over.
+    /// The lease left the queue or released the lock itself, or learned that it had expired.
     Left,
     Registered,
-    /// Whether somebody else had written while it was the only one who might.
+    /// The holder committed; `is_stale` if another holder had written while it had the exclusive
+    /// lock.
     Committed {
         is_stale: bool,
     },
-    /// Found that it holds no longer: before its deadline, or after.
+    /// The holder found that it had lost the lock, before its deadline or after it.
     Fenced {
         is_early: bool,
     },
-    /// The truth knew another holder than the queue: both had granted.
+    /// The database had another holder than the queue: both had granted the lock.
     Doubled,
 }
 
-/// Something that was done to the servers or the holders, and when.
+/// A fault that was injected into the servers or the holders, and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct InjectedFault {
     pub at: u64,
     pub name: String,
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for HistoryEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { at, lease, what } = self;
         match what {
@@ -73,10 +74,10 @@ impl fmt::Display for Event {
     }
 }
 
-impl FromStr for Event {
+impl FromStr for HistoryEvent {
     type Err = String;
 
-    /// A line that was cut off, since its writer was killed, is no event.
+    /// Parses one event. A line that was cut off, because its writer was killed, is an error.
     fn from_str(line: &str) -> Result<Self, String> {
         let words: Vec<&str> = line.split(' ').collect();
         let number = |at: usize| -> Result<u64, String> {
@@ -105,37 +106,38 @@ impl FromStr for Event {
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct HistoryVerdict {
     pub grants: usize,
     pub registered: usize,
     pub commits: usize,
     pub fenced: usize,
-    /// Expected of a queue that loses what it acknowledged; the truth turned them away.
+    /// Double grants are expected from a queue that loses acknowledged data; the database refused
+    /// them.
     pub doubled: usize,
     pub stale: Vec<String>,
     pub early: Vec<String>,
     pub lost: Vec<String>,
     pub inversions: Vec<String>,
-    /// From each fault to the first grant that was asked for after it.
+    /// The time from each fault to the first grant that was requested after it.
     pub gaps: Vec<(String, Duration)>,
 }
 
-impl Verdict {
-    /// What no lock may do; nothing if all is well.
+impl HistoryVerdict {
+    /// Returns every violation of a guarantee; empty if there are none.
     pub fn failures(&self) -> Vec<String> {
         let named = [
             ("stale commit", &self.stale),
             ("hold that was lost before its deadline", &self.early),
-            ("waiter that nobody answered", &self.lost),
+            ("waiter without an answer", &self.lost),
             ("waiter that was overtaken", &self.inversions),
         ];
-        let told = named
+        let lines = named
             .iter()
             .flat_map(|(what, leases)| leases.iter().map(move |lease| format!("{what}: {lease}")));
-        told.collect()
+        lines.collect()
     }
 
-    /// The longest of all but one in a hundred, but for those of faults with this name.
+    /// Returns the 99th percentile of the gaps, without those of faults with this name.
     pub fn gap_p99(&self, but_of: &str) -> Option<Duration> {
         let counted = self.gaps.iter().filter(|(name, _)| name != but_of);
         let mut gaps: Vec<Duration> = counted.map(|(_, gap)| *gap).collect();
@@ -145,7 +147,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for HistoryVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut gaps = String::new();
         for (name, gap) in &self.gaps {
@@ -168,7 +170,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The last place in line that a lease was told, and what became of it.
+/// The last place in line of a lease, and how the wait ended.
 #[derive(Debug)]
 struct Wait<'a> {
     lease: &'a str,
@@ -176,28 +178,29 @@ struct Wait<'a> {
     order: (u64, u64),
     since: u64,
     sent: u64,
-    told_at: u64,
+    queued_at: u64,
     end: Option<u64>,
     token: Option<u64>,
 }
 
-/// `events` of all holders; within one lease in the order in which they happened.
-pub fn judge(events: &[Event], faults: &[Fault], epoch_bits: u32) -> Verdict {
-    let mut verdict = Verdict::default();
+/// Judges the events of all holders. The events of one lease must be in the order in which they
+/// happened.
+pub fn judge(events: &[HistoryEvent], faults: &[InjectedFault], epoch_bits: u32) -> HistoryVerdict {
+    let mut verdict = HistoryVerdict::default();
     let mut waits: BTreeMap<&str, Wait<'_>> = BTreeMap::new();
-    for Event { at, lease, what } in events {
-        let told = || format!("{lease} at {at}");
+    for HistoryEvent { at, lease, what } in events {
+        let label = || format!("{lease} at {at}");
         match what {
             What::Queued { resource, place, arrival, sent } => {
                 let since = waits.get(lease.as_str()).map_or(*sent, |known| known.since);
-                let (order, told_at) = ((*place, *arrival), *at);
+                let (order, queued_at) = ((*place, *arrival), *at);
                 let wait = Wait {
                     lease,
                     resource,
                     order,
                     since,
                     sent: *sent,
-                    told_at,
+                    queued_at,
                     end: None,
                     token: None,
                 };
@@ -217,11 +220,11 @@ pub fn judge(events: &[Event], faults: &[Fault], epoch_bits: u32) -> Verdict {
             What::Registered => verdict.registered += 1,
             What::Committed { is_stale } => {
                 verdict.commits += 1;
-                verdict.stale.extend(is_stale.then(told));
+                verdict.stale.extend(is_stale.then(label));
             }
             What::Fenced { is_early } => {
                 verdict.fenced += 1;
-                verdict.early.extend(is_early.then(told));
+                verdict.early.extend(is_early.then(label));
             }
             What::Doubled => verdict.doubled += 1,
         }
@@ -235,8 +238,8 @@ pub fn judge(events: &[Event], faults: &[Fault], epoch_bits: u32) -> Verdict {
     verdict
 }
 
-/// Of two who stood in one line of one epoch, the later one must not have been granted first. The
-/// first counts as being there once it was told so, before the other even asked.
+/// Finds waiters of one queue and epoch where the later one was granted first. The earlier one
+/// counts as queued once it received its place, before the later one sent its request.
 fn inversions<'a>(waits: impl Iterator<Item = &'a Wait<'a>>, epoch_bits: u32) -> Vec<String> {
     let mut lines: BTreeMap<(&str, u64), Vec<&Wait<'_>>> = BTreeMap::new();
     for wait in waits {
@@ -252,7 +255,7 @@ fn inversions<'a>(waits: impl Iterator<Item = &'a Wait<'a>>, epoch_bits: u32) ->
             let earlier = line
                 .iter()
                 .skip(place + 1)
-                .find(|earlier| earlier.order < later.order && earlier.told_at < later.sent);
+                .find(|earlier| earlier.order < later.order && earlier.queued_at < later.sent);
             found.extend(earlier.map(|earlier| {
                 format!("{} by {} for {resource} in epoch {epoch}", earlier.lease, later.lease)
             }));
@@ -261,7 +264,7 @@ fn inversions<'a>(waits: impl Iterator<Item = &'a Wait<'a>>, epoch_bits: u32) ->
     found
 }
 
-fn gaps(events: &[Event], faults: &[Fault]) -> Vec<(String, Duration)> {
+fn gaps(events: &[HistoryEvent], faults: &[InjectedFault]) -> Vec<(String, Duration)> {
     let grants: Vec<(u64, u64)> = events
         .iter()
         .filter_map(|event| match event.what {
@@ -269,7 +272,7 @@ fn gaps(events: &[Event], faults: &[Fault]) -> Vec<(String, Duration)> {
             _ => None,
         })
         .collect();
-    let gap = |fault: &Fault| {
+    let gap = |fault: &InjectedFault| {
         let after = grants.iter().filter(|(sent, _)| *sent >= fault.at).map(|(_, at)| *at);
         after.min().map(|at| (fault.name.clone(), Duration::from_micros(at - fault.at)))
     };

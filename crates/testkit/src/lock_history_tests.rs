@@ -1,4 +1,4 @@
-//! The judge judged: histories with one thing wrong each.
+//! Tests of the judge: each history has one thing wrong.
 
 use super::*;
 
@@ -9,26 +9,26 @@ fn token(counter: u64) -> u64 {
     (1 << BITS) + counter
 }
 
-fn event(at: u64, lease: &str, what: What) -> Event {
-    Event { at, lease: lease.to_owned(), what }
+fn event(at: u64, lease: &str, what: What) -> HistoryEvent {
+    HistoryEvent { at, lease: lease.to_owned(), what }
 }
 
-fn queued(at: u64, lease: &str, place: u64) -> Event {
+fn queued(at: u64, lease: &str, place: u64) -> HistoryEvent {
     let (place, resource) = (token(place), "db:a".to_owned());
     event(at, lease, What::Queued { resource, place, arrival: place, sent: at - 1 })
 }
 
-fn granted(at: u64, lease: &str, number: u64) -> Event {
+fn granted(at: u64, lease: &str, number: u64) -> HistoryEvent {
     let resource = "db:a".to_owned();
     event(at, lease, What::Granted { resource, token: token(number), sent: at - 1 })
 }
 
-fn judged(events: &[Event]) -> Verdict {
+fn judged(events: &[HistoryEvent]) -> HistoryVerdict {
     judge(events, &[], BITS)
 }
 
 #[test]
-fn a_history_in_order_has_no_failures() {
+fn history_in_order_has_no_failures() {
     let events = [
         granted(10, "a", 1),
         queued(20, "b", 1),
@@ -46,15 +46,18 @@ fn a_history_in_order_has_no_failures() {
 }
 
 #[test]
-fn stale_commits_and_early_fences_are_named() {
+fn history_names_stale_commits_and_early_fences() {
     let stale = event(5, "a", What::Committed { is_stale: true });
     let early = event(6, "b", What::Fenced { is_early: true });
-    let told = judged(&[stale, early]).failures();
-    assert!(told[0].contains("stale commit: a") && told[1].contains("deadline: b"), "{told:?}");
+    let failures = judged(&[stale, early]).failures();
+    assert!(
+        failures[0].contains("stale commit: a") && failures[1].contains("deadline: b"),
+        "{failures:?}"
+    );
 }
 
 #[test]
-fn a_wait_without_an_end_or_with_a_late_one_is_lost() {
+fn history_wait_without_an_end_in_the_limit_is_lost() {
     let bound = u64::try_from(WAIT_BOUND.as_micros()).unwrap();
     let events = [
         queued(10, "never", 1),
@@ -62,7 +65,7 @@ fn a_wait_without_an_end_or_with_a_late_one_is_lost() {
         granted(30 + bound, "late", 1),
         queued(40, "left", 3),
         event(50, "left", What::Left),
-        // Told its place twice: the wait is one.
+        // The lease received its place twice, but it is one wait.
         queued(60, "again", 4),
         queued(30 + bound, "again", 5),
         event(70 + bound, "again", What::Left),
@@ -71,23 +74,23 @@ fn a_wait_without_an_end_or_with_a_late_one_is_lost() {
 }
 
 #[test]
-fn overtaking_is_found_only_of_those_who_stood_in_line() {
+fn history_overtaking_counts_queued_waiters_only() {
     let overtaken = [queued(10, "b", 1), queued(20, "c", 2), granted(30, "c", 1)];
     let verdict = judged(&[overtaken.as_slice(), &[granted(40, "b", 2)]].concat());
     assert_eq!(verdict.inversions.len(), 1, "{verdict:?}");
     assert!(verdict.inversions[0].starts_with("b by c"), "{verdict:?}");
-    // Came back to its old place after the other had been granted.
+    // It returned to its old place after the other one had been granted.
     let back = [queued(20, "c", 2), granted(30, "c", 1), queued(35, "b", 1), granted(40, "b", 2)];
     assert_eq!(judged(&back).inversions, Vec::<String>::new());
-    // Left the line before.
+    // It left the queue before.
     let gone = [overtaken.as_slice(), &[event(25, "b", What::Left)]].concat();
     assert_eq!(judged(&gone).inversions, Vec::<String>::new());
 }
 
 #[test]
-fn the_gap_after_a_fault_ends_with_a_grant_that_was_asked_for_after_it() {
+fn history_gap_after_a_fault_ends_with_the_first_new_grant() {
     let events = [granted(SECOND, "a", 1), granted(4 * SECOND, "b", 2)];
-    let fault = Fault { at: SECOND, name: "kill".to_owned() };
+    let fault = InjectedFault { at: SECOND, name: "kill".to_owned() };
     let verdict = judge(&events, &[fault], BITS);
     assert_eq!(verdict.gap_p99("other"), Some(Duration::from_secs(3)));
     assert_eq!(verdict.gap_p99("kill"), None);
@@ -95,7 +98,7 @@ fn the_gap_after_a_fault_ends_with_a_grant_that_was_asked_for_after_it() {
 }
 
 #[test]
-fn every_event_is_read_as_it_was_written() {
+fn history_events_round_trip() {
     let events = [
         queued(10, "a", 1),
         granted(20, "a", 1),
@@ -108,5 +111,8 @@ fn every_event_is_read_as_it_was_written() {
     for event in events {
         assert_eq!(event.to_string().parse(), Ok(event));
     }
-    assert!("12 a".parse::<Event>().is_err() && "12 a granted db".parse::<Event>().is_err());
+    assert!(
+        "12 a".parse::<HistoryEvent>().is_err()
+            && "12 a granted db".parse::<HistoryEvent>().is_err()
+    );
 }

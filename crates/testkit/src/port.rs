@@ -1,6 +1,6 @@
-//! Free loopback ports below the range the system hands out to outgoing connections, so that
-//! between the look and the bind only another test run can take one; whoever starts a server
-//! tries again then. The choice is random: two runs that start together seldom meet.
+//! Free loopback ports below the range of outgoing connections, so that between the check and the
+//! bind only another test run can take one; the code that starts a server then tries again. The
+//! choice is random, so two runs that start together seldom collide.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,13 +9,13 @@ use std::ops::Range;
 
 use crate::failure::Failure;
 
-/// A cluster node listens on its port and on this much above it.
+/// A cluster node listens on its port and on this offset above it.
 pub const BUS_OFFSET: u16 = 10_000;
 const REDIS_PORTS: Range<u16> = 15_000..22_700;
 const POSTGRES_PORTS: Range<u16> = 22_800..25_000;
 const TRIES: usize = 200;
 
-// No port or bus port reaches into another range, or where outgoing connections are.
+// No port and no bus port is in another range or in the range of outgoing connections.
 const _: () = assert!(REDIS_PORTS.end <= POSTGRES_PORTS.start);
 const _: () = assert!(POSTGRES_PORTS.end <= REDIS_PORTS.start + BUS_OFFSET);
 const _: () = assert!(REDIS_PORTS.end + BUS_OFFSET <= 32_768);
@@ -45,7 +45,8 @@ pub(crate) fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// From the system: tests of one run are separate processes and must not choose alike.
+/// Returns random bytes of the system, because tests of one run are separate processes and must not
+/// make the same choices.
 pub(crate) fn random_bytes() -> Result<[u8; 16], Failure> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_taken_port_is_never_chosen() {
+    fn port_in_use_is_not_chosen() {
         let taken = free_postgres_port().unwrap();
         let held = TcpListener::bind((Ipv4Addr::LOCALHOST, taken)).unwrap();
         assert!(!is_free(taken));
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redis_port_whose_bus_port_is_taken_is_not_free() {
+    fn port_for_redis_with_a_busy_bus_port_is_not_free() {
         let port = free_redis_port().unwrap();
         let _bus = TcpListener::bind((Ipv4Addr::LOCALHOST, port + BUS_OFFSET)).unwrap();
         let is_good = |port| is_free(port) && is_free(port + BUS_OFFSET);

@@ -1,6 +1,6 @@
-//! A private PostgreSQL from the installed binaries, on loopback, with a password of its own.
-//! Durability is as in production (`fsync` and `synchronous_commit` stay on): tests are fast
-//! because their data directory lies in memory. Databases are made in `database.rs`.
+//! A private PostgreSQL server from the installed binaries, on loopback, with its own password. It
+//! is as durable as in production (`fsync` and `synchronous_commit` stay on), and tests are fast
+//! because the data directory is in memory. `database.rs` creates the databases.
 
 mod replica;
 
@@ -22,32 +22,33 @@ use crate::process::{Process, Stop};
 use crate::run::Run;
 use crate::signal::poll_until;
 
-/// The role that made the server; tests connect as it and make their own roles.
+/// The role that created the server. Tests connect as this role and create their own roles.
 pub const SUPERUSER: &str = "ade";
 const START_TRIES: usize = 5;
-/// Recovery after a kill is part of a start.
+/// A start includes the recovery after a kill.
 const START_DEADLINE: Duration = Duration::from_mins(1);
 static OWNED: AtomicUsize = AtomicUsize::new(0);
 
-/// What PostgreSQL says of memory that processes of an earlier server hold.
+/// Part of PostgreSQL's message when processes of an earlier server still hold its shared memory.
 const STILL_IN_USE: &str = "is still in use";
 
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct PostgresSettings {
     pub stop: Stop,
-    /// Given as `-c name=value`.
+    /// Passed as `-c name=value`.
     pub options: Vec<(String, String)>,
 }
 
-impl Settings {
-    /// Many connections, little memory, and no more log kept than a small memory disk has.
+impl PostgresSettings {
+    /// Returns settings with many connections, little memory, and a small write-ahead log for a
+    /// small memory disk.
     pub fn test() -> Self {
         let options = [
             ("max_connections", "400"),
             ("shared_buffers", "64MB"),
             ("max_wal_size", "256MB"),
             ("min_wal_size", "32MB"),
-            // In the data directory, and so removed with it even after a kill.
+            // Shared memory is in the data directory, and is removed with it even after a kill.
             ("dynamic_shared_memory_type", "mmap"),
         ];
         Self { stop: Stop::Quit, options: owned_pairs(&options) }
@@ -72,21 +73,22 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// The one server of this test run; the first test to ask starts it.
+    /// Returns the server that this test run shares; the first test that calls this starts it.
     pub async fn shared() -> Self {
         let start = async {
             let run = Run::shared()?;
             let _guard = run.ledger().lock("postgres").await?;
-            Self::ensure(run.ledger(), "postgres", &Settings::test()).await
+            Self::ensure(run.ledger(), "postgres", &PostgresSettings::test()).await
         };
         or_fail(start.await)
     }
 
-    /// Runs already, or is started: with its old data if there is any, on its old port.
+    /// Starts the server unless it runs, with its existing data and on its old port if there are
+    /// any.
     pub async fn ensure(
         ledger: &Ledger,
         label: &str,
-        settings: &Settings,
+        settings: &PostgresSettings,
     ) -> Result<Self, Failure> {
         match Self::load(ledger, label) {
             Some(server) => {
@@ -99,7 +101,7 @@ impl Postgres {
         }
     }
 
-    /// What an earlier `ensure` left; it may be down.
+    /// Loads what an earlier `ensure` recorded; the server may be down.
     pub fn load(ledger: &Ledger, label: &str) -> Option<Self> {
         let text = fs::read_to_string(ledger.folder(label).join("access")).ok()?;
         let (port, password) = text.trim_end().split_once(' ')?;
@@ -111,7 +113,11 @@ impl Postgres {
         })
     }
 
-    async fn create(ledger: &Ledger, label: &str, settings: &Settings) -> Result<Self, Failure> {
+    async fn create(
+        ledger: &Ledger,
+        label: &str,
+        settings: &PostgresSettings,
+    ) -> Result<Self, Failure> {
         let folder = ledger.folder(label);
         ledger.stop(label)?;
         remove_tree(&folder)?;
@@ -124,7 +130,7 @@ impl Postgres {
         };
         server.initialize().await?;
         server.start_anywhere(settings).await?;
-        // Last: whoever finds it finds a server that has been ready.
+        // This file is written last, so that its presence means that the server has been ready.
         let access = format!("{} {}\n", server.port, server.password);
         write_whole(&folder.join("access"), &access)?;
         Ok(server)
@@ -167,8 +173,8 @@ impl Postgres {
         Err(Failure::new(&what, format!("{}{hint}", errors.trim_end())))
     }
 
-    /// On a port that is chosen now; on another if somebody took it meanwhile.
-    async fn start_anywhere(&mut self, settings: &Settings) -> Result<(), Failure> {
+    /// Starts the server on a free port, and on another one if that port was taken in between.
+    async fn start_anywhere(&mut self, settings: &PostgresSettings) -> Result<(), Failure> {
         let mut outcome = Ok(());
         for _ in 0..START_TRIES {
             self.port = free_postgres_port()?;
@@ -180,7 +186,7 @@ impl Postgres {
         outcome
     }
 
-    async fn start(&self, settings: &Settings) -> Result<(), Failure> {
+    async fn start(&self, settings: &PostgresSettings) -> Result<(), Failure> {
         let what = format!("start PostgreSQL in {}", self.data_dir().display());
         let log = log_file(&self.log_path()).map_err(|error| Failure::new(&what, error))?;
         let errors = log.try_clone().map_err(|error| Failure::new(&what, error))?;
@@ -216,12 +222,12 @@ impl Postgres {
         }
     }
 
-    /// The version, from a connection made for the question.
+    /// Returns the version, read over a new connection.
     pub async fn ping(&self) -> Result<String, Failure> {
         self.text("SHOW server_version").await
     }
 
-    /// A statement that belongs to no database, as the superuser.
+    /// Runs a statement as the superuser that does not belong to a database.
     pub async fn run(&self, sql: &str) {
         let run = async {
             let mut connection = PgConnection::connect(&self.url("postgres")).await?;
@@ -231,7 +237,7 @@ impl Postgres {
         or_fail(run.await.map_err(|error| Failure::new(sql, error)));
     }
 
-    /// The one text that a question of ours answers.
+    /// Runs a query and returns its only text.
     async fn text(&self, question: &str) -> Result<String, Failure> {
         let what = format!("ask PostgreSQL on port {}", self.port);
         let ask = async {
@@ -255,7 +261,7 @@ impl Postgres {
         self.port
     }
 
-    /// Of the superuser, for programs that are told by `PGPASSWORD`.
+    /// Returns the password of the superuser, for programs that read `PGPASSWORD`.
     pub fn password(&self) -> &str {
         &self.password
     }
@@ -264,7 +270,7 @@ impl Postgres {
         self.url_through(self.port, database)
     }
 
-    /// The same server and role by another port: a proxy's.
+    /// Returns the URL of the same server and role through another port, such as that of a proxy.
     pub fn url_through(&self, port: u16, database: &str) -> String {
         let password = &self.password;
         format!("postgres://{SUPERUSER}:{password}@127.0.0.1:{port}/{database}?sslmode=disable")
@@ -282,8 +288,9 @@ impl Postgres {
         self.folder().join("log")
     }
 
-    /// A killed postmaster leaves a small System V segment that only its next start would free;
-    /// the system has few of them. The seventh line of its pid file says `key id`.
+    /// Frees the small System V segment that a killed postmaster leaves and that only its next
+    /// start would free, because the system has few of them. The seventh line of the pid file is
+    /// `key id`.
     fn free_segment(&self) {
         let text = fs::read_to_string(self.data_dir().join("postmaster.pid")).unwrap_or_default();
         let id = text.lines().nth(6).and_then(|line| line.split_whitespace().nth(1));
@@ -303,15 +310,15 @@ fn log_file(path: &Path) -> std::io::Result<File> {
     fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// A server of one test's own, to be broken; gone with its data when dropped.
+/// A server of one test, to be broken; its processes and data are removed when it is dropped.
 #[derive(Debug)]
 pub struct OwnedPostgres {
     server: Postgres,
-    settings: Settings,
+    settings: PostgresSettings,
 }
 
 impl OwnedPostgres {
-    pub async fn start(settings: Settings) -> Self {
+    pub async fn start(settings: PostgresSettings) -> Self {
         let label = format!("postgres-{}", OWNED.fetch_add(1, Ordering::Relaxed));
         let start = async {
             let run = Run::own()?;
@@ -321,8 +328,8 @@ impl OwnedPostgres {
         or_fail(start.await)
     }
 
-    /// As the machine's death would: no goodbye to clients, recovery at the next start. Backends go
-    /// too, since they would serve on for a moment after their server.
+    /// Kills the server as a power failure would: clients are not notified, and the next start
+    /// recovers. Backends are killed too, because they would keep serving for a moment.
     pub fn kill(&self) {
         let Some(process) = self.server.process() else { return };
         let backends = process.children();
@@ -332,8 +339,8 @@ impl OwnedPostgres {
         }
     }
 
-    /// Same data, same port. Backends of a killed server notice it after a moment; until then they
-    /// hold its memory, and a new one does not start over them.
+    /// Starts the server with the same data on the same port. Backends of a killed server notice
+    /// its end after a moment; until then they hold its memory, and a new server cannot start.
     pub async fn restart(&self) {
         self.kill();
         let started = poll_until("the old server is gone", START_DEADLINE, async || {

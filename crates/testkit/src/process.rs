@@ -1,6 +1,6 @@
-//! Processes known by pid and start time. Signals go through a pidfd that is opened before the
-//! start time is compared, so a pid the system has given to someone else is never hit.
-//! Linux only (`/proc`, pidfd). Nothing here looks a process up by name.
+//! Processes identified by pid and start time. Signals go through a pidfd that is opened before the
+//! start time is compared, so a process that reuses the pid is never hit. Linux only (`/proc`,
+//! pidfd). Processes are never looked up by name.
 
 use std::fs;
 use std::io;
@@ -16,27 +16,28 @@ use rustix::process::{
 
 use crate::failure::Failure;
 
-/// After SIGKILL a process needs only the kernel; longer than this means it hangs in a device.
-const KILL_WAIT: Duration = Duration::from_secs(5);
+/// After SIGKILL a process needs only the kernel; if it takes longer than this, it hangs in a
+/// device.
+const KILL_WAIT: Duration = Duration::from_secs(30);
 
-/// A busy machine may take a moment to bring a process to a halt.
-const PAUSE_WAIT: Duration = Duration::from_secs(5);
+/// A busy machine may take a moment to stop a process.
+const PAUSE_WAIT: Duration = Duration::from_secs(30);
 
-/// How a process is asked to end before it is killed.
+/// How a process is stopped before it is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// At once: there is nothing it could lose.
+    /// Kills the process at once, because it has nothing to lose.
     Kill,
-    /// PostgreSQL's immediate shutdown: no checkpoint, but its shared memory is given back.
+    /// PostgreSQL's immediate shutdown: no checkpoint, but the shared memory is freed.
     Quit,
-    /// PostgreSQL's fast shutdown: clients are cut, data is written.
+    /// PostgreSQL's fast shutdown: connections are closed and data is written.
     Interrupt,
 }
 
 impl Stop {
     const ALL: [Self; 3] = [Self::Kill, Self::Quit, Self::Interrupt];
 
-    /// The name `kill -s` knows.
+    /// Returns the name that `kill -s` accepts.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Kill => "KILL",
@@ -61,7 +62,7 @@ impl Stop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Process {
     pid: i32,
-    /// Clock ticks between boot and the start of the process.
+    /// The start of the process, in clock ticks since boot.
     born: u64,
 }
 
@@ -77,7 +78,7 @@ impl Stat {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        // The command's name stands in parentheses and may itself hold spaces and parentheses.
+        // The name of the command is in parentheses and may itself contain spaces and parentheses.
         let (_, rest) = text.rsplit_once(") ")?;
         let mut fields = rest.split_ascii_whitespace();
         Some(Self {
@@ -97,7 +98,7 @@ impl Process {
         Self { pid, born }
     }
 
-    /// The process that has this pid now, unless it has ended.
+    /// Returns the process that has this pid now, unless it has ended.
     pub fn of(pid: i32) -> Option<Self> {
         let stat = Stat::read(pid)?;
         (!stat.has_ended()).then_some(Self::new(pid, stat.born))
@@ -110,8 +111,8 @@ impl Process {
             .ok_or_else(|| Failure::new("find this process", "/proc does not show it"))
     }
 
-    /// Starts in a process group of its own, so that neither ^C nor a test runner that ends the
-    /// test's group reaches it.
+    /// Spawns the command in its own process group, so that neither Ctrl-C nor a test runner that
+    /// ends the group of the test reaches it.
     pub fn spawn(command: &mut Command) -> Result<Self, Failure> {
         let what = format!("start {}", command.get_program().display());
         let child = command
@@ -121,7 +122,8 @@ impl Process {
             .map_err(|error| Failure::new(&what, error))?;
         let gone = || Failure::new(&what, "it was gone before it could be looked at");
         let pid = i32::try_from(child.id()).map_err(|_| gone())?;
-        // A child that has already ended is a zombie until reaped, so its start time is there.
+        // A child that has already ended is a zombie until it is reaped, so its start time is still
+        // available.
         let stat = Stat::read(pid).ok_or_else(gone)?;
         Ok(Self::new(pid, stat.born))
     }
@@ -138,7 +140,7 @@ impl Process {
         Self::of(self.pid) == Some(self)
     }
 
-    /// Whether SIGSTOP holds it.
+    /// Returns whether SIGSTOP has stopped the process.
     pub fn is_paused(self) -> bool {
         Stat::read(self.pid).is_some_and(|stat| stat.born == self.born && stat.state == 'T')
     }
@@ -147,7 +149,7 @@ impl Process {
         Stat::read(self.pid).and_then(|stat| Self::of(stat.parent))
     }
 
-    /// Those it has started itself and that still run.
+    /// Returns the direct children that still run.
     pub(crate) fn children(self) -> Vec<Self> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -156,16 +158,19 @@ impl Process {
 
     fn descriptor(self) -> Option<OwnedFd> {
         let descriptor = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
-        // Ours and alive after the descriptor was opened: so the descriptor is ours too.
+        // The process was ours and alive after the descriptor was opened, so the descriptor is ours
+        // too.
         self.is_alive().then_some(descriptor)
     }
 
-    /// False if the process is gone; another one that has its pid by now is left alone.
+    /// Sends a signal. Returns false if the process is gone; a process that reuses its pid is left
+    /// alone.
     pub fn signal(self, signal: Signal) -> bool {
         self.descriptor().is_some_and(|descriptor| pidfd_send_signal(descriptor, signal).is_ok())
     }
 
-    /// Returns when it stands still: the signal alone is only a request.
+    /// Stops the process and returns once it is stopped, because the signal alone is only a
+    /// request.
     pub fn pause(self) -> bool {
         let deadline = Instant::now() + PAUSE_WAIT;
         let mut paused = false;
@@ -182,14 +187,15 @@ impl Process {
         self.signal(Signal::CONT)
     }
 
-    /// Asks, waits up to `grace`, then kills. True once it is gone, whoever ended it.
+    /// Sends the signal, waits up to `grace`, then kills. Returns true once the process is gone,
+    /// whatever ended it.
     pub fn stop(self, how: Stop, grace: Duration) -> bool {
         let Some(descriptor) = self.descriptor() else {
             self.reap();
             return true;
         };
         let asked = pidfd_send_signal(&descriptor, how.signal());
-        // A paused process answers nothing but SIGKILL.
+        // A stopped process reacts to SIGKILL only.
         let _ = pidfd_send_signal(&descriptor, Signal::CONT);
         let mut gone = asked.is_ok() && has_ended_within(&descriptor, grace);
         if !gone {
@@ -200,7 +206,7 @@ impl Process {
         gone
     }
 
-    /// Takes the exit status if this is our child: otherwise it would stay as a zombie.
+    /// Reads the exit status of a child, which would otherwise stay a zombie.
     fn reap(self) {
         if let Some(pid) = Pid::from_raw(self.pid) {
             let _ = waitpid(Some(pid), WaitOptions::NOHANG);

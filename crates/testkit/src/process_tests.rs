@@ -1,16 +1,16 @@
-//! What a process handle must never do: hit a stranger, or believe that a zombie lives.
+//! A process handle must never signal another process or take a zombie for a live one.
 
 use super::*;
 
 fn sleeper() -> Process {
-    // Ends by itself should the test fail, and holds none of its pipes open.
+    // The process ends on its own if the test fails, and holds no pipe of the test open.
     let mut command = Command::new("sleep");
     command.arg("30").stdout(Stdio::null()).stderr(Stdio::null());
     Process::spawn(&mut command).unwrap()
 }
 
 #[test]
-fn stat_is_read_past_a_name_full_of_parentheses() {
+fn process_stat_is_read_past_parentheses_in_the_name() {
     let text = "7 (a) b) (c) S 3 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 9 9";
     let stat = Stat::parse(text).unwrap();
     assert_eq!((stat.state, stat.parent, stat.born), ('S', 3, 4242));
@@ -19,7 +19,7 @@ fn stat_is_read_past_a_name_full_of_parentheses() {
 }
 
 #[test]
-fn a_spawned_process_lives_until_it_is_stopped() {
+fn process_lives_until_it_is_stopped() {
     let process = sleeper();
     assert!(process.is_alive());
     assert_eq!(Process::of(process.pid()), Some(process));
@@ -27,23 +27,23 @@ fn a_spawned_process_lives_until_it_is_stopped() {
     assert!(process.stop(Stop::Kill, Duration::from_secs(5)));
     assert!(!process.is_alive());
     assert_eq!(Process::of(process.pid()), None, "reaped");
-    assert!(process.stop(Stop::Kill, Duration::ZERO), "gone is gone");
+    assert!(process.stop(Stop::Kill, Duration::ZERO), "stopping it again succeeds");
 }
 
 #[test]
-fn a_stranger_with_the_same_pid_is_left_alone() {
+fn process_with_a_reused_pid_is_left_alone() {
     let process = sleeper();
     let mistaken = Process::new(process.pid(), process.born() + 1);
     assert!(!mistaken.is_alive());
     assert!(!mistaken.is_paused());
     assert!(!mistaken.signal(Signal::KILL));
-    assert!(mistaken.stop(Stop::Kill, Duration::ZERO), "what it meant is gone");
+    assert!(mistaken.stop(Stop::Kill, Duration::ZERO), "the intended process is gone");
     assert!(process.is_alive());
     assert!(process.stop(Stop::Kill, Duration::from_secs(5)));
 }
 
 #[test]
-fn a_process_that_ended_unreaped_is_not_alive() {
+fn process_that_ended_unreaped_is_not_alive() {
     let process = sleeper();
     assert!(process.signal(Signal::KILL));
     let descriptor = pidfd_open(Pid::from_raw(process.pid()).unwrap(), PidfdFlags::empty());
@@ -54,7 +54,7 @@ fn a_process_that_ended_unreaped_is_not_alive() {
 }
 
 #[test]
-fn what_ignores_the_question_is_killed_after_the_grace() {
+fn process_that_ignores_sigterm_is_killed_after_the_grace() {
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' QUIT INT; echo ready; exec sleep 30"]);
     let mut child =
@@ -66,11 +66,11 @@ fn what_ignores_the_question_is_killed_after_the_grace() {
     assert!(process.stop(Stop::Quit, Duration::from_millis(150)));
     assert!(began.elapsed() >= Duration::from_millis(150));
     assert!(!process.is_alive());
-    assert!(child.wait().is_err(), "reaped already");
+    assert!(child.wait().is_err(), "already reaped");
 }
 
 #[test]
-fn a_paused_process_is_seen_as_such_and_can_still_be_stopped() {
+fn process_that_is_paused_can_still_be_stopped() {
     let process = sleeper();
     assert!(!process.is_paused());
     assert!(process.pause());
@@ -85,13 +85,13 @@ fn a_paused_process_is_seen_as_such_and_can_still_be_stopped() {
 }
 
 #[test]
-fn a_program_that_does_not_exist_is_named() {
+fn process_spawn_names_a_missing_program() {
     let failure = Process::spawn(&mut Command::new("no-such-program")).unwrap_err();
     assert!(failure.to_string().contains("start no-such-program"), "{failure}");
 }
 
 #[test]
-fn every_way_to_stop_is_known_by_its_name() {
+fn stop_signals_round_trip_by_name() {
     for stop in Stop::ALL {
         assert_eq!(Stop::named(stop.name()), Some(stop));
     }

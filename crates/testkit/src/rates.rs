@@ -1,12 +1,12 @@
-//! Settings of a server whose callers may call as often as they can: for those who measure it, or
-//! come as one caller in place of thousands.
+//! Settings without rate limits, for tests that measure the server or send the calls of thousands
+//! of callers as one.
 
 const RATES: [&str; 8] =
     ["TOKEN", "TENANT", "ENDPOINT", "SUBMIT", "SUBMIT_OWNER", "SUBMIT_TENANT", "OPEN", "REFUSED"];
 const PER_MINUTE: &str = "60000000";
 const BURST: &str = "10000000";
 
-/// As variables of its environment.
+/// Returns the settings as environment variables.
 pub fn unlimited() -> impl Iterator<Item = (String, &'static str)> {
     RATES.into_iter().flat_map(|rate| {
         [("PER_MINUTE", PER_MINUTE), ("BURST", BURST)]

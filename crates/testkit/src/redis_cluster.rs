@@ -1,6 +1,6 @@
-//! A real Redis Cluster of three masters and three replicas. The shared one serves a whole test
-//! run, each test with tenants of its own; a test that breaks things takes an owned one, whose
-//! processes end with it. Settings that change what the product sees are Redis's defaults.
+//! A real Redis Cluster of three masters and three replicas. A whole test run shares one cluster,
+//! and each test has its own tenants. A test that breaks things owns a cluster whose processes end
+//! with it. Settings that are visible to the product have Redis's defaults.
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -20,9 +20,9 @@ use crate::topology::{SLOTS, Topology};
 pub const MASTERS: u16 = 3;
 pub const NODES: u16 = 2 * MASTERS;
 pub const NODE_TIMEOUT_MS_DEFAULT: u32 = 2_000;
-/// Nobody breaks the shared one: a node of it that is late has to stay what it is.
+/// No test breaks the shared cluster, so a slow node must not be replaced.
 const NODE_TIMEOUT_MS_SHARED: u32 = 10_000;
-const FORM_DEADLINE: Duration = Duration::from_secs(30);
+const FORM_DEADLINE: Duration = Duration::from_mins(1);
 static OWNED: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The one cluster of this test run; the first test to ask starts it.
+    /// Returns the cluster that this test run shares; the first test that calls this starts it.
     pub async fn shared() -> Self {
         let start = async {
             let run = Run::shared()?;
@@ -56,7 +56,8 @@ impl Cluster {
         or_fail(start.await)
     }
 
-    /// Runs already, is started again as it was, or is formed anew.
+    /// Starts the cluster unless it runs: with its known nodes if there are any, otherwise as a new
+    /// one.
     pub async fn ensure(ledger: &Ledger, prefix: &str, timeout_ms: u32) -> Result<Self, Failure> {
         if let Some(mut cluster) = Self::load(ledger, prefix) {
             cluster.timeout_ms = timeout_ms;
@@ -80,7 +81,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// What an earlier `ensure` left; its nodes may be down.
+    /// Loads what an earlier `ensure` recorded; the nodes may be down.
     pub fn load(ledger: &Ledger, prefix: &str) -> Option<Self> {
         if !formed_path(ledger, prefix).exists() {
             return None;
@@ -135,7 +136,7 @@ impl Cluster {
         self.nodes.iter().map(Node::url).collect()
     }
 
-    /// Ends the test at the deadline.
+    /// Waits until the cluster is healthy, and fails the test at the deadline.
     pub async fn wait_until_ok(&self, deadline: Duration) {
         or_fail(self.until_ok(deadline).await);
     }
@@ -144,9 +145,9 @@ impl Cluster {
         poll_until("the cluster is ok", deadline, async || self.check().await).await
     }
 
-    /// Ok when every node that runs says so, all agree on who owns what and which of them copies
-    /// whom, and every replica that runs is in step with its master. Paused and killed nodes are
-    /// not asked.
+    /// Succeeds when every running node is ok, all agree on the owners of the slots and
+    /// on the replicas, and every running replica is in sync with its master. Paused and killed
+    /// nodes are skipped.
     pub async fn check(&self) -> Result<(), Failure> {
         let mut views = BTreeSet::new();
         for node in self.nodes.iter().filter(|node| node.is_running()) {
@@ -182,7 +183,7 @@ impl Cluster {
         }
     }
 
-    /// As the first node that answers sees it.
+    /// Returns the topology as the first node that answers sees it.
     pub async fn topology(&self) -> Result<Topology, Failure> {
         let mut outcome = Err(Failure::new("look at the cluster", "no node runs"));
         for node in self.nodes.iter().filter(|node| node.is_running()) {
@@ -212,8 +213,9 @@ impl Cluster {
 
     async fn find_master(&self, slot: u16) -> Result<&Node, Failure> {
         let topology = self.topology().await?;
-        let nobody = || Failure::new(format!("find the master of slot {slot}"), "nobody");
-        let master = topology.master_of(slot).ok_or_else(nobody)?;
+        let missing =
+            || Failure::new(format!("find the master of slot {slot}"), "no node serves it");
+        let master = topology.master_of(slot).ok_or_else(missing)?;
         self.node_at(master.port)
     }
 
@@ -221,8 +223,8 @@ impl Cluster {
         or_fail(self.find_master(slot).await)
     }
 
-    /// Puts something else under every key of a hash tag: whatever works on them then fails, and
-    /// nothing beside them.
+    /// Replaces the value of every key with this hash tag by one of another type, so that
+    /// operations on these keys fail and no others do.
     pub async fn spoil(&self, tag: &str) {
         let tag = format!("{{{tag}}}");
         let master = self.master_of(self.slot_of(&tag).await).await;
@@ -235,7 +237,7 @@ impl Cluster {
         }
     }
 
-    /// Those that run and say so of themselves.
+    /// Returns the running nodes that report themselves as masters.
     async fn masters(&self) -> Vec<&Node> {
         let mut masters = Vec::new();
         for node in self.nodes.iter().filter(|node| node.is_running()) {
@@ -246,7 +248,7 @@ impl Cluster {
         masters
     }
 
-    /// Everything that its masters hold now.
+    /// Returns everything that the masters hold now.
     pub async fn contents(&self) -> Vec<u8> {
         let mut all = Vec::new();
         for master in self.masters().await {
@@ -278,19 +280,19 @@ fn require_met(topology: &Topology, node: &Node) -> Result<(), Failure> {
     Err(Failure::new(node.label(), format!("knows {count} of {NODES} nodes")))
 }
 
-/// A cluster to be broken; killed and removed when dropped.
+/// A cluster to be broken; it is killed and removed when it is dropped.
 #[derive(Debug)]
 pub struct OwnedCluster {
     cluster: Cluster,
 }
 
 impl OwnedCluster {
-    /// By SIGKILL: nothing is said to anyone.
+    /// Kills a node with SIGKILL, so that it notifies no other node.
     pub fn kill(&self, node: &Node) {
         node.kill();
     }
 
-    /// By SIGSTOP: its sockets stay open and silent.
+    /// Stops a node with SIGSTOP: its sockets stay open and silent.
     pub fn pause(&self, node: &Node) {
         if let Some(process) = node.process() {
             process.pause();
@@ -303,20 +305,20 @@ impl OwnedCluster {
         }
     }
 
-    /// The same node on the same port, with none of its data.
+    /// Restarts the node on its port, without its data.
     pub async fn restart_empty(&self, node: &Node) {
         node.kill();
         or_fail(node.start(self.cluster.timeout_ms).await);
     }
 
-    /// Every master forgets everything, and its replicas with it.
+    /// Deletes all data of every master, and of its replicas with it.
     pub async fn flush(&self) {
         for master in self.cluster.masters().await {
             or_fail::<String>(master.ask(&redis::cmd("FLUSHALL")).await);
         }
     }
 
-    /// Returns the node that took the slot over from `old`, once all that run agree on it.
+    /// Returns the node that took the slot over from `old`, once all running nodes agree on it.
     pub async fn wait_for_new_master(&self, slot: u16, old: &Node, deadline: Duration) -> &Node {
         let what = format!("slot {slot} has another master than port {}", old.port());
         let promoted = poll_until(&what, deadline, async || {
@@ -341,13 +343,13 @@ impl Deref for OwnedCluster {
 
 impl Drop for OwnedCluster {
     fn drop(&mut self) {
-        // All at once: killed one by one, those left would fail over for nothing.
+        // All nodes are killed at once: otherwise the remaining ones would fail over for nothing.
         self.cluster.nodes.iter().for_each(Node::kill);
         self.cluster.nodes.iter().for_each(Node::remove);
     }
 }
 
-/// Tenants nobody else in the run has: keys of two tests never meet.
+/// Tenants that no other test of the run has, so that the keys of two tests never collide.
 #[derive(Debug)]
 pub struct Namespace {
     base: u128,
@@ -356,13 +358,13 @@ pub struct Namespace {
 
 impl Namespace {
     pub fn fresh() -> Self {
-        // The low half counts.
+        // The low half is a counter.
         let base = or_fail(random_u128()) >> 64 << 64;
         let made = AtomicUsize::new(0);
         Self { base, made }
     }
 
-    /// Another one with every call.
+    /// Returns another tenant with every call.
     pub fn tenant(&self) -> TenantId {
         let next = self.made.fetch_add(1, Ordering::Relaxed);
         TenantId::from_u128(self.base | next as u128)

@@ -1,6 +1,6 @@
-//! One `redis-server` of a cluster: started, asked, paused, killed. It keeps no data on disk,
-//! as in production, but its cluster identity (`nodes.conf`): after a restart it is the same
-//! node, and empty. What the nodes are together is in `redis_cluster.rs`.
+//! One `redis-server` process of a cluster. It stores no data on disk, as in production, except its
+//! cluster identity (`nodes.conf`), so after a restart it is the same node without data.
+//! `redis_cluster.rs` manages the nodes together.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,8 +18,8 @@ use crate::signal::poll_until;
 use crate::topology::Topology;
 
 const START_TRIES: usize = 5;
-const START_DEADLINE: Duration = Duration::from_secs(20);
-/// Whoever is not there refuses at once; one that is there may be late on a starved machine.
+const START_DEADLINE: Duration = Duration::from_mins(1);
+/// A missing node refuses at once; one that runs may be late on a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A new node that knows nobody, on a port that is free now.
+    /// Creates a node that knows no other nodes, on a free port.
     pub(crate) async fn create(
         ledger: &Ledger,
         label: &str,
@@ -70,11 +70,11 @@ impl Node {
             .args(["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"])
             .args(["--cluster-node-timeout", &timeout_ms.to_string()])
             .args(["--appendonly", "no", "--save", "", "--daemonize", "no"])
-            // By default a new replica is kept waiting 5 s for others to come along.
+            // By default a new replica waits 5 s for others to arrive.
             .args(["--repl-diskless-sync-delay", "0"])
             // `DEBUG SLEEP` is one of the faults.
             .args(["--enable-debug-command", "local"])
-            // Otherwise its command line would not tell whose it is.
+            // Otherwise its command line would not show which run it belongs to.
             .args(["--set-proc-title", "no"])
             .args(["--logfile", "log", "--dir"])
             .arg(&dir)
@@ -97,12 +97,12 @@ impl Node {
         }
     }
 
-    /// Over a connection made for the question, so that the answer is this node's own.
+    /// Sends a command over a new connection, so that the answer is this node's own.
     pub async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failure> {
         self.ask_within(command, ANSWER_TIMEOUT).await
     }
 
-    /// For what takes its time, such as moving many keys at once.
+    /// Sends a command that may take longer, such as moving many keys at once.
     pub async fn ask_within<T: FromRedisValue>(
         &self,
         command: &Cmd,
@@ -121,9 +121,9 @@ impl Node {
         ask.await.map_err(|error: redis::RedisError| Failure::new(what, error))
     }
 
-    /// Everything it holds, as it would lie on a disk if it kept anything there.
+    /// Returns everything the node holds, as it would be written to disk.
     pub(crate) async fn contents(&self) -> Result<Vec<u8>, Failure> {
-        // So that a text in it is still that text.
+        // Without compression, texts stay searchable.
         let plain = redis::cmd("CONFIG").arg("SET").arg("rdbcompression").arg("no").to_owned();
         self.ask::<String>(&plain).await?;
         self.ask_within::<String>(&redis::cmd("SAVE"), START_DEADLINE).await?;
@@ -136,7 +136,7 @@ impl Node {
         Topology::parse(&text)
     }
 
-    /// What it is in the cluster, in its own words: `master` with its slots, or `replica of …`.
+    /// Returns the role of the node as it reports it: `master` with its slots, or `replica of …`.
     pub async fn role(&self) -> Result<String, Failure> {
         let topology = self.topology().await?;
         let unknown = || Failure::new(&self.label, "does not know itself");
@@ -151,7 +151,7 @@ impl Node {
         })
     }
 
-    /// One `name:value` line of an INFO-like answer.
+    /// Returns the value of one `name:value` line of an INFO-like reply.
     pub(crate) async fn fact(&self, command: &Cmd, name: &str) -> Result<String, Failure> {
         let text: String = self.ask(command).await?;
         text.lines()
@@ -164,7 +164,7 @@ impl Node {
         self.ledger.running(&self.label)
     }
 
-    /// Alive and not paused: it can be expected to answer.
+    /// Returns whether the node is alive and not paused, so that it can be expected to answer.
     pub fn is_running(&self) -> bool {
         self.process().is_some_and(|process| !process.is_paused())
     }
@@ -198,6 +198,6 @@ impl Node {
 
     fn last_words(&self) -> String {
         let log = fs::read_to_string(self.dir().join("log")).unwrap_or_default();
-        log.lines().last().unwrap_or("it said nothing").to_owned()
+        log.lines().last().unwrap_or("its log is empty").to_owned()
     }
 }

@@ -1,6 +1,6 @@
-//! What one test run shares although each of its tests is a process of its own: a directory
-//! named after the run's owner. A watchdog stops all that was started there once the owner is
-//! gone; should the watchdog die too, the next run sweeps. Nothing is stopped by name.
+//! What one test run shares although each of its tests is a separate process: a directory named
+//! after the owner of the run. A watchdog stops everything that was started there once the owner is
+//! gone; if the watchdog dies too, the next run sweeps. Nothing is stopped by name.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,14 +11,15 @@ use crate::failure::Failure;
 use crate::ledger::{Ledger, Record, make_dir, write_whole};
 use crate::process::{Process, Stop};
 
-/// Names the owner's pid outright: servers are then shared by everything it starts. So are the
-/// template databases: after a changed migration, name another owner.
+/// The variable with the pid of the owner: everything that this process starts then shares its
+/// servers. It shares the template databases too, so use another owner after changing a migration.
 pub const OWNER_VARIABLE: &str = "ADE_TESTKIT_OWNER";
-/// Names the directory that holds the runs.
+/// The variable with the directory that holds the runs.
 pub const ROOT_VARIABLE: &str = "ADE_TESTKIT_DIR";
 const NEXTEST_RUN: &str = "NEXTEST_RUN_ID";
 const WATCHDOG: &str = include_str!("watchdog.sh");
-/// Memory makes a durable commit (fsync stays on) cheap; a small one would fill up midway.
+/// Memory makes a durable commit cheap (`fsync` stays on), but a small memory disk would fill up
+/// midway.
 const SHARED_MEMORY: &str = "/dev/shm";
 const SHARED_MEMORY_MIN_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
@@ -29,12 +30,12 @@ pub struct Run {
 }
 
 impl Run {
-    /// The run this process is part of: under nextest the whole run, otherwise this process.
+    /// Returns the run of this process: under nextest the whole run, otherwise this process alone.
     pub fn shared() -> Result<Self, Failure> {
         Self::open(&root(), owner()?)
     }
 
-    /// A run of this process alone: for servers that a test breaks.
+    /// Returns a run of this process alone, for servers that a test breaks.
     pub fn own() -> Result<Self, Failure> {
         Self::open(&root(), Process::current()?)
     }
@@ -51,7 +52,7 @@ impl Run {
         let run = Self { owner, ledger };
         let _guard = run.ledger.lock_now("run")?;
         if run.watchdog().is_none() {
-            // What cannot be swept is not this run's fault, but its developer should know.
+            // A failed sweep is not an error of this run, but its developer should know.
             if let Err(failure) = sweep(root) {
                 eprintln!("ade-testkit: leftovers of another run stay: {failure}");
             }
@@ -95,7 +96,7 @@ impl Run {
     }
 }
 
-/// Ends what dead owners have left behind under this root; tells the runs it removed.
+/// Stops what dead owners left behind under this root, and returns the runs that were removed.
 pub fn sweep(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries = fs::read_dir(root)
         .map_err(|error| Failure::new(format!("sweep {}", root.display()), error))?;
@@ -134,8 +135,8 @@ fn owner() -> Result<Process, Failure> {
     }
 }
 
-/// Nextest hands its run id to every test and so to all the test starts, but does not have it
-/// in its own environment: the first ancestor without it is nextest.
+/// Finds nextest. It passes its run id to every test, and so to every child of a test, but does not
+/// have the id in its own environment: the first ancestor without it is nextest.
 fn nextest_above(this: Process, run: &str) -> Process {
     let marker = format!("{NEXTEST_RUN}={run}");
     let mut process = this;
@@ -151,7 +152,8 @@ fn nextest_above(this: Process, run: &str) -> Process {
     process
 }
 
-/// The same for every process of a run: chosen by what cannot change while it lasts.
+/// Returns the directory of the runs, chosen by what cannot change during a run, so that every
+/// process of a run finds the same one.
 pub fn root() -> PathBuf {
     if let Some(named) = std::env::var_os(ROOT_VARIABLE) {
         return PathBuf::from(named);
@@ -167,7 +169,7 @@ pub fn root() -> PathBuf {
     parent.join(format!("ade-testkit-{user}-{namespace}"))
 }
 
-/// The parent directory is open to all: what lies there under our name must be ours.
+/// Checks that the directory is ours, because every user can write to its parent.
 fn check_ours(root: &Path) -> Result<(), Failure> {
     let what = format!("use {}", root.display());
     let metadata = fs::symlink_metadata(root).map_err(|error| Failure::new(&what, error))?;

@@ -1,5 +1,5 @@
-//! One connection of a test to its database, kept open: for what must last longer than a
-//! statement, as a lock that is held while others run into it. Everything it holds ends with it.
+//! An open connection of a test to its database, for what must last longer than a statement, such
+//! as a lock that other connections run into. Everything it holds is released with it.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::failure::{Failure, or_fail};
 use crate::signal::poll_until;
 
 #[derive(Debug)]
-pub struct Session {
+pub struct DatabaseSession {
     connection: PgConnection,
-    /// Looks at who waits. PostgreSQL looks up who is connected once per transaction, and the
-    /// other one holds a transaction open: it would not see who came since.
+    /// Reads which connections wait. PostgreSQL reads the list of connections once per transaction,
+    /// and the other connection has a transaction open, so it would not see new ones.
     observer: PgConnection,
 }
 
-impl Session {
+impl DatabaseSession {
     pub(crate) fn new(connection: PgConnection, observer: PgConnection) -> Self {
         Self { connection, observer }
     }
@@ -26,19 +26,19 @@ impl Session {
         or_fail(done.map(drop).map_err(|error| Failure::new(sql, error)));
     }
 
-    /// The one number that a query answers.
+    /// Runs a query and returns its only number.
     pub async fn number(&mut self, sql: &str) -> i64 {
         or_fail(self.ask(sql).await)
     }
 
-    /// The one text that a query answers.
+    /// Runs a query and returns its only text.
     pub async fn text(&mut self, sql: &str) -> String {
         let query = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()));
         let asked = query.fetch_one(&mut self.connection).await;
         or_fail(asked.map_err(|error| Failure::new(sql, error)))
     }
 
-    /// Returns once so many others wait for a lock in this database.
+    /// Returns once this many other connections wait for a lock in this database.
     pub async fn wait_for_waiting(&mut self, count: i64, deadline: Duration) {
         let what = format!("{count} wait for a lock");
         let observer = &mut self.observer;

@@ -1,6 +1,7 @@
-//! Signals instead of sleeps: code under test raises a name, a test waits for it with a deadline
-//! and is told on failure what did come. Raises are counted and never lost, so it does not matter
-//! who comes first. `eventually` is the one way to poll, for what cannot raise anything.
+//! Signals instead of sleeps: code under test raises a name, and a test waits for it with a
+//! deadline and reports on failure what was raised instead. Raises are counted and never lost, so
+//! the order of raise and wait does not matter. `eventually` is the only way to poll, for what
+//! cannot raise a signal.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -38,7 +39,7 @@ impl Signals {
         });
     }
 
-    /// For code under test, which knows of a callback but not of this crate.
+    /// Returns a callback for code under test, which does not know this crate.
     pub fn hook(&self) -> impl Fn(&str) + Clone + Send + Sync + 'static {
         let signals = self.clone();
         move |name| signals.raise(name)
@@ -48,7 +49,8 @@ impl Signals {
         self.counts.borrow().get(name).copied().unwrap_or_default()
     }
 
-    /// Returns once `name` has been raised at least `times` in all; ends the test at the deadline.
+    /// Returns once `name` has been raised at least `times` in total, and fails the test at the
+    /// deadline.
     pub async fn wait(&self, name: &str, times: usize, deadline: Duration) {
         or_fail(self.try_wait(name, times, deadline).await);
     }
@@ -74,8 +76,8 @@ impl Signals {
     }
 }
 
-/// Asks again and again, less often each time, until the answer is `Ok`; ends the test at the
-/// deadline with what was awaited and the last answer.
+/// Repeats a check with growing pauses until it returns `Ok`. Fails the test at the deadline with
+/// what was awaited and the last answer.
 pub async fn eventually<T, E: Display>(
     what: &str,
     deadline: Duration,
@@ -84,7 +86,7 @@ pub async fn eventually<T, E: Display>(
     or_fail(poll_until(what, deadline, ask).await)
 }
 
-/// As [`eventually`], for callers that have something to tell besides.
+/// Works like [`eventually`], but returns the failure to callers that have more to report.
 pub async fn poll_until<T, E: Display>(
     what: &str,
     deadline: Duration,
@@ -96,7 +98,7 @@ pub async fn poll_until<T, E: Display>(
     let mut tries = 0;
     loop {
         tries += 1;
-        // The question itself may hang: the deadline holds for it too.
+        // The deadline also applies to a check that hangs.
         match timeout_at(end, ask()).await {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(error)) => last = Some(error.to_string()),
@@ -113,8 +115,8 @@ pub async fn poll_until<T, E: Display>(
     }
 }
 
-/// Measures until one time is within the bound, and ends the test if none of a few is: whatever
-/// else the machine does only adds to a time, so a promise is broken that is not once kept.
+/// Measures until one time is within the bound, and fails the test if none of a few is. Other load
+/// on the machine only adds to a time, so one good measurement is enough.
 pub async fn within(bound: Duration, mut measure: impl AsyncFnMut() -> Duration) {
     let mut times = Vec::new();
     while times.len() < MEASUREMENTS {
@@ -135,7 +137,7 @@ mod tests {
     const BRIEF: Duration = Duration::from_millis(30);
 
     #[tokio::test]
-    async fn one_time_within_the_bound_is_enough_and_none_of_a_few_is_not() {
+    async fn bound_is_met_by_one_measurement_within_it() {
         let mut times = [BRIEF, BRIEF / 2].into_iter();
         within(BRIEF, async || times.next().unwrap()).await;
         let never = tokio::spawn(within(BRIEF, async || BRIEF));
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_signal_raised_before_the_wait_is_not_lost() {
+    async fn signal_raised_before_the_wait_is_not_lost() {
         let signals = Signals::new();
         signals.hook()("relayed");
         signals.wait("relayed", 1, SOON).await;
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wait_ends_with_the_raise_that_fills_the_count() {
+    async fn signal_wait_ends_with_the_raise_that_fills_the_count() {
         let signals = Signals::new();
         let raiser = signals.clone();
         let task = tokio::spawn(async move {
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missed_signal_tells_what_came_instead() {
+    async fn signal_timeout_reports_what_was_raised_instead() {
         let signals = Signals::new();
         let alone = signals.try_wait("swept", 1, BRIEF).await.unwrap_err();
         assert!(alone.to_string().ends_with("raised so far: nothing"), "{alone}");
@@ -191,12 +193,12 @@ mod tests {
 
     #[tokio::test]
     #[should_panic(expected = "waited 30ms until pigs fly: no wings (after ")]
-    async fn eventually_says_what_was_awaited_and_the_last_answer() {
+    async fn eventually_reports_what_was_awaited_and_the_last_answer() {
         eventually("pigs fly", BRIEF, async || Err::<(), _>("no wings")).await;
     }
 
     #[tokio::test]
-    async fn a_question_that_hangs_does_not_outlive_the_deadline() {
+    async fn eventually_ends_at_the_deadline_when_a_check_hangs() {
         let hung = poll_until("it answers", BRIEF, async || {
             std::future::pending::<Result<(), String>>().await
         });

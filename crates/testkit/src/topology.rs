@@ -1,5 +1,5 @@
-//! What one node of a Redis Cluster believes of the whole: who is master of which slots, who
-//! copies whom. Read from `CLUSTER NODES`, the one form all Redis and Valkey versions share.
+//! The view that one node of a Redis Cluster has of the whole: the masters, their slots and their
+//! replicas. It is parsed from `CLUSTER NODES`, which all Redis and Valkey versions have.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -12,9 +12,9 @@ pub const SLOTS: u16 = 16_384;
 pub struct Member {
     pub id: String,
     pub port: u16,
-    /// The id of the node it copies; none for a master.
+    /// The id of the replicated node; `None` for a master.
     pub master: Option<String>,
-    /// Failing for the asked node or for all, or not shaken hands with yet.
+    /// The node is failing, in the view of this node or of all, or the handshake is not finished.
     pub is_unsure: bool,
     pub is_linked: bool,
     pub slots: Vec<RangeInclusive<u16>>,
@@ -52,7 +52,7 @@ impl Topology {
         self.members.iter().find(|member| member.port == port)
     }
 
-    /// First slot of each range → port of its master: what clients go by.
+    /// Maps the first slot of each range to the port of its master, as clients do.
     pub(crate) fn owners(&self) -> BTreeMap<u16, u16> {
         let of = |member: &Member| {
             let port = member.port;
@@ -69,7 +69,7 @@ impl Topology {
 }
 
 impl Member {
-    /// `id ip:port@bus[,name] flags master ping pong epoch link slot…`
+    /// Parses `id ip:port@bus[,name] flags master ping pong epoch link slot…`.
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split_ascii_whitespace();
         let id = fields.next()?.to_owned();
@@ -85,7 +85,8 @@ impl Member {
                 .iter()
                 .any(|flag| matches!(*flag, "fail" | "fail?" | "handshake" | "noaddr")),
             is_linked: bus == "connected" || flags.contains(&"myself"),
-            // Slots on the move stand in brackets; they still belong where they are listed.
+            // Slots that are being moved are in brackets; they still belong to the node that lists
+            // them.
             slots: fields
                 .filter(|field| !field.starts_with('['))
                 .map(parse_slots)
@@ -112,7 +113,7 @@ ee :0@0 handshake - 0 0 0 connected
 ";
 
     #[test]
-    fn a_view_tells_masters_replicas_and_doubts() {
+    fn topology_view_lists_masters_replicas_and_suspects() {
         let topology = Topology::parse(TEXT).unwrap();
         let master = |slot| topology.master_of(slot).map(|member| member.port);
         assert_eq!(master(0), Some(7000));
@@ -136,7 +137,7 @@ ee :0@0 handshake - 0 0 0 connected
     }
 
     #[test]
-    fn a_line_that_is_not_a_node_is_shown() {
+    fn topology_line_that_is_not_a_node_is_reported() {
         let failure = Topology::parse("ERR unknown").unwrap_err();
         assert!(failure.to_string().contains("ERR unknown"), "{failure}");
     }

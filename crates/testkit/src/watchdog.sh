@@ -1,13 +1,13 @@
 # Outlives a test run to stop what the run started, however the run ended.
 #   $1 directory of the run    $2 pid of its owner    $3 start time of its owner
-# A pid counts only together with its start time: a reused one is someone else.
+# Processes are identified by pid and start time, because pids are reused.
 run=$1
 
-# Fields after the command's name: the first is the state, the twentieth the start time.
+# Of the fields after the command name, the first is the state and the twentieth the start time.
 is_alive() {
     { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
     born=$2
-    # Unquoted on purpose: the fields are words.
+    # Unquoted on purpose, to split the fields.
     # shellcheck disable=SC2086
     set -- ${stat##*) }
     [ "$1" != Z ] && [ "$1" != X ] && [ "${20}" = "$born" ]
@@ -21,7 +21,7 @@ signal_all() {
         if is_alive "$pid" "$born"; then
             left=1
             [ "$how" = none ] || kill -s "$how" "$pid" 2>/dev/null
-            # A paused process answers nothing but SIGKILL.
+            # A paused process reacts to SIGKILL only.
             kill -s CONT "$pid" 2>/dev/null
         fi
     done
@@ -41,5 +41,5 @@ while [ "$tries" -lt 50 ]; do
     tries=$((tries + 1))
 done
 signal_all KILL
-# This file goes too: nothing may be left to read after it.
+# This removes the script too, so it must be the last command that the shell reads.
 exec rm -rf "$run"

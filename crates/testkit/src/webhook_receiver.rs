@@ -1,6 +1,6 @@
-//! Somebody who is told of events over HTTP, and keeps to the other side of the contract: takes
-//! only what is signed by a key it trusts and is fresh, and knows what it has heard before. It
-//! answers as the test tells it to, and remembers the order in which everything came.
+//! A receiver of webhooks that follows the contract: it accepts only fresh events with a trusted
+//! signature, and recognizes events that it has received before. It answers as the test sets it up,
+//! and records the order of everything that arrives.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,38 +20,38 @@ use tokio::time::timeout;
 use crate::failure::{Failure, or_fail};
 use crate::http_message::{Message, read_message};
 
-/// What is older or newer is refused, by the standard.
+/// Older and newer timestamps are refused, as the standard requires.
 const TOLERANCE_S: u64 = 300;
 const FOREVER: Duration = Duration::from_hours(1);
 
-/// How it answers a call.
+/// How the receiver answers a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Behaviour {
     Status(u16),
-    /// With this head after the status line, for example `Retry-After: 7`.
+    /// A status with this header line, for example `Retry-After: 7`.
     Head(u16, String),
     Body(u16, Vec<u8>),
-    /// Takes the request and says nothing.
+    /// Reads the request and never answers.
     Hang,
-    /// Takes the request and closes.
+    /// Reads the request and closes the connection.
     Close,
-    /// Answers a byte at a time, for ever.
+    /// Answers one byte at a time, without end.
     Drip,
-    /// A status, and then a body that does not end.
+    /// A status and then a body that does not end.
     Endless,
-    /// Closes in the middle of the head.
+    /// Closes the connection in the middle of the response header.
     Cut,
     Redirect(String),
 }
 
-/// One call as it came.
+/// One call as it was received.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Heard {
+pub struct ReceivedCall {
     pub id: String,
     pub timestamp: String,
     pub signature: String,
     pub body: Value,
-    /// Word for word, as it was signed.
+    /// The exact text that was signed.
     pub text: String,
     pub path: String,
 }
@@ -59,34 +59,34 @@ pub struct Heard {
 #[derive(Debug)]
 pub struct WebhookReceiver {
     url: String,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<ReceiverState>>,
     calls: watch::Receiver<usize>,
     serving: JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct ReceiverState {
     secrets: Vec<String>,
     behaviour: Option<Behaviour>,
-    /// Before the lasting one, each for one call.
+    /// Behaviours that come before the lasting one, each for one call.
     next: VecDeque<Behaviour>,
-    heard: Vec<Heard>,
-    /// Those that were taken, each once.
-    taken: Vec<Heard>,
+    heard: Vec<ReceivedCall>,
+    /// The accepted events, each once.
+    taken: Vec<ReceivedCall>,
     known: BTreeSet<String>,
     refusals: Vec<String>,
 }
 
 impl WebhookReceiver {
-    /// Takes everything with 204 once it knows a secret.
+    /// Starts a receiver that answers 204 to everything once it knows a secret.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = or_fail(listener.map_err(|error| Failure::new("listen", error)));
         let address = listener.local_addr().map_err(|error| Failure::new("listen", error));
         let url = format!("http://{}/hook", or_fail(address));
-        let kept = Arc::new(Mutex::new(Kept::default()));
-        let (told, calls) = watch::channel(0);
-        let serving = tokio::spawn(serve(listener, Arc::clone(&kept), told));
+        let kept = Arc::new(Mutex::new(ReceiverState::default()));
+        let (received, calls) = watch::channel(0);
+        let serving = tokio::spawn(serve(listener, Arc::clone(&kept), received));
         Self { url, kept, calls, serving }
     }
 
@@ -94,7 +94,7 @@ impl WebhookReceiver {
         &self.url
     }
 
-    /// `whsec_…` or `whpk_…`.
+    /// Trusts a secret of the form `whsec_…` or `whpk_…`.
     pub fn trust(&self, secret: &str) {
         self.kept().secrets.push(secret.to_owned());
     }
@@ -111,13 +111,13 @@ impl WebhookReceiver {
         self.kept().next.push_back(behaviour);
     }
 
-    /// Every call, taken or not, in the order in which they came.
-    pub fn heard(&self) -> Vec<Heard> {
+    /// Returns every call, accepted or not, in the order in which they arrived.
+    pub fn heard(&self) -> Vec<ReceivedCall> {
         self.kept().heard.clone()
     }
 
-    /// What it acted on: each event once, in the order in which it took them.
-    pub fn taken(&self) -> Vec<Heard> {
+    /// Returns the accepted events, each once, in the order in which they were accepted.
+    pub fn taken(&self) -> Vec<ReceivedCall> {
         self.kept().taken.clone()
     }
 
@@ -129,7 +129,7 @@ impl WebhookReceiver {
         *self.calls.borrow()
     }
 
-    /// Returns once so many calls have come in all.
+    /// Returns once this many calls have arrived in total.
     pub async fn called(&self, times: usize, deadline: Duration) {
         let mut calls = self.calls.clone();
         let enough = timeout(deadline, calls.wait_for(|calls| *calls >= times)).await;
@@ -139,7 +139,7 @@ impl WebhookReceiver {
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, ReceiverState> {
         lock(&self.kept)
     }
 }
@@ -150,26 +150,30 @@ impl Drop for WebhookReceiver {
     }
 }
 
-fn lock(kept: &Mutex<Kept>) -> std::sync::MutexGuard<'_, Kept> {
+fn lock(kept: &Mutex<ReceiverState>) -> std::sync::MutexGuard<'_, ReceiverState> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn serve(listener: TcpListener, kept: Arc<Mutex<Kept>>, told: watch::Sender<usize>) {
+async fn serve(
+    listener: TcpListener,
+    kept: Arc<Mutex<ReceiverState>>,
+    received: watch::Sender<usize>,
+) {
     while let Ok((stream, _)) = listener.accept().await {
-        let (kept, told) = (Arc::clone(&kept), told.clone());
-        tokio::spawn(async move { drop(answer(stream, &kept, &told).await) });
+        let (kept, received) = (Arc::clone(&kept), received.clone());
+        tokio::spawn(async move { drop(answer(stream, &kept, &received).await) });
     }
 }
 
-/// One request for each connection.
+/// Answers one request per connection.
 async fn answer(
     mut stream: TcpStream,
-    kept: &Mutex<Kept>,
-    told: &watch::Sender<usize>,
+    kept: &Mutex<ReceiverState>,
+    received: &watch::Sender<usize>,
 ) -> std::io::Result<()> {
     let Some(message) = read_message(&mut stream).await? else { return Ok(()) };
     let behaviour = take(kept, &message);
-    told.send_modify(|calls| *calls = calls.saturating_add(1));
+    received.send_modify(|calls| *calls = calls.saturating_add(1));
     let (status, head, body) = match behaviour {
         Behaviour::Status(status) => (status, String::new(), Vec::new()),
         Behaviour::Head(status, head) => (status, head + "\r\n", Vec::new()),
@@ -183,7 +187,7 @@ async fn answer(
     };
     let length = body.len();
     let head = format!(
-        "HTTP/1.1 {status} Told\r\n{head}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+        "HTTP/1.1 {status} Reply\r\n{head}Content-Length: {length}\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(&body).await?;
@@ -212,11 +216,11 @@ async fn endless(stream: &mut TcpStream) -> std::io::Result<()> {
     }
 }
 
-/// Judges a call by the contract, remembers it, and says how it is answered.
-fn take(kept: &Mutex<Kept>, message: &Message) -> Behaviour {
+/// Checks a call against the contract, records it, and returns how to answer it.
+fn take(kept: &Mutex<ReceiverState>, message: &Message) -> Behaviour {
     let mut kept = lock(kept);
     let text = String::from_utf8_lossy(&message.body).into_owned();
-    let heard = Heard {
+    let heard = ReceivedCall {
         id: message.header("webhook-id"),
         timestamp: message.header("webhook-timestamp"),
         signature: message.header("webhook-signature"),
@@ -235,7 +239,7 @@ fn take(kept: &Mutex<Kept>, message: &Message) -> Behaviour {
         Behaviour::Status(status) | Behaviour::Head(status, _) | Behaviour::Body(status, _) => {
             (200..300).contains(&status)
         }
-        // It has heard it, and acts on it, whatever becomes of its answer.
+        // The event counts as received, whatever happens to the answer.
         Behaviour::Hang
         | Behaviour::Close
         | Behaviour::Cut
@@ -249,7 +253,7 @@ fn take(kept: &Mutex<Kept>, message: &Message) -> Behaviour {
     behaviour
 }
 
-fn judge(secrets: &[String], heard: &Heard) -> Result<(), String> {
+fn judge(secrets: &[String], heard: &ReceivedCall) -> Result<(), String> {
     if heard.id.is_empty() || heard.signature.is_empty() {
         return Err("it is not signed".to_owned());
     }

@@ -10,10 +10,10 @@ import { Health, Load, Name, Seen } from './parts';
 const COLUMNS = [
   { word: 'Status', className: '' },
   { word: 'Agent', className: '' },
-  { word: 'Answers for it', className: '' },
+  { word: 'Owner', className: '' },
   { word: 'Heartbeat', className: '' },
-  { word: 'In hand', className: '' },
-  { word: 'Applies', className: '' },
+  { word: 'Running', className: '' },
+  { word: 'Can apply', className: '' },
   { word: 'Configuration', className: 'text-right' },
 ] as const;
 const TEMPLATE = 'grid-cols-[104px_minmax(0,3fr)_minmax(0,2fr)_96px_136px_minmax(0,2fr)_96px]';
@@ -44,7 +44,7 @@ export function AgentList({ agents, nameOf }: Props) {
           <Name agent={agent} />
         </span>
         <span role="gridcell" className="truncate text-ink-2">
-          <Named text={nameOf(agent.owner)} />
+          <Named text={nameOf(agent.owner_id)} />
         </span>
         <span role="gridcell">
           <Seen agent={agent} />

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { useNames } from '@/api/names';
 import { Refused } from '@/api/problem';
 import { useSend } from '@/api/useSend';
@@ -30,10 +30,11 @@ const ORDERS = {
 type Order = keyof typeof ORDERS;
 
 function Orders({ agent }: { agent: Agent }) {
-  const bar = useOwnerBar(agent.owner) ?? (agent.revoked_at ? 'It was revoked.' : undefined);
+  const bar =
+    useOwnerBar(agent.owner_id) ?? (agent.revoked_at ? 'This agent is revoked.' : undefined);
   const send = useSend({
     send: (order: Order, key) =>
-      taken(
+      unwrap(
         api.POST(ORDERS[order], {
           params: { path: { id: agent.id }, header: { 'Idempotency-Key': key } },
           body: {},
@@ -43,23 +44,27 @@ function Orders({ agent }: { agent: Agent }) {
   });
   const isStopped = agent.status === 'paused' || agent.status === 'draining';
   const order = (which: Order) => () => send.go(which);
-  const barred = bar ?? send.bar;
+  const disabledReason = bar ?? send.bar;
   return (
     <div className="flex gap-2">
       {isStopped ? (
-        <Button tone="primary" barred={barred} onClick={order('resume')}>
+        <Button tone="primary" disabledReason={disabledReason} onClick={order('resume')}>
           Resume
         </Button>
       ) : (
         <>
           <Button
-            barred={barred}
-            title="It finishes what it has and waits"
+            disabledReason={disabledReason}
+            title="The agent finishes its running tasks and then waits"
             onClick={order('pause')}
           >
             Pause
           </Button>
-          <Button barred={barred} title="It finishes what it has and ends" onClick={order('drain')}>
+          <Button
+            disabledReason={disabledReason}
+            title="The agent finishes its running tasks and then stops"
+            onClick={order('drain')}
+          >
             Drain
           </Button>
         </>
@@ -83,7 +88,7 @@ export function AgentPage() {
   return (
     <div className="h-full overflow-y-auto" tabIndex={0} role="group" aria-label="Agent">
       <div className="mx-auto max-w-[1040px] px-6 py-4 max-md:px-4">
-        <nav aria-label="Where you are" className="font-mono text-meta text-ink-3">
+        <nav aria-label="Breadcrumb" className="font-mono text-meta text-ink-3">
           <Link to="/agents" search={{}} className="hover:text-ink hover:underline">
             Agents
           </Link>{' '}
@@ -99,29 +104,29 @@ export function AgentPage() {
           <Orders agent={agent} />
         </header>
         <div className="grid gap-4">
-          <Card title="About it">
+          <Card title="Details">
             <dl>
-              <Fact word="Answers for it">
-                <Named text={nameOf(agent.owner)} />
+              <Fact word="Owner">
+                <Named text={nameOf(agent.owner_id)} />
               </Fact>
-              <Fact word="May apply">
+              <Fact word="Can apply">
                 <span className="font-mono text-meta">
                   {agent.capabilities.join(' ') || 'nothing'}
                 </span>
               </Fact>
-              <Fact word="In hand">
+              <Fact word="Running">
                 <Load agent={agent} />
               </Fact>
-              <Fact word="Since">
+              <Fact word="Registered">
                 <Ago at={agent.registered_at} />
               </Fact>
-              <Fact word="Its tasks">
+              <Fact word="Tasks">
                 <Link
                   to="/tasks"
                   search={{ q: `by:${spelled(agent.name).split(' ')[0]}` }}
                   className="text-accent underline underline-offset-2"
                 >
-                  what it has proposed
+                  Tasks proposed by this agent
                 </Link>
               </Fact>
             </dl>

@@ -30,14 +30,15 @@ function Card({ agent, nameOf }: { agent: Agent; nameOf: NameOf }) {
         <Health agent={agent} />
       </div>
       <p className="text-meta text-ink-2">
-        <Named text={nameOf(agent.owner)} /> answers for it · configuration {agent.config_version}
+        <Named text={nameOf(agent.owner_id)} /> answers for it · configuration{' '}
+        {agent.config_version}
       </p>
       <div className="flex items-center justify-between gap-3">
         <Load agent={agent} />
         <Seen agent={agent} />
       </div>
       <p className="truncate font-mono text-meta text-ink-3">
-        {agent.capabilities.length > 0 ? agent.capabilities.join(' ') : 'applies nothing'}
+        {agent.capabilities.length > 0 ? agent.capabilities.join(' ') : 'proposes only'}
       </p>
     </li>
   );
@@ -82,15 +83,15 @@ export function AgentsPage() {
             aria-pressed={isGrid}
             onClick={() => search({ view: isGrid ? undefined : 'grid' })}
           >
-            {isGrid ? 'As a list' : 'As cards'}
+            {isGrid ? 'Show as list' : 'Show as cards'}
           </Button>
         )}
         <Button
           tone="primary"
-          barred={mayAdd ? undefined : 'Only admins may add agents.'}
+          disabledReason={mayAdd ? undefined : 'Only admins can add agents.'}
           onClick={() => void navigate({ to: '/agents/new', search: {} })}
         >
-          Add an agent
+          Add agent
         </Button>
       </div>
       <div className="flex min-h-0 flex-1 flex-col overflow-y-auto">
@@ -101,10 +102,10 @@ export function AgentsPage() {
             <Skeleton />
           )
         ) : agents.length === 0 ? (
-          <Empty title={word ? 'Nothing fits the filter' : 'No agents yet'}>
+          <Empty title={word ? 'No matching agents' : 'No agents yet'}>
             {word
-              ? 'No agent is called that.'
-              : 'An agent proposes and applies changes; a person answers for it.'}
+              ? 'No agent name matches the filter.'
+              : 'Agents propose and apply changes. Each agent has an owner.'}
           </Empty>
         ) : isGrid ? (
           <More items={agents}>

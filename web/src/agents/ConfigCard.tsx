@@ -1,10 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useMemo, useState } from 'react';
 import { toast } from 'sonner';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import { Diff } from '@/review/Diff';
 import { diff } from '@/review/diff';
 import { linesOf } from '@/review/effect';
+import { useMe } from '@/session/session';
 import { useOwnerBar } from '@/shell/bars';
 import { Button } from '@/ui/Button';
 import { Card, CardWait } from '@/ui/Card';
@@ -15,7 +16,7 @@ import { Ago } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
 import type { Agent } from '@/api/queries';
 import { configQuery, differenceQuery, versionsQuery } from './queries';
-import { told } from '@/api/told';
+import { errorMessage } from '@/api/errorMessage';
 
 type Config = Schemas['AgentConfig'];
 type NameOf = (id: string) => string;
@@ -30,10 +31,10 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Edited as text, shown as a difference, saved as the next version. */
+/** Edits the configuration as text, shows the diff, and saves it as the next version. */
 function Editor({ agent, config }: { agent: Agent; config: Config }) {
   const client = useQueryClient();
-  const bar = useOwnerBar(agent.owner);
+  const bar = useOwnerBar(agent.owner_id);
   const was = useMemo(() => linesOf(config.config), [config]);
   const [text, setText] = useState(was.join('\n'));
   const [reason, setReason] = useState('');
@@ -43,7 +44,7 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
   const count = lines.filter(({ kind }) => kind !== 'same').length;
   const save = useMutation({
     mutationFn: (next: Record<string, unknown>) =>
-      taken(
+      unwrap(
         api.PUT('/v1/agents/{id}/config', {
           params: {
             path: { id: agent.id },
@@ -56,12 +57,16 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
       toast.success(`Saved as version ${saved.version}`);
       setReason('');
     },
-    onError: (error) => toast.error(told(error)),
+    onError: (error) => toast.error(errorMessage(error)),
     onSettled: () => client.invalidateQueries({ queryKey: ['agents', agent.id] }),
   });
-  const barred =
+  const disabledReason =
     bar ??
-    (!now ? 'It has to be one JSON object.' : count === 0 ? 'Nothing has changed.' : undefined);
+    (!now
+      ? 'The configuration must be a JSON object.'
+      : count === 0
+        ? 'No changes to save.'
+        : undefined);
   return (
     <div className="space-y-3">
       <label htmlFor={area} className="sr-only">
@@ -79,18 +84,16 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
           'font-mono text-meta aria-invalid:border-danger',
         )}
       />
-      {count > 0 && (
-        <Diff lines={lines} isSplit={false} isWhole={false} label="What would change" />
-      )}
+      {count > 0 && <Diff lines={lines} isSplit={false} isWhole={false} label="Changes" />}
       <div className="flex flex-wrap items-center gap-2">
         <label htmlFor={why} className="sr-only">
-          Why
+          Reason
         </label>
         <input
           id={why}
           value={reason}
           maxLength={4096}
-          placeholder="Why (optional)"
+          placeholder="Reason (optional)"
           onChange={(event) => setReason(event.target.value)}
           className={classes(
             'h-8 min-w-[200px] flex-1 rounded-control border border-line-strong',
@@ -99,14 +102,14 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
         />
         <Button
           tone="primary"
-          barred={barred}
+          disabledReason={disabledReason}
           onClick={() => now && !save.isPending && save.mutate(now)}
         >
           {save.isPending ? 'Saving…' : `Save as version ${config.version + 1}`}
         </Button>
       </div>
-      {barred && barred !== 'Nothing has changed.' && (
-        <p className="text-meta text-ink-2">{barred}</p>
+      {disabledReason && disabledReason !== 'No changes to save.' && (
+        <p className="text-meta text-ink-2">{disabledReason}</p>
       )}
     </div>
   );
@@ -120,19 +123,19 @@ function Difference({ agent, version }: { agent: string; version: number }) {
 
 function Versions({ agent, current, nameOf }: { agent: Agent; current: number; nameOf: NameOf }) {
   const client = useQueryClient();
-  const bar = useOwnerBar(agent.owner);
+  const bar = useOwnerBar(agent.owner_id);
   const { data, error } = useQuery(versionsQuery(agent.id));
   const [open, setOpen] = useState<number>();
   const back = useMutation({
     mutationFn: (to: number) =>
-      taken(
+      unwrap(
         api.POST('/v1/agents/{id}/config/rollback', {
           params: { path: { id: agent.id }, header: { 'Idempotency-Key': crypto.randomUUID() } },
-          body: { to, reason: `back to version ${to}` },
+          body: { to, reason: `roll back to version ${to}` },
         }),
       ),
-    onSuccess: (saved) => toast.success(`Version ${saved.version} says what was said before`),
-    onError: (error) => toast.error(told(error)),
+    onSuccess: (saved) => toast.success(`Rolled back; saved as version ${saved.version}`),
+    onError: (error) => toast.error(errorMessage(error)),
     onSettled: () => client.invalidateQueries({ queryKey: ['agents', agent.id] }),
   });
   if (!data) return <CardWait error={error} />;
@@ -157,28 +160,30 @@ function Versions({ agent, current, nameOf }: { agent: Agent; current: number; n
               aria-expanded={open === one.version}
               onClick={() => setOpen(open === one.version ? undefined : one.version)}
             >
-              What it changed
+              Show changes
             </Button>
             {one.version !== current && (
               <Button
                 size="small"
-                barred={bar}
+                disabledReason={bar}
                 onClick={() => !back.isPending && back.mutate(one.version)}
               >
-                Back to {one.version}
+                Roll back to {one.version}
               </Button>
             )}
           </div>
           {open === one.version && <Difference agent={agent.id} version={one.version} />}
         </li>
       ))}
-      {data.items.length === 0 && <li className="py-2 text-ink-2">Nobody has set anything yet.</li>}
+      {data.items.length === 0 && <li className="py-2 text-ink-2">No versions yet.</li>}
     </ol>
   );
 }
 
 export function ConfigCard({ agent, nameOf }: { agent: Agent; nameOf: NameOf }) {
-  const { data, error } = useQuery(configQuery(agent.id));
+  const me = useMe();
+  const isOpen = agent.owner_id === me.id || me.roles.includes('admin');
+  const { data, error } = useQuery({ ...configQuery(agent.id), enabled: isOpen });
   return (
     <Card
       title="Configuration"
@@ -189,8 +194,10 @@ export function ConfigCard({ agent, nameOf }: { agent: Agent; nameOf: NameOf }) 
           <Editor key={data.version} agent={agent} config={data} />
           <Versions agent={agent} current={data.version} nameOf={nameOf} />
         </div>
-      ) : (
+      ) : isOpen ? (
         <CardWait error={error} />
+      ) : (
+        <p className="text-ink-2">Its owner and admins can read and change the configuration.</p>
       )}
     </Card>
   );

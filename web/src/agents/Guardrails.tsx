@@ -1,26 +1,26 @@
 import { useMutation } from '@tanstack/react-query';
 import { useId, useState } from 'react';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { Refused } from '@/api/problem';
 import { Button } from '@/ui/Button';
 import { classes } from '@/ui/classes';
 import { Risk } from '@/ui/Risk';
 import { capabilitiesOf, type Draft } from './health';
 
-/** A type of its own kind to try: what `*` stands for does not matter here. */
+/** Returns a concrete type for a pattern; the text that replaces `*` does not matter here. */
 function sampleType(draft: Draft): string {
   return (capabilitiesOf(draft)[0] ?? 'service.restart').replaceAll('*', 'change');
 }
 
-/** What the rules of now would say to a task of such an agent. Nothing is written. */
+/** Shows what the current policies require for a task of this agent. Nothing is written. */
 export function Guardrails({ draft }: { draft: Draft }) {
   const [resource, setResource] = useState('service:checkout');
   const field = useId();
   const type = sampleType(draft);
   const ask = useMutation({
     mutationFn: () =>
-      taken(
-        api.POST('/v1/simulate', {
+      unwrap(
+        api.POST('/v1/tasks/evaluate', {
           body: {
             title: 'A sample',
             type,
@@ -42,12 +42,12 @@ export function Guardrails({ draft }: { draft: Draft }) {
   return (
     <div className="space-y-4">
       <p className="text-ink-2">
-        Policies hold for every agent alike. Try what they would say to a task of type{' '}
+        Policies apply to all agents. Check what they require for a task of type{' '}
         <code className="font-mono text-meta">{type}</code>:
       </p>
       <div>
         <label htmlFor={field} className="font-medium">
-          On which resource
+          Resource
         </label>
         <div className="mt-1.5 flex gap-2">
           <input
@@ -61,15 +61,13 @@ export function Guardrails({ draft }: { draft: Draft }) {
             )}
           />
           <Button onClick={() => !ask.isPending && ask.mutate()}>
-            {ask.isPending ? 'Asking…' : 'Try it'}
+            {ask.isPending ? 'Checking…' : 'Check policies'}
           </Button>
         </div>
       </div>
       {error && (
         <p role="alert" className="text-meta text-high">
-          {error instanceof Refused
-            ? error.problem.detail
-            : 'No answer came. Try again in a moment.'}
+          {error instanceof Refused ? error.problem.detail : 'No response. Try again in a moment.'}
         </p>
       )}
       {data && (
@@ -77,9 +75,9 @@ export function Guardrails({ draft }: { draft: Draft }) {
           <Risk level={data.risk.level} score={data.risk.score} isWide />
           <p>
             {data.would_pass_without_a_person
-              ? '▲ It would pass without a person.'
-              : `It would wait for ${data.explanation.approvals_missing} of ` +
-                `${data.explanation.may_answer.length} people.`}
+              ? '▲ The task would be approved automatically.'
+              : `Approvals needed: ${data.explanation.approvals_missing}. ` +
+                `Eligible reviewers: ${data.explanation.may_answer.length}.`}
           </p>
         </div>
       )}

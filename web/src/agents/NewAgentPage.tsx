@@ -2,9 +2,9 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { toast } from 'sonner';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { usersQuery } from '@/api/queries';
-import { told } from '@/api/told';
+import { errorMessage } from '@/api/errorMessage';
 import { useMe } from '@/session/session';
 import { isAdmin } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
@@ -42,15 +42,15 @@ function Identity({ draft, set }: StepProps) {
     <>
       <Field
         label="Name"
-        says="How it is called in every list and in the audit."
+        says="Shown in every list and in the audit log."
         value={draft.name}
         maxLength={128}
         placeholder="infra-bot"
         onChange={(name) => set({ name })}
       />
       <Choice
-        label="Who answers for it"
-        says="They can never approve what it proposes."
+        label="Owner"
+        says="The owner can never approve tasks of this agent."
         value={draft.owner}
         choices={[['', 'Choose a person'], ...people]}
         onChange={(owner) => set({ owner })}
@@ -62,8 +62,8 @@ function Identity({ draft, set }: StepProps) {
 function Capabilities({ draft, set }: StepProps) {
   return (
     <Field
-      label="Types of tasks that it may apply"
-      says="With spaces between; * is any text without a dot. Left empty, it may only propose."
+      label="Task types this agent can apply"
+      says="Separate with spaces; * matches any text without a dot. Leave empty to only propose."
       value={draft.capabilities}
       spellCheck={false}
       placeholder="sql.* deploy.site"
@@ -76,7 +76,7 @@ function Capabilities({ draft, set }: StepProps) {
 function Limits({ draft, set }: StepProps) {
   return (
     <Field
-      label="How many tasks at once"
+      label="Maximum concurrent tasks"
       value={draft.maxTasks}
       inputMode="numeric"
       onChange={(maxTasks) => set({ maxTasks })}
@@ -89,7 +89,7 @@ interface Made {
   readonly token: string;
 }
 
-/** The token is in the memory of this page and nowhere else; leaving the page forgets it. */
+/** The token exists only in the memory of this page and is lost when the reader leaves it. */
 function Connected({ made }: { made: Made }) {
   const { data } = useQuery({ ...agentQuery(made.id), refetchInterval: 5_000 });
   const isThere = data?.status === 'active' && data.seen_at;
@@ -100,9 +100,9 @@ function Connected({ made }: { made: Made }) {
   ].join('\n');
   return (
     <div className="space-y-4">
-      <Secret title="Its token, shown once" value={made.token} />
+      <Secret title="Agent token (shown only once)" value={made.token} />
       <div>
-        <h3 className="font-semibold">Use it where the agent runs</h3>
+        <h3 className="font-semibold">Run this where the agent runs</h3>
         <pre
           tabIndex={0}
           aria-label="Commands"
@@ -117,14 +117,14 @@ function Connected({ made }: { made: Made }) {
       <p role="status" className={classes('font-medium', isThere ? 'text-good' : 'text-ink-2')}>
         {isThere && data.seen_at
           ? `✓ Connected ${clockTime(data.seen_at)}`
-          : '◌ Waiting for its first heartbeat…'}
+          : '◌ Waiting for the first heartbeat…'}
       </p>
       <Link
         to="/agents/$id"
         params={{ id: made.id }}
         className="inline-block text-accent underline underline-offset-2"
       >
-        To its page
+        Open agent
       </Link>
     </div>
   );
@@ -144,21 +144,21 @@ function Connect({
   const [key] = useState(() => crypto.randomUUID());
   const add = useMutation({
     mutationFn: async (): Promise<Made> => {
-      const agent = await taken(
+      const agent = await unwrap(
         api.POST('/v1/agents', {
           params: { header: { 'Idempotency-Key': key } },
           body: {
             name: draft.name.trim(),
-            owner: draft.owner,
+            owner_id: draft.owner,
             capabilities: capabilitiesOf(draft),
             max_tasks: Number(draft.maxTasks),
           },
         }),
       );
-      const issued = await taken(
+      const issued = await unwrap(
         api.POST('/v1/tokens', {
           params: { header: { 'Idempotency-Key': `${key}-token` } },
-          body: { agent: agent.id, scopes: ['read', 'propose', 'execute'], days: 30 },
+          body: { agent_id: agent.id, scopes: ['read', 'propose', 'execute'], days: 30 },
         }),
       );
       return { id: agent.id, token: issued.token ?? '' };
@@ -167,7 +167,7 @@ function Connect({
       localStorage.removeItem(KEPT);
       onMade(done);
     },
-    onError: (error) => toast.error(told(error)),
+    onError: (error) => toast.error(errorMessage(error)),
     onSettled: () => {
       void client.invalidateQueries({ queryKey: ['agents'] });
       void client.invalidateQueries({ queryKey: ['names'] });
@@ -176,8 +176,8 @@ function Connect({
   if (made) return <Connected made={made} />;
   const rows = [
     ['Name', draft.name],
-    ['May apply', capabilitiesOf(draft).join(' ') || 'nothing'],
-    ['At once', draft.maxTasks],
+    ['Can apply', capabilitiesOf(draft).join(' ') || 'nothing'],
+    ['Concurrent tasks', draft.maxTasks],
   ];
   return (
     <div className="space-y-4">
@@ -191,10 +191,10 @@ function Connect({
       </dl>
       <Button
         tone="primary"
-        barred={isAdmin(me) ? undefined : 'Only admins may add agents.'}
+        disabledReason={isAdmin(me) ? undefined : 'Only admins can add agents.'}
         onClick={() => !add.isPending && add.mutate()}
       >
-        {add.isPending ? 'Adding…' : 'Add it and make a token'}
+        {add.isPending ? 'Adding…' : 'Add agent and create token'}
       </Button>
     </div>
   );
@@ -206,7 +206,7 @@ export function NewAgentPage() {
   const [draft, setDraft] = useState(kept);
   const [made, setMade] = useState<Made>();
   const step = made ? STEPS.length : reach(draft, wanted);
-  useTitle('Add an agent');
+  useTitle('Add agent');
   const set = (change: Partial<Draft>) => {
     const next = { ...draft, ...change };
     setDraft(next);
@@ -222,9 +222,9 @@ export function NewAgentPage() {
     <Connect key="5" draft={draft} made={made} onMade={setMade} />,
   ];
   return (
-    <div className="h-full overflow-y-auto" tabIndex={0} role="group" aria-label="Add an agent">
+    <div className="h-full overflow-y-auto" tabIndex={0} role="group" aria-label="Add agent">
       <div className="mx-auto max-w-[640px] px-6 py-6 max-md:px-4">
-        <h1 className="text-h1 font-semibold">Add an agent</h1>
+        <h1 className="text-h1 font-semibold">Add agent</h1>
         <ol className="flex flex-wrap gap-x-4 gap-y-1 py-4 text-meta">
           {STEPS.map((word, index) => (
             <li
@@ -251,7 +251,7 @@ export function NewAgentPage() {
               <span className="flex-1" />
               {step > 1 && <Button onClick={() => go(step - 1)}>Back</Button>}
               {step < STEPS.length && (
-                <Button type="submit" tone="primary" barred={wrong}>
+                <Button type="submit" tone="primary" disabledReason={wrong}>
                   Next
                 </Button>
               )}

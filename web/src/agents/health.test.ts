@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { byNeed, capabilitiesOf, EMPTY, fault, loadOf, lookOf, reach } from './health';
+import { byNeed, capabilitiesOf, EMPTY, fault, loadOf, statusChip, reach } from './health';
 import type { Agent } from '@/api/queries';
 
 const agent = (name: string, status: Agent['status'], more: Partial<Agent> = {}): Agent => ({
   id: name,
   name,
-  owner: 'usr_1',
+  owner_id: 'usr_1',
   status,
   config_version: 0,
   capabilities: [],
@@ -15,7 +15,7 @@ const agent = (name: string, status: Agent['status'], more: Partial<Agent> = {})
 });
 
 describe('agents', () => {
-  it('that need a look come first, and revoked ones last', () => {
+  it('sorts agents that need attention first, revoked ones last', () => {
     const all = [
       agent('c', 'active', { revoked_at: 'x' }),
       agent('b', 'offline'),
@@ -25,12 +25,12 @@ describe('agents', () => {
     expect([...all].sort(byNeed).map(({ name }) => name)).toEqual(['d', 'a', 'b', 'c']);
   });
 
-  it('say by a word how they are', () => {
-    expect(lookOf(agent('a', 'late'))[1]).toBe('Late');
-    expect(lookOf(agent('a', 'active', { revoked_at: 'x' }))[1]).toBe('Revoked');
+  it('names the status of an agent', () => {
+    expect(statusChip(agent('a', 'late'))[1]).toBe('Late');
+    expect(statusChip(agent('a', 'active', { revoked_at: 'x' }))[1]).toBe('Revoked');
   });
 
-  it('are never fuller than full', () => {
+  it('limits the load to 100 percent', () => {
     expect(loadOf({ load: 9, max_tasks: 4 })).toBe(1);
     expect(loadOf({ load: null, max_tasks: 4 })).toBe(0);
   });
@@ -44,22 +44,22 @@ describe('a draft', () => {
     maxTasks: '4',
   };
 
-  it('needs a name and somebody who answers for it', () => {
+  it('requires a name and an owner', () => {
     expect(fault(EMPTY, 1)).toBeDefined();
     expect(fault({ ...EMPTY, name: 'bot' }, 1)).toBeDefined();
     expect(fault(good, 1)).toBeUndefined();
   });
 
-  it('takes each capability once and refuses what is none', () => {
+  it('deduplicates capabilities and rejects invalid ones', () => {
     expect(capabilitiesOf(good)).toEqual(['sql.*', 'deploy.site']);
     expect(fault({ ...good, capabilities: 'SQL!' }, 2)).toBeDefined();
   });
 
-  it.each(['0', '-1', '1.5', 'x', '10001', ''])('refuses %j at once', (maxTasks) => {
+  it.each(['0', '-1', '1.5', 'x', '10001', ''])('rejects %j as the task limit', (maxTasks) => {
     expect(fault({ ...good, maxTasks }, 3)).toBeDefined();
   });
 
-  it('shows no step before those before it are in order', () => {
+  it('shows a step only if all earlier steps are valid', () => {
     expect(reach(EMPTY, 5)).toBe(1);
     expect(reach({ ...good, maxTasks: 'x' }, 5)).toBe(3);
     expect(reach(good, 5)).toBe(5);

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { Chip } from '@/ui/Chip';
 import { Named } from '@/ui/Named';
 import { Ago } from '@/ui/Time';
-import { loadOf, lookOf } from './health';
+import { loadOf, statusChip } from './health';
 import type { Agent } from '@/api/queries';
 
 export function Name({ agent }: { agent: Agent }) {
@@ -18,7 +18,7 @@ export function Name({ agent }: { agent: Agent }) {
 }
 
 export function Health({ agent }: { agent: Agent }) {
-  const [sign, word, tone] = lookOf(agent);
+  const [sign, word, tone] = statusChip(agent);
   return (
     <Chip tone={tone} sign={sign} value={agent.status}>
       {word}

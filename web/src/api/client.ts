@@ -1,5 +1,5 @@
-// One door to the server. Types come from its own description; what it refuses is thrown as
-// `Refused`, and what nobody can know the end of as `Unclear`.
+// The API client. Types are generated from the OpenAPI description. An error response is thrown as
+// `Refused`; a request whose outcome is unknown is thrown as `Unclear`.
 import createClient from 'openapi-fetch';
 import { confirmed } from '@/confirm/ask';
 import { noteSignedOut } from '@/session/expiry';
@@ -9,16 +9,16 @@ import type { components, paths } from './schema';
 
 export type Schemas = components['schemas'];
 
-/** Longer than the server takes for anything, so that its own word comes first. */
+/** Longer than the server's own timeouts, so that its error response arrives first. */
 const PATIENCE_MS = 20_000;
 
-/** Time for an answer with a new cookie to arrive that left the server before ours. */
+/** Wait before the retry, in which the response that carries the new cookie can arrive. */
 const RENEWED_MS = 250;
 
 const SAFE = ['GET', 'HEAD'];
 
-/** Says that this page has sent it, which no form of another page can: the cookie alone would
- *  not tell the two apart. */
+/** Marks a request as sent by this page. A form on another site cannot set this header, and the
+ *  cookie alone would not distinguish the two. */
 function signed(request: Request): Request {
   if (SAFE.includes(request.method)) return request;
   request.headers.set('X-ADE-Request', '1');
@@ -33,19 +33,19 @@ async function sent(request: Request): Promise<Response> {
     answer = await fetch(signed(request), { signal });
   } catch (cause) {
     if (request.signal.aborted) throw cause;
-    throw new Unclear('no answer came', { cause });
+    throw new Unclear('no response', { cause });
   }
   noteServerTime(answer.headers.get('date'));
   if (answer.ok) return answer;
   const problem = await asProblem(answer);
-  if (!problem) throw new Unclear(`something answered ${answer.status} in the server's place`);
+  if (!problem) throw new Unclear(`unexpected response with status ${answer.status}`);
   throw new Refused(problem);
 }
 
-/** The word of a passkey, in whichever tab, gives the session another cookie: what was under way
- *  with the one before goes out again, and only then is nobody signed in. */
+/** A passkey confirmation in any tab replaces the session cookie. A request that was sent with the
+ *  old cookie is retried once before the session counts as expired. */
 async function once(request: Request): Promise<Response> {
-  // A request can be sent once, so its copy is kept aside.
+  // A request can be sent only once, so a copy is kept.
   const again = request.clone();
   try {
     return await sent(request);
@@ -61,10 +61,10 @@ async function once(request: Request): Promise<Response> {
   }
 }
 
-/** What the reader's passkey has to confirm first is asked of it, and goes out again as it was. */
+/** If the server requires a passkey confirmation, asks for it and sends the same request again. */
 export async function patient(request: Request): Promise<Response> {
   if (SAFE.includes(request.method)) return once(request);
-  // A request can be sent once, so its copy is kept aside.
+  // A request can be sent only once, so a copy is kept.
   const again = request.clone();
   try {
     return await once(request);
@@ -81,10 +81,10 @@ export const api = createClient<paths>({
   fetch: patient,
 });
 
-/** The body of an answer that did not throw. */
-export async function taken<T>(call: Promise<{ data?: T | undefined }>): Promise<T> {
+/** Returns the body of a successful response. */
+export async function unwrap<T>(call: Promise<{ data?: T | undefined }>): Promise<T> {
   const { data } = await call;
-  if (data === undefined) throw new Unclear('the answer was empty');
+  if (data === undefined) throw new Unclear('empty response');
   return data;
 }
 
@@ -100,7 +100,7 @@ interface PageQuery {
 
 const PAGE = 200;
 
-/** Reads a list to its end, or until it has as many as `max`. */
+/** Reads all pages of a list, up to `max` items. */
 export async function everyPage<T>(
   read: (query: PageQuery) => Promise<Page<T>>,
   max = Infinity,

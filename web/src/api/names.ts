@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { namesQuery } from './queries';
 
-/** The end of an id is what tells two apart. */
+/** Shortens an id to its prefix and its last characters, which distinguish it from others. */
 function shortId(id: string): string {
   return id.length > 12 ? `${id.split('_')[0]}…${id.slice(-4)}` : id;
 }

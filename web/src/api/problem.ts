@@ -3,7 +3,7 @@ import type { components } from './schema';
 
 type Code = components['schemas']['Code'];
 
-/** As much as the dashboard needs of what the server says when it refuses. */
+/** The fields of an error response that the dashboard uses. */
 const Problem = z.looseObject({
   code: z.string(),
   title: z.string(),
@@ -22,7 +22,7 @@ const Problem = z.looseObject({
     ),
   ),
   next_action: z.looseObject({
-    says: z.string(),
+    message: z.string(),
     command: z.nullish(z.string()),
   }),
 });
@@ -37,7 +37,7 @@ const StepUp = z.object({
 
 export type Problem = z.infer<typeof Problem>;
 
-/** The server has understood, and did nothing. */
+/** The server rejected the request; nothing was changed. */
 export class Refused extends Error {
   constructor(readonly problem: Problem) {
     super(problem.detail || problem.title);
@@ -49,12 +49,12 @@ export class Refused extends Error {
   }
 }
 
-/** Nobody knows whether the server has done it. */
+/** The outcome is unknown: the server may or may not have processed the request. */
 export class Unclear extends Error {
   override name = 'Unclear';
 }
 
-/** Refusals after which it may have been done all the same. */
+/** Error codes after which the request may still have been processed. */
 const OPEN_ENDED: Code[] = ['outcome_unknown', 'timed_out', 'idempotency_in_flight', 'internal'];
 
 export function isUnclear(error: unknown): boolean {
@@ -62,7 +62,7 @@ export function isUnclear(error: unknown): boolean {
   return error instanceof Refused && error.is(...OPEN_ENDED);
 }
 
-/** What a passkey of the reader could confirm, if that is why it was refused. */
+/** Returns what has to be confirmed with a passkey, if the request was rejected for that reason. */
 export function stepUpOf(error: unknown): components['schemas']['StepUpSubject'] | undefined {
   if (!(error instanceof Refused) || !error.is('step_up_required')) return undefined;
   const read = z.safeParse(StepUp, error.problem);

@@ -1,7 +1,7 @@
-// What is read, and under which name it is kept. Events name tasks; everything that belongs to a
-// task is kept under `['task', id, …]`, so that one word makes all of it stale.
+// Queries and their cache keys. Events name tasks; everything that belongs to a task is cached
+// under `['task', id, …]`, so that one invalidation covers all of it.
 import { queryOptions } from '@tanstack/react-query';
-import { api, everyPage, type Schemas, taken } from './client';
+import { api, everyPage, type Schemas, unwrap } from './client';
 import { Refused } from './problem';
 
 export type Task = Schemas['Task'];
@@ -23,38 +23,38 @@ const of = (id: string) => ({ params: { path: { id } } });
 export const meQuery = () =>
   queryOptions({
     queryKey: ['me'],
-    queryFn: () => taken(api.GET('/v1/me')),
+    queryFn: () => unwrap(api.GET('/v1/me')),
     staleTime: Infinity,
   });
 
 export const taskQuery = (id: string) =>
   queryOptions({
     queryKey: ['task', id, 'whole'],
-    queryFn: () => taken(api.GET('/v1/tasks/{id}', of(id))),
+    queryFn: () => unwrap(api.GET('/v1/tasks/{id}', of(id))),
   });
 
 export const riskQuery = (id: string) =>
   queryOptions({
     queryKey: ['task', id, 'risk'],
-    queryFn: () => taken(api.GET('/v1/tasks/{id}/risk', of(id))),
+    queryFn: () => unwrap(api.GET('/v1/tasks/{id}/risk', of(id))),
   });
 
 export const explainQuery = (id: string) =>
   queryOptions({
     queryKey: ['task', id, 'explain'],
-    queryFn: () => taken(api.GET('/v1/tasks/{id}/explain', of(id))),
+    queryFn: () => unwrap(api.GET('/v1/tasks/{id}/explain', of(id))),
   });
 
 export const approvalsQuery = (id: string) =>
   queryOptions({
     queryKey: ['task', id, 'approvals'],
-    queryFn: () => taken(api.GET('/v1/tasks/{id}/approvals', of(id))),
+    queryFn: () => unwrap(api.GET('/v1/tasks/{id}/approvals', of(id))),
   });
 
 export const statsQuery = (id: string) =>
   queryOptions({
     queryKey: ['task', id, 'stats'],
-    queryFn: () => taken(api.GET('/v1/stats/tasks/{id}', of(id))),
+    queryFn: () => unwrap(api.GET('/v1/stats/tasks/{id}', of(id))),
     staleTime: 30_000,
   });
 
@@ -62,38 +62,40 @@ export const auditQuery = (id: string) =>
   queryOptions({
     queryKey: ['task', id, 'audit'],
     queryFn: () =>
-      taken(api.GET('/v1/audit', { params: { query: { object: id, page_size: 50 } } })),
+      unwrap(api.GET('/v1/audit', { params: { query: { object: id, page_size: 50 } } })),
   });
 
 export const executionsQuery = (id: string) =>
   queryOptions({
     queryKey: ['task', id, 'executions'],
-    queryFn: () => taken(api.GET('/v1/tasks/{id}/executions', of(id))),
+    queryFn: () => unwrap(api.GET('/v1/tasks/{id}/executions', of(id))),
   });
 
-/** A revision never changes, so it is read once. */
+/** A revision is immutable and therefore loaded once. */
 export const revisionQuery = (id: string, revision: number) =>
   queryOptions({
     queryKey: ['revision', id, revision],
     queryFn: () =>
-      taken(api.GET('/v1/tasks/{id}/revisions/{revision}', { params: { path: { id, revision } } })),
+      unwrap(
+        api.GET('/v1/tasks/{id}/revisions/{revision}', { params: { path: { id, revision } } }),
+      ),
     staleTime: Infinity,
   });
 
-/** The two halves of `type:id`; only the first colon divides them. */
+/** Splits `type:id` at the first colon. */
 export function resourcePath(resource: string): { type: string; id: string } {
   const at = resource.indexOf(':');
   return { type: resource.slice(0, at), id: resource.slice(at + 1) };
 }
 
-/** Who holds and who waits; nobody does if the server knows of no lock there. */
+/** Holders and queue of a lock; null if the server has no lock on the resource. */
 export const lockQuery = (resource: string) =>
   queryOptions({
     queryKey: ['locks', resource],
     queryFn: async () => {
       const path = resourcePath(resource);
       try {
-        return await taken(api.GET('/v1/locks/{type}/{id}', { params: { path } }));
+        return await unwrap(api.GET('/v1/locks/{type}/{id}', { params: { path } }));
       } catch (error) {
         if (error instanceof Refused && error.is('not_found')) return null;
         throw error;
@@ -101,14 +103,14 @@ export const lockQuery = (resource: string) =>
     },
   });
 
-/** Setting and lifting are told at once; that one has ended by itself is looked for. */
+/** Setting and lifting a freeze emit events; the end of its time limit is found by polling. */
 const FREEZE_LOOK_MS = 30_000;
 
 export const freezesQuery = () =>
   queryOptions({
     queryKey: ['freezes'],
     queryFn: async () => {
-      const { items } = await taken(
+      const { items } = await unwrap(
         api.GET('/v1/freezes', { params: { query: { page_size: 200 } } }),
       );
       return items;
@@ -116,13 +118,13 @@ export const freezesQuery = () =>
     refetchInterval: FREEZE_LOOK_MS,
   });
 
-/** Of the whole installation nobody is told by an event: it is looked for. */
+/** An installation freeze emits no tenant event; it is found by polling. */
 const STATUS_LOOK_MS = 15_000;
 
 export const statusQuery = () =>
   queryOptions({
     queryKey: ['status'],
-    queryFn: () => taken(api.GET('/v1/status')),
+    queryFn: () => unwrap(api.GET('/v1/status')),
     staleTime: 0,
     refetchInterval: STATUS_LOOK_MS,
   });
@@ -130,17 +132,17 @@ export const statusQuery = () =>
 export const reviewerQuery = () =>
   queryOptions({
     queryKey: ['tasks', 'reviewer'],
-    queryFn: () => taken(api.GET('/v1/stats/reviewers/{id}', of('me'))),
+    queryFn: () => unwrap(api.GET('/v1/stats/reviewers/{id}', of('me'))),
     staleTime: 5_000,
   });
 
 const allUsers = async () =>
-  (await everyPage((query) => taken(api.GET('/v1/users', { params: { query } })))).items;
+  (await everyPage((query) => unwrap(api.GET('/v1/users', { params: { query } })))).items;
 
 const allAgents = async () =>
-  (await everyPage((query) => taken(api.GET('/v1/agents', { params: { query } })))).items;
+  (await everyPage((query) => unwrap(api.GET('/v1/agents', { params: { query } })))).items;
 
-/** Names of people and agents, by id. */
+/** Names of people and agents by id. */
 export const namesQuery = () =>
   queryOptions({
     queryKey: ['names'],

@@ -2,18 +2,18 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { toast } from 'sonner';
 import { Unclear } from './problem';
-import { told } from './told';
+import { errorMessage } from './errorMessage';
 
 interface Options<In, Out> {
-  /** Sends it; the key makes a second try count once. */
+  /** Sends the change; the idempotency key makes a retry safe. */
   readonly send: (input: In, key: string) => Promise<Out>;
-  /** What the page has read under this name is read anew, however it ended. */
+  /** Cache key that is invalidated after the request, whatever its outcome. */
   readonly touches: string;
   readonly onDone?: (answer: Out, input: In) => void;
 }
 
-/** A change by a person: a refusal is told in the server's words, silence as silence. After
- *  silence the same change goes out under the same key. */
+/** Sends a change and reports errors. A server error keeps the server's message. If no response
+ *  arrives, a retry of the same change uses the same idempotency key. */
 export function useSend<In, Out>({ send, touches, onDone }: Options<In, Out>) {
   const client = useQueryClient();
   const open = useRef<{ text: string; key: string }>(undefined);
@@ -24,7 +24,7 @@ export function useSend<In, Out>({ send, touches, onDone }: Options<In, Out>) {
       return send(input, open.current.key);
     },
     onSuccess: (answer, input) => onDone?.(answer, input),
-    onError: (error) => toast.error(told(error)),
+    onError: (error) => toast.error(errorMessage(error)),
     onSettled: (_answer, error) => {
       if (!(error instanceof Unclear)) open.current = undefined;
       return client.invalidateQueries({ queryKey: [touches] });
@@ -34,8 +34,8 @@ export function useSend<In, Out>({ send, touches, onDone }: Options<In, Out>) {
   return {
     isPending,
     error,
-    /** Why another one has to wait, for buttons that would otherwise do nothing. */
-    bar: isPending ? 'The change before this one is still on its way.' : undefined,
+    /** Reason why a second change has to wait, for buttons that would otherwise do nothing. */
+    bar: isPending ? 'The previous change is still being saved.' : undefined,
     go: (input: In) => {
       if (!isPending) mutate(input);
     },

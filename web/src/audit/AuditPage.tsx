@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { useNames } from '@/api/names';
 import { agentsQuery, usersQuery } from '@/api/queries';
 import { useActions } from '@/keys/react';
@@ -10,15 +10,29 @@ import { Skeleton } from '@/list/Skeleton';
 import { Empty, StaleStrip } from '@/list/Strips';
 import { moves, useCursor } from '@/list/useCursor';
 import { useTyped } from '@/list/useTyped';
+import { mayRead } from '@/session/access';
+import { useMe } from '@/session/session';
 import { useTitle } from '@/shell/useTitle';
 import { clockTime, exactTime } from '@/time/clock';
 import { Button } from '@/ui/Button';
+import { Chip } from '@/ui/Chip';
 import { classes } from '@/ui/classes';
 import { SearchField, Select } from '@/ui/Field';
+import { NoAccess } from '@/ui/NoAccess';
 import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
 import { LeafDrawer } from './LeafDrawer';
-import { actorOf, type Entry, entryOf, instantOf, localOf, phrase } from './leaf';
+import {
+  actorOf,
+  type Entry,
+  entryOf,
+  instantOf,
+  isRefused,
+  localOf,
+  namesObject,
+  namesTask,
+  phrase,
+} from './leaf';
 import { ObjectLink } from './ObjectLink';
 
 const route = getRouteApi('/audit');
@@ -27,35 +41,42 @@ const PAGE = 200;
 type Search = ReturnType<typeof route.useSearch>;
 type NameOf = (id: string) => string;
 
-const auditPages = ({ object, by, from, to }: Search) =>
+const auditPages = ({ object, by, kind, from, to }: Search) =>
   infiniteQueryOptions({
-    queryKey: ['audit', object ?? '', by ?? '', from ?? '', to ?? ''],
+    queryKey: ['audit', object ?? '', by ?? '', kind ?? '', from ?? '', to ?? ''],
     queryFn: ({ pageParam }) => {
-      const actor = by?.startsWith('agt_') ? { agent: by } : by ? { user: by } : {};
+      const actor = by?.startsWith('agt_') ? { agent_id: by } : by ? { user_id: by } : {};
       const query = {
         page_size: PAGE,
         ...(pageParam ? { page_token: pageParam } : {}),
         ...(object ? { object } : {}),
         ...actor,
+        ...(kind ? { kind } : {}),
         ...(from ? { from } : {}),
         ...(to ? { to } : {}),
       };
-      return taken(api.GET('/v1/audit', { params: { query } }));
+      return unwrap(api.GET('/v1/audit', { params: { query } }));
     },
     initialPageParam: '',
     getNextPageParam: (page) => page.next_page_token ?? undefined,
     staleTime: 60_000,
   });
 
+const RESULTS = [
+  ['', 'Any result'],
+  ['change', 'Done'],
+  ['refusal', 'Refused'],
+] as const;
+
 const COLUMNS = [
   { word: 'When', className: '' },
   { word: 'What happened', className: '' },
-  { word: 'Leaf', className: 'text-right' },
+  { word: 'Entry', className: 'text-right' },
 ] as const;
 const TEMPLATE =
   'grid-cols-[152px_minmax(0,1fr)_104px] max-md:grid-cols-1 max-md:gap-y-0 max-md:content-center';
 
-/** `2026-11-14 14:06:12`, as the clock on the wall shows it. */
+/** Formats a local time such as `2026-11-14 14:06:12`. */
 function stamp(at: string): string {
   const date = new Date(at);
   return `${date.toLocaleDateString('sv')} ${clockTime(at)}`;
@@ -67,14 +88,27 @@ export function Sentence({ entry, nameOf }: { entry: Entry; nameOf: NameOf }) {
   const move = what?.from && what.to ? `${what.from} → ${what.to}` : what?.to;
   const notes = [what?.revision && `rev ${what.revision}`, move];
   const behalf = who?.on_behalf_of && `for ${nameOf(who.on_behalf_of)}`;
-  const reason = why?.reason && `“${why.reason}”`;
+  // The reason of a refusal comes from the server; all others are quoted from people.
+  const isNo = isRefused(entry.leaf);
+  const reason = why?.reason && (isNo ? why.reason : `“${why.reason}”`);
   return (
-    <span role="gridcell" className="min-w-0">
+    <span role="gridcell" className="min-w-0" data-refused={isNo || undefined}>
       <span className="block truncate">
+        {isNo && (
+          <span className="mr-2 inline-block align-middle">
+            <Chip tone="bad" sign="✕">
+              Refused
+            </Chip>
+          </span>
+        )}
         <strong className="font-medium">
           <Untrusted text={actorOf(who, nameOf)} />
         </strong>{' '}
-        {before} {what?.object && <ObjectLink object={what.object} nameOf={nameOf} />} {after}
+        {before}{' '}
+        {what?.object && namesObject(entry.leaf) && (
+          <ObjectLink object={what.object} nameOf={nameOf} />
+        )}{' '}
+        {after}
       </span>
       <span className="block truncate text-meta text-ink-3">
         <Untrusted text={[behalf, ...notes, reason].filter(Boolean).join(' · ')} />
@@ -107,21 +141,28 @@ function Filters({ search, set }: { search: Search; set: (next: Partial<Search>)
   return (
     <>
       <SearchField
-        label="About"
+        label="Object"
         placeholder="task_… or database:shop"
         value={object}
         onChange={setObject}
       />
       <Select
-        aria-label="By whom"
+        aria-label="Actor"
         value={search.by ?? ''}
         choices={[
-          ['', 'By anybody'],
+          ['', 'Anyone'],
           ...(isElse ? [[search.by!, search.by!] as const] : []),
           ...actors,
         ]}
         onChange={(by) => set({ by: by || undefined })}
         className="h-8 max-w-[200px] max-md:w-full max-md:max-w-full"
+      />
+      <Select
+        aria-label="Result"
+        value={search.kind ?? ''}
+        choices={RESULTS}
+        onChange={(kind) => set({ kind: kind || undefined })}
+        className="h-8 max-md:w-full"
       />
       {moment('from', 'From')}
       {moment('to', 'Until')}
@@ -129,8 +170,24 @@ function Filters({ search, set }: { search: Search; set: (next: Partial<Search>)
   );
 }
 
-/** Everything that was done, newest first; nothing here can be changed. */
+/** Lists what was done or refused, newest first. Admins and auditors can read the whole audit log;
+ *  others only the entries of a task, which the page of the task links to. */
 export function AuditPage() {
+  const me = useMe();
+  const { object } = route.useSearch();
+  useTitle('Audit');
+  if (mayRead(me, 'audit') || (object && namesTask(object))) return <Entries />;
+  return (
+    <section aria-label="Audit">
+      <h1 className="px-5 py-3 text-h1 font-semibold max-md:px-4">Audit</h1>
+      <NoAccess title="Only admins and auditors can read the whole audit">
+        The page of a task shows you its audit, if you proposed the task or review it.
+      </NoAccess>
+    </section>
+  );
+}
+
+function Entries() {
   const search = route.useSearch();
   const navigate = useNavigate();
   const nameOf = useNames();
@@ -141,7 +198,6 @@ export function AuditPage() {
     [data],
   );
   const cursor = useCursor(rows, search.leaf);
-  useTitle('Audit');
   const set = useCallback(
     (next: Partial<Search>) =>
       void navigate({ to: '/audit', search: (old) => ({ ...old, ...next }), replace: true }),
@@ -171,7 +227,7 @@ export function AuditPage() {
     ),
     [nameOf],
   );
-  const isNarrow = Boolean(search.object ?? search.by ?? search.from ?? search.to);
+  const isNarrow = Boolean(search.object ?? search.by ?? search.kind ?? search.from ?? search.to);
   const chosen = rows.find(({ key }) => key === search.leaf);
   return (
     <section aria-label="Audit" className="flex h-full min-h-0 flex-col">
@@ -190,13 +246,13 @@ export function AuditPage() {
           <Skeleton />
         )
       ) : rows.length === 0 ? (
-        <Empty title={isNarrow ? 'Nothing fits the filter' : 'Nothing has happened yet'}>
+        <Empty title={isNarrow ? 'No matching entries' : 'No audit entries yet'}>
           {isNarrow ? (
             <Button onClick={() => void navigate({ to: '/audit', search: {} })}>
-              Clear the filter
+              Clear filter
             </Button>
           ) : (
-            'Whatever people, agents and the server change is written down here.'
+            'Every change by people, agents and the server is recorded here.'
           )}
         </Empty>
       ) : (
@@ -205,7 +261,7 @@ export function AuditPage() {
           cursor={cursor.index}
           onCursor={cursor.move}
           onOpen={open}
-          label="What was done"
+          label="Audit entries"
           columns={COLUMNS}
           template={TEMPLATE}
           isPartial={hasNextPage}

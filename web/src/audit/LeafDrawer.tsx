@@ -5,7 +5,7 @@ import { Fact } from '@/ui/Fact';
 import { Named } from '@/ui/Named';
 import { spelled } from '@/ui/text';
 import { Untrusted } from '@/ui/Untrusted';
-import { actorOf, type Entry, objectName, phrase } from './leaf';
+import { actorOf, type Entry, isRefused, namesObject, objectName, phrase } from './leaf';
 import { ObjectLink } from './ObjectLink';
 
 interface Props {
@@ -20,16 +20,18 @@ const mono = (text: string): ReactNode => (
   </span>
 );
 
-/** All of one leaf, with what a reader needs to find it again. */
+/** Details of one audit entry, with the command that finds it again. */
 export function LeafDrawer({ entry, nameOf, onClose }: Props) {
   const { who, what, when, where, why } = entry.leaf;
   const [before, after] = phrase(entry.leaf);
   const object = what?.object ?? '';
-  const name = object && objectName(object, nameOf);
+  const name = object && namesObject(entry.leaf) && objectName(object, nameOf);
+  const isNo = isRefused(entry.leaf);
   const facts: [string, ReactNode][] = [];
   const add = (word: string, value: string | null | undefined, shown?: ReactNode) => {
     if (value) facts.push([word, shown ?? mono(value)]);
   };
+  if (isNo) facts.push(['Result', 'Refused: nothing was done']);
   add('When', when, when && exactTime(when));
   add('Who', who?.user ?? who?.agent ?? who?.worker);
   add('For', who?.on_behalf_of, <Named text={nameOf(who?.on_behalf_of ?? '')} />);
@@ -38,11 +40,15 @@ export function LeafDrawer({ entry, nameOf, onClose }: Props) {
   add('State', what?.to, `${what?.from ? `${what.from} → ` : ''}${what?.to}`);
   add('Revision', what?.revision ? String(what.revision) : undefined);
   add('Its content', what?.digest);
-  add('Why', why?.reason, <Untrusted text={why?.reason ?? ''} lines />);
+  add(
+    isNo ? 'Why it was refused' : 'Why',
+    why?.reason,
+    <Untrusted text={why?.reason ?? ''} lines />,
+  );
   add('Ticket', why?.ticket);
   add('From', where?.address);
   add('With', where?.user_agent);
-  add('Leaf', entry.key);
+  add('Entry', entry.key);
   add('Hash', entry.hash);
   return (
     <Dialog
@@ -60,10 +66,10 @@ export function LeafDrawer({ entry, nameOf, onClose }: Props) {
           ))}
         </dl>
         <section>
-          <h3 className="mb-1.5 font-semibold">What was hashed</h3>
+          <h3 className="mb-1.5 font-semibold">Hashed content</h3>
           <pre
             tabIndex={0}
-            aria-label="The leaf"
+            aria-label="Audit entry"
             className="overflow-x-auto rounded-control bg-sunken px-3 py-2 font-mono text-meta"
           >
             <Untrusted text={JSON.stringify(entry.leaf, null, 2)} lines />
@@ -71,7 +77,7 @@ export function LeafDrawer({ entry, nameOf, onClose }: Props) {
         </section>
         {object && (
           <section>
-            <h3 className="mb-1.5 font-semibold">The same in a terminal</h3>
+            <h3 className="mb-1.5 font-semibold">In a terminal</h3>
             <code className="block rounded-control bg-sunken px-3 py-2 font-mono text-meta">
               ade audit list --object <Untrusted text={object} />
             </code>

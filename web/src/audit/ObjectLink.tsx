@@ -3,7 +3,7 @@ import { LINK } from '@/ui/look';
 import { Untrusted } from '@/ui/Untrusted';
 import { objectName, targetOf } from './leaf';
 
-/** An object of the audit by its name, with a way to its page if it has one. */
+/** Object of an audit entry by name, with a link to its page if it has one. */
 export function ObjectLink({ object, nameOf }: { object: string; nameOf: (id: string) => string }) {
   const target = targetOf(object);
   const name = <Untrusted text={objectName(object, nameOf)} />;

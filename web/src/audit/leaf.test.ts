@@ -1,11 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { actorOf, instantOf, localOf, objectName, phrase, phraseHere, targetOf } from './leaf';
+import {
+  actorOf,
+  instantOf,
+  isRefused,
+  localOf,
+  namesObject,
+  namesTask,
+  objectName,
+  phrase,
+  phraseHere,
+  targetOf,
+} from './leaf';
 
 const names: Record<string, string> = { usr_1: 'Priya Nair', agt_1: 'infra-bot' };
 const nameOf = (id: string) => names[id] ?? id;
 
-describe('A leaf of the audit', () => {
-  it('names who did it, an agent before the person it acts for', () => {
+describe('audit entry', () => {
+  it('names the actor, an agent before its owner', () => {
     expect(actorOf({ kind: 'user', user: 'usr_1' }, nameOf)).toBe('Priya Nair');
     expect(actorOf({ kind: 'agent', agent: 'agt_1', on_behalf_of: 'usr_1' }, nameOf)).toBe(
       'infra-bot',
@@ -13,19 +24,44 @@ describe('A leaf of the audit', () => {
     expect(actorOf({ kind: 'system', worker: 'review_opener' }, nameOf)).toBe('The server');
   });
 
-  it('is a sentence around its object, and without it where the page is about it', () => {
+  it('is a sentence with the object, or without it on its own page', () => {
     const opened = { what: { action: 'task.open_review' } };
     expect(phrase(opened)).toEqual(['opened the review of', '']);
     expect(phraseHere(opened)).toBe('opened the review');
-    expect(phraseHere({ what: { action: 'task.submit' } })).toBe('handed it in');
-    expect(phrase({ what: { action: 'flag.enable' } })).toEqual(['switched', 'on']);
+    expect(phraseHere({ what: { action: 'task.submit' } })).toBe('submitted it');
+    expect(phrase({ what: { action: 'task.auto_approve' } })).toEqual([
+      'approved',
+      'automatically',
+    ]);
   });
 
-  it('tells an action nobody has a phrase for by its own name', () => {
-    expect(phrase({ what: { action: 'moon.land' } })).toEqual(['did moon.land on', '']);
+  it('describes a refused attempt as not allowed', () => {
+    const refused = (action: string, object: string) =>
+      phrase({ kind: 'refusal', what: { action, object } });
+    expect(refused('freeze.set', 'ten_1')).toEqual(['was not allowed to freeze applies', '']);
+    expect(refused('task.approve', 'task_1')).toEqual(['was not allowed to approve', '']);
+    expect(refused('task.auto_approve', 'x')).toEqual([
+      'was not allowed to approve',
+      'automatically',
+    ]);
+    expect(refused('webhook.read', 'ten_1')).toEqual(['was not allowed to read webhooks', '']);
+    expect(refused('moon.land', 'x')).toEqual(['was not allowed to perform moon.land on', '']);
+    const approve = {
+      kind: 'refusal',
+      what: { action: 'task.approve', object: 'task_1' },
+    } as const;
+    expect(phraseHere(approve)).toBe('was not allowed to approve it');
+    expect(isRefused(approve)).toBe(true);
+    expect(isRefused({ what: { action: 'task.approve' } })).toBe(false);
+    const general = { kind: 'refusal', what: { action: 'webhook.read', object: 'ten_1' } } as const;
+    expect(namesObject(general)).toBe(false);
   });
 
-  it('names objects, and knows the page of each', () => {
+  it('shows an action without a phrase by its name', () => {
+    expect(phrase({ what: { action: 'moon.land' } })).toEqual(['performed moon.land on', '']);
+  });
+
+  it('names objects and links their pages', () => {
     expect(objectName('usr_1', nameOf)).toBe('Priya Nair');
     expect(objectName('task_01m7h1amgre6jt9hjhbbjpaj5d', nameOf)).toBe('task …aj5d');
     expect(objectName('pol_01m7wnbb version 1', nameOf)).toBe('policy …wnbb version 1');
@@ -36,7 +72,14 @@ describe('A leaf of the audit', () => {
     expect(targetOf('batch_approvals')).toBeUndefined();
   });
 
-  it('reads times of a form in the zone of the reader, there and back', () => {
+  it('recognizes a task by its id or its number', () => {
+    for (const task of ['task_x', 'T-8', 't-8', '8']) expect(namesTask(task)).toBe(true);
+    for (const other of ['usr_1', 'database:8', 'T-', '0', '8a']) {
+      expect(namesTask(other)).toBe(false);
+    }
+  });
+
+  it('converts form times in the time zone of the reader', () => {
     expect(instantOf('')).toBeUndefined();
     expect(instantOf('not a time')).toBeUndefined();
     const instant = instantOf('2026-11-14T09:30')!;

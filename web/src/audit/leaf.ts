@@ -1,7 +1,8 @@
-// What a leaf of the audit says, as a sentence. Pure; also for the review of a task.
+// Describes an audit entry as a sentence. Pure; also used on the review page.
 import type { Schemas } from '@/api/client';
 
 export interface Leaf {
+  readonly kind?: 'change' | 'refusal' | 'disclosure';
   readonly who?: {
     readonly kind?: string;
     readonly user?: string;
@@ -41,98 +42,140 @@ type NameOf = (id: string) => string;
 export function actorOf(who: Leaf['who'], nameOf: NameOf): string {
   const id = who?.agent ?? who?.user;
   if (id) return nameOf(id);
-  return who?.worker ? 'The server' : (who?.kind ?? 'somebody');
+  return who?.worker ? 'The server' : (who?.kind ?? 'unknown actor');
 }
 
-/** `{}` is where the object stands. */
-const VERBS: Record<string, string> = {
-  'after_review.close': 'closed the review after {}',
-  'after_review.overdue': 'told that nobody has written {} in time',
-  'agent.change': 'changed {}',
-  'agent.configure': 'set {} up anew',
-  'agent.create': 'registered {}',
-  'agent.drain': 'told {} to drain',
-  'agent.pause': 'paused {}',
-  'agent.resume': 'resumed {}',
-  'agent.revoke': 'revoked {}',
-  'agent.roll_back_config': 'brought back an earlier configuration of {}',
-  'delegation.create': 'delegated by {}',
-  'delegation.end': 'ended {}',
-  'flag.disable': 'switched {} off',
-  'flag.enable': 'switched {} on',
-  'freeze.lift': 'lifted {}',
-  'freeze.set': 'froze applies with {}',
-  'lock.acquire': 'took the lock on {}',
-  'lock.break': 'broke the lock on {}',
-  'lock.incident': 'took {} for an incident',
-  'on_call.create': 'put {} on duty',
-  'on_call.delete': 'took {} off duty',
-  'policy.draft': 'proposed {}',
-  'policy.publish': 'published {}',
-  'policy.withdraw': 'withdrew {}',
-  'resource.import': 'entered {}',
-  'resource.put': 'entered {}',
-  'risk.set': 'set how risk is rated',
-  'task.amend': 'changed {}',
-  'task.approve': 'approved {}',
-  'task.auto_approve': 'let {} pass by policy',
-  'task.begin_apply': 'began to change what {} is about',
-  'task.cancel': 'cancelled {}',
-  'task.comment': 'commented on {}',
-  'task.confirm_override': 'confirmed the override of {}',
-  'task.create': 'proposed {}',
-  'task.delegate': 'handed on the request about {}',
-  'task.delete': 'deleted {}',
-  'task.escalate': 'escalated {}',
-  'task.expire': 'let {} expire',
-  'task.extend': 'gave more time to {}',
-  'task.fail_apply': 'reported that {} failed',
-  'task.finish_apply': 'completed {}',
-  'task.open_review': 'opened the review of {}',
-  'task.override': 'asked to override the quorum of {}',
-  'task.reconcile': 'said what became of {}',
-  'task.reject': 'rejected {}',
-  'task.reopen_review': 'opened the review of {} again',
-  'task.request_changes': 'asked for changes to {}',
-  'task.resubmit': 'took {} up again',
-  'task.retry': 'tried {} again',
-  'task.start_apply': 'began to apply {}',
-  'task.submit': 'handed {} in',
-  'task.withdraw_vote': 'took back an answer on {}',
-  'tenant.bootstrap': 'made {} the first admin',
-  'token.create': 'issued {}',
-  'token.revoke': 'revoked {}',
-  'user.add_alias': 'joined another account to {}',
-  'user.change': 'changed {}',
-  'user.create': 'entered {}',
-  'user.set_roles': 'set the roles of {}',
-  'webhook.change': 'changed {}',
-  'webhook.create': 'made {}',
-  'webhook.delete': 'deleted {}',
-  'webhook.disable': 'disabled {}',
-  'webhook.redeliver': 'sent deliveries of {} once more',
-  'webhook.rotate': 'gave {} a new secret',
+/** Phrase of each action: past tense, base form, and the rest. `{}` marks the object. */
+const VERBS: Record<string, readonly [past: string, base: string, rest: string]> = {
+  'after_review.close': ['closed', 'close', 'the override review of {}'],
+  'after_review.overdue': ['reported', 'report', 'that the override review of {} is overdue'],
+  'agent.administer': ['administered', 'administer', 'agents'],
+  'agent.change': ['changed', 'change', '{}'],
+  'agent.configure': ['changed', 'change', 'the configuration of {}'],
+  'agent.create': ['registered', 'register', '{}'],
+  'agent.drain': ['drained', 'drain', '{}'],
+  'agent.order': ['sent', 'send', 'an order to {}'],
+  'agent.pause': ['paused', 'pause', '{}'],
+  'agent.read_config': ['read', 'read', 'the configuration of {}'],
+  'agent.resume': ['resumed', 'resume', '{}'],
+  'agent.revoke': ['revoked', 'revoke', '{}'],
+  'agent.roll_back_config': ['rolled', 'roll', 'back the configuration of {}'],
+  'audit.read': ['read', 'read', 'the audit log'],
+  'delegation.create': ['created', 'create', 'a delegation for {}'],
+  'delegation.edit': ['changed', 'change', 'a delegation'],
+  'delegation.end': ['ended', 'end', '{}'],
+  'device.approve': ['authorized', 'authorize', 'a terminal'],
+  'device.deny': ['denied', 'deny', 'a terminal'],
+  'execution.claim': ['claimed', 'claim', 'work for {}'],
+  'flag.disable': ['disabled', 'disable', '{}'],
+  'flag.enable': ['enabled', 'enable', '{}'],
+  'freeze.lift': ['lifted', 'lift', '{}'],
+  'freeze.set': ['froze', 'freeze', 'applies with {}'],
+  'event_consumer.read': ['read', 'read', 'the event consumers'],
+  'event_consumer.redrive': ['resent', 'resend', 'dead letters'],
+  'lock.acquire': ['acquired', 'acquire', 'the lock on {}'],
+  'lock.break': ['broke', 'break', 'the lock on {}'],
+  'lock.incident': ['took', 'take', 'an incident lock on {}'],
+  'on_call.create': ['created', 'create', '{}'],
+  'on_call.delete': ['ended', 'end', '{}'],
+  'on_call.edit': ['changed', 'change', 'on-call shifts'],
+  'passkey.add': ['added', 'add', 'a passkey'],
+  'passkey.remove': ['removed', 'remove', 'a passkey'],
+  'passkey.reset': ['reset', 'reset', 'the passkeys of {}'],
+  'policy.draft': ['proposed', 'propose', '{}'],
+  'policy.publish': ['published', 'publish', '{}'],
+  'policy.withdraw': ['withdrew', 'withdraw', '{}'],
+  'resource.edit': ['changed', 'change', 'resources'],
+  'resource.import': ['imported', 'import', '{}'],
+  'resource.put': ['registered', 'register', '{}'],
+  'risk.set': ['changed', 'change', 'the risk settings'],
+  'session.begin': ['signed', 'sign', 'in'],
+  'session.end': ['signed', 'sign', 'out'],
+  'settings.edit': ['changed', 'change', 'settings'],
+  'task.amend': ['changed', 'change', '{}'],
+  'task.approve': ['approved', 'approve', '{}'],
+  'task.auto_approve': ['approved', 'approve', '{} automatically'],
+  'task.begin_apply': ['started', 'start', 'applying {}'],
+  'task.cancel': ['cancelled', 'cancel', '{}'],
+  'task.comment': ['commented', 'comment', 'on {}'],
+  'task.confirm_override': ['confirmed', 'confirm', 'the override of {}'],
+  'task.create': ['proposed', 'propose', '{}'],
+  'task.delegate': ['delegated', 'delegate', 'the review request for {}'],
+  'task.delete': ['deleted', 'delete', '{}'],
+  'task.escalate': ['escalated', 'escalate', '{}'],
+  'task.expire': ['expired', 'expire', '{}'],
+  'task.extend': ['extended', 'extend', 'the deadline of {}'],
+  'task.fail_apply': ['reported', 'report', 'that {} failed'],
+  'task.finish_apply': ['completed', 'complete', '{}'],
+  'task.open_review': ['opened', 'open', 'the review of {}'],
+  'task.override': ['requested', 'request', 'an override of {}'],
+  'task.read': ['read', 'read', '{}'],
+  'task.reconcile': ['reconciled', 'reconcile', '{}'],
+  'task.reject': ['rejected', 'reject', '{}'],
+  'task.reopen_review': ['reopened', 'reopen', 'the review of {}'],
+  'task.request_changes': ['requested', 'request', 'changes to {}'],
+  'task.resubmit': ['resubmitted', 'resubmit', '{}'],
+  'task.retry': ['retried', 'retry', '{}'],
+  'task.start_apply': ['received', 'receive', 'the permit to apply {}'],
+  'task.submit': ['submitted', 'submit', '{}'],
+  'task.withdraw_vote': ['withdrew', 'withdraw', 'a vote on {}'],
+  'tenant.bootstrap': ['made', 'make', '{} the first admin'],
+  'token.create': ['created', 'create', '{}'],
+  'token.revoke': ['revoked', 'revoke', '{}'],
+  'user.add_alias': ['linked', 'link', 'another account to {}'],
+  'user.administer': ['administered', 'administer', 'people and tokens'],
+  'user.change': ['changed', 'change', '{}'],
+  'user.create': ['added', 'add', '{}'],
+  'user.set_roles': ['set', 'set', 'the roles of {}'],
+  'webhook.administer': ['administered', 'administer', 'webhooks'],
+  'webhook.change': ['changed', 'change', '{}'],
+  'webhook.create': ['created', 'create', '{}'],
+  'webhook.delete': ['deleted', 'delete', '{}'],
+  'webhook.disable': ['disabled', 'disable', '{}'],
+  'webhook.read': ['read', 'read', 'webhooks'],
+  'webhook.redeliver': ['resent', 'resend', 'deliveries of {}'],
+  'webhook.rotate': ['rotated', 'rotate', 'the secret of {}'],
 };
 
-/** What was done, around the object. An action without a phrase is told by its own name. */
+/** Whether the action was refused, so that nothing was changed. */
+export const isRefused = ({ kind }: Leaf): boolean => kind === 'refusal';
+
+/** An action without a phrase is shown by its own name. */
+function verbOf({ what, kind }: Leaf): string {
+  const [past, base, rest] = VERBS[what?.action ?? ''] ?? [
+    'performed',
+    'perform',
+    `${what?.action || 'something'} on {}`,
+  ];
+  if (kind !== 'refusal') return `${past} ${rest}`;
+  // An attempt without the general permission is recorded for the tenant, which needs no name.
+  const isGeneral = what?.object?.startsWith('ten_');
+  const about = isGeneral ? rest.replace(/( (with|on|of|by|for))? ?\{\}/, '') : rest;
+  return `was not allowed to ${base} ${about}`;
+}
+
+/** Returns the text before and after the object: what was done, or what was not allowed. */
 export function phrase(leaf: Leaf): [before: string, after: string] {
-  const action = leaf.what?.action ?? '';
-  const verb = VERBS[action] ?? `did ${action || 'something'} on {}`;
-  const [before = '', after = ''] = verb.split('{}').map((part) => part.trim());
+  const [before = '', after = ''] = verbOf(leaf)
+    .split('{}')
+    .map((part) => part.trim());
   return [before, after];
 }
 
-/** What was done, on a page that is about the object anyway. */
+/** Whether the phrase leaves room for the object. */
+export const namesObject = (leaf: Leaf): boolean => verbOf(leaf).includes('{}');
+
+/** Returns the phrase without the name of the object, for the page of that object. */
 export function phraseHere(leaf: Leaf): string {
   const [before, after] = phrase(leaf);
   const bare = before.replace(/ of$/, '');
-  return [bare, bare === before ? 'it' : '', after].filter(Boolean).join(' ');
+  return [bare, namesObject(leaf) && bare === before ? 'it' : '', after].filter(Boolean).join(' ');
 }
 
 const KINDS: Record<string, string> = {
-  apr: 'request',
+  apr: 'review request',
   del: 'delegation',
-  duty: 'duty',
+  duty: 'on-call shift',
   frz: 'freeze',
   hook: 'webhook',
   inb: 'source',
@@ -141,7 +184,7 @@ const KINDS: Record<string, string> = {
   task: 'task',
 };
 
-/** Names where there are some; else the kind of thing and the end of its id. */
+/** Returns the name of an object; if it has none, its kind and the end of its id. */
 export function objectName(object: string, nameOf: NameOf): string {
   const [id = '', ...rest] = object.split(' ');
   if (/^(usr|agt)_/.test(id)) return nameOf(id);
@@ -155,7 +198,7 @@ export type Target =
   | { readonly to: '/locks'; readonly resource: string }
   | { readonly to: '/policies' | '/settings/people' };
 
-/** The page of an object, if it has one. */
+/** Returns the page of an object, if it has one. */
 export function targetOf(object: string): Target | undefined {
   const [id = ''] = object.split(' ');
   if (id.startsWith('task_')) return { to: '/tasks/$id', id };
@@ -165,13 +208,18 @@ export function targetOf(object: string): Target | undefined {
   return /^[a-z][a-z0-9_.-]*:\S+$/.test(object) ? { to: '/locks', resource: object } : undefined;
 }
 
-/** From the field of a form, in the reader's own zone, to what the server takes. */
+/** Returns whether a filter names a task, by its id or by its number. */
+export function namesTask(object: string): boolean {
+  return object.startsWith('task_') || /^(t-)?[1-9]\d*$/i.test(object);
+}
+
+/** Converts a form value in the reader's time zone to a server timestamp. */
 export function instantOf(local: string): string | undefined {
   const at = new Date(local);
   return local && !Number.isNaN(at.getTime()) ? at.toISOString() : undefined;
 }
 
-/** The other way, for the field of a form. */
+/** Converts a server timestamp to a form value. */
 export function localOf(instant: string | undefined): string {
   if (!instant) return '';
   const at = new Date(instant);

@@ -14,7 +14,7 @@ interface Props {
 
 export function BatchBar({ rows, total, onBatch, onAll, onClear }: Props) {
   const bar = useWriteBar();
-  const critical = rows.filter(({ level }) => level === 'CRITICAL').length;
+  const critical = rows.filter(({ level }) => level === 'critical').length;
   const most = Math.min(total, SELECTED_MAX);
   return (
     <div
@@ -29,7 +29,7 @@ export function BatchBar({ rows, total, onBatch, onAll, onClear }: Props) {
       <span className="flex-1">
         <strong className="font-semibold">{rows.length} selected</strong>
         {critical > 0 && (
-          <span className="text-ink-2"> · {critical} critical to be opened one by one</span>
+          <span className="text-ink-2"> · {critical} critical, review one by one</span>
         )}
       </span>
       {rows.length < most && (
@@ -40,10 +40,10 @@ export function BatchBar({ rows, total, onBatch, onAll, onClear }: Props) {
       <Button size="small" tone="quiet" onClick={onClear}>
         Clear
       </Button>
-      <Button size="small" tone="danger" barred={bar} onClick={() => onBatch('reject')}>
+      <Button size="small" tone="danger" disabledReason={bar} onClick={() => onBatch('reject')}>
         Reject…
       </Button>
-      <Button size="small" tone="primary" barred={bar} onClick={() => onBatch('approve')}>
+      <Button size="small" tone="primary" disabledReason={bar} onClick={() => onBatch('approve')}>
         Approve…
       </Button>
     </div>

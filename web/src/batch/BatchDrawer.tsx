@@ -1,13 +1,13 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { toast } from 'sonner';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { Refused } from '@/api/problem';
-import { told } from '@/api/told';
+import { errorMessage } from '@/api/errorMessage';
 import type { Row } from '@/inbox/rows';
 import { ChangeLines, EffectHead } from '@/review/EffectHead';
 import { Button } from '@/ui/Button';
-import { Dialog } from '@/ui/Dialog';
+import { Cancel, Dialog } from '@/ui/Dialog';
 import { classes } from '@/ui/classes';
 import { Named } from '@/ui/Named';
 import { Risk } from '@/ui/Risk';
@@ -54,7 +54,7 @@ function GroupCard({
         <strong className="font-semibold">{group.items.length} ×</strong>
         <span className="min-w-0 flex-1 truncate font-mono text-meta">{sample.task.type}</span>
         <Risk level={sample.task.risk.level} score={sample.task.risk.score} />
-        <span className="text-meta text-ink-3">{isSeen ? '✓ seen' : 'look'}</span>
+        <span className="text-meta text-ink-3">{isSeen ? '✓ reviewed' : 'review sample'}</span>
       </summary>
       <div className="space-y-3 border-t border-line p-4">
         <EffectHead effect={sample.task.effect} resources={sample.task.resources} level={2} />
@@ -95,9 +95,9 @@ function useBatch(action: Props['action'], onDone: () => void) {
   const [refused, setRefused] = useState<readonly Verdict[]>([]);
   const send = useMutation({
     mutationFn: ({ items, reason }: { items: readonly Ready[]; reason: string }) =>
-      taken(
+      unwrap(
         api.POST('/v1/approvals/batch', {
-          // Another set of items is another batch.
+          // A different set of items is a different batch.
           params: { header: { 'Idempotency-Key': `${key}-${items.length}` } },
           body: { action, items: items.map(itemOf), ...(reason ? { reason } : {}) },
         }),
@@ -118,8 +118,8 @@ function useBatch(action: Props['action'], onDone: () => void) {
   return { send, refused };
 }
 
-/** Before a batch is sent: what the server would say to each, one sample of every kind to look
- *  at, and then all of them or none. */
+/** Dialog before a batch is sent: the server's check of each item and one sample per kind to
+ *  review. The batch is sent as a whole. */
 export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
   const preflight = usePreflight(action, rows);
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set());
@@ -131,19 +131,19 @@ export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
   const groups = groupsOf(after.ready);
   const unseen = groups.filter(({ shape }) => !seen.has(shape)).length;
   const needsReason = action === 'reject' && reason.trim() === '';
-  const barred =
+  const disabledReason =
     after.ready.length === 0
-      ? 'Nothing is left to send.'
+      ? 'No tasks left to send.'
       : unseen > 0
-        ? `Look at one of each kind first: ${unseen} to go.`
+        ? `Review one sample of each kind first: ${unseen} left.`
         : needsReason
-          ? 'Say why first.'
+          ? 'Enter a reason.'
           : undefined;
   const summary =
     preflight.kind === 'reading'
-      ? `Reading ${preflight.done} of ${rows.length}…`
-      : `${after.ready.length} can go, ${first.left.length + after.left.length} left out. ` +
-        'Nothing is written yet.';
+      ? `Checking ${preflight.done} of ${rows.length}…`
+      : `${after.ready.length} ready, ${first.left.length + after.left.length} left out. ` +
+        'Nothing is recorded yet.';
   return (
     <Dialog
       isOpen
@@ -160,10 +160,10 @@ export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
             className="rounded-card border border-high-mark bg-high-soft px-4 py-2.5 text-high"
           >
             {refused.length > 0
-              ? 'Nothing was written, because some would be refused. They are left out below.'
+              ? 'Nothing was recorded, because some votes would be refused. They are now left out.'
               : send.error instanceof Refused
-                ? told(send.error)
-                : 'The batch was not answered. Sending it again cannot count twice.'}
+                ? errorMessage(send.error)
+                : 'No response. It is safe to send the batch again.'}
           </p>
         )}
         {groups.map((group) => (
@@ -180,12 +180,13 @@ export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
         className="space-y-3 border-t border-line p-5"
         onSubmit={(event) => {
           event.preventDefault();
-          if (!barred && !send.isPending)
+          if (!disabledReason && !send.isPending)
             send.mutate({ items: after.ready, reason: reason.trim() });
         }}
       >
         <label htmlFor={field} className="font-medium">
-          Why {action === 'approve' && <span className="font-normal text-ink-3">(optional)</span>}
+          Reason{' '}
+          {action === 'approve' && <span className="font-normal text-ink-3">(optional)</span>}
         </label>
         <input
           id={field}
@@ -197,10 +198,16 @@ export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
             'max-md:h-11',
           )}
         />
-        {barred && preflight.kind === 'judged' && <p className="text-meta text-ink-2">{barred}</p>}
+        {disabledReason && preflight.kind === 'judged' && (
+          <p className="text-meta text-ink-2">{disabledReason}</p>
+        )}
         <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone={action === 'approve' ? 'primary' : 'danger'} barred={barred}>
+          <Cancel />
+          <Button
+            type="submit"
+            tone={action === 'approve' ? 'primary' : 'danger'}
+            disabledReason={disabledReason}
+          >
             {send.isPending ? 'Recording…' : `${VERB[action]} ${after.ready.length}`}
           </Button>
         </div>

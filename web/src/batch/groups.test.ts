@@ -9,7 +9,7 @@ const task = (more: Partial<Task> = {}): Task =>
     state: 'REVIEWING',
     revision: 1,
     digest: 'sha256:a',
-    risk: { score: 10, level: 'LOW' },
+    risk: { score: 10, level: 'low' },
     resources: [{ resource: 'worker:billing' }],
     effect: { counts: { adds: 0, changes: 1, removes: 0, irreversible: 0 }, origin: 'declared' },
     ...more,
@@ -21,7 +21,7 @@ const ready = (approval: string, more: Partial<Task> = {}): Ready => ({
 });
 
 describe('a batch', () => {
-  it('is grouped by what it does, not by what it is called', () => {
+  it('is grouped by effect, not by title', () => {
     const groups = groupsOf([
       ready('a', { title: 'one' }),
       ready('b', { title: 'two' }),
@@ -30,25 +30,25 @@ describe('a batch', () => {
     expect(groups.map(({ items }) => items.length)).toEqual([2, 1]);
   });
 
-  it('puts what cannot be undone into a group of its own', () => {
+  it('groups irreversible changes separately', () => {
     const counts = { adds: 0, changes: 1, removes: 0, irreversible: 1 };
     const effect = { ...task().effect, counts };
     expect(groupsOf([ready('a'), ready('b', { effect })])).toHaveLength(2);
   });
 
-  it('never takes what is critical, over, or not what was on screen', () => {
+  it('excludes critical, finished and changed tasks', () => {
     expect(unfit(row('a'), task())).toBeUndefined();
-    expect(unfit(row('a'), task({ risk: { score: 90, level: 'CRITICAL' } }))).toMatch('critical');
+    expect(unfit(row('a'), task({ risk: { score: 90, level: 'critical' } }))).toMatch('critical');
     expect(unfit(row('a'), task({ state: 'APPROVED' }))).toMatch('already decided');
     expect(unfit(row('a'), task({ revision: 2 }))).toMatch('new revision');
   });
 
-  it('keeps what the server would take, and why it would not take the rest', () => {
+  it('keeps accepted items and the reasons for the rest', () => {
     const { ready: good, left } = judged(
       [ready('a'), ready('b')],
       [
-        { approval: 'a', task: 't', refusal: null },
-        { approval: 'b', task: 't', refusal: 'not asked' },
+        { approval_id: 'a', task_id: 't', refusal: null },
+        { approval_id: 'b', task_id: 't', refusal: 'not asked' },
       ],
     );
     expect(good.map((item) => item.row.key)).toEqual(['a']);

@@ -1,4 +1,4 @@
-// A batch before it is sent: what is in it, sorted by what it does. Pure.
+// Contents of a batch before it is sent, grouped by effect. Pure.
 import type { Schemas } from '@/api/client';
 import type { Task } from '@/api/queries';
 import type { Row } from '@/inbox/rows';
@@ -16,7 +16,7 @@ export interface Left {
   readonly because: string;
 }
 
-/** The same kind of change: type, resources' kinds, and what happens how often. */
+/** Key of a kind of change: type, kinds of resources, and number of changes per action. */
 export function shapeOf(task: Pick<Task, 'type' | 'effect' | 'resources'>): string {
   const kinds = [...new Set(task.resources.map(({ resource }) => resource.split(':')[0]))].sort();
   const { adds, changes, removes, irreversible } = task.effect.counts;
@@ -36,7 +36,7 @@ export interface Group {
   readonly items: readonly Ready[];
 }
 
-/** The largest first. */
+/** Groups the items, largest group first. */
 export function groupsOf(items: readonly Ready[]): Group[] {
   const groups = new Map<string, Ready[]>();
   for (const item of items) {
@@ -47,24 +47,24 @@ export function groupsOf(items: readonly Ready[]): Group[] {
   return all.sort((one, other) => other.items.length - one.items.length);
 }
 
-/** What a batch never takes, whoever asks. `task` is what was read just now. */
+/** Reason why a batch never accepts this task, if any. `task` was loaded just now. */
 export function unfit(row: Row, task: Task): string | undefined {
-  if (task.risk.level === 'CRITICAL') return 'critical: open it';
+  if (task.risk.level === 'critical') return 'critical, review it separately';
   if (task.state !== 'REVIEWING') return 'already decided';
-  if (task.revision !== row.revision) return 'a new revision came';
+  if (task.revision !== row.revision) return 'has a new revision';
   return undefined;
 }
 
 export function itemOf({ row, task }: Ready): Item {
-  return { approval: row.approval ?? '', revision: task.revision, digest: task.digest };
+  return { approval_id: row.approval ?? '', revision: task.revision, digest: task.digest };
 }
 
-/** What the server would not take, by its reason, and the rest. */
+/** Splits items by the server's verdict: accepted ones, and refused ones with the reason. */
 export function judged(
   items: readonly Ready[],
   verdicts: readonly Verdict[],
 ): { ready: Ready[]; left: Left[] } {
-  const refusals = new Map(verdicts.map(({ approval, refusal }) => [approval, refusal]));
+  const refusals = new Map(verdicts.map(({ approval_id: id, refusal }) => [id, refusal]));
   const ready: Ready[] = [];
   const left: Left[] = [];
   for (const item of items) {

@@ -1,11 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { taskQuery } from '@/api/queries';
 import type { Row } from '@/inbox/rows';
 import { itemOf, judged, type Left, type Ready, unfit } from './groups';
 
-/** Tasks read at once. */
+/** Number of tasks loaded in parallel. */
 const ABREAST = 6;
 
 export type Preflight =
@@ -13,8 +13,7 @@ export type Preflight =
   | { readonly kind: 'judged'; readonly ready: readonly Ready[]; readonly left: readonly Left[] }
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** Reads every task as it is now and asks the server what it would say to all of them. Nothing
- *  is written. */
+/** Loads the current state of every task and runs the batch as a dry run. Nothing is written. */
 export function usePreflight(action: 'approve' | 'reject', rows: readonly Row[]): Preflight {
   const client = useQueryClient();
   const [state, setState] = useState<Preflight>({ kind: 'reading', done: 0 });
@@ -41,7 +40,7 @@ export function usePreflight(action: 'approve' | 'reject', rows: readonly Row[])
         say({ kind: 'reading', done: from + some.length });
       }
       if (fit.length === 0) return say({ kind: 'judged', ready: [], left });
-      const answer = await taken(
+      const answer = await unwrap(
         api.POST('/v1/approvals/batch', {
           params: { query: { dry_run: true } },
           body: { action, items: fit.map(itemOf), ...(action === 'reject' ? { reason: '…' } : {}) },

@@ -1,31 +1,35 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import { taskQuery } from '@/api/queries';
-import { told } from '@/api/told';
+import { errorMessage } from '@/api/errorMessage';
 import { shortDigest } from '@/review/effect';
 import { Button } from '@/ui/Button';
-import { Dialog } from '@/ui/Dialog';
+import { Cancel, Dialog } from '@/ui/Dialog';
 import { Named } from '@/ui/Named';
 import { type Question, type Subject, useQuestion } from './ask';
 import { askPasskey } from './passkey';
+import { meaningOf } from './terms';
 
 type Thing = Schemas['StepUpThing'];
 
-/** More would not be read. */
+/** Maximum number of listed items; the terms of a token are always listed in full. */
 const SHOWN = 5;
+const TERMS: readonly Subject['purpose'][] = ['create_token', 'approve_device'];
 
 const WORDS: Record<Subject['purpose'], { title: string; button: string }> = {
   approve: { title: 'Confirm your approval', button: 'Approve with passkey' },
   override: { title: 'Confirm the override', button: 'Override with passkey' },
   publish_policy: { title: 'Confirm publishing', button: 'Publish with passkey' },
   break_lock: { title: 'Confirm breaking the lock', button: 'Break with passkey' },
-  add_passkey: { title: 'Confirm with a passkey of yours', button: 'Use passkey' },
-  remove_passkey: { title: 'Confirm removing it', button: 'Remove with passkey' },
-  reset_passkeys: { title: 'Confirm taking their passkeys', button: 'Take them with passkey' },
+  add_passkey: { title: 'Confirm with an existing passkey', button: 'Use passkey' },
+  remove_passkey: { title: 'Confirm removing the passkey', button: 'Remove with passkey' },
+  reset_passkeys: { title: 'Confirm resetting passkeys', button: 'Reset with passkey' },
+  create_token: { title: 'Confirm the new token', button: 'Create with passkey' },
+  approve_device: { title: 'Confirm the sign-in of a terminal', button: 'Authorize with passkey' },
 };
 
 const SAYS =
-  'Your passkey signs exactly this, and nothing else. It counts once, and only in the next five ' +
+  'Your passkey signs exactly this action. The confirmation is valid once, for the next five ' +
   'minutes.';
 
 function TaskName({ id }: { id: string }) {
@@ -38,7 +42,8 @@ function TaskName({ id }: { id: string }) {
   );
 }
 
-function One({ thing: { id, digest } }: { thing: Thing }) {
+function One({ thing: { id, digest }, isTerm }: { thing: Thing; isTerm: boolean }) {
+  const meaning = isTerm ? meaningOf(id) : undefined;
   return (
     <li className="wrap-anywhere">
       {id.startsWith('task_') ? (
@@ -46,6 +51,7 @@ function One({ thing: { id, digest } }: { thing: Thing }) {
       ) : (
         <span className="font-mono text-meta">{id}</span>
       )}
+      {meaning && <span className="ml-2 text-ink-2">{meaning}</span>}
       {digest && (
         <span className="block font-mono text-meta text-ink-2" title={digest}>
           sha256 {shortDigest(digest)}
@@ -65,14 +71,16 @@ interface LookProps {
 
 export function ConfirmLook({ subject, isAsking, problem, onConfirm, onClose }: LookProps) {
   const { title, button } = WORDS[subject.purpose];
-  const more = subject.about.length - SHOWN;
+  const areTerms = TERMS.includes(subject.purpose);
+  const shown = areTerms ? subject.about.length : SHOWN;
+  const more = subject.about.length - shown;
   return (
     <Dialog isOpen onClose={onClose} title={title} says={SAYS}>
       <div className="grid gap-4 p-5">
         {subject.about.length > 0 && (
           <ul className="space-y-2" data-confirm={subject.purpose}>
-            {subject.about.slice(0, SHOWN).map((thing) => (
-              <One key={thing.id} thing={thing} />
+            {subject.about.slice(0, shown).map((thing) => (
+              <One key={thing.id} thing={thing} isTerm={areTerms} />
             ))}
             {more > 0 && <li className="text-ink-2">and {more} more</li>}
           </ul>
@@ -83,11 +91,10 @@ export function ConfirmLook({ subject, isAsking, problem, onConfirm, onClose }: 
           </p>
         )}
         <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
+          <Cancel />
           <Button
             tone="primary"
-            autoFocus
-            barred={isAsking ? 'Your passkey is being asked.' : undefined}
+            disabledReason={isAsking ? 'Waiting for your passkey.' : undefined}
             onClick={onConfirm}
           >
             {isAsking ? 'Waiting for your passkey…' : button}
@@ -99,9 +106,9 @@ export function ConfirmLook({ subject, isAsking, problem, onConfirm, onClose }: 
 }
 
 async function giveWord(subject: Subject): Promise<void> {
-  const { id, options } = await taken(api.POST('/v1/step-up', { body: subject }));
+  const { id, options } = await unwrap(api.POST('/v1/step-up', { body: subject }));
   const body = await askPasskey(options);
-  await taken(api.POST('/v1/step-up/{id}', { params: { path: { id } }, body }));
+  await unwrap(api.POST('/v1/step-up/{id}', { params: { path: { id } }, body }));
 }
 
 function Asking({ question }: { question: Question }) {
@@ -113,15 +120,14 @@ function Asking({ question }: { question: Question }) {
     <ConfirmLook
       subject={question.subject}
       isAsking={give.isPending}
-      problem={give.error ? told(give.error) : undefined}
+      problem={give.error ? errorMessage(give.error) : undefined}
       onConfirm={() => give.mutate()}
       onClose={() => question.end(false)}
     />
   );
 }
 
-/** Over whatever page asked: the call that was refused goes out again once the passkey has
- *  given its word. */
+/** Shown over any page: the refused request is sent again once the passkey has confirmed it. */
 export function ConfirmDialog() {
   const question = useQuestion();
   if (!question) return null;

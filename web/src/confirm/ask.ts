@@ -1,5 +1,5 @@
-// Decisions that wait for the reader's passkey. The one door to the server asks here; a dialog of
-// the page answers. One at a time, in the order they came.
+// Queue of actions that wait for a passkey confirmation. The API client adds to it; a dialog
+// answers one at a time, in order.
 import { useSyncExternalStore } from 'react';
 import type { Schemas } from '@/api/client';
 
@@ -7,7 +7,7 @@ export type Subject = Schemas['StepUpSubject'];
 
 export interface Question {
   readonly subject: Subject;
-  /** Whether the passkey has given its word. */
+  /** Resolves the request: whether the passkey confirmed it. */
   readonly end: (isGiven: boolean) => void;
 }
 
@@ -19,7 +19,7 @@ function set(next: readonly Question[]): void {
   for (const listener of listeners) listener();
 }
 
-/** Where no page could show the question, nobody confirms. */
+/** Without a page that can show the dialog, the action is not confirmed. */
 export function confirmed(subject: Subject): Promise<boolean> {
   if (listeners.size === 0) return Promise.resolve(false);
   return new Promise((resolve) => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { Refused } from '@/api/problem';
 import { first, subscribe } from './ask';
 import { askPasskey, bytesOf, createPasskey, NoPasskey, textOf } from './passkey';
@@ -10,17 +10,17 @@ function problem(more: object) {
   return {
     type: '/docs#step_up_required',
     code: 'step_up_required',
-    title: 'Your passkey has to confirm this',
+    title: 'Passkey confirmation required',
     status: 403,
     detail: '',
     retriable: false,
-    next_action: { says: '' },
+    next_action: { message: '' },
     request_id: 'req_1',
     ...more,
   };
 }
 
-/** Answers in turn, and keeps what was asked. */
+/** Returns responses in order and records the requests. */
 function server(...answers: [number, unknown][]) {
   const sent: { key: string | null; body: string }[] = [];
   vi.spyOn(globalThis, 'fetch').mockImplementation(async (input) => {
@@ -34,7 +34,7 @@ function server(...answers: [number, unknown][]) {
 }
 
 const vote = () =>
-  taken(
+  unwrap(
     api.POST('/v1/locks/{type}/{id}/break', {
       params: {
         path: { type: 'database', id: 'orders' },
@@ -47,7 +47,7 @@ const vote = () =>
 const asked = problem({ step_up: subject, has_passkey: true });
 const leavers: (() => void)[] = [];
 
-/** A page that answers each question so. */
+/** Simulates a page that answers every confirmation with `isGiven`. */
 function page(isGiven: boolean) {
   const shown: unknown[] = [];
   const look = () => {
@@ -66,8 +66,8 @@ afterEach(() => {
   for (const leave of leavers.splice(0)) leave();
 });
 
-describe('A call that needs a passkey', () => {
-  it('goes out again under the same key once the passkey has given its word', async () => {
+describe('request with passkey confirmation', () => {
+  it('is sent again with the same key once confirmed', async () => {
     const sent = server([403, asked], [200, { leases: [] }]);
     const shown = page(true);
     expect(await vote()).toEqual({ leases: [] });
@@ -77,7 +77,7 @@ describe('A call that needs a passkey', () => {
     expect(sent[0]).toMatchObject({ key: 'once' });
   });
 
-  it('is refused as the server said if the reader does not confirm it', async () => {
+  it('fails with the server error if not confirmed', async () => {
     const sent = server([403, asked]);
     page(false);
     const error = await vote().catch((cause: unknown) => cause);
@@ -85,14 +85,14 @@ describe('A call that needs a passkey', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('is asked for once, and not again if the word was not enough', async () => {
+  it('asks once, even if the confirmation is rejected', async () => {
     const sent = server([403, asked], [403, asked]);
     const shown = page(true);
     await expect(vote()).rejects.toBeInstanceOf(Refused);
     expect([sent.length, shown.length]).toEqual([2, 1]);
   });
 
-  it('is not asked for where there is no passkey, or no page to ask on', async () => {
+  it('does not ask without a passkey or a page', async () => {
     server([403, problem({ step_up: subject, has_passkey: false })]);
     const shown = page(true);
     await expect(vote()).rejects.toBeInstanceOf(Refused);
@@ -103,8 +103,8 @@ describe('A call that needs a passkey', () => {
   });
 });
 
-describe('Bytes', () => {
-  it('come back from their text as they were', () => {
+describe('bytes', () => {
+  it('survive base64url encoding', () => {
     for (const length of [0, 1, 2, 3, 64, 255]) {
       const bytes = Uint8Array.from({ length }, (_, index) => (index * 37) % 256);
       const text = textOf(bytes.buffer);
@@ -124,7 +124,7 @@ describe('A passkey', () => {
     userVerification: 'required',
   };
 
-  it('is asked in bytes and answers in text', async () => {
+  it('receives bytes and returns text', async () => {
     const get = vi.fn<(asked: CredentialRequestOptions) => Promise<unknown>>(async () => ({
       rawId: bytesOf('-_8').buffer,
       response: {
@@ -146,7 +146,7 @@ describe('A passkey', () => {
     expect([...new Uint8Array(known!.id as ArrayBuffer)]).toEqual([251, 255]);
   });
 
-  it('that does not answer says what to do', async () => {
+  it('explains what to do if it fails', async () => {
     const refuse = (name: string) => () => Promise.reject(Object.assign(new Error('no'), { name }));
     const create = {
       rp: { id: 'localhost', name: 'x' },
@@ -159,7 +159,7 @@ describe('A passkey', () => {
       attestation: 'none',
     };
     vi.stubGlobal('navigator', { credentials: { create: refuse('InvalidStateError') } });
-    await expect(createPasskey(create)).rejects.toThrow('one of yours already');
+    await expect(createPasskey(create)).rejects.toThrow('already registered');
     vi.stubGlobal('navigator', { credentials: { get: refuse('NotAllowedError') } });
     await expect(askPasskey(options)).rejects.toThrow('unlock it');
     vi.stubGlobal('navigator', {});

@@ -1,7 +1,7 @@
-// The browser's passkeys. Bytes go over the wire as base64url; here is where they become bytes.
+// Access to the browser's passkeys. Bytes are sent as base64url and decoded here.
 import type { Schemas } from '@/api/client';
 
-/** The browser or the passkey gave no answer; the message says what to do. */
+/** The browser or the passkey did not respond; the message says what to do. */
 export class NoPasskey extends Error {
   override name = 'NoPasskey';
 }
@@ -22,21 +22,21 @@ const named = ({ id }: Schemas['CredentialNamed']): PublicKeyCredentialDescripto
 });
 
 const WHY: Record<string, string> = {
-  NotAllowedError: 'No passkey answered. Try again, and unlock it when your browser asks.',
-  InvalidStateError: 'This passkey is one of yours already.',
-  SecurityError: 'Passkeys do not work under this address. Open the page under its usual name.',
+  NotAllowedError: 'No passkey responded. Try again and unlock it when your browser asks.',
+  InvalidStateError: 'This passkey is already registered.',
+  SecurityError: 'Passkeys do not work at this address. Open the page at its usual host name.',
 };
 
 async function answered(asked: () => Promise<Credential | null>): Promise<PublicKeyCredential> {
-  if (!('credentials' in navigator)) throw new NoPasskey('This browser has no passkeys.');
+  if (!('credentials' in navigator)) throw new NoPasskey('This browser does not support passkeys.');
   try {
     const credential = await asked();
     if (credential) return credential as PublicKeyCredential;
   } catch (error) {
     const name = error instanceof Error ? error.name : '';
-    throw new NoPasskey(WHY[name] ?? 'The passkey did not answer. Try again.', { cause: error });
+    throw new NoPasskey(WHY[name] ?? 'The passkey did not respond. Try again.', { cause: error });
   }
-  throw new NoPasskey('The passkey did not answer. Try again.');
+  throw new NoPasskey('The passkey did not respond. Try again.');
 }
 
 export async function createPasskey(
@@ -51,7 +51,7 @@ export async function createPasskey(
   const { response } = await answered(() => navigator.credentials.create({ publicKey }));
   const made = response as AuthenticatorAttestationResponse;
   const key = made.getPublicKey();
-  if (!key) throw new NoPasskey('The passkey is of a kind that is not taken here.');
+  if (!key) throw new NoPasskey('This type of passkey is not supported.');
   return {
     client_data: textOf(made.clientDataJSON),
     authenticator_data: textOf(made.getAuthenticatorData()),

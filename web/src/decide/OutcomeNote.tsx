@@ -3,7 +3,7 @@ import type { Outcome } from './outcome';
 
 const BOX = 'flex flex-wrap items-center gap-x-3 gap-y-2 px-5 py-2.5 max-md:px-4';
 
-/** What became of the last decision, above the buttons. */
+/** Outcome of the last decision, shown above the buttons. */
 export function OutcomeNote({ outcome, onAgain }: { outcome: Outcome; onAgain: () => void }) {
   switch (outcome.kind) {
     case 'unclear':
@@ -11,7 +11,7 @@ export function OutcomeNote({ outcome, onAgain }: { outcome: Outcome; onAgain: (
         <div role="alert" className={`${BOX} bg-medium-soft text-medium`}>
           <strong className="font-semibold">Unknown result — checking…</strong>
           <span>
-            No answer came. Nothing is sent again until the record says whether your vote is there.
+            No response. Checking whether your vote was recorded; nothing is sent again until then.
           </span>
         </div>
       );
@@ -20,7 +20,7 @@ export function OutcomeNote({ outcome, onAgain }: { outcome: Outcome; onAgain: (
         <div role="alert" className={`${BOX} bg-medium-soft text-medium`}>
           <strong className="font-semibold">Not recorded.</strong>
           <span className="flex-1 max-md:basis-full">
-            The record has no vote of yours. Trying again cannot count twice.
+            The server has no vote of yours. It is safe to try again.
           </span>
           <Button size="small" onClick={onAgain}>
             Try again
@@ -32,7 +32,7 @@ export function OutcomeNote({ outcome, onAgain }: { outcome: Outcome; onAgain: (
         <div role="alert" className={`${BOX} bg-high-soft text-high`}>
           <strong className="font-semibold">{outcome.problem.title}.</strong>
           <span>
-            {outcome.problem.detail}. {outcome.problem.next_action.says}
+            {outcome.problem.detail}. {outcome.problem.next_action.message}
           </span>
           <span className="font-mono text-meta">{outcome.problem.request_id}</span>
         </div>

@@ -1,7 +1,7 @@
 import { useId, useState } from 'react';
 import type { Task } from '@/api/queries';
 import { Button } from '@/ui/Button';
-import { Dialog } from '@/ui/Dialog';
+import { Cancel, Dialog } from '@/ui/Dialog';
 import type { Answer } from './outcome';
 
 const REASON_MAX = 4096;
@@ -9,19 +9,19 @@ const REASON_MAX = 4096;
 const WORDS: Record<Answer, { title: string; says: string; button: string; label: string }> = {
   approve: {
     title: 'Approve a critical task',
-    says: 'Critical: name the resource that changes, so that nobody approves it in passing.',
+    says: 'This task is critical. Type the name of the changed resource to confirm.',
     button: 'Approve',
-    label: 'Why (optional)',
+    label: 'Why do you approve? (optional)',
   },
   reject: {
     title: 'Reject',
-    says: 'The author reads your reason. The task ends if so many reject as its policies say.',
+    says: 'The author sees your reason. The task is rejected once enough reviewers reject it.',
     button: 'Reject',
-    label: 'Why',
+    label: 'Why do you reject?',
   },
   request_changes: {
     title: 'Request changes',
-    says: 'The author reads what to change and may propose another revision.',
+    says: 'The author sees your request and can submit a new revision.',
     button: 'Request changes',
     label: 'What should change',
   },
@@ -42,9 +42,13 @@ export function ReasonDialog({ answer, task, onClose, onSend }: Props) {
   const wanted = answer === 'approve' ? task.resources[0]?.resource : undefined;
   const isNamed = wanted === undefined || typed.trim() === wanted;
   const isSaid = answer === 'approve' || reason.trim() !== '';
-  const barred = !isSaid ? 'Say why first.' : !isNamed ? `Type ${wanted} first.` : undefined;
+  const disabledReason = !isSaid
+    ? 'Enter a reason.'
+    : !isNamed
+      ? `Type ${wanted} to confirm.`
+      : undefined;
   const send = () => {
-    if (!barred) onSend(reason.trim() || undefined);
+    if (!disabledReason) onSend(reason.trim() || undefined);
   };
   const field = 'mt-1.5 w-full rounded-control border border-line-strong bg-surface px-3 py-2';
   return (
@@ -88,14 +92,14 @@ export function ReasonDialog({ answer, task, onClose, onSend }: Props) {
           />
         </div>
         <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
+          <Cancel />
           <Button
             type="submit"
             tone={answer === 'approve' ? 'primary' : 'danger'}
-            barred={barred}
+            disabledReason={disabledReason}
             keys="$mod+Enter"
           >
-            {words.button} rev {task.revision}
+            {answer === 'request_changes' ? words.button : `${words.button} rev ${task.revision}`}
           </Button>
         </div>
       </form>

@@ -1,14 +1,14 @@
-// Sends decisions and finds out what became of them. One per task at a time, shared by all parts
-// of the page, so that a second click finds the first.
+// Sends decisions and determines their outcome. One decision per task at a time, shared by all
+// parts of the page, so that a second click finds the first.
 import type { QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { type Answer, type Input, type Intent, lookIn, next, NONE, type Outcome } from './outcome';
 
 const ROUTES = {
-  approve: '/v1/approvals/{id}/approve',
-  reject: '/v1/approvals/{id}/reject',
-  request_changes: '/v1/approvals/{id}/request-changes',
+  approve: '/v1/tasks/{id}/approve',
+  reject: '/v1/tasks/{id}/reject',
+  request_changes: '/v1/tasks/{id}/request-changes',
 } as const satisfies Record<Answer, string>;
 
 const outcomes = new Map<string, Outcome>();
@@ -34,15 +34,15 @@ export function useOutcome(task: string | undefined): Outcome {
   return useSyncExternalStore(onOutcomes, () => (task ? outcomeOf(task) : NONE));
 }
 
-/** What is over is forgotten when the reader moves on. */
+/** Finished decisions are dropped when the reader moves on. */
 export function leave(task: string): void {
   take(task, { kind: 'leave' });
 }
 
 function post(intent: Intent) {
-  return taken(
+  return unwrap(
     api.POST(ROUTES[intent.answer], {
-      params: { path: { id: intent.approval }, header: { 'Idempotency-Key': intent.key } },
+      params: { path: { id: intent.task }, header: { 'Idempotency-Key': intent.key } },
       body: {
         revision: intent.revision,
         digest: intent.digest,
@@ -54,7 +54,7 @@ function post(intent: Intent) {
 
 const pause = (length: number) => new Promise((resolve) => setTimeout(resolve, length));
 
-/** Asks the record until it answers. Whether the vote is there is all that counts. */
+/** Polls the server until it responds, to find out whether the vote was recorded. */
 async function findOut(me: string, intent: Intent): Promise<Outcome> {
   for (;;) {
     const outcome = outcomeOf(intent.task);
@@ -62,7 +62,7 @@ async function findOut(me: string, intent: Intent): Promise<Outcome> {
     await pause(lookIn(outcome.looks));
     try {
       const path = { id: intent.task };
-      const { votes } = await taken(api.GET('/v1/tasks/{id}/approvals', { params: { path } }));
+      const { votes } = await unwrap(api.GET('/v1/tasks/{id}/approvals', { params: { path } }));
       const found = take(intent.task, { kind: 'looked', votes, me });
       if (found.kind === 'recorded') return await withReceipt(intent, found);
     } catch {
@@ -71,7 +71,7 @@ async function findOut(me: string, intent: Intent): Promise<Outcome> {
   }
 }
 
-/** The vote is there: the same key brings its stored answer, and with it the receipt. */
+/** The vote is recorded: the same idempotency key returns the stored response with the receipt. */
 async function withReceipt(intent: Intent, found: Outcome): Promise<Outcome> {
   try {
     const { receipt } = await post(intent);
@@ -99,7 +99,7 @@ export async function decide(client: QueryClient, me: string, intent: Intent): P
   return outcome;
 }
 
-/** Again with the same key, if the record knew nothing of the first attempt. */
+/** Returns the key of the first attempt if the server did not record it, otherwise a new key. */
 export function keyFor(task: string, answer: Answer, revision: number): string {
   const outcome = outcomeOf(task);
   if (outcome.kind === 'absent') {

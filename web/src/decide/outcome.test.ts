@@ -5,7 +5,6 @@ import type { Vote } from '@/api/queries';
 import { type Input, type Intent, lookIn, next, NONE, type Outcome } from './outcome';
 
 const intent: Intent = {
-  approval: 'apr_1',
   task: 'task_1',
   number: 1,
   answer: 'approve',
@@ -14,15 +13,15 @@ const intent: Intent = {
   reason: undefined,
   key: 'k1',
 };
-const voted = (effectual = true) =>
-  ({ answer: 'approve', effectual, state: 'APPROVED', receipt: 'leaf_1' }) as Schemas['Voted'];
+const voted = (counted = true) =>
+  ({ answer: 'approve', counted, state: 'APPROVED', receipt: 'leaf_1' }) as Schemas['Voted'];
 const vote = (more: Partial<Vote> = {}): Vote => ({
-  voter: 'usr_me',
+  voter_id: 'usr_me',
   answer: 'approve',
   revision: 2,
   digest: 'sha256:a',
   at: '',
-  effectual: true,
+  counted: true,
   withdrawn: false,
   ...more,
 });
@@ -34,13 +33,13 @@ const refusal = (code: string, status = 409) =>
     detail: '',
     retriable: false,
     request_id: '',
-    next_action: { says: '' },
+    next_action: { message: '' },
   });
 const run = (...inputs: Input[]): Outcome => inputs.reduce(next, NONE);
 const send: Input = { kind: 'send', intent };
 
 describe('a decision', () => {
-  it('is recorded by its receipt and by nothing else', () => {
+  it('is recorded only with a receipt', () => {
     expect(run(send).kind).toBe('recording');
     expect(run(send, { kind: 'answered', voted: voted() })).toMatchObject({
       kind: 'recorded',
@@ -48,18 +47,18 @@ describe('a decision', () => {
     });
   });
 
-  it('is sent once, however often it is pressed', () => {
+  it('is sent once for repeated presses', () => {
     const other = { ...intent, key: 'k2' };
     expect(run(send, { kind: 'send', intent: other })).toEqual({ kind: 'recording', intent });
   });
 
-  it('that did not count says so', () => {
+  it('reports a vote that did not count', () => {
     expect(run(send, { kind: 'answered', voted: voted(false) })).toMatchObject({
-      isEffectual: false,
+      isCounted: false,
     });
   });
 
-  it('about something older is stale, and a refusal is told', () => {
+  it('distinguishes stale from refused', () => {
     expect(run(send, { kind: 'failed', error: refusal('stale_revision') }).kind).toBe('stale');
     expect(run(send, { kind: 'failed', error: refusal('not_asked', 403) }).kind).toBe('refused');
   });
@@ -69,22 +68,22 @@ describe('a decision', () => {
     refusal('outcome_unknown', 500),
     refusal('timed_out', 503),
     new TypeError('x'),
-  ])('that nobody answered (%s) is neither recorded nor refused', (error) =>
+  ])('without response (%s) is neither recorded nor refused', (error) =>
     expect(run(send, { kind: 'failed', error }).kind).toBe('unclear'),
   );
 
-  it('of unknown end is what the record says', () => {
+  it('resolves an unknown outcome from the server', () => {
     const cut: Input = { kind: 'failed', error: new Unclear('cut') };
     const look = (votes: Vote[]): Input => ({ kind: 'looked', votes, me: 'usr_me' });
     expect(run(send, cut, look([vote()])).kind).toBe('recorded');
     expect(run(send, cut, look([])).kind).toBe('absent');
-    expect(run(send, cut, look([vote({ voter: 'usr_other' })])).kind).toBe('absent');
+    expect(run(send, cut, look([vote({ voter_id: 'usr_other' })])).kind).toBe('absent');
     expect(run(send, cut, look([vote({ revision: 1 })])).kind).toBe('absent');
     expect(run(send, cut, look([vote({ answer: 'reject' })])).kind).toBe('absent');
     expect(run(send, cut, look([vote({ withdrawn: true })])).kind).toBe('absent');
   });
 
-  it('of unknown end stays so while nobody answers, and cannot be left', () => {
+  it('stays unknown while the server does not respond', () => {
     const cut: Input = { kind: 'failed', error: new Unclear('cut') };
     const waiting = run(
       send,
@@ -96,7 +95,7 @@ describe('a decision', () => {
     expect(waiting).toMatchObject({ kind: 'unclear', looks: 2 });
   });
 
-  it('is looked for at growing intervals', () => {
+  it('polls at growing intervals', () => {
     expect([0, 1, 2, 3, 4, 5, 50].map(lookIn)).toEqual([500, 1000, 2000, 4000, 8000, 8000, 8000]);
   });
 });

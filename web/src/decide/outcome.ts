@@ -1,5 +1,5 @@
-// What has become of a decision. Nothing is called recorded before the server's receipt, and what
-// nobody knows is asked for, not assumed. Pure; `decide.ts` speaks to the server.
+// Outcome of a decision. A vote counts as recorded only with the server's receipt; an unknown
+// outcome is queried, not assumed. Pure; `decide.ts` talks to the server.
 import type { Schemas } from '@/api/client';
 import { isUnclear, type Problem, Refused } from '@/api/problem';
 import type { Vote } from '@/api/queries';
@@ -7,14 +7,13 @@ import type { Vote } from '@/api/queries';
 export type Answer = Schemas['VoteAnswer'];
 
 export interface Intent {
-  readonly approval: string;
   readonly task: string;
   readonly number: number;
   readonly answer: Answer;
   readonly revision: number;
   readonly digest: string;
   readonly reason: string | undefined;
-  /** The same for every attempt at this decision, so that it counts once. */
+  /** Idempotency key; the same for every attempt at this decision. */
   readonly key: string;
 }
 
@@ -25,7 +24,7 @@ export type Outcome =
       readonly kind: 'recorded';
       readonly intent: Intent;
       readonly receipt: string | undefined;
-      readonly isEffectual: boolean;
+      readonly isCounted: boolean;
     }
   | { readonly kind: 'stale'; readonly intent: Intent }
   | { readonly kind: 'refused'; readonly intent: Intent; readonly problem: Problem }
@@ -42,14 +41,14 @@ export type Input =
 
 export const NONE: Outcome = { kind: 'none' };
 
-/** While one is under way, no other can begin. */
+/** While a decision is in progress, no other can start. */
 export function isOpen(outcome: Outcome): boolean {
   return outcome.kind === 'recording' || outcome.kind === 'unclear';
 }
 
 export function isSameVote(vote: Vote, intent: Intent, me: string): boolean {
   return (
-    vote.voter === me &&
+    vote.voter_id === me &&
     vote.revision === intent.revision &&
     vote.answer === intent.answer &&
     vote.digest === intent.digest &&
@@ -73,22 +72,22 @@ export function next(outcome: Outcome, input: Input): Outcome {
   const { intent } = outcome as Extract<Outcome, { intent: Intent }>;
   switch (input.kind) {
     case 'answered': {
-      const { receipt, effectual } = input.voted;
-      return { kind: 'recorded', intent, receipt, isEffectual: effectual };
+      const { receipt, counted } = input.voted;
+      return { kind: 'recorded', intent, receipt, isCounted: counted };
     }
     case 'failed':
       return failed(intent, input.error);
     case 'looked': {
       const found = input.votes.find((vote) => isSameVote(vote, intent, input.me));
       if (!found) return { kind: 'absent', intent };
-      return { kind: 'recorded', intent, receipt: undefined, isEffectual: found.effectual };
+      return { kind: 'recorded', intent, receipt: undefined, isCounted: found.counted };
     }
     case 'unanswered':
       return outcome.kind === 'unclear' ? { ...outcome, looks: outcome.looks + 1 } : outcome;
   }
 }
 
-/** Half a second, doubled up to eight. */
+/** Poll interval: half a second, doubled up to eight seconds. */
 export function lookIn(looks: number): number {
   return Math.min(8_000, 500 * 2 ** looks);
 }

@@ -7,13 +7,13 @@ import { useMe } from '@/session/session';
 import { decide, keyFor, useOutcome } from './decide';
 import { type Answer, isOpen, type Outcome } from './outcome';
 import { ReasonDialog } from './ReasonDialog';
-import type { Stand } from './stand';
+import type { DecisionState } from './decisionState';
 
 export interface Decision {
   readonly outcome: Outcome;
-  /** Why nothing can be decided now, if so. */
+  /** Reason why no decision is possible now, if any. */
   readonly bar: string | undefined;
-  /** Begins: at once where that is enough, with a question where a reason or a name is needed. */
+  /** Starts a decision: immediately, or with a dialog if a reason or a confirmation is needed. */
   readonly ask: (answer: Answer) => void;
   readonly dialog: ReactNode;
 }
@@ -26,21 +26,17 @@ const DONE: Record<Answer, string> = {
 
 function tell(outcome: Outcome): void {
   if (outcome.kind !== 'recorded') return;
-  const { intent, receipt, isEffectual } = outcome;
+  const { intent, receipt, isCounted } = outcome;
   const what = `${DONE[intent.answer]} T-${intent.number}, revision ${intent.revision}`;
-  const description = receipt ? `Receipt ${receipt}` : 'The record has your vote.';
-  if (isEffectual) toast.success(what, { description });
+  const description = receipt ? `Receipt ${receipt}` : 'Your vote is recorded.';
+  if (isCounted) toast.success(what, { description });
   else
     toast.warning('Recorded, but it did not count', {
-      description: 'The review was over before your vote arrived.',
+      description: 'The review ended before your vote arrived.',
     });
 }
 
-export function useDecision(
-  shown: Task | undefined,
-  stand: Stand,
-  onRecorded?: () => void,
-): Decision {
+export function useDecision(shown: Task | undefined, decisionState: DecisionState): Decision {
   const client = useQueryClient();
   const me = useMe();
   const offline = useWriteBar();
@@ -51,9 +47,8 @@ export function useDecision(
 
   const send = async (answer: Answer, reason: string | undefined) => {
     setAsking(undefined);
-    if (!shown || stand.kind !== 'decide') return;
+    if (!shown || decisionState.kind !== 'decide') return;
     const end = await decide(client, me.id, {
-      approval: stand.approval.id,
       task: shown.id,
       number: shown.number,
       answer,
@@ -62,14 +57,12 @@ export function useDecision(
       reason,
       key: keyFor(shown.id, answer, shown.revision),
     });
-    if (end.kind !== 'recorded') return;
     tell(end);
-    onRecorded?.();
   };
 
   const ask = (answer: Answer) => {
-    if (bar || !shown || stand.kind !== 'decide') return;
-    const needsMore = answer !== 'approve' || shown.risk.level === 'CRITICAL';
+    if (bar || !shown || decisionState.kind !== 'decide') return;
+    const needsMore = answer !== 'approve' || shown.risk.level === 'critical';
     if (needsMore) setAsking(answer);
     else void send(answer, undefined);
   };

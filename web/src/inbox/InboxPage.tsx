@@ -3,7 +3,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
 import { useNames } from '@/api/names';
 import { approvalsQuery, riskQuery, taskQuery } from '@/api/queries';
-import { useActions } from '@/keys/react';
+import { KeysHeld, useActions } from '@/keys/react';
 import type { Action } from '@/keys/registry';
 import {
   AgeCell,
@@ -33,13 +33,14 @@ import { NoRows } from './NoRows';
 import { Peek, usePeek } from './Peek';
 import type { Row } from './rows';
 import { Tabs } from './Tabs';
-import { useKept } from './useKept';
+import { isWeighty, reviewFirst } from './useArmed';
+import { useFrozenList } from './useFrozenList';
 import { useSelection } from './useSelection';
 
 const BatchDrawer = lazy(() => import('@/batch/BatchDrawer'));
 const route = getRouteApi('/inbox');
 
-/** The two after the cursor are read ahead, so that `j` shows them at once. */
+/** Prefetches the two rows after the cursor, so that `j` shows them at once. */
 function usePrefetch(rows: readonly Row[], index: number, isOn: boolean): void {
   const client = useQueryClient();
   useEffect(() => {
@@ -73,7 +74,7 @@ export function InboxPage() {
   const isWide = useIsWide();
   const nameOf = useNames();
   const list = useRows(tab);
-  const kept = useKept(list.rows, list.isFilling, tab);
+  const kept = useFrozenList(list.rows, list.isFilling, tab);
   const rows = useMemo(() => filtered(kept.rows, q, nameOf), [kept.rows, q, nameOf]);
   const cursor = useCursor(rows);
   const isNeeds = tab === 'needs';
@@ -95,14 +96,11 @@ export function InboxPage() {
   const [batch, setBatch] = useState<'approve' | 'reject'>();
   const isPeekOn = isPeeking && isWide && tab !== 'done';
   const row = cursor.row;
-  const peeked = usePeek(isPeekOn ? row?.task : undefined, () => {
-    if (!row) return;
-    cursor.move(cursor.index + 1 < rows.length ? cursor.index + 1 : cursor.index - 1);
-    kept.drop(row.key);
-  });
+  const peeked = usePeek(isPeekOn ? row?.task : undefined);
   usePrefetch(rows, cursor.index, isPeekOn);
   useHold('selection', selection.keys.size > 0);
-  useTitle(tab === 'needs' && rows.length > 0 ? `Inbox (${rows.length})` : 'Inbox');
+  const count = rows.length - rows.filter(({ key }) => gone.has(key)).length;
+  useTitle(tab === 'needs' && count > 0 ? `Inbox (${count})` : 'Inbox');
 
   const open = (one: Row) =>
     void navigate({ to: '/tasks/$id', params: { id: one.task }, search: {} });
@@ -121,13 +119,21 @@ export function InboxPage() {
       search: { tab: next === 'needs' ? undefined : next, q: q || undefined },
     });
 
-  /** The first press shows what it is about; only what is on screen can be decided. */
-  const answer = (what: 'approve' | 'reject' | 'request_changes') => () => {
+  /** Only what is on screen can be decided: the first press shows it. */
+  const answer = (what: 'reject' | 'request_changes') => () => {
     if (!row) return;
     if (!isWide) open(row);
     else if (!isPeekOn) setPeeking(true);
-    else if (peeked.task?.id === row.task && peeked.stand.kind === 'decide')
+    else if (peeked.task?.id === row.task && peeked.decisionState.kind === 'decide')
       peeked.decision.ask(what);
+  };
+  const approve = () => {
+    if (!row) return;
+    const { task, decisionState } = peeked;
+    const isShown = task?.id === row.task && decisionState.kind === 'decide';
+    if (!isWide || isWeighty(row.level) || (isShown && reviewFirst(task))) open(row);
+    else if (!isPeekOn) setPeeking(true);
+    else if (isShown) peeked.armed.press();
   };
   const link = () =>
     row && void navigator.clipboard.writeText(`${location.origin}/tasks/${row.task}`);
@@ -135,7 +141,7 @@ export function InboxPage() {
     ...moves(rows, cursor, open),
     {
       id: 'fresh',
-      title: 'Show what is new',
+      title: 'Show new rows',
       group: 'List',
       keys: ['.'],
       isLocal: true,
@@ -143,14 +149,22 @@ export function InboxPage() {
     },
     {
       id: 'peek',
-      title: 'Show or hide the preview',
+      title: 'Show or hide preview',
       group: 'List',
       keys: ['Space'],
       isLocal: true,
       run: () => setPeeking(!isPeeking),
     },
-    { id: 'copy', title: 'Copy the link', group: 'List', keys: ['y'], isLocal: true, run: link },
+    { id: 'copy', title: 'Copy link', group: 'List', keys: ['y'], isLocal: true, run: link },
   ];
+  const disarm: Action = {
+    id: 'disarm',
+    title: 'Do not approve',
+    group: 'List',
+    keys: ['Escape'],
+    isLocal: true,
+    run: peeked.armed.disarm,
+  };
   const answers: Action[] = [
     {
       id: 'approve',
@@ -158,7 +172,7 @@ export function InboxPage() {
       group: 'List',
       keys: ['a'],
       isLocal: true,
-      run: answer('approve'),
+      run: approve,
     },
     {
       id: 'reject',
@@ -176,6 +190,7 @@ export function InboxPage() {
       isLocal: true,
       run: answer('request_changes'),
     },
+    ...(peeked.armed.state === 'armed' ? [disarm] : []),
     ...selection.actions(cursor),
   ];
   useActions(tab === 'needs' ? [...listActions, ...answers] : listActions);
@@ -185,7 +200,7 @@ export function InboxPage() {
       <section aria-label="Inbox" className="relative flex min-w-0 flex-1 flex-col">
         <div className="flex flex-wrap items-center gap-x-4 gap-y-2 px-5 py-3 max-md:px-4">
           <h1 className="text-h1 font-semibold">Inbox</h1>
-          <Tabs tab={tab} counts={{ [tab]: rows.length }} isMore={list.isPartial} onTab={setTab} />
+          <Tabs tab={tab} counts={{ [tab]: count }} isMore={list.isPartial} onTab={setTab} />
           <div className="flex-1 max-md:hidden" />
           <FilterField value={q} onChange={setQuery} />
         </div>
@@ -207,7 +222,7 @@ export function InboxPage() {
             cursor={cursor.index}
             onCursor={cursor.move}
             onOpen={open}
-            label={isNeeds ? 'Waiting for you' : tab === 'done' ? 'Answered by you' : 'In review'}
+            label={isNeeds ? 'Waiting for you' : tab === 'done' ? 'Decided by you' : 'In review'}
             columns={isNeeds ? NEEDS_COLUMNS : STATE_COLUMNS}
             template={isNeeds ? NEEDS_TEMPLATE : STATE_TEMPLATE}
             {...(isNeeds ? { selected: selection.keys } : {})}
@@ -229,7 +244,7 @@ export function InboxPage() {
       </section>
       {isPeekOn && row && <Peek peeked={peeked} onOpen={() => open(row)} />}
       {batch && (
-        <Suspense>
+        <Suspense fallback={<KeysHeld />}>
           <BatchDrawer
             action={batch}
             rows={selection.rows}

@@ -8,15 +8,15 @@ import { classes } from '@/ui/classes';
 import type { Tab } from './data';
 
 const WORDS: Record<Exclude<Tab, 'needs'>, [string, string]> = {
-  watching: ['Nothing else is in review', 'Tasks that wait for others appear here.'],
-  done: ['You have not answered anything yet', 'What you approve and reject appears here.'],
+  watching: ['No other tasks in review', 'Tasks that wait for other reviewers appear here.'],
+  done: ['No decisions yet', 'Tasks that you approve or reject appear here.'],
 };
 
 function NothingNeeds() {
   const { data } = useQuery(reviewerQuery());
   const last = data?.last_action_at;
   return (
-    <Empty title="Nothing needs you">
+    <Empty title="Your inbox is empty">
       <p>
         {last && <>Last decision {clockTime(last).slice(0, 5)} · </>}
         <Link
@@ -24,12 +24,10 @@ function NothingNeeds() {
           search={{ tab: 'watching' }}
           className="text-accent underline underline-offset-2"
         >
-          see what others review
+          See tasks in review by others
         </Link>
       </p>
-      <p className="mt-8 text-meta text-ink-3">
-        No agent yet? Run a command of your own under review:
-      </p>
+      <p className="mt-8 text-meta text-ink-3">With an agent token, run a command under review:</p>
       <pre
         className={classes(
           'mt-2 inline-block max-w-full rounded-control bg-sunken px-3 py-2 text-left',
@@ -45,8 +43,8 @@ function NothingNeeds() {
 export function NoRows({ tab, query, onClear }: { tab: Tab; query: string; onClear: () => void }) {
   if (query) {
     return (
-      <Empty title="Nothing fits the filter">
-        <Button onClick={onClear}>Clear “{query}”</Button>
+      <Empty title="No matching tasks">
+        <Button onClick={onClear}>Clear filter “{query}”</Button>
       </Empty>
     );
   }

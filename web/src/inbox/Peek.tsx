@@ -4,33 +4,41 @@ import { approvalsQuery, riskQuery, taskQuery } from '@/api/queries';
 import { useNames } from '@/api/names';
 import { type Decision, useDecision } from '@/decide/useDecision';
 import { OutcomeNote } from '@/decide/OutcomeNote';
-import { type Stand, stand, why } from '@/decide/stand';
+import { type DecisionState, decisionState, why } from '@/decide/decisionState';
+import { useSettled } from '@/list/useSettled';
+import { Voted } from '@/review/Dock';
 import { EffectHead, ChangeLines } from '@/review/EffectHead';
 import { shortDigest } from '@/review/effect';
 import { useMe } from '@/session/session';
 import { Button } from '@/ui/Button';
+import { classes } from '@/ui/classes';
 import { Risk } from '@/ui/Risk';
 import { Trouble } from '@/ui/Trouble';
 import { Says } from '@/review/Says';
+import { type Armed, reviewFirst, useArmed } from './useArmed';
 
 export interface Peeked {
   readonly task: Task | undefined;
-  readonly stand: Stand;
+  readonly decisionState: DecisionState;
   readonly decision: Decision;
+  readonly armed: Armed;
   readonly error: unknown;
 }
 
-const NOT_YET: Stand = { kind: 'unasked' };
+const NOT_YET: DecisionState = { kind: 'unasked' };
 
-/** The task under the cursor, as far as it has been read. */
-export function usePeek(id: string | undefined, onRecorded: () => void): Peeked {
+/** The task under the cursor, as far as it is loaded. Rows that a held key passes are not
+ *  requested. */
+export function usePeek(id: string | undefined): Peeked {
   const me = useMe();
-  const task = useQuery({ ...taskQuery(id ?? ''), enabled: Boolean(id) });
-  const approvals = useQuery({ ...approvalsQuery(id ?? ''), enabled: Boolean(id) });
+  const isSettled = useSettled(id ?? '');
+  const enabled = isSettled && Boolean(id);
+  const task = useQuery({ ...taskQuery(id ?? ''), enabled });
+  const approvals = useQuery({ ...approvalsQuery(id ?? ''), enabled });
   const whole = task.data?.id === id ? task.data : undefined;
   const now =
     whole && approvals.data
-      ? stand({
+      ? decisionState({
           me: { id: me.id, isAgent: me.isAgent, mayDecide: me.scopes.includes('decide') },
           task: whole,
           shown: whole,
@@ -38,13 +46,11 @@ export function usePeek(id: string | undefined, onRecorded: () => void): Peeked 
           votes: approvals.data.votes,
         })
       : NOT_YET;
-  const decision = useDecision(whole, now, onRecorded);
-  return {
-    task: whole && approvals.data ? whole : undefined,
-    stand: now,
-    decision,
-    error: task.error,
-  };
+  const decision = useDecision(whole, now);
+  const shown = whole && approvals.data ? whole : undefined;
+  const canApprove = now.kind === 'decide' && !decision.bar && shown && !reviewFirst(shown);
+  const armed = useArmed(canApprove ? shown : undefined, () => decision.ask('approve'));
+  return { task: shown, decisionState: now, decision, armed, error: task.error };
 }
 
 function Fact({ word, children }: { word: string; children: React.ReactNode }) {
@@ -62,10 +68,63 @@ function WhyRisk({ id }: { id: string }) {
   return top ? <p className="text-meta text-ink-2">{top.sentence}</p> : null;
 }
 
-/** Everything that a quick decision needs, effect first. */
+interface AnswersProps {
+  task: Task;
+  peeked: Peeked;
+  onOpen: () => void;
+}
+
+function Answers({ task, peeked, onOpen }: AnswersProps) {
+  const { decisionState: now, decision, armed } = peeked;
+  const reason = why(now) ?? decision.bar;
+  const isBusy = decision.outcome.kind === 'recording';
+  const weighty = now.kind === 'decide' ? reviewFirst(task) : undefined;
+  const isArmed = armed.state === 'armed';
+  const note = isArmed
+    ? `Press A again to approve rev ${task.revision} · Esc`
+    : (weighty ?? (armed.state === 'early' ? 'Read the preview first, then press A.' : undefined));
+  return (
+    <>
+      {reason && now.kind !== 'decide' && <p className="pb-3 text-meta text-ink-2">{reason}</p>}
+      <p
+        role="status"
+        data-armed={armed.state}
+        className={note && classes('pb-3 text-meta', isArmed ? 'font-semibold' : 'text-ink-2')}
+      >
+        {note}
+      </p>
+      <div className="flex gap-2">
+        {weighty ? (
+          <Button tone="primary" keys="a" onClick={onOpen}>
+            Review
+          </Button>
+        ) : (
+          <Button tone="primary" keys="a" disabledReason={reason} onClick={armed.press}>
+            {isBusy ? 'Recording…' : isArmed ? 'Approve now' : 'Approve'}
+          </Button>
+        )}
+        <Button
+          tone="plain"
+          keys="r"
+          disabledReason={reason}
+          onClick={() => decision.ask('reject')}
+        >
+          Reject…
+        </Button>
+        {!weighty && (
+          <Button keys="Enter" onClick={onOpen}>
+            Open
+          </Button>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Preview with everything needed for a quick decision, effect first. */
 export function Peek({ peeked, onOpen }: { peeked: Peeked; onOpen: () => void }) {
   const nameOf = useNames();
-  const { task, stand: now, decision } = peeked;
+  const { task, decisionState: now, decision } = peeked;
   if (!task) {
     return (
       <aside
@@ -81,8 +140,7 @@ export function Peek({ peeked, onOpen }: { peeked: Peeked; onOpen: () => void })
       </aside>
     );
   }
-  const reason = why(now) ?? decision.bar;
-  const isBusy = decision.outcome.kind === 'recording';
+  const again = decision.outcome.kind === 'absent' ? decision.outcome.intent.answer : 'approve';
   return (
     <aside
       aria-label="Preview"
@@ -93,7 +151,7 @@ export function Peek({ peeked, onOpen }: { peeked: Peeked; onOpen: () => void })
         className="min-h-0 flex-1 space-y-4 overflow-y-auto p-5"
         tabIndex={0}
         role="group"
-        aria-label="What it does"
+        aria-label="Effect"
       >
         <p className="font-mono text-meta text-ink-3">
           T-{task.number} · rev {task.revision} · {shortDigest(task.digest)}
@@ -110,35 +168,36 @@ export function Peek({ peeked, onOpen }: { peeked: Peeked; onOpen: () => void })
             <span className="font-mono text-meta">{task.type}</span>
           </Fact>
           {task.ticket && <Fact word="Ticket">{task.ticket}</Fact>}
-          {now.kind === 'decide' && <Fact word="You answer">{placesOf(now, nameOf)}</Fact>}
+          {now.kind === 'decide' && <Fact word="You vote">{seatsOf(now, nameOf)}</Fact>}
         </dl>
       </div>
-      <OutcomeNote outcome={decision.outcome} onAgain={() => decision.ask('approve')} />
-      <div className="border-t border-line p-4">
-        {reason && now.kind !== 'decide' && <p className="pb-3 text-meta text-ink-2">{reason}</p>}
-        <div className="flex gap-2">
-          <Button tone="primary" keys="a" barred={reason} onClick={() => decision.ask('approve')}>
-            {isBusy ? 'Recording…' : 'Approve'}
-          </Button>
-          <Button tone="plain" keys="r" barred={reason} onClick={() => decision.ask('reject')}>
-            Reject…
-          </Button>
-          <Button keys="Enter" onClick={onOpen}>
-            Open
-          </Button>
-        </div>
+      <OutcomeNote outcome={decision.outcome} onAgain={() => decision.ask(again)} />
+      <div className="border-t border-line p-4" data-peek-state={now.kind}>
+        {now.kind === 'voted' ? (
+          <div className="flex flex-wrap items-center gap-2">
+            <Voted task={task} decisionState={now} />
+            <Button keys="Enter" onClick={onOpen}>
+              Open
+            </Button>
+          </div>
+        ) : (
+          <Answers task={task} peeked={peeked} onOpen={onOpen} />
+        )}
       </div>
       {decision.dialog}
     </aside>
   );
 }
 
-function placesOf(now: Extract<Stand, { kind: 'decide' }>, nameOf: (id: string) => string): string {
-  const places = now.approval.places as { owner?: string; route?: string }[];
-  const others = places
+function seatsOf(
+  now: Extract<DecisionState, { kind: 'decide' }>,
+  nameOf: (id: string) => string,
+): string {
+  const seats = now.approval.seats as { owner?: string; route?: string }[];
+  const others = seats
     .filter(({ route }) => route !== 'own')
     .map(({ owner }) => nameOf(owner ?? ''));
-  const isOwn = places.some(({ route }) => route === 'own');
+  const isOwn = seats.some(({ route }) => route === 'own');
   if (others.length === 0) return 'for yourself';
   return isOwn ? `for yourself and ${others.join(', ')}` : `for ${others.join(', ')}`;
 }

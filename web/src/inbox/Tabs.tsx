@@ -16,7 +16,7 @@ interface Props {
 
 export function Tabs({ tab, counts, isMore, onTab }: Props) {
   return (
-    <div role="group" aria-label="Which tasks" className="flex gap-1">
+    <div role="group" aria-label="Filter tasks" className="flex gap-1">
       {TABS.map(([name, word]) => {
         const isOn = name === tab;
         const count = counts[name];

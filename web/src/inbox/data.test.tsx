@@ -13,7 +13,7 @@ afterEach(() => {
 
 const PAGES = 5;
 
-it('reads all pages in a tab in the background, too', async () => {
+it('reads all pages in a background tab', async () => {
   let asked = 0;
   vi.spyOn(api, 'GET').mockImplementation((() => {
     const next = ++asked < PAGES ? `${asked}` : undefined;
@@ -26,7 +26,7 @@ it('reads all pages in a tab in the background, too', async () => {
     <QueryClientProvider client={client}>{children}</QueryClientProvider>
   );
   const { result } = renderHook(() => useTaskList(undefined), { wrapper });
-  // What is told waits for a timer there; answers do not.
+  // Notifications wait for a timer in the background; responses do not.
   await vi.advanceTimersByTimeAsync(10_000);
   expect(asked).toBe(PAGES);
   expect(result.current.rows).toHaveLength(PAGES);

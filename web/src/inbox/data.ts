@@ -5,13 +5,13 @@ import {
   type UseInfiniteQueryResult,
 } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import type { Approval } from '@/api/queries';
 import { fromApproval, fromTask, inOrder, once, type Row } from './rows';
 
 export type Tab = 'needs' | 'watching' | 'done';
 
-/** Pages of 200 are read one after the other up to here; beyond, the filter has to narrow. */
+/** Maximum number of rows, read in pages of 200. Beyond it, the reader has to filter. */
 export const ROWS_MAX = 10_000;
 const PAGE = 200;
 
@@ -31,7 +31,7 @@ const approvals = (key: readonly string[], status: Approval['status']) =>
   infiniteQueryOptions({
     queryKey: key,
     queryFn: ({ pageParam }): Promise<Page<Approval>> =>
-      taken(api.GET('/v1/approvals', { params: { query: { status, ...pageOf(pageParam) } } })),
+      unwrap(api.GET('/v1/approvals', { params: { query: { status, ...pageOf(pageParam) } } })),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: next,
     staleTime: 60_000,
@@ -43,8 +43,8 @@ const tasksIn = (state: Schemas['State'] | undefined) =>
   infiniteQueryOptions({
     queryKey: ['tasks', 'list', state ?? 'all'],
     queryFn: ({ pageParam }): Promise<Page<Schemas['TaskSummary']>> => {
-      const query = { ...(state ? { state } : {}), ...pageOf(pageParam) };
-      return taken(api.GET('/v1/tasks', { params: { query } }));
+      const query = { ...(state ? { state: [state] } : {}), ...pageOf(pageParam) };
+      return unwrap(api.GET('/v1/tasks', { params: { query } }));
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: next,
@@ -53,9 +53,9 @@ const tasksIn = (state: Schemas['State'] | undefined) =>
 export interface List {
   readonly rows: readonly Row[];
   readonly isLoading: boolean;
-  /** Pages are on their way. */
+  /** More pages are being loaded. */
   readonly isFilling: boolean;
-  /** There are more than these, on their way or not. */
+  /** There are more rows, whether or not they are being loaded. */
   readonly isPartial: boolean;
   readonly error: unknown;
   readonly readAt: number;
@@ -64,19 +64,19 @@ export interface List {
 
 type Result<Item> = UseInfiniteQueryResult<InfiniteData<Page<Item>, unknown>>;
 
-/** Whether the next page is to be read, too. */
+/** Whether to read the next page. */
 function isMoreWanted<Item>({ data, hasNextPage, isError }: Result<Item>): boolean {
   const count = data?.pages.reduce((sum, page) => sum + page.items.length, 0) ?? 0;
-  // After the last full page there may be one more, with nothing in it.
+  // After the last full page there may be one empty page.
   return hasNextPage && !isError && count <= ROWS_MAX;
 }
 
-/** Goes on reading until all of it is here. */
+/** Reads pages until the list is complete. */
 function useAllPages<Item>(query: Result<Item>, isOn: boolean): void {
   const { data, isFetching, fetchNextPage } = query;
   const isNext = isOn && !isFetching && isMoreWanted(query);
-  // After each page, too: a tab in the background is told of a page only when it is there, and has
-  // never seen it being read.
+  // Also runs after each page: a background tab is notified only when a page has arrived and
+  // never sees the loading state.
   useEffect(() => {
     if (isNext) void fetchNextPage();
   }, [isNext, data, fetchNextPage]);
@@ -100,7 +100,7 @@ const askedRows = once(({ pages }: Pick<Asked, 'pages'>): readonly Row[] =>
   pages.flatMap(({ items }) => items.map(fromApproval)).sort(inOrder),
 );
 
-/** What waits for the caller. The shell keeps it read, for its count. */
+/** Tasks that wait for the caller. The shell keeps this list loaded for its count. */
 export function useNeeds(): List {
   const query = useInfiniteQuery(needsQuery());
   useAllPages(query, true);
@@ -117,7 +117,7 @@ export function useTaskList(state: Schemas['State'] | undefined, isOn = true): L
   return listOf(query, rows);
 }
 
-/** What the caller has answered, the newest first. */
+/** Tasks that the caller has decided, newest first. */
 export function useDone(isOn: boolean): List {
   const approved = useInfiniteQuery({
     ...approvals(['inbox', 'approved'], 'APPROVED'),
@@ -129,13 +129,13 @@ export function useDone(isOn: boolean): List {
   });
   const rows = useMemo(() => {
     const pages = [...(approved.data?.pages ?? []), ...(rejected.data?.pages ?? [])];
-    // A task may have been answered more than once, on different revisions.
+    // A task may have several votes by the caller, on different revisions.
     const found = pages.flatMap(({ items }) =>
       items.map((approval) => ({ ...fromApproval(approval), key: approval.id })),
     );
     return found.sort((one, other) => (one.since < other.since ? 1 : -1));
   }, [approved.data, rejected.data]);
-  // Of what is over, the newest pages are enough.
+  // For finished tasks the newest pages are enough.
   const isFilling = approved.isPending || rejected.isPending;
   return { ...listOf(approved, rows), isFilling, error: approved.error ?? rejected.error };
 }

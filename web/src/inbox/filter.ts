@@ -1,5 +1,5 @@
-// The words of the filter field: `risk:>60 level:high type:sql.* overdue anything else`. They are
-// kept in the address, so that a link shows the same list.
+// Parser for the filter field: `risk:>60 level:high type:sql.* overdue other words`. The filter is
+// part of the address, so that a link shows the same list.
 import type { Row } from './rows';
 
 type Test = (row: Row, nameOf: (id: string) => string) => boolean;
@@ -7,7 +7,7 @@ type Test = (row: Row, nameOf: (id: string) => string) => boolean;
 export interface Term {
   readonly text: string;
   readonly test: Test;
-  /** Why it means nothing, if so. */
+  /** Why the term is invalid, if it is. */
   readonly fault?: string;
 }
 
@@ -72,7 +72,7 @@ function term(text: string): Term {
   const [, key, value] = /^([a-z]+):(.+)$/.exec(text.toLowerCase()) ?? [];
   if (key && value && ['risk', 'level', 'type', 'state', 'by'].includes(key)) {
     const test = keyed(key, value);
-    return test ? { text, test } : { text, test: () => false, fault: `“${text}” cannot be read` };
+    return test ? { text, test } : { text, test: () => false, fault: `Invalid filter “${text}”` };
   }
   const word = text.toLowerCase();
   return {

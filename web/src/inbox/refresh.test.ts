@@ -13,14 +13,14 @@ afterEach(() => {
 
 const approval = (id: string, task: string, more: Partial<Approval> = {}): Approval => ({
   id,
-  reviewer: 'usr_me',
+  reviewer_id: 'usr_me',
   status: 'PENDING',
   revision: 1,
   requested_at: '',
   due_at: '',
   overdue: false,
-  places: [],
-  score: 1,
+  seats: [],
+  urgency: 1,
   ...more,
   task: {
     id: task,
@@ -29,8 +29,9 @@ const approval = (id: string, task: string, more: Partial<Approval> = {}): Appro
     type: 't',
     state: 'REVIEWING',
     priority: 1,
-    author: 'usr_b',
-    risk: { score: 1, level: 'LOW' },
+    author_id: 'usr_b',
+    risk: { score: 1, level: 'low' },
+    digest: '',
   },
 });
 const data = (...pages: Approval[][]) => ({
@@ -42,32 +43,32 @@ const ids = (found: ReturnType<typeof patched>) =>
   found.pages.flatMap(({ items }) => items.map(({ id }) => id));
 const base = data([approval('a1', 't1')], [approval('a2', 't2'), approval('a3', 't3')]);
 
-it('takes out what waits no more and leaves the rest alone', () => {
+it('removes finished requests and keeps the others', () => {
   const answered = approval('a2', 't2', { status: 'APPROVED' });
   expect(ids(patched(base, 'usr_me', asked('t2', answered)))).toEqual(['a1', 'a3']);
 });
 
-it('puts in what has come, once', () => {
+it('adds new requests once', () => {
   const come = approval('a9', 't9');
-  const others = approval('a8', 't9', { reviewer: 'usr_other' });
+  const others = approval('a8', 't9', { reviewer_id: 'usr_other' });
   const once = patched(base, 'usr_me', asked('t9', come, others));
   expect(ids(once)).toEqual(['a9', 'a1', 'a2', 'a3']);
   expect(ids(patched(once, 'usr_me', asked('t9', come)))).toEqual(['a9', 'a1', 'a2', 'a3']);
 });
 
-it('replaces a request by the one for the new revision', () => {
+it('replaces a request with that of the new revision', () => {
   const next = approval('b2', 't2', { revision: 2 });
   const past = approval('a2', 't2', { status: 'SUPERSEDED' });
   expect(ids(patched(base, 'usr_me', asked('t2', past, next)))).toEqual(['b2', 'a1', 'a3']);
 });
 
-it('leaves pages as they are that have none of the tasks', () => {
+it('keeps pages without changed tasks identical', () => {
   const { pages } = patched(base, 'usr_me', asked('t3'));
   expect(pages[0]).toBe(base.pages[0]);
   expect(ids({ ...base, pages })).toEqual(['a1', 'a2']);
 });
 
-/** A reviewer's page that has read `base`, and answers to what it asks for about t2, one by one. */
+/** A reviewer's page that has loaded `base`, with responses for t2 that resolve one by one. */
 function page() {
   const client = new QueryClient();
   client.setQueryData(NEEDS, base);
@@ -81,7 +82,7 @@ function page() {
 }
 const soon = () => vi.advanceTimersByTimeAsync(1_000);
 
-it('asks again for what it was told while the list was being read', async () => {
+it('reloads tasks that changed while the list was loading', async () => {
   const { client, waiting, shown, refresher } = page();
   refresher.touch(['t2']);
   await soon();
@@ -94,7 +95,7 @@ it('asks again for what it was told while the list was being read', async () => 
   waiting[0]!([]);
   await soon();
   expect(shown()).toEqual(['a1', 'a2', 'a3']);
-  // From before it happened.
+  // A response from before the event.
   read(base);
   await reading;
   await soon();
@@ -104,7 +105,7 @@ it('asks again for what it was told while the list was being read', async () => 
   expect(shown()).toEqual(['a1', 'a3']);
 });
 
-it('does not believe what was being read ahead when it was told', async () => {
+it('discards prefetched data from before the event', async () => {
   const { client, waiting, shown, refresher } = page();
   void client.prefetchQuery(approvalsQuery('t2'));
   refresher.touch(['t2']);

@@ -1,23 +1,23 @@
-// After an event, only the rows it is about are asked for: an inbox of ten thousand is not read
-// anew because one of them moved.
+// After an event, only the affected rows are loaded: an inbox of ten thousand rows is not reloaded
+// because one of them changed.
 import type { QueryClient } from '@tanstack/react-query';
 import { approvalsQuery, type Approval } from '@/api/queries';
-import { Turn } from '@/live/turn';
+import { Coalescer } from '@/live/coalescer';
 import { type Asked, NEEDS } from './data';
 
-/** More tasks than this at once, and the list is read anew instead of one by one. */
+/** Above this number of changed tasks, the whole list is reloaded instead of single rows. */
 const TOUCH_MAX = 40;
 
-/** By task, what is asked of anybody about it now. */
+/** Current approval requests by task. */
 type Latest = ReadonlyMap<string, readonly Approval[]>;
 
-/** The list with what is asked of this reviewer about some tasks as it is now. Pages without any of
- *  them stay the same objects: nobody has to look through them again. */
+/** Returns the list with the current requests to this reviewer for some tasks. Pages without any of
+ *  them stay the same objects, so that they are not processed again. */
 export function patched(data: Asked, me: string, latest: Latest): Asked {
   const open = new Map<string, Approval>();
   for (const approvals of latest.values())
     for (const approval of approvals)
-      if (approval.reviewer === me && approval.status === 'PENDING')
+      if (approval.reviewer_id === me && approval.status === 'PENDING')
         open.set(approval.id, approval);
   const pages = data.pages.map((page) => {
     if (!page.items.some(({ task }) => latest.has(task.id))) return page;
@@ -34,10 +34,10 @@ export function patched(data: Asked, me: string, latest: Latest): Asked {
   return { ...data, pages: [{ ...first, items: [...open.values(), ...first.items] }, ...others] };
 }
 
-/** Keeps the inbox of one reviewer as it is on the server. */
+/** Keeps the inbox of one reviewer in sync with the server. */
 export class Refresher {
   #waiting = new Set<string>();
-  #turn = new Turn(() => this.#run());
+  #coalescer = new Coalescer(() => this.#run());
 
   constructor(
     private readonly client: QueryClient,
@@ -46,12 +46,12 @@ export class Refresher {
 
   touch = (tasks: Iterable<string>): void => {
     for (const task of tasks) this.#waiting.add(task);
-    this.#turn.ask();
+    this.#coalescer.ask();
   };
 
   async #run(): Promise<void> {
     if (this.#isReading()) {
-      this.#turn.ask();
+      this.#coalescer.ask();
       return;
     }
     const tasks = [...this.#waiting];
@@ -74,13 +74,13 @@ export class Refresher {
     }
   }
 
-  /** What is read now is put together with the pages that were there when it was asked for: what
-   *  is patched meanwhile would be lost. */
+  /** A running load is merged with the pages that existed when it started; patches applied in the
+   *  meantime would be lost. */
   #isReading = (): boolean => this.client.getQueryState(NEEDS)?.fetchStatus === 'fetching';
 
   async #approvalsOf(task: string): Promise<[string, readonly Approval[]]> {
     const query = approvalsQuery(task);
-    // What was being read ahead may be from before the event.
+    // Prefetched data may be from before the event.
     await this.client.cancelQueries({ queryKey: query.queryKey, type: 'inactive' });
     const { approvals } = await this.client.fetchQuery({ ...query, staleTime: 0 });
     return [task, approvals];

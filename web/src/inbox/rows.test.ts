@@ -10,9 +10,10 @@ const row = (key: string, more: Partial<Row> = {}): Row => ({
   number: 1,
   title: key,
   type: 'sql.change',
-  level: 'LOW',
+  level: 'low',
   score: 10,
   state: 'REVIEWING',
+  detail: null,
   revision: 1,
   author: 'usr_1',
   dueAt: '2026-01-01',
@@ -26,7 +27,7 @@ const row = (key: string, more: Partial<Row> = {}): Row => ({
 const keysOf = (rows: readonly Row[]) => rows.map(({ key }) => key);
 
 describe('keeping', () => {
-  it('never moves what is on screen, and hides nothing that came', () => {
+  it('never moves visible rows and loses no new row', () => {
     const names = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 3 }), { maxLength: 20 });
     fc.assert(
       fc.property(names, names, (before, after) => {
@@ -43,19 +44,19 @@ describe('keeping', () => {
     );
   });
 
-  it('shows what is new about a row in its place', () => {
+  it('updates a row in place', () => {
     const kept = keep([row('a'), row('b')], [row('b'), row('a', { title: 'new' })]);
     expect(kept.rows.map(({ title }) => title)).toEqual(['new', 'b']);
   });
 });
 
 describe('order', () => {
-  it('puts the overdue first and then the higher place', () => {
+  it('sorts overdue rows first, then by rank', () => {
     const rows = [row('a', { place: 5 }), row('b', { place: 9 }), row('c', { isOverdue: true })];
     expect(keysOf([...rows].sort(inOrder))).toEqual(['c', 'b', 'a']);
   });
 
-  it('does not depend on how the rows came', () => {
+  it('does not depend on the order of arrival', () => {
     const any = fc.record({ place: fc.nat(3), isOverdue: fc.boolean() });
     fc.assert(
       fc.property(fc.array(any, { maxLength: 12 }), (made) => {
@@ -66,9 +67,9 @@ describe('order', () => {
   });
 });
 
-describe('the filter', () => {
+describe('filter', () => {
   const rows = [
-    row('a', { score: 78, level: 'HIGH', title: 'Drop the table', number: 7 }),
+    row('a', { score: 78, level: 'high', title: 'Drop the table', number: 7 }),
     row('b', { score: 12, type: 'deploy.site', title: 'Publish docs', isOverdue: true }),
   ];
   const found = (query: string) => keysOf(filtered(rows, query, () => 'Priya Nair'));
@@ -84,14 +85,14 @@ describe('the filter', () => {
     ['drop table', ['a']],
     ['t-7', ['a']],
     ['by:priya', ['a', 'b']],
-    ['by:nobody', []],
+    ['by:unknown', []],
     ['risk:>60 docs', []],
     ['state:reviewing', ['a', 'b']],
     ['type:*change', ['a']],
     ['type:s*l*e', ['a']],
   ])('%j finds %j', (query, keys) => expect(found(query)).toEqual(keys));
 
-  it('says what it cannot read instead of showing everything', () => {
+  it('reports invalid terms instead of showing everything', () => {
     expect(terms('risk:much')[0]?.fault).toBeDefined();
     expect(found('risk:much')).toEqual([]);
   });

@@ -1,8 +1,9 @@
-// What a list shows, whether it came as a request for approval or as a task.
+// Rows of a list, made from approval requests or from tasks.
 import type { Approval, Level, State, TaskSummary } from '@/api/queries';
+import type { SubState } from '@/ui/StateChip';
 
 export interface Row {
-  /** What makes it the same row later: the task, so that a new revision stays in its place. */
+  /** Identity of the row: the task, so that a new revision keeps its position. */
   readonly key: string;
   readonly approval: string | undefined;
   readonly task: string;
@@ -12,18 +13,20 @@ export interface Row {
   readonly level: Level;
   readonly score: number;
   readonly state: State;
+  /** Whether a reviewer has returned the draft to its author. */
+  readonly detail: SubState | null;
   readonly revision: number;
   readonly author: string;
   readonly dueAt: string | undefined;
   readonly since: string;
   readonly isOverdue: boolean;
-  /** For whom besides themselves the reviewer would answer. */
+  /** Whether the reviewer would vote only on behalf of others. */
   readonly isForOthers: boolean;
   readonly place: number;
   readonly answer: Approval['status'] | undefined;
 }
 
-/** Made once for each, so that whoever asks gets the same object as long as nothing has changed. */
+/** Cached per source object, so that an unchanged source yields the same row object. */
 export function once<From extends object, Made extends object>(
   make: (from: From) => Made,
 ): (from: From) => Made {
@@ -37,7 +40,7 @@ export function once<From extends object, Made extends object>(
 
 export const fromApproval = once((approval: Approval): Row => {
   const { task } = approval;
-  const places = approval.places as { owner?: unknown; route?: unknown }[];
+  const seats = approval.seats as { owner?: unknown; route?: unknown }[];
   return {
     key: task.id,
     approval: approval.id,
@@ -48,13 +51,14 @@ export const fromApproval = once((approval: Approval): Row => {
     level: task.risk.level,
     score: task.risk.score,
     state: task.state,
+    detail: null,
     revision: approval.revision,
-    author: task.author,
+    author: task.author_id,
     dueAt: approval.due_at,
     since: approval.requested_at,
     isOverdue: approval.overdue,
-    isForOthers: places.length > 0 && places.every(({ route }) => route !== 'own'),
-    place: approval.score,
+    isForOthers: seats.length > 0 && seats.every(({ route }) => route !== 'own'),
+    place: approval.urgency,
     answer: approval.status,
   };
 });
@@ -70,10 +74,11 @@ export const fromTask = once(
     level: task.risk.level,
     score: task.risk.score,
     state: task.state,
+    detail: task.sub_state ?? null,
     revision: task.revision,
-    author: task.agent ?? task.author,
+    author: task.agent_id ?? task.author_id,
     dueAt: undefined,
-    since: task.since,
+    since: task.state_since,
     isOverdue: false,
     isForOthers: false,
     place: 0,
@@ -81,7 +86,7 @@ export const fromTask = once(
   }),
 );
 
-/** The server's own order: overdue first, the longest over before the others, then by place. */
+/** The server's order: overdue first, longest overdue before others, then by rank. */
 export function inOrder(one: Row, other: Row): number {
   if (one.isOverdue !== other.isOverdue) return one.isOverdue ? -1 : 1;
   if (one.isOverdue && one.dueAt !== other.dueAt)
@@ -91,15 +96,15 @@ export function inOrder(one: Row, other: Row): number {
 }
 
 export interface Kept {
-  /** What stays on screen, in its old order, with what is new about each. */
+  /** Rows that stay on screen in their old order, with current content. */
   readonly rows: Row[];
-  /** What has come and is not on screen yet. */
+  /** New rows that are not on screen yet. */
   readonly fresh: Row[];
-  /** What is on screen and waits for nobody any more. */
+  /** Rows on screen that are no longer pending. */
   readonly gone: ReadonlySet<string>;
 }
 
-/** Nothing moves under the cursor: rows keep their places until somebody asks for the new ones. */
+/** Rows keep their positions under the cursor until the reader asks for the new ones. */
 export function keep(shown: readonly Row[], latest: readonly Row[]): Kept {
   const now = new Map(latest.map((row) => [row.key, row]));
   const before = new Set(shown.map(({ key }) => key));

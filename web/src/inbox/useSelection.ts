@@ -3,7 +3,7 @@ import type { Action } from '@/keys/registry';
 import type { Cursor } from '@/list/useCursor';
 import type { Row } from './rows';
 
-/** As many as one batch takes. */
+/** Maximum size of a batch. */
 export const SELECTED_MAX = 200;
 
 export interface Selection {
@@ -14,7 +14,7 @@ export interface Selection {
   readonly actions: (cursor: Cursor<Row>) => Action[];
 }
 
-/** Only rows that can still be seen are selected: a filter never hides part of a batch. */
+/** Only visible rows can be selected: a filter never hides part of a batch. */
 export function useSelection(rows: readonly Row[], at: number): Selection {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const selected = chosen.size === 0 ? [] : rows.filter(({ key }) => chosen.has(key));
@@ -39,10 +39,10 @@ export function useSelection(rows: readonly Row[], at: number): Selection {
   const clear = () => setChosen(new Set());
   const more = { group: 'List', isLocal: true } as const;
   const actions = (cursor: Cursor<Row>): Action[] => [
-    { id: 'select', title: 'Select', keys: ['x'], run: toggle, ...more },
+    { id: 'select', title: 'Select row', keys: ['x'], run: toggle, ...more },
     {
       id: 'extend-down',
-      title: 'Select downwards',
+      title: 'Extend selection down',
       keys: ['Shift+j'],
       run: extend(cursor, 1),
       isRepeated: true,
@@ -50,15 +50,15 @@ export function useSelection(rows: readonly Row[], at: number): Selection {
     },
     {
       id: 'extend-up',
-      title: 'Select upwards',
+      title: 'Extend selection up',
       keys: ['Shift+k'],
       run: extend(cursor, -1),
       isRepeated: true,
       ...more,
     },
-    { id: 'all', title: 'Select all', keys: ['$mod+a'], run: all, ...more },
+    { id: 'all', title: 'Select all rows', keys: ['$mod+a'], run: all, ...more },
     ...(keys.size > 0
-      ? [{ id: 'clear', title: 'Select nothing', keys: ['Escape'], run: clear, ...more }]
+      ? [{ id: 'clear', title: 'Clear selection', keys: ['Escape'], run: clear, ...more }]
       : []),
   ];
   return { keys, rows: selected, all, clear, actions };

@@ -3,7 +3,7 @@ import { type Action, keys } from './registry';
 
 const SETTING = 'ade.single-keys';
 
-/** Makes these actions known for as long as the component is there. */
+/** Registers these actions while the component is mounted. */
 export function useActions(actions: readonly Action[]): void {
   const latest = useRef(actions);
   useLayoutEffect(() => {
@@ -12,11 +12,25 @@ export function useActions(actions: readonly Action[]): void {
   useEffect(() => keys.add(() => latest.current), []);
 }
 
+/** Menus are included: a letter pressed in one of them selects an entry. */
+const MODAL = '[role="dialog"], [role="alertdialog"], [role="menu"]';
+
 function isModal(): boolean {
-  return document.querySelector('[role="dialog"]') !== null;
+  return document.querySelector(MODAL) !== null;
 }
 
-/** Listens to the keyboard, once for the whole page. */
+/** Keeps single keys from acting while a dialog is open, and for a moment afterwards. */
+export function useKeysHeld(isOpen: boolean): void {
+  useLayoutEffect(() => (isOpen ? keys.hold() : undefined), [isOpen]);
+}
+
+/** Fallback while the code of a dialog is loading: keys pressed now are meant for the dialog. */
+export function KeysHeld(): null {
+  useKeysHeld(true);
+  return null;
+}
+
+/** Listens to the keyboard; used once per page. */
 export function useKeyboard(): void {
   useEffect(() => {
     keys.setSingles(localStorage.getItem(SETTING) !== 'off');

@@ -18,14 +18,14 @@ const press = (key: string, more: KeyboardEventInit = {}) =>
   new KeyboardEvent('keydown', { key, cancelable: true, ...more });
 
 describe('keys', () => {
-  it('run what they are bound to, whatever the case', () => {
+  it('run their action regardless of case', () => {
     const { keys, ran } = set(['approve', 'a']);
     keys.handle(press('a'), false);
     keys.handle(press('A'), false);
     expect(ran).toEqual(['approve', 'approve']);
   });
 
-  it('in a sequence mean nothing else', () => {
+  it('have no other meaning within a sequence', () => {
     const { keys, ran } = set(['approve', 'a'], ['agents', 'g a']);
     keys.handle(press('g'), false);
     keys.handle(press('a'), false);
@@ -34,21 +34,21 @@ describe('keys', () => {
     expect(ran).toEqual(['agents', 'approve']);
   });
 
-  it('after a sequence that leads nowhere act on nothing', () => {
+  it('do nothing after an unknown sequence', () => {
     const { keys, ran } = set(['approve', 'a'], ['inbox', 'g i']);
     keys.handle(press('g'), false, 0);
     keys.handle(press('a'), false, 10);
     expect(ran).toEqual([]);
   });
 
-  it('forget a sequence that was not finished in time', () => {
+  it('drop a sequence that is not finished in time', () => {
     const { keys, ran } = set(['approve', 'a'], ['agents', 'g a']);
     keys.handle(press('g'), false, 0);
     keys.handle(press('a'), false, 5_000);
     expect(ran).toEqual(['approve']);
   });
 
-  it('leave text fields and dialogs alone', () => {
+  it('do nothing in text fields and dialogs', () => {
     const { keys, ran } = set(['approve', 'a']);
     const input = document.createElement('input');
     const event = press('a');
@@ -58,7 +58,33 @@ describe('keys', () => {
     expect(ran).toEqual([]);
   });
 
-  it('that are signs need no certain way to be typed', () => {
+  it('do nothing while a dialog is open, and for a second after it has closed', () => {
+    const { keys, ran } = set(['approve', 'a'], ['overview', 'g o'], ['palette', 'Control+k']);
+    const close = keys.hold(() => 5_000);
+    keys.handle(press('a'), false, 4_000);
+    close();
+    close();
+    for (const at of [5_000, 5_500, 5_999]) keys.handle(press('a'), false, at);
+    keys.handle(press('g'), false, 5_998);
+    keys.handle(press('o'), false, 6_001);
+    expect(ran).toEqual([]);
+    keys.handle(press('k', { ctrlKey: true }), false, 5_500);
+    keys.handle(press('a'), false, 6_000);
+    expect(ran).toEqual(['palette', 'approve']);
+  });
+
+  it('stay held until the last of several dialogs has closed', () => {
+    const { keys, ran } = set(['approve', 'a']);
+    const first = keys.hold(() => 0);
+    const second = keys.hold(() => 0);
+    second();
+    keys.handle(press('a'), false, 2_000);
+    first();
+    keys.handle(press('a'), false, 2_000);
+    expect(ran).toEqual(['approve']);
+  });
+
+  it('match symbols on any keyboard layout', () => {
     const { keys, ran } = set(['help', '?'], ['next', ']']);
     keys.handle(press('?', { shiftKey: true }), false);
     keys.handle(press('?'), false);
@@ -66,7 +92,7 @@ describe('keys', () => {
     expect(ran).toEqual(['help', 'help']);
   });
 
-  it('can be switched off if they are single', () => {
+  it('can be disabled if they are single keys', () => {
     const { keys, ran } = set(['approve', 'a'], ['palette', 'Control+k']);
     keys.setSingles(false);
     keys.handle(press('a'), false);
@@ -74,10 +100,12 @@ describe('keys', () => {
     expect(ran).toEqual(['palette']);
   });
 
-  it('do nothing while their action is barred', () => {
+  it('do nothing while their action is disabled', () => {
     const keys = new Keys();
     const run = vi.fn();
-    keys.add(() => [{ id: 'x', title: 'x', group: 'List', keys: ['x'], run, barred: 'no' }]);
+    keys.add(() => [
+      { id: 'x', title: 'x', group: 'List', keys: ['x'], run, disabledReason: 'no' },
+    ]);
     expect(keys.handle(press('x'), false)).toBe(true);
     expect(run).not.toHaveBeenCalled();
   });

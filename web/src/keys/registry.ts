@@ -1,6 +1,5 @@
-// Every key of the dashboard is an action here, so that the help, the palette and the buttons can
-// only tell the truth. A key that begins a sequence swallows the one after it: `g a` goes to the
-// agents and approves nothing.
+// Registry of all keyboard actions, from which the help, the palette and the buttons are generated.
+// A key that starts a sequence consumes the next one: `g a` opens the agents and does not approve.
 import { matchKeyBindingPress, parseKeybinding } from 'tinykeys';
 
 export type Group = 'Anywhere' | 'List' | 'Review';
@@ -9,18 +8,22 @@ export interface Action {
   readonly id: string;
   readonly title: string;
   readonly group: Group;
-  /** Each of them alone will do; presses of a sequence have a space between. */
+  /** Alternative shortcuts; the keys of a sequence are separated by a space. */
   readonly keys: readonly string[];
   readonly run: () => void;
-  /** Why it cannot be done now. */
-  readonly barred?: string | undefined;
-  /** Goes on while the key is held down. */
+  /** Reason why the action is disabled, if it is. */
+  readonly disabledReason?: string | undefined;
+  /** Whether the action repeats while the key is held down. */
   readonly isRepeated?: boolean;
-  /** Left out of the palette: of use only where one is. */
+  /** Left out of the palette, because the action only makes sense on its page. */
   readonly isLocal?: boolean;
 }
 
 const SEQUENCE_MS = 1_000;
+
+/** No single key acts for this long after a dialog has closed: letters that were meant for the
+ *  dialog must not decide anything. */
+export const QUIET_MS = 1_000;
 
 type Press = ReturnType<typeof parseKeybinding>[number];
 
@@ -41,7 +44,7 @@ function isSingle(press: Press): boolean {
   return modifiers.every((modifier) => modifier === 'Shift');
 }
 
-/** Signs are where the layout puts them: with Shift, with AltGr, or alone. */
+/** Symbols depend on the keyboard layout: with Shift, with AltGr, or alone. */
 function isPress(event: KeyboardEvent, press: Press): boolean {
   const [modifiers, key] = press;
   const isSign =
@@ -56,6 +59,8 @@ export class Keys {
   #begun: { press: string; at: number } | undefined;
   #listeners = new Set<() => void>();
   #version = 0;
+  #dialogs = 0;
+  #closedAt = Number.NEGATIVE_INFINITY;
   areSinglesOn = true;
 
   add(actions: () => readonly Action[]): () => void {
@@ -68,7 +73,7 @@ export class Keys {
     };
   }
 
-  /** The newest first: a page's own meaning of a key goes before that of the shell. */
+  /** Newest first: an action of a page takes precedence over one of the shell. */
   all(): Action[] {
     return [...this.#sets.values()].reverse().flatMap((actions) => [...actions()]);
   }
@@ -85,33 +90,48 @@ export class Keys {
     this.#changed();
   }
 
+  /** Called when a dialog opens; the returned function is called when it closes. */
+  hold(clock: () => number = Date.now): () => void {
+    this.#dialogs += 1;
+    this.#begun = undefined;
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#dialogs -= 1;
+      this.#closedAt = clock();
+    };
+  }
+
   #changed(): void {
     this.#version += 1;
     for (const listener of this.#listeners) listener();
   }
 
-  /** Whether the press meant something. */
+  /** Handles a key press and returns whether it had an effect. */
   handle(event: KeyboardEvent, isModal: boolean, now = Date.now()): boolean {
     if (event.defaultPrevented || event.isComposing || isPressed(event)) return false;
     const found = this.#find(event, isModal, now);
     if (!found) return false;
     event.preventDefault();
-    // A key that is held down moves on, but decides nothing twice.
+    // A key that is held down may move the cursor but never decides twice.
     const isHeld = event.repeat && found !== 'begun' && !found.isRepeated;
-    if (found !== 'begun' && !found.barred && !isHeld) found.run();
+    if (found !== 'begun' && !found.disabledReason && !isHeld) found.run();
     return true;
   }
 
   #find(event: KeyboardEvent, isModal: boolean, now: number): Action | 'begun' | undefined {
     const begun = this.#begun && now - this.#begun.at < SEQUENCE_MS ? this.#begun.press : undefined;
     this.#begun = undefined;
-    const isBusy = isModal || isTyping(event.target);
+    const isOpen = isModal || this.#dialogs > 0;
+    const isQuiet = isOpen || now - this.#closedAt < QUIET_MS;
+    const isBusy = isQuiet || isTyping(event.target);
     for (const action of this.all()) {
       for (const keys of action.keys) {
         const presses = keys.split(' ');
         const press = parseKeybinding(presses.at(-1)!)[0]!;
         const isHeld = isSingle(press) && (isBusy || !this.areSinglesOn);
-        if (isHeld || (isModal && action.group !== 'Anywhere')) continue;
+        if (isHeld || (isOpen && action.group !== 'Anywhere')) continue;
         const isTurn = presses.length === 1 ? !begun : presses[0] === begun;
         if (isTurn && isPress(event, press)) return action;
       }

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
 import { statsQuery } from '@/api/queries';
 import type { Row } from '@/inbox/rows';
 import { Chip } from '@/ui/Chip';
@@ -8,20 +7,9 @@ import { Named } from '@/ui/Named';
 import { Risk } from '@/ui/Risk';
 import { StateChip } from '@/ui/StateChip';
 import { Ago, Due } from '@/ui/Time';
+import { useSettled } from './useSettled';
 
 const ON_PHONE = 'max-md:grid-cols-[1fr_auto] max-md:gap-y-0 max-md:content-center';
-
-/** A row that only flies by is not asked about. */
-const SETTLE_MS = 120;
-
-function useSettled(key: string): boolean {
-  const [settled, setSettled] = useState<string>();
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(key), SETTLE_MS);
-    return () => clearTimeout(timer);
-  }, [key]);
-  return settled === key;
-}
 
 export function RiskCell({ row }: { row: Row }) {
   return (
@@ -44,7 +32,7 @@ export function TitleCell({ row, by }: { row: Row; by: string }) {
   );
 }
 
-/** How many have agreed, of how many. */
+/** Approvals received out of those required. */
 export function QuorumCell({ row, isGone }: { row: Row; isGone: boolean }) {
   const isSettled = useSettled(row.task);
   const { data } = useQuery({ ...statsQuery(row.task), enabled: isSettled && !isGone });
@@ -52,7 +40,7 @@ export function QuorumCell({ row, isGone }: { row: Row; isGone: boolean }) {
     <span role="gridcell" className="max-md:order-3 max-md:justify-self-end">
       {isGone ? (
         <Chip tone="quiet" sign="✓">
-          No longer waits
+          No longer open
         </Chip>
       ) : data ? (
         <Chip>
@@ -68,7 +56,7 @@ export function QuorumCell({ row, isGone }: { row: Row; isGone: boolean }) {
 export function StateCell({ row }: { row: Row }) {
   return (
     <span role="gridcell" className="max-md:order-3 max-md:justify-self-end">
-      <StateChip state={row.state} />
+      <StateChip state={row.state} detail={row.detail} />
     </span>
   );
 }
@@ -100,7 +88,7 @@ export const NEEDS_COLUMNS = [
   { word: 'Task', className: '' },
   { word: 'Approvals', className: '' },
   { word: 'Due', className: 'text-right' },
-  { word: 'Asked', className: 'text-right' },
+  { word: 'Requested', className: 'text-right' },
 ] as const;
 
 export const NEEDS_TEMPLATE = classes('grid-cols-[132px_minmax(0,1fr)_128px_56px_76px]', ON_PHONE);

@@ -31,7 +31,9 @@ export function FilterField({
         type="search"
         aria-label="Filter"
         aria-invalid={fault ? true : undefined}
-        title={fault ?? 'risk:>60  level:high  type:sql.*  by:name  overdue  or words of the title'}
+        title={
+          fault ?? 'risk:>60  level:high  type:sql.*  by:name  overdue  or words from the title'
+        }
         value={text}
         maxLength={200}
         placeholder="risk:>60 type:sql.*"

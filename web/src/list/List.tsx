@@ -11,7 +11,7 @@ import {
 import { classes } from '@/ui/classes';
 import { useIsPhone } from '@/ui/useIsPhone';
 
-/** Rows beside those on screen; together they stay well below sixty. */
+/** Rows rendered beyond the visible ones; together they stay well below sixty. */
 const OVERSCAN = 6;
 const HEADER = 32;
 
@@ -20,7 +20,7 @@ interface Column {
   readonly className: string;
 }
 
-/** What a list needs to know of a row: what makes it the same row later. */
+/** Identity of a row across updates. */
 export interface Keyed {
   readonly key: string;
 }
@@ -35,11 +35,11 @@ interface Props<Row extends Keyed> {
   template: string;
   selected?: ReadonlySet<string>;
   gone?: ReadonlySet<string>;
-  /** Whether more rows than these are known to exist. */
+  /** Whether the server has more rows than these. */
   isPartial?: boolean;
-  /** The last rows come into sight: now would be the time to read more. */
+  /** Called when the last rows become visible, to load more. */
   onEnd?: () => void;
-  /** Stays the same function while rows stay the same, or every row is drawn at every key. */
+  /** Must be a stable function; otherwise every key press renders every row. */
   children: (row: Row) => ReactNode;
 }
 
@@ -83,8 +83,8 @@ function DrawnRow<Row>(props: RowProps<Row>) {
 
 const OneRow = memo(DrawnRow) as typeof DrawnRow;
 
-/** A table of any length of which only what can be seen is in the page. The keyboard moves a
- *  cursor, and the table keeps the focus. */
+/** Virtualized table of any length: only visible rows are in the DOM. The keyboard moves a cursor,
+ *  and the table keeps the focus. */
 export function List<Row extends Keyed>(props: Props<Row>) {
   const { rows, cursor, onCursor, onOpen, label, columns, template, selected, gone, children } =
     props;
@@ -101,7 +101,7 @@ export function List<Row extends Keyed>(props: Props<Row>) {
     },
     [cursor, rows.length],
   );
-  // Another function would have every row measured anew, at every key.
+  // A new function would remeasure every row on every key press.
   const getItemKey = useCallback((index: number) => rows[index]?.key ?? index, [rows]);
   // eslint-disable-next-line react-hooks/incompatible-library -- its functions are used at once
   const virtual = useVirtualizer({
@@ -109,7 +109,7 @@ export function List<Row extends Keyed>(props: Props<Row>) {
     getScrollElement: () => box.current,
     estimateSize: () => height,
     overscan: OVERSCAN,
-    // The header stays on top of the rows and takes room from them.
+    // The sticky header covers part of the rows.
     scrollMargin: header,
     scrollPaddingStart: header,
     getItemKey,

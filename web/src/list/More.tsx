@@ -4,18 +4,18 @@ import { classes } from '@/ui/classes';
 
 interface Props<Item> {
   items: readonly Item[];
-  /** As many as somebody looks through; with more of them the page would only grow slow. */
+  /** Items shown at first and added per click; showing all would slow the page down. */
   step?: number;
   what?: 'lines' | 'changes';
   className?: string;
   children: (shown: readonly Item[]) => ReactNode;
 }
 
-/** The first of many, and a way to those after them: for what is too uneven for a `List`. */
+/** Shows the first items and a button for more, for items too uneven for a `List`. */
 export function More<Item>({ items, step = 50, what, className, children }: Props<Item>) {
   const [most, setMost] = useState(step);
   const rest = items.length - most;
-  const words = [rest.toLocaleString('en'), 'more', what, 'are not shown'];
+  const words = [rest.toLocaleString('en'), 'more', what, 'not shown'];
   return (
     <>
       {children(items.slice(0, most))}

@@ -1,4 +1,4 @@
-/** Rows of the real height, so that nothing jumps when the real ones come. */
+/** Placeholder rows with the final height, so that nothing moves when the data arrives. */
 export function Skeleton() {
   return (
     <div aria-busy="true" aria-label="Loading" role="status" className="flex-1 overflow-hidden">

@@ -4,7 +4,7 @@ import { Button } from '@/ui/Button';
 import { classes } from '@/ui/classes';
 import { Kbd } from '@/ui/Kbd';
 
-/** What has come meanwhile waits here until it is asked for. */
+/** Announces new rows; they are inserted only when the reader asks for them. */
 export function FreshStrip({ count, onShow }: { count: number; onShow: () => void }) {
   return (
     <div role="status">
@@ -17,14 +17,14 @@ export function FreshStrip({ count, onShow }: { count: number; onShow: () => voi
             'bg-accent-soft text-meta font-medium text-accent max-md:h-11',
           )}
         >
-          {count} new · press to show <Kbd keys="." />
+          {count} new · Show <Kbd keys="." />
         </button>
       )}
     </div>
   );
 }
 
-/** The rows are old; they stay, and say how old they are. */
+/** Shown above stale rows: when they were loaded, and a retry button. */
 export function StaleStrip({ readAt, onRetry }: { readAt: number; onRetry: () => void }) {
   return (
     <div
@@ -32,7 +32,7 @@ export function StaleStrip({ readAt, onRetry }: { readAt: number; onRetry: () =>
       className="flex min-h-9 items-center gap-3 border-b border-line bg-sunken px-5 py-1 text-meta"
     >
       <span className="flex-1">
-        Showing data from {clockTime(readAt)}. The server did not answer since.
+        Showing data from {clockTime(readAt)}. The server is not responding.
       </span>
       <Button size="small" onClick={onRetry}>
         Retry

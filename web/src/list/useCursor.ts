@@ -8,7 +8,8 @@ export interface Cursor<Row> {
   readonly move: (index: number) => void;
 }
 
-/** Which row the keyboard is on. It stays with its row, and if that is gone, with its place. */
+/** Row under the keyboard cursor. The cursor follows its row; if the row is gone, it keeps the
+ *  position. */
 export function useCursor<Row extends Keyed>(rows: readonly Row[], initial?: string): Cursor<Row> {
   const [at, setAt] = useState<{ key: string | undefined; index: number }>({
     key: initial,
@@ -33,24 +34,36 @@ export function moves<Row>(
   const { index, row, move } = cursor;
   const more = { group: 'List', isLocal: true, isRepeated: true } as const;
   return [
-    { id: 'down', title: 'Next', keys: ['j', 'ArrowDown'], run: () => move(index + 1), ...more },
-    { id: 'up', title: 'Previous', keys: ['k', 'ArrowUp'], run: () => move(index - 1), ...more },
+    {
+      id: 'down',
+      title: 'Next row',
+      keys: ['j', 'ArrowDown'],
+      run: () => move(index + 1),
+      ...more,
+    },
+    {
+      id: 'up',
+      title: 'Previous row',
+      keys: ['k', 'ArrowUp'],
+      run: () => move(index - 1),
+      ...more,
+    },
     {
       id: 'page-down',
-      title: 'Ten down',
+      title: 'Ten rows down',
       keys: ['PageDown'],
       run: () => move(index + PAGE_STEP),
       ...more,
     },
     {
       id: 'page-up',
-      title: 'Ten up',
+      title: 'Ten rows up',
       keys: ['PageUp'],
       run: () => move(index - PAGE_STEP),
       ...more,
     },
-    { id: 'first', title: 'First', keys: ['Home'], run: () => move(0), ...more },
-    { id: 'last', title: 'Last', keys: ['End'], run: () => move(rows.length - 1), ...more },
+    { id: 'first', title: 'First row', keys: ['Home'], run: () => move(0), ...more },
+    { id: 'last', title: 'Last row', keys: ['End'], run: () => move(rows.length - 1), ...more },
     {
       id: 'open',
       title: 'Open',

@@ -19,7 +19,7 @@ function field() {
   };
 }
 
-it('tells what was typed once the hands rest', () => {
+it('reports typed text after a pause', () => {
   const { onChange, type, rest } = field();
   type('t');
   type('t-');
@@ -27,7 +27,7 @@ it('tells what was typed once the hands rest', () => {
   expect(onChange.mock.calls).toEqual([['t-']]);
 });
 
-it('keeps what is typed while what was told comes back', () => {
+it('keeps typed text when a reported value comes back', () => {
   const { onChange, type, rest, give, text } = field();
   type('t');
   rest();
@@ -44,7 +44,7 @@ it('keeps what is typed while what was told comes back', () => {
   expect(text()).toBe('t-70');
 });
 
-it('is replaced by a value from outside, also by one that was told before', () => {
+it('replaces typed text with an outside value, even a reported one', () => {
   const { type, rest, give, text } = field();
   type('t');
   rest();

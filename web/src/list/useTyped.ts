@@ -1,27 +1,27 @@
 import { useEffect, useState } from 'react';
 
-/** Long enough not to rewrite the address at every letter. */
+/** Debounce delay, so that the address does not change on every key press. */
 const SETTLE_MS = 150;
 
-/** What is being typed, told on once the hands rest; a new value from outside replaces it. What was
- *  told comes back as the value while somebody types on: that replaces nothing. */
+/** Debounced input state. A new value from outside replaces the typed text; a value that this hook
+ *  reported itself, and that comes back while the user types on, does not. */
 export function useTyped(
   value: string,
   onChange: (value: string) => void,
 ): [string, (text: string) => void] {
   const [text, setText] = useState(value);
   const [known, setKnown] = useState(value);
-  const [told, setTold] = useState<readonly string[]>([]);
+  const [sent, setSent] = useState<readonly string[]>([]);
   if (known !== value) {
     setKnown(value);
-    const own = told.indexOf(value);
-    setTold(own < 0 ? [] : told.slice(own + 1));
+    const own = sent.indexOf(value);
+    setSent(own < 0 ? [] : sent.slice(own + 1));
     if (own < 0) setText(value);
   }
   useEffect(() => {
     if (text === value) return undefined;
     const timer = setTimeout(() => {
-      setTold((before) => [...before, text]);
+      setSent((before) => [...before, text]);
       onChange(text);
     }, SETTLE_MS);
     return () => clearTimeout(timer);

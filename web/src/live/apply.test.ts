@@ -7,7 +7,7 @@ const event = (type: string, object: string, task?: string): Effect => ({
   event: {
     id: `evt_${type}`,
     seq: 1,
-    tenant: 'ten_1',
+    tenant_id: 'ten_1',
     type,
     object,
     at: '2026-11-14T12:00:00Z',
@@ -15,7 +15,7 @@ const event = (type: string, object: string, task?: string): Effect => ({
   },
 });
 
-it('knows which tasks an event is about, and in which of them a list shows something else', () => {
+it('finds the tasks of an event and those with changed list rows', () => {
   const round = roundOf([
     event('task.submitted', 'task_1'),
     event('approval.voted', 'apr_2', 'task_2'),
@@ -30,6 +30,6 @@ it('knows which tasks an event is about, and in which of them a list shows somet
   expect(round.isAll).toBe(false);
 });
 
-it('is about everything as soon as one says so', () => {
+it('covers everything if one event does', () => {
   expect(roundOf([event('task.submitted', 'task_1'), { do: 'refetch' }]).isAll).toBe(true);
 });

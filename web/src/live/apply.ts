@@ -1,9 +1,9 @@
-// What an event means for what the page has read. Many at once become one round.
+// Maps events to cache invalidations. Events that arrive together are handled in one round.
 import type { QueryClient } from '@tanstack/react-query';
 import type { Effect, Event } from './reducer';
-import { Turn } from './turn';
+import { Coalescer } from './coalescer';
 
-/** Which task an event is about, if it is about one. */
+/** Returns the task of an event, if it has one. */
 export function taskOf(event: Event): string | undefined {
   if (event.object.startsWith('task_')) return event.object;
   const { task } = event.data as { task?: unknown };
@@ -13,12 +13,12 @@ export function taskOf(event: Event): string | undefined {
 export interface Round {
   readonly isAll: boolean;
   readonly tasks: ReadonlySet<string>;
-  /** Those of them that a list may show otherwise than before. */
+  /** The subset whose list rows may have changed. */
   readonly moved: ReadonlySet<string>;
   readonly topics: ReadonlySet<string>;
 }
 
-/** Locks tell of their task, too, and agents talk: neither changes a row. */
+/** Lock and agent events name tasks but do not change list rows. */
 const MOVING = new Set(['task', 'approval', 'override']);
 const STILL = 'task.commented';
 
@@ -46,7 +46,7 @@ type OnMoved = (tasks: ReadonlySet<string>) => void;
 export class Applier {
   #waiting: Effect[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #lists = new Map<string, Turn>();
+  #lists = new Map<string, Coalescer>();
 
   constructor(
     private readonly client: QueryClient,
@@ -69,25 +69,25 @@ export class Applier {
     for (const task of round.tasks) {
       void this.client.invalidateQueries({ queryKey: ['task', task] });
     }
-    // Whatever happens is written down there, too.
+    // Every event also adds an audit entry.
     void this.client.invalidateQueries({ queryKey: ['audit'], refetchType: 'none' });
-    if (round.topics.has('agent')) this.#readAnew('agents');
-    if (round.topics.has('freeze')) this.#readAnew('freezes');
-    if (round.topics.has('lock')) this.#readAnew('locks');
-    if (round.topics.has('policy')) this.#readAnew('policies');
+    if (round.topics.has('agent')) this.#reload('agents');
+    if (round.topics.has('freeze')) this.#reload('freezes');
+    if (round.topics.has('lock')) this.#reload('locks');
+    if (round.topics.has('policy')) this.#reload('policies');
     if (round.moved.size === 0) return;
-    this.#readAnew('tasks');
+    this.#reload('tasks');
     this.onMoved(round.moved);
   }
 
-  /** A list takes many requests to read; begun again at each event it would never be read to its
-   *  end while events come. */
-  #readAnew(list: string): void {
-    let turn = this.#lists.get(list);
-    if (!turn) {
-      turn = new Turn(() => this.client.invalidateQueries({ queryKey: [list] }));
-      this.#lists.set(list, turn);
+  /** Reading a list takes many requests; restarting it on every event would never finish while
+   *  events keep arriving. */
+  #reload(list: string): void {
+    let coalescer = this.#lists.get(list);
+    if (!coalescer) {
+      coalescer = new Coalescer(() => this.client.invalidateQueries({ queryKey: [list] }));
+      this.#lists.set(list, coalescer);
     }
-    turn.ask();
+    coalescer.ask();
   }
 }

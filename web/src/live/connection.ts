@@ -1,6 +1,6 @@
-// Drives the reducer: one socket per tab, opened with a ticket, resumed by number; looks at
-// intervals while there is none.
-import { api, taken } from '@/api/client';
+// Drives the reducer: one WebSocket per tab, opened with a ticket and resumed by event number;
+// polls while there is no socket.
+import { api, unwrap } from '@/api/client';
 import { isSignedOut } from '@/api/problem';
 import { read } from './message';
 import {
@@ -16,7 +16,7 @@ import {
 
 type Listener = () => void;
 
-/** How often the server is asked how late its events are, while the socket is open. */
+/** Interval for asking the server about its event lag while the socket is open. */
 const LAG_LOOK_MS = 15_000;
 
 export class Connection {
@@ -46,7 +46,7 @@ export class Connection {
     return () => this.#listeners.delete(listener);
   };
 
-  /** While somebody holds, lists keep their order and the pill says so. */
+  /** While at least one holder is active, lists keep their order and the status shows "Paused". */
   hold(who: string, isOn: boolean): void {
     if (isOn) this.#holds.add(who);
     else this.#holds.delete(who);
@@ -74,7 +74,7 @@ export class Connection {
     this.#socket = undefined;
   }
 
-  /** Now, because a person asked or the network came back. */
+  /** Reconnects immediately, on request or when the network is back. */
   reconnect = (): void => {
     clearTimeout(this.#retry);
     if (!this.#socket && !this.#isStopped) void this.#open();
@@ -105,13 +105,13 @@ export class Connection {
     this.#take({ kind: 'opening' });
     let ticket: string;
     try {
-      ({ ticket } = await taken(api.POST('/v1/ws/tickets')));
+      ({ ticket } = await unwrap(api.POST('/v1/ws/tickets')));
     } catch (error) {
       return this.#closed(isSignedOut(error) ? 4401 : 1006);
     }
     if (this.#isStopped) return;
     const query = new URLSearchParams({ ticket });
-    if (this.#live.seq !== undefined) query.set('resume', String(this.#live.seq));
+    if (this.#live.seq !== undefined) query.set('after', String(this.#live.seq));
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
     const socket = new WebSocket(`${scheme}://${location.host}/v1/ws?${query}`);
     this.#socket = socket;
@@ -135,7 +135,7 @@ export class Connection {
     this.retryAt = Date.now() + delay;
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => void this.#open(), delay);
-    // A look at once: either the data is fresh, or the page has to look dead.
+    // Polls at once: either the data is fresh, or the page has to show that it is offline.
     clearTimeout(this.#look);
     void this.#lookNow();
   }
@@ -153,8 +153,8 @@ export class Connection {
     let isAnswered = true;
     let lagMs = 0;
     try {
-      const status = await taken(api.GET('/v1/status'));
-      lagMs = status.events?.lag_ms ?? 0;
+      const status = await unwrap(api.GET('/v1/status'));
+      lagMs = (status.events?.lag_seconds ?? 0) * 1_000;
     } catch {
       isAnswered = false;
     }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { read } from './message';
 
-it('tells events from frames', () => {
+it('distinguishes events from frames', () => {
   const event = {
     id: 'evt_1',
     seq: 3,
@@ -17,7 +17,7 @@ it('tells events from frames', () => {
   });
 });
 
-it('reads what it does not know as a reason to read anew, and noise as nothing', () => {
+it('treats unknown frames as reset and ignores noise', () => {
   expect(read('{"frame":"hush","seq":4}')).toMatchObject({ frame: { frame: 'reset', seq: 4 } });
   expect(read('nonsense')).toBeUndefined();
   expect(read('{"seq":"4"}')).toBeUndefined();

@@ -13,8 +13,8 @@ const EventSays = z.looseObject({
 
 export type Message = { kind: 'event'; event: Event } | { kind: 'frame'; frame: Frame };
 
-/** What a socket said. A frame of a newer server still has a number: it is read as a `reset`,
- *  because reading anew is never wrong. */
+/** Parses a WebSocket message. An unknown frame of a newer server still has a number and is treated
+ *  as `reset`, because reloading is always correct. */
 export function read(text: string): Message | undefined {
   let value: unknown;
   try {

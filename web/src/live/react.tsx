@@ -17,7 +17,7 @@ import { type Live, type Pill, pill } from './reducer';
 
 const Context = createContext<Connection | undefined>(undefined);
 
-/** The connection of this tab, for as long as somebody is signed in. */
+/** Provides the live connection of this tab while the user is signed in. */
 export function LiveProvider({ me, children }: { me: string; children: ReactNode }) {
   const client = useQueryClient();
   const [connection] = useState(() => {
@@ -35,7 +35,7 @@ export function LiveProvider({ me, children }: { me: string; children: ReactNode
   const isOut = useIsSignedOut();
   const wasOut = useRef(false);
   useEffect(() => {
-    // Nothing is tried while nobody is signed in; afterwards it is, at once.
+    // No connection attempts after the session has expired; reconnects right after sign-in.
     if (wasOut.current && !isOut) connection.reconnect();
     wasOut.current = isOut;
   }, [isOut, connection]);
@@ -64,19 +64,19 @@ export function useLive(): LiveView {
 
 const never = () => () => undefined;
 
-/** Why nothing can be written now, if so. */
+/** Reason why changes are disabled at the moment, if any. */
 export function useWriteBar(): string | undefined {
   const connection = useContext(Context);
   const isOff = useSyncExternalStore(
     connection?.subscribe ?? never,
-    // Whether it looks dead does not depend on the time.
+    // Whether the connection is offline does not depend on the time.
     () => connection !== undefined && pill(connection.live, 0, false) === 'offline',
   );
   if (!isOff) return undefined;
-  return 'The server cannot be reached. Nothing can be decided until it answers again.';
+  return 'The server cannot be reached. Changes are disabled until the connection is back.';
 }
 
-/** Keeps lists as they are while `isOn`. */
+/** Freezes the order of lists while `isOn`. */
 export function useHold(who: string, isOn: boolean): void {
   const connection = useConnection();
   useEffect(() => {

@@ -1,24 +1,24 @@
-// What the page knows about its connection, and what follows from each thing it hears. Pure: the
-// socket, the timers and the cache are elsewhere.
+// State of the live connection and the effects of each input. Pure: socket, timers and cache are
+// elsewhere.
 import type { Schemas } from '@/api/client';
 
 export type Event = Schemas['Event'];
 export type Frame = Schemas['Frame'];
 
-/** Why the socket is closed, if it is. `refused` needs a person to sign in, not a retry. */
+/** State of the socket. After `refused` the user must sign in; a retry would fail. */
 export type Link = 'opening' | 'open' | 'broken' | 'refused';
 
 export interface Live {
   readonly link: Link;
-  /** Everything up to this number has been told. */
+  /** Number of the last processed event. */
   readonly seq: number | undefined;
-  /** Attempts in a row that ended before anything was heard. */
+  /** Consecutive attempts that failed before any message arrived. */
   readonly failures: number;
   readonly brokenSince: number | undefined;
   readonly isOnline: boolean;
-  /** Whether the last look without the socket was answered; unknown before the first. */
+  /** Result of the last poll; `none` before the first. */
   readonly poll: 'none' | 'answered' | 'failed';
-  /** When something was heard last, by socket or by a look. */
+  /** Time of the last message or successful poll. */
   readonly heardAt: number | undefined;
   readonly lagMs: number;
 }
@@ -44,7 +44,7 @@ export const FIRST: Live = {
   lagMs: 0,
 };
 
-/** Closes that another attempt cannot mend: the token is void, or the account may not read. */
+/** Close codes that a retry cannot fix: the session is invalid, or the account has no access. */
 const REFUSALS = [4401, 4403];
 
 type Step = { live: Live; effects: Effect[] };
@@ -66,7 +66,7 @@ function heard(live: Live, seq: number, now: number): Live {
 function onFrame(live: Live, frame: Frame, now: number): Step {
   const next = heard(live, frame.seq, now);
   if (frame.frame === 'reset') return { live: next, effects: [{ do: 'refetch' }] };
-  // `ready` tells where the socket begins. Beyond what was known, something was missed.
+  // `ready` names the first number of the socket. A gap to the last known one means missed events.
   const isMissed = frame.frame === 'ready' && live.seq !== undefined && frame.seq > live.seq;
   const isFirst = frame.frame === 'ready' && live.seq === undefined;
   if (isMissed || isFirst) return { live: next, effects: [{ do: 'refetch' }] };
@@ -87,7 +87,7 @@ function onClosed(live: Live, code: number, now: number): Step {
   return only({ ...live, link, failures: live.failures + 1, brokenSince });
 }
 
-/** The one way in which the connection changes. */
+/** The only function that changes the connection state. */
 export function step(live: Live, input: Input): Step {
   switch (input.kind) {
     case 'opening':
@@ -110,13 +110,13 @@ export function step(live: Live, input: Input): Step {
 
 export type Pill = 'live' | 'reconnecting' | 'polling' | 'behind' | 'offline' | 'paused';
 
-/** A socket that stays away so long is not waited for any more. */
+/** After this time without a socket, the page polls. */
 export const POLL_AFTER_MS = 15_000;
 export const POLL_AFTER_FAILURES = 3;
-/** The events of the server are this late before it is worth a word. */
+/** Event lag above which the status shows it. */
 export const BEHIND_MS = 5_000;
 
-/** What the pill says. Looks dead if it is dead; nothing here is guessed. */
+/** Derives the displayed connection status from the state. */
 export function pill(live: Live, now: number, isHeld: boolean): Pill {
   if (!live.isOnline) return 'offline';
   if (live.link !== 'open' && live.poll === 'failed') return 'offline';
@@ -132,13 +132,13 @@ export function isPolling(live: Live, now: number): boolean {
   return live.failures >= POLL_AFTER_FAILURES || now - live.brokenSince >= POLL_AFTER_MS;
 }
 
-/** Half a second, doubled up to half a minute, and never all pages at the same moment. */
+/** Retry delay: half a second, doubled up to half a minute, with jitter. */
 export function retryIn(failures: number, random: number): number {
   const full = Math.min(30_000, 500 * 2 ** Math.max(0, failures - 1));
   return Math.round(full * (0.5 + random / 2));
 }
 
-/** How long until the next look: five seconds, more after failures, a minute if nobody looks. */
+/** Poll interval: five seconds, longer after failures, a minute while the tab is hidden. */
 export function pollIn(failedPolls: number, isHidden: boolean, random: number): number {
   if (isHidden) return 60_000;
   const full = Math.min(30_000, 5_000 * 2 ** failedPolls);

@@ -60,7 +60,7 @@ function Waiter({ node, above, nameOf, onOpen }: Props & { node: Node; above: st
             </>
           )}
         </span>
-        {node.isCircle && <span className="ml-2 text-meta font-medium text-high">⟳ a circle</span>}
+        {node.isCircle && <span className="ml-2 text-meta font-medium text-high">⟳ cycle</span>}
       </p>
       {node.waiters.length > 0 && (
         <ul>
@@ -81,7 +81,7 @@ function RootCard({ root, nameOf, onOpen }: Props & { root: Root }) {
     <li className="card px-4 py-3" data-root={root.blocked}>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-1 pb-1">
         <span className="font-semibold">
-          {lease ? <Holder lease={lease} nameOf={nameOf} /> : 'somebody'}
+          {lease ? <Holder lease={lease} nameOf={nameOf} /> : 'unknown holder'}
         </span>
         <span className="min-w-0 flex-1 max-md:basis-full">
           <span className="text-ink-2">holds</span>{' '}
@@ -92,7 +92,7 @@ function RootCard({ root, nameOf, onOpen }: Props & { root: Root }) {
           blocks {root.blocked}
         </Chip>
         <Button size="small" tone="quiet" aria-pressed={isDrawn} onClick={() => setDrawn(!isDrawn)}>
-          {isDrawn ? 'As a list' : 'As a graph'}
+          {isDrawn ? 'Show as list' : 'Show as graph'}
         </Button>
       </div>
       {isDrawn ? (
@@ -114,15 +114,15 @@ function RootCard({ root, nameOf, onOpen }: Props & { root: Root }) {
   );
 }
 
-/** The first thing to look at when something hangs: at whom all waiting ends. */
+/** Root blockers: the lock holders at the end of every chain of waiting. */
 export function Blockers({ nameOf, onOpen }: Props) {
   const { data, error, refetch } = useQuery(graphQuery());
   if (!data) return error ? <Trouble error={error} onRetry={() => void refetch()} /> : <Skeleton />;
   const found = roots(data);
   if (found.length === 0) {
     return (
-      <Empty title="Nobody waits">
-        Every lock that is held is held without somebody in line for it.
+      <Empty title="No one is waiting for a lock">
+        Blocked requests appear here, grouped by the holder that blocks them.
       </Empty>
     );
   }
@@ -138,7 +138,9 @@ export function Blockers({ nameOf, onOpen }: Props) {
         )}
       </More>
       {data.has_more && (
-        <p className="px-5 pb-6 text-meta text-medium">There are more waits than are shown here.</p>
+        <p className="px-5 pb-6 text-meta text-medium">
+          Only part of the waiting requests is shown.
+        </p>
       )}
     </>
   );

@@ -10,7 +10,7 @@ import { holderOf, type NameOf } from './LeaseLine';
 import { deadlocksQuery } from './queries';
 import { resourcesOf } from './tree';
 
-/** Told as sentences: a circle is easier to follow in words than in arrows. */
+/** One deadlock as sentences, which are easier to follow than a drawn cycle. */
 function One({ deadlock, nameOf }: { deadlock: Schemas['Deadlock']; nameOf: NameOf }) {
   const { cycle, victim } = deadlock;
   const ended = cycle.find(({ lease_hash: hash }) => hash === victim);
@@ -18,10 +18,10 @@ function One({ deadlock, nameOf }: { deadlock: Schemas['Deadlock']; nameOf: Name
     <li className="card px-4 py-3" data-deadlock>
       <p>
         <strong className="font-semibold">
-          ⟳ <Untrusted text={holderOf(ended, nameOf)} /> was told to give up
+          ⟳ <Untrusted text={holderOf(ended, nameOf)} /> was chosen to abort
         </strong>{' '}
         <span className="text-meta text-ink-2">
-          <Ago at={deadlock.at} />, so that the others could go on
+          <Ago at={deadlock.at} />, so that the others could continue
         </span>
       </p>
       <ol className="mt-1 list-inside list-decimal text-ink-2">
@@ -33,7 +33,7 @@ function One({ deadlock, nameOf }: { deadlock: Schemas['Deadlock']; nameOf: Name
               <span className={classes('font-mono text-meta')}>
                 {resourcesOf([lease]).join(', ')}
               </span>
-              , which <Untrusted text={holderOf(next, nameOf)} /> had
+              , which <Untrusted text={holderOf(next, nameOf)} /> held
             </li>
           );
         })}
@@ -48,7 +48,7 @@ export function Deadlocks({ nameOf }: { nameOf: NameOf }) {
   if (data.items.length === 0) {
     return (
       <Empty title="No deadlocks">
-        Circles are found when they close, and the youngest in them gives up.
+        A deadlock is detected when it forms, and the youngest request in it is aborted.
       </Empty>
     );
   }

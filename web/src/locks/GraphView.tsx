@@ -20,7 +20,7 @@ function nameFor(node: Node, nameOf: NameOf): string {
     : `${who} holds ${resourcesOf(held(node.leases)).join(', ')}`;
 }
 
-/** The same as the tree, drawn: arrows lead to those at whom the waiting ends. */
+/** The wait tree as a graph: arrows lead to the root blockers. */
 export function GraphView({ root, nameOf }: { root: Node; nameOf: NameOf }) {
   const { boxes, lines, width, height, left } = draw(root);
   return (

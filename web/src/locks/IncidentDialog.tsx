@@ -1,39 +1,39 @@
 import { useState } from 'react';
 import { toast } from 'sonner';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { serverNow } from '@/time/clock';
 import { Button } from '@/ui/Button';
 import { Choice, Field } from '@/ui/Field';
-import { Dialog } from '@/ui/Dialog';
+import { Cancel, Dialog } from '@/ui/Dialog';
 
 const LENGTHS = [
   ['15', '15 minutes'],
-  ['60', 'an hour'],
-  ['240', 'four hours'],
-  ['1440', 'a day'],
+  ['60', '1 hour'],
+  ['240', '4 hours'],
+  ['1440', '1 day'],
 ] as const;
 type Length = (typeof LENGTHS)[number][0];
 const RESOURCE = /^[a-z][a-z0-9_.-]*:\S+$/;
 
-/** Keeps everybody else away from resources for a while, because a person works on them. */
+/** Takes a lock for an operator, so that no agent changes the resources during an incident. */
 export function IncidentDialog({ onClose }: { onClose: () => void }) {
   const [names, setNames] = useState('');
   const [reason, setReason] = useState('');
   const [minutes, setMinutes] = useState<Length>('60');
   const resources = names.split(/[\s,]+/).filter(Boolean);
   const wrong = resources.find((one) => !RESOURCE.test(one));
-  const barred =
+  const disabledReason =
     resources.length === 0
-      ? 'Name a resource first.'
+      ? 'Enter a resource.'
       : wrong
-        ? `“${wrong}” is not type:id.`
+        ? `“${wrong}” is not in the form type:id.`
         : reason.trim()
           ? undefined
-          : 'Say why first.';
+          : 'Enter a reason.';
   const send = useSend({
     send: (input: { resources: string[]; reason: string; minutes: number }, key) =>
-      taken(
+      unwrap(
         api.POST('/v1/locks/incidents', {
           params: { header: { 'Idempotency-Key': key } },
           body: {
@@ -53,14 +53,15 @@ export function IncidentDialog({ onClose }: { onClose: () => void }) {
     <Dialog
       isOpen
       onClose={onClose}
-      title="Take a lock for an incident"
-      says="Agents wait until it ends. You get all of the resources or none."
+      title="Take an incident lock"
+      says="Agents wait until the lock ends. You get all of the resources or none."
     >
       <form
         className="space-y-4 p-5"
         onSubmit={(event) => {
           event.preventDefault();
-          if (!barred) send.go({ resources, reason: reason.trim(), minutes: Number(minutes) });
+          if (!disabledReason)
+            send.go({ resources, reason: reason.trim(), minutes: Number(minutes) });
         }}
       >
         <Field
@@ -72,16 +73,16 @@ export function IncidentDialog({ onClose }: { onClose: () => void }) {
           className="font-mono"
         />
         <Field
-          label="Why"
+          label="Reason"
           value={reason}
           placeholder="INC-441: looking at checkout"
           onChange={setReason}
         />
-        <Choice label="For" value={minutes} choices={LENGTHS} onChange={setMinutes} />
+        <Choice label="Duration" value={minutes} choices={LENGTHS} onChange={setMinutes} />
         <div className="flex items-center justify-end gap-2">
-          {barred && <span className="flex-1 text-meta text-ink-2">{barred}</span>}
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" barred={barred}>
+          {disabledReason && <span className="flex-1 text-meta text-ink-2">{disabledReason}</span>}
+          <Cancel />
+          <Button type="submit" tone="primary" disabledReason={disabledReason}>
             {send.isPending ? 'Locking…' : 'Take lock'}
           </Button>
         </div>

@@ -2,17 +2,17 @@ import { Link } from '@tanstack/react-router';
 import { useNow } from '@/time/useNow';
 import { classes } from '@/ui/classes';
 import { Untrusted } from '@/ui/Untrusted';
-import { isLate, type Lease } from './tree';
+import { isLate, type LeaseSummary } from './tree';
 
 export type NameOf = (id: string) => string;
 
-export function holderOf(lease: Lease | undefined, nameOf: NameOf): string {
-  const id = lease?.agent ?? lease?.user;
-  return id ? nameOf(id) : 'somebody';
+export function holderOf(lease: LeaseSummary | undefined, nameOf: NameOf): string {
+  const id = lease?.agent_id ?? lease?.user_id;
+  return id ? nameOf(id) : 'unknown holder';
 }
 
-/** What is left of a lease, as a bar and in figures. A lease that ran out says so in words. */
-export function TimeLeft({ lease }: { lease: Lease }) {
+/** Remaining time of a lease as a bar and as text; an overdue renewal is shown in words. */
+export function TimeLeft({ lease }: { lease: LeaseSummary }) {
   const now = useNow(1000);
   const left = Date.parse(lease.expires_at) - now.there;
   const whole = Math.max(1, Date.parse(lease.expires_at) - Date.parse(lease.since));
@@ -36,20 +36,20 @@ export function TimeLeft({ lease }: { lease: Lease }) {
   );
 }
 
-export function Holder({ lease, nameOf }: { lease: Lease; nameOf: NameOf }) {
+export function Holder({ lease, nameOf }: { lease: LeaseSummary; nameOf: NameOf }) {
   return (
     <span className="min-w-0">
       <Untrusted text={holderOf(lease, nameOf)} />
-      {lease.task && (
+      {lease.task_id && (
         <>
           {' '}
           <Link
             to="/tasks/$id"
-            params={{ id: lease.task }}
+            params={{ id: lease.task_id }}
             search={{}}
             className="text-meta text-accent underline underline-offset-2"
           >
-            its task
+            task
           </Link>
         </>
       )}

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { toast } from 'sonner';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { lockQuery, resourcePath } from '@/api/queries';
 import { useOperateBar } from '@/shell/bars';
@@ -13,7 +13,7 @@ import { Ago } from '@/ui/Time';
 import { Holder, type NameOf, TimeLeft } from './LeaseLine';
 import { type Lock, LOOK_MS } from './queries';
 
-/** Who has it, if it is just one: it must not be taken from whoever comes after them. */
+/** Lease of the only holder, if there is exactly one: a break must not affect a later holder. */
 const soleHolder = ({ holding, holders }: Lock) =>
   holding === 1 ? holders[0]?.lease_hash : undefined;
 
@@ -23,7 +23,7 @@ function Break({ lock, onDone }: { lock: Lock; onDone: () => void }) {
   const [reason, setReason] = useState('');
   const send = useSend({
     send: (why: string, key) =>
-      taken(
+      unwrap(
         api.POST('/v1/locks/{type}/{id}/break', {
           params: { path: resourcePath(lock.resource), header: { 'Idempotency-Key': key } },
           body: { reason: why, lease_hash: soleHolder(lock) },
@@ -31,52 +31,55 @@ function Break({ lock, onDone }: { lock: Lock; onDone: () => void }) {
       ),
     touches: 'locks',
     onDone: (broken) => {
-      toast.success(`Broke ${broken.leases.length} on ${broken.resource}`);
+      const count = broken.leases.length;
+      toast.success(`Broke ${count} ${count === 1 ? 'lease' : 'leases'} on ${broken.resource}`);
       onDone();
     },
   });
-  const barred =
+  const disabledReason =
     bar ??
     (typed.trim() !== lock.resource
-      ? `Type ${lock.resource} first.`
+      ? `Type ${lock.resource} to confirm.`
       : reason.trim()
         ? undefined
-        : 'Say why first.');
-  const tokens = lock.holders.flatMap(({ token }) => (token ? [token] : []));
+        : 'Enter a reason.');
+  const tokens = lock.holders.flatMap(({ fence }) => (fence ? [fence] : []));
   return (
     <form
       className="space-y-3 border-t border-line p-5"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!barred) send.go(reason.trim());
+        if (!disabledReason) send.go(reason.trim());
       }}
     >
       <h3 className="font-semibold">Break the lock</h3>
       <p className="text-meta text-ink-2">
-        {lock.holding === 1 ? 'Its holder loses it' : `Its ${lock.holding} holders lose it`}
+        {lock.holding === 1
+          ? 'The holder loses the lock'
+          : `All ${lock.holding} holders lose the lock`}
         {tokens.length > 0 &&
-          `, and what comes with token ${tokens.join(', ')} is refused from then on`}
+          `, and writes with fencing token ${tokens.join(', ')} are rejected from then on`}
         .{' '}
         {lock.waiting === 0
-          ? 'Nobody waits for it.'
-          : `The first of ${lock.waiting} in line is served next.`}
+          ? 'No one is waiting for it.'
+          : `The first of ${lock.waiting} waiting requests gets it next.`}
       </p>
       <Field
-        label={`Type ${lock.resource}`}
+        label={`Type ${lock.resource} to confirm`}
         value={typed}
         spellCheck={false}
         onChange={setTyped}
         className="font-mono"
       />
-      <Field label="Why" value={reason} onChange={setReason} />
-      <Button type="submit" tone="danger" barred={barred}>
+      <Field label="Reason" value={reason} onChange={setReason} />
+      <Button type="submit" tone="danger" disabledReason={disabledReason}>
         {send.isPending ? 'Breaking…' : 'Break lock'}
       </Button>
     </form>
   );
 }
 
-/** One resource: who has it, who stands in line, and the way to take it from its holder. */
+/** One resource: its holders, its queue, and the form that breaks the lock. */
 export default function LockDrawer({
   resource,
   nameOf,
@@ -92,11 +95,11 @@ export default function LockDrawer({
       <div className="min-h-0 flex-1 overflow-y-auto">
         <div className="space-y-5 p-5">
           {data === undefined && <CardWait error={error} />}
-          {data === null && <p className="text-ink-2">It is free now.</p>}
+          {data === null && <p className="text-ink-2">The lock is free.</p>}
           {data && (
             <>
               <section>
-                <h3 className="font-semibold">Held by {data.holding}</h3>
+                <h3 className="font-semibold">Holders: {data.holding}</h3>
                 <ul className="mt-2 space-y-2">
                   {data.holders.map((lease) => (
                     <li key={lease.lease_hash} className="card px-3 py-2">
@@ -106,14 +109,14 @@ export default function LockDrawer({
                       </div>
                       <p className="mt-1 text-meta text-ink-2">
                         since <Ago at={lease.since} /> ·{' '}
-                        {lease.fenced ? `token ${lease.token ?? '?'}` : 'advisory, not fenced'}
+                        {lease.fenced ? `token ${lease.fence ?? '?'}` : 'advisory, not fenced'}
                       </p>
                     </li>
                   ))}
                 </ul>
               </section>
               <section>
-                <h3 className="font-semibold">In line: {data.waiting}</h3>
+                <h3 className="font-semibold">Queue: {data.waiting}</h3>
                 <ol className="mt-2 space-y-1" data-queue>
                   {data.queue.map((lease, index) => (
                     <li key={lease.lease_hash} className="flex gap-3">
@@ -125,13 +128,13 @@ export default function LockDrawer({
                     </li>
                   ))}
                 </ol>
-                {data.queue.length === 0 && <p className="mt-1 text-ink-2">Nobody.</p>}
+                {data.queue.length === 0 && <p className="mt-1 text-ink-2">No one is waiting.</p>}
               </section>
             </>
           )}
         </div>
         {data && data.holding > 0 && (
-          // What was typed was meant for the holder who was there.
+          // The typed confirmation was meant for the previous holder.
           <Break key={soleHolder(data) ?? 'all'} lock={data} onDone={onClose} />
         )}
       </div>

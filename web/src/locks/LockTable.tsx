@@ -16,7 +16,7 @@ const COLUMNS = [
   { word: 'Resource', className: '' },
   { word: 'Held by', className: '' },
   { word: 'Mode', className: '' },
-  { word: 'Left', className: '' },
+  { word: 'Expires', className: '' },
   { word: 'Waiting', className: 'text-right' },
 ] as const;
 const TEMPLATE = classes(
@@ -31,7 +31,7 @@ interface CellProps {
 }
 
 function Cells({ row, nameOf, onOpen }: CellProps) {
-  const { lock, first, mode } = row;
+  const { lock, first } = row;
   return (
     <>
       <span role="gridcell" data-lock={row.key} className="min-w-0 truncate max-md:col-span-2">
@@ -50,14 +50,14 @@ function Cells({ row, nameOf, onOpen }: CellProps) {
         {first ? (
           <Holder lease={first} nameOf={nameOf} />
         ) : (
-          <span className="text-ink-3">nobody</span>
+          <span className="text-ink-3">free</span>
         )}
         {lock.holding > 1 && (
           <span className="text-meta text-ink-3"> and {lock.holding - 1} more</span>
         )}
       </span>
       <span role="gridcell" className="text-ink-2 max-md:text-right">
-        {mode ?? '–'}
+        {first?.mode ?? '–'}
       </span>
       <span role="gridcell">{first ? <TimeLeft lease={first} /> : '–'}</span>
       <span role="gridcell" className="text-right">
@@ -92,10 +92,10 @@ export function LockTable({ filter, nameOf, onOpen }: Props) {
   if (!data) return error ? <Trouble error={error} onRetry={() => void refetch()} /> : <Skeleton />;
   if (rows.length === 0) {
     return (
-      <Empty title={word ? 'Nothing fits the filter' : 'Nothing is locked'}>
+      <Empty title={word ? 'No matching locks' : 'No locks held'}>
         {word
-          ? 'No resource with a lock is called that.'
-          : 'Locks that agents take appear here while they hold.'}
+          ? 'No locked resource matches the filter.'
+          : 'Locks appear here while an agent or a person holds them.'}
       </Empty>
     );
   }

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useState } from 'react';
 import { useNames } from '@/api/names';
+import { KeysHeld } from '@/keys/react';
 import { useOperateBar } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
@@ -58,7 +59,7 @@ export function LocksPage() {
     <section aria-label="Locks" className="flex h-full min-h-0 flex-col">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 px-5 py-3 max-md:px-4">
         <h1 className="text-h1 font-semibold">Locks</h1>
-        <div role="group" aria-label="Which view" className="flex gap-1">
+        <div role="group" aria-label="View" className="flex gap-1">
           {VIEWS.map(([name, word]) => (
             <button
               key={name}
@@ -86,7 +87,7 @@ export function LocksPage() {
             onChange={(word) => search({ q: word || undefined })}
           />
         )}
-        <Button barred={bar} onClick={() => setTaking(true)}>
+        <Button disabledReason={bar} onClick={() => setTaking(true)}>
           Take lock…
         </Button>
       </div>
@@ -96,7 +97,7 @@ export function LocksPage() {
         {view === 'deadlocks' && <Deadlocks nameOf={nameOf} />}
       </div>
       {resource && (
-        <Suspense>
+        <Suspense fallback={<KeysHeld />}>
           <LockDrawer
             key={resource}
             resource={resource}

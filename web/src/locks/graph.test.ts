@@ -10,7 +10,7 @@ const node = (owner: string, ...waiters: Node[]): Node => ({
   isCircle: false,
 });
 
-it('puts those who wait left of whom they wait for', () => {
+it('places waiting requests left of their blockers', () => {
   const { boxes, lines } = draw(node('a', node('b', node('c')), node('d')));
   const at = (owner: string) => boxes.find((box) => box.node.owner === owner)!;
   expect(at('a').x).toBeGreaterThan(at('b').x);
@@ -19,8 +19,8 @@ it('puts those who wait left of whom they wait for', () => {
   expect(lines).toHaveLength(3);
 });
 
-it('lets no two boxes lie on each other', () => {
-  // Each number says below which of the earlier ones the next is hung.
+it('never overlaps two boxes', () => {
+  // Each number selects the earlier node that becomes the parent of the next one.
   const tree = fc.array(fc.nat(), { maxLength: 40 }).map((parents) => {
     const below: number[][] = [[], ...parents.map(() => [])];
     parents.forEach((parent, index) => below[parent % (index + 1)]!.push(index + 1));
@@ -43,7 +43,7 @@ it('lets no two boxes lie on each other', () => {
   );
 });
 
-it('stops at its bound and says how many are left', () => {
+it('stops at the limit and counts the remaining nodes', () => {
   const many = Array.from({ length: NODES_MAX + 20 }, (_, index) => node(String(index)));
   const { boxes, left } = draw(node('a', ...many));
   expect([boxes.length, left]).toEqual([NODES_MAX, 21]);

@@ -1,5 +1,5 @@
-// Places for the picture of one component: holders on the right, those who wait left of whom they
-// wait for. Pure; small enough to do without a library.
+// Layout of the graph of one component: holders on the right, each waiting request left of the one
+// that blocks it. Pure; small enough to need no library.
 import type { Node } from './tree';
 
 export interface Placed {
@@ -13,7 +13,7 @@ export interface Drawing {
   readonly lines: readonly { readonly from: Placed; readonly to: Placed }[];
   readonly width: number;
   readonly height: number;
-  /** So many are not drawn. */
+  /** Number of nodes that are not drawn. */
   readonly left: number;
 }
 
@@ -28,7 +28,7 @@ function countOf(node: Node): number {
   return 1 + node.waiters.reduce((sum, next) => sum + countOf(next), 0);
 }
 
-/** Rows are given out to leaves from top to bottom; whoever has waiters stands in their middle. */
+/** Leaves get rows from top to bottom; a node with children is centred between them. */
 export function draw(root: Node): Drawing {
   const depth = depthOf(root);
   const boxes: Placed[] = [];

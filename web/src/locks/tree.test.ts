@@ -24,8 +24,8 @@ const graph = (
 const shape = ({ owner, waiters }: Node): unknown =>
   waiters.length ? { [owner]: waiters.map(shape) } : owner;
 
-describe('the tree', () => {
-  it('hangs everybody below whom they wait for', () => {
+describe('wait tree', () => {
+  it('places each request below its blocker', () => {
     const found = roots(
       graph(
         [
@@ -40,7 +40,7 @@ describe('the tree', () => {
     expect(found[0]?.blocked).toBe(3);
   });
 
-  it('ends at a circle', () => {
+  it('ends at a cycle', () => {
     const found = roots(
       graph(
         [
@@ -55,7 +55,7 @@ describe('the tree', () => {
     expect(found[0]?.waiters[0]?.waiters[0]?.isCircle).toBe(true);
   });
 
-  it('hangs those in line below the holder, not below each other', () => {
+  it('places queued requests below the holder, not each other', () => {
     const found = roots(
       graph(
         [
@@ -72,8 +72,8 @@ describe('the tree', () => {
     expect(found.map(shape)).toEqual([{ a: ['b', 'c', 'd'] }]);
   });
 
-  it('lets the longest wait come first', () => {
-    const leases = [lease('b', 'waiting', 'x:1', '9'), lease('c', 'waiting', 'x:1', '2')];
+  it('sorts the longest wait first', () => {
+    const leases = [lease('b', 'WAITING', 'x:1', '9'), lease('c', 'WAITING', 'x:1', '2')];
     expect(
       roots(
         graph(
@@ -88,8 +88,8 @@ describe('the tree', () => {
     ).toEqual([{ a: ['c', 'b'] }]);
   });
 
-  it('tells what is held from what is wanted', () => {
-    const leases = [lease('a', 'granted', 'x:1'), lease('a', 'waiting', 'y:1')];
+  it('separates held from requested leases', () => {
+    const leases = [lease('a', 'GRANTED', 'x:1'), lease('a', 'WAITING', 'y:1')];
     expect(resourcesOf(held(leases))).toEqual(['x:1']);
     expect(resourcesOf(wanted(leases))).toEqual(['y:1']);
   });

@@ -1,15 +1,17 @@
-// Who waits for whom, as a tree: at its roots those at whom all waiting ends. Pure.
+// The wait graph as a tree whose roots are the root blockers. Pure.
 import type { Schemas } from '@/api/client';
 
 export type Graph = Schemas['LockGraph'];
 export type Lease = Schemas['LeaseView'];
+/** A lease without its resources. */
+export type LeaseSummary = Schemas['LeaseSummary'];
 
 export interface Node {
   readonly owner: string;
-  /** What it holds and what it waits for; one owner may have several leases. */
+  /** Leases that the owner holds or waits for; one owner may have several. */
   readonly leases: readonly Lease[];
   readonly waiters: readonly Node[];
-  /** Stands above itself: whoever waits here is waited for. */
+  /** The node is also its own ancestor: the requests form a cycle. */
   readonly isCircle: boolean;
 }
 
@@ -17,7 +19,7 @@ export interface Root extends Node {
   readonly blocked: number;
 }
 
-/** Deeper than this nobody reads; the rest is counted by its root. */
+/** Maximum displayed depth; deeper nodes are only counted at their root. */
 export const DEPTH_MAX = 12;
 
 export function roots(graph: Graph): Root[] {
@@ -54,8 +56,8 @@ export function roots(graph: Graph): Root[] {
   }));
 }
 
-/** Whoever stands in line waits for the holder and for all before them. In the tree each hangs
- *  once, below the one that is nearest to a root: that is the holder. */
+/** A queued request waits for the holder and for all earlier requests. In the tree each node
+ *  appears once, below the blocker that is nearest to a root, which is the holder. */
 function nearest(
   from: readonly string[],
   waiters: ReadonlyMap<string, string[]>,
@@ -74,15 +76,15 @@ function nearest(
   return parents;
 }
 
-export const held = (leases: readonly Lease[]) => leases.filter(({ state }) => state === 'granted');
+export const held = (leases: readonly Lease[]) => leases.filter(({ state }) => state === 'GRANTED');
 export const wanted = (leases: readonly Lease[]) =>
-  leases.filter(({ state }) => state === 'waiting');
+  leases.filter(({ state }) => state === 'WAITING');
 
 export function resourcesOf(leases: readonly Lease[]): string[] {
   return [...new Set(leases.flatMap((lease) => lease.resources.map(({ resource }) => resource)))];
 }
 
-/** A lease is renewed every ten seconds; later than that, its holder may be gone. */
-export function isLate(lease: Lease, now: number): boolean {
+/** A lease is renewed every ten seconds; if a renewal is overdue, the holder may be gone. */
+export function isLate(lease: LeaseSummary, now: number): boolean {
   return Date.parse(lease.expires_at) < now;
 }

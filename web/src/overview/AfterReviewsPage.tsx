@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, everyPage, type Schemas, taken } from '@/api/client';
+import { api, everyPage, type Schemas, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { useWriteBar } from '@/live/react';
 import { FormCard, ListCard, ROW } from '@/settings/parts';
@@ -19,7 +19,7 @@ const owedQuery = () =>
   queryOptions({
     queryKey: ['after-reviews'],
     queryFn: async () =>
-      (await everyPage((query) => taken(api.GET('/v1/after-reviews', { params: { query } }))))
+      (await everyPage((query) => unwrap(api.GET('/v1/after-reviews', { params: { query } }))))
         .items,
   });
 
@@ -28,7 +28,7 @@ function Finding({ review, onDone }: { review: AfterReview; onDone: () => void }
   const [finding, setFinding] = useState('');
   const close = useSend({
     send: (text: string, key) =>
-      taken(
+      unwrap(
         api.POST('/v1/after-reviews/{id}/close', {
           params: { path: { id: review.id }, header: { 'Idempotency-Key': key } },
           body: { finding: text },
@@ -39,16 +39,16 @@ function Finding({ review, onDone }: { review: AfterReview; onDone: () => void }
   });
   return (
     <FormCard
-      title={`T-${review.number}: was it right to break the glass?`}
-      word="Close the review"
+      title={`T-${review.number}: was the override justified?`}
+      word="Close review"
       busy="Recording…"
       isPending={close.isPending}
-      barred={bar ?? (finding.trim() ? undefined : 'Say what was found.')}
+      disabledReason={bar ?? (finding.trim() ? undefined : 'Enter a finding.')}
       error={close.error}
       onSend={() => close.go(finding.trim())}
     >
       <div className="col-span-full">
-        <Field label="What was found" value={finding} onChange={setFinding} />
+        <Field label="Finding" value={finding} onChange={setFinding} />
       </div>
     </FormCard>
   );
@@ -60,7 +60,7 @@ function One({ review, onChoose }: { review: AfterReview; onChoose: () => void }
       <span className="min-w-0 flex-1 wrap-anywhere">
         <Link
           to="/tasks/$id"
-          params={{ id: review.task }}
+          params={{ id: review.task_id }}
           search={{}}
           className="font-medium underline"
         >
@@ -80,22 +80,22 @@ function One({ review, onChoose }: { review: AfterReview; onChoose: () => void }
           due in <Due at={review.due_at} />
         </span>
       )}
-      <Button onClick={onChoose}>Close…</Button>
+      <Button onClick={onChoose}>Close review…</Button>
     </li>
   );
 }
 
-/** What was applied without the people it needed has to be looked at afterwards. */
+/** Lists overridden tasks, which must be reviewed after the fact. */
 export function AfterReviewsPage() {
   const { data, error } = useQuery(owedQuery());
   const [chosen, setChosen] = useState<string>();
-  useTitle('Owed reviews');
+  useTitle('Override reviews');
   const review = data?.find(({ id }) => id === chosen);
   return (
-    <Page title="Reviews owed after overrides">
+    <Page title="Override reviews">
       <ListCard
-        title="Owed"
-        none="None: nothing was overridden that nobody has looked at since."
+        title="Open reviews"
+        none="No override is waiting for a review."
         items={data}
         error={error}
       >

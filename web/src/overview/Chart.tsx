@@ -6,7 +6,7 @@ import type { Line } from './figures';
 
 const HEIGHT = 220;
 
-/** A drawing for the eye alone; the same numbers are in the table beside it. */
+/** Chart, hidden from screen readers; the table beside it has the same numbers. */
 export default function Chart({
   days,
   lines,

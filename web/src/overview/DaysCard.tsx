@@ -18,7 +18,12 @@ type Lines = ReturnType<typeof linesOf>;
 
 function Table({ days, lines }: { days: readonly string[]; lines: Lines }) {
   return (
-    <div className="max-h-[320px] overflow-auto" tabIndex={0} role="group" aria-label="Day by day">
+    <div
+      className="max-h-[320px] overflow-auto"
+      tabIndex={0}
+      role="group"
+      aria-label="Tasks per day"
+    >
       <table className="w-full border-collapse text-meta">
         <thead>
           <tr className="border-b border-line text-left text-ink-3">
@@ -76,17 +81,17 @@ interface Props {
   onSpan: (span: Span) => void;
 }
 
-/** What became of tasks, day by day: as lines for the eye, as a table for everybody. */
+/** Task outcomes per day, as a chart or as a table. */
 export function DaysCard({ overview, span, onSpan }: Props) {
   const [isTable, setTable] = useState(false);
   const lines = useMemo(() => linesOf(overview), [overview]);
   const days = useMemo(() => overview.days.map(({ day }) => day), [overview]);
   return (
     <Card
-      title="Day by day"
+      title="Tasks per day"
       aside={
         <span className="flex gap-2">
-          <Select aria-label="How far back" value={span} choices={SPANS} onChange={onSpan} />
+          <Select aria-label="Time range" value={span} choices={SPANS} onChange={onSpan} />
           <Button aria-pressed={isTable} onClick={() => setTable(!isTable)}>
             Table
           </Button>

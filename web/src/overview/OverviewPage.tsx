@@ -3,7 +3,7 @@ import { Link, type LinkProps } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { byNeed } from '@/agents/health';
 import { Health, Seen } from '@/agents/parts';
-import { api, everyPage, type Schemas, taken } from '@/api/client';
+import { api, everyPage, type Schemas, unwrap } from '@/api/client';
 import { agentsQuery, statusQuery } from '@/api/queries';
 import { StaleStrip } from '@/list/Strips';
 import { locksQuery } from '@/locks/queries';
@@ -21,13 +21,13 @@ import { applied, counted, inState, needLook, oldest, passedByPolicy, ratesOf } 
 import { PairsCard } from './PairsCard';
 
 const SHOWN = 5;
-/** Tasks are listed newest first; of more than these the oldest are not looked for. */
+/** Tasks are listed newest first; beyond this number, the oldest are not searched. */
 const TASKS_MAX = 2_000;
 
 const overviewQuery = (days: number) =>
   queryOptions({
     queryKey: ['tasks', 'overview', days],
-    queryFn: () => taken(api.GET('/v1/stats/overview', { params: { query: { days } } })),
+    queryFn: () => unwrap(api.GET('/v1/stats/overview', { params: { query: { days } } })),
     placeholderData: keepPreviousData,
     refetchInterval: 30_000,
   });
@@ -38,7 +38,7 @@ const waitingQuery = () =>
     queryFn: () =>
       everyPage(
         (query) =>
-          taken(api.GET('/v1/tasks', { params: { query: { state: 'REVIEWING', ...query } } })),
+          unwrap(api.GET('/v1/tasks', { params: { query: { state: ['REVIEWING'], ...query } } })),
         TASKS_MAX,
       ),
   });
@@ -64,12 +64,12 @@ function Tile({ word, value, to, search = {} }: TileProps) {
   );
 }
 
-/** What works less well than it should; nothing at all while all is well. */
+/** Lists degraded components; renders nothing if there are none. */
 export function Degraded({ status }: { status: Schemas['Status'] }) {
   if (status.degradations.length === 0) return null;
   return (
     <div role="alert" className="card border-high-mark px-4 py-3" data-degraded>
-      <p className="font-semibold text-high">▲ {status.banner ?? 'Something does not work well'}</p>
+      <p className="font-semibold text-high">▲ {status.banner ?? 'Degraded performance'}</p>
       <ul className="mt-1 list-disc pl-5 text-ink-2">
         {status.degradations.map(({ part, detail }) => (
           <li key={part}>
@@ -102,8 +102,8 @@ function Oldest() {
   const items = data && oldest(data.items, SHOWN);
   return (
     <Rows
-      title={data?.isCut ? `Waiting longest, of the newest ${TASKS_MAX}` : 'Waiting longest'}
-      none="Nothing waits for a review."
+      title={data?.isCut ? `Oldest in review, among the newest ${TASKS_MAX}` : 'Oldest in review'}
+      none="No tasks in review."
       {...(items && {
         items: items.map((task) => (
           <li key={task.id} className={ROW}>
@@ -117,7 +117,7 @@ function Oldest() {
               <Named text={task.title} />
             </Link>
             <span className="text-meta text-ink-2">
-              <Ago at={task.since} />
+              <Ago at={task.state_since} />
             </span>
           </li>
         )),
@@ -131,8 +131,8 @@ function Agents() {
   const items = data && needLook(data).sort(byNeed).slice(0, SHOWN);
   return (
     <Rows
-      title="Agents that need a look"
-      none="Every agent that was seen is where it should be."
+      title="Agents that need attention"
+      none="All agents are healthy."
       {...(items && {
         items: items.map((agent) => (
           <li key={agent.id} className={ROW}>
@@ -156,8 +156,8 @@ function Contended() {
     .slice(0, SHOWN);
   return (
     <Rows
-      title="Most waited for"
-      none="Nobody waits for a lock."
+      title="Most contended locks"
+      none="No one is waiting for a lock."
       {...(items && {
         items: items.map(({ resource, waiting }) => (
           <li key={resource} className={ROW}>
@@ -180,8 +180,8 @@ function Rates({ overview }: { overview: Schemas['Overview'] }) {
   const rates = ratesOf(overview);
   return (
     <Rows
-      title="What happened in 24 hours"
-      none="Nothing."
+      title="Events in the last 24 hours"
+      none="No events."
       items={rates.slice(0, 8).map(({ type, count, part }) => (
         <li
           key={type}
@@ -198,7 +198,7 @@ function Rates({ overview }: { overview: Schemas['Overview'] }) {
   );
 }
 
-/** How it all goes: what waits, what is late, what does not work. */
+/** Overview of pending work, overdue reviews and degraded components. */
 export function OverviewPage() {
   const [span, setSpan] = useState<Span>('7');
   const { data, error, refetch, dataUpdatedAt } = useQuery(overviewQuery(Number(span)));
@@ -218,39 +218,39 @@ export function OverviewPage() {
       {status && <Degraded status={status} />}
       <div className="grid grid-cols-4 gap-3 max-lg:grid-cols-2">
         <Tile
-          word="tasks in review"
+          word="Tasks in review"
           value={counted(inState(data, 'REVIEWING'))}
           to="/tasks"
           search={reviewing}
         />
         <Tile
-          word="answers overdue"
+          word="Overdue review requests"
           value={counted(data.overdue_approvals)}
           to="/tasks"
           search={reviewing}
         />
         <Tile
-          word="approved, not applied yet"
+          word="Approved, not applied yet"
           value={counted(inState(data, 'APPROVED', 'APPLYING'))}
           to="/tasks"
           search={{ state: 'APPROVED' }}
         />
         <Tile
-          word="failed, or nobody knows"
+          word="Failed or unknown"
           value={counted(inState(data, 'FAILED', 'UNKNOWN'))}
           to="/tasks"
           search={{ state: 'FAILED' }}
         />
-        <Tile word="answers asked for" value={counted(data.pending_approvals)} to="/inbox" />
+        <Tile word="Open review requests" value={counted(data.pending_approvals)} to="/inbox" />
         <Tile
-          word="of applies went well"
+          word="Apply success"
           value={applied(data)}
           to="/tasks"
           search={{ state: 'COMPLETED' }}
         />
-        <Tile word="passed without a person" value={passedByPolicy(data)} to="/policies" />
+        <Tile word="Auto-approved" value={passedByPolicy(data)} to="/policies" />
         <Tile
-          word="reviews owed after overrides"
+          word="Open override reviews"
           value={counted(data.after_reviews_owed)}
           to="/after-reviews"
         />

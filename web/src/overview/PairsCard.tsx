@@ -1,6 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import { useNames } from '@/api/names';
+import { mayRead } from '@/session/access';
 import { useMe } from '@/session/session';
 import { Card, CardWait } from '@/ui/Card';
 import { Chip } from '@/ui/Chip';
@@ -8,28 +9,26 @@ import { Named } from '@/ui/Named';
 import { agreed } from './figures';
 
 const SHOWN = 5;
-/** Who may read the audit may see who agrees with whom. */
-const READERS = ['admin', 'auditor'];
 
 const pairsQuery = () =>
   queryOptions({
     queryKey: ['stats', 'pairs'],
-    queryFn: () => taken(api.GET('/v1/stats/pairs')),
+    queryFn: () => unwrap(api.GET('/v1/stats/pairs')),
     refetchInterval: 300_000,
   });
 
 type NameOf = (id: string) => string;
 
 function PairRow({ pair, nameOf }: { pair: Schemas['Pair']; nameOf: NameOf }) {
+  const by = <span className="text-ink-2">approved tasks by</span>;
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-0.5 py-2" data-pair>
       <span className="min-w-0 flex-1">
-        <Named text={nameOf(pair.reviewer)} /> <span className="text-ink-2">agreed to</span>{' '}
-        <Named text={nameOf(pair.author)} />
+        <Named text={nameOf(pair.reviewer_id)} /> {by} <Named text={nameOf(pair.author_id)} />
       </span>
       {pair.stands_out && (
         <Chip tone="warn" sign="▲">
-          nearly always
+          almost always
         </Chip>
       )}
       <span className="text-meta text-ink-2">
@@ -43,21 +42,26 @@ function Pairs({ overview }: { overview: Schemas['Overview'] }) {
   const { data, error } = useQuery(pairsQuery());
   const nameOf = useNames();
   return (
-    <Card title="Who agrees with whom">
+    <Card title="Review independence">
       {!data ? (
         <CardWait error={error} />
       ) : (
         <>
           <p className="text-meta text-ink-2">
-            Of the answers of these days {agreed(overview)} were yes. Of the last {data.days} days
-            {data.is_more ? ', as far as counted' : ''}:
+            {agreed(overview)} of votes in the selected range were approvals. Most frequent pairs of
+            reviewer and author in the last {data.days} days{data.is_more ? ' (partial count)' : ''}
+            :
           </p>
           {data.pairs.length === 0 ? (
-            <p className="text-ink-2">Nobody has agreed to anything.</p>
+            <p className="text-ink-2">No approvals yet.</p>
           ) : (
             <ul className="divide-y divide-line">
               {data.pairs.slice(0, SHOWN).map((pair) => (
-                <PairRow key={`${pair.author} ${pair.reviewer}`} pair={pair} nameOf={nameOf} />
+                <PairRow
+                  key={`${pair.author_id} ${pair.reviewer_id}`}
+                  pair={pair}
+                  nameOf={nameOf}
+                />
               ))}
             </ul>
           )}
@@ -67,8 +71,8 @@ function Pairs({ overview }: { overview: Schemas['Overview'] }) {
   );
 }
 
-/** Nothing for whoever may not know. */
+/** Renders nothing for readers without access to the audit log. */
 export function PairsCard({ overview }: { overview: Schemas['Overview'] }) {
-  const { roles } = useMe();
-  return READERS.some((role) => roles.includes(role)) ? <Pairs overview={overview} /> : null;
+  // These figures are derived from the audit log, so the same people can read them.
+  return mayRead(useMe(), 'audit') ? <Pairs overview={overview} /> : null;
 }

@@ -35,13 +35,13 @@ const overview = (more: Partial<Schemas['Overview']> = {}): Schemas['Overview'] 
   ...more,
 });
 
-describe('The overview', () => {
-  it('adds states up and says when there are more', () => {
+describe('overview figures', () => {
+  it('sums states and marks capped counts', () => {
     expect(counted(inState(overview(), 'REVIEWING'))).toBe('8');
     expect(counted(inState(overview(), 'FAILED', 'UNKNOWN'))).toBe('10,001+');
   });
 
-  it('divides only by what has happened', () => {
+  it('shows no percentage without data', () => {
     expect(applied(overview())).toBe('90 %');
     expect(passedByPolicy(overview())).toBe('25 %');
     expect(applied(overview({ days: [] }))).toBe('–');
@@ -57,14 +57,14 @@ describe('The overview', () => {
     expect(lines.find(({ state }) => state === 'COMPLETED')?.values).toEqual([7, 2]);
   });
 
-  it('tells apart lines without their colours', () => {
+  it('distinguishes lines without colour', () => {
     const entered = { SUBMITTED: 1, APPROVED: 1, REJECTED: 1, COMPLETED: 1, FAILED: 1 };
     const busy = overview({ days: [{ day: '2026-11-14', entered, actions: {} }] });
     const dashes = linesOf(busy).map(({ dash }) => dash.join());
     expect(new Set(dashes).size).toBe(dashes.length);
   });
 
-  it('puts the most frequent first', () => {
+  it('sorts rates by frequency', () => {
     expect(ratesOf(overview()).map(({ type, part }) => [type, part])).toEqual([
       ['approval.voted', 1],
       ['lock.acquired', 0.5],
@@ -73,10 +73,11 @@ describe('The overview', () => {
     expect(ratesOf(overview({ rates: {} }))).toEqual([]);
   });
 
-  it('finds who has waited longest, and agents that are not where they should be', () => {
-    const task = (since: string) => ({ since }) as TaskSummary;
+  it('finds the oldest tasks and unhealthy agents', () => {
+    const task = (since: string) => ({ state_since: since }) as TaskSummary;
     const tasks = ['2026-11-14', '2026-11-12', '2026-11-13'].map(task);
-    expect(oldest(tasks, 2).map(({ since }) => since)).toEqual(['2026-11-12', '2026-11-13']);
+    const found = oldest(tasks, 2).map(({ state_since: since }) => since);
+    expect(found).toEqual(['2026-11-12', '2026-11-13']);
     const agent = (more: Partial<Agent>) => ({ status: 'active', ...more }) as Agent;
     const all = [
       agent({}),

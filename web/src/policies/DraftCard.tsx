@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { toast } from 'sonner';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { useMe } from '@/session/session';
 import { useAdminBar } from '@/shell/bars';
@@ -20,7 +20,7 @@ interface Props {
   nameOf: (id: string) => string;
 }
 
-/** A draft that waits for a second admin: what it changes, what would follow, and their word. */
+/** Draft that needs a second admin: its changes, its effect on past tasks, and a publish button. */
 export function DraftCard({ draft, nameOf }: Props) {
   const me = useMe();
   const bar = useAdminBar();
@@ -29,19 +29,21 @@ export function DraftCard({ draft, nameOf }: Props) {
     params: { path: { id: draft.id }, header: { 'Idempotency-Key': key } },
   });
   const publish = useSend({
-    send: (_input: string, key) => taken(api.POST('/v1/policy-drafts/{id}/publish', at(key))),
+    send: (_input: string, key) => unwrap(api.POST('/v1/policy-drafts/{id}/publish', at(key))),
     touches: 'policies',
-    onDone: ({ name, version }) => toast.success(`${name} is version ${version} now`),
+    onDone: ({ name, version }) => toast.success(`Published ${name} version ${version}`),
   });
   const withdraw = useSend({
-    send: (_input: string, key) => taken(api.DELETE('/v1/policy-drafts/{id}', at(key))),
+    send: (_input: string, key) => unwrap(api.DELETE('/v1/policy-drafts/{id}', at(key))),
     touches: 'policies',
   });
   const isMine = draft.proposed_by === me.id;
-  const barred =
+  const disabledReason =
     bar ??
-    (isMine ? 'You proposed it; another admin has to publish it.' : undefined) ??
-    (draft.is_stale ? 'Another version was published meanwhile. Propose it again.' : undefined);
+    (isMine ? 'You proposed this draft. Another admin must publish it.' : undefined) ??
+    (draft.is_stale
+      ? 'Another version was published in the meantime. Propose the change again.'
+      : undefined);
   const name = spelled(draft.name);
   return (
     <Card
@@ -61,18 +63,26 @@ export function DraftCard({ draft, nameOf }: Props) {
         <Changes changes={draft.changes} />
         <Refusal error={publish.error ?? withdraw.error} />
         <div className="flex flex-wrap items-center gap-2">
-          <Button tone="primary" barred={barred} onClick={() => publish.go(draft.id)}>
+          <Button
+            tone="primary"
+            disabledReason={disabledReason}
+            onClick={() => publish.go(draft.id)}
+          >
             {publish.isPending ? 'Publishing…' : 'Publish'}
           </Button>
           <Button aria-expanded={isTrying} onClick={() => setTrying(!isTrying)}>
-            What if…
+            Replay…
           </Button>
-          <Button tone="quiet" barred={bar ?? withdraw.bar} onClick={() => withdraw.go(draft.id)}>
+          <Button
+            tone="quiet"
+            disabledReason={bar ?? withdraw.bar}
+            onClick={() => withdraw.go(draft.id)}
+          >
             Withdraw
           </Button>
-          {barred && <span className="text-meta text-ink-2">{barred}</span>}
+          {disabledReason && <span className="text-meta text-ink-2">{disabledReason}</span>}
         </div>
-        {isTrying && <WhatIf what={{ draft: draft.id }} />}
+        {isTrying && <WhatIf what={{ draft_id: draft.id }} />}
       </div>
     </Card>
   );

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useId, useMemo, useState } from 'react';
 import { toast } from 'sonner';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { Diff } from '@/review/Diff';
 import { diff } from '@/review/diff';
@@ -41,20 +41,21 @@ function Editor({ was, isNew }: { was: string; isNew: boolean }) {
   const hasChanged = lines.some(({ kind }) => kind !== 'same');
   const propose = useSend({
     send: (body: { document: string; reason?: string }, key) =>
-      taken(api.POST('/v1/policies', { params: { header: { 'Idempotency-Key': key } }, body })),
+      unwrap(api.POST('/v1/policies', { params: { header: { 'Idempotency-Key': key } }, body })),
     touches: 'policies',
     onDone: (draft) => {
-      toast.success(`Proposed ${draft.name}; another admin has to publish it`);
+      toast.success(`Proposed ${draft.name}. Another admin must publish it.`);
       void navigate({ to: '/policies', search: {} });
     },
   });
-  const barred = bar ?? (text.trim() && (isNew || hasChanged) ? undefined : 'Nothing has changed.');
+  const disabledReason =
+    bar ?? (text.trim() && (isNew || hasChanged) ? undefined : 'No changes to propose.');
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <div className="grid content-start gap-4">
-        <Card title="The policy">
+        <Card title="Policy">
           <label htmlFor={area} className="sr-only">
-            The policy in YAML
+            Policy (YAML)
           </label>
           <textarea
             id={area}
@@ -69,23 +70,28 @@ function Editor({ was, isNew }: { was: string; isNew: boolean }) {
             )}
           />
         </Card>
-        <Card title="Propose it">
+        <Card title="Propose">
           <form
             className="space-y-3"
             onSubmit={(event) => {
               event.preventDefault();
               const why = reason.trim();
-              if (!barred) propose.go({ document: text, ...(why ? { reason: why } : {}) });
+              if (!disabledReason) propose.go({ document: text, ...(why ? { reason: why } : {}) });
             }}
           >
-            <Field label="Why" value={reason} placeholder="What it is for" onChange={setReason} />
+            <Field
+              label="Reason"
+              value={reason}
+              placeholder="Why this change is needed"
+              onChange={setReason}
+            />
             <Refusal error={propose.error} />
             <div className="flex flex-wrap items-center gap-2">
-              <Button type="submit" tone="primary" barred={barred}>
-                {propose.isPending ? 'Proposing…' : 'Propose'}
+              <Button type="submit" tone="primary" disabledReason={disabledReason}>
+                {propose.isPending ? 'Proposing…' : 'Propose policy'}
               </Button>
               <span className="text-meta text-ink-2">
-                {barred ?? 'Another admin publishes it; until then nothing changes.'}
+                {disabledReason ?? 'The policy takes effect when another admin publishes it.'}
               </span>
             </div>
           </form>
@@ -94,8 +100,8 @@ function Editor({ was, isNew }: { was: string; isNew: boolean }) {
       <div className="grid content-start gap-4">
         <WhatIf what={{ document: text }} />
         {hasChanged && !isNew && (
-          <Card title="What would change">
-            <Diff lines={lines} isSplit={false} isWhole={false} label="What would change" />
+          <Card title="Changes">
+            <Diff lines={lines} isSplit={false} isWhole={false} label="Changes" />
           </Card>
         )}
       </div>
@@ -107,18 +113,18 @@ function Earlier({ id, version }: { id: string; version: number | undefined }) {
   const { data, error } = useQuery(policyQuery(id));
   if (!data) return <CardWait error={error} />;
   const from = data.items.find((one) => one.version === version) ?? data.items[0];
-  // An earlier version is compared with the one in force, and differs from it already.
+  // An earlier version is compared with the current one and already differs from it.
   const isBack = from !== data.items[0];
   return <Editor was={from?.yaml ?? FIRST} isNew={isBack} />;
 }
 
-/** A draft is written here and tried on what was; proposing it changes nothing yet. */
+/** Editor for a policy draft, with a replay of past tasks. Proposing has no effect yet. */
 export function EditorPage() {
   const { from, version } = route.useSearch();
-  useTitle('Propose a policy');
+  useTitle('Propose policy');
   return (
     <Page
-      title={from ? 'Propose another version' : 'Propose a policy'}
+      title={from ? 'Propose new version' : 'Propose policy'}
       trail={
         <Link to="/policies" search={{}} className="hover:text-ink hover:underline">
           Policies

@@ -29,19 +29,22 @@ function InForce({ nameOf }: { nameOf: NameOf }) {
   if (data.length === 0) {
     return (
       <Empty title="No policies yet">
-        Until there is one, every task needs what the server asks for by itself.
+        Until the first policy is published, the server's default review rules apply.
       </Empty>
     );
   }
   return (
-    <Card title="In force" aside={<span className="text-meta text-ink-3">{data.length}</span>}>
+    <Card
+      title="Active policies"
+      aside={<span className="text-meta text-ink-3">{data.length}</span>}
+    >
       <ul className="divide-y divide-line">
         {data.map((policy) => (
-          <li key={policy.policy} className="py-2.5" data-policy={policy.name}>
+          <li key={policy.policy_id} className="py-2.5" data-policy={policy.name}>
             <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
               <Link
                 to="/policies/$id"
-                params={{ id: policy.policy }}
+                params={{ id: policy.policy_id }}
                 search={{}}
                 className={`${LINK} font-medium`}
               >
@@ -50,7 +53,7 @@ function InForce({ nameOf }: { nameOf: NameOf }) {
               <span className="text-ink-2">version {policy.version}</span>
               {!policy.enabled && (
                 <Chip tone="quiet" sign="○">
-                  Off
+                  Disabled
                 </Chip>
               )}
             </div>
@@ -66,7 +69,7 @@ function InForce({ nameOf }: { nameOf: NameOf }) {
   );
 }
 
-/** The rules by which tasks are reviewed, and what waits to become one. */
+/** Active policies and drafts that wait for a second admin. */
 export function PoliciesPage() {
   const navigate = useNavigate();
   const nameOf = useNames();
@@ -79,10 +82,10 @@ export function PoliciesPage() {
       aside={
         <Button
           tone="primary"
-          barred={bar}
+          disabledReason={bar}
           onClick={() => void navigate({ to: '/policies/new', search: {} })}
         >
-          Propose a policy
+          Propose policy
         </Button>
       }
     >

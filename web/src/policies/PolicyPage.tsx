@@ -22,7 +22,7 @@ const route = getRouteApi('/policies/$id');
 
 const linesOf = (version: Version | undefined) => version?.yaml.trimEnd().split('\n') ?? [];
 
-/** Every version of one policy, and what lies between any two of them. */
+/** All versions of one policy, and the diff between any two of them. */
 export function PolicyPage() {
   const { id } = route.useParams();
   const search = route.useSearch();
@@ -67,13 +67,13 @@ export function PolicyPage() {
         </Link>
       }
       aside={
-        <Button tone="primary" barred={bar} onClick={() => edit(newest.version)}>
+        <Button tone="primary" disabledReason={bar} onClick={() => edit(newest.version)}>
           Propose version {newest.version + 1}
         </Button>
       }
     >
       <Card
-        title={other ? 'What differs' : 'What it says'}
+        title={other ? 'Diff' : 'Document'}
         aside={
           <span className="flex flex-wrap items-center justify-end gap-2 text-meta text-ink-2">
             <Select
@@ -84,7 +84,7 @@ export function PolicyPage() {
             />
             against
             <Select
-              aria-label="Against"
+              aria-label="Compare with"
               value={other ? String(other.version) : ''}
               choices={[['', 'nothing'], ...choices]}
               onChange={(against) => set({ against: against ? Number(against) : undefined })}
@@ -92,7 +92,7 @@ export function PolicyPage() {
           </span>
         }
       >
-        <Diff lines={lines} isSplit={false} isWhole label="The policy" />
+        <Diff lines={lines} isSplit={false} isWhole label="Policy" />
       </Card>
       <Card title="Versions">
         <ol className="divide-y divide-line">
@@ -105,7 +105,7 @@ export function PolicyPage() {
               <strong className="font-semibold">Version {one.version}</strong>
               <span className="min-w-0 flex-1 text-meta text-ink-2 wrap-anywhere">
                 <Named text={nameOf(one.proposed_by)} /> proposed it,{' '}
-                <Named text={nameOf(one.confirmed_by)} /> published it <Ago at={one.published_at} />
+                <Named text={nameOf(one.confirmed_by)} /> published <Ago at={one.published_at} />
               </span>
               {one.version > 1 && (
                 <Button
@@ -113,12 +113,12 @@ export function PolicyPage() {
                   tone="quiet"
                   onClick={() => set({ version: one.version, against: one.version - 1 })}
                 >
-                  What it changed
+                  Show changes
                 </Button>
               )}
               {one !== newest && (
-                <Button size="small" barred={bar} onClick={() => edit(one.version)}>
-                  Propose it again
+                <Button size="small" disabledReason={bar} onClick={() => edit(one.version)}>
+                  Propose again
                 </Button>
               )}
             </li>

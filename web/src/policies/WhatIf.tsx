@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import { Button } from '@/ui/Button';
 import { Card } from '@/ui/Card';
 import { Chip, type ChipTone } from '@/ui/Chip';
@@ -52,20 +52,21 @@ export function ReplayLook({ replayed }: { replayed: Replayed }) {
         ))}
       </ul>
       <p className="text-meta text-ink-3">
-        {replayed.examined.toLocaleString('en')} tasks of the last {replayed.days} days were looked
-        at{replayed.is_cut && '; there were more'}. Nothing was written.
+        Evaluated {replayed.examined.toLocaleString('en')}{' '}
+        {replayed.examined === 1 ? 'task' : 'tasks'} of the last {replayed.days} days
+        {replayed.is_cut && ' (not all)'}. Nothing was changed.
       </p>
       {tasks.length > 0 && (
         <ul className="divide-y divide-line border-t border-line">
           {tasks.slice(0, SHOWN_MAX).map((task) => (
-            <li key={task.id} className="py-2">
-              <Link to="/tasks/$id" params={{ id: task.id }} search={{}} className={LINK}>
+            <li key={task.task_id} className="py-2">
+              <Link to="/tasks/$id" params={{ id: task.task_id }} search={{}} className={LINK}>
                 T-{task.number}
               </Link>{' '}
               <Named text={task.title} />
               <p className="text-meta text-ink-2">
                 <span aria-hidden="true">{LOOKS[task.verdict][0]} </span>
-                {task.without_a_person ? 'without a person' : task.verdict}: {task.before} →{' '}
+                {task.without_a_person ? 'auto-approved' : task.verdict}: {task.before} →{' '}
                 {task.after}
               </p>
             </li>
@@ -74,33 +75,35 @@ export function ReplayLook({ replayed }: { replayed: Replayed }) {
       )}
       {tasks.length > SHOWN_MAX && (
         <p className="text-meta text-ink-3">
-          {(tasks.length - SHOWN_MAX).toLocaleString('en')} more differ.
+          {(tasks.length - SHOWN_MAX).toLocaleString('en')} more tasks differ.
         </p>
       )}
     </div>
   );
 }
 
-/** How the tasks of the last days would have fared; asked for, because it costs something. */
-export function WhatIf({ what }: { what: { document: string } | { draft: string } }) {
+/** Replays recent tasks against the policy. Runs on request only, because it is expensive. */
+export function WhatIf({ what }: { what: { document: string } | { draft_id: string } }) {
   const [days, setDays] = useState<(typeof SPANS)[number][0]>('30');
   const replay = useMutation({
-    mutationFn: (body: Schemas['Replay']) => taken(api.POST('/v1/policies/simulate', { body })),
+    mutationFn: (body: Schemas['Replay']) => unwrap(api.POST('/v1/policies/replay', { body })),
   });
   const asked = { ...what, days: Number(days) };
-  // What came back is about what was asked, not about what has been typed since.
+  // The result belongs to the submitted document, not to later edits.
   const isOld = replay.data && JSON.stringify(replay.variables) !== JSON.stringify(asked);
   return (
-    <Card title="What if">
+    <Card title="Replay">
       <div className="space-y-3">
         <div className="flex flex-wrap items-center gap-2">
-          <Select aria-label="How far back" value={days} choices={SPANS} onChange={setDays} />
+          <Select aria-label="Time range" value={days} choices={SPANS} onChange={setDays} />
           <Button onClick={() => !replay.isPending && replay.mutate(asked)}>
             {replay.isPending ? 'Replaying…' : 'Replay past tasks'}
           </Button>
         </div>
         <Refusal error={replay.error} />
-        {isOld && <p className="text-meta text-medium">Changed since. Replay it again.</p>}
+        {isOld && (
+          <p className="text-meta text-medium">The policy was edited. Run the replay again.</p>
+        )}
         {replay.data && !isOld && <ReplayLook replayed={replay.data} />}
       </div>
     </Card>

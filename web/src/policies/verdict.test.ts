@@ -16,22 +16,22 @@ const replayed = (more: Partial<Replayed> = {}): Replayed => ({
   ...more,
 });
 
-describe('A replay', () => {
-  it('says first what would pass without a person', () => {
+describe('policy replay', () => {
+  it('reports auto-approved tasks first', () => {
     expect(gist(replayed({ looser: 3, without_a_person: 2 }))).toBe(
-      '2 tasks would now pass without a person.',
+      '2 tasks would now be approved automatically.',
     );
   });
 
-  it('tells each direction apart', () => {
-    expect(gist(replayed())).toBe('Nothing would change for 8 tasks.');
-    expect(gist(replayed({ looser: 1 }))).toBe('1 task would need less than before.');
-    expect(gist(replayed({ stricter: 2 }))).toBe('2 tasks would need more than before.');
+  it('distinguishes stricter from looser', () => {
+    expect(gist(replayed())).toBe('No change for 8 tasks.');
+    expect(gist(replayed({ looser: 1 }))).toBe('1 task would be reviewed less strictly.');
+    expect(gist(replayed({ stricter: 2 }))).toBe('2 tasks would be reviewed more strictly.');
     expect(gist(replayed({ stricter: 2, looser: 1 }))).toMatch(/^3 tasks .* differently/);
-    expect(gist(replayed({ examined: 0, same: 0 }))).toMatch(/^Nothing was handed in/);
+    expect(gist(replayed({ examined: 0, same: 0 }))).toMatch(/^No tasks were submitted/);
   });
 
-  it('divides all that was looked at, and nothing else', () => {
+  it('divides only evaluated tasks into shares', () => {
     const count = fc.nat({ max: 1000 });
     fc.assert(
       fc.property(count, count, count, count, (same, stricter, looser, mixed) => {

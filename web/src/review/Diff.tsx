@@ -43,7 +43,7 @@ function Unified({ line }: { line: Line }) {
 
 type Pair = readonly [Line | undefined, Line | undefined];
 
-/** Removed lines left, added ones right, and what stands opposite each other in one row. */
+/** Pairs lines for the split view: removed lines on the left, added ones on the right. */
 export function pairs(lines: readonly Line[]): Pair[] {
   const rows: Pair[] = [];
   for (let at = 0; at < lines.length; ) {
@@ -101,7 +101,7 @@ interface Props {
 
 type Folded = Exclude<Shown, Line>;
 
-/** Lines that stand together, with the folds between them. */
+/** Groups consecutive lines, with folds between the groups. */
 function blocksOf(shown: readonly Shown[]): (Line[] | Folded)[] {
   const blocks: (Line[] | Folded)[] = [];
   for (const line of shown) {
@@ -113,7 +113,7 @@ function blocksOf(shown: readonly Shown[]): (Line[] | Folded)[] {
   return blocks;
 }
 
-/** Lines with what was added and removed; signs say it, colours repeat it. */
+/** Diff lines; signs mark additions and removals, colours repeat them. */
 export function Diff({ lines, isSplit, isWhole, label }: Props) {
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const shown = (isWhole ? lines : folded(lines)).flatMap((line): readonly Shown[] =>

@@ -1,12 +1,12 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { toast } from 'sonner';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { Refused } from '@/api/problem';
 import type { Task, Vote } from '@/api/queries';
 import { OutcomeNote } from '@/decide/OutcomeNote';
 import type { Decision } from '@/decide/useDecision';
-import { type Stand, why } from '@/decide/stand';
+import { type DecisionState, why } from '@/decide/decisionState';
 import { useWriteBar } from '@/live/react';
 import { Button } from '@/ui/Button';
 import { stateWord } from '@/ui/StateChip';
@@ -18,7 +18,7 @@ import { gravest, shortDigest } from './effect';
 const ANSWERS: Record<Vote['answer'], string> = {
   approve: 'You approved',
   reject: 'You rejected',
-  request_changes: 'You asked for changes to',
+  request_changes: 'You requested changes to',
 };
 
 function Irreversible({ shown }: { shown: Task }) {
@@ -39,14 +39,20 @@ function Irreversible({ shown }: { shown: Task }) {
   );
 }
 
-function Voted({ task, stand }: { task: Task; stand: Extract<Stand, { kind: 'voted' }> }) {
+export function Voted({
+  task,
+  decisionState,
+}: {
+  task: Task;
+  decisionState: Extract<DecisionState, { kind: 'voted' }>;
+}) {
   const client = useQueryClient();
   const bar = useWriteBar();
   const [key] = useState(() => crypto.randomUUID());
-  const { vote, approval } = stand;
+  const { vote, approval } = decisionState;
   const withdraw = useMutation({
     mutationFn: (id: string) =>
-      taken(
+      unwrap(
         api.POST('/v1/approvals/{id}/withdraw', {
           params: { path: { id }, header: { 'Idempotency-Key': key } },
         }),
@@ -55,7 +61,7 @@ function Voted({ task, stand }: { task: Task; stand: Extract<Stand, { kind: 'vot
       toast.error(
         error instanceof Refused
           ? error.problem.title
-          : 'No answer came. The page shows what is true in a moment.',
+          : 'No response. The page updates in a moment.',
       ),
     onSettled: () => client.invalidateQueries({ queryKey: ['task', task.id] }),
   });
@@ -69,12 +75,15 @@ function Voted({ task, stand }: { task: Task; stand: Extract<Stand, { kind: 'vot
         </strong>{' '}
         <span className="text-ink-2">
           <Ago at={vote.at} />
-          {!vote.effectual && ' — it did not count: the review was over'}
+          {!vote.counted && ' — not counted: the review had ended'}
           {!isReviewing && ` · now ${stateWord(task.state)}`}
         </span>
       </p>
       {isReviewing && approval && (
-        <Button barred={bar} onClick={() => !withdraw.isPending && withdraw.mutate(approval.id)}>
+        <Button
+          disabledReason={bar}
+          onClick={() => !withdraw.isPending && withdraw.mutate(approval.id)}
+        >
           {withdraw.isPending ? 'Withdrawing…' : 'Withdraw vote'}
         </Button>
       )}
@@ -85,23 +94,23 @@ function Voted({ task, stand }: { task: Task; stand: Extract<Stand, { kind: 'vot
 interface Props {
   task: Task;
   shown: Task;
-  stand: Stand;
+  decisionState: DecisionState;
   decision: Decision;
   onView: () => void;
 }
 
-function Body({ task, shown, stand, decision, onView }: Props) {
-  if (stand.kind === 'replaced') {
+function Body({ task, shown, decisionState, decision, onView }: Props) {
+  if (decisionState.kind === 'replaced') {
     return (
       <>
         <p role="alert" className="flex-1 text-medium max-md:basis-full">
           <strong className="font-semibold">
-            Revision {stand.to} replaced what you are reading.
+            Revision {decisionState.to} replaced the one you are reading.
           </strong>{' '}
-          See what changed before you decide.
+          Review the changes before you decide.
         </p>
-        <Button tone="primary" barred="Look at the changes first." className="max-md:flex-1">
-          Approve rev {stand.to}
+        <Button tone="primary" disabledReason="Review the changes first." className="max-md:flex-1">
+          Approve rev {decisionState.to}
         </Button>
         <Button keys="v" className="max-md:flex-1" onClick={onView}>
           Review changes
@@ -109,30 +118,30 @@ function Body({ task, shown, stand, decision, onView }: Props) {
       </>
     );
   }
-  if (stand.kind === 'voted') return <Voted task={task} stand={stand} />;
-  const reason = why(stand) ?? decision.bar;
+  if (decisionState.kind === 'voted') return <Voted task={task} decisionState={decisionState} />;
+  const reason = why(decisionState) ?? decision.bar;
   const isBusy = decision.outcome.kind === 'recording' || decision.outcome.kind === 'unclear';
   return (
     <>
       <p className="flex-1 text-meta text-ink-2 max-md:basis-full" data-dock-says>
         {reason ?? (
           <>
-            Your decision is bound to revision {shown.revision}{' '}
+            You decide on revision {shown.revision}{' '}
             <span className="font-mono">({shortDigest(shown.digest)})</span>
           </>
         )}
       </p>
-      <Button keys="c" barred={reason} onClick={() => decision.ask('request_changes')}>
+      <Button keys="c" disabledReason={reason} onClick={() => decision.ask('request_changes')}>
         <span className="max-md:hidden">Request changes</span>
         <span className="md:hidden">Changes…</span>
       </Button>
-      <Button tone="danger" keys="r" barred={reason} onClick={() => decision.ask('reject')}>
+      <Button tone="danger" keys="r" disabledReason={reason} onClick={() => decision.ask('reject')}>
         Reject…
       </Button>
       <Button
         tone="primary"
         keys="a"
-        barred={reason}
+        disabledReason={reason}
         className="max-md:flex-1"
         onClick={() => decision.ask('approve')}
       >
@@ -142,19 +151,19 @@ function Body({ task, shown, stand, decision, onView }: Props) {
   );
 }
 
-/** The only place where a task is decided. It names the revision, and what cannot be undone. */
+/** Bar with the decision buttons. It names the revision and lists irreversible changes. */
 export function Dock(props: Props) {
-  const { stand, decision, shown } = props;
+  const { decisionState, decision, shown } = props;
   const again = decision.outcome.kind === 'absent' ? decision.outcome.intent.answer : 'approve';
   return (
     <div
-      data-dock={stand.kind}
+      data-dock={decisionState.kind}
       role="region"
       aria-label="Decision"
       className="shrink-0 border-t border-line bg-surface"
     >
       <OutcomeNote outcome={decision.outcome} onAgain={() => decision.ask(again)} />
-      {stand.kind === 'decide' && <Irreversible shown={shown} />}
+      {decisionState.kind === 'decide' && <Irreversible shown={shown} />}
       <div className="flex min-h-[56px] flex-wrap items-center gap-2.5 px-5 py-2.5 max-md:px-4">
         <Body {...props} />
       </div>

@@ -10,8 +10,8 @@ interface HeadProps {
   level: 1 | 2;
 }
 
-/** The first thing to read. It is made of counts and names of resources; nothing that an author
- *  wrote can get into it. */
+/** Headline of a review. It consists of counts and resource names only; text by the author never
+ *  appears in it. */
 export function EffectHead({ effect, resources, level }: HeadProps) {
   const Heading = level === 1 ? 'h1' : 'h2';
   const { irreversible } = effect.counts;
@@ -34,13 +34,13 @@ export function EffectHead({ effect, resources, level }: HeadProps) {
         )}
         {effect.errors.length > 0 ? (
           <Chip tone="bad" sign="✕">
-            The trial failed
+            Preview failed
           </Chip>
         ) : effect.origin === 'observed' ? (
-          <Chip sign="◉">Seen by a trial run</Chip>
+          <Chip sign="◉">Verified by preview</Chip>
         ) : (
           <Chip tone="warn" sign="◌">
-            Stated by its author, not tried
+            Declared by the author, not previewed
           </Chip>
         )}
       </div>
@@ -50,7 +50,7 @@ export function EffectHead({ effect, resources, level }: HeadProps) {
 
 const TONES = { remove: 'text-del-sign', change: 'text-ink-2', add: 'text-add-sign' } as const;
 
-/** The gravest changes, a line each. */
+/** The most severe changes, one line each. */
 export function ChangeLines({ effect, max }: { effect: Effect; max: number }) {
   const changes = gravest(effect.changes);
   const hidden = changes.length - max;

@@ -62,7 +62,7 @@ function Since({
     <>
       <p className="pb-2 text-ink-2">
         {count === 0
-          ? 'Nothing differs.'
+          ? 'No differences.'
           : `${count} lines differ between revision ${since} and ${shown.revision}.`}
       </p>
       <Diff lines={lines} {...view} label={`Since revision ${since}`} />
@@ -76,7 +76,7 @@ interface Props {
   onSince: (revision: number | undefined) => void;
 }
 
-/** What would change, and what would run. */
+/** Preview of the changes. */
 export function PreviewCard({ shown, since, onSince }: Props) {
   const isPhone = useIsPhone();
   const [isSplitWanted, setSplit] = useState(false);
@@ -111,7 +111,7 @@ export function PreviewCard({ shown, since, onSince }: Props) {
     },
     {
       id: 'fold',
-      title: 'Fold or unfold what is unchanged',
+      title: 'Fold or unfold unchanged lines',
       group: 'Review',
       keys: ['z'],
       isLocal: true,
@@ -166,7 +166,7 @@ export function PreviewCard({ shown, since, onSince }: Props) {
             aria-pressed={isWhole}
             onClick={() => setWhole(!isWhole)}
           >
-            {isWhole ? 'Only changes' : 'All lines'}
+            {isWhole ? 'Changes only' : 'All lines'}
           </Button>
         </span>
       }
@@ -185,7 +185,7 @@ export function PreviewCard({ shown, since, onSince }: Props) {
       {since !== undefined ? (
         <Since task={shown.id} shown={shown} since={since} view={view} />
       ) : changes.length === 0 ? (
-        <p className="text-ink-2">Nothing would change, as far as can be told.</p>
+        <p className="text-ink-2">The preview shows no changes.</p>
       ) : (
         <More items={changes} what="changes" className="pt-3">
           {(first) => (
@@ -201,7 +201,7 @@ export function PreviewCard({ shown, since, onSince }: Props) {
   );
 }
 
-/** Exactly what the digest covers, as it was handed in. */
+/** The submitted parameters, exactly as covered by the digest. */
 export function ProgramCard({ shown }: { shown: Task }) {
   const lines = programOf(shown.parameters);
   return (

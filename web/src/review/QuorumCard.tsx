@@ -41,23 +41,23 @@ function voterWords(voter: Voter, nameOf: NameOf): ReactNode {
     case 'changes':
       return (
         <>
-          asked for changes to rev {voter.revision} · {when}
+          requested changes to rev {voter.revision} · {when}
         </>
       );
     case 'stale':
-      return <>answered rev {voter.revision}, which was replaced</>;
+      return <>voted on rev {voter.revision}, which was replaced</>;
     case 'late':
-      return <>answered after the review was over · {when}</>;
+      return <>voted after the review had ended · {when}</>;
     case 'you':
       return forWhom(voter, nameOf);
     case 'may':
-      return 'can also answer';
+      return 'can vote';
   }
 }
 
 function forWhom({ user, forUsers }: Voter, nameOf: NameOf): string {
   const others = forUsers.filter((one) => one !== user).map(nameOf);
-  if (others.length === 0) return 'your answer counts';
+  if (others.length === 0) return 'your vote counts';
   const isOwn = forUsers.includes(user);
   return `for ${isOwn ? 'yourself and ' : ''}${others.join(', ')}`;
 }
@@ -94,7 +94,7 @@ export function QuorumCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
   const list = isReady
     ? voters(approvals.data.votes, explain.data.may_answer, task.digest, me.id)
     : [];
-  const members = new Set(explain.data?.groups.flatMap((group) => group.members) ?? []);
+  const members = new Set(explain.data?.groups.flatMap((group) => group.member_ids) ?? []);
   const isShort = isReady && task.state === 'REVIEWING' && members.size < required;
   return (
     <Card
@@ -131,14 +131,15 @@ export function QuorumCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
               isMe={voter.user === me.id}
             />
           ))}
-          {list.length === 0 && <li className="text-ink-2">Nobody is asked.</li>}
+          {list.length === 0 && <li className="text-ink-2">No reviewers.</li>}
         </ul>
       ) : (
         <CardWait error={explain.error ?? approvals.error} room="h-36" />
       )}
       {isShort && (
         <p className="mt-2 text-meta text-high">
-          Only {members.size} of the {required} people it needs exist. It cannot pass as it is.
+          Only {members.size} of the {required} required reviewers exist. The task cannot be
+          approved.
         </p>
       )}
       <Chain approvals={approvals.data?.approvals ?? []} nameOf={nameOf} />
@@ -146,20 +147,20 @@ export function QuorumCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
   );
 }
 
-interface Place {
+interface Seat {
   readonly owner?: string;
   readonly route?: string;
   readonly chain?: readonly string[];
 }
 
 const ROUTES: Record<string, string> = {
-  transfer: 'you answer instead',
-  follow: 'your yes counts for them, too',
+  transfer: 'you vote instead',
+  follow: 'your approval also counts for them',
   handed_over: 'handed over to you',
-  reassigned: 'asked in their place',
+  reassigned: 'reassigned to you',
 };
 
-/** By which way the reader came to answer for somebody else. */
+/** Delegation chain through which the reader votes for another reviewer. */
 function Chain({
   approvals,
   nameOf,
@@ -169,10 +170,10 @@ function Chain({
 }) {
   const me = useMe();
   const mine = approvals.filter(
-    ({ reviewer, status }) => reviewer === me.id && status !== 'SUPERSEDED',
+    ({ reviewer_id: reviewer, status }) => reviewer === me.id && status !== 'SUPERSEDED',
   );
-  const places = (mine.at(-1)?.places ?? []) as Place[];
-  const others = places.filter(({ route }) => route !== 'own');
+  const seats = (mine.at(-1)?.seats ?? []) as Seat[];
+  const others = seats.filter(({ route }) => route !== 'own');
   if (others.length === 0) return null;
   return (
     <div className="mt-3 border-t border-line pt-2.5">

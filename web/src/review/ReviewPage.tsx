@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, Navigate, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useEffect, useState } from 'react';
 import { toast } from 'sonner';
 import { useNames } from '@/api/names';
 import { Refused } from '@/api/problem';
 import { approvalsQuery, type Task, taskQuery } from '@/api/queries';
 import { leave } from '@/decide/decide';
-import { stand } from '@/decide/stand';
+import { decisionState } from '@/decide/decisionState';
 import { useDecision } from '@/decide/useDecision';
 import { useNeeds } from '@/inbox/data';
 import { useActions } from '@/keys/react';
@@ -19,6 +19,8 @@ import { classes } from '@/ui/classes';
 import { StateChip } from '@/ui/StateChip';
 import { Ago, Due } from '@/ui/Time';
 import { Trouble } from '@/ui/Trouble';
+import { Untrusted } from '@/ui/Untrusted';
+import { DecisionNote } from './DecisionNote';
 import { Dock } from './Dock';
 import { ChangeLines, EffectHead } from './EffectHead';
 import { headline, shortDigest } from './effect';
@@ -34,7 +36,7 @@ const route = getRouteApi('/tasks/$id');
 export function ReviewPage() {
   const { id } = route.useParams();
   const { data, error, refetch } = useQuery(taskQuery(id));
-  // Drawn in pieces, between which keys are heard.
+  // Rendered in chunks, so that keys are handled in between.
   const isReady = useDeferredValue(useParts(id));
   if (error instanceof Refused && error.is('not_found')) return <NotFound />;
   if (!data || !isReady) {
@@ -49,10 +51,14 @@ export function ReviewPage() {
       </div>
     );
   }
+  // An address may have the number of the task, as in /tasks/T-8.
+  if (data.id !== id) {
+    return <Navigate to="/tasks/$id" params={{ id: data.id }} search={(kept) => kept} replace />;
+  }
   return <Review key={id} task={data} isOld={Boolean(error)} />;
 }
 
-/** Where the task stands among those that wait for the reader. */
+/** Position of the task among those that wait for the reader. */
 function useNeighbours(id: string) {
   const { rows } = useNeeds();
   const at = rows.findIndex(({ task }) => task === id);
@@ -63,8 +69,8 @@ function copy(text: string, what: string): void {
   void navigator.clipboard.writeText(text).then(() => toast(`Copied ${what}`));
 }
 
-/** `task` is what the server says now; `shown` is what is on screen and what a vote is about.
- *  They part when another revision comes, until the reader looks at it. */
+/** `task` is the current state on the server; `shown` is the revision on screen, which a vote is
+ *  about. They differ when a new revision arrives, until the reader opens it. */
 function Review({ task, isOld }: { task: Task; isOld: boolean }) {
   const me = useMe();
   const nameOf = useNames();
@@ -73,7 +79,7 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
   const [pinned, setPinned] = useState(task);
   const shown = pinned.digest === task.digest && pinned.revision === task.revision ? task : pinned;
   const approvals = useQuery(approvalsQuery(task.id));
-  const now = stand({
+  const now = decisionState({
     me: { id: me.id, isAgent: me.isAgent, mayDecide: me.scopes.includes('decide') },
     task,
     shown,
@@ -83,7 +89,7 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
   const decision = useDecision(shown, now);
   const { before, after } = useNeighbours(task.id);
   const mine = approvals.data?.approvals.find(
-    (one) => one.reviewer === me.id && one.status === 'PENDING',
+    (one) => one.reviewer_id === me.id && one.status === 'PENDING',
   );
   useTitle(`T-${task.number} ${headline(shown.effect)}`);
   useEffect(() => () => leave(task.id), [task.id]);
@@ -103,7 +109,7 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
   const go = (id: string | undefined) => () =>
     id && void navigate({ to: '/tasks/$id', params: { id }, search: {} });
   const isMine = now.kind === 'decide';
-  const notMine = isMine ? decision.bar : 'There is nothing for you to decide here.';
+  const notMine = isMine ? decision.bar : 'There is nothing for you to decide on this task.';
   useActions([
     {
       id: 'approve',
@@ -111,7 +117,7 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
       group: 'Review',
       keys: ['a'],
       isLocal: true,
-      barred: notMine,
+      disabledReason: notMine,
       run: () => decision.ask('approve'),
     },
     {
@@ -120,7 +126,7 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
       group: 'Review',
       keys: ['r'],
       isLocal: true,
-      barred: notMine,
+      disabledReason: notMine,
       run: () => decision.ask('reject'),
     },
     {
@@ -129,16 +135,16 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
       group: 'Review',
       keys: ['c'],
       isLocal: true,
-      barred: notMine,
+      disabledReason: notMine,
       run: () => decision.ask('request_changes'),
     },
     {
       id: 'view',
-      title: 'View the new revision',
+      title: 'Show the new revision',
       group: 'Review',
       keys: ['v'],
       isLocal: true,
-      barred: now.kind === 'replaced' ? undefined : 'There is no newer revision.',
+      disabledReason: now.kind === 'replaced' ? undefined : 'There is no newer revision.',
       run: view,
     },
     {
@@ -159,7 +165,7 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
     },
     {
       id: 'back',
-      title: 'Back to the inbox',
+      title: 'Back to inbox',
       group: 'Review',
       keys: ['Escape'],
       isLocal: true,
@@ -167,19 +173,19 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
     },
     {
       id: 'copy',
-      title: 'Copy the link',
+      title: 'Copy link',
       group: 'Review',
       keys: ['y'],
       isLocal: true,
-      run: () => copy(location.href, 'the link'),
+      run: () => copy(location.href, 'link'),
     },
     {
       id: 'copy-cli',
-      title: 'Copy as a command',
+      title: 'Copy CLI command',
       group: 'Review',
       keys: ['Shift+y'],
       isLocal: true,
-      run: () => copy(`ade tasks get ${task.id}`, 'the command'),
+      run: () => copy(`ade tasks get ${task.id}`, 'command'),
     },
   ]);
   const since =
@@ -189,18 +195,18 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
       <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="group" aria-label="Task">
         <div className="mx-auto max-w-[1240px] px-6 pt-3 pb-6 max-md:px-4">
           <div className="flex min-h-8 flex-wrap items-center gap-x-3 gap-y-1.5">
-            <nav aria-label="Where you are" className="font-mono text-meta text-ink-3">
+            <nav aria-label="Breadcrumb" className="font-mono text-meta text-ink-3">
               <Link to="/inbox" search={{}} className="hover:text-ink hover:underline">
                 Inbox
               </Link>{' '}
               / T-{task.number}
             </nav>
-            <StateChip state={task.state} />
+            <StateChip state={task.state} detail={task.sub_state} />
             <Chip>revision {shown.revision}</Chip>
             <button
               type="button"
-              title={`Copy ${shown.digest}`}
-              onClick={() => copy(shown.digest, 'the digest')}
+              title={`Copy digest ${shown.digest}`}
+              onClick={() => copy(shown.digest, 'digest')}
               className="min-h-6 font-mono text-meta text-ink-3 hover:text-ink"
             >
               sha256 {shortDigest(shown.digest)}
@@ -213,7 +219,7 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
                 </>
               ) : (
                 <>
-                  since <Ago at={task.since} />
+                  since <Ago at={task.state_since} />
                 </>
               )}
             </span>
@@ -222,7 +228,7 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
                 size="small"
                 tone="quiet"
                 keys="["
-                barred={before ? undefined : 'This is the first.'}
+                disabledReason={before ? undefined : 'This is the first task.'}
                 onClick={go(before)}
               >
                 Previous
@@ -231,16 +237,26 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
                 size="small"
                 tone="quiet"
                 keys="]"
-                barred={after ? undefined : 'This is the last.'}
+                disabledReason={after ? undefined : 'This is the last task.'}
                 onClick={go(after)}
               >
                 Next
               </Button>
             </span>
           </div>
+          <DecisionNote decision={task.decision} nameOf={nameOf} />
+          {task.warnings?.map(({ code, message }) => (
+            <p
+              key={code}
+              data-warning={code}
+              className="mt-2 rounded-control bg-medium-soft px-3 py-1.5 text-medium"
+            >
+              <Untrusted text={message} />
+            </p>
+          ))}
           {isOld && (
             <p role="alert" className="mt-2 rounded-control bg-sunken px-3 py-1.5 text-meta">
-              The server did not answer. This is what it said last.
+              The server is not responding. This page shows the last known state.
             </p>
           )}
           <header
@@ -270,7 +286,7 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
           </div>
         </div>
       </div>
-      <Dock task={task} shown={shown} stand={now} decision={decision} onView={view} />
+      <Dock task={task} shown={shown} decisionState={now} decision={decision} onView={view} />
     </div>
   );
 }

@@ -16,7 +16,7 @@ const NAMES: Record<string, string> = {
   historical_failure_rate: 'Historical failure rate',
 };
 
-/** `360000` is 36 points: hundredths of a hundredth. */
+/** Contribution to the score in points: `360000` is 36. */
 const points = (factor: Factor) => factor.contribution_bp / 10_000;
 
 function nameOf(factor: Factor): string {
@@ -85,11 +85,11 @@ export function RiskTable({ factors }: { factors: readonly Factor[] }) {
               Score
             </th>
             <th scope="col" className="pb-1.5 font-normal">
-              Adds
+              Points
             </th>
             {!isPhone && (
               <th scope="col" className="pb-1.5 font-normal">
-                Why
+                Reason
               </th>
             )}
           </tr>
@@ -106,7 +106,7 @@ export function RiskTable({ factors }: { factors: readonly Factor[] }) {
           onClick={() => setWhole(!isWhole)}
           className="mt-1 h-11 text-accent underline underline-offset-2"
         >
-          {isWhole ? 'Only the greatest factor' : `All ${factors.length} factors`}
+          {isWhole ? 'Largest factor only' : `All ${factors.length} factors`}
         </button>
       )}
     </>
@@ -124,7 +124,7 @@ export function RiskCard({ task, shown }: { task: Task; shown: Task }) {
       {data ? <RiskTable factors={data.factors} /> : <CardWait error={error} room="h-40" />}
       {data && data.revision !== shown.revision && (
         <p className="mt-2 text-meta text-medium">
-          The factors are those of revision {data.revision}.
+          These factors are from revision {data.revision}.
         </p>
       )}
     </Card>

@@ -1,10 +1,9 @@
 import type { Task } from '@/api/queries';
 import { Named } from '@/ui/Named';
 
-/** What the author calls it, in a box of its own and never near the buttons. Nothing in it was
- *  checked by anybody. */
+/** The author's own description, in a separate box away from the buttons. It is unverified. */
 export function Says({ task, nameOf }: { task: Task; nameOf: (id: string) => string }) {
-  const by = task.agent ? nameOf(task.agent) : nameOf(task.author);
+  const by = task.agent_id ? nameOf(task.agent_id) : nameOf(task.author_id);
   return (
     <figure
       data-untrusted
@@ -12,13 +11,13 @@ export function Says({ task, nameOf }: { task: Task; nameOf: (id: string) => str
     >
       <figcaption className="text-meta text-ink-3">
         <Named text={by} /> says
-        {task.agent && (
+        {task.agent_id && (
           <>
             {' '}
-            for <Named text={nameOf(task.author)} />
+            for <Named text={nameOf(task.author_id)} />
           </>
         )}{' '}
-        · not checked
+        · unverified
       </figcaption>
       <blockquote className="mt-0.5 wrap-anywhere">
         <Named text={task.title} />

@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { auditQuery, explainQuery, lockQuery, type Task } from '@/api/queries';
-import { actorOf, entryOf, phraseHere } from '@/audit/leaf';
+import { approvalsQuery, auditQuery, explainQuery, lockQuery, type Task } from '@/api/queries';
+import { actorOf, entryOf, isRefused, phraseHere } from '@/audit/leaf';
+import { mayReadAuditOf } from '@/session/access';
+import { useMe } from '@/session/session';
 import { clockTime, exactTime } from '@/time/clock';
 import { useNow } from '@/time/useNow';
 import { Card, CardWait } from '@/ui/Card';
@@ -18,20 +20,20 @@ const GATES: Record<string, string> = {
   window: 'Time window',
   freeze: 'No freeze',
   locks: 'Locks free',
-  capacity: 'Somebody to apply it',
+  capacity: 'Agent available',
 };
 
 export function GatesCard({ task }: { task: Task }) {
   const { data, error } = useQuery(explainQuery(task.id));
-  const open = data?.gates.filter(({ is_open: isOpen }) => isOpen).length ?? 0;
+  const count = data?.gates.filter(({ passed }) => passed).length ?? 0;
   return (
     <Card
-      title="Gates"
+      title="Checks"
       className="max-lg:order-6"
       aside={
         data && (
           <span className="text-meta text-ink-2">
-            {open} of {data.gates.length} open
+            {count} of {data.gates.length} passed
           </span>
         )
       }
@@ -44,15 +46,15 @@ export function GatesCard({ task }: { task: Task }) {
                 aria-hidden="true"
                 className={classes(
                   'w-4 shrink-0 text-center',
-                  gate.is_open ? 'text-good' : 'text-ink-3',
+                  gate.passed ? 'text-good' : 'text-ink-3',
                 )}
               >
-                {gate.is_open ? '✓' : '○'}
+                {gate.passed ? '✓' : '○'}
               </span>
               <span className="min-w-0">
                 {GATES[gate.name] ?? gate.name}
-                <span className="sr-only">{gate.is_open ? ': open.' : ': closed.'}</span>
-                {!gate.is_open && (
+                <span className="sr-only">{gate.passed ? ': passed.' : ': not passed.'}</span>
+                {!gate.passed && (
                   <span className="block text-meta text-ink-2 wrap-anywhere">{gate.evidence}</span>
                 )}
               </span>
@@ -74,7 +76,7 @@ function left(at: string, now: number): string {
 interface LockProps {
   resource: string;
   mode: string;
-  /** The server says that all are free; then none has to be asked about. */
+  /** The server reports that all locks are free, so no lock is queried. */
   areFree: boolean;
   nameOf: NameOf;
 }
@@ -83,7 +85,7 @@ function LockRow({ resource, mode, areFree, nameOf }: LockProps) {
   const { data, error } = useQuery({ ...lockQuery(resource), enabled: !areFree });
   const now = useNow(1000);
   const holder = data?.holders[0];
-  const who = holder?.agent ?? holder?.user;
+  const who = holder?.agent_id ?? holder?.user_id;
   return (
     <li className="py-0.5">
       <span className="font-mono text-meta wrap-anywhere">
@@ -92,16 +94,16 @@ function LockRow({ resource, mode, areFree, nameOf }: LockProps) {
       <span className="text-meta text-ink-3">{mode}</span>
       <span className="block text-meta text-ink-2">
         {areFree ? (
-          '○ free now'
+          '○ free'
         ) : error ? (
-          'could not be read'
+          'could not be loaded'
         ) : data === undefined ? (
           '…'
         ) : !holder ? (
-          '○ free now'
+          '○ free'
         ) : (
           <>
-            ● held by <Untrusted text={who ? nameOf(who) : 'somebody'} /> ·{' '}
+            ● held by <Untrusted text={who ? nameOf(who) : 'unknown holder'} /> ·{' '}
             {left(holder.expires_at, now.there)}
             {(data?.waiting ?? 0) > 0 && ` · ${data?.waiting} waiting`}
           </>
@@ -112,18 +114,18 @@ function LockRow({ resource, mode, areFree, nameOf }: LockProps) {
 }
 
 const ROLLBACK = {
-  automatic: 'It is undone by itself if it fails.',
-  manual: 'There are steps to undo it by hand.',
-  none: 'There is no way back prepared.',
+  automatic: 'Rolled back automatically if the apply fails.',
+  manual: 'Rollback is manual.',
+  none: 'No rollback defined.',
 } as const;
 
 export function LocksCard({ shown, nameOf }: { shown: Task; nameOf: NameOf }) {
   const { data } = useQuery(explainQuery(shown.id));
-  const isOpen = data?.gates.find(({ name }) => name === 'locks')?.is_open ?? true;
-  // An open gate says that no other is in its way; while it is applied it holds them itself.
-  const areFree = isOpen && shown.state !== 'APPLYING' && shown.state !== 'UNKNOWN';
+  const isPassed = data?.gates.find(({ name }) => name === 'locks')?.passed ?? true;
+  // If the check passed, no other holder blocks the task; while applying, the task holds the locks.
+  const areFree = isPassed && shown.state !== 'APPLYING' && shown.state !== 'UNKNOWN';
   return (
-    <Card title="Locks and way back" className="max-lg:order-7">
+    <Card title="Locks and rollback" className="max-lg:order-7">
       <ul>
         {shown.resources.map(({ resource, mode }) => (
           <LockRow
@@ -148,7 +150,10 @@ export function LocksCard({ shown, nameOf }: { shown: Task; nameOf: NameOf }) {
 }
 
 export function AuditCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
-  const { data, error } = useQuery(auditQuery(task.id));
+  const me = useMe();
+  const { data: approvals } = useQuery(approvalsQuery(task.id));
+  const isOpen = approvals && mayReadAuditOf(me, { author_id: task.author_id, ...approvals });
+  const { data, error } = useQuery({ ...auditQuery(task.id), enabled: isOpen ?? false });
   return (
     <Card
       title="Audit"
@@ -160,7 +165,7 @@ export function AuditCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
             search={{ object: task.id }}
             className="text-meta text-accent underline underline-offset-2"
           >
-            {data.items.length} entries
+            {data.items.length} {data.items.length === 1 ? 'entry' : 'entries'}
           </Link>
         )
       }
@@ -178,6 +183,7 @@ export function AuditCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
                   {leaf.when ? clockTime(leaf.when) : ''}
                 </time>
                 <span className="min-w-0 text-meta wrap-anywhere">
+                  {isRefused(leaf) && <strong className="font-semibold text-bad">✕ </strong>}
                   <Untrusted text={actorOf(leaf.who, nameOf)} /> {phraseHere(leaf)}
                   {leaf.what?.revision && (
                     <span className="text-ink-3"> · rev {leaf.what.revision}</span>
@@ -187,6 +193,10 @@ export function AuditCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
             );
           })}
         </ol>
+      ) : isOpen === false ? (
+        <p className="text-meta text-ink-2">
+          Its author, its reviewers, admins and auditors can read the audit of this task.
+        </p>
       ) : (
         <CardWait error={error} />
       )}
@@ -194,18 +204,17 @@ export function AuditCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
   );
 }
 
-/** Where the steps of the agent will stand. Until they are recorded, the page says so instead of
- *  leaving a reader to guess. */
+/** Placeholder for the recorded steps of the agent; says so if there are none. */
 export function TrajectoryCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
   return (
-    <Card title="What the agent did" className="max-lg:order-5">
+    <Card title="Agent steps" className="max-lg:order-5">
       <p className="text-ink-2">
-        {task.agent ? (
+        {task.agent_id ? (
           <>
-            <Named text={nameOf(task.agent)} /> has recorded no steps. Judge the effect alone.
+            <Named text={nameOf(task.agent_id)} /> recorded no steps. Review the effect itself.
           </>
         ) : (
-          'A person proposed it; no agent had a part in it.'
+          'This task was proposed by a person, without an agent.'
         )}
       </p>
     </Card>

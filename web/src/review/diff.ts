@@ -9,21 +9,21 @@ export interface Line {
   readonly kind: 'same' | 'add' | 'del';
   readonly text: string;
   readonly words?: readonly Word[];
-  /** Numbers on each side, from 1. */
+  /** Line numbers on each side, from 1. */
   readonly old?: number;
   readonly new?: number;
 }
 
 export type Shown = Line | { readonly kind: 'fold'; readonly from: number; readonly count: number };
 
-/** Some screens full; thousands of lines are read in parts. */
+/** Lines shown per step; longer diffs are expanded on request. */
 export const LINES_STEP = 400;
 
-/** Lines longer than this are compared as a whole. */
+/** Longer lines are compared as a whole, not word by word. */
 const WORDS_MAX = 2_000;
 
-/** The least way from one text to another costs the square of its length to find, and a page that
- *  stands still shows nothing: texts that differ more than this are compared place by place. */
+/** A minimal diff costs the square of its length, which would block the page: texts that differ in
+ *  more lines than this are compared line by line. */
 const EDITS_MAX = 300;
 const WORD_EDITS_MAX = 100;
 
@@ -40,7 +40,7 @@ function paired(removed: string, added: string): [Word[], Word[]] | undefined {
   return isAlike ? [side('added'), side('removed')] : undefined;
 }
 
-/** Words are marked where a line was replaced by another, in as many lines as are wanted. */
+/** Marks changed words in replaced lines, up to a maximum number of lines. */
 function replaced(removed: readonly string[], added: readonly string[], most: number): Line[] {
   const old: Line[] = [];
   const fresh: Line[] = [];
@@ -62,7 +62,7 @@ interface Part {
   readonly added: boolean;
 }
 
-/** Each line with the one in its own place: not the least difference, but a true one. */
+/** Compares lines at the same position: the result is correct but not minimal. */
 function byPlace(before: readonly string[], after: readonly string[]): Part[] {
   const parts: Part[] = [];
   const isSame = (at: number) => before[at] === after[at];
@@ -84,7 +84,7 @@ function byPlace(before: readonly string[], after: readonly string[]): Part[] {
 
 export function diff(before: readonly string[], after: readonly string[]): Line[] {
   const lines: Line[] = [];
-  // What is read later is read by its lines.
+  // The rest is compared by lines only.
   let wanted = LINES_STEP;
   const parts =
     diffArrays([...before], [...after], { maxEditLength: EDITS_MAX }) ?? byPlace(before, after);
@@ -116,7 +116,7 @@ function numbered(lines: readonly Line[]): Line[] {
   });
 }
 
-/** Keeps a few lines around every change and folds the rest. */
+/** Keeps a few lines of context around every change and folds the rest. */
 export function folded(lines: readonly Line[], around = 3): Shown[] {
   const isKept = new Array<boolean>(lines.length).fill(false);
   lines.forEach((line, index) => {
@@ -128,7 +128,7 @@ export function folded(lines: readonly Line[], around = 3): Shown[] {
   for (let index = 0; index < lines.length; ) {
     let end = index;
     while (end < lines.length && !isKept[end]) end++;
-    // One line costs as much room as the fold that would hide it.
+    // A single line takes as much space as the fold that would hide it.
     if (end - index > 1) shown.push({ kind: 'fold', from: index, count: end - index });
     else if (end > index) shown.push(lines[index]!);
     if (end < lines.length) shown.push(lines[end]!);

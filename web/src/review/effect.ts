@@ -1,5 +1,5 @@
-// The effect in words and lines. Only counts and names of resources that the server knows go into
-// the headline; sentences of authors never do.
+// Describes the effect in words and lines. The headline contains only counts and resource names
+// known to the server, never text by the author.
 import type { Change, Effect, Revision, Task } from '@/api/queries';
 
 export interface Part {
@@ -8,7 +8,7 @@ export interface Part {
   readonly word: 'removes' | 'changes' | 'adds';
 }
 
-/** What takes away first: it is what a reader must not miss. */
+/** Removals come first, because a reader must not miss them. */
 export function parts(effect: Pick<Effect, 'counts'>): Part[] {
   const { removes, changes, adds } = effect.counts;
   const all: Part[] = [
@@ -30,7 +30,7 @@ export const SIGN = { remove: '−', change: '~', add: '+' } as const;
 
 const objectOf = ({ summary }: Change) => summary.split(' ').at(-1) ?? '';
 
-/** The gravest first: what cannot be undone before all, and a table before its columns. */
+/** Sorts by severity: irreversible changes first, and a table before its columns. */
 export function gravest(changes: readonly Change[]): Change[] {
   const depth = (change: Change) => objectOf(change).split('.').length;
   return [...changes].sort((one, other) => {
@@ -47,14 +47,14 @@ function ordered(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, ordered(inner)]));
 }
 
-/** A value as lines; text is shown as it is, the rest as JSON with its keys in order. */
+/** Formats a value as lines: text unchanged, everything else as JSON with sorted keys. */
 export function linesOf(value: unknown): string[] {
   if (value === undefined || value === null) return [];
   const text = typeof value === 'string' ? value : JSON.stringify(ordered(value), undefined, 2);
   return text.replace(/\r\n/g, '\n').split('\n');
 }
 
-/** What would run, line by line: statements are worth a line of their own. */
+/** Formats the parameters as lines, with one line per statement. */
 export function programOf(parameters: unknown): string[] {
   if (parameters === null || typeof parameters !== 'object') return linesOf(parameters);
   return Object.entries(ordered(parameters) as Record<string, unknown>).flatMap(([key, value]) => {
@@ -71,7 +71,7 @@ function statements(text: string): string[] {
   return text.split(/(?<=;)\s+/).filter(Boolean);
 }
 
-/** A whole revision as lines, for the difference between two of them. */
+/** Formats a whole revision as lines, for the diff between two revisions. */
 export function contentOf(
   content: Pick<Revision | Task, 'effect' | 'parameters' | 'resources'>,
 ): string[] {

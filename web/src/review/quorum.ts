@@ -1,4 +1,4 @@
-// Who has answered, who may, and whose answer was about something else.
+// Lists who voted, who can still vote, and whose vote was on another revision.
 import type { Schemas } from '@/api/client';
 import type { Vote } from '@/api/queries';
 
@@ -11,7 +11,7 @@ export interface Voter {
   readonly revision: number | undefined;
   readonly carriedFrom: number | undefined;
   readonly reason: string | undefined;
-  /** For whom they would answer, themselves included if they are asked in person. */
+  /** Users for whom the vote counts, including the voter if they are a reviewer themselves. */
   readonly forUsers: readonly string[];
 }
 
@@ -19,9 +19,9 @@ const ANSWERED = { approve: 'approved', reject: 'rejected', request_changes: 'ch
 
 function voterOf(vote: Vote, digest: string): Voter {
   const isAbout = vote.digest === digest;
-  const sign = !isAbout ? 'stale' : vote.effectual ? ANSWERED[vote.answer] : 'late';
+  const sign = !isAbout ? 'stale' : vote.counted ? ANSWERED[vote.answer] : 'late';
   return {
-    user: vote.voter,
+    user: vote.voter_id,
     sign,
     at: vote.at,
     revision: vote.revision,
@@ -37,26 +37,26 @@ export function voters(
   digest: string,
   me: string,
 ): Voter[] {
-  const standing = votes.filter(({ withdrawn }) => !withdrawn);
-  const counted = standing
+  const active = votes.filter(({ withdrawn }) => !withdrawn);
+  const counted = active
     .filter((vote) => vote.digest === digest)
     .map((vote) => voterOf(vote, digest));
   const answered = new Set(counted.map(({ user }) => user));
   const open = mayAnswer
-    .filter(({ user }) => !answered.has(user))
+    .filter(({ user_id: user }) => !answered.has(user))
     .map(
-      ({ user, for_users }): Voter => ({
+      ({ user_id: user, for_user_ids: forUsers }): Voter => ({
         user,
         sign: user === me ? 'you' : 'may',
         at: undefined,
         revision: undefined,
         carriedFrom: undefined,
         reason: undefined,
-        forUsers: for_users,
+        forUsers,
       }),
     )
     .sort((one, other) => Number(other.user === me) - Number(one.user === me));
-  const older = standing
+  const older = active
     .filter((vote) => vote.digest !== digest)
     .map((vote) => voterOf(vote, digest));
   return [...counted, ...open, ...older];

@@ -15,14 +15,14 @@ const change = (action: Change['action'], irreversible = false): Change => ({
   summary: `${action} it`,
 });
 
-describe('the effect', () => {
-  it('says what is removed before what is added', () => {
+describe('effect', () => {
+  it('names removals before additions', () => {
     expect(headline(counts(1, 2, 3))).toBe('Removes 1, changes 2, adds 3');
     expect(headline(counts(0, 0, 2))).toBe('Adds 2');
     expect(headline(counts(0, 0, 0))).toBe('Changes nothing');
   });
 
-  it('lists what cannot be undone first', () => {
+  it('lists irreversible changes first', () => {
     const order = gravest([change('add'), change('remove'), change('change', true)]);
     expect(order.map(({ action }) => action)).toEqual(['change', 'remove', 'add']);
   });
@@ -36,13 +36,13 @@ describe('the effect', () => {
     expect(order[0]?.summary).toBe('drop table public.invoice');
   });
 
-  it('writes values as lines that do not depend on the order of keys', () => {
+  it('formats values independent of key order', () => {
     expect(linesOf({ b: 1, a: { d: 1, c: 2 } })).toEqual(linesOf({ a: { c: 2, d: 1 }, b: 1 }));
     expect(linesOf('one\r\ntwo')).toEqual(['one', 'two']);
     expect(linesOf(undefined)).toEqual([]);
   });
 
-  it('gives each statement a line', () => {
+  it('puts each statement on its own line', () => {
     expect(programOf({ target: 'shop', sql: 'SELECT 1; DROP TABLE x' })).toEqual([
       'sql:',
       '  SELECT 1;',
@@ -51,7 +51,7 @@ describe('the effect', () => {
     ]);
   });
 
-  it('puts all that is agreed to into the lines of a revision', () => {
+  it('includes all approved content in the lines of a revision', () => {
     const effect = {
       ...counts(1, 0, 0),
       origin: 'observed' as const,
@@ -79,7 +79,7 @@ describe('a difference', () => {
     maxLength: 30,
   });
 
-  it('holds both sides whole, in order', () => {
+  it('contains both sides completely and in order', () => {
     fc.assert(
       fc.property(text, text, (before, after) => {
         const lines = diff(before, after);
@@ -91,14 +91,14 @@ describe('a difference', () => {
     );
   });
 
-  it('marks the words that differ', () => {
+  it('marks changed words', () => {
     const [del, add] = diff(['DROP COLUMN old'], ['DROP COLUMN new']);
     const changed = (line: typeof del) =>
       line?.words?.filter((word) => word.isChanged).map((word) => word.text);
     expect([changed(del), changed(add)]).toEqual([['old'], ['new']]);
   });
 
-  it('folds nothing that changed, and loses no line', () => {
+  it('folds only unchanged lines and loses none', () => {
     fc.assert(
       fc.property(text, text, (before, after) => {
         const lines = diff(before, after);
@@ -111,7 +111,7 @@ describe('a difference', () => {
     );
   });
 
-  it('of five thousand lines is made at once', () => {
+  it('compares five thousand lines quickly', () => {
     const before = Array.from({ length: 5_000 }, (_, index) => `line ${index}`);
     const after = before.map((line, index) => (index % 500 === 0 ? `${line}!` : line));
     const times = [1, 2, 3].map(() => {
@@ -122,7 +122,7 @@ describe('a difference', () => {
     expect(Math.min(...times)).toBeLessThan(1_000);
   });
 
-  it('of texts that differ nearly everywhere is made too, line by line', () => {
+  it('compares very different texts line by line', () => {
     const before = Array.from({ length: 5_000 }, (_, index) => `line ${index}`);
     const after = before.map((line, index) => (index % 5 === 0 ? line : `${line}!`));
     after.push('one more');
@@ -135,20 +135,20 @@ describe('a difference', () => {
   });
 });
 
-describe('the quorum', () => {
+describe('quorum', () => {
   const vote = (voter: string, more: Partial<Vote> = {}): Vote => ({
-    voter,
+    voter_id: voter,
     answer: 'approve',
     revision: 2,
     digest: 'sha256:b',
     at: '',
-    effectual: true,
+    counted: true,
     withdrawn: false,
     ...more,
   });
   const may = (user: string, ...forUsers: string[]) => ({
-    user,
-    for_users: [user, ...forUsers],
+    user_id: user,
+    for_user_ids: [user, ...forUsers],
     because: [],
   });
   const signs = (votes: Vote[]) =>
@@ -156,7 +156,7 @@ describe('the quorum', () => {
       ({ user, sign }) => `${user} ${sign}`,
     );
 
-  it('shows answers, then the reader, then the others, then answers to something older', () => {
+  it('sorts votes, the reader, other reviewers, then stale votes', () => {
     const old = vote('tom', { digest: 'sha256:a', revision: 1 });
     expect(signs([old, vote('priya')])).toEqual([
       'priya approved',
@@ -166,12 +166,12 @@ describe('the quorum', () => {
     ]);
   });
 
-  it('counts nothing that was withdrawn or came late', () => {
+  it('ignores withdrawn and late votes', () => {
     expect(signs([vote('lena', { withdrawn: true })])).toEqual(['me you', 'lena may']);
-    expect(signs([vote('lena', { effectual: false })])).toEqual(['lena late', 'me you']);
+    expect(signs([vote('lena', { counted: false })])).toEqual(['lena late', 'me you']);
   });
 
-  it('names those in whose place the reader answers', () => {
+  it('names the users for whom the reader votes', () => {
     expect(voters([], [may('me', 'marc')], 'sha256:b', 'me')[0]?.forUsers).toEqual(['me', 'marc']);
   });
 });

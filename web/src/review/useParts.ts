@@ -8,21 +8,25 @@ import {
   riskQuery,
   statsQuery,
 } from '@/api/queries';
+import { mayRead } from '@/session/access';
+import { useMe } from '@/session/session';
 
-/** A part that takes longer comes later: nobody waits for it to see what would change. */
+/** Maximum wait for all parts; a slower part is rendered later. */
 const TOGETHER_MS = 300;
 
-/** Asks for all parts of a review at once, beside the task itself, and tells when they are there:
- *  a page that is drawn part by part moves under the reader's eyes. */
+/** Loads all parts of a review in parallel with the task and reports when they are ready, because a
+ *  page that renders part by part moves while it is read. */
 export function useParts(id: string): boolean {
   const [late, setLate] = useState<string>();
+  // Authors and reviewers may read it too, but who they are is known only later.
+  const isReader = mayRead(useMe(), 'audit');
   const areHere = useQueries({
     queries: [
       riskQuery(id),
       explainQuery(id),
       approvalsQuery(id),
       statsQuery(id),
-      auditQuery(id),
+      ...(isReader ? [auditQuery(id)] : []),
       namesQuery(),
     ],
     combine: (parts) => parts.every((part) => !part.isPending),

@@ -8,6 +8,7 @@ const request = {
   user_code: 'BCDF-GHJK',
   client_name: 'ade on \u202elaptop',
   address: '10.0.0.7',
+  address_differs: false,
   user_agent: 'ade/1',
   status: 'pending',
   created_at: '2026-11-15T10:00:00Z',
@@ -23,7 +24,7 @@ function look(more: Partial<Parameters<typeof DeviceLook>[0]> = {}) {
       start=""
       trouble={null}
       offered={['read', 'decide', 'administer']}
-      barred={undefined}
+      disabledReason={undefined}
       isPending={false}
       error={null}
       {...heard}
@@ -33,41 +34,58 @@ function look(more: Partial<Parameters<typeof DeviceLook>[0]> = {}) {
   return heard;
 }
 
-it('shows who asks, and what they wrote as nothing but text', () => {
+it('shows the request, with its name as plain text', () => {
   look();
   expect(screen.getByText('BCDF-GHJK')).toBeTruthy();
   expect(screen.getByText('10.0.0.7')).toBeTruthy();
   expect(screen.getByText('U+202E', { exact: false })).toBeTruthy();
 });
 
-it('gives what is left ticked, and no more', () => {
+it('grants reading and proposing unless more is selected', () => {
+  const offered = ['read', 'propose', 'decide', 'administer'] as const;
+  const { onAnswer } = look({ offered });
+  fireEvent.click(screen.getByRole('button', { name: 'Authorize' }));
+  expect(onAnswer).toHaveBeenCalledExactlyOnceWith(['read', 'propose']);
+  expect(screen.getByText('for 30 days', { exact: false })).toBeTruthy();
+});
+
+it('grants the selected scopes, and decides for eight hours only', () => {
   const { onAnswer } = look();
-  fireEvent.click(screen.getByLabelText('administer'));
-  fireEvent.click(screen.getByRole('button', { name: 'Let it in' }));
+  fireEvent.click(screen.getByLabelText('Approve and reject tasks'));
+  expect(screen.getByText('for 8 hours', { exact: false })).toBeTruthy();
+  fireEvent.click(screen.getByRole('button', { name: 'Authorize' }));
   expect(onAnswer).toHaveBeenCalledExactlyOnceWith(['read', 'decide']);
 });
 
-it('gives nothing to what is turned away', () => {
+it('warns of a terminal at another address', () => {
+  look();
+  expect(screen.queryByRole('alert')).toBeNull();
+  cleanup();
+  look({ request: { ...request, address_differs: true } });
+  expect(screen.getByRole('alert').textContent).toContain('not the address of your browser');
+});
+
+it('grants nothing when denied', () => {
   const { onAnswer } = look();
-  fireEvent.click(screen.getByRole('button', { name: 'Turn it away' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Deny' }));
   expect(onAnswer).toHaveBeenCalledExactlyOnceWith(undefined);
 });
 
-it('lets nothing in that may do nothing, nor for who may not', () => {
+it('is disabled without scopes or permission', () => {
   const { onAnswer } = look({ offered: ['read'] });
-  fireEvent.click(screen.getByLabelText('read'));
-  fireEvent.click(screen.getByRole('button', { name: 'Let it in' }));
+  fireEvent.click(screen.getByLabelText('Read'));
+  fireEvent.click(screen.getByRole('button', { name: 'Authorize' }));
   cleanup();
-  const barred = look({ barred: 'Only people let terminals in.' });
-  fireEvent.click(screen.getByRole('button', { name: 'Let it in' }));
-  fireEvent.click(screen.getByRole('button', { name: 'Turn it away' }));
+  const disabled = look({ disabledReason: 'Only people can authorize a terminal.' });
+  fireEvent.click(screen.getByRole('button', { name: 'Authorize' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Deny' }));
   expect(onAnswer).not.toHaveBeenCalled();
-  expect(barred.onAnswer).not.toHaveBeenCalled();
+  expect(disabled.onAnswer).not.toHaveBeenCalled();
 });
 
-it('takes a code however it is typed, once it is whole', () => {
+it('accepts a complete code in any notation', () => {
   const { onCode } = look({ stage: 'typing', request: undefined });
-  const field = screen.getByLabelText('The code that your terminal shows');
+  const field = screen.getByLabelText('Code shown in your terminal');
   fireEvent.change(field, { target: { value: 'bcdf gh' } });
   fireEvent.submit(field);
   expect(onCode).not.toHaveBeenCalled();

@@ -1,7 +1,7 @@
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { useWriteBar } from '@/live/react';
 import { Check } from '@/settings/parts';
@@ -20,8 +20,11 @@ import { Untrusted } from '@/ui/Untrusted';
 import { codeOf, type DeviceRequest, type Stage, stageOf } from './device';
 import { useMe } from './session';
 
-/** As long as the server lets such a token live. */
+/** Lifetime of the token, as enforced by the server: one that decides is valid for eight hours. */
 const DAYS = 30;
+
+/** Scopes that are selected at first. */
+const DEFAULTS: readonly Scope[] = ['read', 'propose'];
 
 const deviceQuery = (code: string | undefined) =>
   queryOptions({
@@ -29,7 +32,7 @@ const deviceQuery = (code: string | undefined) =>
     enabled: code !== undefined,
     retry: false,
     queryFn: () =>
-      taken(api.GET('/v1/device/{user_code}', { params: { path: { user_code: code ?? '' } } })),
+      unwrap(api.GET('/v1/device/{user_code}', { params: { path: { user_code: code ?? '' } } })),
   });
 
 function CodeForm({ start, onCode }: { start: string; onCode: (code: string) => void }) {
@@ -42,7 +45,7 @@ function CodeForm({ start, onCode }: { start: string; onCode: (code: string) => 
   return (
     <form className="flex flex-wrap items-end gap-2" onSubmit={send}>
       <Field
-        label="The code that your terminal shows"
+        label="Code shown in your terminal"
         value={typed}
         maxLength={32}
         placeholder="BCDF-GHJK"
@@ -52,9 +55,9 @@ function CodeForm({ start, onCode }: { start: string; onCode: (code: string) => 
       <Button
         type="submit"
         tone="primary"
-        barred={code ? undefined : 'A code has eight letters, without vowels.'}
+        disabledReason={code ? undefined : 'Enter the eight-letter code.'}
       >
-        Go on
+        Continue
       </Button>
     </form>
   );
@@ -69,19 +72,28 @@ function Asks({ request }: { request: DeviceRequest }) {
           {code}
         </strong>
       </Fact>
-      <Fact word="Calls itself">
-        {name ? <Named text={name} /> : 'It gives no name.'}
+      <Fact word="Name">
+        {name ? <Named text={name} /> : 'No name given'}
         {program && (
           <span className="block text-meta text-ink-2">
             <Untrusted text={program} />
           </span>
         )}
       </Fact>
-      <Fact word="Asks from">
-        {address ? <span className="font-mono">{address}</span> : 'An unknown address'}
+      <Fact word="Address">
+        {address ? <span className="font-mono">{address}</span> : 'Unknown address'}
+        {request.address_differs && (
+          <span
+            role="alert"
+            className="mt-1 block rounded-control border border-high-mark px-3 py-2"
+          >
+            This is not the address of your browser. Continue only if you ran{' '}
+            <code className="font-mono">ade login</code> on a remote machine.
+          </span>
+        )}
       </Fact>
-      <Fact word="Asked">
-        <Ago at={request.created_at} />, and waits for another <Due at={request.expires_at} />
+      <Fact word="Requested">
+        <Ago at={request.created_at} />, expires in <Due at={request.expires_at} />
       </Fact>
     </dl>
   );
@@ -90,34 +102,35 @@ function Asks({ request }: { request: DeviceRequest }) {
 interface AnswerProps {
   request: DeviceRequest;
   offered: readonly Scope[];
-  barred: string | undefined;
+  disabledReason: string | undefined;
   isPending: boolean;
   error: unknown;
   onAnswer: (scopes: readonly Scope[] | undefined) => void;
 }
 
-function Answer({ request, offered, barred, isPending, error, onAnswer }: AnswerProps) {
-  const [left, setLeft] = useState<readonly Scope[]>([]);
-  const scopes = offered.filter((one) => !left.includes(one));
-  const none = scopes.length === 0 ? 'Say what it may do.' : undefined;
+function Answer({ request, offered, disabledReason, isPending, error, onAnswer }: AnswerProps) {
+  const [chosen, setChosen] = useState(DEFAULTS);
+  const scopes = offered.filter((one) => chosen.includes(one));
+  const lifetime = scopes.includes('decide') ? '8 hours' : `${DAYS} days`;
+  const none = scopes.length === 0 ? 'Select at least one permission.' : undefined;
   return (
-    <Card title="A terminal asks to be let in as you">
+    <Card title="A terminal wants to sign in as you">
       <div className="space-y-4">
         <Asks request={request} />
         <p className="text-ink-2">
-          Say yes only if you have just run <code className="font-mono">ade login</code> yourself
-          and it shows this code. Whoever asks gets a token in your name, for {DAYS} days.
+          Authorize it only if you have just run <code className="font-mono">ade login</code> and
+          your terminal shows this code. It gets a token in your name for {lifetime}.
         </p>
         <fieldset>
-          <legend className="font-medium">What it may do</legend>
+          <legend className="font-medium">Permissions</legend>
           <div className="mt-1 flex flex-wrap gap-x-5 gap-y-1">
             {offered.map((scope) => (
               <Check
                 key={scope}
                 label={MEANS[scope]}
-                isOn={!left.includes(scope)}
+                isOn={chosen.includes(scope)}
                 onChange={(isOn) =>
-                  setLeft(isOn ? left.filter((one) => one !== scope) : [...left, scope])
+                  setChosen(isOn ? [...chosen, scope] : chosen.filter((one) => one !== scope))
                 }
               />
             ))}
@@ -125,11 +138,15 @@ function Answer({ request, offered, barred, isPending, error, onAnswer }: Answer
         </fieldset>
         <Refusal error={error} />
         <div className="flex flex-wrap gap-2">
-          <Button tone="primary" barred={barred ?? none} onClick={() => onAnswer(scopes)}>
-            {isPending ? 'Sending…' : 'Let it in'}
+          <Button
+            tone="primary"
+            disabledReason={disabledReason ?? none}
+            onClick={() => onAnswer(scopes)}
+          >
+            {isPending ? 'Sending…' : 'Authorize'}
           </Button>
-          <Button tone="danger" barred={barred} onClick={() => onAnswer(undefined)}>
-            Turn it away
+          <Button tone="danger" disabledReason={disabledReason} onClick={() => onAnswer(undefined)}>
+            Deny
           </Button>
         </div>
       </div>
@@ -138,10 +155,13 @@ function Answer({ request, offered, barred, isPending, error, onAnswer }: Answer
 }
 
 const SAID: Record<'approved' | 'denied', readonly [title: string, says: string]> = {
-  approved: ['It is let in', 'Your terminal goes on within some seconds. You can close this page.'],
+  approved: [
+    'Terminal authorized',
+    'Your terminal continues in a few seconds. You can close this page.',
+  ],
   denied: [
-    'It was turned away',
-    'It gets nothing. If you did not ask, somebody else has tried to get in as you.',
+    'Sign-in denied',
+    'If you did not request this sign-in, someone may be trying to access your account.',
   ],
 };
 
@@ -157,30 +177,30 @@ interface LookProps extends Omit<AnswerProps, 'request'> {
 export function DeviceLook(props: LookProps) {
   const { stage, request, start, trouble, onCode, onRetry, ...answer } = props;
   const again = <CodeForm key={start} start={stage === 'typing' ? start : ''} onCode={onCode} />;
-  const told = (title: string, children: ReactNode) => <Card title={title}>{children}</Card>;
+  const card = (title: string, children: ReactNode) => <Card title={title}>{children}</Card>;
   switch (stage) {
     case 'typing':
-      return told('Which terminal', again);
+      return card('Enter the code', again);
     case 'loading':
-      return told(
-        'Looking for it',
+      return card(
+        'Loading the request',
         <span role="status" aria-label="Loading" className="waiting" />,
       );
     case 'failed':
-      return told(
-        'It could not be looked for',
+      return card(
+        'The request could not be loaded',
         <div className="space-y-3">
           <Refusal error={trouble} />
           <Button onClick={onRetry}>Try again</Button>
         </div>,
       );
     case 'gone':
-      return told(
-        'No terminal waits with this code',
+      return card(
+        'No terminal is waiting with this code',
         <div className="space-y-3" role="status">
           <p className="text-ink-2">
-            It is mistyped, somebody has answered it, or ten minutes are over. Run{' '}
-            <code className="font-mono">ade login</code> again, and type what it shows.
+            The code is mistyped, was already used, or expired after ten minutes. Run{' '}
+            <code className="font-mono">ade login</code> again and enter the new code.
           </p>
           {again}
         </div>,
@@ -188,11 +208,11 @@ export function DeviceLook(props: LookProps) {
     case 'asked':
       return request ? <Answer request={request} {...answer} /> : null;
     default:
-      return told(SAID[stage][0], <p role="status">{SAID[stage][1]}</p>);
+      return card(SAID[stage][0], <p role="status">{SAID[stage][1]}</p>);
   }
 }
 
-/** Where somebody lets a terminal in that has no browser of its own. */
+/** Page where a person authorizes a terminal that has no browser. */
 export function DevicePage() {
   const me = useMe();
   const bar = useWriteBar();
@@ -202,7 +222,7 @@ export function DevicePage() {
   const { code: given } = useSearch({ from: '/device' });
   const code = codeOf(given ?? '');
   const { data, error, refetch } = useQuery(deviceQuery(code));
-  useTitle('Let a terminal in');
+  useTitle('Sign in a terminal');
   const send = useSend({
     send: (scopes: readonly Scope[] | undefined, key) => {
       const params = {
@@ -210,27 +230,27 @@ export function DevicePage() {
         header: { 'Idempotency-Key': key },
       };
       return scopes
-        ? taken(
+        ? unwrap(
             api.POST('/v1/device/{user_code}/approve', {
               params,
               body: { scopes: [...scopes], days: DAYS },
             }),
           )
-        : taken(api.POST('/v1/device/{user_code}/deny', { params }));
+        : unwrap(api.POST('/v1/device/{user_code}/deny', { params }));
     },
     touches: 'device',
-    // The terminal may be quicker than our next look, which would find nothing any more.
+    // The terminal may collect its token before the next request, which would then find nothing.
     onDone: (answer) => client.setQueryData(deviceQuery(code).queryKey, answer),
   });
   return (
-    <Page title="Let a terminal in">
+    <Page title="Sign in a terminal">
       <DeviceLook
         stage={stageOf({ code, request: data, error, now: now.there })}
         request={data}
         start={given ?? ''}
         trouble={error}
         offered={me.scopes}
-        barred={me.isAgent ? 'Only people let terminals in.' : (bar ?? send.bar)}
+        disabledReason={me.isAgent ? 'Only people can authorize a terminal.' : (bar ?? send.bar)}
         isPending={send.isPending}
         error={send.error}
         onAnswer={send.go}

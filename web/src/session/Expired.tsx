@@ -8,7 +8,7 @@ import { noteSignedOut, onSignedIn, endsSoon, useIsSignedOut } from './expiry';
 import { Ways } from './Login';
 import { providersQuery, sessionQuery } from './queries';
 
-/** Where a sign-in in another tab ends; it closes the circle with the tab that waits. */
+/** Path where a sign-in in another tab ends, which notifies the waiting tab. */
 export const BACK = '/signed-in';
 
 export function ExpiredLook({
@@ -21,16 +21,16 @@ export function ExpiredLook({
   return (
     <div
       role="alertdialog"
-      aria-label="Your session has ended"
+      aria-label="Session expired"
       className={classes(
         'fixed inset-x-3 bottom-3 z-50 mx-auto max-w-[480px] space-y-3',
         'card border-medium-mark p-4',
       )}
     >
-      <h2 className="font-semibold">Your session has ended</h2>
+      <h2 className="font-semibold">Session expired</h2>
       <p className="text-ink-2">
-        This page stays as it is, with what you have typed. Sign in again in another tab; it goes on
-        by itself.
+        Your input on this page is kept. Sign in again in another tab, and this page continues
+        automatically.
       </p>
       <Ways ways={ways} returnTo={BACK} isNewTab />
       <Button onClick={onCheck}>I have signed in</Button>
@@ -38,7 +38,7 @@ export function ExpiredLook({
   );
 }
 
-/** Over the page, not instead of it: nothing that was typed is lost. */
+/** Shown over the page, so that no typed text is lost. */
 export function Expired() {
   const client = useQueryClient();
   const isOut = useIsSignedOut();
@@ -52,7 +52,7 @@ export function Expired() {
   return <ExpiredLook ways={data?.providers ?? []} onCheck={goOn} />;
 }
 
-/** Some minutes before the end, so that nobody is cut off in the middle of a sentence. */
+/** Warning a few minutes before the session expires. */
 export function EndsSoon() {
   const { data } = useQuery(sessionQuery());
   const { data: ways } = useQuery({ ...providersQuery(), enabled: Boolean(data) });
@@ -64,7 +64,7 @@ export function EndsSoon() {
       role="status"
       className="flex flex-wrap items-center gap-3 border-b border-line bg-sunken px-5 py-2"
     >
-      <p className="flex-1">Your session ends in {span(left)}. Sign in again to go on.</p>
+      <p className="flex-1">Your session expires in {span(left)}. Sign in again to continue.</p>
       <div className="w-[280px]">
         <Ways ways={ways?.providers ?? []} returnTo={BACK} isNewTab />
       </div>

@@ -1,22 +1,22 @@
 import { useQuery } from '@tanstack/react-query';
 import { DropdownMenu } from 'radix-ui';
 import { toast } from 'sonner';
-import { told } from '@/api/told';
+import { errorMessage } from '@/api/errorMessage';
 import { Icon } from '@/ui/Icon';
 import { MENU_ITEM } from '@/ui/menu';
 import { Named } from '@/ui/Named';
 import { sessionQuery } from './queries';
 import { signOut, switchTenant } from './wire';
 
-/** Nothing that was read for one tenant may be shown for another: the page begins anew. */
+/** Reloads the page, because data of one tenant must never appear in another. */
 function leave(sent: Promise<unknown>): void {
   sent.then(
     () => location.assign('/'),
-    (error: unknown) => toast.error(told(error)),
+    (error: unknown) => toast.error(errorMessage(error)),
   );
 }
 
-/** The part of the user's menu that only a session has. */
+/** The part of the user menu that exists only in a session. */
 export function SessionMenu() {
   const { data } = useQuery(sessionQuery());
   if (!data) return null;

@@ -2,7 +2,7 @@ import { useEffect } from 'react';
 import { Mark } from '@/shell/Mark';
 import { tellSignedIn } from './expiry';
 
-/** Where a sign-in in another tab comes back to: that tab goes on, this one can be closed. */
+/** Landing page of a sign-in in another tab; the original tab continues. */
 export function SignedIn() {
   useEffect(tellSignedIn, []);
   return (
@@ -10,7 +10,7 @@ export function SignedIn() {
       <div className="card w-full max-w-[380px] p-8">
         <Mark />
         <h1 className="mt-6 text-h1 font-semibold">You are signed in</h1>
-        <p className="mt-2 text-ink-2">The page that asked goes on. This tab can be closed.</p>
+        <p className="mt-2 text-ink-2">The original page continues. You can close this tab.</p>
       </div>
     </div>
   );

@@ -1,13 +1,13 @@
-// A terminal that asks to be let in: its code as people type it, and what the page shows of it.
+// Device login: parsing of the typed code, and the stage that the page shows.
 import type { Schemas } from '@/api/client';
 import { Refused } from '@/api/problem';
 
 export type DeviceRequest = Schemas['DeviceRequest'];
 
-/** Without vowels and without letters that are taken for each other. */
+/** Letters of a code: no vowels and no letters that are easily confused. */
 const LETTERS = /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/;
 
-/** In its one spelling, or nothing while it is not whole. */
+/** Returns the code in its canonical form, or undefined while it is incomplete. */
 export function codeOf(typed: string): string | undefined {
   const letters = typed.replace(/[\s-]/g, '').toUpperCase();
   return LETTERS.test(letters) ? `${letters.slice(0, 4)}-${letters.slice(4)}` : undefined;
@@ -22,7 +22,7 @@ interface Known {
   now: number;
 }
 
-/** What has been said stays said; what nobody has answered in time is as good as unknown. */
+/** A recorded answer stays visible; an unanswered request counts as unknown after its expiry. */
 export function stageOf({ code, request, error, now }: Known): Stage {
   if (!code) return 'typing';
   if (request && request.status !== 'pending') return request.status;

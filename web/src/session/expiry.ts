@@ -1,5 +1,5 @@
-// Whether the server has stopped knowing who is here. Told by the one door to it, heard by the
-// page, which stays as it is and asks for a new sign-in.
+// Tracks whether the session has expired. The API client reports it; the page keeps its state and
+// asks for a new sign-in.
 import { useSyncExternalStore } from 'react';
 
 let isOver = false;
@@ -20,7 +20,7 @@ export function useIsSignedOut(): boolean {
   return useSyncExternalStore(subscribe, () => isOver);
 }
 
-/** Other tabs hear of a new sign-in through this. */
+/** Notifies other tabs of a new sign-in. */
 const CHANNEL = 'ade.session';
 
 export function tellSignedIn(): void {
@@ -35,10 +35,10 @@ export function onSignedIn(listener: () => void): () => void {
   return () => channel.close();
 }
 
-/** So long before its end a session is worth a word. */
+/** Time before expiry at which the page shows a warning. */
 const NOTICE_MS = 5 * 60_000;
 
-/** Milliseconds until a session ends, once that is soon. */
+/** Milliseconds until the session expires, or undefined if that is not soon. */
 export function endsSoon(expiresAt: string, now: number): number | undefined {
   const left = Date.parse(expiresAt) - now;
   return left > 0 && left <= NOTICE_MS ? left : undefined;

@@ -1,4 +1,4 @@
-// Who is here. The server knows by its cookie; nothing about it is kept in the browser.
+// The signed-in user. The server identifies them by the cookie; the browser stores nothing else.
 import { useQuery } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext } from 'react';
 import type { Schemas } from '@/api/client';
@@ -7,6 +7,7 @@ import { meQuery } from '@/api/queries';
 import { Trouble } from '@/ui/Trouble';
 import { Expired } from './Expired';
 import { Login } from './Login';
+import { tenantToJoin } from './wire';
 
 export interface Me {
   readonly id: string;
@@ -18,20 +19,22 @@ export interface Me {
 
 const Context = createContext<Me | undefined>(undefined);
 
-function meOf(told: Schemas['Me']): Me {
-  const { kind, id } = told.actor as { kind?: string; id?: string; agent?: string };
+function meOf(body: Schemas['Me']): Me {
+  const { kind, id } = body.actor as { kind?: string; id?: string; agent?: string };
   return {
     id: id ?? '',
-    name: told.name,
-    roles: told.roles,
-    scopes: told.scopes,
+    name: body.name,
+    roles: body.roles,
+    scopes: body.scopes,
     isAgent: kind === 'agent',
   };
 }
 
 export function SessionProvider({ children }: { children: (me: Me) => ReactNode }) {
   const { data, error, refetch } = useQuery({ ...meQuery(), retry: false });
-  // Whoever was here keeps the page; whoever was not sees the door.
+  // A member of one tenant can join another.
+  if (tenantToJoin(location)) return <Login />;
+  // A user who was signed in keeps the page; everyone else sees the sign-in page.
   if (!data && isSignedOut(error)) return <Login />;
   if (!data && error)
     return (

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Refused } from '@/api/problem';
 import { endsSoon } from './expiry';
-import { loginPath, problemOf, readSession, switchTenant } from './wire';
+import { loginPath, problemOf, readSession, switchTenant, tenantToJoin } from './wire';
 
 const answer = (status: number, body: unknown) =>
   vi.spyOn(globalThis, 'fetch').mockImplementation(async () => {
@@ -22,29 +22,38 @@ const session = {
 };
 
 describe('A session', () => {
-  it('is refused in the words of the server', async () => {
-    const problem = { code: 'unauthenticated', title: 'Nobody is signed in', status: 401 };
-    const more = { detail: '', retriable: false, request_id: 'r', next_action: { says: '' } };
+  it('throws the error of the server', async () => {
+    const problem = { code: 'unauthenticated', title: 'Authentication required', status: 401 };
+    const more = { detail: '', retriable: false, request_id: 'r', next_action: { message: '' } };
     answer(401, { ...problem, ...more });
     await expect(readSession()).rejects.toBeInstanceOf(Refused);
   });
 
-  it('is changed only with the header that another page cannot send', async () => {
+  it('sends the header that other sites cannot send', async () => {
     const sent = answer(200, {});
     await switchTenant('ten_2');
     const request = sent.mock.calls[0]![0] as Request;
     expect(request.headers.get('X-ADE-Request')).toBe('1');
     expect(request.headers.get('Content-Type')).toContain('json');
-    expect(await request.json()).toEqual({ tenant: 'ten_2' });
+    expect(await request.json()).toEqual({ tenant_id: 'ten_2' });
   });
 
-  it('begins with a provider and comes back to where it began', () => {
+  it('starts with a provider and returns to the same page', () => {
     expect(loginPath('okta', '/tasks?q=a&b')).toBe(
       '/auth/login?provider=okta&return_to=%2Ftasks%3Fq%3Da%26b',
     );
   });
 
-  it('does not begin without a word why, in words that an address cannot choose', () => {
+  it('joins a tenant only from the link that names it', () => {
+    expect(loginPath('okta', '/inbox', 'a & b')).toMatch(/&tenant=a\+%26\+b$/);
+    const at = (pathname: string, search: string) => tenantToJoin({ pathname, search });
+    expect(at('/sign-in', '?tenant=a+%26+b')).toBe('a & b');
+    expect(at('/sign-in', '?tenant=')).toBeUndefined();
+    expect(at('/inbox', '?tenant=shop')).toBeUndefined();
+    expect(problemOf({ pathname: '/sign-in', search: '?tenant=shop' })).toBeUndefined();
+  });
+
+  it('explains a failed sign-in without text from the address', () => {
     const at = (search: string) => problemOf({ pathname: '/sign-in', search });
     expect(at('?problem=no_tenant')).toMatch(/no account/);
     expect(at('?problem=<b>pay%20here</b>')).toBe(at(''));
@@ -52,7 +61,7 @@ describe('A session', () => {
     expect(problemOf({ pathname: '/inbox', search: '?problem=no_tenant' })).toBeUndefined();
   });
 
-  it('is worth a word only shortly before its end', () => {
+  it('warns only shortly before expiry', () => {
     const now = Date.parse('2026-11-15T01:58:00Z');
     expect(endsSoon(session.expires_at, now)).toBe(120_000);
     expect(endsSoon(session.expires_at, now - 3_600_000)).toBeUndefined();

@@ -10,7 +10,7 @@ interface Line {
   readonly endsAt: string;
 }
 
-/** Four weeks, and who has which of them. The list beside it says the same in words. */
+/** Calendar of four weeks. The list beside it has the same information as text. */
 export function Calendar({ lines }: { lines: readonly Line[] }) {
   const now = useNow(60_000).there;
   const days = daysFrom(now);

@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { toast } from 'sonner';
-import { api, everyPage, type Schemas, taken } from '@/api/client';
+import { api, everyPage, type Schemas, unwrap } from '@/api/client';
 import { useNames } from '@/api/names';
 import { usersQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
@@ -22,14 +22,14 @@ type Delegation = Schemas['Delegation'];
 type NameOf = (id: string) => string;
 
 const KINDS = [
-  ['transfer', 'They answer instead of me'],
-  ['follow', 'Their yes stands for mine too'],
+  ['transfer', 'They vote instead of me'],
+  ['follow', 'Their approval also counts as mine'],
 ] as const;
 
 const DAYS = [
-  ['1', 'a day'],
-  ['7', 'a week'],
-  ['14', 'two weeks'],
+  ['1', '1 day'],
+  ['7', '1 week'],
+  ['14', '2 weeks'],
   ['30', '30 days'],
 ] as const;
 
@@ -37,7 +37,7 @@ const delegationsQuery = () =>
   queryOptions({
     queryKey: ['delegations'],
     queryFn: async () =>
-      (await everyPage((query) => taken(api.GET('/v1/delegations', { params: { query } })))).items,
+      (await everyPage((query) => unwrap(api.GET('/v1/delegations', { params: { query } })))).items,
   });
 
 function scopeWords({ conditions }: Delegation): string {
@@ -47,14 +47,14 @@ function scopeWords({ conditions }: Delegation): string {
     risk_above: risk,
   } = conditions;
   const parts = [...types, ...resources, ...(risk == null ? [] : [`risk above ${risk}`])];
-  return parts.length > 0 ? parts.join(', ') : 'everything';
+  return parts.length > 0 ? parts.join(', ') : 'all tasks';
 }
 
 function One({ delegation, nameOf }: { delegation: Delegation; nameOf: NameOf }) {
   const bar = useWriteBar();
   const end = useSend({
     send: (id: string, key) =>
-      taken(
+      unwrap(
         api.DELETE('/v1/delegations/{id}', {
           params: { path: { id }, header: { 'Idempotency-Key': key } },
         }),
@@ -64,14 +64,14 @@ function One({ delegation, nameOf }: { delegation: Delegation; nameOf: NameOf })
   return (
     <li className={ROW} data-delegation={delegation.id}>
       <span className="min-w-0 flex-1">
-        <Named text={nameOf(delegation.owner)} /> →{' '}
+        <Named text={nameOf(delegation.owner_id)} /> →{' '}
         <strong className="font-medium">
-          <Named text={nameOf(delegation.delegate_to)} />
+          <Named text={nameOf(delegation.delegate_id)} />
         </strong>
         <span className="block text-meta text-ink-2">
-          {delegation.kind === 'follow' ? 'their yes counts too' : 'they answer instead'} ·{' '}
+          {delegation.kind === 'follow' ? 'their approval also counts' : 'they vote instead'} ·{' '}
           <Untrusted text={scopeWords(delegation)} />
-          {delegation.cascade && ' · leads further'}
+          {delegation.cascade && ' · can be delegated further'}
         </span>
       </span>
       {delegation.active ? (
@@ -80,15 +80,15 @@ function One({ delegation, nameOf }: { delegation: Delegation; nameOf: NameOf })
             ends in <Due at={delegation.expires_at} />
           </span>
           <Sure
-            word="End"
-            again="End it now?"
-            barred={bar ?? end.bar}
+            word="End delegation"
+            again="Confirm: end delegation"
+            disabledReason={bar ?? end.bar}
             onSure={() => end.go(delegation.id)}
           />
         </>
       ) : (
         <Chip tone="quiet" sign="⊘">
-          Over
+          Ended
         </Chip>
       )}
     </li>
@@ -111,7 +111,7 @@ function NewDelegation() {
       { length, ...body }: Omit<Schemas['NewDelegation'], 'expires_at'> & { length: number },
       key,
     ) =>
-      taken(
+      unwrap(
         api.POST('/v1/delegations', {
           params: { header: { 'Idempotency-Key': key } },
           body: { ...body, expires_at: new Date(serverNow() + length * 86_400_000).toISOString() },
@@ -119,8 +119,12 @@ function NewDelegation() {
       ),
     touches: 'delegations',
     onDone: ({ moved, stayed }) => {
-      const left = stayed.length > 0 ? `, ${stayed.length} stayed` : '';
-      toast.success(isMoving ? `Delegated; ${moved} handed over${left}` : 'Delegated');
+      const left = stayed.length > 0 ? `, ${stayed.length} kept` : '';
+      toast.success(
+        isMoving
+          ? `Delegation created; requests handed over: ${moved}${left}`
+          : 'Delegation created',
+      );
       setTo('');
     },
   });
@@ -130,15 +134,17 @@ function NewDelegation() {
     .map(({ id, name }) => [id, name] as const);
   return (
     <FormCard
-      title="Let somebody answer for you"
-      word="Delegate"
-      busy="Delegating…"
+      title="Delegate your reviews"
+      word="Create delegation"
+      busy="Creating…"
       isPending={make.isPending}
-      barred={bar ?? (!to ? 'Choose a person.' : isRisk ? undefined : 'Risk goes from 0 to 100.')}
+      disabledReason={
+        bar ?? (!to ? 'Choose a person.' : isRisk ? undefined : 'Enter a risk from 0 to 100.')
+      }
       error={make.error}
       onSend={() =>
         make.go({
-          delegate_to: to,
+          delegate_id: to,
           kind,
           length: Number(days),
           conditions: {
@@ -151,15 +157,15 @@ function NewDelegation() {
       }
     >
       <Choice
-        label="To whom"
+        label="Delegate to"
         value={to}
         choices={[['', 'Choose a person'], ...people]}
         onChange={setTo}
       />
-      <Choice label="For how long" value={days} choices={DAYS} onChange={setDays} />
-      <Choice label="How" value={kind} choices={KINDS} onChange={setKind} />
+      <Choice label="Duration" value={days} choices={DAYS} onChange={setDays} />
+      <Choice label="Mode" value={kind} choices={KINDS} onChange={setKind} />
       <Field
-        label="Only these types of tasks"
+        label="Only these task types"
         value={types}
         placeholder="all"
         spellCheck={false}
@@ -167,7 +173,7 @@ function NewDelegation() {
         className="font-mono"
       />
       <Field
-        label="Only on these resources"
+        label="Only these resources"
         value={resources}
         placeholder="all"
         spellCheck={false}
@@ -182,7 +188,7 @@ function NewDelegation() {
         onChange={setRisk}
       />
       <div className="col-span-full">
-        <Check label="Also what waits for me now" isOn={isMoving} onChange={setMoving} />
+        <Check label="Include my pending requests" isOn={isMoving} onChange={setMoving} />
       </div>
     </FormCard>
   );
@@ -191,29 +197,29 @@ function NewDelegation() {
 const resolvedQuery = () =>
   queryOptions({
     queryKey: ['delegations', 'resolved'],
-    queryFn: () => taken(api.GET('/v1/delegations/resolve', { params: { query: {} } })),
+    queryFn: () => unwrap(api.GET('/v1/delegations/resolve', { params: { query: {} } })),
   });
 
 const ROUTES = new Map([
-  ['transfer', 'answers in your place'],
-  ['follow', 'says yes for you too'],
-  ['handed_over', 'was handed a request of yours'],
-  ['reassigned', 'was asked in your place'],
+  ['transfer', 'votes in your place'],
+  ['follow', 'their approval also counts as yours'],
+  ['handed_over', 'took over one of your requests'],
+  ['reassigned', 'was assigned in your place'],
 ]);
 
-/** Who could answer for the reader at this moment, by the server's own reckoning. */
+/** Users who can currently vote for the reader, as resolved by the server. */
 function Acting({ nameOf }: { nameOf: NameOf }) {
   const { data, error } = useQuery(resolvedQuery());
   const chain = (path: readonly string[]) => path.map(nameOf).join(' → ');
   return (
     <>
       <ListCard
-        title="Who can act for you now"
-        none="Nobody but you."
+        title="Who can vote for you now"
+        none="Only you."
         items={data?.acting.filter(({ route }) => route !== 'own')}
         error={error}
       >
-        {({ user, chain: path, route }) => (
+        {({ user_id: user, chain: path, route }) => (
           <li key={`${user}-${path.join()}`} className={ROW} data-acting={user}>
             <strong className="font-medium">
               <Untrusted text={chain(path)} />
@@ -226,9 +232,9 @@ function Acting({ nameOf }: { nameOf: NameOf }) {
       </ListCard>
       {data && data.faults.length > 0 && (
         <ul className="space-y-1" data-faults>
-          {data.faults.map(({ path, says }) => (
+          {data.faults.map(({ path, message }) => (
             <li key={path.join()} className="text-high">
-              ▲ <Untrusted text={`${chain(path)}: ${says}`} />
+              ▲ <Untrusted text={`${chain(path)}: ${message}`} />
             </li>
           ))}
         </ul>
@@ -237,7 +243,7 @@ function Acting({ nameOf }: { nameOf: NameOf }) {
   );
 }
 
-/** Who answers for whom. */
+/** Delegations of the reader. */
 export function DelegationsPage() {
   const nameOf = useNames();
   const { data, error } = useQuery(delegationsQuery());
@@ -245,8 +251,8 @@ export function DelegationsPage() {
   return (
     <>
       <ListCard
-        title="Who answers for you"
-        none="Nobody; requests to you wait for you."
+        title="Your delegations"
+        none="No delegations. Only you can answer your review requests."
         items={data}
         error={error}
       >
@@ -254,9 +260,9 @@ export function DelegationsPage() {
       </ListCard>
       {data && data.length > 0 && (
         <Calendar
-          lines={data.map(({ id, delegate_to, starts_at, expires_at }) => ({
+          lines={data.map(({ id, delegate_id, starts_at, expires_at }) => ({
             id,
-            word: nameOf(delegate_to),
+            word: nameOf(delegate_id),
             startsAt: starts_at,
             endsAt: expires_at,
           }))}

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import { useNames } from '@/api/names';
 import { type Freeze, freezesQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
@@ -24,8 +24,8 @@ const SCOPES = [
 ] as const;
 
 const LENGTHS = [
-  ['', 'until somebody lifts it'],
-  ['1', 'an hour'],
+  ['', 'Until lifted'],
+  ['1', '1 hour'],
   ['8', '8 hours'],
   ['72', '3 days'],
 ] as const;
@@ -34,7 +34,7 @@ function One({ freeze, nameOf }: { freeze: Freeze; nameOf: (id: string) => strin
   const bar = useOperateBar();
   const lift = useSend({
     send: (id: string, key) =>
-      taken(
+      unwrap(
         api.DELETE('/v1/freezes/{id}', {
           params: { path: { id }, header: { 'Idempotency-Key': key } },
         }),
@@ -66,15 +66,15 @@ function One({ freeze, nameOf }: { freeze: Freeze; nameOf: (id: string) => strin
             </span>
           )}
           <Sure
-            word="Lift"
-            again="Lift it now?"
-            barred={bar ?? lift.bar}
+            word="Lift freeze"
+            again="Confirm: lift freeze"
+            disabledReason={bar ?? lift.bar}
             onSure={() => lift.go(freeze.id)}
           />
         </>
       ) : (
         <Chip tone="quiet" sign="⊘">
-          Over
+          Ended
         </Chip>
       )}
     </li>
@@ -91,7 +91,7 @@ function NewFreeze() {
     send: ({ length, ...body }: Schemas['NewFreeze'] & { length: number }, key) => {
       const end = new Date(serverNow() + length * 3_600_000).toISOString();
       const params = { header: { 'Idempotency-Key': key } };
-      return taken(
+      return unwrap(
         api.POST('/v1/freezes', { params, body: { ...body, ...(length ? { ends_at: end } : {}) } }),
       );
     },
@@ -101,11 +101,13 @@ function NewFreeze() {
   const isOpen = scope !== 'tenant' && !target.trim();
   return (
     <FormCard
-      title="Freeze applies"
-      word="Freeze"
+      title="Add a freeze"
+      word="Add freeze"
       busy="Freezing…"
       isPending={freeze.isPending}
-      barred={bar ?? (isOpen ? 'Say what.' : reason.trim() ? undefined : 'Say why.')}
+      disabledReason={
+        bar ?? (isOpen ? 'Enter a target.' : reason.trim() ? undefined : 'Enter a reason.')
+      }
       error={freeze.error}
       onSend={() =>
         freeze.go({
@@ -116,10 +118,10 @@ function NewFreeze() {
         })
       }
     >
-      <Choice label="What" value={scope} choices={SCOPES} onChange={setScope} />
+      <Choice label="Scope" value={scope} choices={SCOPES} onChange={setScope} />
       {scope !== 'tenant' && (
         <Field
-          label={scope === 'environment' ? 'Which environment' : 'Which resources'}
+          label={scope === 'environment' ? 'Environment' : 'Resources'}
           value={target}
           maxLength={321}
           placeholder={scope === 'environment' ? 'production' : 'database:*'}
@@ -127,20 +129,20 @@ function NewFreeze() {
           className="font-mono"
         />
       )}
-      <Choice label="How long" value={hours} choices={LENGTHS} onChange={setHours} />
-      <Field label="Why" value={reason} placeholder="INC-441" onChange={setReason} />
+      <Choice label="Duration" value={hours} choices={LENGTHS} onChange={setHours} />
+      <Field label="Reason" value={reason} placeholder="INC-441" onChange={setReason} />
     </FormCard>
   );
 }
 
-/** What must not be applied now, and what must not have been. */
+/** Active and past freezes. */
 export function FreezesPage() {
   const nameOf = useNames();
   const { data, error } = useQuery(freezesQuery());
   useTitle('Freezes');
   return (
     <>
-      <ListCard title="Freezes" none="Nothing was ever frozen." items={data} error={error}>
+      <ListCard title="Freezes" none="No freezes." items={data} error={error}>
         {(freeze) => <One key={freeze.id} freeze={freeze} nameOf={nameOf} />}
       </ListCard>
       <NewFreeze />

@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { toast } from 'sonner';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { useWriteBar } from '@/live/react';
 import { useTitle } from '@/shell/useTitle';
@@ -9,13 +9,14 @@ import { CardWait } from '@/ui/Card';
 import { Field } from '@/ui/Field';
 import { Refusal } from '@/ui/Refusal';
 import { Check, FormCard, wordsOf } from './parts';
+import { RecentNotifications } from './RecentNotifications';
 
 type Preferences = Schemas['Preferences'];
 
 const preferencesQuery = () =>
   queryOptions({
     queryKey: ['preferences'],
-    queryFn: () => taken(api.GET('/v1/notifications/preferences')),
+    queryFn: () => unwrap(api.GET('/v1/notifications/preferences')),
   });
 
 const here = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -25,14 +26,14 @@ function Editor({ now }: { now: Preferences }) {
   const [mail, setMail] = useState(now.mail.join(' '));
   const [slack, setSlack] = useState(now.slack.join(' '));
   const [member, setMember] = useState(now.slack_member ?? '');
-  const [minutes, setMinutes] = useState(String(now.digest_minutes));
+  const [minutes, setMinutes] = useState(String(Math.round(now.digest_seconds / 60)));
   const [isQuiet, setQuiet] = useState(Boolean(now.quiet_hours));
   const [quiet, setHours] = useState(
     now.quiet_hours ?? { from: '22:00', to: '07:00', zone: here() },
   );
   const save = useSend({
     send: (body: Schemas['NewPreferences'], key) =>
-      taken(
+      unwrap(
         api.PUT('/v1/notifications/preferences', {
           params: { header: { 'If-Match': `"${now.version}"`, 'Idempotency-Key': key } },
           body,
@@ -45,32 +46,32 @@ function Editor({ now }: { now: Preferences }) {
   const isWrong = !Number.isInteger(count) || count < 0 || count > 1440;
   return (
     <FormCard
-      title="How you are told"
-      word="Save"
+      title="Notification settings"
+      word="Save settings"
       busy="Saving…"
       isPending={save.isPending}
-      barred={bar ?? (isWrong ? 'Minutes from 0 to 1440.' : undefined)}
+      disabledReason={bar ?? (isWrong ? 'Enter 0 to 1440 minutes.' : undefined)}
       error={save.error}
       onSend={() =>
         save.go({
           mail: wordsOf(mail),
           slack: wordsOf(slack),
           slack_member: member.trim() || null,
-          digest_minutes: count,
+          digest_seconds: count * 60,
           quiet_hours: isQuiet ? quiet : null,
         })
       }
     >
       <Field
-        label="By mail"
-        says="Kinds of events with spaces between; * is any text. Empty: nothing."
+        label="Email"
+        says="Event types, separated by spaces; * matches any text. Leave empty for none."
         value={mail}
         spellCheck={false}
         onChange={setMail}
         className="font-mono"
       />
       <Field
-        label="In Slack"
+        label="Slack"
         value={slack}
         placeholder="approval.*"
         spellCheck={false}
@@ -78,25 +79,21 @@ function Editor({ now }: { now: Preferences }) {
         className="font-mono"
       />
       <Field
-        label="Who you are in Slack"
+        label="Slack member ID"
         value={member}
         maxLength={64}
         placeholder="U012AB3CD"
         onChange={setMember}
       />
       <Field
-        label="Minutes between two messages"
-        says="What comes in between goes together."
+        label="Minutes between messages"
+        says="Events in between are sent as one message."
         value={minutes}
         inputMode="numeric"
         onChange={setMinutes}
       />
       <div className="col-span-full">
-        <Check
-          label="Quiet hours, except for what cannot wait"
-          isOn={isQuiet}
-          onChange={setQuiet}
-        />
+        <Check label="Quiet hours, except for urgent events" isOn={isQuiet} onChange={setQuiet} />
       </div>
       {isQuiet && (
         <div className="col-span-full grid grid-cols-3 gap-3 max-md:grid-cols-1">
@@ -113,7 +110,7 @@ function Editor({ now }: { now: Preferences }) {
             onChange={(to) => setHours({ ...quiet, to })}
           />
           <Field
-            label="Zone"
+            label="Time zone"
             value={quiet.zone}
             maxLength={64}
             onChange={(zone) => setHours({ ...quiet, zone })}
@@ -124,10 +121,15 @@ function Editor({ now }: { now: Preferences }) {
   );
 }
 
-/** What somebody is told of outside of the inbox. */
+/** Settings for notifications outside the inbox. */
 export function NotificationsPage() {
   const { data, error } = useQuery(preferencesQuery());
   useTitle('Notifications');
   if (!data) return error ? <Refusal error={error} /> : <CardWait error={null} />;
-  return <Editor key={data.version} now={data} />;
+  return (
+    <>
+      <RecentNotifications />
+      <Editor key={data.version} now={data} />
+    </>
+  );
 }

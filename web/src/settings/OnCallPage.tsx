@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import { useNames } from '@/api/names';
 import { usersQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
@@ -21,24 +21,24 @@ const HOUR_MS = 3_600_000;
 
 const LENGTHS = [
   ['12', '12 hours'],
-  ['24', 'a day'],
-  ['168', 'a week'],
+  ['24', '1 day'],
+  ['168', '1 week'],
 ] as const;
 
 const STARTS = [
-  ['0', 'now'],
-  ['24', 'tomorrow at this time'],
-  ['168', 'in a week'],
+  ['0', 'Now'],
+  ['24', 'Tomorrow at this time'],
+  ['168', 'In 1 week'],
 ] as const;
 
 const dutiesQuery = () =>
-  queryOptions({ queryKey: ['on-call'], queryFn: () => taken(api.GET('/v1/on-call')) });
+  queryOptions({ queryKey: ['on-call'], queryFn: () => unwrap(api.GET('/v1/on-call')) });
 
 function One({ duty, nameOf }: { duty: Duty; nameOf: (id: string) => string }) {
   const bar = useOperateBar();
   const end = useSend({
     send: (id: string, key) =>
-      taken(
+      unwrap(
         api.DELETE('/v1/on-call/{id}', {
           params: { path: { id }, header: { 'Idempotency-Key': key } },
         }),
@@ -50,15 +50,20 @@ function One({ duty, nameOf }: { duty: Duty; nameOf: (id: string) => string }) {
     <li className={ROW} data-duty={duty.id}>
       <span className="min-w-0 flex-1">
         <strong className="font-medium">
-          <Named text={nameOf(duty.user)} />
+          <Named text={nameOf(duty.user_id)} />
         </strong>{' '}
         for <Untrusted text={duty.role} />
       </span>
       <span className="text-meta text-ink-2">
-        {isOn ? 'on duty, ends in ' : 'begins in '}
+        {isOn ? 'on call, ends in ' : 'starts in '}
         <Due at={isOn ? duty.ends_at : duty.starts_at} />
       </span>
-      <Sure word="End" again="End it now?" barred={bar ?? end.bar} onSure={() => end.go(duty.id)} />
+      <Sure
+        word="End shift"
+        again="Confirm: end shift"
+        disabledReason={bar ?? end.bar}
+        onSure={() => end.go(duty.id)}
+      />
     </li>
   );
 }
@@ -71,13 +76,13 @@ function NewDuty() {
   const [starts, setStarts] = useState<(typeof STARTS)[number][0]>('0');
   const [hours, setHours] = useState<(typeof LENGTHS)[number][0]>('24');
   const make = useSend({
-    send: ({ after, length, ...body }: Record<'role' | 'user', string> & Times, key) => {
+    send: ({ after, length, ...body }: Record<'role' | 'user_id', string> & Times, key) => {
       const from = serverNow() + after * HOUR_MS;
       const [starts_at, ends_at] = [from, from + length * HOUR_MS].map((at) =>
         new Date(at).toISOString(),
       ) as [string, string];
       const params = { header: { 'Idempotency-Key': key } };
-      return taken(api.POST('/v1/on-call', { params, body: { ...body, starts_at, ends_at } }));
+      return unwrap(api.POST('/v1/on-call', { params, body: { ...body, starts_at, ends_at } }));
     },
     touches: 'on-call',
     onDone: () => setUser(''),
@@ -87,17 +92,17 @@ function NewDuty() {
   const holders = active.filter((one) => one.roles.includes(role));
   return (
     <FormCard
-      title="Put somebody on duty"
-      word="Put on duty"
-      busy="Writing it down…"
+      title="Add an on-call shift"
+      word="Add shift"
+      busy="Adding…"
       isPending={make.isPending}
-      barred={bar ?? (!role ? 'Choose a role.' : user ? undefined : 'Choose a person.')}
+      disabledReason={bar ?? (!role ? 'Choose a role.' : user ? undefined : 'Choose a person.')}
       error={make.error}
-      onSend={() => make.go({ role, user, after: Number(starts), length: Number(hours) })}
+      onSend={() => make.go({ role, user_id: user, after: Number(starts), length: Number(hours) })}
     >
       <Choice
-        label="For which role"
-        says="While somebody is on duty, what is escalated to the role reaches them alone."
+        label="Role"
+        says="During a shift, escalations to this role go only to the person on call."
         value={role}
         choices={[['', 'Choose a role'], ...roles.map((one) => [one, one] as const)]}
         onChange={(next) => {
@@ -106,14 +111,14 @@ function NewDuty() {
         }}
       />
       <Choice
-        label="Who"
-        says="A duty gives no role: only who holds it can be on duty for it."
+        label="Person"
+        says="Only people who already have the role can be on call for it."
         value={user}
         choices={[['', 'Choose a person'], ...holders.map(({ id, name }) => [id, name] as const)]}
         onChange={setUser}
       />
-      <Choice label="From" value={starts} choices={STARTS} onChange={setStarts} />
-      <Choice label="For how long" value={hours} choices={LENGTHS} onChange={setHours} />
+      <Choice label="Start" value={starts} choices={STARTS} onChange={setStarts} />
+      <Choice label="Duration" value={hours} choices={LENGTHS} onChange={setHours} />
     </FormCard>
   );
 }
@@ -123,7 +128,7 @@ interface Times {
   length: number;
 }
 
-/** Whom an escalation reaches, now and in the weeks that come. */
+/** Current and upcoming on-call shifts, which determine who receives escalations. */
 export function OnCallPage() {
   const nameOf = useNames();
   const { data, error } = useQuery(dutiesQuery());
@@ -131,8 +136,8 @@ export function OnCallPage() {
   return (
     <>
       <ListCard
-        title="On duty"
-        none="Nobody: what is escalated to a role reaches all who hold it."
+        title="On-call shifts"
+        none="No shifts. Escalations to a role go to everyone who has it."
         items={data?.items}
         error={error}
       >
@@ -140,9 +145,9 @@ export function OnCallPage() {
       </ListCard>
       {data && data.items.length > 0 && (
         <Calendar
-          lines={data.items.map(({ id, role, user, starts_at, ends_at }) => ({
+          lines={data.items.map(({ id, role, user_id, starts_at, ends_at }) => ({
             id,
-            word: `${nameOf(user)} · ${role}`,
+            word: `${nameOf(user_id)} · ${role}`,
             startsAt: starts_at,
             endsAt: ends_at,
           }))}

@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { createPasskey } from '@/confirm/passkey';
 import { useWriteBar } from '@/live/react';
@@ -12,19 +12,19 @@ import { Untrusted } from '@/ui/Untrusted';
 import { FormCard, ListCard, ROW } from './parts';
 
 const NONE =
-  'You have none. With one, nobody approves in your name what is risky, even with your session.';
+  'You have no passkeys. High-risk approvals need one, so that a stolen session is not enough.';
 
 const passkeysQuery = () =>
   queryOptions({
     queryKey: ['passkeys'],
-    queryFn: () => taken(api.GET('/v1/passkeys')),
+    queryFn: () => unwrap(api.GET('/v1/passkeys')),
   });
 
 function One({ passkey }: { passkey: Schemas['Passkey'] }) {
   const bar = useWriteBar();
   const remove = useSend({
     send: (id: string, key) =>
-      taken(
+      unwrap(
         api.DELETE('/v1/passkeys/{id}', {
           params: { path: { id }, header: { 'Idempotency-Key': key } },
         }),
@@ -47,9 +47,9 @@ function One({ passkey }: { passkey: Schemas['Passkey'] }) {
         </span>
       </span>
       <Sure
-        word="Remove"
-        again="Remove for good?"
-        barred={bar ?? remove.bar}
+        word="Remove passkey"
+        again="Confirm: remove passkey"
+        disabledReason={bar ?? remove.bar}
         onSure={() => remove.go(passkey.id)}
       />
     </li>
@@ -57,13 +57,13 @@ function One({ passkey }: { passkey: Schemas['Passkey'] }) {
 }
 
 async function add(name: string, key: string): Promise<Schemas['Passkey']> {
-  const { id, options } = await taken(api.POST('/v1/passkeys', { body: { name } }));
+  const { id, options } = await unwrap(api.POST('/v1/passkeys', { body: { name } }));
   const body = await createPasskey(options);
   const params = { path: { id }, header: { 'Idempotency-Key': key } };
-  return taken(api.POST('/v1/passkeys/{id}', { params, body }));
+  return unwrap(api.POST('/v1/passkeys/{id}', { params, body }));
 }
 
-/** Keys that confirm what weighs. */
+/** Passkeys of the reader, which confirm high-risk decisions. */
 export function PasskeysPage() {
   const bar = useWriteBar();
   const { data, error } = useQuery(passkeysQuery());
@@ -76,17 +76,17 @@ export function PasskeysPage() {
         {(passkey) => <One key={passkey.id} passkey={passkey} />}
       </ListCard>
       <FormCard
-        title="Another passkey"
-        word="Add it"
+        title="Add a passkey"
+        word="Add passkey"
         busy="Waiting for your passkey…"
         isPending={made.isPending}
-        barred={bar ?? (name.trim() ? undefined : 'Give it a name.')}
+        disabledReason={bar ?? (name.trim() ? undefined : 'Enter a name.')}
         error={made.error}
         onSend={() => made.go(name.trim())}
       >
         <Field
-          label="What you call it"
-          says="Your browser asks which key it shall be: this device, a phone, or a security key."
+          label="Passkey name"
+          says="Your browser then asks where to create it: this device, a phone or a security key."
           value={name}
           maxLength={128}
           onChange={setName}

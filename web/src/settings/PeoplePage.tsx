@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import { type User, usersQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
 import { useAdminBar } from '@/shell/bars';
@@ -10,16 +10,21 @@ import { Chip } from '@/ui/Chip';
 import { Field, SearchField } from '@/ui/Field';
 import { Named } from '@/ui/Named';
 import { Refusal } from '@/ui/Refusal';
+import { Secret } from '@/ui/Secret';
 import { Sure } from '@/ui/Sure';
+import { Due } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
 import { FormCard, ListCard, ROW, wordsOf } from './parts';
+
+/** The issuer of people who do not sign in through an identity provider. */
+const LOCAL = 'local';
 
 function RolesForm({ user, onDone }: { user: User; onDone: () => void }) {
   const bar = useAdminBar();
   const [text, setText] = useState(user.roles.join(' '));
   const set = useSend({
     send: (roles: string[], key) =>
-      taken(
+      unwrap(
         api.PUT('/v1/users/{id}/roles', {
           params: { path: { id: user.id }, header: { 'Idempotency-Key': key } },
           body: { roles },
@@ -38,14 +43,14 @@ function RolesForm({ user, onDone }: { user: User; onDone: () => void }) {
     >
       <Field
         label={`Roles of ${user.name}`}
-        says="The whole set, with spaces between: what is not in it is taken away."
+        says="All roles, separated by spaces. Roles that are not listed are removed."
         value={text}
         spellCheck={false}
         onChange={setText}
       />
       <Refusal error={set.error} />
       <div className="flex gap-2">
-        <Button type="submit" tone="primary" barred={bar}>
+        <Button type="submit" tone="primary" disabledReason={bar}>
           {set.isPending ? 'Saving…' : 'Save roles'}
         </Button>
         <Button onClick={onDone}>Cancel</Button>
@@ -54,12 +59,45 @@ function RolesForm({ user, onDone }: { user: User; onDone: () => void }) {
   );
 }
 
+/** The link exists only in the memory of the page and is lost on reload. */
+function Invite({ user }: { user: User }) {
+  const bar = useAdminBar();
+  const [made, setMade] = useState<Schemas['Invitation']>();
+  const invite = useSend({
+    send: (id: string, key) =>
+      unwrap(
+        api.POST('/v1/users/{id}/invitations', {
+          params: { path: { id }, header: { 'Idempotency-Key': key } },
+        }),
+      ),
+    touches: 'users',
+    onDone: setMade,
+  });
+  return (
+    <>
+      <Button size="small" disabledReason={bar ?? invite.bar} onClick={() => invite.go(user.id)}>
+        {invite.isPending ? 'Inviting…' : 'Invite'}
+      </Button>
+      <Refusal error={invite.error} />
+      {made?.url && (
+        <div className="w-full space-y-2 pb-1">
+          <Secret title={`Invitation for ${user.name}, shown once`} value={made.url} />
+          <p className="text-meta text-ink-2">
+            Send the link only to {user.name}: it signs its holder in as them. It works once, and
+            expires in <Due at={made.expires_at} />.
+          </p>
+        </div>
+      )}
+    </>
+  );
+}
+
 function One({ user }: { user: User }) {
   const bar = useAdminBar();
   const [isOpen, setOpen] = useState(false);
   const change = useSend({
     send: (active: boolean, key) =>
-      taken(
+      unwrap(
         api.PATCH('/v1/users/{id}', {
           params: { path: { id: user.id }, header: { 'Idempotency-Key': key } },
           body: { active },
@@ -78,24 +116,30 @@ function One({ user }: { user: User }) {
       </span>
       {!user.active && (
         <Chip tone="quiet" sign="⊘">
-          Not active
+          Deactivated
         </Chip>
       )}
-      <Button size="small" barred={bar} onClick={() => setOpen(!isOpen)} aria-expanded={isOpen}>
+      <Button
+        size="small"
+        disabledReason={bar}
+        onClick={() => setOpen(!isOpen)}
+        aria-expanded={isOpen}
+      >
         Roles…
       </Button>
+      {user.active && user.issuer === LOCAL && <Invite user={user} />}
       {user.active ? (
         <Sure
           word="Deactivate"
-          again="Deactivate now?"
-          barred={bar ?? change.bar}
+          again="Confirm: deactivate"
+          disabledReason={bar ?? change.bar}
           onSure={() => change.go(false)}
         />
       ) : (
         <Button
           size="small"
           tone="quiet"
-          barred={bar ?? change.bar}
+          disabledReason={bar ?? change.bar}
           onClick={() => change.go(true)}
         >
           Activate
@@ -114,7 +158,7 @@ function NewUser() {
   const [roles, setRoles] = useState('reviewer');
   const make = useSend({
     send: (body: Schemas['NewUser'], key) =>
-      taken(api.POST('/v1/users', { params: { header: { 'Idempotency-Key': key } }, body })),
+      unwrap(api.POST('/v1/users', { params: { header: { 'Idempotency-Key': key } }, body })),
     touches: 'users',
     onDone: () => {
       setName('');
@@ -123,11 +167,11 @@ function NewUser() {
   });
   return (
     <FormCard
-      title="Enter a person"
-      word="Enter"
-      busy="Entering…"
+      title="Add a person"
+      word="Add person"
+      busy="Adding…"
       isPending={make.isPending}
-      barred={bar ?? (name.trim() ? undefined : 'Give a name.')}
+      disabledReason={bar ?? (name.trim() ? undefined : 'Enter a name.')}
       error={make.error}
       onSend={() =>
         make.go({
@@ -138,13 +182,13 @@ function NewUser() {
       }
     >
       <Field label="Name" value={name} maxLength={128} onChange={setName} />
-      <Field label="Mail" type="email" value={email} maxLength={254} onChange={setEmail} />
+      <Field label="Email" type="email" value={email} maxLength={254} onChange={setEmail} />
       <Field label="Roles" value={roles} spellCheck={false} onChange={setRoles} />
     </FormCard>
   );
 }
 
-/** Who there is, and what they are. */
+/** Users of the tenant and their roles. */
 export function PeoplePage() {
   const { data, error } = useQuery(usersQuery());
   const [word, setWord] = useState('');
@@ -157,7 +201,7 @@ export function PeoplePage() {
     <>
       <ListCard
         title="People"
-        none="Nobody fits."
+        none="No matching people."
         items={items}
         error={error}
         aside={<SearchField label="Filter" placeholder="Name" value={word} onChange={setWord} />}

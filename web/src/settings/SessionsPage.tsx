@@ -16,14 +16,14 @@ function One({ session }: { session: OneSession }) {
   return (
     <li className={ROW} data-session={session.id}>
       <span className="min-w-0 flex-1 wrap-anywhere">
-        <Untrusted text={session.user_agent ?? 'An unknown browser'} />
+        <Untrusted text={session.user_agent ?? 'Unknown browser'} />
         <span className="block text-meta text-ink-2">
           {session.address && (
             <>
               <span className="font-mono">{session.address}</span> ·{' '}
             </>
           )}
-          since <Ago at={session.created_at} /> · seen <Ago at={session.last_seen_at} />
+          signed in <Ago at={session.created_at} /> · last seen <Ago at={session.last_seen_at} />
         </span>
         <span className="block text-meta text-ink-2">
           ends in <Due at={session.expires_at} />
@@ -31,13 +31,13 @@ function One({ session }: { session: OneSession }) {
       </span>
       {session.current ? (
         <Chip tone="good" sign="●">
-          This one
+          This session
         </Chip>
       ) : (
         <Sure
-          word="End"
-          again="End it now?"
-          barred={bar ?? revoke.bar}
+          word="End session"
+          again="Confirm: end session"
+          disabledReason={bar ?? revoke.bar}
           onSure={() => revoke.go(session.id)}
         />
       )}
@@ -45,12 +45,12 @@ function One({ session }: { session: OneSession }) {
   );
 }
 
-/** Where somebody is signed in. */
+/** Sessions of the reader. */
 export function SessionsPage() {
   const { data, error } = useQuery(sessionsQuery());
   useTitle('Sessions');
   return (
-    <ListCard title="Where you are signed in" none="Nowhere." items={data?.items} error={error}>
+    <ListCard title="Your sessions" none="No sessions." items={data?.items} error={error}>
       {(session) => <One key={session.id} session={session} />}
     </ListCard>
   );

@@ -1,5 +1,7 @@
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
+import { mayRead } from '@/session/access';
+import { useMe } from '@/session/session';
 import { classes } from '@/ui/classes';
 import { Page } from '@/ui/Page';
 
@@ -12,15 +14,17 @@ const PLACES = [
   ['/settings/on-call', 'On call'],
   ['/settings/people', 'People'],
   ['/settings/freezes', 'Freezes'],
-  ['/settings/webhooks', 'Webhooks'],
-  ['/settings/events', 'Events'],
+  ['/settings/webhooks', 'Webhooks', 'webhooks'],
+  ['/settings/events', 'Events', 'events'],
 ] as const;
 
-/** What is around every page of settings. */
+/** Layout of all settings pages. */
 export function SettingsPage() {
   const { pathname } = useLocation();
+  const me = useMe();
+  const places = PLACES.filter(([, , needs]) => !needs || mayRead(me, needs));
   const here = useRef<HTMLAnchorElement>(null);
-  // On a phone not all of them fit beside each other.
+  // On a phone not all tabs fit next to each other.
   useEffect(() => here.current?.scrollIntoView({ block: 'nearest', inline: 'center' }), [pathname]);
   return (
     <Page title="Settings">
@@ -28,7 +32,7 @@ export function SettingsPage() {
         aria-label="Settings"
         className="-mx-1 flex gap-1 overflow-x-auto border-b border-line px-1 pb-3"
       >
-        {PLACES.map(([to, word]) => (
+        {places.map(([to, word]) => (
           <Link
             key={to}
             to={to}

@@ -1,8 +1,10 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, everyPage, type Schemas, taken } from '@/api/client';
+import { api, everyPage, type Schemas, unwrap } from '@/api/client';
+import { useNames } from '@/api/names';
 import { agentsQuery, usersQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
+import { useWriteBar } from '@/live/react';
 import { useMe } from '@/session/session';
 import { isAdmin, useAdminBar } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
@@ -10,6 +12,7 @@ import { useNow } from '@/time/useNow';
 import { Card } from '@/ui/Card';
 import { Chip } from '@/ui/Chip';
 import { Choice, Field } from '@/ui/Field';
+import { Named } from '@/ui/Named';
 import { Secret } from '@/ui/Secret';
 import { Sure } from '@/ui/Sure';
 import { Ago, Due } from '@/ui/Time';
@@ -26,9 +29,13 @@ const DAYS = [
   ['90', '90 days'],
 ] as const;
 
-/** For whom: nobody else, a person or an agent. */
+/** The server refuses the other scopes: people create such tokens themselves, and agents never
+ *  decide. */
+const FOR_OTHERS: readonly Scope[] = ['read', 'propose', 'execute'];
+
+/** Owner of the token: the reader, another person or an agent. */
 const holderOf = (whom: string) =>
-  whom.startsWith('agt_') ? { agent: whom } : whom ? { user: whom } : {};
+  whom.startsWith('agt_') ? { agent_id: whom } : whom ? { user_id: whom } : {};
 
 const tokensQuery = (whom: string) =>
   queryOptions({
@@ -36,17 +43,25 @@ const tokensQuery = (whom: string) =>
     queryFn: async () => {
       const holder = holderOf(whom);
       const all = await everyPage((query) =>
-        taken(api.GET('/v1/tokens', { params: { query: { ...holder, ...query } } })),
+        unwrap(api.GET('/v1/tokens', { params: { query: { ...holder, ...query } } })),
       );
       return all.items;
     },
   });
 
+/** Reason why the reader cannot create or revoke a token, if any; those of others need an admin. */
+function useTokenBar(isOwn: boolean): string | undefined {
+  const [own, others] = [useWriteBar(), useAdminBar()];
+  return isOwn ? own : others;
+}
+
 function One({ token }: { token: Token }) {
-  const bar = useAdminBar();
+  const me = useMe();
+  const bar = useTokenBar(token.user_id === me.id);
+  const nameOf = useNames();
   const revoke = useSend({
     send: (id: string, key) =>
-      taken(
+      unwrap(
         api.DELETE('/v1/tokens/{key_id}', {
           params: { path: { key_id: id }, header: { 'Idempotency-Key': key } },
         }),
@@ -61,16 +76,22 @@ function One({ token }: { token: Token }) {
         <span className="font-mono text-meta">{token.key_id}</span>{' '}
         {token.label && <Untrusted text={token.label} />}
         <span className="block text-meta text-ink-2">
-          made <Ago at={token.created_at} /> ·{' '}
+          created <Ago at={token.created_at} /> ·{' '}
           {token.last_used_at ? (
             <>
-              used <Ago at={token.last_used_at} />
+              last used <Ago at={token.last_used_at} />
             </>
           ) : (
             'never used'
           )}{' '}
           · {token.scopes.join(', ')}
           {token.networks.length > 0 && <> · from {token.networks.join(', ')}</>}
+          {token.issued_by && token.issued_by !== token.user_id && (
+            <>
+              {' '}
+              · issued by <Named text={nameOf(token.issued_by)} />
+            </>
+          )}
         </span>
       </span>
       {token.revoked_at ? (
@@ -79,14 +100,14 @@ function One({ token }: { token: Token }) {
         </Chip>
       ) : (
         <span className="text-meta text-ink-2">
-          ends in <Due at={token.expires_at} />
+          expires in <Due at={token.expires_at} />
         </span>
       )}
       {!isOver && (
         <Sure
           word="Revoke"
-          again="Revoke for good?"
-          barred={bar ?? revoke.bar}
+          again="Confirm: revoke token"
+          disabledReason={bar ?? revoke.bar}
           onSure={() => revoke.go(token.key_id)}
         />
       )}
@@ -96,29 +117,30 @@ function One({ token }: { token: Token }) {
 
 function NewToken({ whom, onMade }: { whom: string; onMade: (token: string) => void }) {
   const me = useMe();
-  const bar = useAdminBar();
+  const isOwn = whom === '' || whom === me.id;
+  const bar = useTokenBar(isOwn);
   const [label, setLabel] = useState('');
   const [networks, setNetworks] = useState('');
   const [days, setDays] = useState<(typeof DAYS)[number][0]>('30');
   const [chosen, setChosen] = useState<readonly Scope[]>(['read']);
   const make = useSend({
     send: (body: Schemas['NewToken'], key) =>
-      taken(api.POST('/v1/tokens', { params: { header: { 'Idempotency-Key': key } }, body })),
+      unwrap(api.POST('/v1/tokens', { params: { header: { 'Idempotency-Key': key } }, body })),
     touches: 'tokens',
     onDone: ({ token }) => {
       if (token) onMade(token);
       setLabel('');
     },
   });
-  const offered = whom ? (Object.keys(MEANS) as Scope[]) : me.scopes;
+  const offered = isOwn ? me.scopes : FOR_OTHERS;
   const scopes = offered.filter((one) => chosen.includes(one));
   return (
     <FormCard
-      title="A new token"
-      word="Make it"
-      busy="Making it…"
+      title="Create a token"
+      word="Create token"
+      busy="Creating…"
       isPending={make.isPending}
-      barred={bar ?? (scopes.length === 0 ? 'Say what it is for.' : undefined)}
+      disabledReason={bar ?? (scopes.length === 0 ? 'Select at least one scope.' : undefined)}
       error={make.error}
       onSend={() =>
         make.go({
@@ -130,17 +152,17 @@ function NewToken({ whom, onMade }: { whom: string; onMade: (token: string) => v
         })
       }
     >
-      <Field label="What for" value={label} maxLength={128} onChange={setLabel} />
+      <Field label="Description" value={label} maxLength={128} onChange={setLabel} />
       <Field
-        label="Only from these networks"
+        label="Allowed networks"
         value={networks}
         maxLength={1024}
-        placeholder="anywhere, or 10.1.0.0/16, …"
+        placeholder="Any network, or 10.1.0.0/16, …"
         onChange={setNetworks}
       />
-      <Choice label="For how long" value={days} choices={DAYS} onChange={setDays} />
+      <Choice label="Expires in" value={days} choices={DAYS} onChange={setDays} />
       <fieldset className="col-span-full">
-        <legend className="font-medium">What it may do</legend>
+        <legend className="font-medium">Scopes</legend>
         <div className="mt-1 flex flex-wrap gap-x-5 gap-y-1">
           {offered.map((scope) => (
             <Check
@@ -158,7 +180,7 @@ function NewToken({ whom, onMade }: { whom: string; onMade: (token: string) => v
   );
 }
 
-/** Keys for programs. Each is shown once, when it is made. */
+/** API tokens. Each token is shown once, when it is created. */
 export function TokensPage() {
   const me = useMe();
   const mayAsk = isAdmin(me);
@@ -178,19 +200,19 @@ export function TokensPage() {
       {mayAsk && (
         <div className="max-w-[360px]">
           <Choice
-            label="Whose tokens"
+            label="Owner"
             value={whom}
-            choices={[['', 'Mine'], ...others]}
+            choices={[['', 'My tokens'], ...others]}
             onChange={choose}
           />
         </div>
       )}
       {made && (
-        <Card title="Made">
-          <Secret title="The token, shown once" value={made} />
+        <Card title="New token">
+          <Secret title="Shown only once" value={made} />
         </Card>
       )}
-      <ListCard title="Tokens" none="There is none." items={data} error={error}>
+      <ListCard title="Tokens" none="No tokens yet." items={data} error={error}>
         {(token) => <One key={token.key_id} token={token} />}
       </ListCard>
       <NewToken key={whom} whom={whom} onMade={setMade} />

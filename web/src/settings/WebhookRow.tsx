@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { toast } from 'sonner';
-import { api, type Schemas, taken } from '@/api/client';
+import { api, type Schemas, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { useAdminBar } from '@/shell/bars';
 import { Button } from '@/ui/Button';
@@ -20,13 +20,13 @@ type DeliveryState = Schemas['DeliveryState'];
 
 const LOOKS: Record<DeliveryState, [sign: string, word: string, tone: ChipTone]> = {
   waiting: ['◔', 'Waiting', 'quiet'],
-  pending: ['⟳', 'On its way', 'busy'],
+  pending: ['⟳', 'Sending', 'busy'],
   delivered: ['✓', 'Delivered', 'good'],
-  dead: ['✕', 'Given up', 'bad'],
+  dead: ['✕', 'Dead letter', 'bad'],
 };
 
 const STATES = [
-  ['', 'Every state'],
+  ['', 'All states'],
   ...(Object.keys(LOOKS) as DeliveryState[]).map((state) => [state, LOOKS[state][1]] as const),
 ] as const;
 
@@ -35,18 +35,18 @@ const deliveriesQuery = (id: string, state: DeliveryState | '') =>
     queryKey: ['webhooks', id, 'deliveries', state],
     queryFn: () => {
       const query = { page_size: 50, ...(state ? { state } : {}) };
-      return taken(api.GET('/v1/webhooks/{id}/deliveries', { params: { path: { id }, query } }));
+      return unwrap(api.GET('/v1/webhooks/{id}/deliveries', { params: { path: { id }, query } }));
     },
     refetchInterval: 5_000,
   });
 
 interface OneProps {
   delivery: Delivery;
-  barred: string | undefined;
+  disabledReason: string | undefined;
   onAgain?: () => void;
 }
 
-function OneDelivery({ delivery, barred, onAgain }: OneProps) {
+function OneDelivery({ delivery, disabledReason, onAgain }: OneProps) {
   const [sign, word, tone] = LOOKS[delivery.state];
   return (
     <li className={ROW} data-delivery={delivery.id}>
@@ -56,7 +56,7 @@ function OneDelivery({ delivery, barred, onAgain }: OneProps) {
       <span className="min-w-0 flex-1 text-meta wrap-anywhere">
         <span className="font-mono">{delivery.type}</span> · {tries(delivery.tries)} ·{' '}
         <Ago at={delivery.created_at} />
-        {delivery.status != null && ` · answered ${delivery.status}`}
+        {delivery.status != null && ` · status ${delivery.status}`}
         {delivery.problem && (
           <>
             {' '}
@@ -65,8 +65,8 @@ function OneDelivery({ delivery, barred, onAgain }: OneProps) {
         )}
       </span>
       {onAgain && (
-        <Button size="small" tone="quiet" barred={barred} onClick={onAgain}>
-          Send again
+        <Button size="small" tone="quiet" disabledReason={disabledReason} onClick={onAgain}>
+          Resend
         </Button>
       )}
     </li>
@@ -79,7 +79,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
   const { data, error } = useQuery(deliveriesQuery(webhook.id, state));
   const again = useSend({
     send: (body: Schemas['Redelivery'], key) =>
-      taken(
+      unwrap(
         api.POST('/v1/webhooks/{id}/redeliver', {
           params: { path: { id: webhook.id }, header: { 'Idempotency-Key': key } },
           body,
@@ -87,33 +87,36 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
       ),
     touches: 'webhooks',
     onDone: ({ count, has_more: isMore }) =>
-      toast.success(`${count} go out again${isMore ? '; there are more' : ''}`),
+      toast.success(
+        `Resending ${count} ${count === 1 ? 'delivery' : 'deliveries'}` +
+          (isMore ? '; more remain' : ''),
+      ),
   });
   return (
     <div className="w-full space-y-2 border-t border-line pt-2">
       <div className="flex flex-wrap items-center gap-2">
         <Select aria-label="State" value={state} choices={STATES} onChange={setState} />
         <Button
-          barred={bar ?? again.bar}
+          disabledReason={bar ?? again.bar}
           onClick={() => again.go({ dead_since: webhook.created_at })}
         >
-          Send all that were given up
+          Resend dead letters
         </Button>
       </div>
       <Refusal error={again.error ?? error} />
       {!data ? (
         !error && <CardWait error={null} />
       ) : data.items.length === 0 ? (
-        <p className="text-ink-2">Nothing was sent.</p>
+        <p className="text-ink-2">No deliveries.</p>
       ) : (
         <ul className="divide-y divide-line">
           {data.items.map((one) => (
             <OneDelivery
               key={one.id}
               delivery={one}
-              barred={again.bar}
+              disabledReason={again.bar}
               {...(!bar && (one.state === 'dead' || one.state === 'delivered')
-                ? { onAgain: () => again.go({ deliveries: [one.id] }) }
+                ? { onAgain: () => again.go({ delivery_ids: [one.id] }) }
                 : {})}
             />
           ))}
@@ -125,14 +128,14 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
 
 type Order = 'rotate' | 'ping' | 'delete' | 'enable' | 'disable';
 
-/** Each order is a request of its own; only a new secret has something to show. */
+/** Each action is a separate request; only a new secret returns something to show. */
 async function obey(order: Order, webhook: Webhook, key: string): Promise<string | undefined> {
   const path = { id: webhook.id };
   const header = { 'Idempotency-Key': key };
   if (order === 'rotate') {
     const params = { path, header };
-    const { secret } = await taken(
-      api.POST('/v1/webhooks/{id}/rotate', { params, body: { overlap_hours: 24 } }),
+    const { secret } = await unwrap(
+      api.POST('/v1/webhooks/{id}/rotate', { params, body: { overlap_seconds: 86_400 } }),
     );
     return secret ?? undefined;
   }
@@ -161,7 +164,7 @@ export function WebhookRow({ webhook, onSecret }: Props) {
       if (order === 'ping') setOpen(true);
     },
   });
-  const barred = bar ?? send.bar;
+  const disabledReason = bar ?? send.bar;
   return (
     <li className={ROW} data-webhook={webhook.url}>
       <span className="min-w-0 flex-1 basis-[280px] wrap-anywhere">
@@ -171,7 +174,8 @@ export function WebhookRow({ webhook, onSecret }: Props) {
         {webhook.label && <Untrusted text={webhook.label} />}
         <span className="block text-meta text-ink-2">
           {webhook.events.join(' ')}
-          {webhook.failures > 0 && ` · failed ${webhook.failures} times in a row`}
+          {webhook.failures > 0 &&
+            ` · ${webhook.failures} consecutive ${webhook.failures === 1 ? 'failure' : 'failures'}`}
           {webhook.disabled_because && (
             <>
               {' '}
@@ -181,35 +185,40 @@ export function WebhookRow({ webhook, onSecret }: Props) {
         </span>
       </span>
       <Chip tone={webhook.active ? 'good' : 'quiet'} sign={webhook.active ? '●' : '○'}>
-        {webhook.active ? 'On' : 'Off'}
+        {webhook.active ? 'Enabled' : 'Disabled'}
       </Chip>
       <span className="flex flex-wrap gap-1">
         <Button size="small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           Deliveries
         </Button>
-        <Button size="small" tone="quiet" barred={barred} onClick={() => send.go('ping')}>
-          Try it
+        <Button
+          size="small"
+          tone="quiet"
+          disabledReason={disabledReason}
+          onClick={() => send.go('ping')}
+        >
+          Send test event
         </Button>
         <Button
           size="small"
           tone="quiet"
-          barred={barred}
+          disabledReason={disabledReason}
           onClick={() => send.go(webhook.active ? 'disable' : 'enable')}
         >
-          {webhook.active ? 'Switch off' : 'Switch on'}
+          {webhook.active ? 'Disable' : 'Enable'}
         </Button>
         <Sure
-          word="New secret"
-          again="The old one ends in 24 h"
-          barred={barred}
+          word="Rotate secret"
+          again="Confirm: old secret expires in 24 h"
+          disabledReason={disabledReason}
           onSure={() => send.go('rotate')}
         />
         <Sure
           word="Delete"
-          again="Delete for good?"
-          barred={barred}
+          again="Confirm: delete webhook"
+          disabledReason={disabledReason}
           onSure={() => {
-            // Nothing can be read about it any more.
+            // The deleted webhook can no longer be queried.
             setOpen(false);
             send.go('delete');
           }}

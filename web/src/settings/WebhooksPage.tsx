@@ -1,25 +1,28 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, everyPage, type Schemas, taken } from '@/api/client';
+import { api, everyPage, type Schemas, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
+import { mayRead } from '@/session/access';
+import { useMe } from '@/session/session';
 import { useAdminBar } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
 import { Card } from '@/ui/Card';
 import { Choice, Field } from '@/ui/Field';
+import { NoAccess } from '@/ui/NoAccess';
 import { Secret } from '@/ui/Secret';
 import { FormCard, ListCard, wordsOf } from './parts';
 import { WebhookRow } from './WebhookRow';
 
 const SCHEMES = [
-  ['v1', 'a shared secret (v1)'],
-  ['v1a', 'a key pair (v1a)'],
+  ['v1', 'Shared secret (v1)'],
+  ['v1a', 'Key pair (v1a)'],
 ] as const;
 
 const webhooksQuery = () =>
   queryOptions({
     queryKey: ['webhooks', 'all'],
     queryFn: async () =>
-      (await everyPage((query) => taken(api.GET('/v1/webhooks', { params: { query } })))).items,
+      (await everyPage((query) => unwrap(api.GET('/v1/webhooks', { params: { query } })))).items,
   });
 
 function NewWebhook({ onSecret }: { onSecret: (secret: string) => void }) {
@@ -30,7 +33,7 @@ function NewWebhook({ onSecret }: { onSecret: (secret: string) => void }) {
   const [scheme, setScheme] = useState<Schemas['WebhookScheme']>('v1');
   const make = useSend({
     send: (body: Schemas['NewWebhook'], key) =>
-      taken(api.POST('/v1/webhooks', { params: { header: { 'Idempotency-Key': key } }, body })),
+      unwrap(api.POST('/v1/webhooks', { params: { header: { 'Idempotency-Key': key } }, body })),
     touches: 'webhooks',
     onDone: ({ secret }) => {
       if (secret) onSecret(secret);
@@ -39,17 +42,17 @@ function NewWebhook({ onSecret }: { onSecret: (secret: string) => void }) {
   });
   const kinds = wordsOf(events);
   const missing = !url.trim()
-    ? 'Give an address.'
+    ? 'Enter a URL.'
     : kinds.length === 0
-      ? 'Say of what.'
+      ? 'Enter at least one event type.'
       : undefined;
   return (
     <FormCard
-      title="Tell another address"
-      word="Make it"
-      busy="Making it…"
+      title="Add a webhook"
+      word="Add webhook"
+      busy="Adding…"
       isPending={make.isPending}
-      barred={bar ?? missing}
+      disabledReason={bar ?? missing}
       error={make.error}
       onSend={() =>
         make.go({
@@ -61,7 +64,7 @@ function NewWebhook({ onSecret }: { onSecret: (secret: string) => void }) {
       }
     >
       <Field
-        label="Address"
+        label="URL"
         type="url"
         value={url}
         maxLength={2048}
@@ -69,31 +72,36 @@ function NewWebhook({ onSecret }: { onSecret: (secret: string) => void }) {
         onChange={setUrl}
       />
       <Field
-        label="Of which events"
+        label="Event types"
         value={events}
         spellCheck={false}
         onChange={setEvents}
         className="font-mono"
       />
-      <Field label="What for" value={label} maxLength={128} onChange={setLabel} />
-      <Choice label="Signed with" value={scheme} choices={SCHEMES} onChange={setScheme} />
+      <Field label="Description" value={label} maxLength={128} onChange={setLabel} />
+      <Choice label="Signature" value={scheme} choices={SCHEMES} onChange={setScheme} />
     </FormCard>
   );
 }
 
-/** Addresses that are told of events, and how that goes. */
+/** Webhooks and their deliveries. */
 export function WebhooksPage() {
+  useTitle('Webhooks');
+  if (mayRead(useMe(), 'webhooks')) return <Webhooks />;
+  return <NoAccess title="Only admins can see and change webhooks" />;
+}
+
+function Webhooks() {
   const { data, error } = useQuery(webhooksQuery());
   const [secret, setSecret] = useState<string>();
-  useTitle('Webhooks');
   return (
     <>
       {secret && (
-        <Card title="Made">
-          <Secret title="The secret, shown once" value={secret} />
+        <Card title="Webhook secret">
+          <Secret title="Shown only once" value={secret} />
         </Card>
       )}
-      <ListCard title="Webhooks" none="Nobody is told." items={data} error={error}>
+      <ListCard title="Webhooks" none="No webhooks yet." items={data} error={error}>
         {(webhook) => <WebhookRow key={webhook.id} webhook={webhook} onSecret={setSecret} />}
       </ListCard>
       <NewWebhook onSecret={setSecret} />

@@ -4,17 +4,17 @@ import { dawn, DAYS, daysFrom, spanOf } from './calendar';
 const now = new Date(2026, 10, 16, 14, 30).getTime();
 const at = (days: number) => new Date(dawn(now) + days * 86_400_000).toISOString();
 
-it('shows a span where it lies, cut at both ends', () => {
+it('clips a span at both ends', () => {
   expect(spanOf(at(7), at(14), now)).toEqual({ from: 0.25, to: 0.5 });
   expect(spanOf(at(-3), at(DAYS + 3), now)).toEqual({ from: 0, to: 1 });
 });
 
-it('shows nothing of what is over or far away', () => {
+it('hides past and distant spans', () => {
   expect(spanOf(at(-3), at(-1), now)).toBeUndefined();
   expect(spanOf(at(DAYS + 1), at(DAYS + 2), now)).toBeUndefined();
 });
 
-it('counts days by the calendar, with those on which few work', () => {
+it('counts calendar days and marks weekends', () => {
   const days = daysFrom(now);
   expect(days).toHaveLength(DAYS);
   expect(new Set(days.map(({ key }) => key)).size).toBe(DAYS);

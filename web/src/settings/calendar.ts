@@ -1,22 +1,22 @@
-// Where a span of time lies in the days that come. Pure.
+// Position of a time span within the coming days. Pure.
 
 export const DAYS = 28;
 const DAY_MS = 86_400_000;
 
 export interface Span {
-  /** In parts of the whole, from 0 to 1. */
+  /** Position as a fraction of the whole, from 0 to 1. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Midnight of the day that the reader is in. */
+/** Start of the current day in the reader's time zone. */
 export function dawn(now: number): number {
   const day = new Date(now);
   day.setHours(0, 0, 0, 0);
   return day.getTime();
 }
 
-/** What can be seen of it, if anything can. */
+/** Returns the visible part of a span, if any. */
 export function spanOf(startsAt: string, endsAt: string, now: number): Span | undefined {
   const part = (at: string) => (Date.parse(at) - dawn(now)) / (DAYS * DAY_MS);
   const from = Math.max(0, part(startsAt));
@@ -33,7 +33,7 @@ export interface Day {
 export function daysFrom(now: number): Day[] {
   return Array.from({ length: DAYS }, (_, nth) => {
     const day = new Date(dawn(now));
-    // Not by hours: some days have 23 of them.
+    // Not by hours, because some days have 23.
     day.setDate(day.getDate() + nth);
     return {
       key: `${day.getMonth()}-${day.getDate()}`,

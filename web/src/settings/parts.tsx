@@ -3,12 +3,12 @@ import { Button } from '@/ui/Button';
 import { Card, CardWait } from '@/ui/Card';
 import { Refusal } from '@/ui/Refusal';
 
-/** Words with spaces or commas between, each once. */
+/** Splits at spaces and commas and removes duplicates. */
 export function wordsOf(text: string): string[] {
   return [...new Set(text.split(/[\s,]+/).filter(Boolean))];
 }
 
-export const tries = (count: number) => (count === 1 ? '1 try' : `${count} tries`);
+export const tries = (count: number) => (count === 1 ? '1 attempt' : `${count} attempts`);
 
 interface ListProps<T> {
   title: string;
@@ -19,7 +19,7 @@ interface ListProps<T> {
   children: (item: T) => ReactNode;
 }
 
-/** A card with a line for each; a refusal says in the server's words why there is none. */
+/** Card with one row per item; if loading fails, it shows the server's error. */
 export function ListCard<T>({ title, none, items, error, aside, children }: ListProps<T>) {
   return (
     <Card title={title} aside={aside}>
@@ -43,18 +43,18 @@ interface FormProps {
   word: string;
   busy: string;
   isPending: boolean;
-  barred?: string | undefined;
+  disabledReason?: string | undefined;
   error: unknown;
   onSend: () => void;
   children: ReactNode;
 }
 
-/** A card that sends something, and says why it cannot, or was refused. */
+/** Card with a form; shows why it is disabled or why the request failed. */
 export function FormCard(props: FormProps) {
-  const { title, word, busy, isPending, barred, error, onSend, children } = props;
+  const { title, word, busy, isPending, disabledReason, error, onSend, children } = props;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (!barred && !isPending) onSend();
+    if (!disabledReason && !isPending) onSend();
   };
   return (
     <Card title={title}>
@@ -62,10 +62,10 @@ export function FormCard(props: FormProps) {
         <div className="grid grid-cols-2 gap-3 max-md:grid-cols-1">{children}</div>
         <Refusal error={error} />
         <div className="flex flex-wrap items-center gap-2">
-          <Button type="submit" tone="primary" barred={barred}>
+          <Button type="submit" tone="primary" disabledReason={disabledReason}>
             {isPending ? busy : word}
           </Button>
-          {barred && <span className="text-meta text-ink-2">{barred}</span>}
+          {disabledReason && <span className="text-meta text-ink-2">{disabledReason}</span>}
         </div>
       </form>
     </Card>

@@ -2,12 +2,12 @@ import type { Schemas } from '@/api/client';
 
 export type Scope = Schemas['Scope'];
 
-/** What a token may be used for, in words. */
+/** Descriptions of the token scopes. */
 export const MEANS: Record<Scope, string> = {
-  read: 'read',
-  propose: 'propose tasks',
-  execute: 'apply tasks',
-  decide: 'answer requests',
-  operate: 'break locks, freeze, order agents',
-  administer: 'administer',
+  read: 'Read',
+  propose: 'Propose tasks',
+  execute: 'Apply tasks',
+  decide: 'Approve and reject tasks',
+  operate: 'Break locks, freeze applies, control agents',
+  administer: 'Administer',
 };

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { api, taken } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { useSend } from '@/api/useSend';
 import { type Freeze, freezesQuery, type InstallationFreeze, statusQuery } from '@/api/queries';
 import { useNames } from '@/api/names';
 import { clockTime } from '@/time/clock';
 import { Button } from '@/ui/Button';
 import { Field } from '@/ui/Field';
-import { Dialog } from '@/ui/Dialog';
+import { Cancel, Dialog } from '@/ui/Dialog';
 import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
 import { Untrusted } from '@/ui/Untrusted';
@@ -61,22 +61,22 @@ export function BannerLook({
   const since = clockTime(freeze.set_at).slice(0, 5);
   return (
     <Stripe head={`${scopeWords(freeze)} frozen since ${since} by ${by}`} reason={freeze.reason}>
-      <Button size="small" barred={bar} onClick={onLift}>
+      <Button size="small" disabledReason={bar} onClick={onLift}>
         Unfreeze
       </Button>
     </Stripe>
   );
 }
 
-/** Nobody here can lift it: it is of whoever runs the server. */
+/** Cannot be lifted here: it was set by the operator of the server. */
 export function InstallationLook({ freeze }: { freeze: InstallationFreeze }) {
   const since = clockTime(freeze.since).slice(0, 5);
   return (
     <Stripe
       head={
         <>
-          Applies of all tenants frozen since {since} by <Untrusted text={freeze.set_by} />, who
-          runs this server
+          Applies of all tenants frozen since {since} by <Untrusted text={freeze.set_by} />, the
+          server operator
         </>
       }
       reason={freeze.reason}
@@ -89,14 +89,14 @@ export function InstallationBanner() {
   return data?.freeze ? <InstallationLook freeze={data.freeze} /> : null;
 }
 
-/** Over everything: while it is up, nothing is applied. */
+/** Banner on every page: while it is shown, no task is applied. */
 export function FreezeBanner() {
   const { data } = useQuery(freezesQuery());
   const nameOf = useNames();
   const bar = useOperateBar();
   const lift = useSend({
     send: (id: string, key) =>
-      taken(
+      unwrap(
         api.DELETE('/v1/freezes/{id}', {
           params: { path: { id }, header: { 'Idempotency-Key': key } },
         }),
@@ -120,7 +120,12 @@ export function FreezeButton() {
   const bar = useOperateBar();
   return (
     <>
-      <Button size="small" barred={bar} onClick={() => setOpen(true)} className="max-md:h-9">
+      <Button
+        size="small"
+        disabledReason={bar}
+        onClick={() => setOpen(true)}
+        className="max-md:h-9"
+      >
         Freeze<span className="max-md:hidden -ml-1"> applies</span>
       </Button>
       {isOpen && <FreezeDialog onClose={() => setOpen(false)} />}
@@ -132,7 +137,7 @@ function FreezeDialog({ onClose }: { onClose: () => void }) {
   const [reason, setReason] = useState('');
   const freeze = useSend({
     send: (why: string, key) =>
-      taken(
+      unwrap(
         api.POST('/v1/freezes', {
           params: { header: { 'Idempotency-Key': key } },
           body: { scope: 'tenant', reason: why },
@@ -146,7 +151,7 @@ function FreezeDialog({ onClose }: { onClose: () => void }) {
       isOpen
       onClose={onClose}
       title="Freeze all applies"
-      says="Nothing new is applied until somebody unfreezes. Reviews and running applies go on."
+      says="No new task is applied until the freeze ends. Reviews and running applies continue."
     >
       <form
         className="p-5"
@@ -156,17 +161,17 @@ function FreezeDialog({ onClose }: { onClose: () => void }) {
         }}
       >
         <Field
-          label="Why"
+          label="Reason"
           value={reason}
           placeholder="INC-441: checkout is down"
           onChange={setReason}
         />
         <div className="mt-5 flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
+          <Cancel />
           <Button
             type="submit"
             tone="primary"
-            barred={reason.trim() ? undefined : 'Say why: everybody will read it.'}
+            disabledReason={reason.trim() ? undefined : 'Enter a reason. Everyone can read it.'}
           >
             {freeze.isPending ? 'Freezing…' : 'Freeze applies'}
           </Button>

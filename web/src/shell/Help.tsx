@@ -4,9 +4,14 @@ import { Dialog } from '@/ui/Dialog';
 import { classes } from '@/ui/classes';
 import { spellKeys } from '@/ui/Kbd';
 
+/** The embedded fonts; their licence requires that its text is shipped with them. */
+const FONTS = [
+  { name: 'IBM Plex Sans', licence: '/licenses/ibm-plex-sans.txt' },
+  { name: 'IBM Plex Mono', licence: '/licenses/ibm-plex-mono.txt' },
+] as const;
 const GROUPS: readonly Group[] = ['List', 'Review', 'Anywhere'];
 
-/** Made of the actions themselves, so that it lists all of them and nothing else. */
+/** Generated from the registered actions, so that the list is always complete. */
 export function Help({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const actions = useKnownActions();
   const [areSinglesOn, setSingles] = useSingleKeys();
@@ -14,9 +19,9 @@ export function Help({ isOpen, onClose }: { isOpen: boolean; onClose: () => void
     <Dialog
       isOpen={isOpen}
       onClose={onClose}
-      title="Keys"
+      title="Keyboard shortcuts"
       size="wide"
-      says="What can be done from here."
+      says="Shortcuts available on this page."
     >
       <div className="grid gap-x-10 gap-y-5 overflow-y-auto p-5 md:grid-cols-2">
         {GROUPS.map((group) => {
@@ -55,6 +60,20 @@ export function Help({ isOpen, onClose }: { isOpen: boolean; onClose: () => void
         />
         Single-key shortcuts
       </label>
+      <p className="border-t border-line px-5 py-3 text-meta text-ink-3">
+        Font licences:
+        {FONTS.map(({ name, licence }) => (
+          <a
+            key={name}
+            href={licence}
+            target="_blank"
+            rel="noreferrer"
+            className="ml-3 underline hover:text-ink"
+          >
+            {name}
+          </a>
+        ))}
+      </p>
     </Dialog>
   );
 }

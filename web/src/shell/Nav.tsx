@@ -1,5 +1,7 @@
 import { Link, useLocation, useNavigate } from '@tanstack/react-router';
 import { DropdownMenu } from 'radix-ui';
+import { mayRead } from '@/session/access';
+import { useMe } from '@/session/session';
 import { classes } from '@/ui/classes';
 import { Icon, type IconName } from '@/ui/Icon';
 import { MENU, MENU_ITEM } from '@/ui/menu';
@@ -30,11 +32,16 @@ const PLACES: readonly Place[] = [
   { to: '/settings', word: 'Settings', icon: 'gear' },
 ];
 
-/** As many as fit beside each other on a phone; the others are behind one word. */
-const ON_PHONE = ['/inbox', '/tasks', '/locks', '/audit'];
-const BEHIND = PLACES.filter(({ to }) => !ON_PHONE.includes(to));
+/** The pages that the reader can use. */
+function usePlaces(): readonly Place[] {
+  const me = useMe();
+  return PLACES.filter(({ to }) => to !== '/audit' || mayRead(me, 'audit'));
+}
 
-/** A task is part of the way through the inbox; the list of all tasks is a page of its own. */
+/** Pages in the bar on a phone; the others are behind "More". */
+const ON_PHONE = ['/inbox', '/tasks', '/locks', '/audit'];
+
+/** A single task belongs to the inbox; the list of all tasks is a page of its own. */
 function useIsAt(): (place: Place) => boolean {
   const { pathname } = useLocation();
   const isInbox = pathname === '/inbox' || pathname.startsWith('/tasks/');
@@ -60,6 +67,7 @@ function Count({ value, isMore }: { value: number; isMore: boolean }) {
 
 export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
   const isAt = useIsAt();
+  const places = usePlaces();
   return (
     <nav
       aria-label="Pages"
@@ -72,7 +80,7 @@ export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
         <Mark />
       </div>
       <ul className="grid gap-0.5">
-        {PLACES.map((place) => {
+        {places.map((place) => {
           const { to, word, icon } = place;
           return (
             <li key={to}>
@@ -103,7 +111,7 @@ export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
         )}
       >
         <Icon name="key" />
-        Keys
+        Shortcuts
         <kbd aria-hidden="true" className="ml-auto font-mono text-key">
           ?
         </kbd>
@@ -116,21 +124,22 @@ const PHONE_LOOK =
   'flex h-14 min-w-0 flex-1 flex-col items-center justify-center gap-0.5 text-meta';
 const HERE = 'bg-surface font-semibold text-ink shadow-[inset_0_2px_0_var(--accent)]';
 
-/** Not modal, as the menu behind the initials. */
+/** Not modal, like the user menu. */
 function MorePlaces() {
   const isAt = useIsAt();
   const navigate = useNavigate();
+  const behind = usePlaces().filter(({ to }) => !ON_PHONE.includes(to));
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger
-        className={classes(PHONE_LOOK, BEHIND.some(isAt) ? HERE : 'text-ink-2')}
+        className={classes(PHONE_LOOK, behind.some(isAt) ? HERE : 'text-ink-2')}
       >
         <Icon name="more" />
         More
       </DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content align="end" sideOffset={6} className={MENU}>
-          {BEHIND.map(({ to, word, icon }) => (
+          {behind.map(({ to, word, icon }) => (
             <DropdownMenu.Item
               key={to}
               className={MENU_ITEM}
@@ -148,6 +157,7 @@ function MorePlaces() {
 
 export function PhoneNav({ inbox, isMore }: Props) {
   const isAt = useIsAt();
+  const places = usePlaces();
   return (
     <nav
       aria-label="Pages"
@@ -156,22 +166,24 @@ export function PhoneNav({ inbox, isMore }: Props) {
         'md:hidden',
       )}
     >
-      {PLACES.filter(({ to }) => ON_PHONE.includes(to)).map((place) => (
-        <Link
-          key={place.to}
-          to={place.to}
-          search={{}}
-          className={classes(PHONE_LOOK, isAt(place) ? HERE : 'text-ink-2')}
-        >
-          <Icon name={place.icon} />
-          <span>
-            {place.word}
-            {place.to === '/inbox' &&
-              inbox > 0 &&
-              ` ${inbox.toLocaleString('en')}${isMore ? '+' : ''}`}
-          </span>
-        </Link>
-      ))}
+      {places
+        .filter(({ to }) => ON_PHONE.includes(to))
+        .map((place) => (
+          <Link
+            key={place.to}
+            to={place.to}
+            search={{}}
+            className={classes(PHONE_LOOK, isAt(place) ? HERE : 'text-ink-2')}
+          >
+            <Icon name={place.icon} />
+            <span>
+              {place.word}
+              {place.to === '/inbox' &&
+                inbox > 0 &&
+                ` ${inbox.toLocaleString('en')}${isMore ? '+' : ''}`}
+            </span>
+          </Link>
+        ))}
       <MorePlaces />
     </nav>
   );

@@ -4,10 +4,9 @@ import { classes } from '@/ui/classes';
 export function NotFound() {
   return (
     <div className="mx-auto max-w-[560px] px-6 py-16">
-      <h1 className="text-title font-semibold">There is nothing here</h1>
+      <h1 className="text-title font-semibold">Page not found</h1>
       <p className="mt-2 text-ink-2">
-        The address may be mistyped, or what was here is gone or not for you: the server says the
-        same in both cases.
+        Check the address. The page may have been removed, or you may not have access to it.
       </p>
       <Link
         to="/inbox"
@@ -17,7 +16,7 @@ export function NotFound() {
           'bg-surface px-3 font-medium hover:bg-sunken',
         )}
       >
-        To the inbox
+        Go to inbox
       </Link>
     </div>
   );

@@ -9,7 +9,7 @@ import { Named } from '@/ui/Named';
 import { RiskBars } from '@/ui/Risk';
 import { spelled } from '@/ui/text';
 
-/** So many tasks are offered; whoever looks for another types more of its name. */
+/** Maximum number of listed tasks; typing more of the name finds others. */
 const TASKS_MAX = 200;
 
 const ITEM = classes(
@@ -26,15 +26,15 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     run();
   };
   return (
-    <Dialog isOpen onClose={onClose} title="Search and commands" size="wide">
+    <Dialog isOpen onClose={onClose} title="Search and commands" size="wide" isSearch>
       <Command label="Search and commands" className="flex min-h-0 flex-col">
         <Command.Input
           autoFocus
-          placeholder="A task by its number or title, or a command"
+          placeholder="Search tasks by number or title, or run a command"
           className="mx-5 my-3 h-10 rounded-control border border-line-strong bg-surface px-3"
         />
         <Command.List className="max-h-[50dvh] overflow-y-auto px-3 pb-3">
-          <Command.Empty className="px-3 py-6 text-ink-3">Nothing is called that.</Command.Empty>
+          <Command.Empty className="px-3 py-6 text-ink-3">No results.</Command.Empty>
           <Command.Group heading="Commands" className="palette-group">
             {actions.map((action) => (
               <Command.Item

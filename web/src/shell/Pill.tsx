@@ -31,13 +31,13 @@ function sentence({ word, heardAt, retrySeconds, lagMs }: PillView): string {
     case 'behind':
       return `Behind ${Math.round((lagMs ?? 0) / 1000)} s`;
     case 'offline':
-      return heardAt ? `Offline – showing ${clockTime(heardAt)}` : 'Offline';
+      return heardAt ? `Offline – data from ${clockTime(heardAt)}` : 'Offline';
     case 'paused':
       return 'Paused';
   }
 }
 
-/** Screen readers hear the word when it changes, and not its seconds. */
+/** Screen readers announce a status change, but not the seconds. */
 export function PillLook(view: PillView & { onClick?: () => void }) {
   const [sign, tone] = LOOKS[view.word];
   const isQuiet = view.word === 'live' || view.word === 'paused';
@@ -49,7 +49,7 @@ export function PillLook(view: PillView & { onClick?: () => void }) {
       <button
         type="button"
         onClick={view.onClick}
-        title={isQuiet ? 'Changes appear here as they happen' : 'Connect again now'}
+        title={isQuiet ? 'Changes appear as they happen' : 'Reconnect now'}
         data-pill={view.word}
         className={classes(
           'flex h-7 items-center gap-2 rounded-control px-2 text-meta whitespace-nowrap',

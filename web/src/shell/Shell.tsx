@@ -3,9 +3,11 @@ import { lazy, Suspense, useState } from 'react';
 import { Toaster } from 'sonner';
 import { ConfirmDialog } from '@/confirm/ConfirmDialog';
 import { useNeeds } from '@/inbox/data';
-import { useActions, useKeyboard } from '@/keys/react';
+import { KeysHeld, useActions, useKeyboard } from '@/keys/react';
 import type { Action } from '@/keys/registry';
+import { mayRead } from '@/session/access';
 import { EndsSoon } from '@/session/Expired';
+import { useMe } from '@/session/session';
 import { toggleTheme, useTheme } from '@/theme/theme';
 import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
@@ -18,18 +20,19 @@ import { UserMenu } from './UserMenu';
 const Palette = lazy(() => import('./Palette'));
 
 const PLACES = [
-  ['/inbox', 'the inbox', 'g i'],
-  ['/tasks', 'all tasks', 'g t'],
-  ['/locks', 'the locks', 'g l'],
-  ['/agents', 'the agents', 'g a'],
-  ['/policies', 'the policies', 'g p'],
-  ['/audit', 'the audit', 'g u'],
-  ['/overview', 'the overview', 'g o'],
-  ['/settings', 'the settings', 'g s'],
+  ['/inbox', 'inbox', 'g i'],
+  ['/tasks', 'tasks', 'g t'],
+  ['/locks', 'locks', 'g l'],
+  ['/agents', 'agents', 'g a'],
+  ['/policies', 'policies', 'g p'],
+  ['/audit', 'audit log', 'g u'],
+  ['/overview', 'overview', 'g o'],
+  ['/settings', 'settings', 'g s'],
 ] as const;
 
 function useShellActions(show: (what: 'palette' | 'help') => void): void {
   const navigate = useNavigate();
+  const isAuditReader = mayRead(useMe(), 'audit');
   const group = 'Anywhere';
   const actions: Action[] = [
     {
@@ -40,8 +43,8 @@ function useShellActions(show: (what: 'palette' | 'help') => void): void {
       run: () => show('palette'),
       isLocal: true,
     },
-    { id: 'help', title: 'Show all keys', group, keys: ['?'], run: () => show('help') },
-    ...PLACES.map(
+    { id: 'help', title: 'Show keyboard shortcuts', group, keys: ['?'], run: () => show('help') },
+    ...PLACES.filter(([to]) => to !== '/audit' || isAuditReader).map(
       ([to, words, keys]) =>
         ({
           id: to,
@@ -51,12 +54,18 @@ function useShellActions(show: (what: 'palette' | 'help') => void): void {
           run: () => void navigate({ to, search: {} }),
         }) as const,
     ),
-    { id: 'theme', title: 'Change between light and dark', group, keys: ['t'], run: toggleTheme },
+    {
+      id: 'theme',
+      title: 'Switch between light and dark theme',
+      group,
+      keys: ['t'],
+      run: toggleTheme,
+    },
   ];
   useActions(actions);
 }
 
-/** What is around every page. */
+/** Layout around every page. */
 export function Shell() {
   const [open, setOpen] = useState<'palette' | 'help'>();
   const theme = useTheme();
@@ -114,7 +123,7 @@ export function Shell() {
       <PhoneNav inbox={count} isMore={needs.isPartial} />
       <Help isOpen={open === 'help'} onClose={close} />
       {open === 'palette' && (
-        <Suspense>
+        <Suspense fallback={<KeysHeld />}>
           <Palette onClose={close} />
         </Suspense>
       )}
@@ -122,7 +131,7 @@ export function Shell() {
       <Toaster
         theme={theme}
         position="bottom-left"
-        // Above the bar in which decisions are made.
+        // Above the decision bar.
         offset={{ bottom: 80, left: 24 }}
         mobileOffset={{ bottom: 140 }}
         closeButton

@@ -16,7 +16,7 @@ function initials(name: string): string {
     .toUpperCase();
 }
 
-/** Not modal: the modal kind writes a style element, which the policy of the page refuses. */
+/** Not modal: a modal menu inserts a style element, which the Content Security Policy blocks. */
 export function UserMenu() {
   const me = useMe();
   const theme = useTheme();

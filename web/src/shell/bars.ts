@@ -1,7 +1,7 @@
 import { useWriteBar } from '@/live/react';
 import { type Me, useMe } from '@/session/session';
 
-/** A session may ask for anything; what it is given goes by the roles of its person. */
+/** A session has all scopes; what it can do depends on the roles of its user. */
 export const isAdmin = ({ scopes, roles }: Me): boolean =>
   scopes.includes('administer') && roles.includes('admin');
 
@@ -13,12 +13,12 @@ function useBar(isAllowed: (me: Me) => boolean, why: string): string | undefined
   return isAllowed(useMe()) ? bar : why;
 }
 
-/** Why the reader cannot operate now, if so. */
-export const useOperateBar = () => useBar(isOperator, 'Only operators and admins may do this.');
+/** Reason why the reader cannot use operator actions, if any. */
+export const useOperateBar = () => useBar(isOperator, 'Only operators and admins can do this.');
 
-/** Why the reader cannot administer now, if so. */
-export const useAdminBar = () => useBar(isAdmin, 'Only admins may do this.');
+/** Reason why the reader cannot use admin actions, if any. */
+export const useAdminBar = () => useBar(isAdmin, 'Only admins can do this.');
 
-/** Why the reader cannot say what this person's agents do, if so. */
+/** Reason why the reader cannot control agents of this owner, if any. */
 export const useOwnerBar = (owner: string) =>
-  useBar((me) => me.id === owner || isAdmin(me), 'Only its owner and admins may do this.');
+  useBar((me) => me.id === owner || isAdmin(me), 'Only the owner and admins can do this.');

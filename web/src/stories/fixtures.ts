@@ -1,4 +1,4 @@
-// Made-up facts for stories: every one is a state that a page can be in.
+// Sample data for stories; every item is a state that a page can be in.
 import type { Schemas } from '@/api/client';
 import { Refused } from '@/api/problem';
 import type { Approval, Change, Effect, Task, Vote } from '@/api/queries';
@@ -43,15 +43,20 @@ export const task = (more: Partial<Task> = {}): Task => ({
   title: 'Remove the legacy token of customers',
   type: 'sql.change',
   state: 'REVIEWING',
-  since: AT,
+  sub_state: null,
+  decision: null,
+  is_decided: false,
+  is_final: false,
+  url: 'https://ade.example/tasks/task_story',
+  state_since: AT,
   version: 3,
   revision: 3,
   digest: DIGEST,
-  risk: { score: 78, level: 'HIGH' },
+  risk: { score: 78, level: 'high' },
   priority: 50,
-  author: 'usr_ana',
-  agent: 'agt_support',
-  submitter: 'usr_ana',
+  author_id: 'usr_ana',
+  agent_id: 'agt_support',
+  submitter_id: 'usr_ana',
   team: null,
   ticket: 'SHOP-441',
   created_at: AT,
@@ -63,32 +68,33 @@ export const task = (more: Partial<Task> = {}): Task => ({
   effect: effect(),
   timeout_seconds: 3600,
   rollback: { strategy: 'none' },
-  resubmits: null,
-  next_action: 'wait',
+  resubmission_of: null,
+  warnings: [],
+  next_action: { message: 'wait' },
   ...more,
 });
 
 export const vote = (voter: string, more: Partial<Vote> = {}): Vote => ({
-  voter,
+  voter_id: voter,
   answer: 'approve',
   revision: 3,
   digest: DIGEST,
   at: AT,
-  effectual: true,
+  counted: true,
   withdrawn: false,
   ...more,
 });
 
 export const approval = (more: Partial<Approval> = {}): Approval => ({
   id: 'apr_story',
-  reviewer: 'usr_me',
+  reviewer_id: 'usr_me',
   status: 'PENDING',
   revision: 3,
   requested_at: AT,
   due_at: AT,
   overdue: false,
-  places: [{ owner: 'usr_marc', route: 'transfer', chain: ['usr_marc', 'usr_me'] }],
-  score: 1,
+  seats: [{ owner: 'usr_marc', route: 'transfer', chain: ['usr_marc', 'usr_me'] }],
+  urgency: 1,
   task: {
     id: 'task_story',
     number: 48208,
@@ -96,8 +102,9 @@ export const approval = (more: Partial<Approval> = {}): Approval => ({
     type: 'sql.change',
     state: 'REVIEWING',
     priority: 50,
-    author: 'usr_ana',
-    risk: { score: 78, level: 'HIGH' },
+    author_id: 'usr_ana',
+    risk: { score: 78, level: 'high' },
+    digest: DIGEST,
   },
   ...more,
 });
@@ -122,7 +129,7 @@ export const refusal = (
   code: string,
   title: string,
   detail: string,
-  says: string,
+  message: string,
 ): Refused =>
   new Refused({
     code,
@@ -131,11 +138,10 @@ export const refusal = (
     detail,
     retriable: false,
     request_id: 'req_01m7gmvn3bexj83q0xv915z47y',
-    next_action: { says },
+    next_action: { message },
   });
 
 export const intent: Intent = {
-  approval: 'apr_story',
   task: 'task_story',
   number: 48208,
   answer: 'approve',
@@ -152,7 +158,7 @@ export const decision = (outcome: Outcome = NONE, bar?: string): Decision => ({
   dialog: null,
 });
 
-const LEVELS = ['LOW', 'MEDIUM', 'HIGH', 'CRITICAL'] as const;
+const LEVELS = ['low', 'medium', 'high', 'critical'] as const;
 const TITLES = [
   'Publish the docs site',
   'Rotate the Stripe webhook secret',
@@ -174,6 +180,7 @@ export const row = (index: number): Row => ({
   level: LEVELS[index % 4]!,
   score: [8, 41, 78, 92][index % 4]!,
   state: 'REVIEWING',
+  detail: null,
   revision: 1,
   author: 'usr_ana',
   dueAt: AT,

@@ -12,6 +12,7 @@ import { Skeleton } from '@/list/Skeleton';
 import { Empty, FreshStrip, StaleStrip } from '@/list/Strips';
 import { DeviceLook } from '@/session/DevicePage';
 import { ExpiredLook } from '@/session/Expired';
+import { JoinLook } from '@/session/JoinPage';
 import { LoginLook } from '@/session/Login';
 import { BannerLook, InstallationLook } from '@/shell/Freeze';
 import { PillLook } from '@/shell/Pill';
@@ -62,7 +63,7 @@ const terminal = {
   request: undefined,
   trouble: null,
   offered: ['read', 'propose', 'decide'] as const,
-  barred: undefined,
+  disabledReason: undefined,
   isPending: false,
   error: null,
   onAnswer: nothing,
@@ -73,6 +74,7 @@ const asking = {
   user_code: 'BCDF-GHJK',
   client_name: 'ade on laptop',
   address: '10.0.0.7',
+  address_differs: false,
   user_agent: 'ade/0.9',
   status: 'pending',
   created_at: '2026-11-15T10:00:00Z',
@@ -80,40 +82,57 @@ const asking = {
 } as const;
 
 const TERMINALS: readonly Story[] = [
-  { name: 'Terminal: which', show: () => <DeviceLook {...terminal} stage="typing" /> },
-  { name: 'Terminal: looking', show: () => <DeviceLook {...terminal} stage="loading" /> },
+  { name: 'Terminal: enter code', show: () => <DeviceLook {...terminal} stage="typing" /> },
+  { name: 'Terminal: loading', show: () => <DeviceLook {...terminal} stage="loading" /> },
   {
-    name: 'Terminal: asks',
+    name: 'Terminal: request',
     show: () => <DeviceLook {...terminal} stage="asked" request={asking} />,
+  },
+  {
+    name: 'Terminal: another address',
+    show: () => (
+      <DeviceLook {...terminal} stage="asked" request={{ ...asking, address_differs: true }} />
+    ),
   },
   { name: 'Terminal: gone', show: () => <DeviceLook {...terminal} stage="gone" /> },
   {
-    name: 'Terminal: not looked for',
-    show: () => <DeviceLook {...terminal} stage="failed" trouble={new Error('no answer came')} />,
+    name: 'Terminal: request not loaded',
+    show: () => <DeviceLook {...terminal} stage="failed" trouble={new Error('no response')} />,
   },
-  { name: 'Terminal: let in', show: () => <DeviceLook {...terminal} stage="approved" /> },
-  { name: 'Terminal: turned away', show: () => <DeviceLook {...terminal} stage="denied" /> },
+  { name: 'Terminal: authorized', show: () => <DeviceLook {...terminal} stage="approved" /> },
+  { name: 'Terminal: denied', show: () => <DeviceLook {...terminal} stage="denied" /> },
 ];
 
 const SIGN_IN: readonly Story[] = [
   { name: 'Sign in', show: () => <LoginLook {...door} ways={WAYS} /> },
   {
-    name: 'Sign in: not let in',
+    name: 'Sign in: no account',
     show: () => (
       <LoginLook {...door} ways={WAYS} problem="You have no account here. Ask an admin." />
     ),
   },
   {
-    name: 'Sign in: the ways are not known yet',
+    name: 'Sign in: loading',
     show: () => <LoginLook {...door} ways={undefined} />,
   },
-  { name: 'Sign in: no way at all', show: () => <LoginLook {...door} ways={[]} /> },
+  { name: 'Sign in: join a tenant', show: () => <LoginLook {...door} ways={WAYS} tenant="Shop" /> },
+  { name: 'Sign in: no provider', show: () => <LoginLook {...door} ways={[]} /> },
   {
-    name: 'Sign in: the server does not answer',
+    name: 'Sign in: no response',
     show: () => <LoginLook {...door} ways={undefined} isFailed />,
   },
   {
-    name: 'Session ended',
+    name: 'Invitation',
+    show: () => <JoinLook hasInvitation isPending={false} error={null} onAccept={nothing} />,
+  },
+  {
+    name: 'Invitation: the link is incomplete',
+    show: () => (
+      <JoinLook hasInvitation={false} isPending={false} error={null} onAccept={nothing} />
+    ),
+  },
+  {
+    name: 'Session expired',
     show: () => (
       <div className="relative h-[260px] [&>*]:absolute">
         <ExpiredLook ways={WAYS} onCheck={nothing} />
@@ -124,7 +143,7 @@ const SIGN_IN: readonly Story[] = [
 
 export const GENERAL: readonly Story[] = [
   {
-    name: 'Connection: every word',
+    name: 'Connection: all states',
     show: () => (
       <div className="flex flex-wrap gap-3">
         <PillLook word="live" />
@@ -143,6 +162,8 @@ export const GENERAL: readonly Story[] = [
         {STATES.map((one) => (
           <StateChip key={one} state={one} />
         ))}
+        <StateChip state="DRAFT" detail="CHANGES_REQUESTED" />
+        <StateChip state="COMPLETED" detail="RELEASED_TO_HOST" />
       </div>
     ),
   },
@@ -150,15 +171,15 @@ export const GENERAL: readonly Story[] = [
     name: 'Risk',
     show: () => (
       <div className="grid gap-2">
-        <Risk level="LOW" score={8} />
-        <Risk level="MEDIUM" score={41} />
-        <Risk level="HIGH" score={78} />
-        <Risk level="CRITICAL" score={92} />
+        <Risk level="low" score={8} />
+        <Risk level="medium" score={41} />
+        <Risk level="high" score={78} />
+        <Risk level="critical" score={92} />
       </div>
     ),
   },
   {
-    name: 'Buttons, also barred',
+    name: 'Buttons, enabled and disabled',
     show: () => (
       <div className="flex flex-wrap gap-2">
         <Button tone="primary" keys="a">
@@ -169,7 +190,7 @@ export const GENERAL: readonly Story[] = [
         </Button>
         <Button keys="c">Request changes</Button>
         <Button tone="quiet">Clear</Button>
-        <Button tone="primary" barred="You asked for this task.">
+        <Button tone="primary" disabledReason="You can’t approve your own task.">
           Approve rev 3
         </Button>
       </div>
@@ -216,51 +237,53 @@ export const GENERAL: readonly Story[] = [
   {
     name: 'List: empty after a filter',
     show: () => (
-      <Empty title="Nothing fits the filter">
+      <Empty title="No matching tasks">
         <Button>Clear “risk:&gt;60”</Button>
       </Empty>
     ),
   },
   {
-    name: 'List: empty at first use',
-    show: () => <Empty title="No tasks yet">What agents and people propose appears here.</Empty>,
+    name: 'List: empty',
+    show: () => (
+      <Empty title="No tasks yet">Tasks proposed by agents and people appear here.</Empty>
+    ),
   },
   {
-    name: 'List: old data',
+    name: 'List: stale data',
     show: () => <StaleStrip readAt={Date.parse('2026-11-14T14:01:07Z')} onRetry={nothing} />,
   },
   { name: 'List: new rows', show: () => <FreshStrip count={3} onShow={nothing} /> },
-  { name: 'List: ten thousand, long names, right to left, emoji', show: () => <ManyRows /> },
+  { name: 'List: ten thousand rows, long names, right to left, emoji', show: () => <ManyRows /> },
   {
-    name: 'Error with a code',
+    name: 'Error with code',
     show: () => (
       <Trouble
         onRetry={nothing}
         error={refusal(
           503,
           'database_unavailable',
-          'The record cannot be reached',
-          'nothing was read',
+          'Database unavailable',
+          'the database cannot be reached',
           'Try again in a moment.',
         )}
       />
     ),
   },
   {
-    name: 'Forbidden',
+    name: 'No access',
     show: () => (
       <Trouble
         error={refusal(
           403,
           'not_allowed',
-          'The rules do not allow it',
+          'You don’t have access',
           'only an admin may do this',
           'Ask an admin of your tenant.',
         )}
       />
     ),
   },
-  { name: 'No answer at all', show: () => <Trouble onRetry={nothing} error={new Error('cut')} /> },
+  { name: 'No response', show: () => <Trouble onRetry={nothing} error={new Error('cut')} /> },
   ...SIGN_IN,
   ...TERMINALS,
 ];

@@ -9,8 +9,8 @@ function Stories() {
   return (
     <main className="mx-auto max-w-[1040px] space-y-10 p-6">
       <header className="flex items-center justify-between">
-        <h1 className="text-h1 font-semibold">Every state</h1>
-        <Button onClick={toggleTheme}>Change the theme</Button>
+        <h1 className="text-h1 font-semibold">All states</h1>
+        <Button onClick={toggleTheme}>Switch theme</Button>
       </header>
       {stories.map(({ name, show: Show }) => (
         <section key={name} aria-label={name}>

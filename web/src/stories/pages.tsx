@@ -14,7 +14,7 @@ import { Sure } from '@/ui/Sure';
 import { nameOf, nothing, type Story } from './common';
 import { refusal } from './fixtures';
 
-const leaf = (action: string, object: string, more: object = {}) =>
+const audited = (action: string, object: string, more: object = {}) =>
   entryOf({
     id: `leaf_${action}`,
     hash: 'sha256:0',
@@ -27,8 +27,8 @@ const leaf = (action: string, object: string, more: object = {}) =>
     } as unknown as Record<string, never>,
   });
 
-const LEAVES = [
-  leaf('task.open_review', 'task_01m7h1amgre6jt9hjhbbjpaj5d', {
+const AUDITED = [
+  audited('task.open_review', 'task_01m7h1amgre6jt9hjhbbjpaj5d', {
     who: { kind: 'system', worker: 'review_opener' },
     what: {
       action: 'task.open_review',
@@ -38,12 +38,12 @@ const LEAVES = [
       revision: 1,
     },
   }),
-  leaf('task.submit', 'task_x', {
+  audited('task.submit', 'task_x', {
     who: { kind: 'agent', agent: 'agt_support', on_behalf_of: 'usr_ana' },
   }),
-  leaf('lock.break', 'database:shop', { why: { reason: 'docs only \u202egnp.xcod\u202c' } }),
-  leaf('policy.publish', 'pol_01m7wnbb version 2'),
-  leaf('moon.land', 'something new'),
+  audited('lock.break', 'database:shop', { why: { reason: 'docs only \u202egnp.xcod\u202c' } }),
+  audited('policy.publish', 'pol_01m7wnbb version 2'),
+  audited('moon.land', 'something new'),
 ];
 
 const replayed = (more: Partial<Replayed> = {}): Replayed => ({
@@ -57,7 +57,7 @@ const replayed = (more: Partial<Replayed> = {}): Replayed => ({
   without_a_person: 0,
   tasks: [
     {
-      id: 'task_1',
+      task_id: 'task_1',
       number: 48208,
       title: 'Remove the legacy token of customers',
       verdict: 'looser',
@@ -85,17 +85,17 @@ const overview: Schemas['Overview'] = {
 const denied = refusal(
   403,
   'not_allowed',
-  'The rules do not allow it',
-  'webhook.read is refused: it is open to an admin',
-  'Ask an admin if you think you should be allowed.',
+  'You don’t have access',
+  'only admins can read webhooks',
+  'Ask an admin for access.',
 );
 
 export const PAGES: readonly Story[] = [
   {
     name: 'Audit: sentences',
     show: () => (
-      <div role="grid" aria-label="Leaves" className="space-y-2">
-        {LEAVES.map((entry) => (
+      <div role="grid" aria-label="Audit entries" className="space-y-2">
+        {AUDITED.map((entry) => (
           <div key={entry.key} role="row">
             <Sentence entry={entry} nameOf={nameOf} />
           </div>
@@ -103,65 +103,65 @@ export const PAGES: readonly Story[] = [
       </div>
     ),
   },
-  { name: 'What if: some looser', show: () => <ReplayLook replayed={replayed()} /> },
+  { name: 'Replay: some looser', show: () => <ReplayLook replayed={replayed()} /> },
   {
-    name: 'What if: without a person, and cut',
+    name: 'Replay: auto-approved, partial',
     show: () => <ReplayLook replayed={replayed({ without_a_person: 15, is_cut: true })} />,
   },
   {
-    name: 'What if: nothing to try it on',
+    name: 'Replay: no tasks',
     show: () => <ReplayLook replayed={replayed({ examined: 0, same: 0, looser: 0, tasks: [] })} />,
   },
   {
-    name: 'Changes of fields',
+    name: 'Changed fields',
     show: () => <Changes changes={[{ path: 'require[0].min', before: 2, after: 1 }]} />,
   },
-  { name: 'Changes of fields: none', show: () => <Changes changes={[]} /> },
+  { name: 'Changed fields: none', show: () => <Changes changes={[]} /> },
   {
-    name: 'Overview: something does not work',
+    name: 'Overview: degraded',
     show: () => (
       <Degraded
         status={{
           readiness: 'ready',
-          uptime_s: 9,
+          uptime_seconds: 9,
           workers: [],
           banner: 'Live events are late',
-          degradations: [{ part: 'redis', detail: 'events are told late' }],
+          degradations: [{ part: 'redis', detail: 'events arrive late' }],
         }}
       />
     ),
   },
   {
-    name: 'Overview: day by day',
+    name: 'Overview: tasks per day',
     show: () => <DaysCard overview={overview} span="7" onSpan={nothing} />,
   },
-  { name: 'Refused, beside what was tried', show: () => <Refusal error={denied} /> },
-  { name: 'Refused: nobody answered', show: () => <Refusal error={new Error('cut')} /> },
+  { name: 'Error next to its action', show: () => <Refusal error={denied} /> },
+  { name: 'Error: no response', show: () => <Refusal error={new Error('cut')} /> },
   {
-    name: 'Settings: a list that is refused',
+    name: 'Settings: list without access',
     show: () => (
-      <ListCard title="Webhooks" none="Nobody is told." items={undefined} error={denied}>
+      <ListCard title="Webhooks" none="No webhooks yet." items={undefined} error={denied}>
         {() => null}
       </ListCard>
     ),
   },
   {
-    name: 'Settings: an empty list',
+    name: 'Settings: empty list',
     show: () => (
-      <ListCard title="Webhooks" none="Nobody is told." items={[]} error={null}>
+      <ListCard title="Webhooks" none="No webhooks yet." items={[]} error={null}>
         {() => null}
       </ListCard>
     ),
   },
   {
-    name: 'Settings: a form that is barred and was refused',
+    name: 'Settings: disabled form with error',
     show: () => (
       <FormCard
-        title="Enter a person"
-        word="Enter"
-        busy="Entering…"
+        title="Add a person"
+        word="Add person"
+        busy="Adding…"
         isPending={false}
-        barred="Only admins may do this."
+        disabledReason="Only admins can do this."
         error={denied}
         onSend={nothing}
       >
@@ -170,11 +170,11 @@ export const PAGES: readonly Story[] = [
     ),
   },
   {
-    name: 'Shown once',
-    show: () => <Secret title="The token, shown once" value="ade_usr_not_a_real_one" />,
+    name: 'Secret',
+    show: () => <Secret title="Shown only once" value="ade_usr_not_a_real_one" />,
   },
   {
-    name: 'Asked twice',
-    show: () => <Sure word="Revoke" again="Revoke for good?" onSure={nothing} />,
+    name: 'Button with confirmation',
+    show: () => <Sure word="Revoke" again="Confirm: revoke token" onSure={nothing} />,
   },
 ];

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import type { Schemas } from '@/api/client';
 import { approvalsQuery, explainQuery, statsQuery, type Vote } from '@/api/queries';
 import { OutcomeNote } from '@/decide/OutcomeNote';
-import type { Stand } from '@/decide/stand';
+import type { DecisionState } from '@/decide/decisionState';
 import { Diff } from '@/review/Diff';
 import { diff } from '@/review/diff';
 import { Dock } from '@/review/Dock';
@@ -48,15 +48,15 @@ interface ReviewFacts {
 }
 
 const GATES: Schemas['Gate'][] = [
-  { name: 'submitted', is_open: true, evidence: '' },
-  { name: 'policy', is_open: true, evidence: '' },
-  { name: 'approval', is_open: false, evidence: '1 more approval is needed' },
-  { name: 'window', is_open: true, evidence: '' },
-  { name: 'freeze', is_open: false, evidence: 'everything is frozen since 14:02: INC-441' },
-  { name: 'locks', is_open: false, evidence: 'database:shop is held by infra-bot' },
+  { name: 'submitted', passed: true, evidence: '' },
+  { name: 'policy', passed: true, evidence: '' },
+  { name: 'approval', passed: false, evidence: '1 more approval is needed' },
+  { name: 'window', passed: true, evidence: '' },
+  { name: 'freeze', passed: false, evidence: 'everything is frozen since 14:02: INC-441' },
+  { name: 'locks', passed: false, evidence: 'database:shop is held by infra-bot' },
 ];
 
-/** Parts that read for themselves find everything read already. */
+/** Fills the query cache, so that components which load data find it there. */
 function Seeded({ facts, children }: { facts: ReviewFacts; children: ReactNode }) {
   const [client] = useState(() => {
     const made = new QueryClient({
@@ -69,10 +69,10 @@ function Seeded({ facts, children }: { facts: ReviewFacts; children: ReactNode }
       approved = 0,
       members = may,
     } = facts;
-    const group = { min: required, asked_by: [], members, excluded: [] };
+    const group = { min: required, asked_by: [], member_ids: members, excluded: [] };
     made.setQueryData(approvalsQuery('task_story').queryKey, { approvals: [approval()], votes });
     made.setQueryData(statsQuery('task_story').queryKey, {
-      task: 'task_story',
+      task_id: 'task_story',
       state: 'REVIEWING',
       required_count: required,
       approved_count: approved,
@@ -86,10 +86,10 @@ function Seeded({ facts, children }: { facts: ReviewFacts; children: ReactNode }
       groups: [group],
       approvals_missing: 1,
       rejections: 0,
-      next_action: '',
+      next_action: { message: '' },
       may_answer: may.map((user) => ({
-        user,
-        for_users: user === 'usr_me' ? ['usr_me', 'usr_marc'] : [user],
+        user_id: user,
+        for_user_ids: user === 'usr_me' ? ['usr_me', 'usr_marc'] : [user],
         because: [],
       })),
     });
@@ -100,7 +100,7 @@ function Seeded({ facts, children }: { facts: ReviewFacts; children: ReactNode }
 
 const dock = (
   name: string,
-  stand: Stand,
+  decisionState: DecisionState,
   more: Partial<Parameters<typeof Dock>[0]> = {},
 ): Story => ({
   name: `Dock: ${name}`,
@@ -109,7 +109,7 @@ const dock = (
       <Dock
         task={task()}
         shown={task()}
-        stand={stand}
+        decisionState={decisionState}
         decision={decision()}
         onView={nothing}
         {...more}
@@ -118,7 +118,7 @@ const dock = (
   ),
 });
 
-const decide: Stand = { kind: 'decide', approval: approval() };
+const decide: DecisionState = { kind: 'decide', approval: approval() };
 
 const quorum = (name: string, facts: ReviewFacts): Story => ({
   name: `Quorum: ${name}`,
@@ -144,7 +144,7 @@ export const REVIEW: readonly Story[] = [
     ),
   },
   {
-    name: 'Effect: stated, with many changes on many resources',
+    name: 'Effect: declared, many changes on many resources',
     show: () => {
       const many = effect({
         origin: 'declared',
@@ -165,7 +165,7 @@ export const REVIEW: readonly Story[] = [
     },
   },
   {
-    name: 'Effect: missing, and the trial failed',
+    name: 'Effect: missing, preview failed',
     show: () => (
       <EffectHead
         level={2}
@@ -179,7 +179,7 @@ export const REVIEW: readonly Story[] = [
     ),
   },
   {
-    name: 'Text of others',
+    name: 'Untrusted text',
     show: () => (
       <ul className="space-y-1">
         {SPOOFS.map((text) => (
@@ -191,7 +191,7 @@ export const REVIEW: readonly Story[] = [
     ),
   },
   {
-    name: 'What the author says',
+    name: 'Author description',
     show: () => <Says task={task({ title: SPOOFS.join(' ') })} nameOf={nameOf} />,
   },
   { name: 'Risk by factor', show: () => <RiskTable factors={factors} /> },
@@ -216,20 +216,20 @@ export const REVIEW: readonly Story[] = [
     ),
   },
   { name: 'What would run', show: () => <ProgramCard shown={task()} /> },
-  quorum('one has agreed, an older answer', {
+  quorum('one approval, one stale vote', {
     approved: 1,
     votes: [vote('usr_lena'), vote('usr_tom', { digest: 'sha256:old', revision: 2 })],
   }),
-  quorum('nobody can make it pass', { required: 3, may: ['usr_me'] }),
+  quorum('too few reviewers', { required: 3, may: ['usr_me'] }),
   quorum('rejected, late, carried over', {
     votes: [
       vote('usr_lena', { answer: 'reject', reason: 'not on a Friday' }),
-      vote('usr_tom', { effectual: false }),
+      vote('usr_tom', { counted: false }),
       vote('usr_marc', { carried_from: 2 }),
     ],
   }),
   {
-    name: 'Gates',
+    name: 'Checks',
     show: () => (
       <Seeded facts={{}}>
         <div className="max-w-[300px]">
@@ -253,28 +253,28 @@ export const REVIEW: readonly Story[] = [
       problem: refusal(
         403,
         'not_asked',
-        'You were not asked',
-        'another policy holds now',
-        'See who may answer.',
+        'You are not a reviewer',
+        'another policy applies now',
+        'See who can vote.',
       ).problem,
     }),
   }),
   dock('offline', decide, {
     decision: decision(
       undefined,
-      'The server cannot be reached. Nothing can be decided until it answers again.',
+      'The server cannot be reached. Changes are disabled until the connection is back.',
     ),
   }),
   dock('replaced', { kind: 'replaced', from: 3, to: 4 }),
   dock('your own task', { kind: 'author' }),
-  dock('not asked', { kind: 'unasked' }),
+  dock('not a reviewer', { kind: 'unasked' }),
   dock('an agent', { kind: 'agent' }),
   dock('read-only', { kind: 'scope' }),
   dock('expired', { kind: 'over', state: 'EXPIRED' }, { task: task({ state: 'EXPIRED' }) }),
   dock('voted', { kind: 'voted', vote: vote('usr_me'), approval: approval() }),
   dock(
     'voted too late',
-    { kind: 'voted', vote: vote('usr_me', { effectual: false }), approval: approval() },
+    { kind: 'voted', vote: vote('usr_me', { counted: false }), approval: approval() },
     { task: task({ state: 'REJECTED' }) },
   ),
   {

@@ -4,11 +4,11 @@ import { stories } from './stories';
 
 afterEach(cleanup);
 
-it('have names of their own', () => {
+it('have unique names', () => {
   expect(new Set(stories.map(({ name }) => name)).size).toBe(stories.length);
 });
 
-it.each(stories)('$name can be shown, quietly', ({ show: Show }) => {
+it.each(stories)('$name renders without console output', ({ show: Show }) => {
   const complaints = vi.spyOn(console, 'error');
   const { container } = render(<Show />);
   expect(container.innerHTML).not.toBe('');

@@ -1,4 +1,4 @@
-// Every state of the catalogue for the pages there are. Outside of the production bundle.
+// All component states as stories. Not part of the production bundle.
 import {
   createMemoryHistory,
   createRootRoute,
@@ -13,7 +13,7 @@ import { REVIEW } from './review';
 
 const STORIES: readonly Story[] = [...GENERAL, ...REVIEW, ...PAGES];
 
-/** Links need to know where they are; none of them leads anywhere. */
+/** Router for stories: links render but lead nowhere. */
 const router = createRouter({
   routeTree: createRootRoute(),
   history: createMemoryHistory({ initialEntries: ['/'] }),

@@ -5,7 +5,7 @@ import type { State } from '@/api/queries';
 import { useTaskList } from '@/inbox/data';
 import { filtered } from '@/inbox/filter';
 import type { Row } from '@/inbox/rows';
-import { useKept } from '@/inbox/useKept';
+import { useFrozenList } from '@/inbox/useFrozenList';
 import { useActions } from '@/keys/react';
 import {
   AgeCell,
@@ -29,17 +29,17 @@ import { Trouble } from '@/ui/Trouble';
 const route = getRouteApi('/tasks/');
 
 const CHOICES = [
-  ['', 'Every state'],
+  ['', 'All states'],
   ...STATES.map((state) => [state, stateWord(state)] as const),
 ] as const;
 
-/** Every task of the tenant that the reader may see. */
+/** All tasks of the tenant that the reader can see. */
 export function TasksPage() {
   const { state, q = '' } = route.useSearch();
   const navigate = useNavigate();
   const nameOf = useNames();
   const list = useTaskList(state);
-  const kept = useKept(list.rows, list.isFilling, state ?? 'all');
+  const kept = useFrozenList(list.rows, list.isFilling, state ?? 'all');
   const rows = useMemo(() => filtered(kept.rows, q, nameOf), [kept.rows, q, nameOf]);
   const cursor = useCursor(rows);
   const drawn = useCallback(
@@ -71,7 +71,7 @@ export function TasksPage() {
     ...moves(rows, cursor, open),
     {
       id: 'fresh',
-      title: 'Show what is new',
+      title: 'Show new rows',
       group: 'List',
       keys: ['.'],
       isLocal: true,
@@ -97,13 +97,13 @@ export function TasksPage() {
           <Skeleton />
         )
       ) : rows.length === 0 ? (
-        <Empty title={q || state ? 'Nothing fits the filter' : 'No tasks yet'}>
+        <Empty title={q || state ? 'No matching tasks' : 'No tasks yet'}>
           {q || state ? (
             <Button onClick={() => void navigate({ to: '/tasks', search: {} })}>
-              Clear the filter
+              Clear filter
             </Button>
           ) : (
-            'What agents and people propose appears here.'
+            'Tasks proposed by agents and people appear here.'
           )}
         </Empty>
       ) : (

@@ -14,7 +14,7 @@ export function setTheme(theme: Theme): void {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // Kept for this visit only.
+    // Without storage the choice lasts for this visit only.
   }
   for (const listener of listeners) listener();
 }

@@ -1,13 +1,13 @@
-// Times are told by the server's clock: a wrong clock on a desk must not make a request look old.
+// Times follow the server's clock: a wrong local clock must not make a request look old.
 let offset = 0;
 
-/** From the `Date` of an answer, which is cut to the second. */
+/** Updates the clock offset from a `Date` header, which is truncated to the second. */
 export function noteServerTime(date: string | null, here = Date.now()): void {
-  const told = date ? Date.parse(date) : NaN;
-  if (Number.isNaN(told)) return;
-  const early = told - here;
+  const server = date ? Date.parse(date) : NaN;
+  if (Number.isNaN(server)) return;
+  const early = server - here;
   const late = early + 1000;
-  // As long as both clocks can agree within the second, they do.
+  // While the clocks can agree within the second, the offset stays zero.
   offset = early > 0 ? early : late < 0 ? late : 0;
 }
 
@@ -21,7 +21,7 @@ const STEPS: [number, string][] = [
   [60, 'm'],
 ];
 
-/** `4m`, `2h`, `3d`; below a minute in steps of ten seconds, so that a page stays quiet. */
+/** Formats `4m`, `2h`, `3d`; below a minute in steps of ten seconds, to avoid constant updates. */
 export function span(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(Math.abs(milliseconds) / 1000));
   for (const [length, unit] of STEPS) {
@@ -43,13 +43,13 @@ export function due(at: string, now: number): string {
 
 const two = (value: number) => String(value).padStart(2, '0');
 
-/** `14:02:11`, as the clock on the wall shows it. */
+/** Formats a local time such as `14:02:11`. */
 export function clockTime(at: string | number): string {
   const date = new Date(at);
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** The whole of it, for a tooltip: here, and in UTC. */
+/** Formats the full local and UTC time, for a tooltip. */
 export function exactTime(at: string): string {
   const date = new Date(at);
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -2,9 +2,9 @@ import { useSyncExternalStore } from 'react';
 import { serverNow } from './clock';
 
 export interface Now {
-  /** By the clock of this machine. */
+  /** Time of the local clock. */
   readonly here: number;
-  /** By the server's clock. */
+  /** Time of the server's clock. */
   readonly there: number;
 }
 
@@ -28,7 +28,7 @@ function ticker(every: number): Ticker {
   return {
     now: () => now,
     subscribe: (listener) => {
-      // Nobody has listened for a while: the time that is known is an old one.
+      // There was no listener for a while, so the stored time is stale.
       if (timer === undefined && Date.now() - now.here >= every) now = read();
       listeners.add(listener);
       timer ??= setInterval(tick, every);
@@ -42,7 +42,7 @@ function ticker(every: number): Ticker {
   };
 }
 
-/** The time, told again at intervals; everybody with the same interval shares one timer. */
+/** Returns the current time, updated at an interval; equal intervals share one timer. */
 export function useNow(every: number): Now {
   let found = tickers.get(every);
   if (!found) {

@@ -11,15 +11,15 @@ const TONES: Record<Tone, string> = {
   quiet: 'border-transparent bg-transparent text-ink-2 hover:bg-sunken hover:text-ink',
 };
 
-/** Not dimmed by opacity: what cannot be done must stay readable, and say why. */
-const BARRED = 'border-line bg-sunken text-ink-3 hover:bg-sunken hover:opacity-100';
+/** Disabled buttons are not dimmed by opacity: the label and the reason must stay readable. */
+const DISABLED = 'border-line bg-sunken text-ink-3 hover:bg-sunken hover:opacity-100';
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   tone?: Tone;
   size?: 'normal' | 'small';
   keys?: string | undefined;
-  /** Why it cannot be used now. It keeps its place in the order of focus and says so. */
-  barred?: string | undefined;
+  /** Reason why the button is disabled. A disabled button stays focusable and shows the reason. */
+  disabledReason?: string | undefined;
   children: ReactNode;
 }
 
@@ -27,7 +27,7 @@ export function Button({
   tone = 'plain',
   size = 'normal',
   keys,
-  barred,
+  disabledReason,
   children,
   ...more
 }: ButtonProps) {
@@ -35,14 +35,14 @@ export function Button({
   return (
     <button
       type={type}
-      aria-disabled={barred ? true : undefined}
-      title={barred ?? title}
-      onClick={barred ? (event) => event.preventDefault() : onClick}
+      aria-disabled={disabledReason ? true : undefined}
+      title={disabledReason ?? title}
+      onClick={disabledReason ? (event) => event.preventDefault() : onClick}
       className={classes(
         'inline-flex shrink-0 items-center justify-center gap-2 rounded-control border font-medium',
         'whitespace-nowrap transition-[background-color,opacity] duration-100',
         size === 'small' ? 'h-7 px-2 text-meta' : 'h-8 px-3 text-body max-md:h-11',
-        barred ? BARRED : TONES[tone],
+        disabledReason ? DISABLED : TONES[tone],
         className,
       )}
       {...rest}

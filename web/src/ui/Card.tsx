@@ -8,7 +8,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** A part of a page with its own heading. */
+/** Section of a page with its own heading. */
 export function Card({ title, aside, className, children }: Props) {
   const heading = useId();
   return (
@@ -24,12 +24,12 @@ export function Card({ title, aside, className, children }: Props) {
   );
 }
 
-/** A part whose data has not come, or did not. `room` is a class for about the height that it will
- *  have, where what stands below would jump otherwise. */
+/** Placeholder for a section whose data is loading or failed to load. `room` is a class with about
+ *  the final height, so that the content below does not move. */
 export function CardWait({ error, room }: { error: unknown; room?: string }) {
   return error ? (
     <p className="text-meta text-ink-2">
-      This part could not be read. It is tried again with the next change.
+      This section could not be loaded. It is retried on the next update.
     </p>
   ) : (
     <div className={room}>

@@ -3,17 +3,17 @@ import { Untrusted } from './Untrusted';
 
 const written = (value: unknown) => (value === undefined ? '–' : JSON.stringify(value));
 
-/** Field by field, what was and what is. */
+/** List of changed fields with their old and new values. */
 export function Changes({ changes }: { changes: readonly Schemas['FieldChange'][] }) {
   return (
     <ul className="space-y-1 font-mono text-meta">
       {changes.map(({ path, before, after }) => (
         <li key={path} className="wrap-anywhere">
-          <Untrusted text={path || 'everything'} />: <Untrusted text={written(before)} /> →{' '}
+          <Untrusted text={path || '(document)'} />: <Untrusted text={written(before)} /> →{' '}
           <Untrusted text={written(after)} />
         </li>
       ))}
-      {changes.length === 0 && <li className="font-sans text-ink-2">Nothing differs.</li>}
+      {changes.length === 0 && <li className="font-sans text-ink-2">No differences.</li>}
     </ul>
   );
 }

@@ -17,12 +17,12 @@ const TONES: Record<ChipTone, string> = {
 interface Props {
   tone?: ChipTone;
   sign?: string;
-  /** For whoever looks for it by what it says. */
+  /** Machine-readable value, for tests and styles. */
   value?: string;
   children: ReactNode;
 }
 
-/** Outlined, with a sign and a word; the colour only repeats them. */
+/** Outlined label with a sign and a word; the colour only repeats their meaning. */
 export function Chip({ tone = 'plain', sign, value, children }: Props) {
   return (
     <span

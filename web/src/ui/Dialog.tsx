@@ -1,5 +1,7 @@
 import { Dialog as Radix } from 'radix-ui';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
+import { useKeysHeld } from '@/keys/react';
+import { Button } from './Button';
 import { classes } from './classes';
 
 interface Props {
@@ -8,6 +10,8 @@ interface Props {
   title: string;
   says?: string;
   size?: 'normal' | 'wide' | 'drawer';
+  /** Whether typed text may be discarded without asking, as in a search. */
+  isSearch?: boolean;
   children: ReactNode;
 }
 
@@ -17,15 +21,99 @@ const SIZES = {
   drawer: 'top-0 right-0 h-dvh w-[min(560px,100vw)] border-y-0 border-r-0',
 };
 
-/** The shade is ours: the one of the library writes a style element, which the policy of the
- *  page refuses. */
-export function Dialog({ isOpen, onClose, title, says, size = 'normal', children }: Props) {
+/** Fields that take text; a letter typed into one of them stays there. */
+const TEXT_FIELD =
+  'textarea, input:not([type="checkbox"], [type="radio"], [type="button"], [type="submit"])';
+const SAFE = '[data-safe]';
+
+/** Focuses a field, else the button that changes nothing, else the dialog itself, where keys do
+ *  nothing. The ✕ never gets the focus, because a space would press it. */
+function focusFirst(content: HTMLElement): void {
+  const first =
+    content.querySelector<HTMLElement>(TEXT_FIELD) ??
+    content.querySelector<HTMLElement>('select') ??
+    content.querySelector<HTMLElement>(SAFE) ??
+    content;
+  first.focus();
+}
+
+type Typed = HTMLInputElement | HTMLTextAreaElement;
+
+function hasText(content: HTMLElement | null): boolean {
+  const fields = content?.querySelectorAll<Typed>(TEXT_FIELD) ?? [];
+  return [...fields].some(({ value }) => value.trim() !== '');
+}
+
+/** The button that closes a dialog and changes nothing. */
+export function Cancel({ children = 'Cancel' }: { children?: ReactNode }) {
   return (
-    <Radix.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <Radix.Close asChild>
+      <Button data-safe>{children}</Button>
+    </Radix.Close>
+  );
+}
+
+function Discard({ onKeep, onDiscard }: { onKeep: () => void; onDiscard: () => void }) {
+  return (
+    <div
+      role="alert"
+      data-discard
+      className={classes(
+        'flex flex-wrap items-center justify-end gap-2 border-t border-line',
+        'bg-medium-soft px-5 py-3 text-medium',
+      )}
+    >
+      <p className="flex-1 font-semibold">Discard what you typed?</p>
+      <Button autoFocus onClick={onKeep}>
+        Keep editing
+      </Button>
+      <Button tone="danger" onClick={onDiscard}>
+        Discard
+      </Button>
+    </div>
+  );
+}
+
+/** Draws its own backdrop, because that of the library inserts a style element, which the Content
+ *  Security Policy blocks. */
+export function Dialog(props: Props) {
+  const { isOpen, onClose, title, says, size = 'normal', isSearch = false, children } = props;
+  const content = useRef<HTMLDivElement>(null);
+  const hasTyped = useRef(false);
+  const [isAsking, setAsking] = useState(false);
+  useKeysHeld(isOpen);
+  const close = () => {
+    hasTyped.current = false;
+    setAsking(false);
+    onClose();
+  };
+  const askToClose = () => {
+    if (!isSearch && hasTyped.current && hasText(content.current)) setAsking(true);
+    else close();
+  };
+  const keep = () => {
+    setAsking(false);
+    if (content.current) focusFirst(content.current);
+  };
+  return (
+    <Radix.Root open={isOpen} onOpenChange={(open) => !open && askToClose()}>
       <Radix.Portal>
         <div className="fixed inset-0 z-40 bg-shade" aria-hidden="true" />
         <Radix.Content
+          ref={content}
           {...(says ? {} : { 'aria-describedby': undefined })}
+          onOpenAutoFocus={(event) => {
+            event.preventDefault();
+            if (content.current) focusFirst(content.current);
+          }}
+          onEscapeKeyDown={(event) => {
+            if (!isAsking) return;
+            event.preventDefault();
+            keep();
+          }}
+          onInput={() => {
+            hasTyped.current = true;
+          }}
           className={classes(
             'fixed z-50 flex max-h-[84dvh] flex-col border border-line-strong bg-surface',
             'text-ink outline-none',
@@ -33,22 +121,21 @@ export function Dialog({ isOpen, onClose, title, says, size = 'normal', children
             SIZES[size],
           )}
         >
-          <header className="flex items-start justify-between gap-4 border-b border-line px-5 py-4">
-            <div className="min-w-0">
-              <Radix.Title className="text-title font-semibold">{title}</Radix.Title>
-              {says && <Radix.Description className="mt-1 text-ink-2">{says}</Radix.Description>}
-            </div>
-            <Radix.Close
-              aria-label="Close"
-              className={classes(
-                '-mr-2 flex size-8 items-center justify-center rounded-control text-ink-2',
-                'hover:bg-sunken max-md:size-11',
-              )}
-            >
-              <span aria-hidden="true">✕</span>
-            </Radix.Close>
+          <header className="border-b border-line py-4 pr-14 pl-5">
+            <Radix.Title className="text-title font-semibold">{title}</Radix.Title>
+            {says && <Radix.Description className="mt-1 text-ink-2">{says}</Radix.Description>}
           </header>
           {children}
+          {isAsking && <Discard onKeep={keep} onDiscard={close} />}
+          <Radix.Close
+            aria-label="Close"
+            className={classes(
+              'absolute top-3.5 right-3 flex size-8 items-center justify-center rounded-control',
+              'text-ink-2 hover:bg-sunken max-md:top-2 max-md:size-11',
+            )}
+          >
+            <span aria-hidden="true">✕</span>
+          </Radix.Close>
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** One line of a list of facts: its name, and what is so. */
+/** One row of a description list: name and value. */
 export function Fact({ word, children }: { word: string; children: ReactNode }) {
   return (
     <div className="grid grid-cols-[120px_minmax(0,1fr)] gap-2 py-1">

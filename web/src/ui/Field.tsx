@@ -25,7 +25,7 @@ type InputProps = Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> & {
   onChange: (value: string) => void;
 };
 
-/** One line of text, with its name above it. */
+/** Single-line text input with its label above. */
 export function Field({ label, says, onChange, className, ...more }: Named & InputProps) {
   return (
     <Labelled label={label} {...(says ? { says } : {})}>
@@ -53,7 +53,7 @@ interface ChoiceProps<T extends string> {
   onChange: (value: T) => void;
 }
 
-/** One of a few, with its name above it. */
+/** Select with its label above. */
 export function Choice<T extends string>(props: ChoiceProps<T>) {
   const { label, says, value, choices, onChange } = props;
   return (
@@ -105,7 +105,7 @@ interface SearchProps {
   onChange: (value: string) => void;
 }
 
-/** One line that narrows a list, named for screen readers only. */
+/** Search input that filters a list; its label is visible to screen readers only. */
 export function SearchField({ label, onChange, className, ...more }: SearchProps) {
   return (
     <input

@@ -1,6 +1,6 @@
 import type { SVGProps } from 'react';
 
-/** Drawn on a grid of 16, one stroke wide, in the colour of the text. */
+/** Icon paths on a 16 px grid, drawn with one stroke in the text colour. */
 const PATHS = {
   inbox: 'M2.5 9.5 4 3.5h8l1.5 6v3h-11zM2.5 9.5h3l1 1.5h3l1-1.5h3',
   tasks: 'M2.5 4h1M2.5 8h1M2.5 12h1M6 4h7.5M6 8h7.5M6 12h7.5',

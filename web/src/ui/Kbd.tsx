@@ -9,7 +9,7 @@ const SIGNS: Record<string, string> = {
   Space: 'Space',
 };
 
-/** `Shift+j` is two keys at once, `g i` one after the other. */
+/** `Shift+j` means two keys pressed together, `g i` one key after the other. */
 export function spellKeys(keys: string): string[] {
   return keys.split(' ').map((press) =>
     press
@@ -19,7 +19,7 @@ export function spellKeys(keys: string): string[] {
   );
 }
 
-/** Hidden from screen readers: they hear of keys from the help, not in every name. */
+/** Hidden from screen readers: the help overlay lists all keys, so labels do not repeat them. */
 export function Kbd({ keys }: { keys: string }) {
   return (
     <span aria-hidden="true" className="inline-flex gap-1 max-md:hidden">

@@ -4,7 +4,7 @@ import { Named } from './Named';
 
 afterEach(cleanup);
 
-it('marks a name of mixed script in words, and no other', () => {
+it('marks only names that mix scripts', () => {
   const { container, rerender } = render(<Named text={'Restart pr\u043ed'} />);
   expect(screen.getByText('mixed: Cyrillic+Latin')).toBeTruthy();
   expect(container.querySelector('bdi')?.textContent).toBe('Restart pr\u043ed');

@@ -2,7 +2,7 @@ import { classes } from './classes';
 import { mixed } from './scripts';
 import { Untrusted } from './Untrusted';
 
-/** A name or a title that somebody else gave. In front of one that mixes scripts stands which. */
+/** Untrusted name or title. If a word mixes scripts, a warning with their names precedes it. */
 export function Named({ text }: { text: string }) {
   const scripts = mixed(text);
   return (
@@ -10,7 +10,7 @@ export function Named({ text }: { text: string }) {
       {scripts && (
         <span
           data-mixed
-          title="Letters of different scripts in one word: it may not be what it looks like"
+          title="This name mixes letters of different scripts and may be misleading"
           className={classes(
             'mr-1 rounded-chip border border-line-strong px-0.5 font-mono text-key',
             'text-high',

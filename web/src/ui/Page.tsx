@@ -2,19 +2,19 @@ import type { ReactNode } from 'react';
 
 interface Props {
   title: string;
-  /** What is above the title: the way here. */
+  /** Breadcrumb above the title. */
   trail?: ReactNode;
   aside?: ReactNode;
   children: ReactNode;
 }
 
-/** A page that is read from top to bottom. */
+/** Scrollable page with a title. */
 export function Page({ title, trail, aside, children }: Props) {
   return (
     <div className="h-full overflow-y-auto" tabIndex={0} role="group" aria-label={title}>
       <div className="mx-auto max-w-[1040px] px-6 py-4 max-md:px-4">
         {trail && (
-          <nav aria-label="Where you are" className="text-meta text-ink-3">
+          <nav aria-label="Breadcrumb" className="text-meta text-ink-3">
             {trail}
           </nav>
         )}

@@ -1,15 +1,15 @@
 import { Refused } from '@/api/problem';
-import { told } from '@/api/told';
+import { errorMessage } from '@/api/errorMessage';
 
-/** Why something was refused, beside what was tried: the server's own words, every place it
- *  names, and the number under which somebody can look it up. */
+/** Error message next to the action that failed: the server's text, every field it names, and
+ *  the request id for support. */
 export function Refusal({ error }: { error: unknown }) {
   if (!error) return null;
   const look = 'w-full rounded-control border border-bad-mark px-3 py-2 wrap-anywhere';
   if (!(error instanceof Refused)) {
     return (
       <p role="alert" className={look}>
-        {told(error)}
+        {errorMessage(error)}
       </p>
     );
   }
@@ -28,7 +28,7 @@ export function Refusal({ error }: { error: unknown }) {
           ))}
         </ul>
       )}
-      <p className="mt-1 text-meta text-ink-2">{next.says}</p>
+      <p className="mt-1 text-meta text-ink-2">{next.message}</p>
       <p className="mt-1 font-mono text-meta text-ink-3">
         {code} · {request}
       </p>

@@ -2,23 +2,23 @@ import type { Level } from '@/api/queries';
 import { classes } from './classes';
 
 const WORDS: Record<Level, string> = {
-  LOW: 'Low',
-  MEDIUM: 'Medium',
-  HIGH: 'High',
-  CRITICAL: 'Critical',
+  low: 'Low',
+  medium: 'Medium',
+  high: 'High',
+  critical: 'Critical',
 };
-const BARS: Record<Level, number> = { LOW: 1, MEDIUM: 2, HIGH: 3, CRITICAL: 4 };
+const BARS: Record<Level, number> = { low: 1, medium: 2, high: 3, critical: 4 };
 const TEXT: Record<Level, string> = {
-  LOW: 'text-low',
-  MEDIUM: 'text-medium',
-  HIGH: 'text-high',
-  CRITICAL: 'text-critical',
+  low: 'text-low',
+  medium: 'text-medium',
+  high: 'text-high',
+  critical: 'text-critical',
 };
 const MARK: Record<Level, string> = {
-  LOW: 'fill-low-mark',
-  MEDIUM: 'fill-medium-mark',
-  HIGH: 'fill-high-mark',
-  CRITICAL: 'fill-critical-mark',
+  low: 'fill-low-mark',
+  medium: 'fill-medium-mark',
+  high: 'fill-high-mark',
+  critical: 'fill-critical-mark',
 };
 
 const HEIGHTS = [4, 6.5, 9, 12];
@@ -44,7 +44,7 @@ export function RiskBars({ level }: { level: Level }) {
   );
 }
 
-/** Bars, number and word: each of them is enough alone. */
+/** Risk as bars, number and word, so that no reader depends on the colour. */
 export function Risk({ level, score, isWide }: { level: Level; score: number; isWide?: boolean }) {
   return (
     <span className={classes('inline-flex items-center gap-2 font-medium', TEXT[level])}>

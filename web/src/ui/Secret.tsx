@@ -2,7 +2,7 @@ import { toast } from 'sonner';
 import { Button } from './Button';
 import { classes } from './classes';
 
-/** Something that is told once. It is in the memory of the page and nowhere else. */
+/** Secret that is shown once. It exists only in the memory of the page. */
 export function Secret({ title, value }: { title: string; value: string }) {
   return (
     <div>
@@ -19,7 +19,7 @@ export function Secret({ title, value }: { title: string; value: string }) {
       <Button
         size="small"
         className="mt-2"
-        onClick={() => void navigator.clipboard.writeText(value).then(() => toast('Copied it'))}
+        onClick={() => void navigator.clipboard.writeText(value).then(() => toast('Copied'))}
       >
         Copy
       </Button>

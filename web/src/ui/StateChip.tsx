@@ -1,4 +1,4 @@
-import type { State } from '@/api/queries';
+import type { State, TaskSummary } from '@/api/queries';
 import { Chip, type ChipTone } from './Chip';
 
 const LOOKS: Record<State, [sign: string, word: string, tone: ChipTone]> = {
@@ -21,10 +21,24 @@ export function stateWord(state: State): string {
   return LOOKS[state][1];
 }
 
-export function StateChip({ state }: { state: State }) {
-  const [sign, word, tone] = LOOKS[state];
+export type SubState = NonNullable<TaskSummary['sub_state']>;
+
+const DETAILS: Record<SubState, (typeof LOOKS)[State]> = {
+  CHANGES_REQUESTED: ['↩', 'Changes requested', 'review'],
+  RELEASED_TO_HOST: ['?', 'Released to host', 'quiet'],
+};
+
+/** `detail` is the sub-state, which replaces the state where there is one. */
+export function StateChip({
+  state,
+  detail,
+}: {
+  state: State;
+  detail?: SubState | null | undefined;
+}) {
+  const [sign, word, tone] = detail ? DETAILS[detail] : LOOKS[state];
   return (
-    <Chip tone={tone} sign={sign} value={state}>
+    <Chip tone={tone} sign={sign} value={detail ?? state}>
       {word}
     </Chip>
   );

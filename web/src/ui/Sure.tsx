@@ -5,12 +5,12 @@ const FORGET_MS = 4_000;
 
 interface Props extends Omit<ButtonProps, 'onClick' | 'children'> {
   word: string;
-  /** What the second press says. */
+  /** Label of the second press, which confirms. */
   again: string;
   onSure: () => void;
 }
 
-/** For what cannot be undone: the first press asks, the second does it. */
+/** Button for irreversible actions: the first press asks for confirmation, the second acts. */
 export function Sure({ word, again, onSure, ...more }: Props) {
   const [isAsked, setAsked] = useState(false);
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { ago, due, exactTime } from '@/time/clock';
 import { useNow } from '@/time/useNow';
 
-/** How long ago; the exact time is a touch away. */
+/** Relative time; the tooltip shows the exact time. */
 export function Ago({ at }: { at: string }) {
   const now = useNow(10_000);
   return (

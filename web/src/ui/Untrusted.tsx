@@ -1,7 +1,7 @@
 import { classes } from './classes';
 import { pieces } from './text';
 
-/** What somebody else wrote, as text and nothing else, in its own direction. */
+/** Untrusted text, rendered as plain text and isolated in its own direction. */
 export function Untrusted({ text, lines }: { text: string; lines?: boolean }) {
   const parts = pieces(text, lines ? { lines } : {});
   return (

@@ -1,2 +1,2 @@
-/** A way to somewhere else, in the middle of text. */
+/** Classes of a link inside text. */
 export const LINK = 'text-accent underline underline-offset-2';

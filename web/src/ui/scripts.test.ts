@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mixed } from './scripts';
 
-describe('names of mixed script', () => {
-  // The same file that the core's tests read.
-  it('says of every name what was agreed', () => {
+describe('mixed scripts', () => {
+  // The core tests read the same file.
+  it('classifies every sample as expected', () => {
     const file = '../crates/core/samples/scripts.json';
     const samples = JSON.parse(readFileSync(file, 'utf8')) as [string, string][];
     expect(samples.filter(([, scripts]) => scripts).length).toBeGreaterThanOrEqual(20);

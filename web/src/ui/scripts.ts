@@ -1,7 +1,7 @@
-// Words of letters that nobody writes together: `prod` with a Cyrillic o looks like `prod`, and is
-// not. The rule is that of the core (script.rs), and both are held to one list of samples.
+// Detects words that mix scripts: `prod` with a Cyrillic o looks like `prod` but is a different
+// string. The rule matches the core (script.rs); both are tested against the same samples.
 
-/** Those of living languages, and those with letters like Latin ones. */
+/** Scripts of living languages, and scripts with letters that resemble Latin ones. */
 const SCRIPTS = [
   ...['Arabic', 'Armenian', 'Bengali', 'Bopomofo', 'Cherokee', 'Coptic', 'Cyrillic', 'Devanagari'],
   ...['Ethiopic', 'Georgian', 'Greek', 'Gujarati', 'Gurmukhi', 'Han', 'Hangul', 'Hebrew'],
@@ -9,7 +9,7 @@ const SCRIPTS = [
   ...['Oriya', 'Sinhala', 'Tamil', 'Telugu', 'Thaana', 'Thai', 'Tibetan'],
 ].map((name) => ({ name, letter: new RegExp(`\\p{Script_Extensions=${name}}`, 'u') }));
 
-/** Written in one word. */
+/** Scripts that may appear together in one word. */
 const TOGETHER = [
   ['Han', 'Hiragana', 'Katakana', 'Latin'],
   ['Bopomofo', 'Han', 'Latin'],
@@ -17,11 +17,11 @@ const TOGETHER = [
 ];
 
 const NO_WORD = /[^\p{L}\p{M}\p{N}]+/u;
-/** Accents, and what every script uses. */
+/** Accents and characters that are common to all scripts. */
 const ANYBODYS = /[\p{M}\p{Script_Extensions=Common}\p{Script_Extensions=Inherited}]/u;
 const NOT_PLAIN = /[^ -~]/;
 
-/** The scripts that one letter may belong to. */
+/** Returns the scripts that a letter may belong to. */
 function scriptsOf(letter: string): string[] {
   const known = SCRIPTS.filter((script) => script.letter.test(letter)).map(({ name }) => name);
   return known.length > 0 ? known : ['other'];
@@ -34,7 +34,8 @@ function isOne(letters: readonly string[][]): boolean {
   return !first || first.some((script) => areAllOf([script])) || TOGETHER.some(areAllOf);
 }
 
-/** Of a letter that could be of several, one that is there anyway, or else the first. */
+/** Names the scripts of a word. A letter of several scripts counts as one that the word already
+ *  has, else as the first. */
 function namesOf(letters: readonly string[][]): Set<string> {
   const names = new Set(letters.filter((scripts) => scripts.length === 1).flat());
   for (const scripts of letters) {
@@ -43,7 +44,7 @@ function namesOf(letters: readonly string[][]): Set<string> {
   return names;
 }
 
-/** The scripts that meet in one word of this text and should not, like `Cyrillic+Latin`. */
+/** Returns the scripts that are mixed within one word of the text, such as `Cyrillic+Latin`. */
 export function mixed(text: string): string | undefined {
   if (!NOT_PLAIN.test(text)) return undefined;
   const met = new Set<string>();

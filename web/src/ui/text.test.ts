@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { pieces, spelled } from './text';
 
-describe('text of others', () => {
-  it('leaves what can be seen alone, in every script', () => {
+describe('untrusted text', () => {
+  it('keeps visible characters of every script', () => {
     const plain = ['DROP TABLE x', 'שלום', 'мир', '漢字', 'naïve', 'a-b_c'];
     const pictures = ['👩‍👩‍👧 ok', '👩🏽‍🚀'];
     for (const text of [...plain, ...pictures]) {
@@ -25,19 +25,19 @@ describe('text of others', () => {
     ['line\nbreak', 'line‹U+000A›break'],
   ])('spells out %j', (text, shown) => expect(spelled(text)).toBe(shown));
 
-  // The same file that the server's and the terminal's tests read.
-  it('shows of every sample what was agreed', () => {
+  // The server and terminal tests read the same file.
+  it('renders every sample as expected', () => {
     const file = '../crates/core/samples/spoofing.json';
     const samples = JSON.parse(readFileSync(file, 'utf8')) as [string, string][];
     expect(samples.length).toBeGreaterThanOrEqual(200);
     for (const [text, shown] of samples) expect(spelled(text)).toBe(shown);
   });
 
-  it('keeps lines where lines are meant', () => {
+  it('keeps line breaks in multi-line mode', () => {
     expect(pieces('a\nb\tc', { lines: true })).toEqual([{ text: 'a\nb\tc' }]);
   });
 
-  it('never lets through what turns, hides or controls', () => {
+  it('never passes bidi, invisible or control characters', () => {
     const point = fc.oneof(fc.nat(0x2fff), fc.nat(0x10ffff));
     const wild = fc
       .array(point, { maxLength: 20 })

@@ -1,5 +1,5 @@
-// Text that somebody else wrote. Characters that cannot be seen, or that turn the direction of
-// what follows, are shown by their number: what a reader sees is what is there.
+// Makes untrusted text safe to read. Invisible characters and characters that change the text
+// direction are shown by their code point, so that the reader sees the actual content.
 
 export type Piece = { readonly text: string } | { readonly code: string; readonly name: string };
 
@@ -44,7 +44,7 @@ const HIDDEN = new RegExp(
   'u',
 );
 
-/** A joiner between two pictures makes one picture of them and hides nothing. */
+/** A zero width joiner between two emoji forms one emoji and hides nothing. */
 const PICTURE = /\p{Extended_Pictographic}/u;
 
 function isJoined(characters: readonly string[], index: number): boolean {
@@ -58,10 +58,10 @@ function isJoined(characters: readonly string[], index: number): boolean {
 function codeOf(character: string): { code: string; name: string } {
   const point = character.codePointAt(0) ?? 0;
   const code = `U+${point.toString(16).toUpperCase().padStart(4, '0')}`;
-  return { code, name: NAMES[point] ?? 'a character that cannot be seen' };
+  return { code, name: NAMES[point] ?? 'invisible character' };
 }
 
-/** With `lines`, line ends and tabs stay what they are. */
+/** With `lines`, line breaks and tabs are kept. */
 export function pieces(text: string, options: { lines?: boolean } = {}): Piece[] {
   const found: Piece[] = [];
   let plain = '';
@@ -80,7 +80,7 @@ export function pieces(text: string, options: { lines?: boolean } = {}): Piece[]
   return found;
 }
 
-/** The same as one plain text, for names of controls and titles of pages. */
+/** Returns the result as one plain string, for accessible names and page titles. */
 export function spelled(text: string): string {
   return pieces(text)
     .map((piece) => ('text' in piece ? piece.text : `‹${piece.code}›`))

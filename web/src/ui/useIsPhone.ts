@@ -12,5 +12,5 @@ function useMedia(query: string): boolean {
 }
 
 export const useIsPhone = () => useMedia('(max-width: 719.98px)');
-/** Room for a panel beside the list. */
+/** Whether the window is wide enough for a panel beside the list. */
 export const useIsWide = () => useMedia('(min-width: 1080px)');

@@ -1,5 +1,5 @@
-//! `deny.toml` as far as this check implements it. An unknown key or another value of a fixed
-//! key is refused: better no answer than another answer than cargo-deny's.
+//! The part of `deny.toml` that this check implements. An unknown key, or another value of a fixed
+//! key, is refused: no answer is better than one that differs from cargo-deny's.
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ pub struct Config {
     pub bans: Bans,
     #[serde(rename = "sources")]
     _sources: Sources,
-    /// For cargo-deny alone.
+    /// Used by cargo-deny only.
     #[serde(default, rename = "advisories")]
     _advisories: toml::Table,
 }
@@ -34,7 +34,7 @@ pub struct Licenses {
     _unused_allowed_license: Allow,
 }
 
-/// More licences for one crate.
+/// Additional licences for one crate.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exception {
@@ -61,7 +61,7 @@ pub struct Ban {
     #[serde(rename = "crate")]
     pub name: String,
     pub reason: String,
-    /// The only packages that may depend on it directly.
+    /// The only packages that may depend on the crate directly.
     #[serde(default)]
     pub wrappers: Vec<String>,
 }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_implemented_is_refused_not_ignored() {
+    fn deny_option_that_is_not_implemented_is_refused() {
         assert!(toml::from_str::<Config>(SAMPLE).is_ok());
         let advisories = format!("{SAMPLE}\n[advisories]\nignore = []\n");
         assert!(toml::from_str::<Config>(&advisories).is_ok());

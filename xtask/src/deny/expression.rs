@@ -1,5 +1,5 @@
-//! SPDX licence expressions: is there a choice that uses allowed licences only? `AND` binds
-//! tighter than `OR`; the old `A/B` is read as `A OR B`, as every registry meant it.
+//! Evaluates SPDX licence expressions: is there an alternative with allowed licences only? `AND`
+//! binds tighter than `OR`, and the old form `A/B` means `A OR B`.
 
 use anyhow::{Result, bail};
 
@@ -57,7 +57,8 @@ impl<'a> Reader<'a> {
         let licence = self.next().filter(|word| !matches!(*word, "OR" | "AND" | "WITH" | ")"))?;
         if self.take("WITH") {
             let exception = self.next()?;
-            // An exception makes another licence: it is allowed by its whole name.
+            // A licence with an exception is another licence, which must be allowed by its full
+            // name.
             return Some(self.allow.contains(&format!("{licence} WITH {exception}").as_str()));
         }
         Some(self.allow.contains(&licence))
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn one_allowed_choice_is_enough_and_every_part_of_it_is_needed() {
+    fn licence_expression_needs_one_allowed_alternative() {
         for allowed in [
             "MIT",
             "GPL-3.0 OR MIT",
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_an_error() {
+    fn licence_expression_that_is_malformed_is_an_error() {
         for broken in ["", "MIT OR", "MIT Apache-2.0", "(MIT", "MIT)", "AND", "MIT WITH", "OR MIT"]
         {
             assert!(is_allowed(broken, &["MIT"]).is_err(), "{broken:?}");

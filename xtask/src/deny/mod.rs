@@ -1,10 +1,9 @@
-//! Licences, bans and sources of every dependency, held against `deny.toml`. A stand-in for
-//! cargo-deny that needs nothing compiled (docs/adr/0002); settings it does not know are errors,
-//! so the two tools cannot drift apart. Advisories are not here: their database is not local.
+//! Checks licences, bans and sources of every dependency against `deny.toml`. A substitute for
+//! cargo-deny that needs nothing compiled (docs/adr/0002); unknown settings are errors, so the two
+//! tools cannot drift apart. Advisories are checked by another command, `cargo xtask advisories`.
 
 mod config;
 mod expression;
-mod graph;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -13,8 +12,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 
 use self::config::Config;
-use self::graph::Graph;
-use crate::shell;
+use crate::graph::Graph;
 
 const CONFIG: &str = "deny.toml";
 
@@ -25,7 +23,7 @@ pub fn run(root: &Path) -> Result<()> {
     let mut refusals = BTreeSet::new();
     let mut packages = 0;
     for target in &config.graph.targets {
-        let graph = resolve(root, target)?;
+        let graph = Graph::resolve(root, target)?;
         packages = packages.max(graph.packages.len());
         refusals.extend(rules::check(&config, &graph));
     }
@@ -39,12 +37,4 @@ pub fn run(root: &Path) -> Result<()> {
         }
         many => bail!("{many} break(s) of {CONFIG}"),
     }
-}
-
-fn resolve(root: &Path, target: &str) -> Result<Graph> {
-    let args = ["metadata", "--locked", "--format-version", "1", "--filter-platform", target];
-    let metadata = shell::output(&mut shell::cargo(root, &args))?;
-    let graph: Graph =
-        serde_json::from_str(&metadata).context("cannot read what cargo metadata says")?;
-    Ok(graph.pruned())
 }

@@ -1,11 +1,12 @@
-//! The three checks as functions of the settings and the graph: one sentence per break, naming
-//! the package and what to do about it.
+//! The three checks as functions of the settings and the graph. Each violation is one sentence that
+//! names the package and the remedy.
 
 use super::config::Config;
 use super::expression;
-use super::graph::{Graph, Package};
+use crate::graph::{Graph, Package};
 
-/// In two pieces: tidy lets no registry host stand in a file. Cargo writes it into the lockfile.
+/// The registry as cargo writes it into the lockfile. It is in two pieces, because tidy accepts no
+/// registry host in a file.
 const REGISTRY: &str = concat!("registry+https://github.com/rust-lang/crates", ".io-index");
 
 pub fn check(config: &Config, graph: &Graph) -> Vec<String> {
@@ -43,7 +44,7 @@ fn ban(config: &Config, graph: &Graph, package: &Package) -> Option<String> {
     let parents = graph.parents(package).into_iter();
     let barred: Vec<&str> =
         parents.filter(|parent| !ban.wrappers.iter().any(|wrapper| wrapper == parent)).collect();
-    // Without wrappers nobody may have it, not even the workspace itself.
+    // A ban without wrappers applies to every package, including the workspace itself.
     (ban.wrappers.is_empty() || !barred.is_empty()).then(|| {
         let by = barred.join(", ");
         format!("{}: banned ({}), but used by {by}", title(package), ban.reason)
@@ -67,8 +68,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::config::SAMPLE;
-    use super::super::graph::{Node, Requirement, Resolve};
     use super::*;
+    use crate::graph::{Node, Requirement, Resolve};
 
     fn package(name: &str, licence: Option<&str>, source: Option<&str>) -> Package {
         Package {
@@ -82,12 +83,13 @@ mod tests {
         }
     }
 
-    /// `ade-store`, the given package, and an edge from the named parents to it.
-    fn told(package_given: Package, parents: &[&str]) -> Vec<String> {
+    /// Checks a graph of `ade-store`, the given package, and edges from the named parents to it.
+    fn violations(package_given: Package, parents: &[&str]) -> Vec<String> {
         let config: Config = toml::from_str(SAMPLE).unwrap();
         let nodes = parents.iter().map(|parent| Node {
             id: (*parent).to_owned(),
             dependencies: vec![package_given.id.clone()],
+            deps: Vec::new(),
             features: Vec::new(),
         });
         let graph = Graph {
@@ -106,48 +108,48 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_dependency_passes() {
-        assert_eq!(told(fine("serde"), &["ade-engine"]), Vec::<String>::new());
+    fn dependency_with_allowed_licence_and_source_passes() {
+        assert_eq!(violations(fine("serde"), &["ade-engine"]), Vec::<String>::new());
     }
 
     #[test]
-    fn licences_are_held_to_the_list() {
+    fn licence_outside_the_list_is_refused() {
         let copyleft = package("c", Some("GPL-3.0"), Some(REGISTRY));
-        assert_eq!(told(copyleft, &[]), ["c 1.0.0: licence `GPL-3.0` is not allowed"]);
+        assert_eq!(violations(copyleft, &[]), ["c 1.0.0: licence `GPL-3.0` is not allowed"]);
         let silent = package("c", None, Some(REGISTRY));
-        assert_eq!(told(silent, &[]), ["c 1.0.0: names no licence in its manifest"]);
+        assert_eq!(violations(silent, &[]), ["c 1.0.0: names no licence in its manifest"]);
         let broken = package("c", Some("MIT OR"), Some(REGISTRY));
-        assert_eq!(told(broken, &[]), ["c 1.0.0: `MIT OR` is not a licence expression"]);
+        assert_eq!(violations(broken, &[]), ["c 1.0.0: `MIT OR` is not a licence expression"]);
     }
 
     #[test]
-    fn an_exception_is_for_its_crate_only() {
+    fn licence_exception_applies_to_its_crate_only() {
         let odd = package("odd", Some("Zlib"), Some(REGISTRY));
-        assert_eq!(told(odd, &[]), Vec::<String>::new());
+        assert_eq!(violations(odd, &[]), Vec::<String>::new());
         let even = package("even", Some("Zlib"), Some(REGISTRY));
-        assert_eq!(told(even, &[]).len(), 1);
+        assert_eq!(violations(even, &[]).len(), 1);
     }
 
     #[test]
-    fn a_wrapped_crate_is_for_its_wrapper_only() {
-        assert_eq!(told(fine("sqlx"), &["ade-store"]), Vec::<String>::new());
+    fn banned_crate_is_allowed_in_its_wrapper_only() {
+        assert_eq!(violations(fine("sqlx"), &["ade-store"]), Vec::<String>::new());
         assert_eq!(
-            told(fine("sqlx"), &["ade-store", "ade-engine"]),
+            violations(fine("sqlx"), &["ade-store", "ade-engine"]),
             ["sqlx 1.0.0: banned (the record), but used by ade-engine"]
         );
     }
 
     #[test]
-    fn a_banned_crate_is_for_nobody() {
+    fn banned_crate_without_wrappers_is_refused_everywhere() {
         assert_eq!(
-            told(fine("openssl"), &["ade-store"]),
+            violations(fine("openssl"), &["ade-store"]),
             ["openssl 1.0.0: banned (one provider), but used by ade-store"]
         );
-        assert_eq!(told(fine("openssl"), &[]).len(), 1);
+        assert_eq!(violations(fine("openssl"), &[]).len(), 1);
     }
 
     #[test]
-    fn any_version_is_no_version_unless_it_is_a_path() {
+    fn wildcard_version_is_refused_except_for_paths() {
         let need = |path: Option<&str>| Requirement {
             name: "x".to_owned(),
             req: "*".to_owned(),
@@ -157,19 +159,19 @@ mod tests {
         };
         let mut open = fine("a");
         open.dependencies.push(need(None));
-        assert_eq!(told(open, &[]), ["a 1.0.0: `x = \"*\"` takes any version"]);
+        assert_eq!(violations(open, &[]), ["a 1.0.0: `x = \"*\"` takes any version"]);
         let mut ours = fine("a");
         ours.dependencies.push(need(Some("crates/x")));
-        assert_eq!(told(ours, &[]), Vec::<String>::new());
+        assert_eq!(violations(ours, &[]), Vec::<String>::new());
     }
 
     #[test]
-    fn only_the_registry_and_the_workspace_are_sources() {
+    fn source_other_than_registry_or_workspace_is_refused() {
         let ours = package("ade-core", Some("Apache-2.0"), None);
-        assert_eq!(told(ours, &[]), Vec::<String>::new());
+        assert_eq!(violations(ours, &[]), Vec::<String>::new());
         for elsewhere in ["git+https://example.org/x#1", "registry+https://example.org/index"] {
             let foreign = package("x", Some("MIT"), Some(elsewhere));
-            assert_eq!(told(foreign, &[]), [format!("x 1.0.0: comes from {elsewhere}")]);
+            assert_eq!(violations(foreign, &[]), [format!("x 1.0.0: comes from {elsewhere}")]);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `docs/reference/cli.md` and the man page from the commands of `ade` themselves: what each prints
-//! for `--help`, and the list of exit codes.
+//! Generates `docs/reference/cli.md` and the man page from the command definitions of `ade`: the
+//! help of every command and the list of exit codes.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use crate::tree::Tree;
 const SOURCE: &str = "crates/cli/src/args/mod.rs";
 const DOCUMENT: &str = "docs/reference/cli.md";
 const MAN: &str = "docs/man/ade.1";
-/// As wide as a page shows without scrolling, whatever terminal this runs on.
+/// The width of the help texts, independent of the terminal.
 const COLUMNS: usize = 100;
 
 pub fn generate(_tree: &Tree) -> Result<Vec<Generated>> {
@@ -25,9 +25,9 @@ pub fn generate(_tree: &Tree) -> Result<Vec<Generated>> {
     ])
 }
 
-/// One page: whoever looks for a word finds it without knowing which command it belongs to.
+/// Returns one man page for all commands, so that it can be searched as a whole.
 fn man(command: Command) -> Result<String> {
-    // The version would make every release a change of this file.
+    // Without the version, a release does not change this file.
     let mut command = command.version(None::<&str>);
     command.build();
     let page = Man::new(command.clone()).title("ADE").manual("Community ADE");
@@ -40,7 +40,7 @@ fn man(command: Command) -> Result<String> {
 }
 
 fn below(text: &mut Vec<u8>, command: &Command) -> Result<()> {
-    for inner in command.get_subcommands() {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
         let name = inner.get_bin_name().unwrap_or_else(|| inner.get_name());
         let mut section = Vec::new();
         let page = Man::new(inner.clone());
@@ -57,26 +57,26 @@ fn below(text: &mut Vec<u8>, command: &Command) -> Result<()> {
 fn document(command: Command) -> Result<String> {
     let mut out = format!("# The command line\n\n{NOTICE} Its source is `{SOURCE}`.\n\n");
     out.push_str(
-        "How to use it is told in [the guide](../guides/cli.md), and for `ade run` in \
-         [its own](../guides/run.md).\nData goes to standard output, talk and errors to standard \
-         error. On a terminal there is colour,\nunless `NO_COLOR` is set; in a pipe values are \
-         whole. With `-o json` answers and errors are JSON.\nEvery error ends with the next \
-         command to run.\n\n\
+        "[The CLI guide](../guides/cli.md) explains how to use `ade`, and [its own \
+         guide](../guides/run.md) explains `ade run`.\nData goes to standard output, messages and \
+         errors go to standard error. On a terminal the output is\ncoloured unless `NO_COLOR` is \
+         set; in a pipe no value is cut. With `-o json`, output and errors are JSON.\nEvery error \
+         ends with the next command to run.\n\n\
          | variable | meaning |\n|---|---|\n\
-         | `ADE_PROFILE` | which kept server and token to use; `--profile` wins over it |\n\
-         | `ADE_SERVER` | where the server is; wins over what `ade login` kept |\n\
-         | `ADE_TOKEN` | the token; wins over what `ade login` kept |\n\
-         | `NO_COLOR` | no colour, if it is set |\n\
-         | `CLICOLOR_FORCE` | colour also in a pipe, if it is set |\n\
-         | `ADE_FORCE_TTY` | words as on a terminal also in a pipe, if it is set |\n\
-         | `XDG_CONFIG_HOME` | where `ade/config.toml` is kept, for its owner alone; `~/.config` \
-         if unset |\n\n\
+         | `ADE_PROFILE` | profile to use; `--profile` takes precedence |\n\
+         | `ADE_SERVER` | server URL; takes precedence over the settings file |\n\
+         | `ADE_TOKEN` | token; takes precedence over the stored one |\n\
+         | `NO_COLOR` | disables colours if set |\n\
+         | `CLICOLOR_FORCE` | enables colours in a pipe if set |\n\
+         | `ADE_FORCE_TTY` | formats output in a pipe as on a terminal if set |\n\
+         | `XDG_CONFIG_HOME` | directory of `ade/config.toml`, which only its owner can read; \
+         defaults to `~/.config` |\n\n\
          ## Exit codes\n\n| code | meaning |\n|---|---|\n",
     );
-    for (code, says) in exit::TOLD {
+    for (code, says) in exit::CODES {
         writeln!(out, "| {code} | {says} |")?;
     }
-    out.push_str("\n`ade run` ends with the command's own code once that has run.\n");
+    out.push_str("\nOnce its command has run, `ade run` exits with the command's own code.\n");
     let mut command = command.term_width(COLUMNS);
     command.build();
     describe(&mut out, &mut command)?;
@@ -88,7 +88,7 @@ fn describe(out: &mut String, command: &mut Command) -> Result<()> {
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned();
     write!(out, "\n## {name}\n\n```text\n{}\n```\n", lines.join("\n").trim_end())?;
-    for inner in command.get_subcommands_mut() {
+    for inner in command.get_subcommands_mut().filter(|inner| !inner.is_hide_set()) {
         describe(out, inner)?;
     }
     Ok(())
@@ -99,19 +99,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_and_every_exit_code_is_described() {
+    fn cli_reference_has_every_command_and_exit_code() {
         let text = document(args::command()).unwrap();
         for heading in ["## ade", "## ade login", "## ade tasks wait", "## ade locks top"] {
             assert!(text.lines().any(|line| line == heading), "{heading}\n{text}");
         }
-        for (code, _) in exit::TOLD {
+        for (code, _) in exit::CODES {
             assert!(text.contains(&format!("\n| {code} | ")), "{code}");
         }
-        assert!(!text.contains('\u{1b}'), "no colour in a file");
+        assert!(!text.contains('\u{1b}'), "no escape sequences in a file");
     }
 
     #[test]
-    fn the_man_page_has_every_command_once() {
+    fn man_page_has_every_command_once() {
         let page = man(args::command()).unwrap();
         for heading in [".SH ADE APPROVE\n", ".SH ADE LOCKS TOP\n", ".SH ADE CAN\\-I APPLY\n"] {
             assert_eq!(page.matches(heading).count(), 1, "{heading}");

@@ -1,5 +1,6 @@
-//! `docs/reference/config.md` from the text of the server's `config.default.toml`: sections are
-//! its tables, rows its settings, reasons its comments. A setting without a comment is an error.
+//! Generates `docs/reference/config.md` from the server's `config.default.toml`: its tables become
+//! sections, its settings rows, and its comments the explanations. A setting without a comment is
+//! an error.
 
 use std::fmt::Write as _;
 
@@ -20,9 +21,9 @@ fn document(source: &str) -> Result<String> {
     let mut out = format!("# Settings\n\n{NOTICE} Its source is `{SOURCE}`.\n\n");
     out.push_str(
         "A file given with `--config` overrides these defaults, and the environment overrides \
-         the file:\n`ADE__SERVER__LISTEN` is `listen` of `[server]`. An unknown setting is \
-         refused. An empty text means that\nnothing is set. Secrets come from a file of their \
-         own or from the environment.\n",
+         the file:\n`ADE__SERVER__LISTEN` is `listen` of `[server]`. Unknown settings are \
+         refused. An empty string means\nthat the setting is not set. Secrets come from separate \
+         files or from the environment.\n",
     );
     let mut section = String::new();
     let mut reason = String::new();
@@ -34,8 +35,8 @@ fn document(source: &str) -> Result<String> {
             reason.push_str(text);
         } else if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             name.clone_into(&mut section);
-            let told = if reason.is_empty() { String::new() } else { format!("\n{reason}\n") };
-            write!(out, "\n## {section}\n{told}\n")?;
+            let paragraph = if reason.is_empty() { String::new() } else { format!("\n{reason}\n") };
+            write!(out, "\n## {section}\n{paragraph}\n")?;
             out.push_str("| setting | default | environment | meaning |\n|---|---|---|---|\n");
             reason.clear();
         } else if let Some((name, value)) = line.split_once(" = ") {
@@ -50,7 +51,7 @@ fn document(source: &str) -> Result<String> {
             )?;
             reason.clear();
         } else if line.is_empty() {
-            // What stands alone is about the file, not about a setting.
+            // A separate comment describes the file and not a setting.
             reason.clear();
         } else {
             bail!("{SOURCE}: cannot read `{line}`");
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_setting_has_its_default_its_variable_and_its_reason() {
+    fn config_reference_has_default_variable_and_reason() {
         let source =
             "# The file.\n\n# Where.\n[server]\n# The address\n# to use.\nlisten = \"x\"\n";
         let text = document(source).unwrap();
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_reason_or_cannot_be_read_is_an_error() {
+    fn config_setting_without_reason_is_an_error() {
         for bad in ["[a]\nb = 1\n", "# Why.\nb = 1\n", "[a]\n# Why.\n  b\n"] {
             assert!(document(bad).is_err(), "{bad}");
         }

@@ -1,4 +1,4 @@
-//! `docs/reference/errors.md` from the codes of the wire types; they are asked themselves.
+//! Generates `docs/reference/errors.md` from the error codes in the API types.
 
 use std::fmt::Write as _;
 
@@ -18,9 +18,16 @@ pub fn generate(_tree: &Tree) -> Result<Vec<Generated>> {
 fn document(codes: &[Code]) -> Result<String> {
     let mut out = format!("# Errors\n\n{NOTICE} Its source is `{SOURCE}`.\n\n");
     out.push_str(
-        "Every error is `application/problem+json` (RFC 9457). Programs decide by `code`; \
-         `detail` and `next_action`\nare for people. An error that is retriable may be gone when \
-         the same call is sent again unchanged.\n\n\
+        "Every error is `application/problem+json` (RFC 9457). Programs use `code`; \
+         `detail` and `next_action`\nare for people.\n\n\
+         `retriable` means that the same call, unchanged, may succeed later although its caller \
+         does nothing\nelse. Repeat such a call after `Retry-After`, if the response has one, \
+         and with the same\n`Idempotency-Key`. Repeating any other call is pointless: first do \
+         what `next_action` says.\n\n\
+         `unauthenticated` has a `cause` if it is safe to tell: `malformed`, or, for a caller with \
+         the right secret,\n`expired`, `revoked` or `inactive`. `lease_lost` has the `state` of \
+         the lease, `broken` with who broke it and\nwhy, and `has_begun` for the lease of an \
+         attempt.\n\n\
          | status | code | title | retriable | what to do |\n|---|---|---|---|---|\n",
     );
     let mut sorted = codes.to_vec();
@@ -44,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_a_row_and_rows_are_sorted_by_status() {
+    fn error_reference_has_every_code_sorted_by_status() {
         let text = document(Code::ALL).unwrap();
         let rows: Vec<&str> = text.lines().filter(|line| line.contains("| `")).collect();
         assert_eq!(rows.len(), Code::ALL.len());

@@ -1,5 +1,5 @@
-//! `docs/reference/limits.md` from the text of the core's limits: sections are their plain
-//! comments, rows their constants, reasons their doc comments.
+//! Generates `docs/reference/limits.md` from the source text of the core's limits: their plain
+//! comments become sections, their constants rows, and their doc comments the explanations.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use super::{Generated, NOTICE};
 use crate::tree::Tree;
 
 const SOURCE: &str = "crates/core/src/limits.rs";
-/// Its parts.
+/// The files with the limits.
 const PARTS: [&str; 6] = [
     "crates/core/src/limits/apply.rs",
     "crates/core/src/limits/groups.rs",
@@ -25,14 +25,14 @@ pub fn generate(tree: &Tree) -> Result<Vec<Generated>> {
     Ok(vec![Generated { path: DOCUMENT.to_owned(), text: document(&source(tree)?)? }])
 }
 
-/// All of it, one file after the other.
+/// Returns the text of all files, one after the other.
 fn source(tree: &Tree) -> Result<String> {
     let paths = std::iter::once(SOURCE).chain(PARTS);
     let texts = paths.map(|path| tree.text(path).with_context(|| format!("{path} is missing")));
     Ok(texts.collect::<Result<Vec<&str>>>()?.join("\n"))
 }
 
-/// Every limit by its name, as the reference tells it.
+/// Returns every limit by its name, formatted as in the reference.
 pub fn values(tree: &Tree) -> Result<BTreeMap<String, String>> {
     let source = source(tree)?;
     let mut values = BTreeMap::new();
@@ -75,7 +75,7 @@ fn document(source: &str) -> Result<String> {
     Ok(out)
 }
 
-/// A declaration may run over several lines; it ends with its semicolon.
+/// Reads a declaration, which may span several lines and ends with its semicolon.
 fn whole<'a>(first: &str, rest: &mut impl Iterator<Item = &'a str>) -> Result<String> {
     let mut declared = first.to_owned();
     while !declared.ends_with(';') {
@@ -92,13 +92,13 @@ fn parts(declared: &str) -> Result<(&str, String)> {
         let rest = declared.strip_prefix("pub const ")?.strip_suffix(';')?;
         let (name, rest) = rest.split_once(": ")?;
         let (kind, value) = rest.split_once(" = ")?;
-        Some((name, told(name, kind, value)))
+        Some((name, formatted(name, kind, value)))
     };
     read().with_context(|| format!("{SOURCE}: cannot read `{declared}`"))
 }
 
-/// As a person says it where the expression is plain, else as it is written.
-fn told(name: &str, kind: &str, value: &str) -> String {
+/// Formats a value in words if the expression is simple, and as it is written otherwise.
+fn formatted(name: &str, kind: &str, value: &str) -> String {
     let factors: Option<Vec<u64>> = inside(value)
         .split('*')
         .map(|factor| factor.trim().replace('_', "").parse().ok())
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_values_and_reasons_are_carried_over() {
+    fn limits_reference_has_sections_values_and_reasons() {
         let source = "//! Head.\n\nuse std::time::Duration;\n\n// Sizes.\n\
             /// Because\n/// of | this.\npub const NAME_MAX_BYTES: usize = 4 * 1024;\n\
             pub const ITEMS_MAX: u32 = 1_000;\n\n// Times.\n\
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn values_read_like_speech_or_stay_as_written() {
+    fn limit_value_is_formatted_or_kept_as_written() {
         for (name, kind, value, expected) in [
             ("A_MAX_BYTES", "usize", "64", "64 bytes"),
             ("A_MAX_BYTES", "usize", "1024", "1 KiB"),
@@ -164,12 +164,12 @@ mod tests {
             ("A", "Duration", "B", "`B`"),
             ("A", "usize", "B + 1", "`B + 1`"),
         ] {
-            assert_eq!(told(name, kind, value), expected, "{value}");
+            assert_eq!(formatted(name, kind, value), expected, "{value}");
         }
     }
 
     #[test]
-    fn what_cannot_be_read_is_an_error_not_a_gap() {
+    fn limit_that_cannot_be_parsed_is_an_error() {
         assert!(document("pub const A: usize\n").is_err());
         assert!(document("pub const A = 1;\n").is_err());
         assert!(generate(&Tree::of(&[])).is_err());

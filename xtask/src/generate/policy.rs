@@ -1,5 +1,5 @@
-//! `docs/reference/policy.md` from the fields that the readers of policies and cases know, the
-//! limits they keep, and the example that the core tests as a whole.
+//! Generates `docs/reference/policy.md` from the fields that the policy and case readers know,
+//! their limits, and the complete example that the core tests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,25 +23,26 @@ pub fn generate(tree: &Tree) -> Result<Vec<Generated>> {
 fn document(limits: &BTreeMap<String, String>, example: &str) -> Result<String> {
     let mut out = format!("# Policies and their cases\n\n{NOTICE} Its source is `{SOURCE}`.\n\n");
     out.push_str(
-        "How to write, try and publish policies is told in [the guide](../guides/policies.md). \
-         A policy is YAML or\nJSON; a file of cases is YAML. What is unknown, given twice or out \
-         of bounds is refused with its line and\ncolumn, all of it at once. Anchors, aliases and \
-         merge keys are not read.\n\n\
+        "[The guide](../guides/policies.md) explains how to write, test and publish policies. \
+         A policy is YAML or JSON; a file of cases\nis YAML. Unknown, duplicate and out-of-range \
+         fields are refused, all at once, with line and column. Anchors,\naliases and merge keys \
+         are not supported.\n\n\
          **Globs**: `*` and `?` stay inside one segment between `/`, `**` crosses them, `{a,b}` \
          is either, `[a-z]` one\ncharacter. **Periods**: `48h`, `7d`, `1d12h`, `30m`; a day has \
-         24 hours. **Words** (roles, tags, names) are compared\nletter by letter.\n\n\
-         Several policies may match one task. The strictest word of each holds: all groups, the \
-         higher `min`, the shorter\nperiod, the lower `reject_threshold`; delegation is forbidden \
-         if one forbids it, and a task passes without a\nperson only if every policy that matches \
-         has a clause that holds. If no policy matches, one `reviewer` or\n`admin` is asked.\n",
+         24 hours. **Words** (roles, tags, names) are case-sensitive.\n\n\
+         Several policies may match one task. The strictest value of each field applies: all \
+         groups, the higher `min`,\nthe shorter period, the lower `reject_threshold`; delegation \
+         is forbidden if one policy forbids it, and a task\nis auto-approved only if every \
+         matching policy has a clause that holds. If no policy matches, one `reviewer`\nor \
+         `admin` must approve.\n",
     );
     out.push_str("\n## A policy\n");
     sections(&mut out, "policy", POLICY, limits)?;
     write!(out, "\n### Example\n\n```yaml\n{example}```\n")?;
     out.push_str(
-        "\n## A file of cases\n\nRead by `ade-server policy test`, which asks the policies about \
-         every case and ends with\n0 if all is as expected, 1 if something is not, 2 if a file \
-         cannot be read.\n",
+        "\n## A file of cases\n\n`ade-server policy test` evaluates the policies for every \
+         case and exits with\n0 if all results are as expected, 1 if one is not, 2 if a file \
+         is invalid.\n",
     );
     sections(&mut out, "file", CASES, limits)?;
     Ok(out)
@@ -72,7 +73,7 @@ fn sections(
     Ok(())
 }
 
-/// With the value of every limit that the text names in braces.
+/// Replaces the name of every limit in braces by its value.
 fn filled(text: &str, limits: &BTreeMap<String, String>) -> Result<String> {
     let mut out = String::new();
     let mut rest = text;
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_field_has_its_row_and_every_limit_its_value() {
+    fn policy_reference_has_every_field_and_limit() {
         let tree = Tree::read(&crate::shell::root().unwrap()).unwrap();
         let text = &generate(&tree).unwrap()[0].text;
         for section in POLICY.iter().chain(CASES) {
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_not_there_is_an_error() {
+    fn policy_limit_that_does_not_exist_is_an_error() {
         let limits = BTreeMap::from([("A_MAX".to_owned(), "7".to_owned())]);
         assert_eq!(filled("1 to {A_MAX}, no more", &limits).unwrap(), "1 to 7, no more");
         assert!(filled("{B_MAX}", &limits).is_err());

@@ -1,6 +1,6 @@
-//! `crates/store/.sqlx`: what PostgreSQL says of every checked query, so that the store compiles
-//! without a server. A description follows from the query's text and from the migrations; both
-//! are compared here, and only when one differs is a server started to ask again.
+//! Generates `crates/store/.sqlx`: PostgreSQL's description of every checked query, so that the
+//! store compiles without a server. A description follows from the text of the query and the
+//! migrations; both are compared here, and a server is started only if one differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::shell;
-use crate::tidy::source::{Kind, Source, Token};
+use crate::tidy::source::{Kind, Source, SourceToken};
 use crate::tree::Tree;
 
 pub const DIRECTORY: &str = "crates/store/.sqlx";
@@ -22,11 +22,11 @@ const FRESH: &str = "crates/store/.sqlx.fresh";
 const SOURCES: &str = "crates/store/src/";
 const ROOT_MODULE: &str = "crates/store/src/lib.rs";
 const MIGRATIONS: &str = "crates/store/migrations/";
-/// Names the migrations that the descriptions were made with.
+/// The file with the hash of the migrations that the descriptions were made with.
 const FINGERPRINT: &str = "migrations.sha256";
 const MACROS: [&str; 3] = ["query", "query_as", "query_scalar"];
 
-/// Everything that differs; nothing if the descriptions are current.
+/// Returns everything that differs; empty if the descriptions are current.
 pub fn faults(tree: &Tree) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     let texts = texts(tree)?;
@@ -44,12 +44,12 @@ pub fn faults(tree: &Tree) -> Result<Vec<String>> {
     }
     let marked = tree.text(&format!("{DIRECTORY}/{FINGERPRINT}")).map(str::trim_end);
     if !texts.is_empty() && marked != Some(fingerprint(tree).as_str()) {
-        faults.push(format!("{DIRECTORY}/{FINGERPRINT}: the migrations are others by now"));
+        faults.push(format!("{DIRECTORY}/{FINGERPRINT}: the migrations have changed"));
     }
     Ok(faults)
 }
 
-/// Whether anything had to be written.
+/// Writes the descriptions if necessary, and returns whether it did.
 pub fn refresh(root: &Path, tree: &Tree) -> Result<bool> {
     if faults(tree)?.is_empty() {
         return Ok(false);
@@ -70,7 +70,7 @@ pub fn refresh(root: &Path, tree: &Tree) -> Result<bool> {
     Ok(true)
 }
 
-/// The text of every checked query, with the place of one that has it.
+/// Returns the text of every checked query, with one place where it occurs.
 fn texts(tree: &Tree) -> Result<BTreeMap<String, String>> {
     let mut texts = BTreeMap::new();
     let sources = tree.ending(".rs").filter(|(path, _)| path.starts_with(SOURCES));
@@ -84,9 +84,9 @@ fn texts(tree: &Tree) -> Result<BTreeMap<String, String>> {
             }
             let place = format!("{path}:{}", name.line);
             let text = first_literal(tokens.get(at + 3..).unwrap_or_default())
-                .with_context(|| format!("{place}: the text of a checked query stands in it"))?;
+                .with_context(|| format!("{place}: a checked query needs its text as a literal"))?;
             if text.contains('\\') {
-                bail!("{place}: a checked query holds no backslash: write `r\"…\"` without one");
+                bail!("{place}: a checked query contains a backslash: write `r\"…\"` without one");
             }
             texts.insert(text.to_owned(), place);
         }
@@ -94,11 +94,11 @@ fn texts(tree: &Tree) -> Result<BTreeMap<String, String>> {
     Ok(texts)
 }
 
-fn first_literal(tokens: &[Token]) -> Option<&str> {
+fn first_literal(tokens: &[SourceToken]) -> Option<&str> {
     tokens.iter().find(|token| token.kind == Kind::Literal).map(|token| token.text.as_str())
 }
 
-/// As the macros name it.
+/// Returns the file name that the macros use for the description of a query.
 fn description(text: &str) -> String {
     format!("{DIRECTORY}/query-{}.json", hex(&Digest::of(text.as_bytes())))
 }
@@ -118,7 +118,7 @@ fn fingerprint(tree: &Tree) -> String {
     hex(&Digest::of(all.as_bytes()))
 }
 
-/// In the order they are applied in, which is that of their names.
+/// Returns the migrations in the order in which they are applied, which is that of their names.
 fn migrations(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.ending(".sql").filter(|(path, _)| path.starts_with(MIGRATIONS))
 }
@@ -130,12 +130,12 @@ fn hex(digest: &Digest) -> String {
     })
 }
 
-/// Compiles the store against a migrated database; the macros write what they are told.
+/// Compiles the store against a migrated database; the macros write the descriptions.
 fn describe(root: &Path, tree: &Tree, directory: &Path) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let database =
         runtime.block_on(Database::fresh("queries", async |url| migrate(tree, &url).await));
-    // Cargo does not know what the macros read, only whether a source is newer.
+    // Cargo does not know what the macros read, only whether a source file is newer.
     let module = tree.text(ROOT_MODULE).with_context(|| format!("{ROOT_MODULE} is missing"))?;
     fs::write(root.join(ROOT_MODULE), module)
         .with_context(|| format!("cannot touch {ROOT_MODULE}"))?;
@@ -144,7 +144,8 @@ fn describe(root: &Path, tree: &Tree, directory: &Path) -> Result<()> {
     shell::succeed(check.env("SQLX_OFFLINE_DIR", directory))
 }
 
-/// Not by the store's own migrator: the store may not compile before this is done.
+/// Applies the migrations without the store's own migrator, because the store may not compile
+/// before this is done.
 async fn migrate(tree: &Tree, url: &str) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect(url).await?;
     for (_, text) in migrations(tree) {
@@ -186,36 +187,36 @@ mod tests {
         Tree::of(&files)
     }
 
-    fn told(code: &str, described: &[&str], migration: &str) -> Vec<String> {
+    fn stale(code: &str, described: &[&str], migration: &str) -> Vec<String> {
         faults(&tree(code, described, migration)).unwrap()
     }
 
     #[test]
-    fn what_follows_from_text_and_migrations_is_current() {
-        assert_eq!(told(CODE, &[TEXT], "CREATE TABLE a ()"), Vec::<String>::new());
+    fn query_descriptions_that_match_are_current() {
+        assert_eq!(stale(CODE, &[TEXT], "CREATE TABLE a ()"), Vec::<String>::new());
         let plain = "fn f() {\n    sqlx::query(\"SELECT 1\");\n    // query!(\"x\")\n}\n";
-        assert_eq!(told(plain, &[], "CREATE TABLE a ()"), Vec::<String>::new());
+        assert_eq!(stale(plain, &[], "CREATE TABLE a ()"), Vec::<String>::new());
     }
 
     #[test]
-    fn a_changed_query_a_leftover_and_a_changed_migration_are_told() {
-        let missing = told(CODE, &[], "CREATE TABLE a ()");
+    fn query_descriptions_that_are_stale_are_reported() {
+        let missing = stale(CODE, &[], "CREATE TABLE a ()");
         assert!(missing.len() == 1 && missing[0].starts_with("crates/store/src/a.rs:2"));
-        let left = told("", &[TEXT], "CREATE TABLE a ()");
+        let left = stale("", &[TEXT], "CREATE TABLE a ()");
         assert!(left.len() == 1 && left[0].contains("any more"), "{left:?}");
-        let moved = told(CODE, &[TEXT], "CREATE TABLE a (b int)");
+        let moved = stale(CODE, &[TEXT], "CREATE TABLE a (b int)");
         assert!(moved.len() == 1 && moved[0].contains("migrations"), "{moved:?}");
     }
 
     #[test]
-    fn a_query_that_cannot_be_read_is_an_error() {
+    fn query_that_cannot_be_parsed_is_an_error() {
         for code in ["query!(r\"a\\b\")", "query!(TEXT)"] {
             assert!(faults(&tree(code, &[], "")).is_err(), "{code}");
         }
     }
 
     #[test]
-    fn the_macros_name_descriptions_by_the_hash_of_the_text() {
+    fn query_description_is_named_by_the_hash_of_its_text() {
         let hash = "e004ebd5b5532a4b85984a62f8ad48a81aa3460c1ca07701f386135d72cdecf5";
         assert_eq!(description("SELECT 1"), format!("{DIRECTORY}/query-{hash}.json"));
     }

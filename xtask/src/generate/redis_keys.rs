@@ -1,4 +1,4 @@
-//! `docs/reference/redis-keys.md` from the key catalogue; it is asked itself.
+//! Generates `docs/reference/redis-keys.md` from the key catalogue.
 
 use std::fmt::Write as _;
 
@@ -19,9 +19,9 @@ fn document(keys: &[Key]) -> Result<String> {
     let mut out = format!("# Redis keys\n\n{NOTICE} Its source is `{SOURCE}`.\n\n");
     out.push_str(
         "`{tenant}` stands for the tenant's id in braces, which is also the hash tag: all keys of \
-         a tenant\nlie in one slot. `{shard}` stands for one of the shards over which tenants \
-         are spread, `{s00}` and so\non. Everything here may be lost at any moment; the last \
-         column says where it comes from then.\n\n\
+         a tenant\nare in one slot. `{shard}` stands for one of the shards that tenants are \
+         spread over, `{s00}` and so\non. All keys may be lost at any time; the last column says \
+         what they are rebuilt from.\n\n\
          | key | type | holds | bounded by | written by | rebuilt from |\n\
          |---|---|---|---|---|---|\n",
     );
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_has_a_row_with_all_that_is_declared() {
+    fn redis_keys_reference_has_a_full_row_per_key() {
         let text = document(CATALOGUE).unwrap();
         for key in CATALOGUE {
             let row = text.lines().find(|line| line.contains(&format!("`{}`", key.pattern())));

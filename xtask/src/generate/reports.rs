@@ -1,5 +1,5 @@
-//! `docs/reports/README.md`: the list of the reports beside it, newest first, so that a report
-//! is found by a reader and not only by whoever wrote it.
+//! Generates `docs/reports/README.md`: the list of the reports next to it, newest first, so that
+//! readers can find them.
 
 use std::fmt::Write as _;
 
@@ -20,11 +20,11 @@ pub fn generate(tree: &Tree) -> Result<Vec<Generated>> {
             reports.push((file, title));
         }
     }
-    // Names end in the day: the newest of each kind comes first.
+    // File names end with the date, so the newest of each kind comes first.
     reports.reverse();
     let mut text = format!("# Reports\n\n{NOTICE}\n\n");
     if reports.is_empty() {
-        text.push_str("No report has been taken yet.\n");
+        text.push_str("No reports yet.\n");
     }
     for (file, title) in reports {
         let _ = writeln!(text, "- [{title}]({file})");
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_listed_newest_first_by_their_title() {
+    fn report_index_lists_titles_newest_first() {
         let index = text(&[
             ("docs/reports/README.md", "# old index\n"),
             ("docs/reports/mutants-2026-01-01.md", "# First\n"),
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_shelf_says_so_and_a_report_without_title_is_refused() {
+    fn report_index_handles_no_reports_and_refuses_untitled_ones() {
         assert!(text(&[]).contains("No report"));
         assert!(generate(&Tree::of(&[("docs/reports/a.md", "text\n")])).is_err());
     }

@@ -1,9 +1,12 @@
-//! `docs/reference/state-machine.md` from the core's table of moves: the diagram, every move,
-//! and what each state accepts. The core is asked itself; nothing is parsed.
+//! Generates `docs/reference/state-machine.md` from the core's transition table: the diagram, every
+//! transition, and the commands that each state accepts. The table is used directly; nothing is
+//! parsed.
 
 use std::fmt::Write as _;
 
-use ade_core::task::{CommandKind, MOVES, Move, State, To, Weight, find_move};
+use ade_core::task::{
+    CommandKind, DecisionOutcome, MOVES, Move, State, SubState, To, Weight, find_move,
+};
 use anyhow::Result;
 
 use super::{Generated, NOTICE};
@@ -17,23 +20,23 @@ pub fn generate(_tree: &Tree) -> Result<Vec<Generated>> {
 }
 
 fn document(moves: &[Move]) -> Result<String> {
-    let mut out = format!("# The life of a task\n\n{NOTICE} Its source is `{SOURCE}`.\n\n");
+    let mut out = format!("# Task state machine\n\n{NOTICE} Its source is `{SOURCE}`.\n\n");
     out.push_str(
-        "A command that is not in this table is refused with the state, since when, and from \
-         where it would work.\nWho may give it is decided by the access rules; the column is for \
-         readers.\n\n",
+        "A command that is not in this table is refused with the current state, the time it was \
+         entered, and the states\nthat allow the command. The access rules decide who may give a \
+         command; the column `by` is informative.\n\n",
     );
     out.push_str("```mermaid\nstateDiagram-v2\n    direction LR\n");
     for line in arrows(moves) {
         writeln!(out, "    {line}")?;
     }
-    out.push_str("```\n\n## Moves\n\n| command | from | to | by |\n|---|---|---|---|\n");
+    out.push_str("```\n\n## Transitions\n\n| command | from | to | by |\n|---|---|---|---|\n");
     for row in moves.iter().filter(|row| row.weight == Weight::Act) {
         writeln!(out, "| `{}` | {} | {} | {} |", row.command, from(row), to(row), row.by)?;
     }
     out.push_str(
-        "\n## Too late to count\n\nThese are kept as evidence, change nothing, and whoever sent \
-         them is told.\n\n| command | in | by |\n|---|---|---|\n",
+        "\n## Late reports\n\nThese reports are stored as evidence and change nothing; the \
+         sender is informed.\n\n| command | in | by |\n|---|---|---|\n",
     );
     for row in moves.iter().filter(|row| row.weight == Weight::Evidence) {
         writeln!(out, "| `{}` | {} | {} |", row.command, from(row), row.by)?;
@@ -42,10 +45,34 @@ fn document(moves: &[Move]) -> Result<String> {
     for state in State::ALL {
         writeln!(out, "| {state} | {} |", accepted(state))?;
     }
+    out.push_str(
+        "\n## Sub-states and decisions\n\nA task has a `decision` with `outcome`, `reason`, `by`, \
+         `at` and `revision` from its decision until it is\nsubmitted again. A sub-state is \
+         derived from the state, the decision and the outcome of the\nexecution; it changes what \
+         to do next, not which commands are accepted.\n\n| sub-state | state | because of | what \
+         to do |\n|---|---|---|---|\n",
+    );
+    for sub_state in SubState::ALL {
+        let (state, because, advice) = match sub_state {
+            SubState::ChangesRequested => (
+                State::Draft,
+                format!("the decision `{}`", DecisionOutcome::ChangesRequested.as_str()),
+                "amend the task, then submit it",
+            ),
+            SubState::ReleasedToHost => (
+                State::Completed,
+                "the outcome `released_to_host`".to_owned(),
+                "check the result at the agent's host",
+            ),
+        };
+        writeln!(out, "| {} | {state} | {because} | {advice} |", sub_state.as_str())?;
+    }
+    let outcomes = DecisionOutcome::ALL.map(|outcome| format!("`{}`", outcome.as_str()));
+    writeln!(out, "\nOutcomes: {}.", outcomes.join(", "))?;
     Ok(out)
 }
 
-/// One arrow for each pair of states, labelled with every command that makes it.
+/// Returns one arrow for each pair of states, labelled with every command that makes it.
 fn arrows(moves: &[Move]) -> Vec<String> {
     let mut arrows: Vec<(String, String, Vec<&str>)> = Vec::new();
     for row in moves.iter().filter(|row| row.weight == Weight::Act) {
@@ -110,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_diagram_has_every_state_and_no_arrow_to_itself() {
+    fn state_diagram_has_every_state_and_no_self_loops() {
         let lines = arrows(MOVES);
         for state in State::ALL {
             let name = state.as_str();
@@ -122,9 +149,9 @@ mod tests {
     }
 
     #[test]
-    fn evidence_is_told_apart_from_acts() {
+    fn state_diagram_separates_evidence_from_commands() {
         let text = document(MOVES).unwrap();
-        let (acts, late) = text.split_once("## Too late to count").unwrap();
+        let (acts, late) = text.split_once("## Late reports").unwrap();
         assert!(acts.contains("| `approve` | REVIEWING | REVIEWING or APPROVED |"), "{acts}");
         assert!(late.contains("| `finish_apply` | UNKNOWN |"), "{late}");
     }

@@ -1,4 +1,4 @@
-//! `docs/reference/threats.md` from the list of threats and their tests.
+//! Generates `docs/reference/threats.md` from the list of threats and their tests.
 
 use std::fmt::Write as _;
 
@@ -16,12 +16,12 @@ pub fn generate(_tree: &Tree) -> Result<Vec<Generated>> {
 }
 
 fn document(threats: &[Threat]) -> Result<String> {
-    let mut out = format!("# Threats and what proves them answered\n\n{NOTICE} Its source is ");
+    let mut out = format!("# Threats and the tests against them\n\n{NOTICE} Its source is ");
     write!(
         out,
-        "`{SOURCE}`.\n\n`cargo xtask threats` runs these tests and fails if one does.\n\n"
+        "`{SOURCE}`.\n\n`cargo xtask threats` runs these tests and fails if one of them fails.\n\n"
     )?;
-    out.push_str("| | somebody tries to | tests |\n|---|---|---|\n");
+    out.push_str("| | attack | tests |\n|---|---|---|\n");
     for Threat { id, attack, proved_by, pending } in threats {
         let mut tests: Vec<String> = proved_by.iter().map(|name| format!("`{name}`")).collect();
         if tests.is_empty() {
@@ -32,7 +32,7 @@ fn document(threats: &[Threat]) -> Result<String> {
     Ok(out)
 }
 
-/// Inside a sentence.
+/// Lowers the first letter, for use inside a sentence.
 fn uncapital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())

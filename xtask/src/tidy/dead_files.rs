@@ -1,12 +1,12 @@
-//! No dead files: every `.rs` file is reached from a target of its package through `mod`. What
-//! nothing compiles, nothing checks, and a reader takes it for the truth.
+//! No dead files: every `.rs` file is reachable from a target of its package through `mod`. A file
+//! that is not compiled is not checked, but a reader would trust it.
 
 use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
 use super::Violation;
-use super::source::{Kind, Source, Token};
+use super::source::{Kind, Source, SourceToken};
 use crate::tree::{Tree, directory_of, join};
 
 pub fn check(tree: &Tree) -> Vec<Violation> {
@@ -24,7 +24,7 @@ pub fn check(tree: &Tree) -> Vec<Violation> {
         .collect()
 }
 
-/// The files cargo compiles of its own accord or because the manifest names them.
+/// Returns the files that cargo compiles by convention or because the manifest names them.
 fn targets(tree: &Tree, package: &str, manifest: &str) -> Vec<String> {
     let manifest: Table = manifest.parse().unwrap_or_default();
     let mut named = Vec::new();
@@ -89,13 +89,13 @@ fn follow(tree: &Tree, path: &str, is_root: bool, reached: &mut BTreeSet<String>
 
 #[derive(Debug, PartialEq, Eq)]
 struct Module {
-    /// With the names of the inline modules around it: `outer/inner`.
+    /// The name with those of the enclosing inline modules: `outer/inner`.
     name: String,
-    /// From `#[path = "…"]`.
+    /// The path from `#[path = "…"]`.
     path: Option<String>,
 }
 
-fn modules(tokens: &[Token]) -> Vec<Module> {
+fn modules(tokens: &[SourceToken]) -> Vec<Module> {
     let mut found = Vec::new();
     let mut around: Vec<Option<&str>> = Vec::new();
     let mut path = None;
@@ -134,13 +134,13 @@ fn modules(tokens: &[Token]) -> Vec<Module> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{assert_one, told};
+    use super::super::{assert_one, messages};
     use super::*;
 
     const MANIFEST: (&str, &str) = ("crates/x/Cargo.toml", "[package]\nname = \"x\"\n");
 
     #[test]
-    fn a_file_nobody_names_is_dead() {
+    fn dead_file_without_a_module_declaration_is_found() {
         let files = [
             MANIFEST,
             ("crates/x/src/lib.rs", "mod a;\n"),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_a_comment_or_a_text_revives_nothing() {
+    fn dead_file_named_in_a_comment_or_string_is_still_dead() {
         let files = [
             MANIFEST,
             ("crates/x/src/lib.rs", "// mod b;\nconst X: &str = \"mod b;\";\n"),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_siblings_and_written_paths_are_followed() {
+    fn dead_file_rule_follows_folders_siblings_and_path_attributes() {
         let files = [
             MANIFEST,
             ("crates/x/src/lib.rs", "pub mod task;\nmod lock;\n"),
@@ -179,11 +179,11 @@ mod tests {
             ("crates/x/src/lock.rs", "mod queue;\n"),
             ("crates/x/src/lock/queue.rs", ""),
         ];
-        assert_eq!(told(check, &files), Vec::<String>::new());
+        assert_eq!(messages(check, &files), Vec::<String>::new());
     }
 
     #[test]
-    fn a_module_is_sought_in_its_own_folder_only() {
+    fn dead_file_rule_looks_for_a_module_in_its_own_folder() {
         let files = [
             MANIFEST,
             ("crates/x/src/lib.rs", "mod a;\n"),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_those_of_cargo_and_of_the_manifest() {
+    fn dead_file_rule_knows_default_and_declared_targets() {
         let manifest =
             "[package]\nname = \"x\"\n[[test]]\nname = \"it\"\npath = \"tests/it/all.rs\"\n";
         let files = [
@@ -209,7 +209,7 @@ mod tests {
             ("tests/it/all.rs", ""),
             ("benches/speed.rs", ""),
         ];
-        assert_eq!(told(check, &files), Vec::<String>::new());
+        assert_eq!(messages(check, &files), Vec::<String>::new());
         let stray = [("Cargo.toml", "[package]\n"), ("tests/folder/case.rs", "")];
         assert_one(check, &stray, "tests/folder/case.rs:1", "no target");
     }

@@ -1,5 +1,5 @@
-//! Every outside crate is chosen once: its version and the reason it is here stand in the
-//! workspace manifest, a comment line right above it; members only point there.
+//! Every external crate is chosen once: its version is in the workspace manifest, with the reason
+//! as a comment right above it. Members only refer to it.
 
 use toml::{Table, Value};
 
@@ -36,7 +36,7 @@ fn reasons(path: &str, text: &str) -> Vec<Violation> {
     violations
 }
 
-/// A member that names a version of its own could drift from the others.
+/// Finds members with their own version of a dependency, which could drift from the others.
 fn versions(path: &str, text: &str) -> Vec<Violation> {
     let Ok(manifest) = text.parse::<Table>() else {
         return vec![Violation::new(path, 1, "cannot be read as TOML")];
@@ -58,7 +58,7 @@ pub struct Dependency<'a> {
     pub is_for_tests: bool,
 }
 
-/// What a package depends on, those of one platform included.
+/// Returns the dependencies of a package, including those of one platform.
 pub fn dependencies(manifest: &Table) -> Vec<Dependency<'_>> {
     let platforms = manifest.get("target").and_then(Value::as_table);
     let platforms = platforms.into_iter().flat_map(Table::values).filter_map(Value::as_table);
@@ -77,7 +77,7 @@ pub fn dependencies(manifest: &Table) -> Vec<Dependency<'_>> {
     found
 }
 
-/// Where a manifest names this dependency.
+/// Returns the line where a manifest names this dependency.
 pub fn line_of(text: &str, name: &str) -> usize {
     let names = |line: &str| {
         let rest = line.strip_prefix(name);
@@ -88,14 +88,14 @@ pub fn line_of(text: &str, name: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{assert_one, told};
+    use super::super::{assert_one, messages};
     use super::*;
 
     #[test]
-    fn every_outside_crate_has_a_reason_right_above() {
+    fn dependency_without_a_reason_above_is_found() {
         let good =
             "[workspace.dependencies]\nade-core = { path = \"x\" }\n\n# Why.\nserde = \"1\"\n";
-        assert_eq!(told(check, &[("Cargo.toml", good)]), Vec::<String>::new());
+        assert_eq!(messages(check, &[("Cargo.toml", good)]), Vec::<String>::new());
         let second = format!("{good}toml = \"1\"\n");
         assert_one(check, &[("Cargo.toml", &second)], "Cargo.toml:6", "`toml`");
         let apart =
@@ -104,16 +104,16 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_over_several_lines_is_one_entry() {
+    fn dependency_over_several_lines_is_one_entry() {
         let text = "[workspace.dependencies]\n# Why.\n\
             clap = { version = \"4\", features = [\n\x20   \"x = y\",\n] }\n";
-        assert_eq!(told(check, &[("Cargo.toml", text)]), Vec::<String>::new());
+        assert_eq!(messages(check, &[("Cargo.toml", text)]), Vec::<String>::new());
     }
 
     #[test]
-    fn members_take_the_version_of_the_workspace() {
+    fn dependency_version_comes_from_the_workspace() {
         let good = "[dependencies]\nserde.workspace = true\nclap = { workspace = true }\n";
-        assert_eq!(told(check, &[("crates/x/Cargo.toml", good)]), Vec::<String>::new());
+        assert_eq!(messages(check, &[("crates/x/Cargo.toml", good)]), Vec::<String>::new());
         for kind in KINDS {
             let bad = format!("[package]\n[{kind}]\nserde = \"1\"\n");
             let place = "crates/x/Cargo.toml:3";
@@ -124,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_that_is_no_toml_is_told() {
+    fn dependency_manifest_that_is_not_toml_is_reported() {
         assert_one(check, &[("Cargo.toml", "[oops")], "Cargo.toml:1", "TOML");
     }
 
     #[test]
-    fn a_name_is_found_whole() {
+    fn dependency_name_is_matched_as_a_whole() {
         let text = "serde_json.workspace = true\nserde = \"1\"\n";
         assert_eq!(line_of(text, "serde"), 2);
         assert_eq!(line_of(text, "clap"), 1);

@@ -1,11 +1,11 @@
-//! How a file must open, so that a reader knows what it holds before reading it: a `//!` of one
-//! to five lines in Rust, the contract in a Lua script, the reason in a migration.
+//! The beginning of a file says what it contains: a `//!` of one to five lines in Rust, the
+//! contract in a Lua script, the reason in a migration.
 
 use super::Violation;
 use crate::tree::Tree;
 
 const RUST_MAX_LINES: usize = 5;
-/// What a caller must know to call a script, and where its time comes from.
+/// What the caller of a script must know, and where its time comes from.
 const LUA_CONTRACT: &[&str] = &["KEYS", "ARGV", "Reply", "Time"];
 const LUA_FIRST_LINE: &str = "#!lua";
 const MIGRATION_PREFIX: &str = "-- why: ";
@@ -20,7 +20,7 @@ fn rust_file(path: &str, text: &str) -> Option<Violation> {
         0 => Some(Violation::new(
             path,
             1,
-            "no `//!` header: say what the file holds and the invariant it keeps",
+            "no `//!` header: describe the contents of the file and its invariants",
         )),
         lines if lines > RUST_MAX_LINES => {
             let message = format!("a header of {lines} lines, at most {RUST_MAX_LINES}");
@@ -43,8 +43,8 @@ fn lua_file(path: &str, text: &str) -> Vec<Violation> {
     let header: Vec<&str> =
         text.lines().skip(1).take_while(|line| line.starts_with("--")).collect();
     let names = |word: &str| {
-        let told = |line: &&str| line.trim_start_matches('-').trim_start().starts_with(word);
-        header.iter().any(told)
+        let names_word = |line: &&str| line.trim_start_matches('-').trim_start().starts_with(word);
+        header.iter().any(names_word)
     };
     LUA_CONTRACT
         .iter()
@@ -71,17 +71,17 @@ fn opens_with_reason(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{assert_one, told};
+    use super::super::{assert_one, messages};
     use super::*;
 
     const SCRIPT: &str = "crates/coord/lua/acquire.lua";
     const MIGRATION: &str = "crates/store/migrations/0001_task.sql";
 
     #[test]
-    fn a_rust_file_opens_with_one_to_five_lines() {
+    fn header_of_a_rust_file_has_one_to_five_lines() {
         for lines in [1, 5] {
             let text = format!("{}\nfn f() {{}}\n", "//! x\n".repeat(lines));
-            assert_eq!(told(rust, &[("a.rs", &text)]), Vec::<String>::new());
+            assert_eq!(messages(rust, &[("a.rs", &text)]), Vec::<String>::new());
         }
         assert_one(rust, &[("a.rs", "fn f() {}\n")], "a.rs:1", "no `//!`");
         assert_one(rust, &[("a.rs", "\n//! late\n")], "a.rs:1", "no `//!`");
@@ -90,27 +90,27 @@ mod tests {
     }
 
     #[test]
-    fn a_script_tells_its_contract() {
+    fn header_of_a_script_states_its_contract() {
         let whole =
             "#!lua\n-- Grants.\n-- KEYS 1 meta\n-- ARGV 1 now\n-- Reply: x\n-- Time: TIME\n";
-        assert_eq!(told(lua, &[(SCRIPT, whole)]), Vec::<String>::new());
+        assert_eq!(messages(lua, &[(SCRIPT, whole)]), Vec::<String>::new());
         for word in LUA_CONTRACT {
             let text = whole.replace(&format!("-- {word}"), "-- x");
             assert_one(lua, &[(SCRIPT, &text)], &format!("{SCRIPT}:2"), word);
         }
         let late = "#!lua\nlocal x = 1\n-- KEYS\n-- ARGV\n-- Reply\n-- Time\n";
-        assert_eq!(told(lua, &[(SCRIPT, late)]).len(), 4);
+        assert_eq!(messages(lua, &[(SCRIPT, late)]).len(), 4);
         assert_one(lua, &[(SCRIPT, "-- KEYS\n")], &format!("{SCRIPT}:1"), "#!lua");
     }
 
     #[test]
-    fn a_migration_gives_its_reason() {
+    fn header_of_a_migration_gives_its_reason() {
         let good = "-- why: tasks are the record\nCREATE TABLE task ();\n";
-        assert_eq!(told(migrations, &[(MIGRATION, good)]), Vec::<String>::new());
+        assert_eq!(messages(migrations, &[(MIGRATION, good)]), Vec::<String>::new());
         for bad in ["CREATE TABLE task ();\n", "-- why: \n", "", "\n-- why: late\n"] {
             assert_one(migrations, &[(MIGRATION, bad)], &format!("{MIGRATION}:1"), "why");
         }
         let elsewhere = [("crates/store/schema.sql", "CREATE TABLE task ();\n")];
-        assert_eq!(told(migrations, &elsewhere), Vec::<String>::new());
+        assert_eq!(messages(migrations, &elsewhere), Vec::<String>::new());
     }
 }

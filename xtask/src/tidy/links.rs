@@ -1,5 +1,5 @@
-//! Documents hold together: a relative link points at a file and a heading that exist, and every
-//! document is reached by links from README.md. Addresses on the net are not asked.
+//! A relative link in a document points to a file and a heading that exist, and every document is
+//! reachable from README.md. URLs are not checked.
 
 use std::collections::BTreeSet;
 
@@ -77,11 +77,11 @@ struct Link {
     target: String,
 }
 
-/// `[text](target)` outside code.
+/// Returns every `[text](target)` outside code.
 fn links(text: &str) -> Vec<Link> {
     let mut found = Vec::new();
     for (line, prose) in prose(text) {
-        // Between backticks is code: only every other piece is prose.
+        // Text between backticks is code, so only every other piece is prose.
         for piece in prose.split('`').step_by(2) {
             for rest in piece.split("](").skip(1) {
                 let target = rest.split([')', ' ']).next().unwrap_or_default().to_owned();
@@ -101,7 +101,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The names a viewer gives to headings: lower case, blanks to dashes, punctuation dropped.
+/// Returns the anchors of the headings: lower case, spaces to dashes, punctuation removed.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = prose(text).filter(|(_, line)| line.starts_with('#'));
     headings
@@ -116,11 +116,11 @@ fn anchors(text: &str) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{assert_one, told};
+    use super::super::{assert_one, messages};
     use super::*;
 
     #[test]
-    fn a_link_to_nowhere_is_found_where_it_stands() {
+    fn link_to_a_missing_file_is_found() {
         let files = [("README.md", "# a\n\nsee [b](docs/b.md)\n")];
         assert_one(targets, &files, "README.md:3", "docs/b.md");
         let files = [("docs/a.md", "[up](../../x.md)\n")];
@@ -128,29 +128,29 @@ mod tests {
     }
 
     #[test]
-    fn files_directories_headings_and_the_net_are_fine() {
+    fn link_to_file_directory_heading_or_url_is_accepted() {
         let text = "# Top of it\n[b](docs/b.md) [d](docs) [h](docs/b.md#why-not-now) \
                     [here](#top-of-it) [net](https://example.org/x) [png](p.png \"t\") [r](./)\n";
         let files = [("README.md", text), ("docs/b.md", "## Why, not `now`?\n"), ("p.png", "")];
-        assert_eq!(told(targets, &files), Vec::<String>::new());
+        assert_eq!(messages(targets, &files), Vec::<String>::new());
     }
 
     #[test]
-    fn a_heading_that_is_gone_is_told() {
+    fn link_to_a_missing_heading_is_reported() {
         let files = [("README.md", "[b](b.md#new)\n"), ("b.md", "# old\n")];
         assert_one(targets, &files, "README.md:1", "#new");
         assert_one(targets, &[("README.md", "[b](#new)\n")], "README.md:1", "#new");
     }
 
     #[test]
-    fn code_holds_no_links() {
+    fn link_in_a_code_block_is_ignored() {
         let text = "`[a](b)` and\n```\n[a](b)\n# no heading\n```\n";
-        assert_eq!(told(targets, &[("README.md", text)]), Vec::<String>::new());
+        assert_eq!(messages(targets, &[("README.md", text)]), Vec::<String>::new());
         assert!(anchors(text).is_empty());
     }
 
     #[test]
-    fn a_document_nobody_links_is_dead() {
+    fn document_without_a_link_to_it_is_found() {
         let files = [
             ("README.md", "[d](docs/README.md#x)\n"),
             ("docs/README.md", "# x\n[a](adr/a.md) [up](../README.md)\n"),

@@ -1,12 +1,12 @@
-//! One key catalogue: a text that begins like a Redis key stands in `keys.rs` and nowhere else,
-//! so every key has one declared type, lifetime, owner and source. Scripts get theirs as KEYS.
+//! One key catalogue: a literal that begins like a Redis key is allowed in `keys.rs` only, so every
+//! key has one declared type, lifetime, owner and source. Scripts receive their keys as KEYS.
 
 use super::Violation;
 use super::source::{Kind, Source};
 use crate::tree::Tree;
 
 const CATALOGUE: &str = "crates/coord/src/keys.rs";
-/// In two pieces: this file is not the catalogue either.
+/// The prefix is in two pieces, because this file is checked as well.
 const KEY_PREFIX: &str = concat!("ade", ":");
 
 pub fn check(tree: &Tree) -> Vec<Violation> {
@@ -39,11 +39,11 @@ fn refuse(path: &str, line: usize) -> Violation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{assert_one, told};
+    use super::super::{assert_one, messages};
     use super::*;
 
     #[test]
-    fn key_literals_live_in_the_catalogue() {
+    fn redis_key_literal_outside_the_catalogue_is_found() {
         let text = format!("//! x\nconst KEY: &str = \"{KEY_PREFIX}lock\";\n");
         assert_one(
             check,
@@ -51,25 +51,28 @@ mod tests {
             "crates/coord/src/rate.rs:2",
             "keys.rs",
         );
-        assert_eq!(told(check, &[(CATALOGUE, &text)]), Vec::<String>::new());
+        assert_eq!(messages(check, &[(CATALOGUE, &text)]), Vec::<String>::new());
         let raw = format!("//! x\n\nlet key = r#\"{KEY_PREFIX}x\"#;\n");
         assert_one(check, &[("a.rs", &raw)], "a.rs:3", "keys.rs");
     }
 
     #[test]
-    fn talk_about_keys_is_no_key() {
+    fn redis_key_in_prose_is_accepted() {
         let text = format!(
             "//! Keys begin with \"{KEY_PREFIX}\".\nlet a = \"made:up\"; // {KEY_PREFIX}x\n"
         );
-        assert_eq!(told(check, &[("a.rs", &text)]), Vec::<String>::new());
+        assert_eq!(messages(check, &[("a.rs", &text)]), Vec::<String>::new());
     }
 
     #[test]
-    fn scripts_are_given_their_keys() {
+    fn redis_key_in_a_script_is_found() {
         for quote in ["'", "\"", "[["] {
             let text = format!("#!lua\nlocal k = {quote}{KEY_PREFIX}x\n");
             assert_one(check, &[("a.lua", &text)], "a.lua:2", "keys.rs");
         }
-        assert_eq!(told(check, &[("a.lua", "#!lua\nlocal k = KEYS[1]\n")]), Vec::<String>::new());
+        assert_eq!(
+            messages(check, &[("a.lua", "#!lua\nlocal k = KEYS[1]\n")]),
+            Vec::<String>::new()
+        );
     }
 }

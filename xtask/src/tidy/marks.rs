@@ -1,6 +1,6 @@
-//! Words that must not stand in the repository: marks of unfinished work without a reason, paths
-//! of one machine, and hosts of package registries (packages are asked for by name, so that a
-//! mirror will do).
+//! Words that must not occur in the repository: marks of unfinished work without a reason, paths of
+//! one machine, and hosts of package registries (packages are requested by name, so that a mirror
+//! works).
 
 use super::Violation;
 use super::source::Source;
@@ -8,7 +8,7 @@ use crate::tree::Tree;
 
 const MARKS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
-/// In two pieces each: this file is read by its own rule.
+/// Each is in two pieces, because this file is checked as well.
 const FOREIGN: &[(&str, &str)] = &[
     (concat!("/", "work/"), "a path of one machine"),
     (concat!("/", "tmp/wt"), "a path of one machine"),
@@ -21,13 +21,13 @@ const FOREIGN: &[(&str, &str)] = &[
 
 const CODE: &str = ".rs";
 
-/// Cargo writes where each crate came from; nobody else may.
+/// Cargo writes the source of each crate into this file; no other file may contain it.
 const WRITTEN_BY_TOOLS: &[&str] = &["Cargo.lock"];
 
 pub fn unfinished(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (path, text) in tree.texts() {
-        // In code only a comment can carry a mark: a text may well be about one.
+        // In code only a comment can contain a mark, because a literal may be about one.
         let pieces = if path.ends_with(CODE) {
             Source::scan(text).comments
         } else {
@@ -46,7 +46,7 @@ pub fn unfinished(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Holds the mark as a word of its own that no `(reason)` follows.
+/// Returns whether the line contains the mark as a separate word without a `(reason)`.
 fn is_bare(line: &str, mark: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(mark).any(|(at, _)| {
@@ -70,7 +70,8 @@ pub fn foreign(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// A path counts where it begins: a folder of ours may have the same name further down.
+/// Returns whether a path begins in the line; a directory of ours may have the same name further
+/// down.
 fn holds(line: &str, word: &str) -> bool {
     let is_inside = |c: char| c.is_alphanumeric() || "._-".contains(c);
     line.match_indices(word).any(|(at, _)| {
@@ -81,11 +82,11 @@ fn holds(line: &str, word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{assert_one, told};
+    use super::super::{assert_one, messages};
     use super::*;
 
     #[test]
-    fn unfinished_work_needs_a_reason() {
+    fn mark_of_unfinished_work_needs_a_reason() {
         for mark in MARKS {
             let text = format!("//! x\nlet a = 1; // {mark}: later\n");
             assert_one(unfinished, &[("a.rs", &text)], "a.rs:2", mark);
@@ -97,23 +98,23 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_a_longer_word_and_a_text_are_fine() {
+    fn mark_with_a_reason_or_inside_a_word_is_accepted() {
         for mark in MARKS {
             let code =
                 format!("// {mark}(sqlx 0.10): drop the cast\nlet x = \"{mark}\"; // MY{mark}S\n");
-            assert_eq!(told(unfinished, &[("a.rs", &code)]), Vec::<String>::new());
+            assert_eq!(messages(unfinished, &[("a.rs", &code)]), Vec::<String>::new());
         }
     }
 
     #[test]
-    fn paths_of_one_machine_and_registry_hosts_are_found() {
+    fn mark_of_a_local_path_or_registry_host_is_found() {
         for (word, what) in FOREIGN {
             let text = format!("a\nsee {word}x\n");
             assert_one(foreign, &[("docs/a.md", &text)], "docs/a.md:2", what);
-            assert_eq!(told(foreign, &[("Cargo.lock", &text)]), Vec::<String>::new());
+            assert_eq!(messages(foreign, &[("Cargo.lock", &text)]), Vec::<String>::new());
         }
         assert_eq!(
-            told(foreign, &[("a.md", "a network/x in crates/engine/src/work/mod.rs\n")]),
+            messages(foreign, &[("a.md", "a network/x in crates/engine/src/workers/mod.rs\n")]),
             Vec::<String>::new()
         );
     }

@@ -1,20 +1,32 @@
-//! The paths a Rust file names, written out in full: groups in `use` are opened, renames and
-//! imported modules are followed. Macros that build paths are not seen through.
+//! The full paths that a Rust file uses: groups in `use` are expanded, and renames and imported
+//! modules are resolved. Paths built by macros are not found.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::slice::Iter;
 
-use super::source::{Kind, Source, Token};
+use super::source::{Kind, Source, SourceToken};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     pub line: usize,
     /// Segments joined by `::`; a glob ends in `*`.
     pub path: String,
+    /// Whether the path occurs in a `use` declaration.
+    pub is_import: bool,
 }
 
 pub fn of(source: &Source) -> Vec<Named> {
+    let (named, imported) = read(source);
+    named.into_iter().map(|named| written_out(named, &imported)).collect()
+}
+
+/// Returns the names that the `use` declarations of a file introduce, with their full paths.
+pub fn imported(source: &Source) -> BTreeMap<String, String> {
+    read(source).1
+}
+
+fn read(source: &Source) -> (Vec<Named>, BTreeMap<String, String>) {
     let mut reader = Reader {
         tokens: source.tokens.iter().peekable(),
         imported: BTreeMap::new(),
@@ -29,15 +41,17 @@ pub fn of(source: &Source) -> Vec<Named> {
                 reader.branch("", first);
             }
             reader.is_import = false;
+        } else if token.is("mod") {
+            // The name of a declared module is not a use of it.
+            let _ = reader.tokens.next_if(|token| token.kind == Kind::Word);
         } else if token.kind == Kind::Word {
             reader.branch("", token);
         }
     }
-    let imported = reader.imported;
-    reader.named.into_iter().map(|named| written_out(named, &imported)).collect()
+    (reader.named, reader.imported)
 }
 
-/// `time::Instant` after `use std::time` is `std::time::Instant`.
+/// Resolves a path: `time::Instant` after `use std::time` is `std::time::Instant`.
 fn written_out(named: Named, imported: &BTreeMap<String, String>) -> Named {
     let (first, rest) = named.path.split_once("::").unwrap_or((&named.path, ""));
     match imported.get(first) {
@@ -47,27 +61,27 @@ fn written_out(named: Named, imported: &BTreeMap<String, String>) -> Named {
 }
 
 struct Reader<'a> {
-    tokens: Peekable<Iter<'a, Token>>,
-    /// What a name in this file stands for.
+    tokens: Peekable<Iter<'a, SourceToken>>,
+    /// The full path of each name that is imported in this file.
     imported: BTreeMap<String, String>,
     named: Vec<Named>,
     is_import: bool,
 }
 
 impl Reader<'_> {
-    fn branch(&mut self, prefix: &str, first: &Token) {
+    fn branch(&mut self, prefix: &str, first: &SourceToken) {
         if first.is("{") {
             return self.group(prefix);
         }
         let mut path = extend(prefix, &first.text);
         while self.tokens.next_if(|token| token.is("::")).is_some() {
-            let is_path = |token: &&Token| token.kind == Kind::Word || token.is("*");
+            let is_path = |token: &&SourceToken| token.kind == Kind::Word || token.is("*");
             match self.tokens.next_if(is_path) {
                 Some(token) => path = extend(&path, &token.text),
                 None if self.tokens.next_if(|token| token.is("{")).is_some() => {
                     return self.group(&path);
                 }
-                // A turbofish or a type in angle brackets: the path ends here.
+                // A turbofish or a type in angle brackets ends the path.
                 None => break,
             }
         }
@@ -94,7 +108,7 @@ impl Reader<'_> {
             let name = renamed.map_or(own, |token| token.text.clone());
             self.imported.insert(name, path.clone());
         }
-        self.named.push(Named { line, path });
+        self.named.push(Named { line, path, is_import: self.is_import });
     }
 }
 
@@ -119,34 +133,34 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_opened() {
+    fn path_groups_are_expanded() {
         let text = "use std::{fs, io::{self, Write as _}, time::*};\nuse ::serde::de;";
         let expected = ["std::fs", "std::io", "std::io::Write", "std::time::*", "serde::de"];
         assert_eq!(paths(text), expected);
     }
 
     #[test]
-    fn each_path_has_its_own_line() {
+    fn paths_have_their_own_line() {
         let text = "use std::{\n    fs,\n    io::Write,\n};\nlet x = a::b();\n";
         let expected = [(2, "std::fs"), (3, "std::io::Write"), (5, "a::b")];
         assert_eq!(named(text), expected.map(|(line, path)| (line, path.to_owned())));
     }
 
     #[test]
-    fn imported_and_renamed_modules_are_followed() {
+    fn paths_through_renamed_imports_are_resolved() {
         let text =
             "use std::time;\nuse std::fs as disk;\nlet a = time::Instant::now(); disk::read(x);";
         assert_eq!(paths(text)[2..], ["std::time::Instant::now", "std::fs::read"]);
     }
 
     #[test]
-    fn a_module_of_ours_with_a_known_name_stays_ours() {
+    fn path_of_a_local_module_with_a_known_name_is_local() {
         let text = "use crate::time;\nlet a = time::Instant::new();";
         assert_eq!(paths(text), ["crate::time", "crate::time::Instant::new"]);
     }
 
     #[test]
-    fn turbofish_ends_a_path_and_comments_name_nothing() {
+    fn path_ends_at_a_turbofish_and_comments_are_ignored() {
         let text = "// std::fs\nlet a = \"std::fs\"; std::mem::size_of::<std::net::IpAddr>();";
         assert_eq!(paths(text), ["std::mem::size_of", "std::net::IpAddr"]);
     }

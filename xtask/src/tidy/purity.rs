@@ -1,5 +1,5 @@
-//! The core decides and does nothing else: no clock, no disk, no net, no threads, no chance,
-//! and no collection whose order changes from run to run. Its tests may do as they like.
+//! The core only makes decisions: no clock, disk, network, threads or randomness, and no collection
+//! whose order differs between runs. Its tests are exempt.
 
 use super::size::is_test_file;
 use super::source::Source;
@@ -17,7 +17,7 @@ const IMPURE: &[(&str, &str)] = &[
     ("std::time::SystemTime", CLOCK),
     ("std::time::Instant", CLOCK),
     ("std::fs", WORLD),
-    // Addresses are values; what opens a connection is not.
+    // Addresses are values; types that open a connection are not.
     ("std::net::TcpListener", WORLD),
     ("std::net::TcpStream", WORLD),
     ("std::net::ToSocketAddrs", WORLD),
@@ -34,9 +34,9 @@ const IMPURE: &[(&str, &str)] = &[
     ("std::collections::hash_set", ORDER),
 ];
 
-/// Where a library takes nothing else. Such a collection is filled and handed over, never walked.
+/// Collections that a library requires. They are filled and passed on, never iterated.
 const HANDED_OVER: &[(&str, &str)] = &[
-    // Cedar's entities take their attributes and parents in these.
+    // Cedar's entities take their attributes and parents in these collections.
     ("crates/core/src/access/", "std::collections::HashMap"),
     ("crates/core/src/access/", "std::collections::HashSet"),
 ];
@@ -69,7 +69,7 @@ fn is_handed_over(path: &str, banned: &str) -> bool {
     places.any(|(place, what)| path.starts_with(place) && banned == *what)
 }
 
-/// A path reaches what it names, what lies below it, and what its glob would bring in.
+/// Returns whether a path reaches the banned item, something inside it, or a glob that includes it.
 fn reaches(path: &str, banned: &str) -> bool {
     let below = |outer: &str, inner: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
@@ -81,13 +81,13 @@ fn reaches(path: &str, banned: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{assert_one, told};
+    use super::super::{assert_one, messages};
     use super::*;
 
     const PATH: &str = "crates/core/src/task/decide.rs";
 
     #[test]
-    fn every_impure_path_is_found_where_it_stands() {
+    fn impure_path_is_found_with_its_line() {
         for (banned, why) in IMPURE {
             let text = format!("//! x\n\nuse {banned}::thing;\n");
             assert_one(check, &[(PATH, &text)], &format!("{PATH}:3"), why);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn roundabout_ways_are_found_too() {
+    fn impure_path_through_aliases_is_found() {
         let text = "//! x\nuse std::time;\nfn f() { time::SystemTime::now(); }\n";
         assert_one(check, &[(PATH, text)], &format!("{PATH}:3"), "clock");
         let text = "//! x\nuse std::collections::*;\n";
@@ -109,10 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_library_takes_is_let_through_there_only() {
+    fn impure_path_is_accepted_in_listed_files_only() {
         let text = "//! x\nuse std::collections::HashMap;\n";
-        let access = "crates/core/src/access/world.rs";
-        assert_eq!(told(check, &[(access, text)]), Vec::<String>::new());
+        let access = "crates/core/src/access/cedar/world.rs";
+        assert_eq!(messages(check, &[(access, text)]), Vec::<String>::new());
         assert_one(check, &[(PATH, text)], &format!("{PATH}:2"), "HashMap");
         let text = "//! x\nuse std::collections::hash_map::Entry;\n";
         assert_one(check, &[(access, text)], &format!("{access}:2"), "order");
@@ -122,14 +122,14 @@ mod tests {
     fn pure_code_tests_and_other_crates_are_left_alone() {
         let pure = "//! std::fs\nuse std::{net::IpAddr, time::Duration};\n\
             use crate::time;\nlet rand = \"std::fs\";\n";
-        assert_eq!(told(check, &[(PATH, pure)]), Vec::<String>::new());
+        assert_eq!(messages(check, &[(PATH, pure)]), Vec::<String>::new());
         let tests = "//! x\n#[cfg(test)]\nmod tests {\n    use std::collections::HashSet;\n}\n";
-        assert_eq!(told(check, &[(PATH, tests)]), Vec::<String>::new());
+        assert_eq!(messages(check, &[(PATH, tests)]), Vec::<String>::new());
         let impure = "//! x\nuse std::fs;\n";
         for path in
             ["crates/store/src/a.rs", "crates/core/tests/a.rs", "crates/core/src/a_tests.rs"]
         {
-            assert_eq!(told(check, &[(path, impure)]), Vec::<String>::new());
+            assert_eq!(messages(check, &[(path, impure)]), Vec::<String>::new());
         }
     }
 }

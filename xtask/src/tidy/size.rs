@@ -1,5 +1,5 @@
-//! Files a person can hold in the head and lines a person can see: 400 lines of code per file,
-//! 100 columns per line. Tests do not count towards the length of a file.
+//! Limits on sizes: 400 lines of code per file and 100 columns per line. Tests do not count towards
+//! the length of a file.
 
 use super::Violation;
 use super::source::Source;
@@ -7,7 +7,7 @@ use crate::tree::Tree;
 
 const FILE_MAX_LINES: usize = 400;
 const LINE_MAX_COLUMNS: usize = 100;
-/// Tables and prose (Markdown) and inline tables (TOML) cannot always be broken.
+/// Markdown and TOML are not measured, because tables cannot always be broken.
 const MEASURED: &[&str] = &[".rs", ".lua", ".sql", ".sh", ".ci/run"];
 
 pub fn files(tree: &Tree) -> Vec<Violation> {
@@ -53,37 +53,37 @@ fn columns(path: &str, text: &str) -> Vec<Violation> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{assert_one, told};
+    use super::super::{assert_one, messages};
     use super::*;
 
     #[test]
-    fn a_file_of_401_lines_is_too_long_and_400_is_not() {
+    fn file_of_401_lines_is_too_long_and_400_is_not() {
         let fits = "//! x\n".repeat(400);
-        assert_eq!(told(files, &[("a.rs", &fits)]), Vec::<String>::new());
+        assert_eq!(messages(files, &[("a.rs", &fits)]), Vec::<String>::new());
         let long = "//! x\n".repeat(401);
         assert_one(files, &[("a.rs", &long)], "a.rs:401", "401 lines");
     }
 
     #[test]
-    fn tests_do_not_count() {
+    fn file_length_excludes_inline_tests() {
         let code = "fn f() {}\n".repeat(395);
         let tests = format!("{code}#[cfg(test)]\nmod tests {{\n{}}}\n", "\n".repeat(100));
-        assert_eq!(told(files, &[("a.rs", &tests)]), Vec::<String>::new());
+        assert_eq!(messages(files, &[("a.rs", &tests)]), Vec::<String>::new());
         let more = format!("{}{tests}", "fn g() {}\n".repeat(6));
         assert_one(files, &[("a.rs", &more)], "a.rs:401", "401 lines");
         let long = "fn f() {}\n".repeat(900);
         for path in ["src/a_tests.rs", "src/a/tests.rs", "crates/x/tests/it/a.rs", "tests/a.rs"] {
-            assert_eq!(told(files, &[(path, &long)]), Vec::<String>::new());
+            assert_eq!(messages(files, &[(path, &long)]), Vec::<String>::new());
         }
     }
 
     #[test]
-    fn columns_are_characters_and_100_of_them_fit() {
+    fn line_length_counts_characters_up_to_100() {
         let fits = format!("//! {}\n", "é".repeat(96));
-        assert_eq!(told(lines, &[("a.rs", &fits)]), Vec::<String>::new());
+        assert_eq!(messages(lines, &[("a.rs", &fits)]), Vec::<String>::new());
         let long = format!("//! a\n//! {}\n", "é".repeat(97));
         assert_one(lines, &[("a.rs", &long)], "a.rs:2", "101 columns");
         assert_one(lines, &[("a/lua/b.lua", &long)], "a/lua/b.lua:2", "101");
-        assert_eq!(told(lines, &[("a.md", &long)]), Vec::<String>::new());
+        assert_eq!(messages(lines, &[("a.md", &long)]), Vec::<String>::new());
     }
 }

@@ -1,22 +1,22 @@
-//! A Rust file cut into tokens and comments, each with its line. Enough to tell code from
-//! comment from literal, follow modules and read paths; it does not check the grammar.
+//! Splits a Rust file into tokens and comments, each with its line. This is enough to tell code,
+//! comments and literals apart, follow modules and read paths; the grammar is not checked.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Word,
     Mark,
-    /// A string or character literal; the text is what stands between the quotes.
+    /// A string or character literal; the text is what is between the quotes.
     Literal,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
+pub struct SourceToken {
     pub line: usize,
     pub kind: Kind,
     pub text: String,
 }
 
-impl Token {
+impl SourceToken {
     pub fn is(&self, text: &str) -> bool {
         self.kind != Kind::Literal && self.text == text
     }
@@ -24,7 +24,7 @@ impl Token {
 
 #[derive(Debug, Default)]
 pub struct Source {
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<SourceToken>,
     pub comments: Vec<(usize, String)>,
 }
 
@@ -35,7 +35,7 @@ impl Source {
         scanner.found
     }
 
-    /// First and last line of each `#[cfg(test)] mod … { … }`.
+    /// Returns the first and last line of each `#[cfg(test)] mod … { … }`.
     pub fn test_modules(&self) -> Vec<(usize, usize)> {
         let opening = ["#", "[", "cfg", "(", "test", ")", "]"];
         let mut modules = Vec::new();
@@ -52,8 +52,8 @@ impl Source {
     }
 }
 
-/// The line of the brace that closes the inline module these tokens begin with.
-fn end_of_module(tokens: &[Token]) -> Option<usize> {
+/// Returns the line of the brace that closes the inline module at the beginning of these tokens.
+fn end_of_module(tokens: &[SourceToken]) -> Option<usize> {
     let [keyword, _, brace, ..] = tokens else {
         return None;
     };
@@ -81,7 +81,7 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    /// Takes the next token, comment or blank; false at the end.
+    /// Consumes the next token, comment or blank; returns false at the end.
     fn step(&mut self) -> bool {
         let Some(next) = self.rest.chars().next() else {
             return false;
@@ -124,7 +124,7 @@ impl Scanner<'_> {
     fn token(&mut self, kind: Kind, length: usize) {
         let line = self.line;
         let text = self.advance(length);
-        self.found.tokens.push(Token { line, kind, text });
+        self.found.tokens.push(SourceToken { line, kind, text });
     }
 
     fn word(&mut self) {
@@ -151,7 +151,7 @@ impl Scanner<'_> {
         self.advance(closing.len());
     }
 
-    /// A string with escapes; `prefix` bytes come before its quote.
+    /// Consumes a string with escapes; `prefix` bytes come before its quote.
     fn literal(&mut self, prefix: usize) {
         self.advance(prefix + 1);
         let length = end_of_escaped(self.rest, '"');
@@ -159,7 +159,7 @@ impl Scanner<'_> {
         self.advance(1);
     }
 
-    /// `'x'` and `'\n'` are literals, `'a` is a lifetime.
+    /// Consumes a quote: `'x'` and `'\n'` are literals, `'a` is a lifetime.
     fn quote(&mut self) {
         let mut after = self.rest.chars().skip(1);
         let (first, second) = (after.next(), after.next());
@@ -190,7 +190,7 @@ fn end_of_escaped(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Block comments nest.
+/// Returns the length of a block comment; block comments nest.
 fn block_comment(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_not_code_and_block_comments_nest() {
+    fn scan_skips_comments_and_nested_block_comments() {
         let text = "a // b\n/* c /* d */ é\n e */ f";
         assert_eq!(words(text), ["a", "f"]);
         let comments = Source::scan(text).comments;
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_of_every_shape_are_found_with_their_line() {
+    fn scan_finds_literals_of_every_shape_with_their_line() {
         let text = "\"a\\\"b\"\nr#\"c\"d\"# b\"e\" br\"f\" '\\'' 'g' b'h' c\"i\" z";
         let expected = ["a\\\"b", "c\"d", "e", "f", "\\'", "g", "h", "i"];
         let found = literals(text);
@@ -249,19 +249,19 @@ mod tests {
     }
 
     #[test]
-    fn lifetimes_and_raw_names_are_not_literals() {
+    fn scan_does_not_take_lifetimes_for_literals() {
         assert_eq!(literals("fn f<'a>(x: &'a str, r#type: u8) { bar(r) }"), []);
         assert_eq!(words("&'static str"), ["static", "str"]);
     }
 
     #[test]
-    fn a_string_over_lines_moves_the_line_count() {
+    fn scan_counts_lines_inside_strings() {
         let tokens = Source::scan("\"a\nb\nc\"\nx").tokens;
         assert_eq!((tokens[0].line, tokens[1].line), (1, 4));
     }
 
     #[test]
-    fn inline_test_modules_are_measured() {
+    fn scan_measures_inline_test_modules() {
         let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() { }\n}\nfn c() {}\n";
         assert_eq!(Source::scan(text).test_modules(), [(2, 5)]);
         let outside = "#[cfg(test)]\n#[path = \"x_tests.rs\"]\nmod tests;\nfn c() {}\n";
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_text_ends_the_scan() {
+    fn scan_ends_at_unfinished_text() {
         for text in ["\"abc", "/* abc", "r#\"abc", "'\\", "b'", "'"] {
             Source::scan(text);
         }

@@ -1,4 +1,4 @@
-//! `ade agents`.
+//! Arguments of `ade agents`.
 
 use std::path::PathBuf;
 
@@ -11,70 +11,72 @@ use crate::completion::agents;
 
 #[derive(Debug, Subcommand)]
 pub enum AgentsCommand {
-    /// List agents, and whether they are there
+    /// List agents and their status
     List(LimitArg),
-    /// Watch them on a screen that keeps itself up to date
+    /// Show a live view of agents
     Top,
-    /// Show one agent
+    /// Show an agent
     Get(AgentArg),
-    /// Register one
+    /// Register an agent
     Create {
+        /// Name of the agent
         #[arg(value_name = "NAME")]
         name: String,
-        /// The person it acts for, who answers for it
+        /// ID of the user who owns the agent and is responsible for it
         #[arg(long, value_name = "USER")]
         owner: UserId,
         #[command(flatten)]
         change: AgentChangeArgs,
     },
-    /// Register the one that a file describes, or change the one of its name
+    /// Create or update an agent from a file
     Apply {
-        /// JSON or YAML with `name`, `owner`, `capabilities` and `max_tasks`; `-` reads standard
-        /// input
+        /// JSON or YAML file with `name`, `owner_id`, `capabilities` and `max_tasks`; `-` for
+        /// standard input
         #[arg(long, short, value_name = "FILE")]
         file: PathBuf,
     },
-    /// Change what it may apply; what is left out stays as it is
+    /// Update an agent; values that are not given stay unchanged
     Change {
         #[command(flatten)]
         agent: AgentArg,
-        /// Another name
+        /// New name of the agent
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
         #[command(flatten)]
         change: AgentChangeArgs,
     },
-    /// Give it nothing new until it is resumed
+    /// Pause an agent: it gets no new tasks until it is resumed
     Pause(OrderArgs),
-    /// Let it finish what it has, and end
+    /// Drain an agent: it finishes its current tasks, then stops
     Drain(OrderArgs),
-    /// Let it go on
+    /// Resume a paused or draining agent
     Resume(OrderArgs),
-    /// Take all it may do from it, for good
+    /// Revoke an agent permanently
     Delete {
         #[command(flatten)]
         agent: AgentArg,
-        /// Do not ask
+        /// Skip the confirmation prompt
         #[arg(long, short)]
         yes: bool,
     },
-    /// What it is set up with, version by version
+    /// Manage the versioned configuration of an agent
     #[command(subcommand)]
     Config(ConfigCommand),
 }
 
 #[derive(Debug, Clone, Copy, Args)]
 pub struct AgentArg {
+    /// Agent ID
     #[arg(value_name = "AGENT", add = ArgValueCompleter::new(agents))]
     pub id: AgentId,
 }
 
 #[derive(Debug, Args)]
 pub struct AgentChangeArgs {
-    /// A type of tasks that it may apply, like `command.*`; may be given several times
+    /// Task type the agent may apply, such as `command.*`; can be repeated
     #[arg(long = "capability", value_name = "TYPE")]
     pub capabilities: Vec<String>,
-    /// How many tasks it applies at once
+    /// Maximum number of tasks the agent applies at the same time
     #[arg(long, value_name = "N")]
     pub max_tasks: Option<u32>,
 }
@@ -83,47 +85,47 @@ pub struct AgentChangeArgs {
 pub struct OrderArgs {
     #[command(flatten)]
     pub agent: AgentArg,
-    /// Why
+    /// Reason, recorded in the audit log
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// The version in force
+    /// Show the current configuration
     Get(AgentArg),
-    /// Set a new version
+    /// Set a new configuration version
     Set {
         #[command(flatten)]
         agent: AgentArg,
-        /// JSON or YAML; `-` reads standard input
+        /// JSON or YAML file; `-` for standard input
         #[arg(long, short, value_name = "FILE")]
         file: PathBuf,
-        /// Why
+        /// Reason, recorded with the version
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// All versions, the newest first
+    /// List configuration versions, newest first
     Versions(AgentArg),
-    /// What one version says otherwise than another
+    /// Diff two configuration versions
     Diff {
         #[command(flatten)]
         agent: AgentArg,
-        /// The version
+        /// Version to show
         #[arg(long, value_name = "N")]
         version: u32,
-        /// The other one; the one before if left out
+        /// Version to compare with; defaults to the previous version
         #[arg(long, value_name = "N")]
         against: Option<u32>,
     },
-    /// Bring an earlier version back, as a new one
+    /// Restore an earlier configuration as a new version
     Rollback {
         #[command(flatten)]
         agent: AgentArg,
-        /// The version that comes back
+        /// Version to restore
         #[arg(long, value_name = "N")]
         to: u32,
-        /// Why
+        /// Reason, recorded with the version
         #[arg(long, value_name = "TEXT")]
         reason: String,
     },

@@ -1,8 +1,9 @@
-//! Decisions, the inbox, and who decides for whom.
+//! Arguments of the decision commands, `ade inbox`, `ade can-i` and `ade delegations`.
 
-use ade_core::approval::Status;
-use ade_core::approval::delegation::Kind;
-use ade_core::ids::{ApprovalId, DelegationId, TaskId, UserId};
+use ade_core::approval::ApprovalStatus;
+use ade_core::approval::delegation::DelegationKind;
+use ade_core::ids::{ApprovalId, DelegationId, UserId};
+use ade_core::task_ref::TaskRef;
 use ade_core::time::Timestamp;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
@@ -13,13 +14,13 @@ use crate::completion::{requests, tasks};
 
 #[derive(Debug, Args)]
 pub struct InboxArgs {
-    /// Requests with this status instead of those that wait for you
-    #[arg(long, value_name = "STATUS", value_parser = word::<Status>)]
-    pub status: Option<Status>,
-    /// Only those with at least this risk, like '>60'
+    /// Show requests with this status instead of the pending ones
+    #[arg(long, value_name = "STATUS", value_parser = word::<ApprovalStatus>)]
+    pub status: Option<ApprovalStatus>,
+    /// Minimum risk score, such as '>60'
     #[arg(long, value_name = "N", value_parser = least_risk)]
     pub risk: Option<u8>,
-    /// Stay, and show what comes
+    /// Show a live view that updates as requests arrive
     #[arg(long, short)]
     pub watch: bool,
     #[command(flatten)]
@@ -28,107 +29,111 @@ pub struct InboxArgs {
 
 #[derive(Debug, Args)]
 pub struct ApproveArgs {
-    /// Tasks, or requests from your inbox; several are agreed to together or not at all
+    /// Task or approval request IDs; several are approved together or not at all
     #[arg(value_name = "ID", required = true, value_parser = asked,
           add = ArgValueCompleter::new(requests))]
     pub ids: Vec<Asked>,
-    /// Only if this is the current revision
+    /// Revision you reviewed; fails if it is not the current one
     #[arg(long, value_name = "N")]
     pub rev: Option<u32>,
-    /// Why; everybody who sees the task sees it
+    /// Reason, visible to everyone who can see the task
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Do not ask; only for LOW and MEDIUM risk
+    /// Skip the confirmation prompt; LOW and MEDIUM risk only
     #[arg(long, short)]
     pub yes: bool,
-    /// Say what would come of it, and write nothing
+    /// Show what would happen without saving anything
     #[arg(long)]
     pub dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct RejectArgs {
-    /// Tasks, or requests from your inbox; several are refused together or not at all
+    /// Task or approval request IDs; several are rejected together or not at all
     #[arg(value_name = "ID", required = true, value_parser = asked,
           add = ArgValueCompleter::new(requests))]
     pub ids: Vec<Asked>,
-    /// Only if this is the current revision
+    /// Revision you reviewed; fails if it is not the current one
     #[arg(long, value_name = "N")]
     pub rev: Option<u32>,
-    /// Why; the author reads it
+    /// Reason, shown to the author
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
-    /// Say what would come of it, and write nothing
+    /// Show what would happen without saving anything
     #[arg(long)]
     pub dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct AnswerArgs {
+    /// Task or approval request ID
     #[arg(value_name = "ID", value_parser = asked, add = ArgValueCompleter::new(requests))]
     pub id: Asked,
-    /// Only if this is the current revision
+    /// Revision you reviewed; fails if it is not the current one
     #[arg(long, value_name = "N")]
     pub rev: Option<u32>,
-    /// What is to be changed; the author reads it
+    /// What the author should change
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
 }
 
 #[derive(Debug, Args)]
 pub struct WithdrawArgs {
+    /// Task or approval request ID
     #[arg(value_name = "ID", value_parser = asked)]
     pub id: Asked,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum CanICommand {
-    /// Whether you, or somebody else, may answer for this task
+    /// Check whether you or another user may decide on a task
     Approve {
         #[command(flatten)]
         task: TaskArg,
-        /// Another person
+        /// ID of the user to check instead of yourself
         #[arg(long = "as", value_name = "USER")]
         user: Option<UserId>,
     },
-    /// Whether this task may be applied: every gate must be open
+    /// Check whether a task may be applied now (all gates are open)
     Apply(TaskArg),
 }
 
 #[derive(Debug, Subcommand)]
 pub enum DelegationsCommand {
-    /// List your own, or those of somebody
+    /// List your delegations or those of another user
     List {
-        /// Whose
+        /// ID of the user whose delegations to list; defaults to yourself
         #[arg(long, value_name = "USER")]
         owner: Option<UserId>,
         #[command(flatten)]
         limit: LimitArg,
     },
-    /// Let somebody answer for you
+    /// Delegate your approvals to another user
     Create(DelegateArgs),
-    /// End one
+    /// Revoke a delegation
     Revoke {
+        /// Delegation ID
         #[arg(value_name = "ID")]
         id: DelegationId,
     },
-    /// Who may act for somebody now, and why others may not
+    /// Show who may currently decide for a user, and why others may not
     Resolve {
-        /// For this person instead of you
+        /// ID of the user to resolve; defaults to yourself
         #[arg(long, value_name = "USER")]
         user: Option<UserId>,
-        /// About this task
+        /// Task to resolve the delegation for
         #[arg(long, value_name = "TASK", add = ArgValueCompleter::new(tasks))]
-        task: Option<TaskId>,
+        task: Option<TaskRef>,
     },
-    /// Hand one request on to somebody
+    /// Hand over one approval request to another user
     HandOver {
+        /// Approval request ID
         #[arg(value_name = "REQUEST", add = ArgValueCompleter::new(requests))]
         id: ApprovalId,
-        /// To this person
+        /// ID of the user who takes over the request
         #[arg(long, value_name = "USER")]
         to: UserId,
-        /// Why
+        /// Reason for the handover
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
@@ -136,34 +141,36 @@ pub enum DelegationsCommand {
 
 #[derive(Debug, Args)]
 pub struct DelegateArgs {
-    /// Who answers
+    /// ID of the user who decides on your behalf
     #[arg(long, value_name = "USER")]
     pub to: UserId,
-    /// For whom; only an admin names somebody else
+    /// ID of the user whose approvals are delegated; defaults to yourself, others require admin
     #[arg(long = "for", value_name = "USER")]
     pub owner: Option<UserId>,
-    /// `transfer`: they answer instead. `follow`: their yes stands for yours too
-    #[arg(long, value_name = "KIND", value_parser = word::<Kind>, default_value = "transfer")]
-    pub kind: Kind,
-    /// When it begins; now if left out
+    /// `transfer`: the delegate decides instead of you. `follow`: the delegate's approval also
+    /// counts for you
+    #[arg(long, value_name = "KIND", value_parser = word::<DelegationKind>,
+        default_value = "transfer")]
+    pub kind: DelegationKind,
+    /// Start time; defaults to now
     #[arg(long, value_name = "WHEN", value_parser = moment)]
     pub from: Option<Timestamp>,
-    /// When it ends, like `48h` or `2026-11-18T18:00:00Z`
+    /// End time, such as `48h` (from now) or `2026-11-18T18:00:00Z`
     #[arg(long, value_name = "WHEN", value_parser = moment)]
     pub until: Timestamp,
-    /// Only tasks of this type; may be given several times
+    /// Limit to tasks of this type; can be repeated
     #[arg(long = "type", value_name = "TYPE")]
     pub task_types: Vec<String>,
-    /// Only tasks that touch what this pattern matches; may be given several times
+    /// Limit to tasks that touch resources matching this pattern; can be repeated
     #[arg(long = "resource", value_name = "PATTERN")]
     pub resources: Vec<String>,
-    /// Only tasks with more risk than this
+    /// Limit to tasks with a risk score above this
     #[arg(long, value_name = "N")]
     pub risk_above: Option<u8>,
-    /// Their own delegations lead further
+    /// Follow the delegate's own delegations
     #[arg(long)]
     pub cascade: bool,
-    /// Hand over what waits for you now, too
+    /// Also hand over the requests that are pending now
     #[arg(long)]
     pub move_pending: bool,
 }

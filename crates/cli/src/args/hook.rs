@@ -1,4 +1,4 @@
-//! `ade hook` on the command line.
+//! Arguments of `ade hook`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,79 +6,107 @@ use std::time::Duration;
 use ade_api::tasks::TouchedResource;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::read::{duration, touched};
+use super::read::{apply_timeout, duration, touched};
 use crate::hook::Host;
 
-const GENERIC_TOLD: &str = "\
-Standard input holds one object:
+const GENERIC_HELP: &str = "\
+The hook reads one JSON object from standard input:
 
   {\"session\": \"s-1\", \"tool\": \"deploy\", \"input\": {\"to\": \"prod\"}, \
 \"cwd\": \"/srv/shop\"}
 
-and standard output gets one: \"decision\" is allow, deny, ask or none, with a \"reason\" and the
-\"task\" that people decide about. Run the tool after allow only. Whatever ends with another code
-than 0 is a no.";
+It writes one JSON object to standard output: \"decision\" (allow, deny, ask or none), \"reason\"
+and the \"task\" under review. Run the tool only if the decision is allow. Treat any exit code
+other than 0 as deny.
+
+After the tool has ended, send the same object with its result. The locks of the task are held
+until then:
+
+  {\"event\": \"after\", \"session\": \"s-1\", \"tool\": \"deploy\", \"input\": {\"to\": \"prod\"},
+   \"outcome\": \"succeeded\", \"output\": \"done\"}
+
+\"outcome\" is succeeded, failed, timed_out or cancelled, the last three with an \"error\". Without
+it, the result counts as unknown (released_to_host). A host that cannot send results uses
+--no-report.";
 
 #[derive(Debug, Subcommand)]
 pub enum HookCommand {
-    /// Answer Claude Code before it runs a tool
+    /// Check a tool call for Claude Code, or report its result
     ClaudeCode(HookArgs),
-    /// Answer Codex before it runs a tool
+    /// Check a tool call for Codex, or report its result
     Codex(HookArgs),
-    /// Answer any other host before it runs a tool
-    #[command(after_help = GENERIC_TOLD)]
+    /// Check a tool call for any other agent host, or report its result
+    #[command(after_help = GENERIC_HELP)]
     Generic(HookArgs),
-    /// Write the hook into the settings of a host, beside what stands there
+    /// Add the hooks before and after a tool to the settings of an agent host; existing settings
+    /// are kept
     Install(HookInstallArgs),
-    /// Fire calls that must not get through: ends with 0 if the boundary holds and 76 if not
+    /// Self-test the hooks; exits 0 if all forbidden calls are blocked and results are reported, 76
+    /// otherwise
     Verify(HookVerifyArgs),
+    /// Keep the locks of a running tool call; started by the hook before the tool
+    #[command(hide = true)]
+    Keep {
+        /// Name of the call
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]
 pub struct HookArgs {
-    /// What a call touches; may be given several times. The folder that the host works in if left
-    /// out
+    /// Resource that a tool call touches; can be repeated. Defaults to the working directory of
+    /// the host
     #[arg(long, value_name = "TYPE:ID[=shared]", value_parser = touched)]
     pub resource: Vec<TouchedResource>,
-    /// How long to wait for people before the call is denied for now
+    /// How long to wait for a decision before the call is denied
     #[arg(long, value_name = "DURATION", default_value = "45s", value_parser = duration)]
     pub wait: Duration,
-    /// What to answer while the server cannot be reached
+    /// How long the host may take to run the tool. The locks are held until its result is
+    /// reported; after this time they are released and the result counts as unknown
+    #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = apply_timeout)]
+    pub tool_timeout: Duration,
+    /// The host has no hook after a tool: locks are released when the tool is allowed, and its
+    /// result counts as unknown
+    #[arg(long)]
+    pub no_report: bool,
+    /// Decision while the server is unreachable
     #[arg(long, value_name = "ANSWER", default_value = "deny")]
     pub unreachable: Unreachable,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Unreachable {
-    /// Nothing runs that nobody agreed to
+    /// Deny the call
     Deny,
-    /// The person at the host says
+    /// Ask the user of the agent host
     Ask,
 }
 
 #[derive(Debug, Args)]
 pub struct HookInstallArgs {
+    /// Agent host
     #[arg(value_name = "HOST")]
     pub host: Host,
-    /// For all projects of this user, not only for the one in this folder
+    /// Install for all projects of this user instead of the project in the current directory
     #[arg(long)]
     pub user: bool,
-    /// Another file than the one the host looks for
+    /// Path of the settings file; defaults to where the host looks for it
     #[arg(long, value_name = "FILE", conflicts_with = "user")]
     pub settings: Option<PathBuf>,
-    /// Print what would be written
+    /// Print the resulting settings without writing them
     #[arg(long)]
     pub dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct HookVerifyArgs {
+    /// Agent host
     #[arg(value_name = "HOST")]
     pub host: Host,
-    /// The settings for all projects of this user
+    /// Test the settings for all projects of this user
     #[arg(long)]
     pub user: bool,
-    /// Another file than the one the host looks for
+    /// Path of the settings file; defaults to where the host looks for it
     #[arg(long, value_name = "FILE", conflicts_with = "user")]
     pub settings: Option<PathBuf>,
 }

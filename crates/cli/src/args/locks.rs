@@ -1,4 +1,4 @@
-//! `ade locks`.
+//! Arguments of `ade locks`.
 
 use std::time::Duration;
 
@@ -16,69 +16,74 @@ use crate::completion::{agents, resources};
 
 #[derive(Debug, Subcommand)]
 pub enum LocksCommand {
-    /// List what is held or waited for
+    /// List locked resources and resources with waiters
     List(LimitArg),
-    /// Who holds one resource, who waits for it, and what can be done
+    /// Show the holders and waiters of a resource, and what you can do
     #[command(visible_alias = "explain")]
     Get {
+        /// Resource, such as `database:orders`
         #[arg(value_name = "TYPE:ID", add = ArgValueCompleter::new(resources))]
         resource: ResourceRef,
     },
-    /// A live screen of who holds what and who waits
+    /// Show a live view of locks and waiters
     Top,
-    /// Leases, of everybody or of one agent
+    /// List active leases
     Leases {
-        /// Only those of this agent
+        /// Only leases of this agent
         #[arg(long, value_name = "AGENT", add = ArgValueCompleter::new(agents))]
         agent: Option<AgentId>,
         #[command(flatten)]
         limit: LimitArg,
     },
-    /// Who waits for whom, and at whom all waiting ends
+    /// Show the lock wait graph
     Graph {
-        /// As a graph that `dot` draws
+        /// Print the graph in Graphviz DOT format
         #[arg(long, conflicts_with = "mermaid")]
         dot: bool,
-        /// As a graph that Mermaid draws
+        /// Print the graph in Mermaid format
         #[arg(long)]
         mermaid: bool,
     },
-    /// Circles of waiting that were broken up, the newest first
+    /// List resolved deadlocks, newest first
     Deadlocks,
-    /// Take locks, all of them or none, and print the lease
+    /// Acquire all given locks or none, and print the lease
     Acquire(AcquireArgs),
-    /// Give a lease back
+    /// Release a lease
     Release {
+        /// Lease ID
         #[arg(value_name = "LEASE")]
         lease: LeaseId,
     },
-    /// Keep a lease alive once more
+    /// Extend a lease by its TTL
     Extend {
+        /// Lease ID
         #[arg(value_name = "LEASE")]
         lease: LeaseId,
     },
-    /// Take a lock from whoever holds it; they cannot commit any more
+    /// Break a lock; its holder can no longer commit
     Break {
+        /// Resource, such as `database:orders`
         #[arg(value_name = "TYPE:ID", add = ArgValueCompleter::new(resources))]
         resource: ResourceRef,
-        /// Why; it is kept in the audit
+        /// Reason, recorded in the audit log
         #[arg(long, value_name = "TEXT")]
         reason: String,
-        /// Only this holder, by the hash that `ade locks get` shows
+        /// Break only the lease with this hash, as shown by `ade locks get`
         #[arg(long, value_name = "HASH")]
         lease_hash: Option<Digest>,
-        /// Do not ask
+        /// Skip the confirmation prompt
         #[arg(long, short)]
         yes: bool,
     },
-    /// Keep resources from everybody during an incident
+    /// Hold resources during an incident so that no task can lock them
     Take {
+        /// Resources to hold, such as `database:orders`
         #[arg(value_name = "TYPE:ID", required = true, add = ArgValueCompleter::new(resources))]
         resources: Vec<ResourceRef>,
-        /// Why; everybody who waits for them sees it
+        /// Reason, shown to everyone who waits for the resources
         #[arg(long, value_name = "TEXT")]
         reason: String,
-        /// When they are free again at the latest, like `2h`; within a day
+        /// When the hold ends, such as `2h`; at most one day from now
         #[arg(long, value_name = "WHEN", value_parser = moment)]
         until: Timestamp,
     },
@@ -86,23 +91,23 @@ pub enum LocksCommand {
 
 #[derive(Debug, Args)]
 pub struct AcquireArgs {
-    /// What to lock; `=shared` lets others share it
+    /// Resources to lock; `=shared` allows other shared holders
     #[arg(value_name = "TYPE:ID[=shared]", required = true, value_parser = wanted,
           add = ArgValueCompleter::new(resources))]
     pub resources: Vec<WantedLock>,
-    /// How long it lives without a heartbeat; else what the tenant has
+    /// Lease lifetime without a heartbeat; defaults to the tenant's setting
     #[arg(long, value_name = "DURATION", value_parser = ttl)]
     pub ttl: Option<Duration>,
-    /// How long to stand in line, 55s at most; now or not at all if left out
+    /// Time to wait in the queue, at most 55s; without it the command fails if a lock is held
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub wait: Option<Duration>,
-    /// Registered in the record: whoever is overtaken by it cannot commit any more
+    /// Acquire a fenced lease: a holder that loses it can no longer commit
     #[arg(long)]
     pub fenced: bool,
-    /// What for
+    /// Purpose of the lease, shown to waiters
     #[arg(long, value_name = "TEXT")]
     pub purpose: Option<String>,
-    /// 0 to 100: overtakes some who came before
+    /// Priority in the queue, from 0 to 100
     #[arg(long, value_name = "N", default_value_t = 0,
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub priority: u32,

@@ -1,8 +1,9 @@
-//! Every command and option, once: help, usage errors, completion, man page and the reference come
-//! from here. A file for each group of nouns.
+//! Defines every command and option. Help, usage errors, completion, the man page and the CLI
+//! reference are generated from these definitions. Each file covers a group of nouns.
 
 mod agents;
 mod changes;
+mod groups;
 mod hook;
 mod locks;
 mod policies;
@@ -29,50 +30,52 @@ pub use tasks::*;
 
 use crate::exit;
 
-const RUN_TOLD: &str = "\
-The command waits until people have agreed to it and its resources are free. It then runs in a
-process group of its own with these variables added to the environment, and ADE_TOKEN taken out:
+const RUN_HELP: &str = "\
+The command waits until the task is approved and its resources are locked. It then runs in its own
+process group. ADE_TOKEN is removed from its environment, and these variables are added:
 
-  ADE_TASK, ADE_EXECUTION    what is applied, and which attempt it is
-  ADE_TOKEN_FENCE            the number of this attempt; it rises with every one
-  ADE_FENCE_<TYPE>_<ID>      the fence of one resource: database:orders is ADE_FENCE_DATABASE_ORDERS
-  ADE_FENCES                 all of them as JSON, by the exact name of the resource
-  ADE_RECEIPT                the signed permit, for a target that verifies it
+  ADE_TASK, ADE_EXECUTION    IDs of the task and of this execution
+  ADE_TOKEN_FENCE            fencing token of this execution; it increases with every execution
+  ADE_FENCE_<TYPE>_<ID>      fencing token of a resource, such as ADE_FENCE_DATABASE_ORDERS
+  ADE_FENCES                 fencing tokens of all resources as JSON, by exact resource name
+  ADE_RECEIPT                signed permit, for targets that verify it
 
-Ctrl-C before the command runs cancels the task. While it runs, the first one is handed to the
-command as SIGINT and the task is reported as failed; the second one kills it.";
+Ctrl-C before the command runs cancels the task. While the command runs, the first Ctrl-C sends it
+SIGINT and the task is reported as failed; the second Ctrl-C kills it.";
 
-const LOGIN_TOLD: &str = "\
-Without a token it prints a page and a code, and waits for ten minutes at most. Open the page on any
-machine where you are signed in, compare the code, and say yes. With `-o json` the code is one line
-on standard output, and who you are is another once you are in.";
+const LOGIN_HELP: &str = "\
+Without --token, the command prints a URL and a code and waits up to ten minutes. Open the URL in a
+browser where you are signed in, compare the code and confirm. With `-o json`, the command writes
+one line with the code to standard output, and a second line with your identity after login.";
 
-const MCP_TOLD: &str = "\
-The host of an agent starts this and speaks with it. In its settings:
+const MCP_HELP: &str = "\
+Agent hosts start this command themselves. Add it to the settings of the host:
 
   {\"mcpServers\": {\"ade\": {\"command\": \"ade\", \"args\": [\"mcp\"]}}}
 
-The token is the one in use: ADE_TOKEN, else what `ade login` keeps. Give it an agent's token. The
-tools propose, wait, lock and apply; none of them approves.";
+The tools use the token in ADE_TOKEN, or else the one stored by `ade login`. Use an agent's token.
+They can propose, wait, lock and apply; none of them can approve. Changes and locks that they start
+are kept alive while this command runs, within their timeout.";
 
 #[derive(Debug, Parser)]
-#[command(name = "ade", version, about = "Propose changes, wait for people to agree, apply them")]
-#[command(after_help = exit::help(), disable_help_subcommand = true)]
+#[command(name = "ade", version, about = "Propose, review and apply changes from the command line")]
+#[command(help_template = groups::template(), after_help = exit::help())]
+#[command(disable_help_subcommand = true)]
 #[command(arg_required_else_help = false, subcommand_required = true)]
 pub struct Cli {
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Which of the kept servers and tokens to use; `ade profiles list` has them
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Everywhere")]
+    /// Profile (server and token) to use; see `ade profiles list`
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Global options")]
     pub profile: Option<String>,
     #[command(subcommand)]
     pub command: Command,
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub struct OutputArgs {
-    /// How answers are written: table, wide, json, jsonl, yaml, name or csv
+    /// Output format: table, wide, json, jsonl, yaml, name or csv
     #[arg(
         long,
         short,
@@ -82,19 +85,19 @@ pub struct OutputArgs {
         hide_possible_values = true
     )]
     pub output: Format,
-    /// Answer in JSON, errors too; the same as `-o json`
+    /// Print JSON, including errors; same as `-o json`
     #[arg(long, global = true, conflicts_with = "output")]
     pub json: bool,
-    /// Only what this filter in the language of jq gives; texts stand alone, one on a line
+    /// Filter the JSON output with a jq expression; strings are printed raw, one per line
     #[arg(long, global = true, value_name = "FILTER")]
     pub jq: Option<String>,
-    /// Only these fields of the JSON, like `id,risk.score`; in tables and CSV as columns
+    /// Fields to print, such as `id,risk.score`; they become the columns of tables and CSV
     #[arg(long, global = true, value_name = "FIELDS", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Tables and CSV without their first line
+    /// Omit the header line of tables and CSV
     #[arg(long, global = true)]
     pub no_headers: bool,
-    /// No remarks on standard error; errors are told
+    /// Suppress messages on standard error, except errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
 }
@@ -110,152 +113,156 @@ pub enum Format {
     Csv,
 }
 
-/// The whole tree, for whoever describes it.
+/// Returns the complete command tree, for generating documentation.
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Have somebody let this terminal in from a browser, and keep the token that it gets
-    #[command(after_help = LOGIN_TOLD)]
+    /// Log in via the browser
+    #[command(after_help = LOGIN_HELP)]
     Login(LoginArgs),
-    /// Revoke the token that is kept, and forget it
+    /// Log out: revoke and remove the stored token
     Logout,
-    /// Say who you are to the server, and what your token lets you do
+    /// Show your identity, roles and the scopes of your token
     Whoami,
-    /// Several servers or accounts, and which of them is in use
+    /// Manage profiles for several servers or accounts
     #[command(subcommand)]
     Profiles(ProfilesCommand),
-    /// What `ade` itself is set to
+    /// Manage the settings of this CLI
     #[command(subcommand)]
     Config(SettingsCommand),
-    /// Look at tasks, propose and change them, wait for them
+    /// Manage tasks
     #[command(subcommand)]
     Tasks(TasksCommand),
-    /// Propose a command, wait until people agree, and run it under its locks
-    #[command(after_help = format!("{RUN_TOLD}\n\n{}", exit::help()))]
+    /// Propose a command, wait for approval, and run it under its locks
+    #[command(after_help = format!("{RUN_HELP}\n\n{}", exit::help()))]
     Run(Box<RunArgs>),
-    /// Follow a task until it has come to its end, one line for each change
+    /// Follow a task until it ends, printing every state change
     Watch(WaitArgs),
-    /// What waits for your answer, the most urgent first
+    /// List approval requests waiting for you, most urgent first
     Inbox(InboxArgs),
-    /// Agree to exactly what you are shown
+    /// Approve one or more tasks
     Approve(ApproveArgs),
-    /// Say no, and why
+    /// Reject one or more tasks
     Reject(RejectArgs),
-    /// Ask the author for another revision
+    /// Request changes to a task from its author
     RequestChanges(AnswerArgs),
-    /// Take back your own answer, while the review lasts
+    /// Withdraw your vote on a task that is still in review
     Withdraw(WithdrawArgs),
-    /// Who holds what, who waits, and what to do about it
+    /// Inspect, acquire and break resource locks
     #[command(subcommand)]
     Locks(LocksCommand),
-    /// Programs that propose and apply
+    /// Manage agents
     #[command(subcommand)]
     Agents(AgentsCommand),
-    /// Rules that say who must agree
+    /// Manage approval policies
     #[command(subcommand)]
     Policies(PoliciesCommand),
-    /// Whether somebody may do something now: ends with 0 for yes and 1 for no
+    /// Check a permission; exits 0 for yes and 1 for no
     #[command(subcommand)]
     CanI(CanICommand),
-    /// Who answers for whom
+    /// Manage approval delegations
     #[command(subcommand)]
     Delegations(DelegationsCommand),
-    /// What was done, by whom and when
+    /// List and export the audit log
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// How risky something is, and why
+    /// Explain risk scores
     #[command(subcommand)]
     Risk(RiskCommand),
-    /// How long things may take
+    /// Manage the time limits of the tenant
     #[command(subcommand)]
-    Times(TimesCommand),
-    /// Stop all applies, or some of them
+    Timeouts(TimeoutsCommand),
+    /// Freeze applies, for all or some resources
     Freeze(FreezeArgs),
-    /// Let applies go on
+    /// Lift a freeze
     Unfreeze(UnfreezeArgs),
-    /// Stops of applies that are in force or were
+    /// List active and past freezes
     #[command(subcommand)]
     Freezes(FreezesCommand),
-    /// Addresses that are told of events
+    /// Manage webhooks
     #[command(subcommand)]
     Webhooks(WebhooksCommand),
-    /// Events as they happen
+    /// Follow the event stream
     #[command(subcommand)]
     Events(EventsCommand),
-    /// People of the tenant
+    /// Manage the users of the tenant
     #[command(subcommand)]
     Users(UsersCommand),
-    /// API tokens
+    /// Manage API tokens
     #[command(subcommand)]
     Tokens(TokensCommand),
-    /// Give an agent its tools over standard input and output, by the Model Context Protocol
-    #[command(after_help = MCP_TOLD)]
+    /// Serve tools to an agent over the Model Context Protocol (stdio)
+    #[command(after_help = MCP_HELP)]
     Mcp,
-    /// Answer the host of an agent that asks before a tool runs
+    /// Check tool calls before an agent host runs them
     #[command(subcommand)]
     Hook(HookCommand),
-    /// Look for what is wrong: settings, server, token, workers
+    /// Diagnose problems with settings, server, token and workers
     Doctor,
-    /// One call of the API by its method and path
+    /// Send an API request
     Api(ApiArgs),
-    /// Print what a shell needs to complete commands, ids included
+    /// Generate a shell completion script
     Completion(CompletionArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct LoginArgs {
-    /// Keep this token instead; `-` reads it from standard input, where no list of processes
-    /// shows it
+    /// Store this token instead of using the browser; `-` reads it from standard input, which
+    /// keeps it out of process listings
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
-    /// Where the server is; the one in use if left out
+    /// URL of the server; defaults to the current one
     #[arg(long, value_name = "URL")]
     pub server: Option<String>,
-    /// Open the page here too, with $BROWSER or xdg-open
+    /// Also open the page with $BROWSER or xdg-open
     #[arg(long, conflicts_with = "token")]
     pub browser: bool,
-    /// Keep the token in the desktop's keyring, by `secret-tool`; in the file if there is none
+    /// Store the token in the desktop keyring (`secret-tool`); falls back to the settings file
     #[arg(long)]
     pub keyring: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum SettingsCommand {
-    /// Which profile and server are in use, who says so, and where the token lies
+    /// Show the current profile, server and token location, and where each is set
     Get,
-    /// Set one value
+    /// Set a value
     Set {
+        /// Setting to change
         #[arg(value_name = "NAME")]
         name: Setting,
+        /// New value
         #[arg(value_name = "VALUE")]
         value: String,
     },
-    /// Where the file is
+    /// Print the path of the settings file
     Path,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Setting {
-    /// Where the server of the profile in use is
+    /// Server URL of the current profile
     Server,
-    /// Which profile is in use
+    /// Current profile
     Profile,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ProfilesCommand {
-    /// List what is kept, and which one is in use
+    /// List profiles and mark the current one
     List,
-    /// Use this one from now on
+    /// Switch to a profile
     Use {
+        /// Profile name
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Forget one, with its token
+    /// Remove a profile and its token
     Rm {
+        /// Profile name
         #[arg(value_name = "NAME")]
         name: String,
     },
@@ -263,49 +270,49 @@ pub enum ProfilesCommand {
 
 #[derive(Debug, Args)]
 pub struct CompletionArgs {
-    /// The shell; put `source <(ade completion bash)` into its start-up file
+    /// Shell to generate for; add `source <(ade completion bash)` to its startup file
     #[arg(value_name = "SHELL")]
     pub shell: Shell,
-    /// Commands and options only: ids of tasks, agents and the like are not asked of the server
+    /// Complete only commands and options, without querying the server for IDs
     #[arg(long = "static")]
     pub is_static: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// What the command touches; may be given several times. `=shared` lets others share it
+    /// Resource the command touches; can be repeated. `=shared` allows other shared holders
     #[arg(long = "resource", value_name = "TYPE:ID[=shared]", value_parser = touched,
           required = true)]
     pub resources: Vec<TouchedResource>,
-    /// The type of the task; it decides which policies apply
+    /// Task type, which determines the policies that apply
     #[arg(long = "type", value_name = "TYPE", default_value = "command.run")]
     pub task_type: String,
-    /// What reviewers read first; the command line if left out
+    /// Title shown to reviewers; defaults to the command line
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
-    /// 0 to 100
+    /// Priority of the task, from 0 to 100
     #[arg(long, value_name = "N", default_value_t = 50,
           value_parser = clap::value_parser!(u8).range(0..=100))]
     pub priority: u8,
-    /// Give up, and cancel the task, if the command may not run after this long
+    /// Cancel the task if the command cannot start within this time
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// A shell command that prints as JSON what would change: `{"changes":[…],"warnings":[…]}`.
-    /// It runs again before the command does, and another answer ends the attempt
+    /// Shell command that prints the planned changes as JSON: `{"changes":[…],"warnings":[…]}`. It
+    /// runs again before the command starts; if the output differs, the execution is aborted
     #[arg(long, value_name = "CMD")]
     pub preview: Option<String>,
-    /// The ticket this belongs to
+    /// Ticket that the task belongs to
     #[arg(long, value_name = "TICKET")]
     pub ticket: Option<String>,
-    /// How long the command may run, then it is told to stop; else what the tenant has, see
-    /// `ade times get`
+    /// Maximum run time of the command before it is stopped; defaults to the tenant's setting, see
+    /// `ade timeouts get`
     #[arg(long, value_name = "DURATION", value_parser = apply_timeout)]
     pub apply_timeout: Option<Duration>,
-    /// How long the locks outlive a lost connection, and the command is ended before that; else
-    /// what the tenant has
+    /// How long the locks stay held after a lost connection; the command is stopped before they
+    /// expire. Defaults to the tenant's setting
     #[arg(long, value_name = "DURATION", value_parser = ttl)]
     pub ttl: Option<Duration>,
-    /// The command and its arguments, after `--`
+    /// Command and its arguments, after `--`
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 }
@@ -315,12 +322,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tree_of_commands_is_sound() {
+    fn command_tree_passes_claps_checks() {
         command().debug_assert();
     }
 
     #[test]
-    fn what_follows_the_dashes_is_the_command() {
+    fn run_arguments_after_the_dashes_are_the_command() {
         let args = ["ade", "run", "--resource", "database:a", "--", "sh", "-c", "exit 3"];
         let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!() };
         assert_eq!(run.command, ["sh", "-c", "exit 3"]);
@@ -328,11 +335,11 @@ mod tests {
         assert!(Cli::try_parse_from(["ade", "run", "--resource", "database:a"]).is_err());
     }
 
-    /// Every command and option says what it is for.
+    /// Checks that every command and option has a help text.
     #[test]
-    fn nothing_is_without_its_words() {
+    fn commands_and_flags_all_have_help() {
         fn look(command: &clap::Command) {
-            assert!(command.get_about().is_some(), "{} says nothing", command.get_name());
+            assert!(command.get_about().is_some(), "{} has no help text", command.get_name());
             for argument in command.get_arguments().filter(|argument| !argument.is_positional()) {
                 let name = argument.get_id();
                 assert!(argument.get_help().is_some(), "{} {name}", command.get_name());

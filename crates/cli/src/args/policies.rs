@@ -1,4 +1,4 @@
-//! `ade policies`, `ade risk` and stops of applies.
+//! Arguments of `ade policies`, `ade risk`, `ade timeouts` and the freeze commands.
 
 use std::path::PathBuf;
 
@@ -12,82 +12,88 @@ use super::tasks::{LimitArg, TaskArg};
 
 #[derive(Debug, Subcommand)]
 pub enum PoliciesCommand {
-    /// List the versions in force
+    /// List policies with the version in force
     List(LimitArg),
-    /// Show one as the YAML it is written in
+    /// Show a policy as YAML
     Get {
+        /// Policy ID
         #[arg(value_name = "POLICY")]
         policy: PolicyId,
     },
-    /// All versions of one, the newest first
+    /// List the versions of a policy, newest first
     Versions {
+        /// Policy ID
         #[arg(value_name = "POLICY")]
         policy: PolicyId,
     },
-    /// Propose a new version; another admin publishes it
+    /// Propose a new policy version for another admin to publish
     Apply {
-        /// The policy in YAML or JSON; `-` reads standard input
+        /// Policy file in YAML or JSON; `-` for standard input
         #[arg(long, short, value_name = "FILE")]
         file: PathBuf,
-        /// Why
+        /// Reason, recorded in the audit log
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// What a file would change in the policy of its name; nothing is written
+    /// Diff a file against the policy in force with the same name
     Diff {
-        /// The policy in YAML or JSON; `-` reads standard input
+        /// Policy file in YAML or JSON; `-` for standard input
         #[arg(long, short, value_name = "FILE")]
         file: PathBuf,
-        /// End with 1 if anything differs
+        /// Exit with 1 if there are differences
         #[arg(long)]
         exit_code: bool,
     },
-    /// Say how the tasks of the last days would have fared; nothing is written
-    Simulate {
-        /// The policy in YAML or JSON; `-` reads standard input
+    /// Replay recent tasks against a policy to see what it would change; saves nothing
+    Replay {
+        /// Policy file in YAML or JSON; `-` for standard input
         #[arg(long, short, value_name = "FILE", required_unless_present = "draft")]
         file: Option<PathBuf>,
-        /// A proposed version instead of a file
+        /// Policy draft ID to replay instead of a file
         #[arg(long, value_name = "DRAFT", conflicts_with = "file")]
         draft: Option<PolicyDraftId>,
-        /// How many days to look back
+        /// Number of days to look back
         #[arg(long, value_name = "N", default_value_t = REPLAY_DAYS_DEFAULT)]
         days: u32,
     },
-    /// Try policies on the cases of a file; no server is asked
+    /// Run policy test cases from a file, without contacting a server
     Test {
-        /// The cases, in YAML
+        /// Test case file in YAML
         #[arg(long, short, value_name = "FILE")]
         file: PathBuf,
-        /// A policy, or a folder of them
+        /// Policy file, or a directory of policy files
         #[arg(long, value_name = "PATH", default_value = ".")]
         policies: PathBuf,
     },
-    /// Propose that an earlier version comes back
+    /// Propose restoring an earlier policy version
     Rollback {
+        /// Policy ID
         #[arg(value_name = "POLICY")]
         policy: PolicyId,
-        /// The version that comes back
+        /// Version to restore
         #[arg(long = "to", value_name = "N")]
         version: u32,
-        /// Why
+        /// Reason, recorded in the audit log
         #[arg(long, value_name = "TEXT")]
         reason: String,
     },
-    /// List proposed versions
+    /// List policy drafts
     Drafts(LimitArg),
-    /// Show a proposed version, and what it changes
+    /// Show a policy draft and what it changes
     Draft {
+        /// Policy draft ID
         #[arg(value_name = "DRAFT")]
         draft: PolicyDraftId,
     },
-    /// Put a version in force that another admin proposed
+    /// Publish a policy draft that another admin proposed
     Publish {
+        /// Policy draft ID
         #[arg(value_name = "DRAFT")]
         draft: PolicyDraftId,
     },
-    /// Take a proposed version back
+    /// Withdraw a policy draft
     Withdraw {
+        /// Policy draft ID
         #[arg(value_name = "DRAFT")]
         draft: PolicyDraftId,
     },
@@ -95,22 +101,22 @@ pub enum PoliciesCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum RiskCommand {
-    /// How a task was rated, factor by factor
+    /// Explain the risk score of a task, factor by factor
     Explain(TaskArg),
-    /// Weights and levels that tasks are rated with
+    /// Show the risk weights and level thresholds
     Settings,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum TimesCommand {
-    /// How long leases, reviews and attempts may take
+pub enum TimeoutsCommand {
+    /// Show the time limits of leases, reviews and executions
     Get,
-    /// Set them; what the file leaves out is as the installation has it
+    /// Set the time limits; values missing from the file use the installation's defaults
     Set {
-        /// JSON or YAML with `lock`, `approval` and `task`; `-` reads standard input
+        /// JSON or YAML file with `lock`, `approval` and `task`; `-` for standard input
         #[arg(long, short, value_name = "FILE")]
         file: PathBuf,
-        /// Why
+        /// Reason, recorded in the audit log
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
@@ -118,26 +124,27 @@ pub enum TimesCommand {
 
 #[derive(Debug, Args)]
 pub struct FreezeArgs {
-    /// `env:NAME`, or a pattern of resources like `database:prod-*`; everything if left out
+    /// What to freeze: `env:NAME` or a resource pattern such as `database:prod-*`; defaults to
+    /// everything
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<String>,
-    /// Why; everybody who waits sees it
+    /// Reason, shown on every task that waits for the freeze
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
-    /// When it ends by itself, like `2h`; until somebody lifts it if left out
+    /// When the freeze ends, such as `2h`; without it the freeze lasts until it is lifted
     #[arg(long, value_name = "WHEN", value_parser = moment)]
     pub until: Option<Timestamp>,
 }
 
 #[derive(Debug, Args)]
 pub struct UnfreezeArgs {
-    /// Which; the only one in force if left out
+    /// Freeze ID; can be omitted if only one freeze is active
     #[arg(value_name = "FREEZE")]
     pub id: Option<FreezeId>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum FreezesCommand {
-    /// List them, the newest first
+    /// List freezes, newest first
     List(LimitArg),
 }

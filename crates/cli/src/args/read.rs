@@ -1,22 +1,23 @@
-//! How words of a command line are read: durations, moments, states, resources.
+//! Value parsers for command-line arguments: durations, times, states, resources.
 
 use std::time::Duration;
 
 use ade_api::locks::{LockMode, WantedLock};
 use ade_api::tasks::{Mode, TouchedResource};
-use ade_core::ids::{ApprovalId, TaskId};
+use ade_core::ids::ApprovalId;
 use ade_core::limits::{APPLY_TIMEOUT_MAX_SECONDS, LEASE_TTL_MAX, LEASE_TTL_MIN};
 use ade_core::resource::ResourceRef;
 use ade_core::task::State;
+use ade_core::task_ref::TaskRef;
 use ade_core::time::Timestamp;
 use serde::de::DeserializeOwned;
 
 use crate::look::time::now;
 
-/// What a decision is about: a task, or one's own request about it.
+/// The object of a decision: a task, or the caller's own approval request for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    Task(TaskId),
+    Task(TaskRef),
     Approval(ApprovalId),
 }
 
@@ -31,11 +32,11 @@ pub fn state(text: &str) -> Result<State, String> {
     let known = State::ALL.into_iter().find(|state| state.as_str().eq_ignore_ascii_case(text));
     known.ok_or_else(|| {
         let names = State::ALL.map(|state| state.as_str().to_lowercase());
-        format!("the states are {}", names.join(", "))
+        format!("use one of {}", names.join(", "))
     })
 }
 
-/// A word of the API, in whatever case it is typed.
+/// Parses an enum value of the API in any letter case.
 pub fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let cases = [text.to_owned(), text.to_lowercase(), text.to_uppercase()];
     let mut why = String::new();
@@ -45,18 +46,18 @@ pub fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
             Err(error) => why = error.to_string(),
         }
     }
-    // `unknown variant `x`, expected one of `a`, `b``
+    // Serde says: `unknown variant `x`, expected one of `a`, `b``.
     let known = why.split_once("expected ").map_or(why.as_str(), |(_, known)| known);
-    Err(format!("write {}", known.replace('`', "").to_lowercase()))
+    Err(format!("use {}", known.replace('`', "").to_lowercase()))
 }
 
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "write it like 90s, 30m or 2h".to_owned();
+    let wrong = || "use a duration such as 90s, 30m or 2h".to_owned();
     let signed: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
     Duration::try_from(signed).ok().filter(|long| !long.is_zero()).ok_or_else(wrong)
 }
 
-/// A time of day somewhere, or so long from now.
+/// Parses an RFC 3339 timestamp, or a duration from now.
 pub fn moment(text: &str) -> Result<Timestamp, String> {
     if let Ok(long) = duration(text) {
         return Ok(now().plus(long));
@@ -64,7 +65,7 @@ pub fn moment(text: &str) -> Result<Timestamp, String> {
     at(text)
 }
 
-/// A time of day somewhere, or so long ago.
+/// Parses an RFC 3339 timestamp, or a duration before now.
 pub fn past(text: &str) -> Result<Timestamp, String> {
     if let Ok(long) = duration(text) {
         return Ok(now().minus(long));
@@ -75,26 +76,30 @@ pub fn past(text: &str) -> Result<Timestamp, String> {
 fn at(text: &str) -> Result<Timestamp, String> {
     let read: Result<jiff::Timestamp, _> = text.parse();
     read.map(|at| Timestamp::from_micros(at.as_microsecond()))
-        .map_err(|_| "write it like 2h, or like 2026-11-15T18:00:00Z".to_owned())
+        .map_err(|_| "use a duration such as 2h, or a time such as 2026-11-15T18:00:00Z".to_owned())
 }
 
-/// The server counts whole seconds.
+/// Parses an apply timeout. The server accepts whole seconds only.
 pub fn apply_timeout(text: &str) -> Result<Duration, String> {
     let most = Duration::from_secs(u64::from(APPLY_TIMEOUT_MAX_SECONDS));
     let given = duration(text)?;
     if given.subsec_nanos() == 0 && given <= most {
         return Ok(given);
     }
-    Err(format!("whole seconds, at most {} h", most.as_secs() / 3600))
+    Err(format!("use whole seconds, at most {} h", most.as_secs() / 3600))
 }
 
-/// A heartbeat must have the time to come round, and the server takes no longer ones.
+/// Parses a lease TTL within the limits of the server.
 pub fn ttl(text: &str) -> Result<Duration, String> {
     let given = duration(text)?;
     if (LEASE_TTL_MIN..=LEASE_TTL_MAX).contains(&given) {
         return Ok(given);
     }
-    Err(format!("from {} s to {} s", LEASE_TTL_MIN.as_secs(), LEASE_TTL_MAX.as_secs()))
+    Err(format!(
+        "use a duration from {} s to {} s",
+        LEASE_TTL_MIN.as_secs(),
+        LEASE_TTL_MAX.as_secs()
+    ))
 }
 
 pub fn touched(text: &str) -> Result<TouchedResource, String> {
@@ -113,13 +118,12 @@ pub fn wanted(text: &str) -> Result<WantedLock, String> {
         Some(Mode::Shared) => LockMode::Shared,
         Some(Mode::Exclusive) | None => LockMode::Exclusive,
     };
-    let (kind, id) = (touched.resource.kind().to_owned(), touched.resource.id().to_owned());
-    Ok(WantedLock { kind, id, mode, capacity: None })
+    Ok(WantedLock { resource: touched.resource, mode, capacity: None })
 }
 
-/// Like `>60` or `>=60`; a plain number is the least.
+/// Parses a minimum risk score: `>60`, `>=60`, or a plain number, which is the minimum itself.
 pub fn least_risk(text: &str) -> Result<u8, String> {
-    let wrong = || "write it like '>60' or 60, from 0 to 100".to_owned();
+    let wrong = || "use a number from 0 to 100, such as '>60' or 60".to_owned();
     let (number, more) = match text.strip_prefix(">=") {
         Some(rest) => (rest, 0),
         None => text.strip_prefix('>').map_or((text, 0), |rest| (rest, 1)),
@@ -135,17 +139,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_is_exclusive_unless_it_says_shared() {
+    fn resource_mode_defaults_to_exclusive() {
         let read = |text: &str| touched(text).map(|read| (read.resource.to_string(), read.mode));
         assert_eq!(read("database:a"), Ok(("database:a".to_owned(), Some(Mode::Exclusive))));
         assert_eq!(read("database:a=shared"), Ok(("database:a".to_owned(), Some(Mode::Shared))));
-        // An id may hold an equals sign of its own.
+        // An id may contain an equals sign.
         assert_eq!(read("host:a=b").unwrap().0, "host:a=b");
         assert!(read("orders").is_err());
     }
 
     #[test]
-    fn durations_are_written_as_people_say_them() {
+    fn duration_with_a_unit_is_parsed() {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("30m"), Ok(Duration::from_mins(30)));
         for wrong in ["", "0s", "-5s", "5", "soon"] {
@@ -157,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_a_date_or_a_time_from_now() {
+    fn moment_is_a_date_or_a_time_from_now() {
         let at = moment("2026-11-15T18:00:00Z").unwrap();
         assert_eq!(at.to_string(), "2026-11-15T18:00:00.000000Z");
         assert!(moment("2h").unwrap() > now());
@@ -166,15 +170,15 @@ mod tests {
     }
 
     #[test]
-    fn words_are_taken_in_any_case_and_told_if_unknown() {
+    fn enum_value_in_any_case_is_parsed_and_unknown_is_listed() {
         assert_eq!(word::<Level>("high"), Ok(Level::High));
         assert_eq!(word::<Level>("HIGH"), Ok(Level::High));
-        let told = word::<Level>("huge").unwrap_err();
-        assert!(told.contains("low, medium, high, critical"), "{told}");
+        let message = word::<Level>("huge").unwrap_err();
+        assert!(message.contains("low, medium, high, critical"), "{message}");
     }
 
     #[test]
-    fn a_risk_is_a_least_number() {
+    fn risk_filter_is_a_minimum_score() {
         assert_eq!(least_risk(">60"), Ok(61));
         assert_eq!(least_risk(">=60"), Ok(60));
         assert_eq!(least_risk("60"), Ok(60));
@@ -182,10 +186,11 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_names_a_task_or_a_request() {
+    fn decision_target_is_a_task_or_an_approval() {
         let id = "0".repeat(26);
         assert!(matches!(asked(&format!("task_{id}")), Ok(Asked::Task(_))));
         assert!(matches!(asked(&format!("apr_{id}")), Ok(Asked::Approval(_))));
-        assert!(asked("48").is_err());
+        assert_eq!(asked("t-48"), Ok(Asked::Task(TaskRef::Number(48))));
+        assert!(asked("orders").is_err());
     }
 }

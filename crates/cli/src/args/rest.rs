@@ -1,64 +1,69 @@
-//! The audit, events, webhooks, people, tokens and the raw call.
+//! Arguments of `ade audit`, `ade events`, `ade webhooks`, `ade users`, `ade tokens` and `ade api`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ade_api::webhooks::{DeliveryState, WebhookScheme};
+use ade_core::audit::EntryKind;
 use ade_core::event::Topic;
 use ade_core::ids::{AgentId, DeliveryId, UserId, WebhookId};
 use ade_core::time::Timestamp;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::read::{past, word};
+use super::read::{duration, past, word};
 use super::tasks::LimitArg;
 use crate::completion::agents;
 
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
-    /// List what was done, the newest first
+    /// List audit entries, newest first
     List {
         #[command(flatten)]
         only: AuditArgs,
         #[command(flatten)]
         limit: LimitArg,
     },
-    /// Write all of it, the newest first: one JSON document on a line, each leaf as it was hashed
+    /// Export audit entries as JSON lines, newest first, exactly as they were hashed
     Export(AuditArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct AuditArgs {
-    /// Only what was done to this, by its id
+    /// Only entries about the object with this ID, or about the task with this number
     #[arg(long, value_name = "ID")]
     pub object: Option<String>,
-    /// Only what this person did
+    /// Only actions of this user
     #[arg(long, value_name = "USER")]
     pub user: Option<UserId>,
-    /// Only what this agent did
+    /// Only actions of this agent
     #[arg(long, value_name = "AGENT", add = ArgValueCompleter::new(agents))]
     pub agent: Option<AgentId>,
-    /// Not before, like `2h` (ago) or `2026-11-15T09:00:00Z`
+    /// Only entries of this kind: change, refusal or disclosure
+    #[arg(long, value_name = "KIND", value_parser = word::<EntryKind>)]
+    pub kind: Option<EntryKind>,
+    /// Earliest time, such as `2h` (ago) or `2026-11-15T09:00:00Z`
     #[arg(long, value_name = "WHEN", value_parser = past)]
     pub from: Option<Timestamp>,
-    /// Not after, in the same ways
+    /// Latest time, in the same formats
     #[arg(long, value_name = "WHEN", value_parser = past)]
     pub to: Option<Timestamp>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum EventsCommand {
-    /// Print events as they happen; goes on after a break without losing one
+    /// Print events as they happen; reconnects without losing events
     Follow {
-        /// Only these: task, approval, lock, agent, policy, freeze; with commas between
+        /// Comma-separated topics: task, approval, lock, agent, policy, freeze; defaults to all
         #[arg(long, value_name = "TOPICS", value_delimiter = ',')]
         topics: Vec<Topic>,
-        /// Only what happens to this, by its id
+        /// Only events about the object with this ID
         #[arg(long, value_name = "ID")]
         object: Option<String>,
-        /// After this number, instead of from now on
+        /// Start after this sequence number instead of now
         #[arg(long, value_name = "SEQ")]
         since: Option<u64>,
-        /// End after so many events
+        /// Exit after this many events
         #[arg(long, short = 'n', value_name = "N")]
         count: Option<u64>,
     },
@@ -66,78 +71,79 @@ pub enum EventsCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum WebhooksCommand {
-    /// List addresses
+    /// List webhooks
     List(LimitArg),
-    /// Show one
+    /// Show a webhook
     Get(WebhookArg),
-    /// Enter an address; its secret is shown once
+    /// Create a webhook; its secret is shown only once
     Create {
+        /// URL that receives the events
         #[arg(value_name = "URL")]
         url: String,
-        /// A type of events, like `task.*`; may be given several times
+        /// Event type to send, such as `task.*`; can be repeated
         #[arg(long = "event", value_name = "TYPE", required = true)]
         events: Vec<String>,
-        /// What it is for
+        /// Description
         #[arg(long, value_name = "TEXT")]
         label: Option<String>,
-        /// `v1` signs with a shared secret, `v1a` with a key whose public half is shown
+        /// Signature scheme: `v1` uses a shared secret, `v1a` a public/private key pair
         #[arg(long, value_name = "SCHEME", value_parser = word::<WebhookScheme>,
               default_value = "v1")]
         scheme: WebhookScheme,
     },
-    /// Change one; what is left out stays as it is
+    /// Update a webhook; values that are not given stay unchanged
     Change {
         #[command(flatten)]
         webhook: WebhookArg,
-        /// Another address
+        /// New URL
         #[arg(long, value_name = "URL")]
         url: Option<String>,
-        /// All types of events it hears; may be given several times
+        /// Event type to send, replaces all current types; can be repeated
         #[arg(long = "event", value_name = "TYPE")]
         events: Vec<String>,
-        /// What it is for
+        /// Description
         #[arg(long, value_name = "TEXT")]
         label: Option<String>,
-        /// Switch it on or off
+        /// Enable or disable the webhook
         #[arg(long, value_name = "BOOL")]
         active: Option<bool>,
     },
-    /// Forget one, and what waits for it
+    /// Delete a webhook and its pending deliveries
     Delete {
         #[command(flatten)]
         webhook: WebhookArg,
-        /// Do not ask
+        /// Skip the confirmation prompt
         #[arg(long, short)]
         yes: bool,
     },
-    /// A new secret; the old one signs beside it for a while
+    /// Rotate the signing secret of a webhook
     Rotate {
         #[command(flatten)]
         webhook: WebhookArg,
-        /// For how many hours; 0 if the old one is known to somebody
-        #[arg(long, value_name = "N")]
-        overlap_hours: Option<u32>,
+        /// How long the old secret also signs, such as 24h; use 0s if it has leaked
+        #[arg(long, value_name = "DURATION", value_parser = duration)]
+        overlap: Option<Duration>,
     },
-    /// Send it a word
+    /// Send a test event to a webhook
     Ping(WebhookArg),
-    /// What is on its way to it, or was
+    /// List the deliveries of a webhook
     Deliveries {
         #[command(flatten)]
         webhook: WebhookArg,
-        /// waiting, pending, delivered or dead
+        /// Only deliveries in this state: waiting, pending, delivered or dead
         #[arg(long, value_name = "STATE", value_parser = word::<DeliveryState>)]
         state: Option<DeliveryState>,
         #[command(flatten)]
         limit: LimitArg,
     },
-    /// Send some once more
+    /// Resend deliveries
     Redeliver {
         #[command(flatten)]
         webhook: WebhookArg,
-        /// These
+        /// Delivery IDs to resend
         #[arg(value_name = "DELIVERY", required_unless_present = "dead_since")]
         deliveries: Vec<DeliveryId>,
-        /// All that were given up since then, like `24h` (ago)
+        /// Resend all dead deliveries since this time, such as `24h` (ago)
         #[arg(long, value_name = "WHEN", value_parser = past, conflicts_with = "deliveries")]
         dead_since: Option<Timestamp>,
     },
@@ -145,16 +151,26 @@ pub enum WebhooksCommand {
 
 #[derive(Debug, Clone, Copy, Args)]
 pub struct WebhookArg {
+    /// Webhook ID
     #[arg(value_name = "WEBHOOK")]
     pub id: WebhookId,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum UsersCommand {
-    /// List people and their roles
+    /// List users and their roles
     List(LimitArg),
-    /// Show one person
+    /// Show a user
     Get {
+        /// User ID
+        #[arg(value_name = "USER")]
+        id: UserId,
+    },
+    /// Invite a person without an identity provider to sign in
+    ///
+    /// The link is valid for 15 minutes and works once: it signs the person in, and they add a
+    /// passkey. A new invitation replaces the earlier one.
+    Invite {
         #[arg(value_name = "USER")]
         id: UserId,
     },
@@ -162,33 +178,34 @@ pub enum UsersCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum TokensCommand {
-    /// List your own, or those of somebody, the latest first
+    /// List your tokens or those of another user or agent, newest first
     List {
         #[command(flatten)]
         whose: WhoseArgs,
         #[command(flatten)]
         limit: LimitArg,
     },
-    /// Make one; it is shown once
+    /// Create a token; it is shown only once
     Create {
         #[command(flatten)]
         whose: WhoseArgs,
-        /// read, propose, execute, decide, operate or administer; may be given several times
+        /// Scope: read, propose, execute, decide, operate or administer; can be repeated
         #[arg(long = "scope", value_name = "SCOPE", required = true)]
         scopes: Vec<String>,
-        /// What it is for
+        /// Description
         #[arg(long, value_name = "TEXT")]
         label: Option<String>,
-        /// For how long
+        /// Days until the token expires
         #[arg(long, value_name = "N", default_value_t = 30,
               value_parser = clap::value_parser!(u16).range(1..=90))]
         days: u16,
-        /// Where it may be used from, like 10.1.0.0/16; may be given several times
+        /// Network the token may be used from, such as 10.1.0.0/16; can be repeated
         #[arg(long = "network", value_name = "NETWORK")]
         networks: Vec<String>,
     },
-    /// Make one useless, at once
+    /// Revoke a token immediately
     Revoke {
+        /// Key ID of the token, as shown by `ade tokens list`
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },
@@ -196,31 +213,31 @@ pub enum TokensCommand {
 
 #[derive(Debug, Clone, Copy, Args)]
 pub struct WhoseArgs {
-    /// Of this person instead of you
+    /// ID of the user the token belongs to; defaults to yourself
     #[arg(long, value_name = "USER", conflicts_with = "agent")]
     pub user: Option<UserId>,
-    /// Of this agent
+    /// ID of the agent the token belongs to
     #[arg(long, value_name = "AGENT", add = ArgValueCompleter::new(agents))]
     pub agent: Option<AgentId>,
 }
 
 #[derive(Debug, Args)]
 pub struct ApiArgs {
-    /// GET, POST, PUT, PATCH or DELETE
+    /// HTTP method: GET, POST, PUT, PATCH or DELETE
     #[arg(value_name = "METHOD")]
     pub method: String,
-    /// From the slash on, with its query: `/v1/tasks?state=DRAFT`
+    /// Path and query, such as `/v1/tasks?state=DRAFT`
     #[arg(value_name = "PATH")]
     pub path: String,
-    /// The body: JSON, or `@FILE`, or `-` for standard input
+    /// Request body: JSON, `@FILE`, or `-` for standard input
     #[arg(long, short, value_name = "JSON")]
     pub data: Option<String>,
-    /// The version that was read, for `If-Match`
+    /// Expected resource version, sent as `If-Match`
     #[arg(long, value_name = "VERSION")]
     pub if_match: Option<u64>,
 }
 
-/// Where a body is written.
+/// Returns the file that a `--data` value refers to (`@FILE` or `-`), if it does.
 pub fn file_of(data: &str) -> Option<PathBuf> {
     match data {
         "-" => Some(PathBuf::from("-")),

@@ -1,5 +1,5 @@
-//! Writes the hook into the settings of a host, beside whatever stands there; once, however often
-//! it is done.
+//! `ade hook install`: adds the hooks before and after a tool to the settings of a host and keeps
+//! all other settings. It can be repeated without effect.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,19 +8,19 @@ use std::time::Duration;
 use ade_core::limits::{CLI_FILE_MAX_BYTES, RUN_ASIDE_TIMEOUT, WAIT_MAX};
 use serde_json::{Map, Value, json};
 
-use super::host::Host;
+use super::host::{HookEvent, Host};
 use crate::args::HookInstallArgs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// All tools: a host has new ones with every version, and what is not asked about runs.
+/// Matches all tools, because hosts add tools and run unmatched ones without asking.
 const MATCHER: &str = "*";
 
 pub fn install(args: &HookInstallArgs, cx: &Context) -> Result<Exit, Failure> {
     let path = settings_path(args.host, args.user, args.settings.as_deref())?;
     let before = read(&path)?;
-    let after = with_hook(args.host, before.clone())?;
+    let after = with_hooks(args.host, before.clone())?;
     let text = format!("{:#}\n", Value::Object(after.clone()));
     if args.dry_run {
         print!("{text}");
@@ -30,14 +30,14 @@ pub fn install(args: &HookInstallArgs, cx: &Context) -> Result<Exit, Failure> {
     if !is_there {
         write(&path, &text)?;
     }
-    let told = json!({ "settings": path, "host": args.host.as_str(), "changed": !is_there });
-    let what = if is_there { "The hook was there already" } else { "The hook is installed" };
+    let result = json!({ "settings": path, "host": args.host.as_str(), "changed": !is_there });
+    let what = if is_there { "The hooks are already installed" } else { "Installed the hooks" };
     let next = format!("ade hook verify {}", args.host.as_str());
-    cx.output.done(&told, &format!("{what}: {}", path.display()), &next)?;
+    cx.output.done(&result, &format!("{what} in {}", path.display()), &next)?;
     Ok(Exit::Done)
 }
 
-/// Where the host looks: in the project, or at home.
+/// Returns the settings file of the host, in the project or in the home directory.
 pub fn settings_path(host: Host, user: bool, given: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(given) = given {
         return Ok(given.to_owned());
@@ -46,9 +46,15 @@ pub fn settings_path(host: Host, user: bool, given: Option<&Path>) -> Result<Pat
         Host::ClaudeCode => ".claude/settings.json",
         Host::Codex => ".codex/hooks.json",
         Host::Generic => {
-            return Err(Failure::new(Exit::Usage, "a generic host has settings of its own")
-                .detail("have it run `ade hook generic` before each tool, and keep to its answer")
-                .or_next("ade hook generic --help"));
+            return Err(Failure::new(
+                Exit::Usage,
+                "the hook cannot be installed for a generic host",
+            )
+            .detail(
+                "let the host run `ade hook generic` before each tool, obey its decision, and run \
+                 it again with the result",
+            )
+            .or_next("ade hook generic --help"));
         }
     };
     if !user {
@@ -61,20 +67,22 @@ pub fn settings_path(host: Host, user: bool, given: Option<&Path>) -> Result<Pat
 
 pub fn read(path: &Path) -> Result<Map<String, Value>, Failure> {
     let failed = |why: String| {
-        Failure::new(Exit::Failed, format!("{} cannot be used", path.display())).detail(why)
+        Failure::new(Exit::Failed, format!("cannot use {}", path.display())).detail(why)
     };
     let text = match fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Map::new()),
         Err(error) => return Err(failed(error.to_string())),
-        Ok(about) if about.len() > CLI_FILE_MAX_BYTES => return Err(failed("too long".to_owned())),
+        Ok(about) if about.len() > CLI_FILE_MAX_BYTES => {
+            return Err(failed("the file is too large".to_owned()));
+        }
         Ok(_) => fs::read_to_string(path).map_err(|error| failed(error.to_string()))?,
     };
-    serde_json::from_str(&text).map_err(|error| failed(format!("it is no JSON object: {error}")))
+    serde_json::from_str(&text).map_err(|error| failed(format!("not a JSON object: {error}")))
 }
 
-/// The commands that run before a tool, as they are set up.
-pub fn commands(settings: &Map<String, Value>) -> Vec<(&str, &str)> {
-    let groups = settings.get("hooks").and_then(|hooks| hooks.get("PreToolUse"));
+/// Returns the commands that are configured for an event, with their matchers.
+pub fn commands(settings: &Map<String, Value>, event: HookEvent) -> Vec<(&str, &str)> {
+    let groups = settings.get("hooks").and_then(|hooks| hooks.get(event.as_str()));
     let groups = groups.and_then(Value::as_array).into_iter().flatten();
     let mut commands = Vec::new();
     for group in groups {
@@ -86,7 +94,7 @@ pub fn commands(settings: &Map<String, Value>) -> Vec<(&str, &str)> {
     commands
 }
 
-/// How long a host waits for the hook: the longest wait there is, and a call.
+/// Returns the hook timeout for the host: the longest wait plus one API call.
 pub fn patience() -> Duration {
     WAIT_MAX + RUN_ASIDE_TIMEOUT
 }
@@ -95,30 +103,37 @@ pub fn command_of(host: Host) -> String {
     format!("ade hook {}", host.as_str())
 }
 
-/// Whoever has added options keeps them.
+/// Checks whether a command is this hook, with or without options.
 pub fn is_ours(host: Host, command: &str) -> bool {
     let own = command_of(host);
     command == own || command.starts_with(&format!("{own} "))
 }
 
-fn with_hook(host: Host, mut settings: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
-    if commands(&settings).iter().any(|(_, command)| is_ours(host, command)) {
-        return Ok(settings);
+fn with_hooks(host: Host, mut settings: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+    for event in host.events() {
+        add(host, *event, &mut settings)?;
+    }
+    Ok(settings)
+}
+
+fn add(host: Host, event: HookEvent, settings: &mut Map<String, Value>) -> Result<(), Failure> {
+    if commands(settings, event).iter().any(|(_, command)| is_ours(host, command)) {
+        return Ok(());
     }
     let odd = || {
-        Failure::new(Exit::Failed, "`hooks.PreToolUse` of the settings is not what hosts write")
-            .or_next("ade hook install --dry-run")
+        let what = format!("`hooks.{}` in the settings has an unexpected format", event.as_str());
+        Failure::new(Exit::Failed, what).or_next("ade hook install --dry-run")
     };
     let hooks = settings.entry("hooks").or_insert_with(|| json!({}));
     let hooks = hooks.as_object_mut().ok_or_else(odd)?;
-    let groups = hooks.entry("PreToolUse").or_insert_with(|| json!([]));
+    let groups = hooks.entry(event.as_str()).or_insert_with(|| json!([]));
     groups.as_array_mut().ok_or_else(odd)?.push(json!({
         "matcher": MATCHER,
         "hooks": [{
             "type": "command", "command": command_of(host), "timeout": patience().as_secs(),
         }],
     }));
-    Ok(settings)
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
@@ -128,7 +143,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    // Whole or not at all: a host that reads half of it would run without.
+    // The file is replaced atomically: a host that reads half of it would run without the hook.
     let beside = path.with_extension("json.new");
     fs::write(&beside, text).map_err(failed)?;
     fs::rename(&beside, path).map_err(failed)

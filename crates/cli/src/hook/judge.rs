@@ -1,31 +1,34 @@
-//! What is answered: the call becomes a task, the rules and people say, and a yes is used up by
-//! the call that it lets through. The same call of the same session is the same task until it is
-//! over, however often the agent tries.
+//! Decides on a tool call. The call becomes a task, policies and reviewers decide, and an approval
+//! is consumed by the one call it allows. Repeating a call in the same session uses the same task
+//! until that task ends. While the host runs the tool, the task is being applied.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
-use ade_api::executions::{Beginning, Claim, Finish};
+use ade_api::claims::{Claim, Permit};
+use ade_api::code::Code;
+use ade_api::executions::{Beginning, Finish};
 use ade_api::page::PageQuery;
 use ade_api::tasks::{Change, Mode, NewTask, Plan, Rollback, Task, TouchedResource};
 use ade_client::{Client, TaskFilter, Waited};
 use ade_core::actor::Actor;
 use ade_core::change::ChangeKind;
-use ade_core::ids::AgentId;
+use ade_core::ids::{AgentId, TaskId};
 use ade_core::limits::RUN_CLAIM_PAUSE;
 use ade_core::resource::ResourceRef;
-use ade_core::task::State;
+use ade_core::task::{DecisionOutcome, GateCode, State};
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use super::host::{Call, Verdict};
+use super::host::{HookEvent, ToolCall, Verdict};
+use super::keeper;
+use super::open_calls::{self, OpenCall, OpenCalls};
 use crate::args::HookArgs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::look;
 
-/// Tools that only look, by the names that hosts give them.
+/// Read-only tools, by the names that hosts give them.
 const LOOKS: [&str; 9] = [
     "Read",
     "Glob",
@@ -37,52 +40,46 @@ const LOOKS: [&str; 9] = [
     "ListMcpResources",
     "ReadMcpResource",
 ];
-/// Our own tools, which ask the server themselves.
+/// The prefix of ADE's own tools, which the server authorizes itself.
 const OURS: &str = "mcp__ade__";
 const TITLE_CHARS: usize = 120;
 const SUMMARY_CHARS: usize = 400;
-const NAME_BYTES: usize = 16;
 const PRIORITY: u8 = 50;
 
-pub async fn judge(call: &Call, args: &HookArgs, cx: &Context) -> Result<Verdict, Failure> {
-    if LOOKS.contains(&call.tool.as_str()) || call.tool.starts_with(OURS) {
+pub async fn judge(call: &ToolCall, args: &HookArgs, cx: &Context) -> Result<Verdict, Failure> {
+    if is_exempt(&call.tool) {
         return Ok(Verdict::NoOpinion);
     }
     let client = cx.client()?;
     let agent = agent(&client).await?;
-    let name = name(call);
+    let name = call.name();
     let new = proposal(call, args, &name)?;
     let task = attach(&client, agent, &name, &new).await?;
     let deadline = Some(Instant::now() + args.wait);
     let is_it = |task: &Task| !matches!(task.summary.state, State::Submitted | State::Reviewing);
     let task = match client.tasks().until(task.summary.id, deadline, is_it).await? {
-        Waited::Reached(task) | Waited::InVain(task) => task,
+        Waited::Reached(task) | Waited::TimedOut(task) => task,
     };
-    settle(&client, agent, &task).await
+    let asked = Asked { call, args, cx, client: &client, agent, name: &name };
+    asked.settle(&task).await
+}
+
+/// Returns whether a tool runs without a task.
+pub fn is_exempt(tool: &str) -> bool {
+    LOOKS.contains(&tool) || tool.starts_with(OURS)
 }
 
 async fn agent(client: &Client) -> Result<AgentId, Failure> {
     let me = client.me().await?;
     match serde_json::from_value(me.actor) {
         Ok(Actor::Agent { id, .. }) => Ok(id),
-        _ => Err(Failure::new(Exit::NotAllowed, "the token in use is no agent's")
-            .detail(format!("it is that of {}", me.name))
+        _ => Err(Failure::new(Exit::NotAllowed, "the current token does not belong to an agent")
+            .detail(format!("it belongs to {}", me.name))
             .or_next("ade login --token -")),
     }
 }
 
-/// What makes two calls one: who asks, with what, for what.
-fn name(call: &Call) -> String {
-    let whole = json!([call.session, call.tool, call.input]).to_string();
-    let digest = Sha256::digest(whole.as_bytes());
-    let mut name = "hook-".to_owned();
-    for byte in digest.iter().take(NAME_BYTES) {
-        let _ = write!(name, "{byte:02x}");
-    }
-    name
-}
-
-fn proposal(call: &Call, args: &HookArgs, name: &str) -> Result<NewTask, Failure> {
+fn proposal(call: &ToolCall, args: &HookArgs, name: &str) -> Result<NewTask, Failure> {
     let about = about(call);
     let word: String = call.tool.chars().map(|sign| plain(sign, &['_', '-'])).collect();
     let resources = match args.resource.as_slice() {
@@ -92,7 +89,7 @@ fn proposal(call: &Call, args: &HookArgs, name: &str) -> Result<NewTask, Failure
     let changes = resources.iter().map(|touched| Change {
         resource: touched.resource.clone(),
         action: ChangeKind::Change,
-        // Nobody can say what a tool of a host does; what cannot be said is not played down.
+        // The effect of a host's tool is unknown, so it is treated as irreversible.
         irreversible: true,
         summary: cut(&about, SUMMARY_CHARS),
         before: None,
@@ -110,28 +107,29 @@ fn proposal(call: &Call, args: &HookArgs, name: &str) -> Result<NewTask, Failure
         priority: PRIORITY,
         team: None,
         ticket: None,
-        timeout_seconds: None,
+        timeout_seconds: u32::try_from(args.tool_timeout.as_secs()).ok(),
         rollback: Rollback::default(),
         plan: Some(plan),
+        submit: false,
     })
 }
 
-/// The one line that says most.
-fn about(call: &Call) -> String {
+/// Summarizes a call in one line.
+fn about(call: &ToolCall) -> String {
     let member = ["command", "file_path", "url"].into_iter().find_map(|name| call.input.get(name));
-    let told = member.and_then(|value| value.as_str()).map(str::to_owned);
-    let told = told.unwrap_or_else(|| call.input.to_string());
-    let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = member.and_then(|value| value.as_str()).map(str::to_owned);
+    let text = text.unwrap_or_else(|| call.input.to_string());
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{}: {line}", call.tool)
 }
 
-fn workspace(call: &Call) -> Result<ResourceRef, Failure> {
+fn workspace(call: &ToolCall) -> Result<ResourceRef, Failure> {
     let folder = call.folder.as_deref().unwrap_or_default().trim_end_matches('/');
     let last = folder.rsplit('/').next().unwrap_or_default();
     let word: String = last.chars().map(|sign| plain(sign, &['_', '-', '.'])).collect();
     let word = if word.is_empty() { "unknown" } else { &word };
     format!("workspace:{word}").parse().map_err(|error| {
-        Failure::new(Exit::Usage, format!("the folder has no name for a resource: {error}"))
+        Failure::new(Exit::Usage, format!("the directory is not a valid resource name: {error}"))
             .or_next("ade hook --help")
     })
 }
@@ -144,7 +142,7 @@ fn cut(text: &str, chars: usize) -> String {
     text.chars().take(chars).collect()
 }
 
-/// The task of this call: the newest that is not over, or a new one.
+/// Returns the task of this call: the newest open one, or a new one.
 async fn attach(
     client: &Client,
     agent: AgentId,
@@ -158,7 +156,7 @@ async fn attach(
     let mut key = name.to_owned();
     if let Some(summary) = newest {
         let task = client.tasks().get(summary.id).await?;
-        // A tag is a hint that anybody can write; what people agreed to must be this.
+        // Anyone can set a tag, so the task's content must match this call exactly.
         if is_same(&task, new) {
             if !is_over(task.summary.state) {
                 return submitted(client, task, &key).await;
@@ -166,14 +164,14 @@ async fn attach(
             key = format!("{name}:{}", task.summary.id);
         }
     }
-    // Of two who come at the same time, both get the one task of the key.
+    // The idempotency key gives two concurrent calls the same task.
     let task = client.tasks().create_as(new, Some(key.clone())).await?;
     submitted(client, client.tasks().get(task.summary.id).await?, &key).await
 }
 
-/// A draft that nobody has sent back yet.
+/// Submits a draft, unless a reviewer has requested changes to it.
 async fn submitted(client: &Client, task: Task, key: &str) -> Result<Task, Failure> {
-    if task.summary.state != State::Draft || task.summary.submitter.is_some() {
+    if task.summary.state != State::Draft || task.summary.submitter_id.is_some() {
         return Ok(task);
     }
     let key = Some(format!("{key}:submit"));
@@ -188,7 +186,8 @@ fn is_same(task: &Task, new: &NewTask) -> bool {
         && planned.is_some_and(|planned| *planned == task.effect.changes)
 }
 
-/// A no stays a no for the session; a yes that was used, and what nobody answered, is asked anew.
+/// Checks whether a task is over. A rejection stays in force for the session; a used approval and
+/// an unanswered request can be repeated with a new task.
 const fn is_over(state: State) -> bool {
     match state {
         State::Completed | State::Cancelled | State::Expired | State::Failed | State::Unknown => {
@@ -203,46 +202,139 @@ const fn is_over(state: State) -> bool {
     }
 }
 
-async fn settle(client: &Client, agent: AgentId, task: &Task) -> Result<Verdict, Failure> {
-    let id = task.summary.id;
-    let deny = |reason: String| Verdict::Deny { reason, task: Some(id.to_string()) };
-    let page = format!("{}/tasks/{id}", client.server());
-    Ok(match task.summary.state {
-        State::Approved => return use_up(client, agent, task).await,
-        State::Submitted | State::Reviewing => deny(format!(
-            "people have not agreed yet: {page}. Make the same call again later; it waits for \
-             the same answer."
-        )),
-        State::Rejected => deny(format!("people said no: {page}. Do not try it another way.")),
-        State::Draft => deny(format!("people ask for something else: {page}")),
-        State::Applying => deny(format!("the same call is just being let through: {page}")),
-        State::Completed | State::Cancelled | State::Expired | State::Failed | State::Unknown => {
-            deny(format!("{id} is over ({})", task.summary.state))
-        }
-    })
+/// A call that waits for its answer.
+struct Asked<'a> {
+    call: &'a ToolCall,
+    args: &'a HookArgs,
+    cx: &'a Context,
+    client: &'a Client,
+    agent: AgentId,
+    name: &'a str,
 }
 
-/// The permit is taken and ended at once: what was agreed to is one call, and whether it went
-/// well is between the host and its tool.
-async fn use_up(client: &Client, agent: AgentId, task: &Task) -> Result<Verdict, Failure> {
-    let id = task.summary.id;
-    let claim = Claim { task: Some(id), ..Claim::default() };
-    let claimed = client.agents().claim(agent, &claim, RUN_CLAIM_PAUSE).await?;
-    let Some(permit) = claimed.permit else {
-        let reason = format!(
-            "it is agreed to, but may not be applied now: `ade tasks explain {id}` says why; the \
-             agent needs a capability for {}",
-            task.summary.task_type
-        );
-        return Ok(Verdict::Deny { reason, task: Some(id.to_string()) });
-    };
-    // Nothing can have changed: it was said by us, and is said again.
-    let (changes, warnings) = (task.effect.changes.clone(), task.effect.warnings.clone());
-    let plan = Plan { changes, warnings };
-    let begin = Beginning { lease: permit.lease, plan: Some(plan) };
-    client.executions().begin(permit.execution, &begin).await?;
-    let output = Some("let through to the host".to_owned());
-    let finish = Finish { lease: permit.lease, output, details: None };
-    client.executions().finish(permit.execution, &finish).await?;
-    Ok(Verdict::Allow { reason: format!("agreed to in {id}"), task: Some(id.to_string()) })
+impl Asked<'_> {
+    async fn settle(&self, task: &Task) -> Result<Verdict, Failure> {
+        let id = task.summary.id;
+        let deny = |code, reason| Verdict::Deny { code, reason, task: Some(id.to_string()) };
+        let page = format!("{}/tasks/{id}", self.client.server());
+        Ok(match task.summary.state {
+            State::Approved => return self.use_up(task).await,
+            State::Submitted | State::Reviewing => deny(
+                GateCode::ApprovalsMissing.as_str(),
+                format!(
+                    "not approved yet: {page}. Repeat the same call later; it uses the same review."
+                ),
+            ),
+            State::Rejected => deny(
+                DecisionOutcome::Rejected.as_str(),
+                format!(
+                    "rejected{}. Do not repeat the call or work around the rejection: {page}",
+                    because(task)
+                ),
+            ),
+            State::Draft => deny(
+                DecisionOutcome::ChangesRequested.as_str(),
+                format!(
+                    "changes requested{}. Make a different call that follows the request: {page}",
+                    because(task)
+                ),
+            ),
+            // The hook before the tool has allowed this call.
+            State::Applying
+                if self.call.event == HookEvent::PermissionRequest && self.is_open(id) =>
+            {
+                Verdict::Allow { reason: format!("approved in {id}"), task: Some(id.to_string()) }
+            }
+            State::Applying => deny(
+                GateCode::InProgress.as_str(),
+                format!(
+                    "the same call is running, or its result was not reported: {page}. Repeat it \
+                     when that task has ended."
+                ),
+            ),
+            State::Cancelled => deny(DecisionOutcome::Cancelled.as_str(), ended(task)),
+            State::Expired => deny(DecisionOutcome::Expired.as_str(), ended(task)),
+            State::Completed | State::Failed | State::Unknown => {
+                deny(Code::WrongState.as_str(), ended(task))
+            }
+        })
+    }
+
+    fn is_open(&self, task: TaskId) -> bool {
+        let open = OpenCalls::locate().ok().and_then(|calls| calls.get(self.name));
+        open.is_some_and(|open| open.task == task)
+    }
+
+    /// Claims and begins the task: the approval covers one call. The hook after the tool ends it;
+    /// if there will be none, the call is released to the host at once.
+    async fn use_up(&self, task: &Task) -> Result<Verdict, Failure> {
+        let (client, id) = (self.client, task.summary.id);
+        let claim = Claim { task_id: Some(id.into()), ..Claim::default() };
+        let claimed = client.agents().claim(self.agent, &claim, RUN_CLAIM_PAUSE).await?;
+        let Some(permit) = claimed.permit else {
+            let code = claimed.blocked_by.first().map_or(GateCode::NoTaskReady, |first| first.code);
+            let reason = format!(
+                "approved, but the tool may not run now ({}). Repeat the same call later; see \
+                 `ade tasks explain {id}`.",
+                look::blocked(&claimed.blocked_by)
+            );
+            return Ok(Verdict::Deny { code: code.as_str(), reason, task: Some(id.to_string()) });
+        };
+        // The plan cannot have changed: this program created it.
+        let (changes, warnings) = (task.effect.changes.clone(), task.effect.warnings.clone());
+        let plan = Plan { changes, warnings };
+        let begin = Beginning { lease_id: permit.lease_id, plan: Some(plan) };
+        client.executions().begin(permit.execution_id, &begin).await?;
+        if !self.stays_open(&permit) {
+            let finish = Finish::released_to_host(permit.lease_id);
+            client.executions().finish(permit.execution_id, &finish).await?;
+        }
+        Ok(Verdict::Allow { reason: format!("approved in {id}"), task: Some(id.to_string()) })
+    }
+
+    /// Hands the attempt to a process that keeps its locks until the result is reported. Returns
+    /// whether that was possible.
+    fn stays_open(&self, permit: &Permit) -> bool {
+        // A host reports results of tools, not of permissions.
+        if self.args.no_report || self.call.event != HookEvent::PreToolUse {
+            return false;
+        }
+        let kept = OpenCalls::locate().map_err(|failure| failure.what()).and_then(|calls| {
+            let open = OpenCall {
+                task: permit.task.summary.id,
+                execution: permit.execution_id,
+                lease: permit.lease_id,
+                ttl_seconds: permit.ttl_seconds,
+                tool_use: self.call.tool_use.clone(),
+                until: open_calls::now().saturating_add(self.args.tool_timeout.as_secs()),
+            };
+            calls.keep(self.name, &open).map_err(|error| error.to_string())?;
+            keeper::start(self.name, self.cx).map_err(|error| {
+                calls.forget(self.name);
+                error.to_string()
+            })
+        });
+        if let Err(why) = &kept {
+            eprintln!("the result of the tool will not be recorded: {why}");
+        }
+        kept.is_ok()
+    }
+}
+
+/// Says that the task of a call has ended, and what to do.
+fn ended(task: &Task) -> String {
+    let (id, state) = (task.summary.id, task.summary.state);
+    format!(
+        "{id} has ended ({state}){}. If it is still wanted, repeat the call to ask again.",
+        because(task)
+    )
+}
+
+/// Returns who decided the task and why, as the continuation of a sentence.
+fn because(task: &Task) -> String {
+    task.summary
+        .decision
+        .as_ref()
+        .map(|one| format!(" by {}", look::decided(one)))
+        .unwrap_or_default()
 }

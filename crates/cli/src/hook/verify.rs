@@ -1,5 +1,5 @@
-//! Whether the boundary holds: the settings of the host are read, and what they would run is run,
-//! with calls that must not get through.
+//! `ade hook verify`: reads the settings of the host and runs the configured hooks: the one before
+//! a tool with calls that must be blocked, the one after a tool with a test result.
 
 use std::fmt::Write as _;
 use std::process::Stdio;
@@ -9,67 +9,73 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::host::Host;
+use super::host::{HookEvent, Host};
 use super::{BLOCKED, CANARY, install};
 use crate::args::HookVerifyArgs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Something that was looked at.
+/// The result of one check.
 struct Finding {
     what: &'static str,
     is_good: bool,
-    told: String,
+    detail: String,
 }
 
 pub async fn verify(args: &HookVerifyArgs, cx: &Context) -> Result<Exit, Failure> {
     let path = install::settings_path(args.host, args.user, args.settings.as_deref())?;
     let settings = install::read(&path)?;
     let mut findings = vec![switched_on(&settings)];
-    match hook(args.host, &settings) {
-        Err(told) => findings.push(Finding { what: "hook", is_good: false, told }),
+    match hook(args.host, HookEvent::PreToolUse, &settings) {
+        Err(detail) => findings.push(Finding { what: "hook", is_good: false, detail }),
         Ok(command) => {
-            let told = format!("`{command}` runs before every tool");
-            findings.push(Finding { what: "hook", is_good: true, told });
+            let detail = format!("`{command}` runs before every tool");
+            findings.push(Finding { what: "hook", is_good: true, detail });
             findings.push(canary(args.host, &command).await);
             findings.push(nonsense(&command).await);
         }
     }
     findings.push(server(cx).await);
+    let blocks = findings.iter().all(|finding| finding.is_good);
+    findings.push(results(args.host, &settings).await);
     let holds = findings.iter().all(|finding| finding.is_good);
-    let told = json!({ "holds": holds, "settings": path, "findings": listed(&findings) });
-    cx.output.show(&told, || words(&findings, holds))?;
+    let result = json!({ "holds": holds, "settings": path, "findings": listed(&findings) });
+    cx.output.show(&result, || words(&findings, blocks, holds))?;
     Ok(if holds { Exit::Done } else { Exit::NotSo })
 }
 
 fn listed(findings: &[Finding]) -> Vec<Value> {
-    let one = |it: &Finding| json!({ "what": it.what, "good": it.is_good, "told": it.told });
+    let one = |it: &Finding| json!({ "what": it.what, "good": it.is_good, "detail": it.detail });
     findings.iter().map(one).collect()
 }
 
-fn words(findings: &[Finding], holds: bool) -> String {
+fn words(findings: &[Finding], blocks: bool, holds: bool) -> String {
     let mut out = String::new();
     for finding in findings {
         let mark = if finding.is_good { "✓" } else { "✕" };
-        let _ = writeln!(out, "{mark} {:<9} {}", finding.what, finding.told);
+        let _ = writeln!(out, "{mark} {:<9} {}", finding.what, finding.detail);
     }
-    out.push_str(if holds {
-        "The boundary holds."
-    } else {
-        "BYPASS: tools can run without anybody being asked. Next: ade hook install"
+    out.push_str(match (blocks, holds) {
+        (true, true) => "The hook blocks forbidden calls and reports results.",
+        (true, false) => {
+            "The hook blocks forbidden calls, but results of tools are not reported. Next: ade \
+             hook install"
+        }
+        (false, _) => "BYPASS: tools can run without approval. Next: ade hook install",
     });
     out
 }
 
 fn switched_on(settings: &Map<String, Value>) -> Finding {
     let is_off = settings.get("disableAllHooks") == Some(&Value::Bool(true));
-    let told = if is_off { "`disableAllHooks` is set: no hook runs" } else { "hooks are not off" };
-    Finding { what: "settings", is_good: !is_off, told: told.to_owned() }
+    let detail =
+        if is_off { "`disableAllHooks` is set, so no hook runs" } else { "hooks are enabled" };
+    Finding { what: "settings", is_good: !is_off, detail: detail.to_owned() }
 }
 
-fn hook(host: Host, settings: &Map<String, Value>) -> Result<String, String> {
-    let commands = install::commands(settings);
+fn hook(host: Host, event: HookEvent, settings: &Map<String, Value>) -> Result<String, String> {
+    let commands = install::commands(settings, event);
     let ours = commands.iter().filter(|(_, command)| install::is_ours(host, command));
     let mut matchers = Vec::new();
     for (matcher, command) in ours {
@@ -79,71 +85,102 @@ fn hook(host: Host, settings: &Map<String, Value>) -> Result<String, String> {
         matchers.push(*matcher);
     }
     if matchers.is_empty() {
-        return Err("nothing of ours runs before a tool".to_owned());
+        return Err(format!("the ADE hook for {} is not configured", event.as_str()));
     }
-    Err(format!("it is asked about {} only; other tools run freely", matchers.join(", ")))
+    let matchers = matchers.join(", ");
+    Err(format!("the hook for {} runs only for {matchers}, not for other tools", event.as_str()))
 }
 
-/// As the host would start it.
+/// Checks that the hook runs after every tool, and sends it a test result.
+async fn results(host: Host, settings: &Map<String, Value>) -> Finding {
+    let finding = |is_good, detail| Finding { what: "results", is_good, detail };
+    for event in host.events().iter().filter(|event| **event != HookEvent::PreToolUse) {
+        let command = match hook(host, *event, settings) {
+            Ok(command) => command,
+            Err(detail) => return finding(false, detail),
+        };
+        let line = canary_line();
+        let mut input = request(host, *event, &line);
+        if let (Host::Generic, Some(input)) = (host, input.as_object_mut()) {
+            input.insert("event".to_owned(), json!("after"));
+        }
+        let fired = fire(&command, &input.to_string()).await;
+        if !matches!(&fired, Ok((Some(0), text)) if text.contains(&format!("{line} was seen"))) {
+            let detail = format!("`{command}` does not take the test result ({fired:?})");
+            return finding(false, detail);
+        }
+    }
+    finding(true, "results of tools are reported".to_owned())
+}
+
+/// Runs the hook command the way a host does.
 async fn fire(command: &str, input: &str) -> Result<(Option<i32>, String), String> {
-    let told = |error: std::io::Error| error.to_string();
+    let message = |error: std::io::Error| error.to_string();
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).kill_on_drop(true);
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = shell.spawn().map_err(told)?;
+    let mut child = shell.spawn().map_err(message)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read ends before; how it ended is what counts.
+        // A command that does not read its input may end early; only its exit status counts.
         let _ = stdin.write_all(input.as_bytes()).await;
     }
     let ended = timeout(install::patience(), child.wait_with_output()).await;
-    let ended = ended.map_err(|_| "it does not end".to_owned())?.map_err(told)?;
+    let ended = ended.map_err(|_| "it timed out".to_owned())?.map_err(message)?;
     let text = [ended.stdout, ended.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     Ok((ended.status.code(), text.concat()))
 }
 
-/// Must be denied, by the program that knows what a canary is.
-async fn canary(host: Host, command: &str) -> Finding {
-    let number = std::process::id().to_string();
-    let line = format!("{CANARY} {number}");
-    let input = match host {
+fn canary_line() -> String {
+    format!("{CANARY} {}", std::process::id())
+}
+
+/// Returns what the host sends about a test call.
+fn request(host: Host, event: HookEvent, line: &str) -> Value {
+    match host {
         Host::Generic => json!({ "session": line, "tool": "Bash", "input": { "command": line } }),
         Host::ClaudeCode | Host::Codex => json!({
-            "session_id": line, "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "session_id": line, "hook_event_name": event.as_str(), "tool_name": "Bash",
             "tool_input": { "command": line }, "cwd": "/",
         }),
-    };
+    }
+}
+
+/// Sends a test call that `ade hook` must deny.
+async fn canary(host: Host, command: &str) -> Finding {
+    let line = canary_line();
+    let input = request(host, HookEvent::PreToolUse, &line);
     let fired = fire(command, &input.to_string()).await;
     let is_good = matches!(&fired, Ok((Some(0), text)) if text.contains("\"deny\"")
         && text.contains(&format!("{line} was seen")));
-    let told = match fired {
-        _ if is_good => "a call that must not run is denied".to_owned(),
-        Ok((code, _)) => format!("a call that must not run is not denied (it ended with {code:?})"),
-        Err(why) => format!("the hook cannot be run: {why}"),
+    let detail = match fired {
+        _ if is_good => "a forbidden test call is denied".to_owned(),
+        Ok((code, _)) => format!("a forbidden test call is not denied (exit code {code:?})"),
+        Err(why) => format!("cannot run the hook: {why}"),
     };
-    Finding { what: "canary", is_good, told }
+    Finding { what: "canary", is_good, detail }
 }
 
-/// What cannot be read must not get through either.
+/// Sends invalid input, which must be blocked as well.
 async fn nonsense(command: &str) -> Finding {
     let fired = fire(command, "{").await;
     let blocked = i32::from(BLOCKED.code());
     let is_good = matches!(&fired, Ok((Some(code), _)) if *code == blocked);
-    let told = if is_good {
-        "what cannot be read is blocked".to_owned()
+    let detail = if is_good {
+        "invalid input is blocked".to_owned()
     } else {
-        format!("what cannot be read is not blocked ({fired:?})")
+        format!("invalid input is not blocked ({fired:?})")
     };
-    Finding { what: "nonsense", is_good, told }
+    Finding { what: "nonsense", is_good, detail }
 }
 
 async fn server(cx: &Context) -> Finding {
     let asked = async { Ok::<_, Failure>(cx.client()?.me().await?) };
-    let (is_good, told) = match asked.await {
+    let (is_good, detail) = match asked.await {
         Ok(me) if me.actor.get("kind").and_then(Value::as_str) == Some("agent") => {
-            (true, format!("answers {}", me.name))
+            (true, format!("authenticated as {}", me.name))
         }
-        Ok(me) => (false, format!("{} is no agent: use an agent's token", me.name)),
+        Ok(me) => (false, format!("{} is not an agent; use an agent's token", me.name)),
         Err(failure) => (false, failure.what()),
     };
-    Finding { what: "server", is_good, told }
+    Finding { what: "server", is_good, detail }
 }

@@ -1,4 +1,4 @@
-//! Who waits for whom: as words, or as a graph that other programs draw.
+//! `ade locks graph`: the lock wait graph as text, Graphviz or Mermaid.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use ade_api::locks::LockGraph;
 use ade_core::change::Digest;
 
-use super::who;
+use super::lease::who;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -25,11 +25,12 @@ pub fn show(
     Ok(Exit::Done)
 }
 
-/// Names of owners: what they hold or want is told by a lease of theirs.
+/// Maps owner hashes to display names, taken from their leases.
 fn names(graph: &LockGraph) -> BTreeMap<Digest, String> {
-    // One agent may be several processes.
+    // One agent may run several processes, so the short hash is appended.
     let name = |owner: Digest, who: String| (owner, format!("{who} {}", short(owner)));
-    graph.leases.iter().map(|lease| name(lease.owner_hash, who(lease))).collect()
+    let leases = graph.leases.iter().map(|lease| &lease.summary);
+    leases.map(|lease| name(lease.owner_hash, who(lease))).collect()
 }
 
 fn name(names: &BTreeMap<Digest, String>, owner: Digest) -> String {
@@ -38,25 +39,25 @@ fn name(names: &BTreeMap<Digest, String>, owner: Digest) -> String {
 
 fn words(graph: &LockGraph) -> String {
     if graph.edges.is_empty() {
-        return "Nobody waits.\n  next     ade locks list\n".to_owned();
+        return "No one is waiting for a lock.\n  next     ade locks list\n".to_owned();
     }
     let names = names(graph);
     let mut out = String::new();
     for root in &graph.root_blockers {
         let name = name(&names, root.owner_hash);
-        let _ = writeln!(out, "{} cannot go on before {name}", root.blocked);
+        let _ = writeln!(out, "{} blocked by {name}", root.blocked);
     }
     for edge in &graph.edges {
         let (waiter, waits_for) = (name(&names, edge.waiter), name(&names, edge.waits_for));
         let _ = writeln!(out, "  {waiter} waits for {waits_for}");
     }
     if graph.has_more {
-        out.push_str("  … and there is more\n");
+        out.push_str("  … and more\n");
     }
     out
 }
 
-/// Ids and hashes hold letters, digits and underscores only, so that nothing needs an escape.
+/// Formats the graph for Graphviz. IDs and hashes need no escaping.
 fn dot(graph: &LockGraph) -> String {
     let names = names(graph);
     let mut out = "digraph locks {\n  rankdir=LR;\n".to_owned();

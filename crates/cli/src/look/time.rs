@@ -1,24 +1,24 @@
-//! Moments as people read them: how long ago on a terminal, to the microsecond in a pipe.
+//! Display of times: relative on a terminal, exact to the microsecond in a pipe.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ade_core::time::Timestamp;
 
-/// By the clock of this machine; nothing is decided by it.
+/// Returns the local time, for display only.
 #[expect(clippy::disallowed_methods, reason = "a reader of the terminal has no other clock")]
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// To the second: `2026-11-15 15:20:31Z`.
+/// Formats a time to the second, such as `2026-11-15 15:20:31Z`.
 pub fn second(at: Timestamp) -> String {
     let text = at.to_string();
     let second = text.split('.').next().unwrap_or(&text);
     format!("{}Z", second.trim_end_matches('Z').replace('T', " "))
 }
 
-/// Like `4m ago` or `in 2h`.
+/// Formats a time relative to now, such as `4m ago` or `in 2h`.
 pub fn relative(at: Timestamp, now: Timestamp) -> String {
     if at > now {
         return format!("in {}", long(at.since(now)));
@@ -29,7 +29,7 @@ pub fn relative(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// In its largest unit: `41s`, `4m`, `6h`, `3d`.
+/// Formats a duration in its largest unit: `41s`, `4m`, `6h`, `3d`.
 pub fn long(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -40,7 +40,7 @@ pub fn long(time: Duration) -> String {
     }
 }
 
-/// Minutes and seconds, for a clock that runs: `0:24`.
+/// Formats a duration as minutes and seconds, such as `0:24`.
 pub fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds < 3_600 {
@@ -54,13 +54,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_cut_to_the_second() {
+    fn timestamp_is_cut_to_the_second() {
         let at: Timestamp = "2026-11-15T15:20:31.004211Z".parse().unwrap();
         assert_eq!(second(at), "2026-11-15 15:20:31Z");
     }
 
     #[test]
-    fn what_was_and_what_will_be_are_told_in_one_unit() {
+    fn relative_time_uses_one_unit_for_past_and_future() {
         let now = Timestamp::from_micros(0).plus(Duration::from_hours(1000));
         let ago = |time| relative(now.minus(time), now);
         assert_eq!(ago(Duration::ZERO), "now");

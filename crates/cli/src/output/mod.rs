@@ -1,5 +1,5 @@
-//! Where words go: data to standard output, talk to standard error; colour only where a person
-//! looks and has not forbidden it; what a program reads comes from the JSON of the answer alone.
+//! Output of every command: data goes to standard output and messages to standard error. Colour is
+//! used only on a terminal and unless disabled. Machine formats are derived from the JSON alone.
 
 mod paint;
 mod render;
@@ -29,9 +29,9 @@ pub struct Output {
     has_headers: bool,
     is_quiet: bool,
     is_terminal: bool,
-    /// Of standard output.
+    /// The colours of standard output.
     pub paint: Paint,
-    /// Of standard error.
+    /// The colours of standard error.
     pub talk: Paint,
 }
 
@@ -56,7 +56,7 @@ impl Output {
         }
     }
 
-    /// Whether a person looks at the data.
+    /// Checks whether standard output is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -65,20 +65,20 @@ impl Output {
         self.format == Format::Wide
     }
 
-    /// Whether the words that are meant for people are asked for.
+    /// Checks whether the output format is meant for people.
     pub fn is_for_people(&self) -> bool {
         self.jq.is_none() && matches!(self.format, Format::Table | Format::Wide)
     }
 
-    /// Whether remarks on the way are wanted.
+    /// Checks whether messages on standard error are wanted.
     pub fn is_talking(&self) -> bool {
         !self.is_quiet && self.is_for_people()
     }
 
-    /// One thing, or a list of them: as words for people, else as its JSON says.
-    pub fn show(&self, value: &impl Serialize, told: impl FnOnce() -> String) -> Shown {
+    /// Prints a value, as text for people or in the chosen machine format.
+    pub fn show(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Shown {
         if self.is_for_people() && self.columns.is_empty() {
-            print(&told());
+            print(&text());
             return Ok(());
         }
         let value = serde_json::to_value(value).unwrap_or_default();
@@ -107,11 +107,11 @@ impl Output {
         }
     }
 
-    /// Texts stand alone, as a script wants them; where they would act on a terminal they are
-    /// shown instead.
+    /// Applies a jq filter. Strings are printed raw for scripts; on a terminal, control characters
+    /// are escaped.
     fn selected(&self, filter: &str, value: &Value) -> Result<String, Failure> {
         let found = select::select(filter, value).map_err(|why| {
-            Failure::new(Exit::Usage, "the filter cannot be used")
+            Failure::new(Exit::Usage, "invalid jq filter")
                 .detail(why)
                 .or_next("ade tasks list --jq '.[].id'")
         })?;
@@ -123,14 +123,14 @@ impl Output {
         Ok(found.iter().map(line).collect())
     }
 
-    /// One more line of something that goes on.
-    pub fn line(&self, value: &impl Serialize, told: impl FnOnce() -> String) -> Shown {
+    /// Prints one line of a continuing output.
+    pub fn line(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Shown {
         if self.format == Format::Json && self.jq.is_none() {
-            // One document after the other is what a program can read while it goes on.
+            // Programs can read one JSON document per line while the output continues.
             print(&render::jsonl(&serde_json::to_value(value).unwrap_or_default()));
             return Ok(());
         }
-        self.show(value, told)
+        self.show(value, text)
     }
 
     pub fn fail(&self, failure: &Failure) {
@@ -139,14 +139,14 @@ impl Output {
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// A remark on the way; neither a program nor somebody who wants silence gets one.
+    /// Prints a message on standard error, except with `--quiet` or a machine format.
     pub fn remark(&self, text: &str) {
         if self.is_talking() {
             let _ = writeln!(std::io::stderr().lock(), "{text}");
         }
     }
 
-    /// How long ago for a person; the moment itself where every value is whole.
+    /// Formats a time: relative on a terminal, exact in a pipe.
     pub fn when(&self, at: Timestamp) -> String {
         if !self.is_terminal {
             return at.to_string();
@@ -154,12 +154,12 @@ impl Output {
         if self.is_wide() { time::second(at) } else { time::relative(at, time::now()) }
     }
 
-    /// A text of somebody else in a cell: shown safely, and cut where a person looks.
+    /// Formats untrusted text for a cell: escaped, and cut on a terminal.
     pub fn text(&self, text: &str, chars: usize) -> String {
         self.cut(visible(text), chars)
     }
 
-    /// The same of a name or a title.
+    /// Formats an untrusted name or title for a cell.
     pub fn name(&self, name: &str, chars: usize) -> String {
         self.cut(named(name), chars)
     }
@@ -183,7 +183,7 @@ impl Output {
         }
     }
 
-    /// As wide as the terminal; in a pipe every value is whole.
+    /// Formats a table, fitted to the terminal; in a pipe no value is cut.
     pub fn table<H: AsRef<str>>(&self, head: &[H], rows: Vec<Vec<Cell>>) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -209,7 +209,7 @@ impl Output {
         lines.collect()
     }
 
-    /// A list of things; without any, what to do about it.
+    /// Prints a list as a table; for an empty list, prints a message and the next command.
     pub fn list<T: Serialize, H: AsRef<str>>(
         &self,
         items: &[T],
@@ -225,7 +225,7 @@ impl Output {
         })
     }
 
-    /// What was done, and what can be done next.
+    /// Prints what was done and the next command.
     pub fn done(&self, value: &impl Serialize, what: &str, next: &str) -> Shown {
         self.show(value, || {
             let tick = self.paint.green("✓");
@@ -233,7 +233,7 @@ impl Output {
         })
     }
 
-    /// Labels and what stands behind them, under a headline.
+    /// Formats labelled values under a headline.
     pub fn facts(&self, headline: &str, rows: &[(&str, String)]) -> String {
         let wide = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0).max(8);
         let mut out = format!("{}\n", self.paint.bold(headline));
@@ -244,12 +244,12 @@ impl Output {
     }
 }
 
-/// A reader that has gone away is no error of ours.
+/// Writes to standard output and ignores a closed pipe.
 fn print(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// A filter that cannot be used is the caller's mistake; nothing else goes wrong.
+/// The result of printing. Only an invalid jq filter is an error.
 pub type Shown = Result<(), Failure>;
 
 #[cfg(test)]
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_in_a_pipe_has_whole_values_and_no_escapes() {
+    fn table_in_a_pipe_has_whole_values_and_no_escapes() {
         let long = "x".repeat(300);
         let table = plain().table(&["A", "B"], vec![vec![Cell::new("1"), Cell::new(&long)]]);
         let lines: Vec<&str> = table.lines().collect();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_in_a_pipe_is_whole() {
+    fn timestamp_in_a_pipe_is_not_cut() {
         let at: Timestamp = "2026-11-15T15:20:31.004211Z".parse().unwrap();
         assert_eq!(plain().when(at), "2026-11-15T15:20:31.004211Z");
     }

@@ -1,9 +1,9 @@
-//! Colour, where a person looks and has not forbidden it.
+//! Terminal colours, used only on a terminal and unless disabled.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paint(bool);
 
-/// What a colour would say; the words beside it say it first.
+/// The meaning of a colour. The text next to it always says the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     Plain,
@@ -16,7 +16,7 @@ pub enum Tone {
 impl Paint {
     pub const OFF: Self = Self(false);
 
-    /// `NO_COLOR` wins over everything; `CLICOLOR_FORCE` over the lack of a terminal.
+    /// Decides whether to use colours: `NO_COLOR` wins, then `CLICOLOR_FORCE`, then the terminal.
     pub fn on(is_terminal: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let is_wanted = super::is_set("CLICOLOR_FORCE") || (is_terminal && !is_dumb);
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paint_that_is_off_adds_nothing() {
+    fn paint_off_adds_no_escapes() {
         assert_eq!(Paint::OFF.red("x"), "x");
         assert_eq!(Paint(true).red("x"), "\u{1b}[31;1mx\u{1b}[0m");
     }

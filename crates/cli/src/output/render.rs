@@ -1,18 +1,19 @@
-//! One answer in the forms that programs read. Functions of its JSON alone, so that no form knows
-//! less than another; nothing in what they write acts on a terminal.
+//! The machine-readable output formats. All of them are derived from the same JSON, and none
+//! writes control characters.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use ade_core::visible::is_hidden;
+use ade_core::sanitize_display::is_hidden;
 use serde_json::{Map, Value};
 
 use crate::text::{quiet_json, visible};
 
-/// What names a thing, in the order in which it is looked for.
-const NAMES: [&str; 7] = ["id", "key_id", "lease", "lease_hash", "resource", "policy", "name"];
+/// The fields that identify an object, in order of preference.
+const NAMES: [&str; 7] =
+    ["id", "key_id", "lease_id", "lease_hash", "resource", "policy_id", "name"];
 
-/// What stands at `a.b.c`.
+/// Returns the value at a dotted path such as `a.b.c`.
 pub fn dotted<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(value, |value, name| value.get(name))
 }
@@ -22,7 +23,7 @@ pub fn json(value: &Value, is_spread: bool) -> String {
     format!("{}\n", quiet_json(&write(value).unwrap_or_default()))
 }
 
-/// One line for each item of a list.
+/// Formats a list as JSON lines.
 pub fn jsonl(value: &Value) -> String {
     items(value).iter().map(|item| json(item, false)).collect()
 }
@@ -34,7 +35,7 @@ fn items(value: &Value) -> &[Value] {
     }
 }
 
-/// With these fields only.
+/// Reduces a value to the given fields.
 pub fn narrowed(value: &Value, columns: &[String]) -> Value {
     match value {
         _ if columns.is_empty() => value.clone(),
@@ -47,11 +48,11 @@ pub fn narrowed(value: &Value, columns: &[String]) -> Value {
     }
 }
 
-/// One line for each thing: what other commands take.
+/// Formats one name per line, as other commands accept it.
 pub fn names(value: &Value) -> String {
     let name = |item: &Value| {
         let found = NAMES.iter().find_map(|name| item.get(name)?.as_str());
-        // A request of the inbox has an id of its own; a task inside of it has another.
+        // An approval request has its own ID and contains a task with another one.
         found.map(|name| format!("{}\n", visible(name)))
     };
     items(value).iter().filter_map(name).collect()
@@ -70,8 +71,8 @@ fn cell(value: Option<&Value>) -> String {
     }
 }
 
-/// All fields of all items, or those that were named. A text that a spreadsheet would take for a
-/// formula gets an apostrophe in front.
+/// Formats all fields, or the given columns, as CSV. An apostrophe is put in front of a text that a
+/// spreadsheet would treat as a formula.
 pub fn csv(value: &Value, columns: &[String], has_headers: bool) -> String {
     let items = items(value);
     let all: BTreeSet<&String> =
@@ -135,7 +136,7 @@ fn block(out: &mut String, value: &Value, depth: usize) {
             for (at, item) in items.iter().enumerate() {
                 indent(out, depth, at);
                 out.push('-');
-                // The first line of what follows stands behind the dash.
+                // The first line of the value follows the dash on the same line.
                 match item {
                     Value::Object(fields) if !fields.is_empty() => {
                         out.push(' ');
@@ -151,7 +152,7 @@ fn block(out: &mut String, value: &Value, depth: usize) {
     }
 }
 
-/// Whoever came before has indented the first line of a block behind a dash.
+/// Indents a line, except the first one after a dash, which is already indented.
 fn indent(out: &mut String, depth: usize, at: usize) {
     let follows_dash = at == 0 && out.ends_with("- ");
     if !follows_dash {
@@ -169,7 +170,7 @@ fn inner(out: &mut String, value: &Value, depth: usize) {
     block(out, value, depth);
 }
 
-/// A text is quoted like JSON, which is YAML too, unless nobody could take it for anything else.
+/// Formats a scalar as YAML. A string is quoted like JSON unless it is unambiguous without quotes.
 fn scalar(value: &Value) -> String {
     let Value::String(text) = value else { return value.to_string() };
     let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
@@ -182,7 +183,7 @@ fn scalar(value: &Value) -> String {
     let mut out = String::new();
     for c in value.to_string().chars() {
         match u32::from(c) {
-            // Unlike JSON, YAML does not put two halves of a character together.
+            // Unlike JSON, YAML does not combine surrogate pairs.
             code @ 0x1_0000.. if is_hidden(c) => {
                 let _ = write!(out, "\\U{code:08x}");
             }
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_become_lines_names_and_records() {
+    fn list_renders_as_jsonl_names_and_csv() {
         assert_eq!(jsonl(&tasks()).lines().count(), 2);
         assert_eq!(names(&tasks()), "task_1\ntask_2\n");
         let columns = ["id".to_owned(), "title".to_owned(), "risk.score".to_owned()];
@@ -222,13 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn a_narrowed_answer_has_the_named_fields_alone() {
+    fn narrowed_value_keeps_only_the_named_fields() {
         let one = narrowed(&tasks(), &["risk.score".to_owned(), "gone".to_owned()]);
         assert_eq!(one[0], json!({ "risk.score": 7, "gone": null }));
     }
 
     #[test]
-    fn yaml_is_indented_and_quotes_what_could_be_misread() {
+    fn yaml_is_indented_and_quotes_ambiguous_values() {
         let value = json!({
             "a": [{ "b": 1, "c": "yes" }, [], ["x y"]], "d": {}, "e": "plain-text", "f": null
         });
@@ -256,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn yaml_says_the_same_as_json_and_nothing_in_it_acts(value in any_json()) {
+        fn yaml_equals_json_and_has_no_escapes(value in any_json()) {
             let text = yaml(&value);
             let read: Value = serde_saphyr::from_str(&text).unwrap();
             prop_assert_eq!(read, value, "{}", text);

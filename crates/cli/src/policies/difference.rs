@@ -1,4 +1,4 @@
-//! `ade policies diff`: a file against the version in force of the same name.
+//! `ade policies diff`: compares a file with the policy in force of the same name.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::text::visible;
 
-/// Policies that one of a name is looked for among; far more than a tenant has.
+/// The maximum number of policies to search by name; a tenant has far fewer.
 const POLICIES: usize = 10_000;
 
 #[derive(Debug, Serialize)]
 struct Difference {
     name: String,
-    /// Of the version in force; nothing if there is none of this name.
+    /// The version in force, if a policy of this name exists.
     version: Option<u32>,
     changes: Vec<FieldChange>,
 }
@@ -34,20 +34,20 @@ pub async fn difference(
     let found = find(client, &new.name).await?;
     let old =
         found.as_ref().map(|found| parsed(&found.yaml, "the version in force")).transpose()?;
-    let told = |change: ade_core::change::FieldChange| FieldChange {
+    let field_change = |change: ade_core::change::FieldChange| FieldChange {
         path: change.path,
         before: change.before,
         after: change.after,
     };
-    let changes = policy::difference(old.as_ref(), &new).into_iter().map(told).collect();
+    let changes = policy::difference(old.as_ref(), &new).into_iter().map(field_change).collect();
     let version = found.map(|found| found.version);
     let difference = Difference { name: new.name, version, changes };
     cx.output.show(&difference, || {
         let name = visible(&difference.name);
         let head = match (difference.version, difference.changes.is_empty()) {
-            (Some(version), true) => format!("{name} is in force as it is, version {version}"),
-            (Some(version), false) => format!("{name}, against version {version}"),
-            (None, _) => format!("{name} is new"),
+            (Some(version), true) => format!("{name} is identical to version {version}"),
+            (Some(version), false) => format!("{name} compared with version {version}"),
+            (None, _) => format!("{name} is a new policy"),
         };
         format!(
             "{}\n{}",
@@ -61,7 +61,7 @@ pub async fn difference(
 
 fn parsed(text: &str, whose: &str) -> Result<Document, Failure> {
     Document::parse_yaml(text).map_err(|errors| {
-        Failure::new(Exit::Usage, format!("{whose} is no policy"))
+        Failure::new(Exit::Usage, format!("{whose} is not a valid policy"))
             .detail(errors.to_string())
             .or_next("ade policies test -f CASES --policies FILE")
     })

@@ -1,5 +1,5 @@
-//! `ade policies test`: policies as files, cases as a file, and a table that says which of them is
-//! not as expected and by which rule. Nothing else is read, so that CI can run it.
+//! `ade policies test`: runs test cases from a file against policy files and reports each
+//! unexpected outcome with its rule. It needs no server, so CI can run it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ade_core::ids::PolicyId;
 use ade_core::policy::{Cases, Document, DocumentErrors, Policy};
-use ade_core::trial::{self, Verdict};
+use ade_core::policy_test::{self, CaseResult};
 use comfy_table::Cell;
 use serde_json::{Value, json};
 
@@ -19,20 +19,20 @@ use crate::text::visible;
 
 pub fn test(policies: &Path, cases: &Path, cx: &Context) -> Result<Exit, Failure> {
     let read = Cases::parse_yaml(&text_of(cases)?).map_err(|errors| wrong(cases, &errors))?;
-    let verdicts = trial::run(&load(policies, cases)?, &read);
-    let told: Vec<Value> = verdicts.iter().map(value).collect();
-    cx.output.show(&told, || table(&verdicts, &cx.output))?;
+    let verdicts = policy_test::run(&load(policies, cases)?, &read);
+    let values: Vec<Value> = verdicts.iter().map(value).collect();
+    cx.output.show(&values, || table(&verdicts, &cx.output))?;
     let is_so = verdicts.iter().all(|verdict| verdict.differences.is_empty());
     Ok(if is_so { Exit::Done } else { Exit::NotSo })
 }
 
 fn wrong(path: &Path, errors: &DocumentErrors) -> Failure {
-    Failure::new(Exit::Usage, format!("{} cannot be used", path.display()))
+    Failure::new(Exit::Usage, format!("{} is not valid", path.display()))
         .detail(errors.to_string().replace('\n', "; "))
         .or_next("ade policies test --help")
 }
 
-/// Every policy under the path but the cases; each has a name of its own.
+/// Loads every policy under the path except the test case file. Policy names must be unique.
 fn load(path: &Path, cases: &Path) -> Result<Vec<Policy>, Failure> {
     let mut policies: Vec<Policy> = Vec::new();
     for (number, file) in (1..).zip(files(path, cases)?) {
@@ -41,7 +41,8 @@ fn load(path: &Path, cases: &Path) -> Result<Vec<Policy>, Failure> {
         let read = if is_json { Document::parse_json(&text) } else { Document::parse_yaml(&text) };
         let document = read.map_err(|errors| wrong(&file, &errors))?;
         if policies.iter().any(|one| one.document.name == document.name) {
-            let what = format!("`{}` is in another file, too", document.name);
+            let what =
+                format!("the policy name `{}` is already used in another file", document.name);
             return Err(Failure::new(Exit::Usage, what).detail(file.display().to_string()));
         }
         policies.push(Policy { id: PolicyId::from_u128(number), version: 1, document });
@@ -70,14 +71,14 @@ fn files(path: &Path, cases: &Path) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     if found.is_empty() {
-        let what = format!("no .yaml, .yml or .json file is in {}", path.display());
+        let what = format!("no .yaml, .yml or .json file in {}", path.display());
         return Err(Failure::new(Exit::Usage, what).or_next("ade policies test --help"));
     }
     found.sort();
     Ok(found)
 }
 
-fn value(verdict: &Verdict) -> Value {
+fn value(verdict: &CaseResult) -> Value {
     let differences: Vec<Value> = verdict
         .differences
         .iter()
@@ -92,7 +93,7 @@ fn value(verdict: &Verdict) -> Value {
     })
 }
 
-fn table(verdicts: &[Verdict], output: &Output) -> String {
+fn table(verdicts: &[CaseResult], output: &Output) -> String {
     let rows = verdicts.iter().map(|verdict| {
         let is_so = verdict.differences.is_empty();
         let (mark, tone) = if is_so { ("✓", Tone::Good) } else { ("✕", Tone::Bad) };

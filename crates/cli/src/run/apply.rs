@@ -1,11 +1,12 @@
-//! From a permit to a report. The lease is kept from the first moment; the command runs only
-//! under one that was confirmed, and is ended with all it started when the lease is.
+//! Runs a permitted command and reports the result. The lease is kept alive from the start; the
+//! command runs only under a confirmed lease, and its process group is stopped when the lease ends.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use ade_api::executions::{Beginning, Fail, FailureKind, Finish, Left, NewLog, Permit, Stream};
-use ade_client::{Client, Error, Keeper, Standing, margin};
+use ade_api::claims::Permit;
+use ade_api::executions::{Beginning, Finish, FinishOutcome, Left, NewLog, Stream};
+use ade_client::{Client, Error, KeepAliveStatus, LeaseKeepAlive, margin};
 use ade_core::limits::{REASON_MAX_BYTES, RUN_ASIDE_TIMEOUT, RUN_DRAIN};
 use rustix::process::Signal;
 use tokio::process::Command;
@@ -13,10 +14,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::declare::Declaration;
-use super::group::Group;
+use super::group::ProcessGroup;
 use super::interrupt::{self, Interrupts};
 use super::log::Log;
-use super::outcome::{self, Outcome, Why};
+use super::outcome::{self, RunOutcome, Why};
 use super::pump::{feed, pump};
 use super::{environment, preview};
 use crate::exit::Exit;
@@ -25,9 +26,9 @@ use crate::progress::Progress;
 use crate::tasks;
 use crate::text::within;
 
-/// The code that ends an attempt whose effect has changed.
+/// The error code for a changed effect.
 const DRIFTED: &str = "effect_drifted";
-const ABORT_ASKED: &str = "abort_asked";
+const ABORT_REQUESTED: &str = "abort_requested";
 const LEASE_LOST: &str = "lease_lost";
 
 #[derive(Debug)]
@@ -36,15 +37,15 @@ pub struct Attempt<'a> {
     permit: Permit,
     declaration: &'a Declaration,
     preview: Option<&'a str>,
-    keeper: Keeper,
+    keep_alive: LeaseKeepAlive,
     progress: &'a mut Progress,
     interrupts: &'a mut Interrupts,
 }
 
-/// What came before the command could begin.
+/// Why the command did not start.
 enum Halt {
-    Lost(String),
-    AbortAsked,
+    Lost(Error),
+    AbortRequested,
     Signal(Signal),
     Failure(Failure),
 }
@@ -57,8 +58,8 @@ impl<'a> Attempt<'a> {
         progress: &'a mut Progress,
         interrupts: &'a mut Interrupts,
     ) -> Self {
-        let keeper = client.executions().keep(&permit);
-        Self { client, permit, declaration, preview, keeper, progress, interrupts }
+        let keep_alive = client.executions().keep(&permit);
+        Self { client, permit, declaration, preview, keep_alive, progress, interrupts }
     }
 
     pub async fn apply(mut self) -> Result<Exit, Failure> {
@@ -67,45 +68,47 @@ impl<'a> Attempt<'a> {
             Err(halt) => return self.halt(halt).await,
         };
         let id = self.permit.task.summary.id;
-        let token = self.permit.token;
+        let fence = self.permit.fence;
         let attempt = self.permit.attempt;
-        self.progress.reached("applying", &format!("{id} · attempt {attempt} · token {token}"));
+        self.progress.reached("applying", &format!("{id} · attempt {attempt} · token {fence}"));
         let log = log(self.client, &self.permit);
-        log.sink().note(&format!("runs {}", self.declaration.line()));
-        let outcome = match self.command().and_then(|mut command| Group::spawn(&mut command)) {
+        log.sink().note(&format!("running {}", self.declaration.line()));
+        let outcome = match self.command().and_then(|mut command| ProcessGroup::spawn(&mut command))
+        {
             Ok(group) => self.run(group, &log, begun).await,
-            Err(error) => Outcome::not_started(&self.declaration.line(), &error),
+            Err(error) => RunOutcome::not_started(&self.declaration.line(), &error),
         };
-        log.sink().note(&outcome.error().unwrap_or_else(|| "ended well".to_owned()));
+        log.sink().note(&outcome.error().unwrap_or_else(|| "succeeded".to_owned()));
         let is_lost = matches!(outcome.why, Why::Lost(_));
         let output = if is_lost { log.abandon().await } else { log.close().await };
         self.report(outcome, output).await
     }
 
-    /// Everything that has to hold before the first side effect. Answers a moment before that from
-    /// which the server counts how long it takes.
+    /// Checks everything that must hold before the first side effect. Returns a time shortly before
+    /// the one from which the server measures the duration.
     async fn begin(&mut self) -> Result<Instant, Halt> {
-        let settled = self.interrupts.during(self.keeper.settled()).await.map_err(Halt::Signal)?;
+        let settled =
+            self.interrupts.during(self.keep_alive.settled()).await.map_err(Halt::Signal)?;
         Halt::check(settled)?;
         let plan = match self.preview {
             None => None,
             Some(command) => {
-                self.progress.awaits("previewing", "once more, now that its locks are held");
+                self.progress.awaits("previewing", "again, now that the locks are held");
                 self.progress.clear();
                 let seen = self.guarded(preview::preview(command)).await?;
                 Some(seen.map_err(Halt::Failure)?)
             }
         };
-        let beginning = Beginning { lease: self.permit.lease, plan };
+        let beginning = Beginning { lease_id: self.permit.lease_id, plan };
         let client = self.client.clone();
-        let execution = self.permit.execution;
+        let execution = self.permit.execution_id;
         let sent = Instant::now();
         let begun = async move { client.executions().begin(execution, &beginning).await };
         match self.guarded(begun).await? {
             Ok(_) => Ok(sent),
             Err(error) => Err(match error.refusal().map(|refusal| refusal.code.as_str()) {
-                Some(ABORT_ASKED) => Halt::AbortAsked,
-                Some(LEASE_LOST) => Halt::Lost(error.to_string()),
+                Some(ABORT_REQUESTED) => Halt::AbortRequested,
+                Some(LEASE_LOST) => Halt::Lost(error),
                 _ => Halt::Failure(self.not_begun(error)),
             }),
         }
@@ -114,79 +117,77 @@ impl<'a> Attempt<'a> {
     fn not_begun(&self, error: Error) -> Failure {
         let look = format!("ade tasks get {}", self.permit.task.summary.id);
         match error.refusal() {
-            Some(refusal) if refusal.code == DRIFTED => {
-                Failure::new(Exit::Drifted, "it would no longer do what people agreed to")
-                    .detail(format!(
-                        "{}; nothing was run, and it is reviewed again",
-                        refusal.detail
-                    ))
-                    .or_next(look)
-            }
+            Some(refusal) if refusal.code == DRIFTED => Failure::new(
+                Exit::Drifted,
+                "the effect of the command differs from what was approved",
+            )
+            .detail(format!(
+                "{}; the command did not run, and the task goes back to review",
+                refusal.detail
+            ))
+            .or_next(look),
             _ => Failure::from(error).or_next(look),
         }
     }
 
-    /// The work's answer, unless the lease or a person ends it first.
+    /// Runs the work until it ends, the lease is lost or the run is interrupted.
     async fn guarded<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Halt> {
         tokio::select! {
             biased;
-            standing = self.keeper.stopped() => {
-                Err(Halt::check(standing).err().unwrap_or(Halt::AbortAsked))
+            status = self.keep_alive.stopped() => {
+                Err(Halt::check(status).err().unwrap_or(Halt::AbortRequested))
             }
             signal = self.interrupts.next() => Err(Halt::Signal(signal)),
             done = work => Ok(done),
         }
     }
 
-    /// Nothing was run: says so to the server and to the person.
+    /// Reports to the server and the user that the command did not run.
     async fn halt(self, halt: Halt) -> Result<Exit, Failure> {
         let id = self.permit.task.summary.id;
         let look = format!("ade tasks get {id}");
         match halt {
-            Halt::Lost(why) => Err(Failure::new(Exit::LeaseLost, "the lock was lost")
-                .detail(format!("{why}; nothing was run"))
-                .or_next(look)),
-            Halt::AbortAsked => {
-                self.give_back(FailureKind::Cancelled, "somebody asked to stop it").await;
-                let what = format!("{id}: somebody cancelled it; nothing was run");
-                Err(Failure::new(Exit::Ended, what).or_next(look))
+            Halt::Lost(error) => {
+                Err(outcome::lost(id, "the lease was lost", &error, "the command did not run"))
+            }
+            Halt::AbortRequested => {
+                self.give_back(FinishOutcome::Cancelled, "a cancellation was requested").await;
+                let what = format!("{id} was cancelled, and the command did not run");
+                Err(outcome::cancelled(id, &what, self.keep_alive.abort().as_ref()).advice(
+                    "Nothing was changed. If the change is still wanted, propose it again.",
+                ))
             }
             Halt::Signal(signal) => {
                 self.withdraw().await;
                 let why = format!("interrupted by {}", interrupt::name(signal));
-                self.give_back(FailureKind::Cancelled, &why).await;
-                self.progress.warn("cancelled", &format!("{id} · nothing was run"));
+                self.give_back(FinishOutcome::Cancelled, &why).await;
+                self.progress.warn("cancelled", &format!("{id} · the command did not run"));
                 Ok(interrupt::exit(signal))
             }
             Halt::Failure(failure) => {
                 if failure.exit != Exit::Drifted {
                     self.withdraw().await;
-                    self.give_back(FailureKind::Failure, "it could not begin").await;
+                    self.give_back(FinishOutcome::Failed, "the execution could not begin").await;
                 }
                 Err(failure.or_next(look))
             }
         }
     }
 
-    /// Else the attempt that is given back would be tried again, by nobody.
+    /// Cancels the task, because no agent is left to retry it.
     async fn withdraw(&self) {
         let id = self.permit.task.summary.id;
-        let reason = Some("whoever wanted to run it has gone".to_owned());
+        let reason = Some("the `ade run` process that proposed the task has ended".to_owned());
         let _ = timeout(RUN_ASIDE_TIMEOUT, tasks::withdraw(self.client, id, reason)).await;
     }
 
-    /// Before anything was changed, and only as a courtesy: the lease runs out anyway.
-    async fn give_back(&self, result: FailureKind, error: &str) {
-        let fail = Fail {
-            lease: self.permit.lease,
-            result,
-            left: Left::Nothing,
-            error: error.to_owned(),
-            output: None,
-            details: None,
-        };
-        let told = self.client.executions().fail(self.permit.execution, &fail);
-        let _ = timeout(RUN_ASIDE_TIMEOUT, told).await;
+    /// Reports that nothing was changed. Errors are ignored, because the lease expires anyway.
+    async fn give_back(&self, outcome: FinishOutcome, error: &str) {
+        let (error, left_behind) = (Some(error.to_owned()), Some(Left::Nothing));
+        let finish =
+            Finish { outcome, error, left_behind, ..Finish::succeeded(self.permit.lease_id) };
+        let report = self.client.executions().finish(self.permit.execution_id, &finish);
+        let _ = timeout(RUN_ASIDE_TIMEOUT, report).await;
     }
 
     fn command(&self) -> std::io::Result<Command> {
@@ -206,7 +207,7 @@ impl<'a> Attempt<'a> {
         Ok(command)
     }
 
-    async fn run(&mut self, mut group: Group, log: &Log, begun: Instant) -> Outcome {
+    async fn run(&mut self, mut group: ProcessGroup, log: &Log, begun: Instant) -> RunOutcome {
         self.progress.clear();
         let (stdin, stdout, stderr) = group.streams();
         let input = self.declaration.input.clone().unwrap_or_default();
@@ -221,31 +222,36 @@ impl<'a> Attempt<'a> {
         ];
         let outcome = self.watch(&mut group, begun).await;
         if group.clear(self.grace()).await {
-            self.progress.warn("ended", "processes that the command had left behind");
+            self.progress.warn("ended", "processes left behind by the command");
         }
         drain(pumps.into_iter().flatten().chain(feeding)).await;
         outcome
     }
 
-    /// The rest of the margin is for the kill itself, which a busy machine does not do at once.
+    /// Returns the grace period before the kill. The rest of the margin is for the kill itself.
     fn grace(&self) -> Duration {
-        margin(Duration::from_millis(self.permit.ttl_ms)) * 2 / 3
+        margin(Duration::from_secs(self.permit.ttl_seconds)) * 2 / 3
     }
 
-    /// Until the command has ended, by itself or by force.
-    async fn watch(&mut self, group: &mut Group, begun: Instant) -> Outcome {
+    /// Waits until the command has ended or was stopped.
+    async fn watch(&mut self, group: &mut ProcessGroup, begun: Instant) -> RunOutcome {
         let time = Duration::from_secs(u64::from(self.permit.timeout_seconds));
         let mut interrupted = None;
         loop {
             tokio::select! {
                 biased;
-                standing = self.keeper.stopped() => {
-                    let why = match standing {
-                        Standing::Lost(why) => Why::Lost(why),
+                status = self.keep_alive.stopped() => {
+                    let why = match status {
+                        KeepAliveStatus::Lost(why) => Why::Lost(why),
                         _ if begun.elapsed() >= time => Why::TookTooLong,
-                        Standing::AbortAsked | Standing::Unsure | Standing::Held => Why::AbortAsked,
+                        KeepAliveStatus::AbortRequested
+                        | KeepAliveStatus::Uncertain
+                        | KeepAliveStatus::Held => Why::AbortRequested,
                     };
-                    return Outcome::of(self.end(group).await, why);
+                    if let (Why::AbortRequested, Some(abort)) = (&why, self.keep_alive.abort()) {
+                        self.progress.warn("cancelled", &outcome::cancelled_by(&abort));
+                    }
+                    return RunOutcome::of(self.end(group).await, why);
                 }
                 signal = self.interrupts.next() => {
                     self.pass_on(group, signal, interrupted.is_none());
@@ -253,26 +259,26 @@ impl<'a> Attempt<'a> {
                 }
                 status = group.wait() => {
                     let why = interrupted.map_or(Why::Itself, Why::Interrupted);
-                    return Outcome::of(status, why);
+                    return RunOutcome::of(status, why);
                 }
             }
         }
     }
 
-    fn pass_on(&mut self, group: &Group, signal: Signal, is_first: bool) {
+    fn pass_on(&mut self, group: &ProcessGroup, signal: Signal, is_first: bool) {
         let name = interrupt::name(signal);
         if is_first {
-            let text = format!("{name} was handed to the command; once more kills it");
+            let text = format!("sent {name} to the command; repeat to kill it");
             self.progress.warn("interrupted", &text);
             group.signal(signal);
         } else {
-            self.progress.warn("killed", "the command and all it started");
+            self.progress.warn("killed", "the command and its child processes");
             group.signal(Signal::KILL);
         }
     }
 
-    async fn end(&mut self, group: &mut Group) -> std::io::Result<ExitStatus> {
-        self.progress.warn("stopping", "the command may not go on");
+    async fn end(&mut self, group: &mut ProcessGroup) -> std::io::Result<ExitStatus> {
+        self.progress.warn("stopping", "the command");
         let grace = self.grace();
         tokio::select! {
             status = group.end(grace) => return status,
@@ -282,64 +288,70 @@ impl<'a> Attempt<'a> {
         group.wait().await
     }
 
-    async fn report(self, ended: Outcome, output: Option<String>) -> Result<Exit, Failure> {
-        let (execution, lease) = (self.permit.execution, self.permit.lease);
+    async fn report(self, ended: RunOutcome, output: Option<String>) -> Result<Exit, Failure> {
+        let (execution, lease_id) = (self.permit.execution_id, self.permit.lease_id);
         let id = self.permit.task.summary.id;
         let details = Some(ended.details());
         let Some(error) = ended.error() else {
-            let finish = Finish { lease, output, details };
-            let told = self.client.executions().finish(execution, &finish).await;
-            told.map_err(|error| outcome::unreported(id, error))?;
+            let finish = Finish { output, details, ..Finish::succeeded(lease_id) };
+            let reported = self.client.executions().finish(execution, &finish).await;
+            reported.map_err(|error| outcome::unreported(id, error))?;
             self.progress.reached("completed", &id.to_string());
             return Ok(ended.exit());
         };
-        let fail = Fail {
-            lease,
-            result: ended.kind(),
-            left: ended.left(),
-            error: within(&error, REASON_MAX_BYTES).to_owned(),
+        let finish = Finish {
+            lease_id,
+            outcome: ended.outcome(),
+            error: Some(within(&error, REASON_MAX_BYTES).to_owned()),
+            left_behind: Some(ended.left()),
             output,
             details,
         };
         if ended.left() == Left::Nothing {
             self.withdraw().await;
         }
-        let telling = self.client.executions().fail(execution, &fail);
+        let telling = self.client.executions().finish(execution, &finish);
         if let Why::Lost(why) = &ended.why {
-            // Too late to count; the server keeps it as evidence if it hears it at all.
+            // The report is too late to count, but the server keeps it as evidence.
             let _ = timeout(RUN_ASIDE_TIMEOUT, telling).await;
-            return Err(outcome::lost(id, why));
+            let what = "the lease was lost, and the command was stopped";
+            return Err(outcome::lost(id, what, why, "changes made before that remain"));
         }
         match telling.await {
             Ok(_) => self.progress.warn("failed", &format!("{error} · ade tasks get {id}")),
-            Err(told) => {
-                let text = format!("{error}, and the server was not told: {told}");
+            Err(unreported) => {
+                let text = format!("{error}; reporting to the server failed: {unreported}");
                 self.progress.warn("failed", &format!("{text} · ade tasks get {id}"));
             }
+        }
+        if matches!(ended.why, Why::AbortRequested) {
+            let what = format!("{id} was cancelled, and the command was stopped");
+            return Err(outcome::cancelled(id, &what, self.keep_alive.abort().as_ref())
+                .advice("If the change must not stay, undo what the command did."));
         }
         Ok(ended.exit())
     }
 }
 
 impl Halt {
-    fn check(standing: Standing) -> Result<(), Self> {
-        match standing {
-            Standing::Held | Standing::Unsure => Ok(()),
-            Standing::AbortAsked => Err(Self::AbortAsked),
-            Standing::Lost(why) => Err(Self::Lost(why)),
+    fn check(status: KeepAliveStatus) -> Result<(), Self> {
+        match status {
+            KeepAliveStatus::Held | KeepAliveStatus::Uncertain => Ok(()),
+            KeepAliveStatus::AbortRequested => Err(Self::AbortRequested),
+            KeepAliveStatus::Lost(why) => Err(Self::Lost(why)),
         }
     }
 }
 
 fn log(client: &Client, permit: &Permit) -> Log {
-    let (client, execution, lease) = (client.clone(), permit.execution, permit.lease);
+    let (client, execution, lease_id) = (client.clone(), permit.execution_id, permit.lease_id);
     Log::start(move |first, lines| {
         let client = client.clone();
-        async move { client.executions().log(execution, &NewLog { lease, first, lines }).await }
+        async move { client.executions().log(execution, &NewLog { lease_id, first, lines }).await }
     })
 }
 
-/// A process that left the group may hold a pipe open for ever: it is not waited for.
+/// Drains the output with a timeout: a process that left the group may keep a pipe open forever.
 async fn drain(tasks: impl Iterator<Item = JoinHandle<()>>) {
     for mut task in tasks {
         if timeout(RUN_DRAIN, &mut task).await.is_err() {

@@ -1,5 +1,5 @@
-//! What a run declares before anybody is asked: the command to the letter, where it runs, the
-//! names of the variables it is given and the hash of its input. Reviewers agree to these.
+//! The declaration that reviewers approve: the exact command, its working directory, the names of
+//! its environment variables and the hash of its input.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -26,7 +26,7 @@ use crate::text::{visible, within};
 pub struct Declaration {
     pub argv: Vec<String>,
     pub directory: PathBuf,
-    /// What the command is fed; nothing if `ade` was given no file and no pipe.
+    /// The standard input of the command, if `ade` was given a file or a pipe.
     pub input: Option<Vec<u8>>,
 }
 
@@ -34,28 +34,31 @@ impl Declaration {
     pub async fn gather(args: &RunArgs, progress: &mut Progress) -> Result<Self, Failure> {
         let arguments = args.command.iter().enumerate().map(|(at, argument)| {
             argument.to_str().map(str::to_owned).ok_or_else(|| {
-                let what = format!("argument {at} of the command is no UTF-8");
+                let what = format!("argument {at} of the command is not valid UTF-8");
                 Failure::new(Exit::Usage, what)
-                    .detail("reviewers could not be shown what would run")
+                    .detail("reviewers could not read the command")
                     .or_next("ade run --help")
             })
         });
         let arguments = arguments.collect::<Result<Vec<String>, Failure>>()?;
         let program = arguments.first().map(String::as_str).unwrap_or_default();
         if !exists(program, std::env::var_os("PATH")) {
-            // Better now than after people have agreed to it.
-            return Err(Failure::new(Exit::NoSuchCommand, format!("there is no `{program}` here"))
-                .detail("nobody was asked to agree to it")
-                .or_next(format!("command -v {}", quoted(program))));
+            // Fail before the review instead of after it.
+            return Err(Failure::new(
+                Exit::NoSuchCommand,
+                format!("command not found: `{program}`"),
+            )
+            .detail("no task was created")
+            .or_next(format!("command -v {}", quoted(program))));
         }
         let directory = std::env::current_dir().map_err(|error| {
-            Failure::new(Exit::Failed, format!("there is no working directory: {error}"))
+            Failure::new(Exit::Failed, format!("cannot determine the working directory: {error}"))
                 .or_next("cd / && ade run --help")
         })?;
         Ok(Self { argv: arguments, directory, input: input(progress).await? })
     }
 
-    /// As one would type it.
+    /// Returns the command line as typed in a shell.
     pub fn line(&self) -> String {
         self.argv.iter().map(|argument| quoted(argument)).collect::<Vec<_>>().join(" ")
     }
@@ -74,6 +77,7 @@ impl Declaration {
             timeout_seconds: args.apply_timeout.and_then(|time| u32::try_from(time.as_secs()).ok()),
             rollback: Rollback::default(),
             plan: Some(plan),
+            submit: true,
         }
     }
 
@@ -91,7 +95,7 @@ impl Declaration {
         })
     }
 
-    /// For a command that nobody can preview: it may do anything to what it touches, for good.
+    /// Returns the plan of a command without a preview: any irreversible change to its resources.
     pub fn plan(&self, args: &RunArgs) -> Plan {
         let summary = visible(&self.line());
         let changes = args.resources.iter().map(|touched| Change {
@@ -106,7 +110,7 @@ impl Declaration {
     }
 }
 
-/// As whoever starts it will look for it; whether it can be started is seen then.
+/// Checks whether a program exists in the search path; it may still fail to start.
 fn exists(program: &str, path: Option<OsString>) -> bool {
     if program.contains('/') {
         return Path::new(program).exists();
@@ -115,8 +119,8 @@ fn exists(program: &str, path: Option<OsString>) -> bool {
     !program.is_empty() && std::env::split_paths(&path).any(|folder| folder.join(program).exists())
 }
 
-/// A pipe or a file is the command's input, and read now: what is agreed to is what is fed. A
-/// terminal is not: nobody types for a review that may take a day.
+/// Reads the command's input from a pipe or a file before the review, so that the approved input
+/// is used. A terminal is not read, because a review may take a day.
 async fn input(progress: &mut Progress) -> Result<Option<Vec<u8>>, Failure> {
     let kind = fstat(std::io::stdin().as_fd()).map(|stat| FileType::from_raw_mode(stat.st_mode));
     if !matches!(kind, Ok(FileType::Fifo | FileType::RegularFile)) {
@@ -130,7 +134,8 @@ async fn input(progress: &mut Progress) -> Result<Option<Vec<u8>>, Failure> {
     let read = if let Ok(read) = timeout(RUN_STDIN_PATIENCE, &mut reading).await {
         read
     } else {
-        progress.awaits("reading", "standard input; if there is none, add `< /dev/null`");
+        progress
+            .awaits("reading", "standard input; add `< /dev/null` if the command reads no input");
         reading.await
     };
     let wrong = |what: String| Failure::new(Exit::Failed, what).or_next("ade run … < /dev/null");
@@ -141,12 +146,12 @@ async fn input(progress: &mut Progress) -> Result<Option<Vec<u8>>, Failure> {
     };
     if bytes.len() > RUN_STDIN_MAX_BYTES {
         let what = format!("standard input is larger than {RUN_STDIN_MAX_BYTES} bytes");
-        return Err(wrong(what).detail("put it into a file and name the file in the command"));
+        return Err(wrong(what).detail("put it into a file and pass the file to the command"));
     }
     Ok(Some(bytes))
 }
 
-/// For a shell to read back, and for a person.
+/// Quotes an argument for a shell.
 pub fn quoted(argument: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !argument.is_empty() && argument.chars().all(is_plain) {
@@ -178,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_looked_for_where_it_would_be_found() {
+    fn command_is_resolved_through_the_path() {
         let path = || Some(OsString::from("/usr/bin:/bin"));
         assert!(exists("sh", path()) && exists("/bin/sh", None));
         assert!(!exists("no-such-command", path()) && !exists("./sh", path()));
@@ -186,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_reads_as_it_would_be_typed() {
+    fn command_line_is_quoted_for_the_shell() {
         let line = |argv: &[&str]| declaration(argv, None).line();
         assert_eq!(line(&["psql", "-f", "a b.sql"]), "psql -f 'a b.sql'");
         assert_eq!(line(&["echo", "", "it's"]), r"echo '' 'it'\''s'");
     }
 
     #[test]
-    fn what_nobody_previews_may_do_anything_to_all_it_touches() {
+    fn task_without_a_preview_declares_irreversible_changes() {
         let run = args(&["--", "true"]);
         let plan = declaration(&["sh", "-c", "a\nb"], None).plan(&run);
         assert_eq!(plan.changes.len(), 2);
@@ -204,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_task_tells_the_command_but_no_value_of_its_environment() {
+    fn task_has_variable_names_but_no_values() {
         let run = args(&["--title", "T", "--", "true"]);
         let declared = declaration(&["true"], Some(b"x"));
         let task = declared.task(&run, declared.plan(&run));
@@ -212,12 +217,12 @@ mod tests {
         assert_eq!(task.parameters["argv"], json!(["true"]));
         assert_eq!(task.parameters["stdin"]["digest"], json!(Digest::of(b"x")));
         let path = std::env::var("PATH").unwrap();
-        let told = serde_json::to_string(&task).unwrap();
-        assert!(told.contains("\"PATH\"") && !told.contains(&path), "{told}");
+        let json = serde_json::to_string(&task).unwrap();
+        assert!(json.contains("\"PATH\"") && !json.contains(&path), "{json}");
     }
 
     #[test]
-    fn a_long_command_still_has_a_title_and_a_summary_that_fit() {
+    fn long_command_gets_a_title_and_summary_that_fit() {
         let run = args(&["--", "true"]);
         let declared = declaration(&["echo", &"ß".repeat(5_000)], None);
         let task = declared.task(&run, declared.plan(&run));

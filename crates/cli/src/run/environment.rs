@@ -1,10 +1,10 @@
-//! What a command finds in its environment: all that `ade` was given but its secrets and the
-//! leftovers of another run, and the numbers by which a target knows this attempt.
+//! The environment of a command: that of `ade` without its secrets and without variables of another
+//! run, plus the fencing tokens of this execution.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use ade_api::executions::{FencedResource, Permit};
+use ade_api::claims::{FencedResource, Permit};
 
 use crate::settings::TOKEN_VARIABLE;
 
@@ -25,7 +25,7 @@ fn is_own(name: &OsStr) -> bool {
     OWN.contains(&name.as_ref()) || name.starts_with(FENCE_PREFIX)
 }
 
-/// As a reviewer sees them: names alone, since values may be secrets.
+/// Returns the variable names for reviewers; values are left out because they may be secrets.
 pub fn names() -> Vec<String> {
     let text = |(name, _): (OsString, OsString)| name.to_string_lossy().into_owned();
     let mut names: Vec<String> = inherited().into_iter().map(text).collect();
@@ -33,18 +33,18 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// Neither the bearer token nor the lease: with those a command could speak for its attempt.
+/// Returns the added variables, without the bearer token and the lease, which allow reporting.
 pub fn granted(permit: &Permit) -> BTreeMap<String, String> {
     let mut variables = fences(&permit.resources);
     variables.insert(TASK.to_owned(), permit.task.summary.id.to_string());
-    variables.insert(EXECUTION.to_owned(), permit.execution.to_string());
-    variables.insert(TOKEN_FENCE.to_owned(), permit.token.to_string());
+    variables.insert(EXECUTION.to_owned(), permit.execution_id.to_string());
+    variables.insert(TOKEN_FENCE.to_owned(), permit.fence.to_string());
     variables.insert(RECEIPT.to_owned(), permit.receipt.clone());
     variables
 }
 
-/// Each resource under a name of its own. Where two would have the same name neither gets it: a
-/// wrong fence is worse than none, and the JSON has both.
+/// Returns a variable per resource. If two resources map to the same name, neither gets one,
+/// because a wrong fencing token is worse than none; `ADE_FENCES` contains both.
 fn fences(resources: &[FencedResource]) -> BTreeMap<String, String> {
     let mut named: BTreeMap<String, Option<u64>> = BTreeMap::new();
     for FencedResource { resource, fence, .. } in resources {
@@ -59,7 +59,7 @@ fn fences(resources: &[FencedResource]) -> BTreeMap<String, String> {
     variables
 }
 
-/// `database:prod-db.01` is `ADE_FENCE_DATABASE_PROD_DB_01`.
+/// Returns the variable name: `database:prod-db.01` is `ADE_FENCE_DATABASE_PROD_DB_01`.
 fn variable(resource: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     FENCE_PREFIX.chars().chain(resource.chars().map(letter)).collect()
@@ -76,23 +76,24 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_named_after_its_resource() {
-        let told = fences(&[fenced("database:prod-db.01", 7), fenced("host:a", 9)]);
-        assert_eq!(told["ADE_FENCE_DATABASE_PROD_DB_01"], "7");
-        assert_eq!(told["ADE_FENCE_HOST_A"], "9");
-        assert_eq!(told["ADE_FENCES"], r#"{"database:prod-db.01":7,"host:a":9}"#);
+    fn fence_variable_is_named_after_its_resource() {
+        let variables = fences(&[fenced("database:prod-db.01", 7), fenced("host:a", 9)]);
+        assert_eq!(variables["ADE_FENCE_DATABASE_PROD_DB_01"], "7");
+        assert_eq!(variables["ADE_FENCE_HOST_A"], "9");
+        assert_eq!(variables["ADE_FENCES"], r#"{"database:prod-db.01":7,"host:a":9}"#);
     }
 
     #[test]
-    fn two_resources_of_one_name_have_no_variable_but_stand_in_the_json() {
-        let told = fences(&[fenced("host:a-b", 1), fenced("host:a_b", 2), fenced("host:c", 3)]);
-        assert!(!told.contains_key("ADE_FENCE_HOST_A_B"), "{told:?}");
-        assert_eq!(told["ADE_FENCE_HOST_C"], "3");
-        assert_eq!(told["ADE_FENCES"], r#"{"host:a-b":1,"host:a_b":2,"host:c":3}"#);
+    fn fence_variable_of_clashing_names_is_left_to_the_json() {
+        let variables =
+            fences(&[fenced("host:a-b", 1), fenced("host:a_b", 2), fenced("host:c", 3)]);
+        assert!(!variables.contains_key("ADE_FENCE_HOST_A_B"), "{variables:?}");
+        assert_eq!(variables["ADE_FENCE_HOST_C"], "3");
+        assert_eq!(variables["ADE_FENCES"], r#"{"host:a-b":1,"host:a_b":2,"host:c":3}"#);
     }
 
     #[test]
-    fn secrets_and_leftovers_are_our_own() {
+    fn environment_names_of_ade_are_recognized() {
         for own in ["ADE_TOKEN", "ADE_TASK", "ADE_FENCE_HOST_A", "ADE_FENCES", "ADE_RECEIPT"] {
             assert!(is_own(OsStr::new(own)), "{own}");
         }

@@ -1,5 +1,5 @@
-//! A program in a process group of its own. Signals go to the whole group, and nothing of it
-//! outlives its handle: what it started must not go on without the lock it was started under.
+//! A program in its own process group. Signals go to the whole group, and no process of it outlives
+//! its handle, because none may run without the lock it was started under.
 
 use std::io;
 use std::process::ExitStatus;
@@ -9,16 +9,16 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// How often a group is asked whether anybody is left in it: nobody can be told.
+/// The polling interval for remaining processes; the system offers no notification.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
-pub struct Group {
+pub struct ProcessGroup {
     leader: Child,
     id: Option<Pid>,
 }
 
-impl Group {
+impl ProcessGroup {
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         let leader = command.process_group(0).spawn()?;
         let id = leader.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
@@ -29,14 +29,14 @@ impl Group {
         (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
     }
 
-    /// An empty group is no error: whoever should hear it has ended.
+    /// Sends a signal to the group; an empty group is not an error.
     pub fn signal(&self, signal: Signal) {
         if let Some(id) = self.id {
             let _ = kill_process_group(id, signal);
         }
     }
 
-    /// Until the leader has ended; those it left behind may go on.
+    /// Waits until the leader has ended; its child processes may still run.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.leader.wait().await
     }
@@ -45,11 +45,11 @@ impl Group {
         self.id.is_none_or(|id| test_kill_process_group(id).is_err())
     }
 
-    /// Asks all of the group to end, and kills who has not done so within `grace`.
+    /// Asks the group to end, and kills the processes that have not ended within `grace`.
     pub async fn end(&mut self, grace: Duration) -> io::Result<ExitStatus> {
         let deadline = Instant::now() + grace;
         self.signal(Signal::TERM);
-        // Who was stopped hears nothing else.
+        // A stopped process does not receive other signals.
         self.signal(Signal::CONT);
         let ended = timeout_at(deadline, self.leader.wait()).await;
         while ended.is_ok() && !self.is_empty() && Instant::now() < deadline {
@@ -61,19 +61,19 @@ impl Group {
         status
     }
 
-    /// After the leader has ended: ends who is left. Says whether there was anybody.
+    /// Ends the processes left after the leader has ended. Returns whether there were any.
     pub async fn clear(&mut self, grace: Duration) -> bool {
         let has_left = !self.is_empty();
         if has_left {
             let _ = self.end(grace).await;
         }
-        // The number may be given to another group from now on.
+        // The group ID may be reused from now on.
         self.id = None;
         has_left
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }

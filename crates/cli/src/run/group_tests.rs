@@ -1,4 +1,4 @@
-//! Groups of real processes: signals reach all of them, and none survives.
+//! Tests with real process groups: signals reach all processes, and none survives.
 
 use std::process::Stdio;
 use std::time::Instant;
@@ -10,14 +10,14 @@ use super::*;
 const LONG: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(200);
 
-fn shell(script: &str) -> Group {
+fn shell(script: &str) -> ProcessGroup {
     let mut command = Command::new("sh");
     command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
-    Group::spawn(&mut command).unwrap()
+    ProcessGroup::spawn(&mut command).unwrap()
 }
 
-/// Started, and past the line that says so; its output is open while anybody of it lives.
-async fn ready(script: &str) -> (Group, BufReader<ChildStdout>) {
+/// Starts a script and waits for its first line. The output stays open while a process lives.
+async fn ready(script: &str) -> (ProcessGroup, BufReader<ChildStdout>) {
     let mut group = shell(script);
     let mut output = BufReader::new(group.streams().1.unwrap());
     let mut line = String::new();
@@ -33,7 +33,7 @@ async fn all_gone(mut output: BufReader<ChildStdout>) {
 }
 
 #[tokio::test]
-async fn who_ends_when_asked_is_not_killed() {
+async fn group_that_ends_on_sigterm_is_not_killed() {
     let (mut group, output) =
         ready("trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done").await;
     let status = group.end(LONG).await.unwrap();
@@ -42,7 +42,7 @@ async fn who_ends_when_asked_is_not_killed() {
 }
 
 #[tokio::test]
-async fn who_ignores_the_question_is_killed_when_the_grace_is_over() {
+async fn group_that_ignores_sigterm_is_killed_after_the_grace() {
     let (mut group, output) = ready("trap '' TERM; echo ready; while :; do sleep 1; done").await;
     let began = Instant::now();
     let status = group.end(SHORT).await.unwrap();
@@ -52,7 +52,7 @@ async fn who_ignores_the_question_is_killed_when_the_grace_is_over() {
 }
 
 #[tokio::test]
-async fn children_of_the_command_end_with_it() {
+async fn group_children_end_with_the_command() {
     let script = "(trap '' TERM; sleep 300) & (trap '' TERM; sleep 300) & echo ready; wait";
     let (mut group, output) = ready(script).await;
     group.end(SHORT).await.unwrap();
@@ -60,19 +60,19 @@ async fn children_of_the_command_end_with_it() {
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_behind_is_ended_and_told() {
+async fn group_leftover_processes_are_ended_and_reported() {
     let (mut group, output) = ready("sleep 300 & echo ready").await;
     assert!(group.wait().await.unwrap().success());
-    assert!(group.clear(LONG).await, "there was somebody");
+    assert!(group.clear(LONG).await, "a process was left");
     all_gone(output).await;
     let (mut group, output) = ready("echo ready").await;
     group.wait().await.unwrap();
-    assert!(!group.clear(LONG).await, "there was nobody");
+    assert!(!group.clear(LONG).await, "no process was left");
     all_gone(output).await;
 }
 
 #[tokio::test]
-async fn a_stopped_command_can_still_be_ended() {
+async fn group_that_is_stopped_can_still_be_ended() {
     let (mut group, output) = ready("echo ready; while :; do sleep 0.05; done").await;
     group.signal(Signal::STOP);
     let began = Instant::now();
@@ -82,14 +82,14 @@ async fn a_stopped_command_can_still_be_ended() {
 }
 
 #[tokio::test]
-async fn nothing_outlives_the_handle() {
+async fn group_is_killed_when_its_handle_is_dropped() {
     let (group, output) = ready("(sleep 300) & echo ready; wait").await;
     drop(group);
     all_gone(output).await;
 }
 
 #[tokio::test]
-async fn a_signal_reaches_the_whole_group_and_nobody_else() {
+async fn group_signal_reaches_all_members_and_no_other_process() {
     let script = "trap 'echo heard; exit 0' INT; echo ready; while :; do sleep 0.05; done";
     let (mut group, mut output) = ready(script).await;
     group.signal(Signal::INT);

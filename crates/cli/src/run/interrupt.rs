@@ -1,4 +1,4 @@
-//! Ctrl-C and its relatives, as values: what they mean depends on how far a run has come.
+//! Interrupt signals as values: their meaning depends on the phase of a run.
 
 use std::future::Future;
 
@@ -16,7 +16,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// From here on these signals end nothing by themselves.
+    /// Installs the handlers; from then on these signals no longer end the process.
     pub fn listen() -> Result<Self, Failure> {
         let listen = |kind: SignalKind| {
             unix::signal(kind).map_err(|error| {
@@ -38,7 +38,7 @@ impl Interrupts {
         }
     }
 
-    /// The work's answer, or the signal that came first; the work is then dropped.
+    /// Returns the result of the work, or the signal that came first and dropped it.
     pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Signal> {
         tokio::select! {
             biased;
@@ -48,7 +48,7 @@ impl Interrupts {
     }
 }
 
-/// As a shell would tell it.
+/// Returns the exit code that a shell reports for a signal.
 pub fn exit(signal: Signal) -> Exit {
     Exit::Signalled(u8::try_from(signal.as_raw()).unwrap_or_default())
 }

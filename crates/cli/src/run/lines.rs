@@ -1,5 +1,5 @@
-//! A stream of bytes as lines of bounded length. Bytes that are no text are shown as such, and a
-//! line that does not end is cut: the log must not depend on what a command prints.
+//! Splits a byte stream into lines of bounded length. Invalid UTF-8 is replaced and long lines are
+//! cut, so that no output can break the log.
 
 use ade_core::limits::EXECUTION_LINE_MAX_BYTES;
 
@@ -9,7 +9,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The lines that these bytes have completed.
+    /// Adds bytes and returns the completed lines.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut lines = Vec::new();
         let mut rest = bytes;
@@ -24,12 +24,12 @@ impl Lines {
         lines
     }
 
-    /// What the stream ended with, if that was no whole line.
+    /// Returns the last, incomplete line of the stream.
     pub fn rest(&mut self) -> Vec<String> {
         if self.open.is_empty() { Vec::new() } else { self.cut(true) }
     }
 
-    /// Whole pieces, and with `is_whole` all of it.
+    /// Cuts complete pieces, or everything if `is_whole` is set.
     fn cut(&mut self, is_whole: bool) -> Vec<String> {
         let mut pieces = Vec::new();
         while self.open.len() > EXECUTION_LINE_MAX_BYTES {
@@ -44,16 +44,16 @@ impl Lines {
     }
 }
 
-/// Not inside a character, if it is one.
+/// Returns a cut position that does not split a character.
 fn boundary(bytes: &[u8]) -> usize {
     let is_start = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
     let longest = EXECUTION_LINE_MAX_BYTES;
     (longest.saturating_sub(3)..=longest).rev().find(is_start).unwrap_or(longest)
 }
 
-/// A replacement is three bytes for one: what was short enough may have become too long.
+/// Converts bytes to text. Replacement characters take three bytes, so the text is cut again.
 fn texts(bytes: &[u8]) -> Vec<String> {
-    // The record takes no U+0000; its picture says as much.
+    // PostgreSQL does not store U+0000, so its symbol is used instead.
     let text = String::from_utf8_lossy(bytes).replace('\0', "\u{2400}");
     let mut rest = text.as_str();
     let mut pieces = Vec::new();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_however_the_bytes_arrive() {
+    fn lines_are_the_same_for_any_chunking() {
         let text = "one\ntwo\r\n\ngrößer\nlast".as_bytes();
         let expected = ["one", "two", "", "größer", "last"];
         assert_eq!(whole(&[text]), expected);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_is_cut_between_characters_and_loses_nothing() {
+    fn line_without_an_end_is_cut_between_characters() {
         let long = "ß".repeat(EXECUTION_LINE_MAX_BYTES);
         let lines = whole(&[b"x", long.as_bytes()]);
         assert!(lines.iter().all(|line| line.len() <= EXECUTION_LINE_MAX_BYTES));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_bounded_too() {
+    fn line_that_is_not_text_is_bounded() {
         let lines = whole(&[&[0xff; EXECUTION_LINE_MAX_BYTES], b"\n\0\n"]);
         assert!(lines.iter().all(|line| line.len() <= EXECUTION_LINE_MAX_BYTES));
         let count: usize = lines.iter().map(|line| line.matches('\u{fffd}').count()).sum();

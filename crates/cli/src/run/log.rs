@@ -1,5 +1,5 @@
-//! What the command prints, sent to the server in batches. A slow server never holds the command
-//! up: lines wait in a queue with a bound, and what does not fit is counted, told and left out.
+//! Sends the output of the command to the server in batches. A slow server never blocks the
+//! command: lines wait in a bounded queue, and lines that do not fit are counted and dropped.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,10 +18,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::text::within;
 
-/// The number of the very first line.
+/// The number of the first line.
 const FIRST_LINE: u64 = 0;
 
-/// Where readers of the command's output put its lines.
+/// Receives the lines of the command's output.
 #[derive(Debug, Clone)]
 pub struct Sink {
     queue: mpsc::Sender<NewLine>,
@@ -30,9 +30,9 @@ pub struct Sink {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Lines that found the queue full since the last note about it.
+    /// The number of lines dropped since the last note about it.
     dropped: AtomicU64,
-    /// The beginning of all output, for the attempt itself.
+    /// The beginning of the output, which is stored with the execution.
     head: Mutex<String>,
 }
 
@@ -52,7 +52,7 @@ impl Sink {
         }
     }
 
-    /// The runner's own words.
+    /// Adds a message of the runner itself.
     pub fn note(&self, text: &str) {
         self.push(Stream::Note, within(text, EXECUTION_LINE_MAX_BYTES).to_owned());
     }
@@ -72,7 +72,7 @@ impl Shared {
 }
 
 impl Log {
-    /// `send` takes the number of the first line and the lines.
+    /// Starts forwarding; `send` takes the number of the first line and the lines.
     pub fn start<F, S>(send: F) -> Self
     where
         F: Fn(u64, Vec<NewLine>) -> S + Send + Sync + 'static,
@@ -89,12 +89,12 @@ impl Log {
         self.sink.clone()
     }
 
-    /// Sends what is left, within bounds; answers the beginning of the output.
+    /// Sends the remaining lines within a timeout and returns the beginning of the output.
     pub async fn close(self) -> Option<String> {
         self.close_within(RUN_LOG_FLUSH).await
     }
 
-    /// The same where nobody will take what is left.
+    /// Drops the remaining lines and returns the beginning of the output.
     pub async fn abandon(self) -> Option<String> {
         self.close_within(Duration::ZERO).await
     }
@@ -111,7 +111,7 @@ impl Log {
     }
 }
 
-/// Until every sink is gone and all is sent, or the server wants no more.
+/// Forwards lines until every sink is closed and all lines are sent, or the server refuses more.
 async fn forward<F, S>(mut lines: mpsc::Receiver<NewLine>, shared: Arc<Shared>, send: F)
 where
     F: Fn(u64, Vec<NewLine>) -> S,
@@ -130,7 +130,7 @@ where
             return;
         }
         let Some(next) = deliver(first, batch, &send).await else {
-            // The command goes on, and so must whoever takes its lines.
+            // The command goes on, so its lines must still be read.
             while lines.recv().await.is_some() {}
             return;
         };
@@ -138,7 +138,7 @@ where
     }
 }
 
-/// The number of the next line; none if the server wants no more of them.
+/// Sends a batch. Returns the number of the next line, or `None` if the server refuses more.
 async fn deliver<F, S>(first: u64, batch: Vec<NewLine>, send: &F) -> Option<u64>
 where
     F: Fn(u64, Vec<NewLine>) -> S,
@@ -154,8 +154,8 @@ where
     }
 }
 
-/// Lines that came within one period of the first of them, as many as one call may hold; none
-/// once there will be no more.
+/// Collects the lines of one period, up to the size of one request. Returns no lines once the
+/// queue is closed.
 async fn gather(lines: &mut mpsc::Receiver<NewLine>, held: &mut Option<NewLine>) -> Vec<NewLine> {
     let first = match held.take() {
         Some(line) => line,

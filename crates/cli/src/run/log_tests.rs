@@ -1,5 +1,4 @@
-//! Batches of lines on a clock that the tests turn, and against a server that is slow, full or
-//! gone.
+//! Tests of log batches with a paused clock and a server that is slow, full or unreachable.
 
 use ade_api::code::Code;
 use ade_api::problem::Problem;
@@ -14,7 +13,7 @@ fn logged(first: u64, lines: &[NewLine]) -> Logged {
     Logged { next: first + u64::try_from(lines.len()).unwrap(), is_full: false }
 }
 
-/// Takes everything and remembers it.
+/// Returns a log that records every batch.
 fn taking(batches: &Batches) -> Log {
     let batches = Arc::clone(batches);
     Log::start(move |first, lines| {
@@ -32,7 +31,7 @@ fn say(log: &Log, count: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lines_go_out_together_after_one_period_and_are_numbered_through() {
+async fn log_lines_are_batched_per_period_and_numbered() {
     let batches = Batches::default();
     let log = taking(&batches);
     say(&log, 3);
@@ -47,7 +46,7 @@ async fn lines_go_out_together_after_one_period_and_are_numbered_through() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_has_bounds_in_lines_and_in_bytes() {
+async fn log_batch_is_bounded_in_lines_and_bytes() {
     let batches = Batches::default();
     let log = taking(&batches);
     say(&log, RUN_LOG_BATCH_LINES + 1);
@@ -69,7 +68,7 @@ async fn a_batch_has_bounds_in_lines_and_in_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_server_costs_lines_that_are_counted_and_never_holds_the_command_up() {
+async fn log_with_a_slow_server_drops_and_counts_lines() {
     let batches = Batches::default();
     let (gate, kept) = (Arc::new(Notify::new()), Arc::clone(&batches));
     let opened = Arc::clone(&gate);
@@ -98,7 +97,7 @@ async fn a_slow_server_costs_lines_that_are_counted_and_never_holds_the_command_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_sent_again_under_its_number_until_it_arrives() {
+async fn log_batch_is_resent_under_its_number_until_it_arrives() {
     let tries = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&tries);
     let log = Log::start(move |first, lines: Vec<NewLine>| {
@@ -117,7 +116,7 @@ async fn a_batch_is_sent_again_under_its_number_until_it_arrives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_wants_no_more_gets_no_more_and_the_sinks_stay_open() {
+async fn log_refused_by_the_server_stops_but_sinks_stay_open() {
     for is_full in [true, false] {
         let count = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&count);
@@ -141,7 +140,7 @@ async fn a_server_that_wants_no_more_gets_no_more_and_the_sinks_stay_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_ends_even_if_the_server_never_answers() {
+async fn log_close_ends_when_the_server_never_answers() {
     let log = Log::start(|_, _| std::future::pending::<Result<Logged, Error>>());
     say(&log, 1);
     let began = Instant::now();
@@ -150,7 +149,7 @@ async fn closing_ends_even_if_the_server_never_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_kept_output_is_bounded_and_holds_no_notes() {
+async fn output_tail_is_bounded_and_has_no_notes() {
     let log = taking(&Batches::default());
     log.sink().note("a note");
     for _ in 0..20 {
@@ -159,5 +158,5 @@ async fn the_kept_output_is_bounded_and_holds_no_notes() {
     let output = log.close().await.unwrap();
     assert!(output.len() <= EXECUTION_OUTPUT_MAX_BYTES, "{}", output.len());
     assert!(output.len() > EXECUTION_OUTPUT_MAX_BYTES - 3);
-    assert!(output.starts_with('ß'), "no note in it");
+    assert!(output.starts_with('ß'), "the output contains no note");
 }

@@ -1,5 +1,5 @@
-//! `ade run`: a command is proposed, people agree, its locks are taken, it runs, and how it ended
-//! is reported. Until it runs, whatever ends `ade` takes the task back.
+//! `ade run`: proposes a command, waits for approval, acquires its locks, runs it and reports the
+//! result. If `ade` ends before the command runs, the task is cancelled.
 
 mod apply;
 mod declare;
@@ -8,14 +8,14 @@ mod group;
 pub mod interrupt;
 mod lines;
 mod log;
-mod outcome;
+pub mod outcome;
 mod preview;
 mod pump;
 mod review;
 
 use std::pin::pin;
 
-use ade_api::executions::Permit;
+use ade_api::claims::Permit;
 use ade_api::tasks::{NewTask, Task};
 use ade_client::Client;
 use ade_core::actor::Actor;
@@ -37,7 +37,7 @@ use declare::Declaration;
 use interrupt::Interrupts;
 use review::{Denied, Review};
 
-/// Why a run ended before its command.
+/// Why a run ended before its command started.
 enum Halt {
     Failure(Failure),
     Signal(Signal),
@@ -81,7 +81,7 @@ async fn prepare(
     progress: &mut Progress,
     interrupts: &mut Interrupts,
 ) -> Result<(Declaration, Permit), Halt> {
-    // The wait is for people; it is counted from the moment the caller began to wait.
+    // The timeout limits the wait for reviewers and starts when the caller starts to wait.
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
     let agent = interrupts.during(agent(client, &args.task_type)).await??;
     let declaration = interrupts.during(Declaration::gather(args, progress)).await??;
@@ -97,10 +97,8 @@ async fn prepare(
     progress.reached("proposed", &format!("{id} · risk {risk} · {title}"));
     let reviewed = {
         let review = pin!(async {
-            let submitted = client.tasks().submit(id, task.summary.version).await;
-            let submitted = submitted.map_err(|error| Denied::GivenUp(error.into()))?;
-            progress.reached("submitted", &format!("look at it: ade tasks get {id}"));
-            Review::new(client, agent, (args.ttl, deadline), &mut *progress).permit(submitted).await
+            progress.reached("submitted", &format!("show it: ade tasks get {id}"));
+            Review::new(client, agent, (args.ttl, deadline), &mut *progress).permit(task).await
         });
         interrupts.during(review).await
     };
@@ -118,13 +116,16 @@ async fn prepare(
     }
 }
 
-/// Only an agent can apply, so only an agent's token can run; and one that is not trusted with
-/// this type would wait for ever.
+/// Returns the agent of the token. Only agents can apply tasks, and an agent without a capability
+/// for this task type would wait forever.
 async fn agent(client: &Client, task_type: &str) -> Result<AgentId, Failure> {
     let me = client.me().await?;
     let Ok(Actor::Agent { id, .. }) = serde_json::from_value::<Actor>(me.actor) else {
-        return Err(Failure::new(Exit::NotAllowed, "only an agent can run a command")
-            .detail(format!("the token is that of {}; sign in with an agent's", me.name))
+        return Err(Failure::new(Exit::NotAllowed, "only agents can run commands")
+            .detail(format!(
+                "the current token belongs to {}; log in with an agent's token",
+                me.name
+            ))
             .or_next("ade login --token -"));
     };
     let agent = client.agents().get(id).await?;
@@ -136,13 +137,13 @@ async fn agent(client: &Client, task_type: &str) -> Result<AgentId, Failure> {
     }
     let known: Vec<&str> = agent.capabilities.iter().map(String::as_str).collect();
     let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    let what = format!("{} may not apply tasks of the type {task_type}", agent.name);
+    let what = format!("{} may not apply tasks of type {task_type}", agent.name);
     Err(Failure::new(Exit::NotAllowed, what)
-        .detail(format!("its capabilities are: {has}; an admin can add to them"))
+        .detail(format!("its capabilities are: {has}; an admin can add more"))
         .or_next(format!("ade agents change {id} --capability {task_type}")))
 }
 
-/// Interrupted half-way, it waits for the answer: only then is known what to take back.
+/// Creates the task. An interrupt waits for the response, so that the task can be cancelled.
 async fn propose(
     client: &Client,
     new: &NewTask,
@@ -161,7 +162,7 @@ async fn propose(
     }
 }
 
-/// Nobody is left to run it. A second interrupt does not wait for the answer.
+/// Cancels the task, because no one will run it. A second interrupt does not wait for the response.
 async fn take_back(
     client: &Client,
     id: TaskId,
@@ -169,10 +170,10 @@ async fn take_back(
     interrupts: &mut Interrupts,
 ) {
     progress.awaits("cancelling", &id.to_string());
-    let reason = Some("whoever wanted to run it has gone".to_owned());
+    let reason = Some("the `ade run` process that proposed the task has ended".to_owned());
     let asked = timeout(RUN_ASIDE_TIMEOUT, tasks::withdraw(client, id, reason));
     match interrupts.during(asked).await {
-        Ok(Ok(Ok(_))) => progress.warn("cancelled", &format!("{id} · nothing was run")),
-        _ => progress.warn("left", &format!("{id} as it is · ade tasks cancel {id}")),
+        Ok(Ok(Ok(_))) => progress.warn("cancelled", &format!("{id} · the command did not run")),
+        _ => progress.warn("not cancelled", &format!("{id} · ade tasks cancel {id}")),
     }
 }

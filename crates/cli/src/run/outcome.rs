@@ -1,11 +1,12 @@
-//! How a command ended, and what that means for the report and for whoever called `ade`.
+//! The outcome of a command: its report to the server and the exit code of `ade`.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
+use ade_api::cause::Cause;
 use ade_api::code::Code;
-use ade_api::executions::{FailureKind, Left};
+use ade_api::executions::{FinishOutcome, Left};
 use ade_client::Error;
 use ade_core::ids::TaskId;
 use rustix::process::Signal;
@@ -14,9 +15,10 @@ use serde_json::{Value, json};
 use super::interrupt;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::text::visible;
 
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     end: End,
     pub why: Why,
 }
@@ -26,22 +28,22 @@ enum End {
     NotStarted(Exit, String),
     Exited(u8),
     Killed(u8),
-    /// The system would not say.
+    /// The exit status could not be determined.
     Unknown(String),
 }
 
-/// What made it end.
+/// Why the command ended.
 #[derive(Debug)]
 pub enum Why {
     Itself,
     Interrupted(Signal),
-    AbortAsked,
-    /// The server asked to stop it, when the time it was given was over.
+    AbortRequested,
+    /// The server requested a stop because the time limit was reached.
     TookTooLong,
-    Lost(String),
+    Lost(Error),
 }
 
-impl Outcome {
+impl RunOutcome {
     pub fn of(status: io::Result<ExitStatus>, why: Why) -> Self {
         let end = match status {
             Ok(status) => match (status.code(), status.signal()) {
@@ -59,17 +61,19 @@ impl Outcome {
             io::ErrorKind::NotFound => Exit::NoSuchCommand,
             _ => Exit::CannotStart,
         };
-        let told = format!("`{line}` cannot be started: {error}");
-        Self { end: End::NotStarted(exit, told), why: Why::Itself }
+        let message = format!("cannot start `{line}`: {error}");
+        Self { end: End::NotStarted(exit, message), why: Why::Itself }
     }
 
-    /// What went wrong; nothing if the command ended well and was let be.
+    /// Describes the failure; `None` if the command succeeded undisturbed.
     pub fn error(&self) -> Option<String> {
         let how = match &self.end {
-            End::NotStarted(_, told) => return Some(told.clone()),
-            End::Exited(code) => format!("the command ended with {code}"),
+            End::NotStarted(_, message) => return Some(message.clone()),
+            End::Exited(code) => format!("the command exited with code {code}"),
             End::Killed(signal) => format!("the command was ended by signal {signal}"),
-            End::Unknown(told) => format!("nobody knows how the command ended: {told}"),
+            End::Unknown(message) => {
+                format!("the exit status of the command is unknown: {message}")
+            }
         };
         match (&self.why, &self.end) {
             (Why::Itself, End::Exited(0)) => None,
@@ -77,21 +81,21 @@ impl Outcome {
             (Why::Interrupted(signal), _) => {
                 Some(format!("interrupted by {}: {how}", interrupt::name(*signal)))
             }
-            (Why::AbortAsked, _) => Some(format!("somebody asked to stop it: {how}")),
-            (Why::TookTooLong, _) => Some(format!("it took too long: {how}")),
-            (Why::Lost(why), _) => Some(format!("the lock was lost ({why}): {how}")),
+            (Why::AbortRequested, _) => Some(format!("cancelled: {how}")),
+            (Why::TookTooLong, _) => Some(format!("timed out: {how}")),
+            (Why::Lost(why), _) => Some(format!("the lease was lost ({why}): {how}")),
         }
     }
 
-    pub fn kind(&self) -> FailureKind {
+    pub fn outcome(&self) -> FinishOutcome {
         match self.why {
-            Why::AbortAsked => FailureKind::Cancelled,
-            Why::TookTooLong => FailureKind::Timeout,
-            Why::Itself | Why::Interrupted(_) | Why::Lost(_) => FailureKind::Failure,
+            Why::AbortRequested => FinishOutcome::Cancelled,
+            Why::TookTooLong => FinishOutcome::TimedOut,
+            Why::Itself | Why::Interrupted(_) | Why::Lost(_) => FinishOutcome::Failed,
         }
     }
 
-    /// Once it has run nobody can say that it changed nothing.
+    /// Returns what the command left behind. A command that ran may have changed something.
     pub fn left(&self) -> Left {
         match self.end {
             End::NotStarted(..) => Left::Nothing,
@@ -104,16 +108,16 @@ impl Outcome {
             End::NotStarted(exit, _) => json!({ "exit_code": exit.code() }),
             End::Exited(code) => json!({ "exit_code": code }),
             End::Killed(signal) => json!({ "signal": signal }),
-            End::Unknown(told) => json!({ "unknown": told }),
+            End::Unknown(message) => json!({ "unknown": message }),
         }
     }
 
     pub fn exit(&self) -> Exit {
         match (&self.end, &self.why) {
-            (_, Why::AbortAsked) => Exit::Ended,
+            (_, Why::AbortRequested) => Exit::Ended,
             (_, Why::TookTooLong) => Exit::TimedOut,
             (End::NotStarted(exit, _), _) => *exit,
-            // It was reported as failed: a caller must not take it for done.
+            // The task was reported as failed, so the exit code must not be 0.
             (End::Exited(0), Why::Interrupted(signal)) => interrupt::exit(*signal),
             (End::Exited(code), _) => Exit::Command(*code),
             (End::Killed(signal), _) => Exit::Signalled(*signal),
@@ -122,24 +126,46 @@ impl Outcome {
     }
 }
 
-pub fn lost(id: TaskId, why: &str) -> Failure {
-    Failure::new(Exit::LeaseLost, "the lock was lost, and the command was ended")
-        .detail(format!("{why}; what it had done by then stays done"))
-        .or_next(format!("ade tasks get {id}"))
+/// The advice when the server gives none: it may not know yet that the lease is over.
+const FIND_OUT: &str =
+    "Stop: a person must find out what the command changed, and reconcile the task.";
+
+/// Returns the error for a lost lease, with the cause that the server gives.
+pub fn lost(id: TaskId, what: &str, error: &Error, state: &str) -> Failure {
+    let advice = error.refusal().map_or(FIND_OUT, |refusal| &refusal.next_action.message);
+    let failure = Failure::new(Exit::LeaseLost, what).code(error.code()).facts(error.facts());
+    let failure = failure.detail(format!("{error}; {state}")).advice(advice);
+    failure.or_next(format!("ade tasks get {id}"))
 }
 
-/// The command ended well and nobody could be told.
+/// Returns the error for a task that was cancelled while it was being applied.
+pub fn cancelled(id: TaskId, what: &str, abort: Option<&Cause>) -> Failure {
+    let failure = Failure::new(Exit::Ended, what)
+        .code(Code::AbortRequested.as_str())
+        .or_next(format!("ade tasks get {id}"));
+    match abort {
+        Some(abort) => failure.detail(cancelled_by(abort)),
+        None => failure,
+    }
+}
+
+/// Says who cancelled a task and why.
+pub fn cancelled_by(abort: &Cause) -> String {
+    let why = abort.reason.as_ref().map(|reason| format!(": {}", visible(reason)));
+    format!("by {}{}", visible(&abort.by), why.unwrap_or_default())
+}
+
+/// Returns the error for a successful command whose result could not be reported.
 pub fn unreported(id: TaskId, error: Error) -> Failure {
     let look = format!("ade tasks get {id}");
     if error.is(Code::LeaseLost) {
-        return Failure::new(Exit::LeaseLost, "the command ended well, but its lock was lost")
-            .detail("somebody has to find out whether what it did still stands")
-            .or_next(look);
+        let what = "the command succeeded, but its lease was lost";
+        return lost(id, what, &error, "check whether its changes are still in place");
     }
     if error.is_passing() {
-        let what = "the command ended well, but the server could not be told";
+        let what = "the command succeeded, but the result could not be reported";
         return Failure::new(Exit::Unreachable, what)
-            .detail(format!("{error}; the task becomes UNKNOWN until somebody reconciles it"))
+            .detail(format!("{error}; the task becomes UNKNOWN until it is reconciled"))
             .or_next(look);
     }
     Failure::from(error).or_next(look)
@@ -149,8 +175,8 @@ pub fn unreported(id: TaskId, error: Error) -> Failure {
 mod tests {
     use super::*;
 
-    fn ended(raw: i32, why: Why) -> Outcome {
-        Outcome::of(Ok(ExitStatus::from_raw(raw)), why)
+    fn ended(raw: i32, why: Why) -> RunOutcome {
+        RunOutcome::of(Ok(ExitStatus::from_raw(raw)), why)
     }
 
     fn exited(code: i32) -> i32 {
@@ -158,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_command_that_ended_well_by_itself_is_a_success() {
+    fn outcome_is_success_only_for_an_undisturbed_exit_zero() {
         assert_eq!(ended(exited(0), Why::Itself).error(), None);
-        let lost = || Why::Lost("x".to_owned());
+        let lost = || Why::Lost(Error::LeaseSpent);
         for outcome in [
             ended(exited(3), Why::Itself),
             ended(15, Why::Itself),
             ended(exited(0), Why::Interrupted(Signal::INT)),
-            ended(exited(0), Why::AbortAsked),
+            ended(exited(0), Why::AbortRequested),
             ended(exited(0), Why::TookTooLong),
             ended(exited(0), lost()),
         ] {
@@ -175,22 +201,22 @@ mod tests {
     }
 
     #[test]
-    fn the_code_of_the_command_is_passed_through() {
+    fn exit_code_of_the_command_is_passed_through() {
         assert_eq!(ended(exited(0), Why::Itself).exit().code(), 0);
         assert_eq!(ended(exited(3), Why::Itself).exit().code(), 3);
         assert_eq!(ended(9, Why::Itself).exit().code(), 137);
         assert_eq!(ended(exited(3), Why::Interrupted(Signal::INT)).exit().code(), 3);
         assert_eq!(ended(2, Why::Interrupted(Signal::INT)).exit().code(), 130);
         assert_eq!(ended(exited(0), Why::Interrupted(Signal::INT)).exit().code(), 130);
-        assert_eq!(ended(exited(0), Why::AbortAsked).exit().code(), 66);
+        assert_eq!(ended(exited(0), Why::AbortRequested).exit().code(), 66);
         assert_eq!(ended(exited(0), Why::TookTooLong).exit().code(), 75);
     }
 
     #[test]
-    fn a_command_that_never_started_left_nothing() {
-        let missing = Outcome::not_started("nope", &io::ErrorKind::NotFound.into());
+    fn command_that_never_started_left_no_effect() {
+        let missing = RunOutcome::not_started("nope", &io::ErrorKind::NotFound.into());
         assert_eq!((missing.exit().code(), missing.left()), (127, Left::Nothing));
-        let closed = Outcome::not_started("nope", &io::ErrorKind::PermissionDenied.into());
+        let closed = RunOutcome::not_started("nope", &io::ErrorKind::PermissionDenied.into());
         assert_eq!((closed.exit().code(), closed.left()), (126, Left::Nothing));
     }
 }

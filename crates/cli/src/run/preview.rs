@@ -1,5 +1,5 @@
-//! `--preview CMD`: a command that says what would change. It runs before the review and again
-//! under the locks; what it prints is the plan.
+//! `--preview CMD`: a command that prints the planned changes. It runs before the review and again
+//! under the locks.
 
 use std::process::{ExitStatus, Stdio};
 
@@ -10,11 +10,11 @@ use tokio::process::{ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::environment;
-use super::group::Group;
+use super::group::ProcessGroup;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Dropped half-way, it takes its processes with it.
+/// Runs the preview command. Dropping the future ends its processes.
 pub async fn preview(command: &str) -> Result<Plan, Failure> {
     let wrong = |what: String| {
         Failure::new(Exit::Failed, what)
@@ -27,13 +27,13 @@ pub async fn preview(command: &str) -> Result<Plan, Failure> {
         .envs(environment::inherited())
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    let mut group = Group::spawn(&mut shell)
-        .map_err(|error| wrong(format!("the preview cannot be started: {error}")))?;
+    let mut group = ProcessGroup::spawn(&mut shell)
+        .map_err(|error| wrong(format!("cannot start the preview: {error}")))?;
     let printed = timeout(RUN_PREVIEW_TIMEOUT, printed(&mut group)).await.map_err(|_| {
-        wrong(format!("the preview has not ended after {} s", RUN_PREVIEW_TIMEOUT.as_secs()))
+        wrong(format!("the preview did not end within {} s", RUN_PREVIEW_TIMEOUT.as_secs()))
     })?;
     let (status, bytes) =
-        printed.map_err(|error| wrong(format!("the preview cannot be read: {error}")))?;
+        printed.map_err(|error| wrong(format!("cannot read the preview: {error}")))?;
     if !status.success() {
         return Err(wrong(format!("the preview failed: {status}")));
     }
@@ -42,12 +42,12 @@ pub async fn preview(command: &str) -> Result<Plan, Failure> {
     }
     serde_json::from_slice(&bytes).map_err(|error| {
         wrong("the preview did not print a plan".to_owned()).detail(format!(
-            "{error}; it prints {{\"changes\":[…],\"warnings\":[…]}} and nothing else"
+            "{error}; it must print {{\"changes\":[…],\"warnings\":[…]}} and nothing else"
         ))
     })
 }
 
-async fn printed(group: &mut Group) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+async fn printed(group: &mut ProcessGroup) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let bytes = match group.streams().1 {
         Some(output) => read(output).await?,
         None => Vec::new(),
@@ -55,8 +55,8 @@ async fn printed(group: &mut Group) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     Ok((group.wait().await?, bytes))
 }
 
-/// One byte more than is allowed, so that too much is seen; the rest is read and forgotten, since
-/// a command that cannot print cannot end.
+/// Reads one byte more than allowed to detect excess output. The rest is read and discarded,
+/// because a command that cannot print cannot end.
 async fn read(mut output: ChildStdout) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let bound = u64::try_from(PAYLOAD_MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_it_prints_is_the_plan() {
+    async fn preview_output_is_the_plan() {
         let change = r#"{"resource":"host:a","action":"add","irreversible":false,"summary":"x"}"#;
         let command = format!("echo '{{\"changes\":[{change}],\"warnings\":[\"w\"]}}'");
         let plan = preview(&command).await.unwrap();
@@ -83,16 +83,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn anything_else_is_told_with_the_command_to_try() {
+    async fn preview_failure_names_the_command_to_try() {
         for (command, says) in [
             ("exit 3", "the preview failed: exit status: 3"),
             ("echo hello", "did not print a plan"),
             (r#"echo '{"changes":[],"state":"APPROVED"}'"#, "unknown field `state`"),
             ("yes | head -c 300000", "more than 262144 bytes"),
         ] {
-            let told = refused(command).await;
-            assert!(told.contains(says), "{told}");
-            assert!(told.contains("next     sh -c '"), "{told}");
+            let message = refused(command).await;
+            assert!(message.contains(says), "{message}");
+            assert!(message.contains("next     sh -c '"), "{message}");
         }
     }
 }

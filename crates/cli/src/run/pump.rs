@@ -1,5 +1,5 @@
-//! Bytes on their way through: from the command to whoever called `ade`, untouched, and to the
-//! log as lines; and the declared input to the command.
+//! Copies the output of the command unchanged to the output of `ade` and as lines to the log, and
+//! the declared input to the command.
 
 use ade_api::executions::Stream;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -10,7 +10,7 @@ use super::log::Sink;
 
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Until the stream ends. A reader of ours that went away does not stop the command.
+/// Copies until the stream ends. A closed output of `ade` does not stop the command.
 pub async fn pump(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -38,7 +38,7 @@ pub async fn pump(
     }
 }
 
-/// A command may end without reading all of it.
+/// Writes the input; the command may end without reading all of it.
 pub async fn feed(mut stdin: ChildStdin, input: Vec<u8>) {
     let _ = stdin.write_all(&input).await;
 }
@@ -52,7 +52,7 @@ mod tests {
     use super::super::log::Log;
     use super::*;
 
-    /// Whoever calls `ade` may have gone away: the first write fails, as to a closed pipe.
+    /// A writer that fails like a closed pipe.
     struct Closed;
 
     impl AsyncWrite for Closed {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_pass_untouched_and_lines_are_logged() {
+    async fn pump_passes_bytes_unchanged_and_logs_lines() {
         let mut passed = Vec::new();
         let bytes = b"one\r\n\xff\x00two";
         assert_eq!(logged(bytes, &mut passed).await, ["one", "\u{fffd}\u{2400}two"]);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_went_away_stops_neither_the_command_nor_the_log() {
+    async fn pump_outlives_a_reader_that_went_away() {
         assert_eq!(logged(b"one\ntwo\n", Closed).await, ["one", "two"]);
     }
 }

@@ -1,31 +1,34 @@
-//! From a submitted task to a permit: people agree, and the locks come free. Says on the way who
-//! is awaited; ends early if they say no, if it takes too long, or if the server is gone.
+//! Waits from the submission of a task to its permit: approvals, then locks. Reports who is awaited
+//! and ends early on a rejection, a timeout or an unreachable server.
 
 use std::time::Duration;
 
-use ade_api::approvals::Vote;
+use ade_api::claims::{Claim, Permit};
 use ade_api::code::Code;
-use ade_api::executions::{Claim, Permit};
 use ade_api::explain::Explanation;
+use ade_api::seconds::Seconds;
 use ade_api::tasks::Task;
 use ade_client::{Client, Error};
-use ade_core::approval::Answer;
 use ade_core::ids::{AgentId, TaskId};
 use ade_core::limits::{RUN_ASIDE_TIMEOUT, RUN_CLAIM_PAUSE, RUN_UNREACHABLE_MAX, WAIT_MAX};
-use ade_core::task::State;
+use ade_core::task::{DecisionOutcome, State};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::look;
 use crate::progress::Progress;
 use crate::text::visible;
 
-/// Why there is no permit.
+/// The error code of a run whose `--timeout` has passed.
+const TIMED_OUT: &str = "timed_out";
+
+/// Why no permit was granted.
 #[derive(Debug)]
 pub enum Denied {
-    /// The task has ended, or is in other hands: nothing of it is left to us.
+    /// The task has ended or was claimed elsewhere; nothing remains to be done.
     Over(Failure),
-    /// Nobody will apply it now that we give up: it should be taken back.
+    /// The wait was given up, so the task must be cancelled.
     GivenUp(Failure),
 }
 
@@ -42,7 +45,7 @@ pub struct Review<'a> {
     ttl: Option<Duration>,
     deadline: Option<Instant>,
     progress: &'a mut Progress,
-    /// When the server was heard last.
+    /// The time of the last response of the server.
     heard: Instant,
     has_claimed: bool,
 }
@@ -62,8 +65,8 @@ impl<'a> Review<'a> {
         let mut shown = None;
         loop {
             let (id, state) = (task.summary.id, task.summary.state);
-            self.check(&task).await?;
-            // A vote moves the version and not the state: fewer are awaited then.
+            self.check(&task)?;
+            // A vote changes the version but not the state; fewer approvals are then missing.
             let votes = (state == State::Reviewing).then_some(task.summary.version);
             if shown != Some((state, votes)) {
                 self.show(&task).await;
@@ -83,33 +86,37 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// How long one question may wait: whole seconds, at least one.
+    /// Returns how long one request may wait: whole seconds, at least one.
     fn patience(&self) -> Duration {
         let left = self.deadline.map_or(WAIT_MAX, |end| end - Instant::now());
         left.clamp(Duration::from_secs(1), WAIT_MAX)
     }
 
-    /// Whether it can still come to a permit from here.
-    async fn check(&self, task: &Task) -> Result<(), Denied> {
+    /// Checks whether the task can still get a permit.
+    fn check(&self, task: &Task) -> Result<(), Denied> {
         let (id, state) = (task.summary.id, task.summary.state);
-        let look = format!("ade tasks get {id}");
-        let (exit, what, answer) = match state {
+        let (exit, outcome, what) = match state {
             State::Submitted | State::Reviewing | State::Approved => return self.check_time(task),
-            State::Rejected => (Exit::Rejected, "reviewers rejected it", Some(Answer::Reject)),
+            State::Rejected => (Exit::Rejected, DecisionOutcome::Rejected, "rejected by reviewers"),
             State::Draft => {
-                (Exit::Rejected, "reviewers ask for changes", Some(Answer::RequestChanges))
+                (Exit::Rejected, DecisionOutcome::ChangesRequested, "reviewers requested changes")
             }
-            State::Cancelled => (Exit::Ended, "somebody cancelled it", None),
-            State::Expired => (Exit::Ended, "nobody answered in time, and it expired", None),
+            State::Cancelled => (Exit::Ended, DecisionOutcome::Cancelled, "the task was cancelled"),
+            State::Expired => (Exit::Ended, DecisionOutcome::Expired, "the review expired"),
             State::Applying | State::Completed | State::Failed | State::Unknown => {
-                (Exit::Failed, "somebody else took it", None)
+                let what = format!("{id}: the task was claimed by another executor");
+                let failure = Failure::new(Exit::Failed, what).code(Code::WrongState.as_str());
+                let failure = failure.advice(task.next_action.message.clone());
+                return Err(Denied::Over(failure.or_next(format!("ade tasks get {id}"))));
             }
         };
-        let mut failure = Failure::new(exit, format!("{id}: {what}")).or_next(look);
-        if let Some(reason) = self.reason(id, answer).await {
-            failure = failure.detail(reason);
-        }
-        Err(Denied::Over(failure))
+        let failure = Failure::new(exit, format!("{id}: {what}")).code(outcome.as_str());
+        let failure =
+            failure.advice(task.next_action.message.clone()).or_next(format!("ade tasks get {id}"));
+        Err(Denied::Over(match &task.summary.decision {
+            Some(decision) => failure.detail(look::decided(decision)),
+            None => failure,
+        }))
     }
 
     fn check_time(&self, task: &Task) -> Result<(), Denied> {
@@ -117,21 +124,11 @@ impl<'a> Review<'a> {
             return Ok(());
         }
         let (id, state) = (task.summary.id, task.summary.state);
-        let what = format!("{id} is still {state}, and the time to wait is over");
+        let what = format!("timed out: {id} is still {state}");
         let failure = Failure::new(Exit::TimedOut, what)
-            .detail("the task is cancelled: nobody is left to run its command");
+            .code(TIMED_OUT)
+            .detail("the task is cancelled, because its command would not be run");
         Err(Denied::GivenUp(failure.or_next(format!("ade tasks get {id}"))))
-    }
-
-    /// What the reviewer who said no said.
-    async fn reason(&self, id: TaskId, answer: Option<Answer>) -> Option<String> {
-        let answer = answer?;
-        let asked = timeout(RUN_ASIDE_TIMEOUT, self.client.tasks().approvals(id));
-        let votes = asked.await.ok()?.ok()?.votes;
-        let is_it = |vote: &&Vote| vote.answer == answer && vote.effectual && !vote.withdrawn;
-        let vote = votes.iter().filter(is_it).max_by_key(|vote| vote.at)?;
-        let reason = vote.reason.as_deref().unwrap_or("no reason was given");
-        Some(format!("{}: {reason}", vote.voter))
     }
 
     async fn show(&mut self, task: &Task) {
@@ -140,40 +137,40 @@ impl<'a> Review<'a> {
             State::Reviewing => {
                 let who = match timeout(RUN_ASIDE_TIMEOUT, self.client.tasks().explain(id)).await {
                     Ok(Ok(explanation)) => who(&explanation),
-                    _ => visible(&task.next_action),
+                    _ => visible(&task.next_action.message),
                 };
                 self.progress.awaits("reviewing", &who);
             }
             State::Approved => {
                 self.progress.reached("approved", &id.to_string());
-                self.progress.spins("waiting", "for its locks");
+                self.progress.spins("waiting", "for locks");
             }
-            // Within seconds: no line in a log.
+            // This takes only seconds, so a log gets no line.
             _ => self.progress.spins("waiting", "for the review to open"),
         }
     }
 
-    /// A permit; none if there is none yet, or if the task should be looked at again.
+    /// Claims the task. Returns `None` if there is no permit yet or the task must be read again.
     async fn claim(&mut self, task: TaskId) -> Result<Option<Permit>, Denied> {
         let claim = Claim {
-            task: Some(task),
-            ttl: self.ttl.map(|ttl| format!("{}ms", ttl.as_millis())),
+            task_id: Some(task.into()),
+            ttl_seconds: self.ttl.map(Seconds::rounded_up),
             ..Claim::default()
         };
-        // Most often it is free at once; only then is it worth a word that it is not.
+        // Locks are usually free, so the wait is reported only if it lasts.
         let wait = if self.has_claimed { self.patience() } else { RUN_CLAIM_PAUSE };
         self.has_claimed = true;
         match self.client.agents().claim(self.agent, &claim, wait).await {
             Ok(claimed) => {
                 self.heard = Instant::now();
                 if claimed.permit.is_none() {
-                    self.progress.awaits("waiting", "until nobody else holds what it touches");
+                    self.progress.awaits("waiting", &look::blocked(&claimed.blocked_by));
                 }
                 Ok(claimed.permit)
             }
             Err(error) if is_for_now(&error) => {
                 self.heard = Instant::now();
-                self.progress.awaits("waiting", &visible(&error.to_string()));
+                self.progress.awaits("waiting", &look::obstacle(&error));
                 sleep(RUN_CLAIM_PAUSE).await;
                 Ok(None)
             }
@@ -181,7 +178,7 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// An answer; none if the server could not give one just now.
+    /// Returns the response, or `None` if the server is temporarily unavailable.
     async fn heard_of<T>(&mut self, asked: Result<T, Error>) -> Result<Option<T>, Denied> {
         match asked {
             Ok(answer) => {
@@ -189,7 +186,7 @@ impl<'a> Review<'a> {
                 Ok(Some(answer))
             }
             Err(error) if error.is_passing() && self.heard.elapsed() < RUN_UNREACHABLE_MAX => {
-                self.progress.awaits("unreachable", "the server does not answer; trying again");
+                self.progress.awaits("waiting", &format!("{}; retrying", look::obstacle(&error)));
                 sleep(RUN_CLAIM_PAUSE).await;
                 Ok(None)
             }
@@ -198,18 +195,18 @@ impl<'a> Review<'a> {
     }
 }
 
-/// Refused now, and perhaps not in a moment; or the task has moved, and must be looked at.
+/// Checks whether a refusal is temporary, or the task has changed and must be read again.
 fn is_for_now(error: &Error) -> bool {
     let moved = [Code::WrongState, Code::BasisLost, Code::VersionMismatch, Code::Conflict];
     let is_retriable = error.refusal().is_some_and(|refusal| refusal.retriable);
     moved.into_iter().any(|code| error.is(code)) || (is_retriable && !error.is_passing())
 }
 
-/// Who has to agree, in one line.
+/// Summarizes in one line whose approval is missing.
 fn who(explanation: &Explanation) -> String {
     let missing = explanation.approvals_missing;
     let people = explanation.may_answer.len();
-    let approvals = if missing == 1 { "one approval" } else { "approvals" };
+    let approvals = if missing == 1 { "1 approval" } else { "approvals" };
     let count = if missing == 1 { String::new() } else { format!("{missing} ") };
     let mut reasons: Vec<String> = explanation
         .may_answer
@@ -220,13 +217,13 @@ fn who(explanation: &Explanation) -> String {
     reasons.sort();
     reasons.dedup();
     let from = match people {
-        0 => "nobody can give it now".to_owned(),
-        1 => "1 person may give it".to_owned(),
-        many => format!("{many} people may give it"),
+        0 => "no one can approve it now".to_owned(),
+        1 => "1 person can approve".to_owned(),
+        many => format!("{many} people can approve"),
     };
     let because =
         if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
-    format!("waits for {count}{approvals}; {from}{because}")
+    format!("waiting for {count}{approvals}; {from}{because}")
 }
 
 #[cfg(test)]
@@ -237,24 +234,28 @@ mod tests {
     use ade_core::ids::UserId;
     use serde_json::json;
 
+    use ade_api::problem::NextAction;
+
     use super::*;
     use crate::output::Paint;
 
     fn explanation(missing: u32, people: u128) -> Explanation {
         let because = BTreeSet::from(["has the role \u{1b}dba".to_owned()]);
         let reviewer = |number| Reviewer {
-            user: UserId::from_u128(number),
-            for_users: BTreeSet::new(),
+            user_id: UserId::from_u128(number),
+            for_user_ids: BTreeSet::new(),
             because: because.clone(),
         };
         Explanation {
             state: State::Reviewing,
+            sub_state: None,
+            decision: None,
             gates: Vec::new(),
             groups: Vec::new(),
             may_answer: (0..people).map(reviewer).collect(),
             approvals_missing: missing,
             rejections: 0,
-            next_action: String::new(),
+            next_action: NextAction::new(""),
         }
     }
 
@@ -264,22 +265,24 @@ mod tests {
         let counts = json!({ "adds": 0, "changes": 0, "removes": 0, "irreversible": 0 });
         serde_json::from_value(json!({
             "id": TaskId::from_u128(1), "number": 1, "title": "T", "type": "command.run",
-            "state": "SUBMITTED", "since": at, "version": 2, "revision": 1, "digest": digest,
-            "risk": { "score": 1, "level": "LOW" }, "priority": 50,
-            "author": UserId::from_u128(2), "agent": null, "submitter": null, "team": null,
-            "ticket": null, "created_at": at, "updated_at": at, "closed_at": null,
+            "state": "SUBMITTED", "sub_state": null, "decision": null, "is_decided": false,
+            "is_final": false, "url": "http://127.0.0.1:1/tasks/1",
+            "state_since": at, "version": 2, "revision": 1, "digest": digest,
+            "risk": { "score": 1, "level": "low" }, "priority": 50,
+            "author_id": UserId::from_u128(2), "agent_id": null, "submitter_id": null,
+            "team": null, "ticket": null, "created_at": at, "updated_at": at, "closed_at": null,
             "parameters": {}, "resources": [], "tags": [],
             "effect": { "origin": "declared", "counts": counts, "changes": [], "warnings": [],
                         "errors": [] },
             "timeout_seconds": 3600, "rollback": { "strategy": "none" },
-            "resubmits": null, "next_action": "wait"
+            "resubmission_of": null, "next_action": { "message": "wait" }
         }))
         .unwrap()
     }
 
-    /// Nobody listens there; the clock runs ahead whenever nothing else does.
+    /// No server listens at the address; the paused clock advances when nothing else runs.
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_stays_away_is_given_up_in_the_end_and_not_before() {
+    async fn review_wait_survives_a_server_outage_up_to_its_limit() {
         let client = Client::new("http://127.0.0.1:1", "x").unwrap();
         let mut progress = Progress::new(Paint::OFF);
         let timing = (Some(Duration::from_secs(30)), None);
@@ -291,11 +294,11 @@ mod tests {
     }
 
     #[test]
-    fn who_has_to_agree_is_told_in_one_line() {
-        let told = who(&explanation(1, 1));
-        assert_eq!(told, "waits for one approval; 1 person may give it (role ‹U+001B›dba)");
-        let told = who(&explanation(2, 3));
-        assert_eq!(told, "waits for 2 approvals; 3 people may give it (role ‹U+001B›dba)");
-        assert_eq!(who(&explanation(1, 0)), "waits for one approval; nobody can give it now");
+    fn required_reviewers_are_shown_in_one_line() {
+        let line = who(&explanation(1, 1));
+        assert_eq!(line, "waiting for 1 approval; 1 person can approve (role ‹U+001B›dba)");
+        let line = who(&explanation(2, 3));
+        assert_eq!(line, "waiting for 2 approvals; 3 people can approve (role ‹U+001B›dba)");
+        assert_eq!(who(&explanation(1, 0)), "waiting for 1 approval; no one can approve it now");
     }
 }

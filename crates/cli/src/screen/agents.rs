@@ -1,11 +1,11 @@
-//! `ade agents top`: who is there, how loaded, who has gone quiet; those in trouble first.
+//! `ade agents top`: a live view of agents with status and load; agents in trouble come first.
 
 use std::cmp::Reverse;
 
-use ade_api::agents::{Agent, AgentOrder};
+use ade_api::agents::{Agent, AgentDirective};
 use ade_api::page::PageQuery;
 use ade_client::Client;
-use ade_core::agent::Status;
+use ade_core::agent::AgentStatus;
 use ade_core::event::Topic;
 use ade_core::ids::AgentId;
 use ade_core::limits::CLI_SCREEN_ROWS;
@@ -17,15 +17,14 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row};
 
 use super::{Link, News, Step, View, bands, edit, feed, footline, headline, moved, opened, table};
-use crate::agents::{capabilities, seen};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::look::{self, time};
+use crate::look::{self, capabilities, seen, time};
 use crate::text::{named, visible};
 
 const KEYS: &str = "↑↓ move  ↵ detail  s sort  p pause  r resume  q quit";
-/// Of the details below the list.
+/// The number of detail lines below the list.
 const DETAIL_LINES: u16 = 8;
 
 pub async fn agents(client: &Client, cx: &Context) -> Result<Exit, Failure> {
@@ -41,23 +40,23 @@ pub async fn agents(client: &Client, cx: &Context) -> Result<Exit, Failure> {
     let act = |order: Order| {
         let (client, tell) = (client.clone(), tell.clone());
         tokio::spawn(async move {
-            let told = match order {
+            let ordered = match order {
                 Order::Pause { agent, reason } => {
-                    client.agents().pause(agent, &AgentOrder { reason: Some(reason) }).await
+                    client.agents().pause(agent, &AgentDirective { reason: Some(reason) }).await
                 }
                 Order::Resume(agent) => {
-                    client.agents().resume(agent, &AgentOrder { reason: None }).await
+                    client.agents().resume(agent, &AgentDirective { reason: None }).await
                 }
             };
-            let told = match told {
+            let notice = match ordered {
                 Ok(agent) => format!("{} is {}", agent.name, agent.status.as_str()),
-                Err(error) => format!("nothing was ordered: {error}"),
+                Err(error) => format!("request failed: {error}"),
             };
-            let _ = tell.send(News::Notice(told)).await;
+            let _ = tell.send(News::Notice(notice)).await;
         });
     };
     super::run(&mut top, news, act).await?;
-    // What was last seen stays where one can scroll to it.
+    // The last data stays in the scrollback of the terminal.
     let row = |agent: &&Agent| {
         let cells = [agent.status.as_str().to_owned(), load(agent), named(&agent.name)];
         cells.into_iter().map(comfy_table::Cell::new).collect()
@@ -70,10 +69,10 @@ pub async fn agents(client: &Client, cx: &Context) -> Result<Exit, Failure> {
 #[derive(Debug, Default)]
 struct Top {
     agents: Vec<Agent>,
-    /// By id: rows move, what was chosen does not.
+    /// The selection, kept by ID because rows can move.
     selected: Option<AgentId>,
     sort: Sort,
-    /// Why the chosen one is paused, as far as it is typed.
+    /// The reason for pausing the selected agent, while it is typed.
     pausing: Option<String>,
     has_detail: bool,
     notice: Option<String>,
@@ -111,14 +110,14 @@ impl Sort {
     }
 }
 
-/// What somebody should look at comes first: who has just gone quiet, then who is gone.
-const fn calm(status: Status) -> u8 {
+/// Returns the sort key of a status: late agents come first, then offline ones.
+const fn calm(status: AgentStatus) -> u8 {
     match status {
-        Status::Late => 0,
-        Status::Offline => 1,
-        Status::Draining => 2,
-        Status::Paused => 3,
-        Status::Active => 4,
+        AgentStatus::Late => 0,
+        AgentStatus::Offline => 1,
+        AgentStatus::Draining => 2,
+        AgentStatus::Paused => 3,
+        AgentStatus::Active => 4,
     }
 }
 
@@ -159,7 +158,7 @@ impl Top {
                 if let Some(agent) = self.selected.filter(|_| !reason.trim().is_empty()) {
                     return Step::Do(Order::Pause { agent, reason });
                 }
-                self.notice = Some("nobody was paused: a reason is needed".to_owned());
+                self.notice = Some("not paused: a reason is required".to_owned());
                 return Step::Stay;
             }
             other => edit(&mut reason, other),
@@ -171,17 +170,17 @@ impl Top {
     fn foot(&self, link: &Link) -> String {
         if let Some(reason) = &self.pausing {
             let name = self.chosen().map(|agent| named(&agent.name)).unwrap_or_default();
-            return format!("pause {name}, because: {}_   ↵ do it  Esc leave it", visible(reason));
+            return format!("pause {name}, reason: {}_   ↵ pause  Esc cancel", visible(reason));
         }
         link.why().or(self.notice.clone()).unwrap_or_else(|| KEYS.to_owned())
     }
 
     fn headline(&self) -> String {
-        let there = self.agents.iter().filter(|agent| agent.status == Status::Active).count();
+        let there = self.agents.iter().filter(|agent| agent.status == AgentStatus::Active).count();
         let busy: u32 = self.agents.iter().filter_map(|agent| agent.load).sum();
         let all = self.agents.len();
         format!(
-            "Agents  {there} of {all} active · {busy} task(s) in hand · by {}",
+            "Agents  {there} of {all} active · {busy} task(s) running · sorted by {}",
             self.sort.word()
         )
     }
@@ -195,7 +194,7 @@ impl View for Top {
         self.agents = data;
         let is_there = self.agents.iter().any(|agent| Some(agent.id) == self.selected);
         if !is_there && self.pausing.take().is_some() {
-            self.notice = Some("nobody was paused: the agent is gone".to_owned());
+            self.notice = Some("not paused: the agent no longer exists".to_owned());
         }
     }
 
@@ -208,7 +207,7 @@ impl View for Top {
             return self.typed(key.code, reason);
         }
         self.notice = None;
-        // A key means who stands under the cursor when it is pressed, also if rows move after it.
+        // A key acts on the agent under the cursor when it is pressed, even if rows move later.
         self.selected = self.chosen().map(|agent| agent.id);
         if let Some(step) = opened(key.code, &mut self.has_detail) {
             return step;
@@ -238,7 +237,7 @@ impl View for Top {
                 Constraint::Fill(3),
             ];
             let rows = self.shown().into_iter().map(|agent| row(agent, now)).collect();
-            let names = ["STATUS", "NAME", "LOAD", "SEEN", "APPLIES"];
+            let names = ["STATUS", "NAME", "LOAD", "SEEN", "CAPABILITIES"];
             table(frame, list, (names, widths), rows, self.place());
         }
         if let Some(agent) = self.chosen().filter(|_| self.has_detail) {
@@ -267,7 +266,7 @@ fn lines(agent: &Agent, now: Timestamp) -> Vec<Line<'static>> {
     let rows = [
         named(&agent.name),
         format!("  agent    {}", agent.id),
-        format!("  owner    {}", agent.owner),
+        format!("  owner    {}", agent.owner_id),
         format!("  status   {}, seen {}", status(agent), seen(agent, |at| time::relative(at, now))),
         format!("  load     {}", load(agent)),
         format!("  config   version {}", agent.config_version),

@@ -1,4 +1,4 @@
-//! The agents as they are drawn, and what keys ask for.
+//! Tests of the agent screen and its keys.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,13 +14,13 @@ fn at(seconds: u64) -> Timestamp {
     Timestamp::from_micros(0).plus(Duration::from_secs(1_000_000 + seconds))
 }
 
-fn agent(number: u128, name: &str, status: Status, load: u32) -> Agent {
+fn agent(number: u128, name: &str, status: AgentStatus, load: u32) -> Agent {
     Agent {
         id: AgentId::from_u128(number),
         name: name.to_owned(),
-        owner: UserId::from_u128(1),
+        owner_id: UserId::from_u128(1),
         status,
-        seen_at: (status != Status::Offline).then(|| at(40)),
+        seen_at: (status != AgentStatus::Offline).then(|| at(40)),
         load: Some(load),
         config_version: 3,
         capabilities: BTreeSet::from(["sql.*".to_owned()]),
@@ -32,10 +32,10 @@ fn agent(number: u128, name: &str, status: Status, load: u32) -> Agent {
 
 fn some() -> Vec<Agent> {
     vec![
-        agent(1, "billing", Status::Active, 1),
-        agent(2, "infra\u{1b}[2J", Status::Active, 4),
-        agent(3, "night", Status::Offline, 0),
-        agent(4, "search", Status::Late, 2),
+        agent(1, "billing", AgentStatus::Active, 1),
+        agent(2, "infra\u{1b}[2J", AgentStatus::Active, 4),
+        agent(3, "night", AgentStatus::Offline, 0),
+        agent(4, "search", AgentStatus::Late, 2),
     ]
 }
 
@@ -60,10 +60,10 @@ fn names(top: &Top) -> Vec<&str> {
 }
 
 #[test]
-fn they_are_told_with_status_load_and_time_and_no_escape() {
+fn agent_rows_show_status_load_time_and_no_escapes() {
     let drawn = screen(&mut top());
     for part in [
-        "Agents  2 of 4 active · 7 task(s) in hand · by trouble",
+        "Agents  2 of 4 active · 7 task(s) running · sorted by trouble",
         "▲ late",
         "■ offline",
         "infra‹U+001B›[2J",
@@ -77,7 +77,7 @@ fn they_are_told_with_status_load_and_time_and_no_escape() {
 }
 
 #[test]
-fn trouble_comes_first_then_load_then_names() {
+fn agent_rows_are_sorted_by_trouble_load_and_name() {
     let mut top = top();
     assert_eq!(names(&top), ["search", "night", "billing", "infra"]);
     press(&mut top, KeyCode::Char('s'));
@@ -87,17 +87,20 @@ fn trouble_comes_first_then_load_then_names() {
 }
 
 #[test]
-fn an_order_is_for_the_one_that_was_chosen_and_has_a_reason() {
+fn agent_order_goes_to_the_chosen_agent_with_a_reason() {
     let mut top = top();
     press(&mut top, KeyCode::Char('p'));
     assert_eq!(press(&mut top, KeyCode::Enter), Step::Stay);
-    assert!(screen(&mut top).contains("nobody was paused: a reason is needed"));
+    assert!(screen(&mut top).contains("not paused: a reason is required"));
 
     press(&mut top, KeyCode::Char('p'));
-    // Another one comes to the first row while the reason is typed.
-    top.update(vec![agent(5, "afar", Status::Late, 0), agent(4, "search", Status::Late, 2)]);
-    assert_eq!(press(&mut top, KeyCode::Char('q')), Step::Stay, "a letter, not an end");
-    assert!(screen(&mut top).contains("pause search, because: q_"));
+    // Another agent moves to the first row while the reason is typed.
+    top.update(vec![
+        agent(5, "afar", AgentStatus::Late, 0),
+        agent(4, "search", AgentStatus::Late, 2),
+    ]);
+    assert_eq!(press(&mut top, KeyCode::Char('q')), Step::Stay, "typing q does not quit");
+    assert!(screen(&mut top).contains("pause search, reason: q_"));
     let order = Order::Pause { agent: AgentId::from_u128(4), reason: "q".to_owned() };
     assert_eq!(press(&mut top, KeyCode::Enter), Step::Do(order));
 
@@ -108,18 +111,18 @@ fn an_order_is_for_the_one_that_was_chosen_and_has_a_reason() {
 }
 
 #[test]
-fn nobody_else_is_paused_when_the_chosen_one_goes() {
+fn agent_order_is_dropped_when_the_chosen_agent_disappears() {
     let mut top = top();
     press(&mut top, KeyCode::Char('p'));
     press(&mut top, KeyCode::Char('x'));
-    top.update(vec![agent(1, "billing", Status::Active, 1)]);
+    top.update(vec![agent(1, "billing", AgentStatus::Active, 1)]);
     let drawn = screen(&mut top);
-    assert!(drawn.contains("nobody was paused: the agent is gone"), "{drawn}");
+    assert!(drawn.contains("not paused: the agent no longer exists"), "{drawn}");
     assert_eq!(press(&mut top, KeyCode::Enter), Step::Stay);
 }
 
 #[test]
-fn details_say_what_to_look_at_next() {
+fn agent_details_name_the_next_command() {
     let mut top = top();
     press(&mut top, KeyCode::Enter);
     let drawn = screen(&mut top);

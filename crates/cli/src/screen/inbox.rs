@@ -1,5 +1,5 @@
-//! `ade inbox --watch`: what waits for an answer, as it comes. Deciding is a command of its own,
-//! which shows the whole task first.
+//! `ade inbox --watch`: a live view of pending approval requests. Decisions are made with separate
+//! commands, which show the whole task first.
 
 use ade_api::approvals::Approval;
 use ade_api::page::PageQuery;
@@ -7,6 +7,7 @@ use ade_client::Client;
 use ade_core::event::Topic;
 use ade_core::ids::ApprovalId;
 use ade_core::limits::CLI_SCREEN_ROWS;
+use ade_core::task_ref::TaskRef;
 use ade_core::time::Timestamp;
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -23,7 +24,7 @@ use crate::look::{self, time};
 use crate::text::{named, visible};
 
 const KEYS: &str = "↑↓ move  ↵ detail  q quit";
-/// Of the details below the list.
+/// The number of detail lines below the list.
 const DETAIL_LINES: u16 = 8;
 
 pub async fn inbox(client: &Client, args: &InboxArgs, cx: &Context) -> Result<Exit, Failure> {
@@ -45,22 +46,22 @@ pub async fn inbox(client: &Client, args: &InboxArgs, cx: &Context) -> Result<Ex
         ];
         cells.into_iter().map(comfy_table::Cell::new).collect()
     };
-    let nothing = ("Nothing needs you.", "ade tasks list");
+    let nothing = ("No requests are waiting for you.", "ade tasks list");
     cx.output.list(&inbox.items, &["RISK", "TASK", "TITLE"], row, nothing)?;
     Ok(Exit::Done)
 }
 
-/// Nothing here changes anything.
+/// The screen has no actions.
 #[derive(Debug, PartialEq, Eq)]
 enum Never {}
 
 #[derive(Debug, Default)]
 struct Inbox {
     items: Vec<Approval>,
-    /// By id: rows move, what was chosen does not.
+    /// The selection, kept by ID because rows can move.
     selected: Option<ApprovalId>,
     has_detail: bool,
-    /// Came since the last key was pressed.
+    /// The number of requests that arrived since the last key press.
     fresh: usize,
 }
 
@@ -84,7 +85,7 @@ impl View for Inbox {
         if !self.items.is_empty() {
             self.fresh += data.iter().filter(|one| !is_known(one)).count();
         }
-        // What stands under the cursor stays there.
+        // The selected request stays selected.
         let chosen = self.chosen().map(|one| one.id);
         self.items = data;
         self.selected = chosen.or_else(|| self.items.first().map(|one| one.id));
@@ -105,9 +106,9 @@ impl View for Inbox {
     fn draw(&mut self, frame: &mut Frame<'_>, link: &Link, now: Timestamp) {
         let [head, list, below, foot] = bands(frame, self.has_detail, DETAIL_LINES);
         let fresh = if self.fresh > 0 { format!(" · {} new", self.fresh) } else { String::new() };
-        headline(frame, head, &format!("Inbox  {} need you{fresh}", self.items.len()), link);
+        headline(frame, head, &format!("Inbox  {} waiting for you{fresh}", self.items.len()), link);
         if self.items.is_empty() {
-            frame.render_widget(Paragraph::new("Nothing needs you."), list);
+            frame.render_widget(Paragraph::new("No requests are waiting for you."), list);
         } else {
             let widths = [
                 Constraint::Length(18),
@@ -116,7 +117,7 @@ impl View for Inbox {
                 Constraint::Length(16),
                 Constraint::Length(9),
             ];
-            let names = ["RISK", "TITLE", "TYPE", "DUE", "ASKED"];
+            let names = ["RISK", "TITLE", "TYPE", "DUE", "REQUESTED"];
             let rows = self.items.iter().map(|one| row(one, now)).collect();
             table(frame, list, (names, widths), rows, self.place());
         }
@@ -147,10 +148,10 @@ fn lines(one: &Approval, now: Timestamp) -> Vec<Line<'static>> {
     let task = &one.task;
     let rows = [
         named(&task.title),
-        format!("  task     {} #{}", task.id, task.number),
+        format!("  task     {} {}", task.id, TaskRef::Number(task.number)),
         format!("  revision {}", one.revision),
         format!("  risk     {}", look::bars(task.risk)),
-        format!("  author   {}", task.author),
+        format!("  author   {}", task.author_id),
         format!("  due      {}", due(one, now)),
         format!("  next     ade approve {}", task.id),
     ];

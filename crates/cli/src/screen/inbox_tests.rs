@@ -1,10 +1,10 @@
-//! The inbox as it is drawn, and what comes while somebody reads.
+//! Tests of the inbox screen, including requests that arrive while it is open.
 
 use std::time::Duration;
 
 use ade_api::approvals::AskedTask;
 use ade_api::tasks::Risk;
-use ade_core::approval::Status;
+use ade_core::approval::ApprovalStatus;
 use ade_core::ids::{TaskId, UserId};
 use ade_core::risk::Level;
 use ade_core::task::State;
@@ -21,14 +21,14 @@ fn at(seconds: u64) -> Timestamp {
 fn asked(number: u128, title: &str) -> Approval {
     Approval {
         id: ApprovalId::from_u128(number),
-        reviewer: UserId::from_u128(1),
-        status: Status::Pending,
+        reviewer_id: UserId::from_u128(1),
+        status: ApprovalStatus::Pending,
         revision: 3,
         requested_at: at(0),
         due_at: at(160),
         overdue: false,
-        places: Vec::new(),
-        score: 1,
+        seats: Vec::new(),
+        urgency: 1,
         task: AskedTask {
             id: TaskId::from_u128(number),
             number: 48,
@@ -36,8 +36,9 @@ fn asked(number: u128, title: &str) -> Approval {
             task_type: "sql.change".to_owned(),
             state: State::Reviewing,
             risk: Risk { score: 78, level: Level::High },
+            digest: ade_core::change::Digest::of(b""),
             priority: 50,
-            author: UserId::from_u128(2),
+            author_id: UserId::from_u128(2),
         },
     }
 }
@@ -53,18 +54,18 @@ fn press(inbox: &mut Inbox, key: KeyCode) {
 }
 
 #[test]
-fn a_request_is_told_with_risk_title_and_time_and_no_escape() {
+fn inbox_row_shows_risk_title_time_and_no_escapes() {
     let mut inbox = Inbox::default();
     inbox.update(vec![asked(1, "Drop \u{1b}[2Jusers")]);
     let drawn = screen(&mut inbox);
-    for part in ["Inbox  1 need you", "▂▄▆░  78 HIGH", "Drop ‹U+001B›[2Jusers", "in 1m", "1m ago"]
-    {
+    let title = "Inbox  1 waiting for you";
+    for part in [title, "▂▄▆░  78 HIGH", "Drop ‹U+001B›[2Jusers", "in 1m", "1m ago"] {
         assert!(drawn.contains(part), "{part}\n{drawn}");
     }
 }
 
 #[test]
-fn what_comes_does_not_move_what_is_read() {
+fn inbox_arrivals_do_not_move_the_selection() {
     let mut inbox = Inbox::default();
     inbox.update(vec![asked(1, "One"), asked(2, "Two")]);
     press(&mut inbox, KeyCode::Down);
@@ -77,6 +78,6 @@ fn what_comes_does_not_move_what_is_read() {
 }
 
 #[test]
-fn nothing_says_so() {
-    assert!(screen(&mut Inbox::default()).contains("Nothing needs you."));
+fn inbox_without_requests_says_so() {
+    assert!(screen(&mut Inbox::default()).contains("No requests are waiting for you."));
 }

@@ -1,9 +1,9 @@
-//! `ade locks top`: who holds what, how long it lasts, who waits; the most waited for first.
+//! `ade locks top`: a live view of locks, holders and waiters; most waiters first.
 
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use ade_api::locks::{Breaking, LeaseView, Lock};
+use ade_api::locks::{Breaking, LeaseSummary, Lock, LockEntry};
 use ade_api::page::PageQuery;
 use ade_client::Client;
 use ade_core::change::Digest;
@@ -21,21 +21,22 @@ use super::{Link, News, Step, View, bands, edit, feed, footline, headline, moved
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::locks::{mode, sole_holder, who};
+use crate::locks::lease::{sole_holder, who};
 use crate::look::time;
+use crate::tasks::word;
 use crate::text::visible;
 
 const KEYS: &str = "↑↓ move  ↵ detail  s sort  / filter  b break  q quit";
-/// Locks whose line is asked for with them: those that most wait for.
+/// The number of locks with the most waiters whose queues are loaded as well.
 const LINES: usize = 8;
-/// Of the details below the list.
+/// The number of detail lines below the list.
 const DETAIL_LINES: u16 = 10;
 
 pub async fn locks(client: &Client, cx: &Context) -> Result<Exit, Failure> {
     let mut feed = feed(client, Topic::Lock, async |client: Client| {
         let page = PageQuery { page_size: Some(CLI_SCREEN_ROWS), page_token: None };
         let mut locks = client.locks().list(&page).await?.items;
-        // A list counts those in line; who they are is told for one lock at a time.
+        // A list contains only the number of waiters; their names are loaded per lock.
         locks.sort_by_key(|lock| Reverse(lock.waiting));
         for lock in locks.iter_mut().filter(|lock| lock.waiting > 0).take(LINES) {
             if let Ok(whole) = client.locks().get(&lock.resource).await {
@@ -51,32 +52,32 @@ pub async fn locks(client: &Client, cx: &Context) -> Result<Exit, Failure> {
         let (client, tell) = (client.clone(), tell.clone());
         tokio::spawn(async move {
             let breaking = Breaking { reason, lease_hash: holder };
-            let told = match client.locks().break_lock(&resource, &breaking).await {
+            let notice = match client.locks().break_lock(&resource, &breaking).await {
                 Ok(broken) => {
-                    format!("{resource} was taken from {} holder(s)", broken.leases.len())
+                    format!("broke the lock on {resource} for {} holder(s)", broken.leases.len())
                 }
-                Err(error) => format!("{resource} was not broken: {error}"),
+                Err(error) => format!("could not break the lock on {resource}: {error}"),
             };
-            let _ = tell.send(News::Notice(told)).await;
+            let _ = tell.send(News::Notice(notice)).await;
         });
     };
     super::run(&mut top, news, act).await?;
-    // What was last seen stays where one can scroll to it.
+    // The last data stays in the scrollback of the terminal.
     let head = ["RESOURCE", "HELD", "WAITING", "HOLDER"];
     let row = |lock: &Lock| {
-        let holder = lock.holders.first().map(who).unwrap_or_default();
+        let holder = first(lock).map(who).unwrap_or_default();
         let cells =
             [lock.resource.to_string(), lock.holding.to_string(), lock.waiting.to_string(), holder];
         cells.into_iter().map(comfy_table::Cell::new).collect()
     };
-    cx.output.list(&top.locks, &head, row, ("Nothing is locked.", "ade locks list"))?;
+    cx.output.list(&top.locks, &head, row, ("No locks are held.", "ade locks list"))?;
     Ok(Exit::Done)
 }
 
 #[derive(Debug, Default)]
 struct Top {
     locks: Vec<Lock>,
-    /// By name: rows move, what was chosen does not.
+    /// The selection, kept by name because rows can move.
     selected: Option<ResourceRef>,
     sort: Sort,
     filter: String,
@@ -93,20 +94,20 @@ enum Sort {
     Left,
 }
 
-/// What keys are for now.
+/// What typed keys are used for.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Entry {
     #[default]
     Moving,
     Filter,
-    /// With the reason so far.
+    /// The lock to break and the reason typed so far.
     Break(Break),
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Break {
     resource: ResourceRef,
-    /// From whom; from all if there are several.
+    /// The lease to break; all leases if there are several.
     holder: Option<Digest>,
     reason: String,
 }
@@ -129,8 +130,8 @@ impl Sort {
     }
 }
 
-fn first(lock: &Lock) -> Option<&LeaseView> {
-    lock.holders.first()
+fn first(lock: &Lock) -> Option<&LeaseSummary> {
+    lock.holders.first().map(|entry| &entry.summary)
 }
 
 impl Top {
@@ -194,7 +195,7 @@ impl Top {
     fn entered(&mut self) -> Step<Break> {
         let Entry::Break(wanted) = std::mem::take(&mut self.entry) else { return Step::Stay };
         if wanted.reason.trim().is_empty() {
-            self.notice = Some("nothing was broken: a reason is needed".to_owned());
+            self.notice = Some("not broken: a reason is required".to_owned());
             return Step::Stay;
         }
         Step::Do(wanted)
@@ -202,9 +203,9 @@ impl Top {
 
     fn foot(&self, link: &Link) -> String {
         match &self.entry {
-            Entry::Filter => format!("filter: {}_   ↵ keep  Esc clear", self.filter),
+            Entry::Filter => format!("filter: {}_   ↵ apply  Esc clear", self.filter),
             Entry::Break(Break { resource, reason, .. }) => {
-                format!("break {resource}, because: {}_   ↵ do it  Esc leave it", visible(reason))
+                format!("break {resource}, reason: {}_   ↵ break  Esc cancel", visible(reason))
             }
             Entry::Moving => link.why().or(self.notice.clone()).unwrap_or_else(|| KEYS.to_owned()),
         }
@@ -215,14 +216,14 @@ impl View for Top {
     type Data = Vec<Lock>;
     type Act = Break;
 
-    /// What is to be broken is what was seen when the key was pressed.
+    /// Updates the data. A break applies only to the holder shown when the key was pressed.
     fn update(&mut self, data: Self::Data) {
         self.locks = data;
         let Entry::Break(wanted) = &self.entry else { return };
         let found = self.locks.iter().find(|lock| lock.resource == wanted.resource);
         if found.map(sole_holder) != Some(wanted.holder) {
             self.entry = Entry::Moving;
-            self.notice = Some("nothing was broken: it has changed hands".to_owned());
+            self.notice = Some("not broken: the holder has changed".to_owned());
         }
     }
 
@@ -251,7 +252,7 @@ impl View for Top {
         let [head, list, below, foot] = bands(frame, self.has_detail, DETAIL_LINES);
         let waiting: usize = self.locks.iter().map(|lock| lock.waiting).sum();
         let title = format!(
-            "Locks  {} held · {waiting} waiting · by {}",
+            "Locks  {} held · {waiting} waiting · sorted by {}",
             self.locks.iter().filter(|lock| lock.holding > 0).count(),
             self.sort.word()
         );
@@ -269,9 +270,9 @@ impl Top {
         let shown = self.shown();
         if shown.is_empty() {
             let says = if self.locks.is_empty() {
-                "Nothing is locked."
+                "No locks are held."
             } else {
-                "Nothing fits the filter."
+                "No locks match the filter."
             };
             frame.render_widget(Paragraph::new(says), area);
             return;
@@ -284,14 +285,14 @@ impl Top {
             Constraint::Length(6),
             Constraint::Length(8),
         ];
-        let names = ["RESOURCE", "MODE", "HOLDER", "LEFT", "WAITS", "LONGEST"];
+        let names = ["RESOURCE", "MODE", "HOLDER", "LEFT", "QUEUE", "LONGEST"];
         let rows = shown.iter().map(|lock| row(lock, now)).collect();
         table(frame, area, (names, widths), rows, self.place());
     }
 }
 
-/// One whose time is over says so in a word.
-fn left(view: &LeaseView, now: Timestamp) -> String {
+/// Formats the remaining time; an expired lease is marked as late.
+fn left(view: &LeaseSummary, now: Timestamp) -> String {
     if view.expires_at <= now { "LATE".to_owned() } else { time::clock(view.expires_at.since(now)) }
 }
 
@@ -300,10 +301,11 @@ fn row(lock: &Lock, now: Timestamp) -> Row<'static> {
     let more = lock.holding.saturating_sub(1);
     let name = holder.map(who).unwrap_or_default();
     let name = if more > 0 { format!("{name} +{more}") } else { name };
-    let longest: Option<Duration> = lock.queue.iter().map(|view| now.since(view.since)).max();
+    let waited = lock.queue.iter().map(|entry| now.since(entry.summary.since));
+    let longest: Option<Duration> = waited.max();
     let cells = [
         lock.resource.to_string(),
-        holder.map(|view| mode(view, &lock.resource)).unwrap_or_default(),
+        lock.holders.first().map(|entry| word(&entry.mode)).unwrap_or_default(),
         name,
         holder.map(|view| left(view, now)).unwrap_or_default(),
         lock.waiting.to_string(),
@@ -314,15 +316,15 @@ fn row(lock: &Lock, now: Timestamp) -> Row<'static> {
 
 fn lines(lock: &Lock, now: Timestamp) -> Vec<Line<'static>> {
     let mut lines = vec![Line::raw(""), Line::raw(lock.resource.to_string())];
-    for view in &lock.holders {
-        let token = view.token.map(|token| format!(", token {token}")).unwrap_or_default();
+    for LockEntry { summary: view, .. } in &lock.holders {
+        let fence = view.fence.map(|fence| format!(", token {fence}")).unwrap_or_default();
         let fenced = if view.fenced { "fenced" } else { "advisory" };
-        let text = format!("  held by {}, {fenced}{token}, {} left", who(view), left(view, now));
+        let text = format!("  held by {}, {fenced}{fence}, {} left", who(view), left(view, now));
         lines.push(Line::raw(text));
     }
-    for (place, view) in (1..).zip(&lock.queue) {
+    for (place, LockEntry { summary: view, mode, .. }) in (1..).zip(&lock.queue) {
         let since = time::long(now.since(view.since));
-        let text = format!("  #{place} {} {}, for {since}", who(view), mode(view, &lock.resource));
+        let text = format!("  #{place} {} {}, for {since}", who(view), word(mode));
         lines.push(Line::raw(text));
     }
     lines

@@ -1,6 +1,6 @@
-//! The screen of locks as it is drawn, and what its keys do.
+//! Tests of the lock screen and its keys.
 
-use ade_api::locks::{HeldLock, LeaseState, LockMode};
+use ade_api::locks::{LeaseState, LockMode};
 use ade_core::change::Digest;
 use ade_core::ids::{AgentId, TaskId};
 use ratatui::Terminal;
@@ -17,32 +17,30 @@ fn digest(number: u128) -> Digest {
     serde_json::from_value(format!("sha256:{number:064x}").into()).unwrap()
 }
 
-fn view(resource: &str, number: u128, since: u64, expires: u64) -> LeaseView {
-    let held =
-        HeldLock { resource: resource.parse().unwrap(), mode: LockMode::Exclusive, capacity: None };
-    LeaseView {
+fn entry(number: u128, since: u64, expires: u64) -> LockEntry {
+    let summary = LeaseSummary {
         lease_hash: digest(number),
         state: LeaseState::Granted,
         fenced: true,
-        agent: Some(AgentId::from_u128(number)),
-        user: None,
-        task: Some(TaskId::from_u128(number)),
+        agent_id: Some(AgentId::from_u128(number)),
+        user_id: None,
+        task_id: Some(TaskId::from_u128(number)),
         owner_hash: digest(number),
-        resources: vec![held],
         priority: 0,
-        token: Some(7),
+        fence: Some(7),
         since: at(since),
         expires_at: at(expires),
-    }
+    };
+    LockEntry { summary, mode: LockMode::Exclusive, capacity: None }
 }
 
 fn lock(resource: &str, waiting: usize) -> Lock {
-    let queue: Vec<LeaseView> = (0..waiting).map(|_| view(resource, 9, 40, 200)).collect();
+    let queue: Vec<LockEntry> = (0..waiting).map(|_| entry(9, 40, 200)).collect();
     Lock {
         resource: resource.parse().unwrap(),
         holding: 1,
         waiting,
-        holders: vec![view(resource, 1, 0, 124)],
+        holders: vec![entry(1, 0, 124)],
         queue,
     }
 }
@@ -72,10 +70,10 @@ fn names(top: &Top) -> Vec<String> {
 }
 
 #[test]
-fn the_most_waited_for_stands_first_with_time_and_queue() {
+fn lock_rows_are_sorted_by_queue_length() {
     let drawn = screen(&mut top(), &Link::Live(at(100)));
     let lines: Vec<&str> = drawn.lines().collect();
-    assert!(lines[0].starts_with("Locks  3 held · 3 waiting · by waiters"), "{drawn}");
+    assert!(lines[0].starts_with("Locks  3 held · 3 waiting · sorted by waiters"), "{drawn}");
     assert!(lines[0].contains("● live"), "{drawn}");
     assert!(lines[2].starts_with("database:b") && lines[2].contains("0:24"), "{drawn}");
     assert!(lines[2].ends_with("2      1m"), "{drawn}");
@@ -83,16 +81,16 @@ fn the_most_waited_for_stands_first_with_time_and_queue() {
 }
 
 #[test]
-fn a_lost_connection_looks_lost_and_keeps_what_was_seen() {
+fn lock_screen_keeps_rows_when_the_connection_is_lost() {
     let error = ade_client::Error::Unreachable { server: "x".to_owned(), why: "y".to_owned() };
     let link = Link::Live(at(100)).lost(&error);
     let drawn = screen(&mut top(), &link);
-    assert!(drawn.contains("■ offline, showing") && drawn.contains("database:a"), "{drawn}");
-    assert!(drawn.contains("cannot be reached"), "{drawn}");
+    assert!(drawn.contains("■ offline, data of") && drawn.contains("database:a"), "{drawn}");
+    assert!(drawn.contains("cannot reach the server"), "{drawn}");
 }
 
 #[test]
-fn what_is_chosen_stays_chosen_when_rows_move() {
+fn lock_selection_stays_when_rows_move() {
     let mut top = top();
     press(&mut top, &[KeyCode::Down]);
     assert_eq!(top.chosen().unwrap().resource.to_string(), "host:c");
@@ -102,7 +100,7 @@ fn what_is_chosen_stays_chosen_when_rows_move() {
 }
 
 #[test]
-fn a_filter_narrows_and_escape_clears_it() {
+fn lock_filter_narrows_and_escape_clears_it() {
     let mut top = top();
     press(&mut top, &[KeyCode::Char('/'), KeyCode::Char('h'), KeyCode::Char('o')]);
     assert_eq!(names(&top), ["host:c"]);
@@ -111,10 +109,10 @@ fn a_filter_narrows_and_escape_clears_it() {
 }
 
 #[test]
-fn a_lock_is_broken_only_with_a_reason() {
+fn lock_break_requires_a_reason() {
     let mut top = top();
     assert_eq!(press(&mut top, &[KeyCode::Char('b'), KeyCode::Enter]), Step::Stay);
-    assert!(top.notice.as_deref().unwrap().contains("a reason is needed"));
+    assert!(top.notice.as_deref().unwrap().contains("a reason is required"));
     let keys = [KeyCode::Char('b'), KeyCode::Char('x'), KeyCode::Char('q'), KeyCode::Enter];
     let resource: ResourceRef = "database:b".parse().unwrap();
     let holder = Some(digest(1));
@@ -126,7 +124,7 @@ fn a_lock_is_broken_only_with_a_reason() {
 }
 
 #[test]
-fn nothing_else_is_broken_than_what_was_seen() {
+fn lock_break_applies_only_to_the_lease_that_was_shown() {
     let begin = [KeyCode::Char('b'), KeyCode::Char('x')];
     let mut top = top();
     press(&mut top, &begin);
@@ -134,18 +132,18 @@ fn nothing_else_is_broken_than_what_was_seen() {
     let Step::Do(done) = press(&mut top, &[KeyCode::Enter]) else { panic!() };
     assert_eq!(done.resource.to_string(), "database:b", "rows have moved");
 
-    let other = Lock { holders: vec![view("database:b", 2, 0, 124)], ..lock("database:b", 2) };
+    let other = Lock { holders: vec![entry(2, 0, 124)], ..lock("database:b", 2) };
     for now in [vec![lock("host:c", 9)], vec![other, lock("host:c", 1)]] {
         top.update(vec![lock("database:b", 2)]);
         press(&mut top, &begin);
         top.update(now);
-        assert!(screen(&mut top, &Link::Live(at(100))).contains("it has changed hands"));
+        assert!(screen(&mut top, &Link::Live(at(100))).contains("the holder has changed"));
         assert_eq!(press(&mut top, &[KeyCode::Enter]), Step::Stay);
     }
 }
 
 #[test]
-fn details_tell_who_stands_in_line() {
+fn lock_details_list_the_waiters() {
     let mut top = top();
     press(&mut top, &[KeyCode::Enter]);
     let mut terminal = Terminal::new(TestBackend::new(90, 20)).unwrap();
@@ -156,7 +154,7 @@ fn details_tell_who_stands_in_line() {
 }
 
 #[test]
-fn nothing_says_so() {
+fn lock_screen_without_locks_says_so() {
     let drawn = screen(&mut Top::default(), &Link::Connecting);
-    assert!(drawn.contains("Nothing is locked.") && drawn.contains("◌ connecting"), "{drawn}");
+    assert!(drawn.contains("No locks are held.") && drawn.contains("◌ connecting"), "{drawn}");
 }

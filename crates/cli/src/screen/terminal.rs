@@ -1,5 +1,5 @@
-//! The terminal while a screen is shown: another page of it, keys without a line's end, and all of
-//! it given back at the end, however that comes.
+//! The terminal of a live screen: alternate screen and raw mode, which are restored at the end in
+//! every case.
 
 use std::io::{IsTerminal as _, Stdout, stdout};
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use tokio::sync::mpsc;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// How long the thread that reads keys takes to see that nobody wants them any more.
+/// How often the key reader checks whether the screen has ended.
 const LOOK: Duration = Duration::from_millis(100);
-/// Keys that wait; whoever types faster than that waits, too.
+/// The size of the key queue.
 const KEYS: usize = 64;
 
 pub struct Live {
@@ -32,7 +32,7 @@ pub struct Live {
 impl Live {
     pub fn open() -> Result<Self, Failure> {
         if !stdout().is_terminal() || !std::io::stdin().is_terminal() {
-            return Err(Failure::new(Exit::Usage, "a live screen needs a terminal")
+            return Err(Failure::new(Exit::Usage, "the live view needs a terminal")
                 .or_next("ade locks list"));
         }
         enable_raw_mode().map_err(failed)?;
@@ -45,7 +45,7 @@ impl Live {
         Ok(Self { terminal, keys, is_over })
     }
 
-    /// None once no more can come.
+    /// Returns the next key, or `None` once no more can come.
     pub async fn key(&mut self) -> Option<KeyEvent> {
         self.keys.recv().await
     }
@@ -66,7 +66,7 @@ impl Drop for Live {
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 fn failed(error: std::io::Error) -> Failure {
-    Failure::new(Exit::Failed, format!("the terminal cannot be used: {error}"))
+    Failure::new(Exit::Failed, format!("cannot use the terminal: {error}"))
         .or_next("ade locks list")
 }
 
@@ -80,7 +80,7 @@ fn read(tell: &mpsc::Sender<KeyEvent>, is_over: &AtomicBool) {
                         return;
                     }
                 }
-                // A new size is seen at the next drawing.
+                // A new size is applied at the next drawing.
                 Ok(_) => {}
                 Err(_) => return,
             },

@@ -1,4 +1,4 @@
-//! The file: made for its owner alone, and not used if others can read it.
+//! The settings file: only its owner can read it, and it is rejected if others can.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -14,23 +14,23 @@ use crate::failure::Failure;
 
 const OTHERS: u32 = 0o077;
 
-/// One server and an account there.
+/// A server and an account on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     pub server: Option<String>,
     pub token: Option<String>,
-    /// The token lies in the keyring, under the name of the profile.
+    /// Whether the token is stored in the keyring, under the name of the profile.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keyring: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
-    /// The one in use.
+pub struct SettingsFile {
+    /// The current profile.
     pub profile: Option<String>,
-    /// The only one there was in earlier versions.
+    /// The server of the only profile in the format of earlier versions.
     #[serde(skip_serializing)]
     server: Option<String>,
     #[serde(skip_serializing)]
@@ -39,33 +39,33 @@ pub struct Kept {
     pub profiles: BTreeMap<String, Profile>,
 }
 
-impl Kept {
-    /// An empty one if nothing is kept of it.
+impl SettingsFile {
+    /// Returns a profile, which is empty if it does not exist.
     pub fn known(&self, name: &str) -> Profile {
         self.profiles.get(name).cloned().unwrap_or_default()
     }
 }
 
-pub fn read(path: &Path) -> Result<Kept, Failure> {
+pub fn read(path: &Path) -> Result<SettingsFile, Failure> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(SettingsFile::default()),
         Err(error) => return Err(unreadable(path, &error.to_string())),
     };
     let mode = fs::metadata(path).map_err(|error| unreadable(path, &error.to_string()))?.mode();
     if mode & OTHERS != 0 {
-        let what = format!("{} holds a token and others can read it", shown(path));
+        let what = format!("{} contains a token and is readable by other users", shown(path));
         return Err(Failure::new(Exit::NotAllowed, what)
             .detail(format!("its mode is {:o}", mode & 0o777))
             .or_next(format!("chmod 600 {}", shown(path))));
     }
-    // The message of a TOML error quotes the line, and the line may be the token's.
-    let kept: Result<Kept, _> = toml::from_str(&text);
-    kept.map(renewed).map_err(|_| unreadable(path, "it is not what `ade login` writes"))
+    // The TOML error is not shown, because it quotes the line, which may contain the token.
+    let kept: Result<SettingsFile, _> = toml::from_str(&text);
+    kept.map(renewed).map_err(|_| unreadable(path, "it was not written by `ade login`"))
 }
 
-/// What an earlier version wrote is the default profile.
-fn renewed(mut kept: Kept) -> Kept {
+/// Converts the format of an earlier version to the default profile.
+fn renewed(mut kept: SettingsFile) -> SettingsFile {
     let old = Profile { server: kept.server.take(), token: kept.token.take(), keyring: false };
     if old != Profile::default() {
         kept.profiles.entry(PROFILE_DEFAULT.to_owned()).or_insert(old);
@@ -79,17 +79,21 @@ fn unreadable(path: &Path, why: &str) -> Failure {
         .or_next("ade login --server URL")
 }
 
-/// Whole or not at all, and never open to others, not even for a moment.
-pub fn change(edit: impl FnOnce(&mut Kept) -> Result<(), Failure>) -> Result<String, Failure> {
+/// Rewrites the file atomically; it is never readable by others.
+pub fn change(
+    edit: impl FnOnce(&mut SettingsFile) -> Result<(), Failure>,
+) -> Result<String, Failure> {
     let path = place()?;
     let mut kept = read(&path)?;
     edit(&mut kept)?;
     let text = toml::to_string(&kept).map_err(|error| unwritable(&path, &error.to_string()))?;
-    write(&path, &text).map_err(|error| unwritable(&path, &error.to_string()))?;
+    write_private(&path, &text).map_err(|error| unwritable(&path, &error.to_string()))?;
     Ok(shown(&path))
 }
 
-fn write(path: &Path, text: &str) -> io::Result<()> {
+/// Writes a file that only this user can read, atomically, in a folder that only this user can
+/// read.
+pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
@@ -114,8 +118,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_earlier_version_wrote_is_the_default_profile() {
-        let old: Kept = toml::from_str("server = \"http://x\"\ntoken = \"t\"\n").unwrap();
+    fn settings_of_an_earlier_version_become_the_default_profile() {
+        let old: SettingsFile = toml::from_str("server = \"http://x\"\ntoken = \"t\"\n").unwrap();
         let kept = renewed(old);
         let written = toml::to_string(&kept).unwrap();
         let read = renewed(toml::from_str(&written).unwrap());

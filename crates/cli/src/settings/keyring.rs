@@ -1,5 +1,5 @@
-//! The keyring of the desktop, by the program that comes with it. It asks on the screen if it is
-//! locked, which nobody may see; so it has a bound, and whoever waits is told.
+//! The desktop keyring, accessed through `secret-tool`. A locked keyring shows a prompt that the
+//! user may not see, so every call has a timeout.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use ade_core::limits::CLI_KEYRING_TIMEOUT;
 
 const PROGRAM: &str = "secret-tool";
 
-/// A secret goes in by standard input: every list of processes shows arguments.
+/// Stores a token. It is passed on standard input, because process listings show arguments.
 pub fn keep(profile: &str, token: &str) -> Result<(), String> {
     let label = format!("--label=ade, profile {profile}");
     spoken(&["store", &label], profile, token, CLI_KEYRING_TIMEOUT).map(drop)
@@ -34,33 +34,33 @@ fn spoken(verb: &[&str], profile: &str, input: &str, within: Duration) -> Result
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("`{PROGRAM}` cannot be run: {error}"))?;
+        .map_err(|error| format!("cannot run `{PROGRAM}`: {error}"))?;
     let answered = answer(&mut child, input, within);
     if answered.is_none() {
         let _ = child.kill();
     }
     let status = child.wait().map_err(|error| error.to_string())?;
-    let Some((told, complaint)) = answered else {
-        return Err(format!("it did not answer within {within:?}: it may be locked"));
+    let Some((printed, complaint)) = answered else {
+        return Err(format!("it did not respond within {within:?}; it may be locked"));
     };
-    // What is not there ends with a failure too, and says nothing.
-    if status.success() || complaint.is_empty() { Ok(told) } else { Err(complaint) }
+    // A missing entry also ends with a failure, but without a message.
+    if status.success() || complaint.is_empty() { Ok(printed) } else { Err(complaint) }
 }
 
-/// What it says, on either way out; nothing if it says nothing in time.
+/// Returns standard output and standard error of the program, or `None` on a timeout.
 fn answer(child: &mut Child, input: &str, within: Duration) -> Option<(String, String)> {
     let (mut stdin, mut stdout) = (child.stdin.take()?, child.stdout.take()?);
     let mut stderr = child.stderr.take()?;
     let input = input.to_owned();
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        // One that has ended already says why below.
+        // A program that ended early reports why on standard error.
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
-        let (mut said, mut complaint) = (String::new(), String::new());
-        let _ = stdout.read_to_string(&mut said);
+        let (mut printed, mut complaint) = (String::new(), String::new());
+        let _ = stdout.read_to_string(&mut printed);
         let _ = stderr.read_to_string(&mut complaint);
-        let _ = tell.send((said.trim().to_owned(), complaint.trim().to_owned()));
+        let _ = sender.send((printed.trim().to_owned(), complaint.trim().to_owned()));
     });
-    told.recv_timeout(within).ok()
+    receiver.recv_timeout(within).ok()
 }

@@ -1,11 +1,11 @@
-//! Revisions of a task, and what differs between two of them.
+//! The revisions of a task and the differences between two of them.
 
 use std::fmt::Write as _;
 
 use ade_api::tasks::{Change, Counts, Revision};
 use ade_client::Client;
 use ade_core::change::{ChangeKind, Digest};
-use ade_core::ids::TaskId;
+use ade_core::task_ref::TaskRef;
 use comfy_table::Cell;
 use serde::Serialize;
 use serde_json::Value;
@@ -18,10 +18,10 @@ use crate::look;
 use crate::output::Paint;
 use crate::text::{cut, visible};
 
-/// A value in a line.
+/// The maximum length of a value on a line.
 const VALUE_CHARS: usize = 60;
 
-pub async fn revisions(client: &Client, id: TaskId, cx: &Context) -> Ended {
+pub async fn revisions(client: &Client, id: TaskRef, cx: &Context) -> Ended {
     let all = client.tasks().revisions(id).await?;
     let output = &cx.output;
     let row = |head: &ade_api::tasks::RevisionHead| {
@@ -29,7 +29,7 @@ pub async fn revisions(client: &Client, id: TaskId, cx: &Context) -> Ended {
             Cell::new(head.revision),
             Cell::new(look::risk(head.risk)),
             Cell::new(output.when(head.created_at)),
-            Cell::new(head.editor.map(|editor| editor.to_string()).unwrap_or_default()),
+            Cell::new(head.editor_id.map(|editor| editor.to_string()).unwrap_or_default()),
             Cell::new(if output.is_wide() { head.digest.to_string() } else { short(head.digest) }),
         ]
     };
@@ -39,7 +39,7 @@ pub async fn revisions(client: &Client, id: TaskId, cx: &Context) -> Ended {
     Ok(Exit::Done)
 }
 
-/// As much of a digest as people compare.
+/// Shortens a digest for display.
 pub fn short(digest: Digest) -> String {
     let text = digest.to_string();
     let hex = text.split(':').next_back().unwrap_or(&text);
@@ -63,7 +63,7 @@ struct Field {
     after: Value,
 }
 
-/// A change of the effect that only one of them has, or both.
+/// A change of the effect, in one of the revisions or in both.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Line {
     is: Is,
@@ -80,9 +80,9 @@ enum Is {
 
 pub async fn diff(
     client: &Client,
-    id: TaskId,
+    id: TaskRef,
     asked: Option<&str>,
-    is_told_by_code: bool,
+    reports_by_exit_code: bool,
     cx: &Context,
 ) -> Ended {
     let newest = client.tasks().get(id).await?.summary.revision;
@@ -93,15 +93,15 @@ pub async fn diff(
         from => Some(client.tasks().revision(id, from).await?),
     };
     let difference = compare(old.as_ref(), &new);
-    cx.output.show(&difference, || told(&difference, cx.output.paint))?;
+    cx.output.show(&difference, || difference_text(&difference, cx.output.paint))?;
     let is_same = difference.fields.is_empty() && difference.is_same_effect;
-    Ok(if is_told_by_code && !is_same { Exit::Failed } else { Exit::Done })
+    Ok(if reports_by_exit_code && !is_same { Exit::Failed } else { Exit::Done })
 }
 
-/// `a..b`, `b` for that one and the one before it, or the last two. 0 is nothing at all.
+/// Parses `a..b`, or `b` for `b-1..b`; defaults to the last two revisions. Revision 0 is empty.
 fn range(asked: Option<&str>, newest: u32) -> Result<(u32, u32), Failure> {
     let wrong = || {
-        Failure::new(Exit::Usage, format!("there is no such range: revisions are 1 to {newest}"))
+        Failure::new(Exit::Usage, format!("invalid revision range; revisions are 1 to {newest}"))
             .or_next("ade tasks diff TASK --rev 1..2")
     };
     let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
@@ -147,7 +147,7 @@ fn compare(old: Option<&Revision>, new: &Revision) -> Difference {
     }
 }
 
-/// Field by field, as deep as both are objects.
+/// Collects the differences field by field, recursing while both values are objects.
 fn differences(name: &str, before: &Value, after: &Value, found: &mut Vec<Field>) {
     if before == after {
         return;
@@ -166,7 +166,7 @@ fn differences(name: &str, before: &Value, after: &Value, found: &mut Vec<Field>
     found.push(Field { name: name.to_owned(), before: before.clone(), after: after.clone() });
 }
 
-fn told(difference: &Difference, paint: Paint) -> String {
+fn difference_text(difference: &Difference, paint: Paint) -> String {
     let mut out = format!("revision {} → {}\n", difference.from, difference.to);
     for Field { name, before, after } in &difference.fields {
         let value = |value: &Value| cut(&visible(&value.to_string()), VALUE_CHARS);
@@ -185,7 +185,7 @@ fn told(difference: &Difference, paint: Paint) -> String {
     }
     let kept = difference.effect.iter().filter(|line| line.is == Is::Kept).count();
     if kept > 0 {
-        let _ = writeln!(out, "  {}", paint.dim(&format!("{kept} change(s) as before")));
+        let _ = writeln!(out, "  {}", paint.dim(&format!("{kept} unchanged change(s)")));
     }
     let Counts { adds, changes, removes, irreversible } = difference.counts;
     let last = format!(
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_is_two_revisions_or_one_and_the_one_before() {
+    fn diff_range_is_two_revisions_or_one_and_its_predecessor() {
         let read = |asked| range(asked, 3).ok();
         assert_eq!(read(None), Some((2, 3)));
         assert_eq!(read(Some("1..3")), Some((1, 3)));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_compared_as_deep_as_they_go() {
+    fn diff_compares_nested_fields() {
         let mut found = Vec::new();
         let (before, after) =
             (json!({ "a": { "b": 1, "c": 2 } }), json!({ "a": { "b": 1 }, "d": 0 }));

@@ -1,29 +1,30 @@
-//! How a task looks to a person: an icon and a word for its state, colour third. Text of other
-//! people goes through `visible`.
+//! Display of a task: an icon and a word for its state, with colour in addition. Untrusted text
+//! goes through `visible`.
 
 use std::fmt::Write as _;
 
-use ade_api::tasks::{Effect, Mode, Task, TaskSummary, TouchedResource};
+use ade_api::tasks::{Effect, Mode, Task, TaskDecision, TaskSummary, TouchedResource};
 use ade_core::change::{ChangeKind, Origin};
-use ade_core::task::State;
+use ade_core::task::{State, SubState};
+use ade_core::task_ref::TaskRef;
 use comfy_table::Cell;
 
 use crate::look::{self, time};
 use crate::output::{Output, Paint};
 use crate::text::{named, visible};
 
-/// A title of a list on a terminal: the rest of the line is for the rest of the task.
+/// The maximum length of a title in a list on a terminal.
 const TITLE_CHARS: usize = 48;
-/// Changes that are shown; nobody reads a thousand lines on a terminal.
+/// The maximum number of changes to show.
 const CHANGES_SHOWN: usize = 20;
 
 fn risk(task: &TaskSummary) -> String {
     look::risk(task.risk)
 }
 
-const HEAD: [&str; 6] = ["ID", "STATE", "RISK", "TITLE", "TYPE", "SINCE"];
+const HEAD: [&str; 7] = ["NUMBER", "ID", "STATE", "RISK", "TITLE", "TYPE", "SINCE"];
 const HEAD_WIDE: [&str; 11] =
-    ["ID", "STATE", "RISK", "TITLE", "TYPE", "SINCE", "NUMBER", "REV", "AUTHOR", "AGENT", "TICKET"];
+    ["NUMBER", "ID", "STATE", "RISK", "TITLE", "TYPE", "SINCE", "REV", "AUTHOR", "AGENT", "TICKET"];
 
 pub fn list(tasks: &[TaskSummary], states: &[State], output: &Output) -> String {
     if tasks.is_empty() {
@@ -36,19 +37,19 @@ pub fn list(tasks: &[TaskSummary], states: &[State], output: &Output) -> String 
 fn row(task: &TaskSummary, output: &Output) -> Vec<Cell> {
     let (icon, tone) = look::state(task.state);
     let mut row = vec![
+        Cell::new(TaskRef::Number(task.number)),
         Cell::new(task.id),
         output.cell(&format!("{icon} {}", task.state), tone),
         output.cell(&risk(task), look::level_tone(task.risk.level)),
         Cell::new(output.name(&task.title, TITLE_CHARS)),
         Cell::new(visible(&task.task_type)),
-        Cell::new(output.when(task.since)),
+        Cell::new(output.when(task.state_since)),
     ];
     if output.is_wide() {
         row.extend([
-            Cell::new(task.number),
             Cell::new(task.revision),
-            Cell::new(task.author),
-            Cell::new(task.agent.map(|agent| agent.to_string()).unwrap_or_default()),
+            Cell::new(task.author_id),
+            Cell::new(task.agent_id.map(|agent| agent.to_string()).unwrap_or_default()),
             Cell::new(visible(task.ticket.as_deref().unwrap_or_default())),
         ]);
     }
@@ -60,16 +61,22 @@ fn nothing(states: &[State], paint: Paint) -> String {
         [] => ("No tasks yet.".to_owned(), "ade run --resource TYPE:ID -- CMD ARGS…"),
         some => {
             let names: Vec<String> = some.iter().map(|state| state.as_str().to_owned()).collect();
-            (format!("No task is {}.", names.join(" or ")), "ade tasks list")
+            (format!("No tasks in state {}.", names.join(" or ")), "ade tasks list")
         }
     };
     format!("{what}\n  next     {}\n", paint.bold(next))
 }
 
-/// One line for a script's log.
+/// Formats a task as one line, for logs of scripts.
 pub fn line(task: &Task, paint: Paint) -> String {
     let summary = &task.summary;
-    format!("{} {} {}\n", summary.id, look::state_text(summary.state, paint), named(&summary.title))
+    let state = state(summary, paint);
+    let line = format!("{} {state} {}\n", summary.id, named(&summary.title));
+    let decision = summary.decision.as_ref().filter(|one| one.reason.is_some());
+    match decision {
+        Some(decision) => format!("{line}  {:<8} {}\n", "decision", decided(decision)),
+        None => line,
+    }
 }
 
 pub fn whole(task: &Task, paint: Paint) -> String {
@@ -77,16 +84,19 @@ pub fn whole(task: &Task, paint: Paint) -> String {
     let mut out = format!(
         "{}  {}\n",
         paint.bold(&named(&summary.title)),
-        paint.dim(&format!("#{}", summary.number))
+        paint.dim(&TaskRef::Number(summary.number).to_string())
     );
-    let since = time::second(summary.since);
+    let since = time::second(summary.state_since);
     let mut rows = vec![
         ("task", summary.id.to_string()),
-        ("state", format!("{} since {since}", look::state_text(summary.state, paint))),
+        ("state", format!("{} since {since}", state(summary, paint))),
         ("risk", risk(summary)),
         ("type", visible(&summary.task_type)),
         ("author", author(summary)),
     ];
+    if let Some(decision) = &summary.decision {
+        rows.insert(2, ("decision", decided(decision)));
+    }
     if let Some(ticket) = &summary.ticket {
         rows.push(("ticket", visible(ticket)));
     }
@@ -100,15 +110,33 @@ pub fn whole(task: &Task, paint: Paint) -> String {
         let _ = writeln!(out, "  {label:<8} {text}");
     }
     out.push_str(&effect(&task.effect, paint));
-    let _ = writeln!(out, "  {:<8} {}", "means", visible(&task.next_action));
+    for warning in &task.warnings {
+        let _ = writeln!(out, "  {:<8} {}", "warning", paint.yellow(&visible(&warning.message)));
+    }
+    let _ = writeln!(out, "  {:<8} {}", "advice", visible(&task.next_action.message));
     let _ = writeln!(out, "  {:<8} {}", "next", paint.bold(&next(summary)));
     out
 }
 
+/// Returns the state with its detail, such as `● completed (released to host)`.
+fn state(task: &TaskSummary, paint: Paint) -> String {
+    let state = look::state_text(task.state, paint);
+    match task.sub_state {
+        Some(detail) => {
+            format!("{state} ({})", detail.as_str().to_lowercase().replace('_', " "))
+        }
+        None => state,
+    }
+}
+
+pub fn decided(decision: &TaskDecision) -> String {
+    format!("{} by {}", decision.outcome.as_str().replace('_', " "), look::decided(decision))
+}
+
 fn author(task: &TaskSummary) -> String {
-    match task.agent {
-        Some(agent) => format!("{agent} for {}", task.author),
-        None => task.author.to_string(),
+    match task.agent_id {
+        Some(agent) => format!("{agent} for {}", task.author_id),
+        None => task.author_id.to_string(),
     }
 }
 
@@ -122,8 +150,8 @@ fn touched(touched: &TouchedResource) -> String {
 pub fn effect(effect: &Effect, paint: Paint) -> String {
     let counts = effect.counts;
     let origin = match effect.origin {
-        Origin::Observed => "seen by a preview",
-        Origin::Declared => "as its author says",
+        Origin::Observed => "observed by a preview",
+        Origin::Declared => "declared by the author, not checked",
     };
     let mut out = format!(
         "  {:<8} {} to add, {} to change, {} to remove; {} cannot be undone ({origin})\n",
@@ -152,10 +180,13 @@ pub fn effect(effect: &Effect, paint: Paint) -> String {
     out
 }
 
-/// The command that most want to run now.
+/// Returns the most likely next command.
 fn next(task: &TaskSummary) -> String {
     let id = task.id;
     match task.state {
+        State::Draft if task.sub_state == Some(SubState::ChangesRequested) => {
+            format!("ade tasks amend {id} --file FILE")
+        }
         State::Draft => format!("ade tasks submit {id}"),
         State::Submitted | State::Reviewing => format!("ade tasks wait {id} --for approved"),
         State::Approved | State::Applying => format!("ade tasks wait {id}"),
@@ -173,10 +204,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_list_says_what_to_do() {
+    fn empty_list_names_the_next_command() {
         assert!(nothing(&[], Paint::OFF).contains("ade run --resource"));
-        let told = nothing(&[State::Failed, State::Unknown], Paint::OFF);
-        assert!(told.starts_with("No task is FAILED or UNKNOWN.\n"), "{told}");
-        assert!(told.ends_with("ade tasks list\n"), "{told}");
+        let text = nothing(&[State::Failed, State::Unknown], Paint::OFF);
+        assert!(text.starts_with("No tasks in state FAILED or UNKNOWN.\n"), "{text}");
+        assert!(text.ends_with("ade tasks list\n"), "{text}");
     }
 }

@@ -1,5 +1,5 @@
-//! `ade run` from the permit on: what its command is given, how it is kept in bounds, and what
-//! becomes of it when a person, the lock or the server ends it.
+//! `ade run` after the permit: the environment of the command, its limits, and how it ends when a
+//! person, the lease or the server stops it.
 
 use std::fs;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::installation::{Ended, Installation, SOON};
 use crate::run::{finish, run, signal, text};
 use crate::terminal::{CTRL_C, Terminal};
 
-/// A third of it passes until the next heartbeat tells what has happened, and a starved machine
-/// may be late with one.
+/// The lease TTL. The next heartbeat comes after a third of it, and a busy machine may be late
+/// with one.
 const TTL: &str = "9s";
-/// Short, for a test that waits for its end.
+/// A short TTL, for a test that waits for its end.
 const SHORT: &str = "2s";
-/// Goes on until it is ended.
-const ENDLESS: &str = "echo $$ > pid; while :; do sleep 0.05; done";
-/// The same, and neither a question nor a key moves it.
+/// A command that runs until it is stopped.
+pub const ENDLESS: &str = "echo $$ > pid; while :; do sleep 0.05; done";
+/// A command that ignores SIGTERM and SIGINT.
 const STUBBORN: &str = "trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 0.05; done";
 
 fn shell<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
@@ -35,7 +35,7 @@ fn shell_for<'a>(ttl: &'a str, script: &'a str) -> Vec<&'a str> {
     run(&["--ttl", ttl], &["sh", "-c", script])
 }
 
-/// The command that wrote its number there, and that must be gone.
+/// Checks that the process whose ID is in the file has ended.
 async fn is_gone(home: &Path) {
     let pid = has_begun(home).await;
     eventually("the command is gone", SOON, async || match Process::of(pid) {
@@ -45,15 +45,15 @@ async fn is_gone(home: &Path) {
     .await;
 }
 
-/// Approved, and the command has said that it runs.
-async fn running(at: &Installation, mut command: Command) -> (Child, Value) {
+/// Approves the task and waits until the command runs.
+pub async fn running(at: &Installation, mut command: Command) -> (Child, Value) {
     let child = command.spawn().unwrap();
     let task = at.answer("approve", "go on").await;
     has_begun(at.home()).await;
     (child, task)
 }
 
-/// The command has written its number; it is whole once there is a line's end.
+/// Waits until the command has written its process ID with a line end.
 async fn has_begun(home: &Path) -> i32 {
     eventually("the command runs", SOON, async || {
         let text = fs::read_to_string(home.join("pid")).unwrap_or_default();
@@ -67,7 +67,7 @@ async fn attempts(at: &Installation, task: &Value) -> Vec<Value> {
     at.get(&path).await["items"].as_array().unwrap().clone()
 }
 
-/// The task came to this state after one attempt, which ended so.
+/// Checks the state of the task and the result of its only execution.
 async fn one_attempt(at: &Installation, task: &Value, state: &str) -> Value {
     let id = text(&task["id"]);
     assert_eq!(at.task(id).await["state"], state);
@@ -77,7 +77,7 @@ async fn one_attempt(at: &Installation, task: &Value, state: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_command_runs_once_people_have_agreed_and_knows_its_fences() {
+async fn apply_runs_after_approval_with_fence_variables() {
     let at = Installation::start().await;
     let script = "env | grep ^ADE_ | sort; cat; echo aside >&2";
     let mut command = at.ade(&shell(&["--resource", "database:a-b=shared"], script));
@@ -92,7 +92,7 @@ async fn a_command_runs_once_people_have_agreed_and_knows_its_fences() {
         line.unwrap_or_else(|| panic!("{name} is not in {printed:?}"))
     };
     assert_eq!(value("ADE_TASK"), text(&task["id"]));
-    let token: u64 = value("ADE_TOKEN_FENCE").parse().unwrap();
+    let fence: u64 = value("ADE_TOKEN_FENCE").parse().unwrap();
     let fences: Value = serde_json::from_str(value("ADE_FENCES")).unwrap();
     assert_eq!(fences["host:a"].to_string(), value("ADE_FENCE_HOST_A"));
     assert_eq!(fences["database:a-b"].to_string(), value("ADE_FENCE_DATABASE_A_B"));
@@ -104,7 +104,7 @@ async fn a_command_runs_once_people_have_agreed_and_knows_its_fences() {
     ended.says("[ade] completed  task_");
 
     let attempt = one_attempt(&at, &task, "COMPLETED").await;
-    assert_eq!((&attempt["result"], &attempt["token"]), (&json!("success"), &json!(token)));
+    assert_eq!((&attempt["outcome"], &attempt["fence"]), (&json!("succeeded"), &json!(fence)));
     assert_eq!(attempt["id"], value("ADE_EXECUTION"));
     assert_eq!(attempt["details"], json!({ "exit_code": 0 }));
     assert!(attempt["output"].as_str().unwrap().contains("what it was fed\n"), "{attempt}");
@@ -121,54 +121,65 @@ async fn a_command_runs_once_people_have_agreed_and_knows_its_fences() {
 }
 
 #[tokio::test]
-async fn a_command_that_fails_passes_its_code_on_and_leaves_something_behind() {
+async fn apply_failure_passes_its_exit_code_on() {
     let at = Installation::start().await;
     let child = at.ade(&shell(&[], "echo half; exit 3")).spawn().unwrap();
     let task = at.answer("approve", "go on").await;
-    finish(child).await.with(3).prints("half\n").says("[ade] failed  the command ended with 3");
+    finish(child)
+        .await
+        .with(3)
+        .prints("half\n")
+        .says("[ade] failed  the command exited with code 3");
     let attempt = one_attempt(&at, &task, "FAILED").await;
-    assert_eq!((&attempt["result"], &attempt["left"]), (&json!("failure"), &json!("changed")));
+    assert_eq!(
+        (&attempt["outcome"], &attempt["left_behind"]),
+        (&json!("failed"), &json!("changed"))
+    );
     assert_eq!(attempt["details"], json!({ "exit_code": 3 }));
 }
 
 #[tokio::test]
-async fn a_command_that_cannot_be_started_has_changed_nothing() {
+async fn apply_that_cannot_start_reports_no_effect() {
     let at = Installation::start().await;
     fs::write(at.home().join("no-program"), "").unwrap();
     let child = at.ade(&run(&["--ttl", TTL], &["./no-program"])).spawn().unwrap();
     let task = at.answer("approve", "go on").await;
-    finish(child).await.with(126).says("cannot be started");
-    // It had begun; nobody will try it again.
+    finish(child).await.with(126).says("cannot start");
+    // The execution had begun, so it is not retried.
     let attempt = one_attempt(&at, &task, "FAILED").await;
-    assert_eq!(attempt["left"], "nothing");
+    assert_eq!(attempt["left_behind"], "nothing");
     let missing = at.ade(&run(&[], &["no-such-command"])).spawn().unwrap();
-    finish(missing).await.with(127).says("there is no `no-such-command` here");
-    assert_eq!(at.get("/v1/tasks").await["items"].as_array().unwrap().len(), 1, "nobody was asked");
+    finish(missing).await.with(127).says("command not found: `no-such-command`");
+    assert_eq!(
+        at.get("/v1/tasks").await["items"].as_array().unwrap().len(),
+        1,
+        "no task was created"
+    );
 }
 
 #[tokio::test]
-async fn one_interrupt_is_handed_to_the_command_and_the_task_has_failed() {
+async fn apply_interrupt_is_passed_on_and_fails_the_task() {
     let at = Installation::start().await;
     let script = "trap 'echo tidied; exit 5' INT; echo $$ > pid; while :; do sleep 0.05; done";
     let (child, task) = running(&at, at.ade(&shell(&[], script))).await;
     signal(&child, Signal::INT);
     finish(child).await.with(5).prints("tidied\n").says("interrupted by SIGINT");
     let attempt = one_attempt(&at, &task, "FAILED").await;
-    assert_eq!(attempt["left"], "changed");
+    assert_eq!(attempt["left_behind"], "changed");
 }
 
 #[tokio::test]
-async fn on_a_terminal_ctrl_c_once_is_the_commands_and_twice_kills_it() {
+async fn apply_second_ctrl_c_on_a_terminal_kills_the_command() {
     let at = Installation::start().await;
     let mut terminal = Terminal::start(&at.ade(&shell(&[], STUBBORN)));
-    terminal.until("may give it").await;
+    terminal.until("can approve").await;
     let task = at.answer("approve", "go on").await;
     let pid = has_begun(at.home()).await;
     terminal.press(CTRL_C).await;
-    terminal.until("once more kills it").await;
-    // As long as a command is let tidy up that is to be ended.
+    terminal.until("repeat to kill it").await;
+    // The grace period for a command that is being stopped.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert!(Process::of(pid).is_some(), "one is not enough for it");
+    assert!(Process::of(pid).is_some(), "the first Ctrl-C does not kill it");
     terminal.press(CTRL_C).await;
     let (status, screen) = terminal.end().await;
     assert_eq!(status.code(), Some(137), "{screen}");
@@ -178,7 +189,7 @@ async fn on_a_terminal_ctrl_c_once_is_the_commands_and_twice_kills_it() {
 }
 
 #[tokio::test]
-async fn on_a_terminal_a_command_that_ends_at_ctrl_c_ends_with_130() {
+async fn apply_ended_by_ctrl_c_on_a_terminal_exits_with_130() {
     let at = Installation::start().await;
     let mut terminal = Terminal::start(&at.ade(&shell(&[], ENDLESS)));
     let task = at.answer("approve", "go on").await;
@@ -190,18 +201,20 @@ async fn on_a_terminal_a_command_that_ends_at_ctrl_c_ends_with_130() {
 }
 
 #[tokio::test]
-async fn a_lock_that_an_operator_breaks_ends_the_command_and_all_it_started() {
+async fn apply_whose_lock_is_broken_ends_all_its_processes() {
     let at = Installation::start().await;
     let (child, task) = running(&at, at.ade(&shell(&[], STUBBORN))).await;
     at.post(&at.admin, "/v1/locks/host/a/break", json!({ "reason": "an incident" })).await;
     let ended = finish(child).await.with(70);
-    ended.says("the lock was lost, and the command was ended").says("next     ade tasks get task_");
+    ended
+        .says("the lease was lost, and the command was stopped")
+        .says("next     ade tasks get task_");
     is_gone(at.home()).await;
     assert_ne!(at.task(text(&task["id"])).await["state"], "COMPLETED");
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_ends_the_command_in_time() {
+async fn apply_without_a_server_ends_the_command_in_time() {
     let at = Installation::start().await;
     let mut proxy = Proxy::to_port(at.port(), 1);
     let mut command = at.ade(&shell_for("12s", STUBBORN));
@@ -210,11 +223,11 @@ async fn a_server_that_is_gone_ends_the_command_in_time() {
     proxy.cut().await;
     let cut = std::time::Instant::now();
     is_gone(at.home()).await;
-    // The last heartbeat was sent before the cut, so its lease is over twelve seconds after it.
+    // The last heartbeat was sent before the cut, so the lease ends twelve seconds after it.
     assert!(cut.elapsed() <= Duration::from_secs(12), "{:?}", cut.elapsed());
-    finish(child).await.with(70).says("the server has answered no heartbeat");
+    finish(child).await.with(70).says("no heartbeat was answered");
     let id = text(&task["id"]);
-    eventually("nobody knows what it did", SOON, async || {
+    eventually("the task becomes UNKNOWN", SOON, async || {
         let state = at.task(id).await["state"].clone();
         if state == "UNKNOWN" { Ok(()) } else { Err(state.to_string()) }
     })
@@ -222,7 +235,7 @@ async fn a_server_that_is_gone_ends_the_command_in_time() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_for_a_moment_is_not_missed() {
+async fn apply_survives_a_short_server_outage() {
     let at = Installation::start().await;
     let mut proxy = Proxy::to_port(at.port(), 1);
     let script = "echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done; echo done";
@@ -238,7 +251,7 @@ async fn a_server_that_is_away_for_a_moment_is_not_missed() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_while_people_think_is_waited_for() {
+async fn apply_waits_for_a_server_that_is_down_during_review() {
     let at = Installation::start().await;
     let mut proxy = Proxy::to_port(at.port(), 1);
     let mut command = at.ade(&shell(&[], "echo done"));
@@ -247,7 +260,7 @@ async fn a_server_that_is_away_while_people_think_is_waited_for() {
     at.task_in("REVIEWING").await;
     proxy.cut().await;
     let task = at.answer("approve", "go on").await;
-    // Longer than all tries of one call.
+    // Longer than all attempts of one call.
     tokio::time::sleep(Duration::from_secs(6)).await;
     proxy.heal();
     finish(child).await.with(0).prints("done\n");
@@ -255,12 +268,12 @@ async fn a_server_that_is_away_while_people_think_is_waited_for() {
 }
 
 #[tokio::test]
-async fn whoever_is_stopped_for_longer_than_its_lease_ends_the_command_when_it_goes_on() {
+async fn apply_stopped_past_its_lease_ends_the_command_on_resume() {
     let at = Installation::start().await;
     let (child, task) = running(&at, at.ade(&shell_for(SHORT, STUBBORN))).await;
     signal(&child, Signal::STOP);
     let id = text(&task["id"]);
-    eventually("the server has given it up", SOON, async || {
+    eventually("the server marks the task UNKNOWN", SOON, async || {
         let state = at.task(id).await["state"].clone();
         if state == "UNKNOWN" { Ok(()) } else { Err(state.to_string()) }
     })
@@ -268,34 +281,34 @@ async fn whoever_is_stopped_for_longer_than_its_lease_ends_the_command_when_it_g
     signal(&child, Signal::CONT);
     finish(child).await.with(70);
     is_gone(at.home()).await;
-    assert_eq!(at.task(id).await["state"], "UNKNOWN", "a late word changes nothing");
+    assert_eq!(at.task(id).await["state"], "UNKNOWN", "a late report changes nothing");
 }
 
 #[tokio::test]
-async fn a_cancel_while_it_runs_stops_the_command() {
+async fn apply_cancelled_while_running_stops_the_command() {
     let at = Installation::start().await;
     let script = "trap 'echo tidied; exit 0' TERM; echo $$ > pid; while :; do sleep 0.05; done";
     let (child, task) = running(&at, at.ade(&shell(&[], script))).await;
     let cancel: Ended =
         crate::installation::ended(at.ade(&["tasks", "cancel", text(&task["id"])])).await;
     cancel.with(0).prints("was asked to stop");
-    finish(child).await.with(66).prints("tidied\n").says("somebody asked to stop it");
+    finish(child).await.with(66).prints("tidied\n").says("cancelled: ");
     let attempt = one_attempt(&at, &task, "FAILED").await;
-    assert_eq!(attempt["result"], "cancelled");
+    assert_eq!(attempt["outcome"], "cancelled");
 }
 
 #[tokio::test]
-async fn a_command_that_takes_longer_than_it_may_is_stopped() {
+async fn apply_that_exceeds_its_timeout_is_stopped() {
     let at = Installation::start().await;
     let (child, task) = running(&at, at.ade(&shell(&["--apply-timeout", "1s"], ENDLESS))).await;
-    finish(child).await.with(75).says("it took too long");
+    finish(child).await.with(75).says("timed out: ");
     is_gone(at.home()).await;
     let attempt = one_attempt(&at, &task, "FAILED").await;
-    assert_eq!(attempt["result"], "timeout");
+    assert_eq!(attempt["outcome"], "timed_out");
 }
 
 #[tokio::test]
-async fn an_effect_that_has_changed_since_ends_it_before_it_begins() {
+async fn apply_with_a_changed_preview_does_not_start() {
     let at = Installation::start().await;
     let change = r#""resource":"host:a","action":"add","irreversible":false"#;
     let preview = format!("echo '{{\"changes\":[{{{change},\"summary\":\"'$(cat n)'\"}}]}}'");
@@ -305,7 +318,7 @@ async fn an_effect_that_has_changed_since_ends_it_before_it_begins() {
     at.task_in("REVIEWING").await;
     fs::write(at.home().join("n"), "two").unwrap();
     let task = at.answer("approve", "go on").await;
-    finish(child).await.with(67).says("it would no longer do what people agreed to");
+    finish(child).await.with(67).says("the effect of the command differs from what was approved");
     assert!(!at.home().join("ran").exists(), "nothing was run");
     let now = at.task(text(&task["id"])).await;
     assert!(["SUBMITTED", "REVIEWING"].contains(&text(&now["state"])), "{now}");
@@ -313,11 +326,11 @@ async fn an_effect_that_has_changed_since_ends_it_before_it_begins() {
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_behind_is_ended_with_it() {
+async fn apply_ends_leftover_processes() {
     let at = Installation::start().await;
     let child = at.ade(&shell(&[], "sleep 300 & echo $! > pid")).spawn().unwrap();
     let task = at.answer("approve", "go on").await;
-    finish(child).await.with(0).says("processes that the command had left behind");
+    finish(child).await.with(0).says("processes left behind by the command");
     is_gone(at.home()).await;
     one_attempt(&at, &task, "COMPLETED").await;
 }

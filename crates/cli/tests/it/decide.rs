@@ -1,5 +1,5 @@
-//! Decisions from a terminal and from a script: bound to what was shown, asked about, and never an
-//! agent's.
+//! Decisions from a terminal and from a script: bound to what was shown, confirmed, and never made
+//! by an agent.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::installation::{Installation, ended};
 use crate::terminal::Terminal;
 
 #[tokio::test]
-async fn a_person_approves_what_they_are_shown() {
+async fn decide_approves_what_was_shown() {
     let at = Installation::start().await;
     at.calm().await;
     let id = at.reviewing("Add \u{1b}[2Ja file").await;
@@ -21,7 +21,7 @@ async fn a_person_approves_what_they_are_shown() {
     assert!(shown.contains("1 to add") && shown.contains("sha256:"), "{shown}");
     terminal.press(b"\r").await;
     let (status, screen) = terminal.end().await;
-    assert_eq!(status.code(), Some(1), "no is the default: {screen}");
+    assert_eq!(status.code(), Some(1), "the default is no: {screen}");
     assert_eq!(at.task(&id).await["state"], "REVIEWING");
 
     let mut terminal = Terminal::start(&at.ade_as(&at.reviewer, &["approve", &id]));
@@ -32,36 +32,36 @@ async fn a_person_approves_what_they_are_shown() {
     assert!(screen.contains("receipt"), "{screen}");
     assert_eq!(at.task(&id).await["state"], "APPROVED");
     ended(at.ade(&["can-i", "apply", &id])).await;
-    // It is decided already.
+    // The task is already decided.
     let late = ended(at.ade_as(&at.reviewer, &["approve", &id, "--yes"])).await;
     assert!([Some(71), Some(77)].contains(&late.code), "{}", late.err);
 }
 
 #[tokio::test]
-async fn a_script_decides_only_about_little_and_an_agent_about_nothing() {
+async fn decide_without_a_terminal_needs_yes_and_a_person() {
     let at = Installation::start().await;
     at.calm().await;
     let id = at.reviewing("One").await;
     let alone = ended(at.ade_as(&at.reviewer, &["approve", &id])).await.with(64);
-    alone.says("nobody can be asked");
+    alone.says("cannot ask for confirmation");
     let agent = ended(at.ade(&["approve", &id, "--yes"])).await.with(77);
-    agent.says("only a person can decide");
+    agent.says("only people can decide");
     let mut hosted = at.ade_as(&at.reviewer, &["approve", &id, "--yes"]);
     hosted.env("AI_AGENT", "1");
-    ended(hosted).await.with(77).says("an agent seems to have started this shell");
+    ended(hosted).await.with(77).says("this shell seems to have been started by an agent");
     let other = ended(at.ade_as(&at.reviewer, &["approve", &id, "--rev", "2", "--yes"])).await;
     other.with(71).says("is at revision 1, not 2");
     let dry = ended(at.ade_as(&at.reviewer, &["approve", &id, "--dry-run"])).await.with(0);
-    dry.prints("nothing was written");
-    assert_eq!(at.task(&id).await["state"], "REVIEWING", "so far nothing was written");
-    let told = ended(at.ade_as(&at.reviewer, &["approve", &id, "--yes", "--json"])).await.with(0);
-    let voted: Value = serde_json::from_str(&told.out).unwrap();
-    assert_eq!((&voted["answer"], &voted["effectual"]), (&json!("approve"), &json!(true)));
+    dry.prints("nothing was saved");
+    assert_eq!(at.task(&id).await["state"], "REVIEWING", "nothing was saved so far");
+    let output = ended(at.ade_as(&at.reviewer, &["approve", &id, "--yes", "--json"])).await.with(0);
+    let voted: Value = serde_json::from_str(&output.out).unwrap();
+    assert_eq!((&voted["answer"], &voted["counted"]), (&json!("approve"), &json!(true)));
     assert_eq!(at.task(&id).await["state"], "APPROVED");
 }
 
 #[tokio::test]
-async fn a_grave_one_is_agreed_to_by_its_number_alone() {
+async fn decide_high_risk_task_requires_its_typed_number() {
     let at = Installation::start().await;
     let critical = json!({ "criticality": 100 });
     at.call(reqwest::Method::PUT, &at.admin, "/v1/resources/database/all", Some(critical)).await;
@@ -83,12 +83,12 @@ async fn a_grave_one_is_agreed_to_by_its_number_alone() {
     let id = made.await.with(0).out.trim().to_owned();
     at.task_in("REVIEWING").await;
     let level = at.task(&id).await["risk"]["level"].clone();
-    assert!([json!("HIGH"), json!("CRITICAL")].contains(&level), "{level}");
+    assert!([json!("high"), json!("critical")].contains(&level), "{level}");
     let refused = ended(at.ade_as(&at.reviewer, &["approve", &id, "--yes"])).await.with(77);
-    refused.says("--yes is not enough");
+    refused.says("--yes is not allowed");
     for (typed, code) in [("y\r", 1), ("1\r", 0)] {
         let mut terminal = Terminal::start(&at.ade_as(&at.reviewer, &["approve", &id]));
-        terminal.until("Type its number, 1").await;
+        terminal.until("Type the task number T-1").await;
         terminal.press(typed.as_bytes()).await;
         let (status, screen) = terminal.end().await;
         assert_eq!(status.code(), Some(code), "{screen}");
@@ -98,13 +98,13 @@ async fn a_grave_one_is_agreed_to_by_its_number_alone() {
 }
 
 #[tokio::test]
-async fn reasons_reach_the_author_and_several_are_decided_together() {
+async fn decide_several_with_reasons_that_reach_the_author() {
     let at = Installation::start().await;
     at.calm().await;
     let first = at.reviewing("First").await;
     ended(at.ade_as(&at.reviewer, &["reject", &first])).await.with(64).says("--reason");
     let args = ["request-changes", &first, "--reason", "name the host"];
-    ended(at.ade_as(&at.reviewer, &args)).await.with(0).prints("request changes");
+    ended(at.ade_as(&at.reviewer, &args)).await.with(0).prints("Requested changes to task_");
     let said = ended(at.ade(&["tasks", "approvals", &first])).await.with(0);
     said.prints("name the host");
     let on = ["api", "PUT", "/v1/flags/batch_approvals", "-d", r#"{"enabled":true}"#];
@@ -112,16 +112,16 @@ async fn reasons_reach_the_author_and_several_are_decided_together() {
     let (second, third) = (at.reviewing("Second").await, at.reviewing("Third").await);
     let args = ["approve", &second, &third, "--yes"];
     let both = ended(at.ade_as(&at.reviewer, &args)).await.with(0);
-    both.prints("written: ");
+    both.prints("saved: ");
     for id in [&second, &third] {
         assert_eq!(at.task(id).await["state"], "APPROVED");
     }
     let fourth = at.reviewing("Fourth").await;
     let args = ["reject", &fourth, "--reason", "not today"];
-    let told = ended(at.ade_as(&at.reviewer, &args)).await.with(0);
-    told.prints("reject: task_").prints("receipt  leaf_");
+    let output = ended(at.ade_as(&at.reviewer, &args)).await.with(0);
+    output.prints("Rejected task_").prints("receipt  leaf_");
     let waited = ended(at.ade(&["watch", &fourth])).await;
     waited.with(65).prints("REJECTED");
     let empty = ended(at.ade_as(&at.reviewer, &["inbox"])).await.with(0);
-    empty.prints("Nothing needs you.");
+    empty.prints("No requests are waiting for you.");
 }

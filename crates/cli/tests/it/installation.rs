@@ -1,22 +1,22 @@
-//! A server of its own for one test: the built program over a fresh database, with an admin, a
-//! reviewer and an agent, and `ade` with a home of its own.
+//! A server for one test: the built program with a fresh database, an admin, a reviewer and an
+//! agent, and `ade` with its own home directory.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, ExitStatus, Output, Stdio};
 use std::time::Duration;
 
 use ade_testkit::{Database, eventually};
-use reqwest::{Client, Method};
+use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-pub const SOON: Duration = Duration::from_secs(30);
+pub const SOON: Duration = Duration::from_mins(1);
 const PEPPER: [u8; 32] = [7; 32];
 
 pub struct Installation {
     server: Child,
-    /// Dropped after the server that uses it.
+    /// The database; it is dropped after the server that uses it.
     database: Database,
     folder: PathBuf,
     http: Client,
@@ -27,7 +27,7 @@ pub struct Installation {
     pub agent_id: String,
 }
 
-/// Built with the tests of the whole workspace; it lies beside the program under test.
+/// The server program, which is built next to the program under test.
 fn server_program() -> PathBuf {
     let path = PathBuf::from(env!("CARGO_BIN_EXE_ade")).with_file_name("ade-server");
     assert!(path.exists(), "build it first: cargo build --bin ade-server");
@@ -50,19 +50,24 @@ async fn migrate(url: &str, pepper: &PathBuf, more: &[&str]) -> Result<String, S
 
 impl Installation {
     pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts a server with further settings.
+    pub async fn start_with(settings: &[(&str, &str)]) -> Self {
         let folder = std::env::temp_dir().join(format!("ade-cli-{}", uuid::Uuid::now_v7()));
         fs::create_dir(&folder).unwrap();
         let pepper = folder.join("pepper");
         fs::write(&pepper, PEPPER).unwrap();
         let fresh = async |url: String| migrate(&url, &pepper, &[]).await.map(|_| ());
         let database = Database::fresh("cli", fresh).await;
-        let told = migrate(&database.url(), &pepper, &["--bootstrap", "acme"]).await.unwrap();
-        let once = told.split_whitespace().find(|word| word.starts_with("ade_usr_")).unwrap();
+        let printed = migrate(&database.url(), &pepper, &["--bootstrap", "acme"]).await.unwrap();
+        let once = printed.split_whitespace().find(|word| word.starts_with("ade_usr_")).unwrap();
         let app = database.login("app", "ade_app").await;
         let work = database.login("work", "ade_app, ade_worker").await;
         let key = folder.join("key");
         let made = Command::new(server_program()).args(["keys", "new"]).arg(&key).output().await;
-        assert!(made.unwrap().status.success(), "no key for receipts");
+        assert!(made.unwrap().status.success(), "cannot create the key for receipts");
         let log = folder.join("log");
         let server = std::process::Command::new(server_program())
             .arg("all")
@@ -73,6 +78,7 @@ impl Installation {
             .env("ADE__AUTH__PEPPER_FILE", &pepper)
             .env("ADE__LOCKS__BACKEND", "postgres")
             .env("ADE__RECEIPTS__KEY_FILES", &key)
+            .envs(settings.iter().copied())
             .stdin(Stdio::null())
             .stderr(File::create(&log).unwrap())
             .spawn()
@@ -80,8 +86,8 @@ impl Installation {
         let address = eventually("the server listens", SOON, async || {
             let text = fs::read_to_string(&log).map_err(|error| error.to_string())?;
             let mut lines = text.lines().filter_map(|line| serde_json::from_str(line).ok());
-            let told = lines.find(|line: &Value| line["message"] == "listening");
-            told.and_then(|line| Some(line.get("address")?.as_str()?.to_owned())).ok_or(text)
+            let started = lines.find(|line: &Value| line["message"] == "HTTP server started");
+            started.and_then(|line| Some(line.get("address")?.as_str()?.to_owned())).ok_or(text)
         })
         .await;
         let http = Client::builder().no_proxy().build().unwrap();
@@ -100,7 +106,28 @@ impl Installation {
         made
     }
 
-    /// A command of the server's program, as the owner of its tables.
+    /// Asks the server to stop, as a supervisor does.
+    pub async fn stop(&self) {
+        let id = self.server.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status().await.unwrap();
+        assert!(sent.success(), "the server has ended before");
+    }
+
+    /// Waits until the server has ended.
+    pub async fn stopped(&mut self) -> ExitStatus {
+        eventually("the server ends", SOON, async || {
+            self.server.try_wait().unwrap().ok_or("it still runs")
+        })
+        .await
+    }
+
+    /// Sets the clock of the server to this time after the start of the test.
+    pub async fn pass(&self, by: Duration) {
+        self.database.advance_clock(by).await;
+        self.database.run("SELECT make_partitions(interval '7 days', moment())").await;
+    }
+
+    /// Runs a command of the server program as the owner of the tables.
     pub async fn operate(&self, args: &[&str]) -> Output {
         let mut command = Command::new(server_program());
         command.args(args).env_clear().env("ADE__DATABASE__OWNER_URL", self.database.url());
@@ -115,17 +142,42 @@ impl Installation {
         let bob = self.post(&self.admin, "/v1/users", bob).await;
         let rea = json!({ "name": "Rea", "roles": ["reviewer"] });
         let rea = self.post(&self.admin, "/v1/users", rea).await;
-        let asked = json!({ "user": rea["id"], "scopes": ["read", "decide"] });
-        let token = self.post(&self.admin, "/v1/tokens", asked).await;
-        self.reviewer = token["token"].as_str().unwrap().to_owned();
+        self.reviewer =
+            self.join(rea["id"].as_str().unwrap(), &["read", "propose", "decide"]).await;
         let asked = json!({
-            "name": "infra-bot", "owner": bob["id"], "capabilities": ["command.run"]
+            "name": "infra-bot", "owner_id": bob["id"], "capabilities": ["command.run"]
         });
         let agent = self.post(&self.admin, "/v1/agents", asked).await;
         self.agent_id = agent["id"].as_str().unwrap().to_owned();
-        let asked = json!({ "agent": agent["id"], "scopes": ["read", "propose", "execute"] });
-        let token = self.post(&self.admin, "/v1/tokens", asked).await;
+        let asked = json!({ "agent_id": agent["id"], "scopes": ["read", "propose", "execute"] });
+        // The owner issues it: an admin who did could not approve what the agent proposes.
+        let scopes = ["read", "propose", "execute", "administer"];
+        let owner = self.join(bob["id"].as_str().unwrap(), &scopes).await;
+        let token = self.post(&owner, "/v1/tokens", asked).await;
         self.agent = token["token"].as_str().unwrap().to_owned();
+    }
+
+    /// Invites a person, signs in as they would, and creates a token of their own.
+    async fn join(&self, user: &str, scopes: &[&str]) -> String {
+        let path = format!("/v1/users/{user}/invitations");
+        let made = self.call(Method::POST, &self.admin, &path, None).await;
+        let body = json!({ "invitation": made["invitation"] });
+        let answer = self.post_as_page("/v1/invitations/accept", &body).send().await.unwrap();
+        assert_eq!(answer.status(), 204);
+        let cookie = answer.headers()["set-cookie"].to_str().unwrap();
+        let session = cookie.split(';').next().unwrap().to_owned();
+        let asked = self.post_as_page("/v1/tokens", &json!({ "scopes": scopes }));
+        let answer = asked.header("cookie", session).send().await.unwrap();
+        assert_eq!(answer.status(), 201);
+        let token: Value = answer.json().await.unwrap();
+        token["token"].as_str().unwrap().to_owned()
+    }
+
+    /// Builds a request as a browser sends it from a page of the server.
+    fn post_as_page(&self, path: &str, body: &Value) -> RequestBuilder {
+        let request = self.http.post(format!("{}{path}", self.url));
+        let request = request.header("sec-fetch-site", "same-origin").header("x-ade-request", "1");
+        request.header("content-type", "application/json").body(body.to_string())
     }
 
     pub async fn call(
@@ -135,16 +187,22 @@ impl Installation {
         path: &str,
         body: Option<Value>,
     ) -> Value {
-        let mut request = self.http.request(method, format!("{}{path}", self.url));
-        request = request.bearer_auth(token);
-        if let Some(body) = body {
-            request = request.header("content-type", "application/json").body(body.to_string());
-        }
-        let answer = request.send().await.unwrap();
-        let status = answer.status();
-        let body: Value = answer.json().await.unwrap();
-        assert!(status.is_success(), "{path}: {status} {body}");
-        body
+        let key = uuid::Uuid::now_v7().to_string();
+        // A busy machine may exceed the server's timeouts; the server then asks to retry.
+        eventually(path, SOON, async || {
+            let mut request = self.http.request(method.clone(), format!("{}{path}", self.url));
+            request = request.bearer_auth(token).header("idempotency-key", &key);
+            if let Some(body) = &body {
+                request = request.header("content-type", "application/json").body(body.to_string());
+            }
+            let answer = request.send().await.unwrap();
+            let status = answer.status();
+            let body: Value = answer.json().await.unwrap();
+            let is_retriable = status == 503 && body["retriable"] == true;
+            assert!(status.is_success() || is_retriable, "{path}: {status} {body}");
+            if is_retriable { Err(body.to_string()) } else { Ok(body) }
+        })
+        .await
     }
 
     pub async fn post(&self, token: &str, path: &str, body: Value) -> Value {
@@ -155,20 +213,28 @@ impl Installation {
         self.call(Method::GET, &self.admin, path, None).await
     }
 
-    /// A task as the admin sees it.
+    /// Returns a task as the admin sees it.
     pub async fn task(&self, id: &str) -> Value {
         self.get(&format!("/v1/tasks/{id}")).await
     }
 
-    /// A token of the person the agent acts for.
+    /// Creates a token of the agent's owner.
     pub async fn author(&self) -> String {
         let agent = self.get(&format!("/v1/agents/{}", self.agent_id)).await;
-        let asked = json!({ "user": agent["owner"], "scopes": ["read", "propose"] });
+        let asked = json!({ "user_id": agent["owner_id"], "scopes": ["read", "propose"] });
         let token = self.post(&self.admin, "/v1/tokens", asked).await;
         token["token"].as_str().unwrap().to_owned()
     }
 
-    /// The newest task, once there is one in this state.
+    /// Creates a token with which the reviewer reads and proposes, but cannot vote.
+    pub async fn reader(&self) -> String {
+        let me = self.call(Method::GET, &self.reviewer, "/v1/me", None).await;
+        let asked = json!({ "user_id": me["actor"]["id"], "scopes": ["read", "propose"] });
+        let token = self.post(&self.admin, "/v1/tokens", asked).await;
+        token["token"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until the newest task is in this state and returns it.
     pub async fn task_in(&self, state: &str) -> Value {
         eventually(&format!("a task is {state}"), SOON, async || {
             let list = self.get("/v1/tasks").await;
@@ -178,13 +244,10 @@ impl Installation {
         .await
     }
 
-    /// The reviewer's answer to the newest task, once they are asked for it.
+    /// Waits until the newest task is under review and votes as the reviewer.
     pub async fn answer(&self, verb: &str, reason: &str) -> Value {
         let task = self.task_in("REVIEWING").await;
-        let inbox = self.call(Method::GET, &self.reviewer, "/v1/approvals", None).await;
-        let items = inbox["items"].as_array().unwrap();
-        let asked = items.iter().find(|item| item["task"]["id"] == task["id"]).unwrap();
-        let path = format!("/v1/approvals/{}/{verb}", asked["id"].as_str().unwrap());
+        let path = format!("/v1/tasks/{}/{verb}", task["id"].as_str().unwrap());
         let body = json!({
             "revision": task["revision"], "digest": task["digest"], "reason": reason
         });
@@ -192,28 +255,28 @@ impl Installation {
         task
     }
 
-    /// `ade` as the agent, with an empty home and nothing else of this machine's.
+    /// Returns `ade` as the agent, with an empty home and a clean environment.
     pub fn ade(&self, args: &[&str]) -> Command {
         let mut command = self.bare(args);
         command.env("ADE_SERVER", &self.url).env("ADE_TOKEN", &self.agent);
         command
     }
 
-    /// The same as somebody else.
+    /// Returns `ade` with another token.
     pub fn ade_as(&self, token: &str, args: &[&str]) -> Command {
         let mut command = self.bare(args);
         command.env("ADE_SERVER", &self.url).env("ADE_TOKEN", token);
         command
     }
 
-    /// From now on hardly anything is a high risk.
+    /// Changes the risk settings so that hardly any task is HIGH.
     pub async fn calm(&self) {
         let levels = r#"{"thresholds":{"medium":97,"high":98,"critical":99}}"#;
         let args = ["api", "PUT", "/v1/risk/settings", "--if-match", "0", "-d", levels];
         ended(self.ade_as(&self.admin, &args)).await.with(0);
     }
 
-    /// A task of the agent that waits for its reviewers.
+    /// Creates a task of the agent that is in review.
     pub async fn reviewing(&self, title: &str) -> String {
         let body = json!({
             "title": title, "type": "command.run", "parameters": { "n": 1 },
@@ -227,7 +290,7 @@ impl Installation {
         let version = task["version"].to_string();
         let args = ["api", "POST", &format!("/v1/tasks/{id}/submit"), "--if-match", &version];
         ended(self.ade(&args)).await.with(0);
-        eventually("it is reviewed", SOON, async || {
+        eventually("the task is in review", SOON, async || {
             let state = self.task(&id).await["state"].clone();
             if state == "REVIEWING" { Ok(()) } else { Err(state.to_string()) }
         })
@@ -235,7 +298,7 @@ impl Installation {
         id
     }
 
-    /// The same before anybody has signed in.
+    /// Returns `ade` without a token.
     pub fn bare(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ade"));
         command
@@ -270,7 +333,7 @@ impl Drop for Installation {
     }
 }
 
-/// How a run in a pipe ended, with what it said.
+/// The exit code and output of a run in a pipe.
 pub struct Ended {
     pub code: Option<i32>,
     pub out: String,
@@ -304,8 +367,8 @@ impl Ended {
     }
 }
 
-/// Runs it to its end, within bounds.
+/// Runs a command to its end, with a timeout.
 pub async fn ended(mut command: Command) -> Ended {
     let output = tokio::time::timeout(SOON, command.output()).await;
-    output.expect("it does not end").unwrap().into()
+    output.expect("the command does not end").unwrap().into()
 }

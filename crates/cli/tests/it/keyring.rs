@@ -1,4 +1,4 @@
-//! A token in the keyring of a desktop: a real session bus and a real keyring, of the test alone.
+//! Tokens in the desktop keyring, with a real session bus and a real keyring for each test.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::installation::{Installation, SOON, ended};
 
 const CONFIG: &str = ".config/ade/config.toml";
 
-/// A bus that starts nothing by itself: one that may, gives whoever asks too early a second
-/// keyring, which nobody has unlocked.
+/// The configuration of a bus without service activation, because activation could start a second,
+/// locked keyring.
 const BUS: &str = r#"<busconfig>
   <type>session</type>
   <listen>unix:tmpdir=/tmp</listen>
@@ -25,7 +25,7 @@ const BUS: &str = r#"<busconfig>
 </busconfig>
 "#;
 
-/// Ends with the test.
+/// A desktop session that ends with the test.
 struct Desktop {
     bus: String,
     _processes: [Child; 2],
@@ -42,9 +42,9 @@ impl Desktop {
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
-            .expect("dbus-daemon is a Debian package of its name");
+            .expect("dbus-daemon is missing: install dbus");
         let mut lines = BufReader::new(bus.stdout.take().unwrap()).lines();
-        let address = lines.next_line().await.unwrap().expect("a bus has an address");
+        let address = lines.next_line().await.unwrap().expect("the bus prints its address");
         let mut keyring = Command::new("gnome-keyring-daemon")
             .args(["--unlock", "--components=secrets", "--foreground"])
             .env("HOME", home)
@@ -55,13 +55,13 @@ impl Desktop {
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
-            .expect("gnome-keyring-daemon is of the Debian package gnome-keyring");
+            .expect("gnome-keyring-daemon is missing: install gnome-keyring");
         let mut stdin = keyring.stdin.take().unwrap();
         stdin.write_all(b"of the test").await.unwrap();
         drop(stdin);
         let this = Self { bus: address, _processes: [bus, keyring] };
-        // It answers questions some time before it takes anything.
-        eventually("the keyring takes a secret", SOON, async || {
+        // The keyring answers lookups before it can store secrets.
+        eventually("the keyring stores a secret", SOON, async || {
             let kept = this.tool(&["store", "--label=first", "service", "first"]).await;
             if kept.status.success() {
                 Ok(())
@@ -73,14 +73,14 @@ impl Desktop {
         this
     }
 
-    /// Its own tool, with nothing to read.
+    /// Runs `secret-tool` without input.
     async fn tool(&self, args: &[&str]) -> std::process::Output {
         let mut tool = Command::new("secret-tool");
         tool.args(args).env("DBUS_SESSION_BUS_ADDRESS", &self.bus).stdin(Stdio::null());
         tool.output().await.unwrap()
     }
 
-    /// What it has for the profile.
+    /// Returns the stored secret of the default profile.
     async fn holds(&self) -> Vec<u8> {
         self.tool(&["lookup", "service", "ade", "profile", "default"]).await.stdout
     }
@@ -93,45 +93,46 @@ impl Desktop {
 }
 
 #[tokio::test]
-async fn a_token_lies_in_the_keyring_and_in_no_file() {
+async fn keyring_token_is_not_written_to_a_file() {
     let at = Installation::start().await;
     let desktop = Desktop::start(at.home()).await;
     let config = || fs::read_to_string(at.home().join(CONFIG)).unwrap();
     let login = ["login", "--keyring", "--server", &at.url, "--token", &at.agent];
-    ended(desktop.ade(&at, &login)).await.with(0).prints("kept in  the keyring");
+    ended(desktop.ade(&at, &login)).await.with(0).prints("stored in the keyring");
     assert_eq!(desktop.holds().await, at.agent.as_bytes());
     assert!(!config().contains(&at.agent), "{}", config());
 
     ended(desktop.ade(&at, &["tasks", "list"])).await.with(0).prints("No tasks yet.");
     ended(desktop.ade(&at, &["config", "get"])).await.with(0).prints("in the keyring");
-    // Whoever comes without a desktop is told, and can still sign in.
-    let told = ended(at.bare(&["tasks", "list"])).await.with(1);
-    told.says("the keyring does not open").says("next     ade login");
-    let again = ["login", "--server", &at.url, "--token", &at.reviewer];
-    let told = ended(at.bare(&again)).await.with(0);
-    told.prints(CONFIG).says("! the keyring still has the token that was kept");
+    // Without a desktop session the keyring fails, but a login still works.
+    let output = ended(at.bare(&["tasks", "list"])).await.with(1);
+    output.says("cannot open the keyring").says("next     ade login");
+    let reader = at.reader().await;
+    let again = ["login", "--server", &at.url, "--token", &reader];
+    let output = ended(at.bare(&again)).await.with(0);
+    output.prints(CONFIG).says("! could not remove the old token from the keyring");
     ended(at.bare(&["whoami", "--jq", ".name"])).await.with(0).prints("Rea");
-    ended(desktop.ade(&at, &login)).await.with(0).prints("kept in  the keyring");
+    ended(desktop.ade(&at, &login)).await.with(0).prints("stored in the keyring");
 
     ended(desktop.ade(&at, &["logout"])).await.with(0);
     assert_eq!(desktop.holds().await, b"");
-    ended(desktop.ade(&at, &["tasks", "list"])).await.with(77).says("you are not signed in");
+    ended(desktop.ade(&at, &["tasks", "list"])).await.with(77).says("you are not logged in");
 }
 
 #[tokio::test]
-async fn a_file_has_it_where_no_keyring_is_and_people_are_told() {
+async fn keyring_missing_falls_back_to_the_file_with_a_warning() {
     let at = Installation::start().await;
     let login = ["login", "--keyring", "--server", &at.url, "--token", &at.agent];
-    let told = ended(at.bare(&login)).await.with(0);
-    told.says("! The keyring would not have it, the file has it now").prints(CONFIG);
+    let output = ended(at.bare(&login)).await.with(0);
+    output.says("! Could not use the keyring, so the token is stored in the file").prints(CONFIG);
     let config = fs::read_to_string(at.home().join(CONFIG)).unwrap();
     assert!(config.contains(&at.agent), "{config}");
     ended(at.bare(&["tasks", "list"])).await.with(0);
 }
 
-/// Something that is called like the tool and waits for a person.
+/// A stand-in for `secret-tool` that hangs as if it waited for a prompt.
 #[tokio::test]
-async fn a_keyring_that_asks_its_owner_is_not_waited_for_without_end() {
+async fn keyring_that_prompts_is_abandoned_after_a_timeout() {
     use std::os::unix::fs::PermissionsExt as _;
     let at = Installation::start().await;
     let tools = at.home().join("tools");
@@ -144,4 +145,22 @@ async fn a_keyring_that_asks_its_owner_is_not_waited_for_without_end() {
     let mut command = at.bare(&login);
     command.env("PATH", path);
     ended(command).await.with(0).says("it may be locked").prints(CONFIG);
+}
+
+/// Programs of the same account can read a file, but they must not be able to vote.
+#[tokio::test]
+async fn keyring_is_the_only_place_for_a_deciding_token() {
+    let at = Installation::start().await;
+    let desktop = Desktop::start(at.home()).await;
+    let config = || fs::read_to_string(at.home().join(CONFIG)).unwrap_or_default();
+    let login = ["login", "--server", &at.url, "--token", &at.reviewer];
+    let refused = ended(at.bare(&login)).await.with(1);
+    refused.says("the token was not stored").says("in a keyring only").says("next     ade login");
+    assert!(!config().contains(&at.reviewer), "{}", config());
+    ended(at.bare(&["whoami"])).await.with(77);
+    // The option is not needed: the scopes of the token decide.
+    ended(desktop.ade(&at, &login)).await.with(0).prints("stored in the keyring");
+    assert_eq!(desktop.holds().await, at.reviewer.as_bytes());
+    assert!(!config().contains(&at.reviewer), "{}", config());
+    ended(desktop.ade(&at, &["whoami", "--jq", ".name"])).await.with(0).prints("Rea");
 }

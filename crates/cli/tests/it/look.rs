@@ -1,5 +1,5 @@
-//! How things look: help, tables, forms for programs, errors; on a terminal and in a pipe; and
-//! which code each ending has.
+//! Snapshots of help, tables, machine formats and errors, on a terminal and in a pipe; and exit
+//! codes.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ async fn one_task(at: &Installation) -> String {
 }
 
 #[tokio::test]
-async fn help_looks_as_it_did() {
+async fn help_matches_its_snapshots() {
     let at = Installation::start().await;
     for (name, args) in [
         ("help", vec!["--help"]),
@@ -34,15 +34,15 @@ async fn help_looks_as_it_did() {
         ("help-locks", vec!["locks", "--help"]),
         ("help-policies-test", vec!["policies", "test", "--help"]),
     ] {
-        let told = ended(at.bare(&args)).await.with(0);
-        same(name, &told.out);
+        let output = ended(at.bare(&args)).await.with(0);
+        same(name, &output.out);
     }
     let wrong = ended(at.bare(&["tasks", "lst"])).await.with(64);
     same("wrong-command", &wrong.err);
 }
 
 #[tokio::test]
-async fn one_answer_has_seven_forms() {
+async fn output_formats_match_their_snapshots() {
     let at = Installation::start().await;
     let id = one_task(&at).await;
     let columns = ["--columns", "id,state,title,risk.score"];
@@ -57,15 +57,15 @@ async fn one_answer_has_seven_forms() {
         ("list-name", vec!["tasks", "list", "-o", "name"]),
         ("get", vec!["tasks", "get", &id]),
     ] {
-        let told = ended(at.ade(&args)).await.with(0);
-        assert!(!told.out.contains('\u{1b}'), "{name}: {:?}", told.out);
-        same(name, &told.out);
+        let output = ended(at.ade(&args)).await.with(0);
+        assert!(!output.out.contains('\u{1b}'), "{name}: {:?}", output.out);
+        same(name, &output.out);
     }
     let args = ["tasks", "list", "--jq", ".[] | select(.state == \"DRAFT\") | .id"];
     let found = ended(at.ade(&args)).await.with(0);
     assert_eq!(found.out, format!("{id}\n"));
     let wrong = ended(at.ade(&["tasks", "list", "--jq", ".["])).await.with(64);
-    wrong.says("cannot be read");
+    wrong.says("cannot parse");
     let bare = ended(at.ade(&["tasks", "list", "--no-headers"])).await.with(0);
     assert_eq!(bare.out.lines().count(), 1, "{}", bare.out);
     let whole = ended(at.ade(&["tasks", "get", &id, "-o", "yaml"])).await.with(0);
@@ -73,27 +73,27 @@ async fn one_answer_has_seven_forms() {
 }
 
 #[tokio::test]
-async fn errors_look_as_they_did_to_people_and_programs() {
+async fn errors_match_their_snapshots() {
     let at = Installation::start().await;
     let missing = ended(at.ade(&["tasks", "get", GONE])).await.with(68);
     same("error-not-found", &missing.err);
     let missing = ended(at.ade(&["tasks", "get", GONE, "-o", "json"])).await.with(68);
-    let told: Value = serde_json::from_str(&missing.err).unwrap();
+    let error: Value = serde_json::from_str(&missing.err).unwrap();
     for field in ["code", "error", "detail", "facts", "retriable", "request_id", "next", "exit"] {
-        assert!(told.get(field).is_some(), "{field}: {told}");
+        assert!(error.get(field).is_some(), "{field}: {error}");
     }
-    let nobody = ended(at.bare(&["tasks", "list"])).await.with(77);
-    same("error-nobody", &nobody.err.replace(&at.home().display().to_string(), "HOME"));
+    let signed_out = ended(at.bare(&["tasks", "list"])).await.with(77);
+    same("error-signed-out", &signed_out.err.replace(&at.home().display().to_string(), "HOME"));
     let closed = ended(at.ade(&["agents", "pause", &at.agent_id])).await.with(77);
     same("error-closed", &closed.err);
     let mut away = at.ade(&["tasks", "list"]);
     away.env("ADE_SERVER", "http://127.0.0.1:9");
-    ended(away).await.with(69).says("cannot be reached").says("next     ade doctor");
+    ended(away).await.with(69).says("cannot reach the server").says("next     ade doctor");
 }
 
-/// The table of exit codes, each by a command that ends so.
+/// Checks every exit code with a command that ends with it.
 #[tokio::test]
-async fn every_ending_has_its_code() {
+async fn exit_codes_match_their_outcomes() {
     let at = Installation::start().await;
     let draft = one_task(&at).await;
     let other = at.reviewing("Other").await;
@@ -111,16 +111,16 @@ async fn every_ending_has_its_code() {
         (77, &at.agent, vec!["freeze", "--reason", "x"]),
     ] {
         if code == 72 {
-            // Another process of the same agent holds it.
+            // Another process of the same agent holds the lock.
             ended(at.ade(&["locks", "acquire", "host:z"])).await.with(0);
         }
-        let told = ended(at.ade_as(token, &args)).await;
-        assert_eq!(told.code, Some(code), "{args:?}\n{}{}", told.out, told.err);
+        let output = ended(at.ade_as(token, &args)).await;
+        assert_eq!(output.code, Some(code), "{args:?}\n{}{}", output.out, output.err);
     }
 }
 
 #[tokio::test]
-async fn without_colour_no_escape_is_written_anywhere() {
+async fn output_without_colour_has_no_escapes() {
     let at = Installation::start().await;
     let id = one_task(&at).await;
     let commands: [&[&str]; 12] = [
@@ -154,10 +154,10 @@ async fn without_colour_no_escape_is_written_anywhere() {
     assert!(ended(forced).await.with(0).out.contains('\u{1b}'));
 }
 
-/// Of some tries that told something the best: the machine may be busy, the program may not. A
-/// debug build, too, is as quick as people need it.
+/// Measures the best of several attempts, because the machine may be busy. Even a debug build must
+/// be fast enough.
 #[tokio::test]
-async fn a_start_and_a_completion_come_in_time() {
+async fn startup_and_completion_finish_in_time() {
     let at = Installation::start().await;
     let id = one_task(&at).await;
     let mut best = [Duration::MAX; 2];
@@ -169,9 +169,9 @@ async fn a_start_and_a_completion_come_in_time() {
         asked.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "3").env("_CLAP_IFS", "\n");
         asked.env("_CLAP_COMPLETE_COMP_TYPE", "9").env("_CLAP_COMPLETE_SPACE", "true");
         let began = Instant::now();
-        let told = ended(asked).await.with(0);
-        // It gives up rather than keep somebody waiting.
-        if told.out.contains(&id) {
+        let output = ended(asked).await.with(0);
+        // Completion gives up instead of making the user wait.
+        if output.out.contains(&id) {
             best[1] = began.elapsed().min(best[1]);
         }
     }
@@ -179,8 +179,8 @@ async fn a_start_and_a_completion_come_in_time() {
     assert!(best[0] <= Duration::from_millis(50), "{:?}", best[0]);
     assert!(best[1] <= Duration::from_millis(300), "{:?}", best[1]);
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let told = ended(at.bare(&["completion", shell])).await.with(0);
-        assert!(told.out.contains("COMPLETE"), "{shell}: {}", told.out);
+        let output = ended(at.bare(&["completion", shell])).await.with(0);
+        assert!(output.out.contains("COMPLETE"), "{shell}: {}", output.out);
         let fixed = ended(at.bare(&["completion", shell, "--static"])).await.with(0);
         assert!(fixed.out.contains("request-changes"), "{shell}");
     }

@@ -1,4 +1,4 @@
-//! The program against a real server over a real PostgreSQL, in a pipe and on a terminal.
+//! Integration tests of `ade` against a real server and PostgreSQL, in a pipe and on a terminal.
 
 #[cfg(test)]
 mod apply;
@@ -7,7 +7,11 @@ mod decide;
 #[cfg(test)]
 mod device;
 #[cfg(test)]
+mod failures;
+#[cfg(test)]
 mod hook;
+#[cfg(test)]
+mod hook_failures;
 #[cfg(test)]
 mod installation;
 #[cfg(test)]
@@ -26,6 +30,8 @@ mod mcp;
 mod nouns;
 #[cfg(test)]
 mod run;
+#[cfg(test)]
+mod run_failures;
 #[cfg(test)]
 mod snapshots;
 #[cfg(test)]

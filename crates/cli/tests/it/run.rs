@@ -1,10 +1,10 @@
-//! `ade run` up to the moment when its command may begin: what it proposes, whom it waits for,
-//! and how it ends without having run anything.
+//! `ade run` up to the start of its command: the proposal, the wait for approval, and the ways it
+//! ends without running the command.
 
 use ade_core::change::Digest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Child;
 
 use crate::installation::{Ended, Installation, SOON, ended};
@@ -20,7 +20,20 @@ pub fn run<'a>(options: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
 
 pub async fn finish(child: Child) -> Ended {
     let output = tokio::time::timeout(SOON, child.wait_with_output()).await;
-    output.expect("it does not end").unwrap().into()
+    output.expect("the command does not end").unwrap().into()
+}
+
+/// Reads what the command prints about its progress, up to this text.
+async fn progress_until(child: &mut Child, text: &str) -> String {
+    let stderr = child.stderr.as_mut().unwrap();
+    let mut printed = Vec::new();
+    let reading = async {
+        while !printed.ends_with(text.as_bytes()) {
+            printed.push(stderr.read_u8().await.unwrap());
+        }
+    };
+    tokio::time::timeout(SOON, reading).await.expect("the text is not printed");
+    String::from_utf8(printed).unwrap()
 }
 
 pub fn signal(child: &Child, signal: Signal) {
@@ -33,7 +46,7 @@ pub fn text(value: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn it_proposes_the_command_to_the_letter_and_no_secret() {
+async fn run_proposes_the_exact_command_without_secrets() {
     let at = Installation::start().await;
     let args =
         run(&["--title", "Say it", "--ticket", "OPS-1", "--priority", "70"], &["cat", "a b"]);
@@ -47,11 +60,11 @@ async fn it_proposes_the_command_to_the_letter_and_no_secret() {
     let task = at.task(text(&task["id"])).await;
     assert_eq!((&task["title"], &task["type"]), (&json!("Say it"), &json!("command.run")));
     assert_eq!((&task["priority"], &task["ticket"]), (&json!(70), &json!("OPS-1")));
-    let told = &task["parameters"];
-    assert_eq!(told["argv"], json!(["cat", "a b"]));
-    assert_eq!(told["directory"], json!(at.home()));
-    assert_eq!(told["stdin"]["digest"], json!(Digest::of(b"what it reads")));
-    let names: Vec<&str> = told["environment"].as_array().unwrap().iter().map(text).collect();
+    let parameters = &task["parameters"];
+    assert_eq!(parameters["argv"], json!(["cat", "a b"]));
+    assert_eq!(parameters["directory"], json!(at.home()));
+    assert_eq!(parameters["stdin"]["digest"], json!(Digest::of(b"what it reads")));
+    let names: Vec<&str> = parameters["environment"].as_array().unwrap().iter().map(text).collect();
     assert!(names.contains(&"DATABASE_PASSWORD") && !names.contains(&"ADE_TOKEN"), "{names:?}");
     for secret in ["hunter2", &at.agent] {
         assert!(!task.to_string().contains(secret), "{task}");
@@ -63,75 +76,83 @@ async fn it_proposes_the_command_to_the_letter_and_no_secret() {
 }
 
 #[tokio::test]
-async fn a_rejection_ends_it_with_the_reviewers_words() {
+async fn run_rejected_ends_with_the_reviewers_reason() {
     let at = Installation::start().await;
-    let child = at.ade(&run(&[], &["false"])).spawn().unwrap();
+    let mut child = at.ade(&run(&[], &["false"])).spawn().unwrap();
+    let progress = progress_until(&mut child, "[ade] reviewing  waiting for 1 approval").await;
+    assert!(progress.starts_with("[ade] proposed  task_"), "{progress}");
     at.answer("reject", "not on a \u{7}Friday").await;
-    let told = finish(child).await.with(65);
-    assert_eq!(told.out, "", "nothing was run");
-    told.says("[ade] proposed  task_").says("[ade] reviewing  waits for one approval");
-    told.says("reviewers rejected it")
+    let output = finish(child).await.with(65);
+    assert_eq!(output.out, "", "nothing was run");
+    output
+        .says("rejected by reviewers")
         .says("not on a ‹U+0007›Friday")
+        .says("advice   do not repeat the request unchanged")
         .says("next     ade tasks get task_");
 }
 
 #[tokio::test]
-async fn a_wish_for_changes_ends_it_too() {
+async fn run_with_changes_requested_ends() {
     let at = Installation::start().await;
     let child = at.ade(&run(&[], &["false"])).spawn().unwrap();
     at.answer("request-changes", "smaller").await;
-    finish(child).await.with(65).says("reviewers ask for changes").says("smaller");
+    let output = finish(child).await.with(65);
+    output.says("reviewers requested changes").says("smaller").says("advice   amend the task");
+    let task = at.task_in("DRAFT").await;
+    let shown = ended(at.ade(&["tasks", "get", text(&task["id"])])).await.with(0);
+    assert!(shown.out.contains("decision changes requested by usr_"), "{}", shown.out);
+    ended(at.ade(&["tasks", "wait", text(&task["id"])])).await.with(65);
 }
 
 #[tokio::test]
-async fn somebody_elses_cancel_ends_it() {
+async fn run_cancelled_by_another_user_ends() {
     let at = Installation::start().await;
     let child = at.ade(&run(&[], &["false"])).spawn().unwrap();
     let task = at.task_in("REVIEWING").await;
     ended(at.ade(&["tasks", "cancel", text(&task["id"])])).await.with(0);
-    finish(child).await.with(66).says("somebody cancelled it");
+    finish(child).await.with(66).says("the task was cancelled");
 }
 
 #[tokio::test]
-async fn whoever_waits_too_long_gives_up_and_takes_the_task_back() {
+async fn run_that_times_out_cancels_its_task() {
     let at = Installation::start().await;
-    let told = ended(at.ade(&run(&["--timeout", "1s"], &["false"]))).await.with(75);
-    told.says("the time to wait is over").says("[ade] cancelled  task_");
+    let output = ended(at.ade(&run(&["--timeout", "1s"], &["false"]))).await.with(75);
+    output.says("timed out: task_").says("[ade] cancelled  task_");
     at.task_in("CANCELLED").await;
 }
 
 #[tokio::test]
-async fn an_interrupt_before_the_command_runs_cancels_the_task() {
+async fn run_interrupted_before_the_start_cancels_the_task() {
     let at = Installation::start().await;
     let child = at.ade(&run(&[], &["false"])).spawn().unwrap();
     at.task_in("REVIEWING").await;
     signal(&child, Signal::INT);
-    finish(child).await.with(130).says("[ade] cancelled  task_").says("nothing was run");
+    finish(child).await.with(130).says("[ade] cancelled  task_").says("the command did not run");
     at.task_in("CANCELLED").await;
 }
 
 #[tokio::test]
-async fn on_a_terminal_it_says_who_is_awaited_and_ctrl_c_takes_it_back() {
+async fn run_on_a_terminal_names_reviewers_and_ctrl_c_cancels() {
     let at = Installation::start().await;
     let mut terminal = Terminal::start(&at.ade(&run(&["--title", "T\u{1b}[2J"], &["false"])));
     terminal.until("✓").await;
-    terminal.until("2 people may give it (role admin, role reviewer)").await;
-    terminal.until("look at it: ade tasks get task_").await;
+    terminal.until("2 people can approve (role admin, role reviewer)").await;
+    terminal.until("show it: ade tasks get task_").await;
     terminal.press(CTRL_C).await;
     let (status, screen) = terminal.end().await;
     assert_eq!(status.code(), Some(130), "{screen}");
-    assert!(screen.contains("nothing was run"), "{screen}");
+    assert!(screen.contains("the command did not run"), "{screen}");
     assert!(!screen.contains("\u{1b}[2J"), "{screen:?}");
     at.task_in("CANCELLED").await;
 }
 
 #[tokio::test]
-async fn a_preview_says_what_would_change() {
+async fn run_preview_shows_the_plan() {
     let at = Installation::start().await;
     let change =
         r#"{"resource":"host:a","action":"add","irreversible":false,"summary":"one file"}"#;
     let plan = format!("echo '{{\"changes\":[{change}],\"warnings\":[\"slow\"]}}'");
-    // It fails if it is shown the token.
+    // The preview fails if the token is in its environment.
     let preview = format!("test -z \"$ADE_TOKEN\" && {plan}");
     let child = at.ade(&run(&["--preview", &preview], &["false"])).spawn().unwrap();
     let task = at.task_in("REVIEWING").await;
@@ -146,7 +167,7 @@ async fn a_preview_says_what_would_change() {
 }
 
 #[tokio::test]
-async fn a_wrong_use_is_told_with_its_own_code() {
+async fn run_usage_error_has_its_own_exit_code() {
     let at = Installation::start().await;
     ended(at.ade(&["run", "--", "true"])).await.with(64).says("--resource");
     ended(at.ade(&["run", "--resource", "orders", "--", "true"])).await.with(64).says("type:id");

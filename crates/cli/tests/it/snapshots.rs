@@ -1,6 +1,6 @@
-//! What a command prints, held against a committed file. What differs from one run to the next is
-//! blotted out with as many zeroes, so that columns stay where they are.
-//! `ADE_UPDATE_SNAPSHOTS=1` writes the files anew; look at them before you commit them.
+//! Compares the output of a command with a committed snapshot. Values that differ between runs are
+//! replaced by zeroes of the same length, so that columns stay in place. `ADE_UPDATE_SNAPSHOTS=1`
+//! rewrites the snapshots; review them before you commit them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub fn same(name: &str, text: &str) {
         return;
     }
     let known = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, known, "{name} looks otherwise; {UPDATE}=1 writes it anew");
+    assert_eq!(text, known, "{name} differs from its snapshot; {UPDATE}=1 rewrites it");
 }
 
 pub fn blotted(text: &str) -> String {
@@ -42,7 +42,7 @@ pub fn blotted(text: &str) -> String {
     out
 }
 
-/// What stands in for the beginning of this text, and how long that is.
+/// Returns the replacement for a variable value at the beginning of the text, and its length.
 fn changing(text: &str) -> Option<(String, usize)> {
     let is_id = |id: &&str| id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     for prefix in PREFIXES {

@@ -1,5 +1,5 @@
-//! What people try to hide in a text, from the API to a real terminal: the samples that the core
-//! and the dashboard are held to.
+//! Spoofing characters in texts, from the API to a real terminal, with the samples that the core
+//! and the dashboard also use.
 
 use std::collections::HashSet;
 
@@ -8,27 +8,27 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, ended};
 use crate::terminal::Terminal;
 
-/// Each is a text and what is shown of it.
+/// The samples: each has a text and its expected display.
 type Sample = [String; 2];
 
 const SAMPLES: &str = include_str!("../../../core/samples/spoofing.json");
-/// Samples of one task: fewer than the changes that are shown of it.
+/// The number of samples per task, below the number of changes that are shown.
 const PART: usize = 15;
-/// What stands before the summary of a change.
+/// The text before the summary of a change.
 const LEAD: &str = "           ~ host:a  ";
-/// Between two pictures it hides nothing.
+/// The zero-width joiner, which is allowed between two emoji.
 const JOINER: char = '\u{200d}';
-/// What the program itself paints with.
+/// The colour sequences of the program itself.
 const PAINT: [&str; 6] = ["31;1", "32", "33", "1", "2", "0"];
 
-/// All that must not reach a terminal as it is, by the samples themselves.
+/// Returns the characters that must not reach a terminal, according to the samples.
 fn acting(samples: &[Sample]) -> HashSet<char> {
     let hidden =
         samples.iter().flat_map(|[text, shown]| text.chars().filter(move |c| !shown.contains(*c)));
     hidden.collect()
 }
 
-/// A task with a change for each of these.
+/// Creates a task with one change per sample.
 fn asked(summaries: &[&str]) -> Value {
     let changes: Vec<Value> = summaries
         .iter()
@@ -50,29 +50,29 @@ fn unpainted(screen: &str) -> String {
     PAINT.iter().fold(screen.to_owned(), without)
 }
 
-/// What the task looks like on a terminal without colour, once colour is known to add nothing else.
+/// Returns the task as shown without colour, after checking that colour adds nothing else.
 async fn screen_of(at: &Installation, id: &str) -> String {
     let args = ["tasks", "get", id];
     let (status, painted) = Terminal::start(&at.ade(&args)).end().await;
     assert!(status.success(), "{painted}");
-    assert!(painted.contains("\u{1b}[33m~\u{1b}[0m"), "it has colour: {painted:?}");
+    assert!(painted.contains("\u{1b}[33m~\u{1b}[0m"), "no colour: {painted:?}");
     let mut plain = at.ade(&args);
     plain.env("NO_COLOR", "1");
     let (status, screen) = Terminal::start(&plain).end().await;
     assert!(status.success(), "{screen}");
-    assert_eq!(unpainted(&painted), screen, "no sequence but those of colour");
+    assert_eq!(unpainted(&painted), screen, "colour adds other sequences");
     screen
 }
 
 #[tokio::test]
-async fn a_terminal_shows_of_every_sample_what_was_agreed_and_nothing_that_acts() {
+async fn terminal_shows_spoofing_samples_escaped() {
     let at = Installation::start().await;
     let samples: Vec<Sample> = serde_json::from_str(SAMPLES).unwrap();
     let acting = acting(&samples);
     assert!(samples.len() >= 200 && acting.len() >= 100, "{} {acting:?}", samples.len());
     let (zeros, kept): (Vec<Sample>, Vec<Sample>) =
         samples.into_iter().partition(|[text, _]| text.contains('\0'));
-    // No record holds this one, so no terminal ever gets it.
+    // PostgreSQL cannot store this character, so it never reaches a terminal.
     assert!(!zeros.is_empty());
     for [text, _] in &zeros {
         let body = asked(&[text.as_str()]).to_string();
@@ -87,7 +87,7 @@ async fn a_terminal_shows_of_every_sample_what_was_agreed_and_nothing_that_acts(
         let changes = at.task(id).await["effect"]["changes"].as_array().unwrap().clone();
         let stored: Vec<&str> =
             changes.iter().map(|change| change["summary"].as_str().unwrap()).collect();
-        assert_eq!(stored, texts, "it is kept as it was sent");
+        assert_eq!(stored, texts, "the text is stored unchanged");
 
         let screen = screen_of(&at, id).await;
         let found: Vec<&str> = screen.lines().filter_map(|line| line.strip_prefix(LEAD)).collect();

@@ -1,4 +1,4 @@
-//! `ade tasks`: tables for people, JSON for programs, and states that end a wait.
+//! `ade tasks`: tables, JSON, and waiting for states.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, SOON, ended};
 use crate::terminal::Terminal;
 
-/// Submitted by the agent; its title would clear a screen.
+/// Submits a task as the agent, with a title that contains a clear-screen sequence.
 async fn proposed(at: &Installation, title: &str) -> String {
     let body = json!({
         "title": title, "type": "command.run", "parameters": {},
@@ -22,7 +22,7 @@ async fn proposed(at: &Installation, title: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_task_is_shown_whole_to_people_and_to_programs() {
+async fn task_get_shows_everything_as_text_and_json() {
     let at = Installation::start().await;
     let id = proposed(&at, "Wipe \u{1b}[2Jhost a").await;
     let shown = ended(at.ade(&["tasks", "get", &id])).await.with(0);
@@ -38,44 +38,50 @@ async fn a_task_is_shown_whole_to_people_and_to_programs() {
         assert!(shown.out.contains(part), "`{part}` is not in\n{}", shown.out);
     }
     assert!(!shown.out.contains('\u{1b}'), "{:?}", shown.out);
-    let told = ended(at.ade(&["tasks", "get", &id, "--json"])).await.with(0);
-    let task: Value = serde_json::from_str(&told.out).unwrap();
+    let output = ended(at.ade(&["tasks", "get", &id, "--json"])).await.with(0);
+    let task: Value = serde_json::from_str(&output.out).unwrap();
     assert_eq!((&task["id"], &task["state"]), (&json!(id), &json!("DRAFT")));
 
     let other = "task_00000000000000000000000000";
     let missing = ended(at.ade(&["tasks", "get", other])).await.with(68);
     missing.says("error[not_found]").says("next     ade tasks list");
     let missing = ended(at.ade(&["tasks", "get", other, "--json"])).await.with(68);
-    let told: Value = serde_json::from_str(&missing.err).unwrap();
-    assert_eq!((&told["code"], &told["exit"]), (&json!("not_found"), &json!(68)));
-    ended(at.ade(&["tasks", "get", "48"])).await.with(64).says("task_");
+    let error: Value = serde_json::from_str(&missing.err).unwrap();
+    assert_eq!((&error["code"], &error["exit"]), (&json!("not_found"), &json!(68)));
+    ended(at.ade(&["tasks", "get", "orders"])).await.with(64).says("`T-8`");
+    ended(at.ade(&["tasks", "get", "T-48"])).await.with(68);
 }
 
 #[tokio::test]
-async fn a_list_is_a_table_that_can_be_narrowed() {
+async fn task_list_is_a_table_with_filters() {
     let at = Installation::start().await;
     ended(at.ade(&["tasks", "list"])).await.with(0).prints("ade run --resource");
     let first = proposed(&at, "First").await;
     let second = proposed(&at, "Second").await;
     let all = ended(at.ade(&["tasks", "list"])).await.with(0);
     let lines: Vec<&str> = all.out.lines().collect();
-    assert!(lines[0].starts_with("ID ") && lines.len() == 3, "{}", all.out);
+    assert!(lines[0].starts_with("NUMBER ") && lines.len() == 3, "{}", all.out);
     assert!(lines[1].contains(&second) && lines[2].contains(&first), "newest first: {}", all.out);
+    assert!(lines[1].starts_with("T-2 ") && lines[2].starts_with("T-1 "), "{}", all.out);
+    for number in ["T-2", "t-2", "2"] {
+        ended(at.ade(&["tasks", "get", number])).await.with(0).prints(&second).prints("T-2");
+        ended(at.ade(&["audit", "list", "--object", number])).await.with(0).prints(&second);
+    }
     let one = ended(at.ade(&["tasks", "list", "--limit", "1"])).await.with(0);
     assert!(one.out.contains(&second) && !one.out.contains(&first), "{}", one.out);
-    assert!(one.err.contains("There are more"), "{}", one.err);
+    assert!(one.err.contains("More items exist"), "{}", one.err);
     ended(at.ade(&["tasks", "cancel", &first])).await.with(0).prints("CANCELLED");
     let args = ["tasks", "list", "--state", "cancelled", "--state", "failed", "--json"];
-    let told = ended(at.ade(&args)).await.with(0);
-    let told: Value = serde_json::from_str(&told.out).unwrap();
-    assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+    let output = ended(at.ade(&args)).await.with(0);
+    let listed: Value = serde_json::from_str(&output.out).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     let none = ended(at.ade(&["tasks", "list", "--state", "failed"])).await.with(0);
-    assert!(none.out.starts_with("No task is FAILED."), "{}", none.out);
+    assert!(none.out.starts_with("No tasks in state FAILED."), "{}", none.out);
     ended(at.ade(&["tasks", "list", "--state", "gone"])).await.with(64).says("draft, submitted");
 }
 
 #[tokio::test]
-async fn a_terminal_shows_colour_unless_it_is_forbidden_and_never_an_escape_of_a_title() {
+async fn terminal_colour_can_be_disabled_and_titles_are_escaped() {
     let at = Installation::start().await;
     proposed(&at, "Wipe \u{1b}[2Jhost a").await;
     let (status, screen) = Terminal::start(&at.ade(&["tasks", "list"])).end().await;
@@ -89,7 +95,7 @@ async fn a_terminal_shows_colour_unless_it_is_forbidden_and_never_an_escape_of_a
 }
 
 #[tokio::test]
-async fn a_wait_ends_with_the_state_it_is_for_or_with_another_end() {
+async fn task_wait_ends_in_the_awaited_or_another_final_state() {
     let at = Installation::start().await;
     let id = proposed(&at, "One").await;
     let in_time = ended(at.ade(&["tasks", "wait", &id, "--for", "draft"])).await.with(0);
@@ -105,20 +111,20 @@ async fn a_wait_ends_with_the_state_it_is_for_or_with_another_end() {
 }
 
 #[tokio::test]
-async fn a_wait_outlives_a_server_that_is_away_for_a_moment() {
+async fn task_wait_survives_a_short_server_outage() {
     let at = Installation::start().await;
     let id = proposed(&at, "One").await;
     let mut proxy = Proxy::to_port(at.port(), 1);
     let mut command = at.ade(&["tasks", "wait", &id, "--for", "cancelled"]);
     command.env("ADE_SERVER", format!("http://{}", proxy.address()));
-    // Only its second question names a version: then it has read the answer to the first one. That
-    // the server has given that answer would not say so.
+    // Only the second request names a version, which proves that the first response was read. A
+    // response sent by the server would not prove that.
     let second = proxy.cut_after(Direction::ToServer, b"since_version", 1);
     let waiting = command.spawn().unwrap();
     second.wait(SOON).await;
     proxy.cut().await;
     ended(at.ade(&["tasks", "cancel", &id])).await.with(0);
-    // Longer than all tries of one call.
+    // Longer than all attempts of one call.
     tokio::time::sleep(Duration::from_secs(6)).await;
     proxy.heal();
     let output = tokio::time::timeout(SOON, waiting.wait_with_output()).await.unwrap().unwrap();

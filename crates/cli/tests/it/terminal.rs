@@ -1,4 +1,4 @@
-//! A terminal of its own for one run of `ade`: what a person would see, and keys to press.
+//! A pseudo-terminal for one run of `ade`: its output, and keys to press.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// The command's own streams are replaced by the terminal.
+    /// Starts a command with the terminal as its standard streams.
     pub fn start(command: &Command) -> Self {
         let (pty, pts) = pty_process::open().unwrap();
         pty.resize(Size::new(24, 100)).unwrap();
@@ -44,10 +44,10 @@ impl Terminal {
         let reading = tokio::spawn(async move {
             let mut chunk = [0; 4096];
             let mut come = Vec::new();
-            // The last one to close a terminal ends it with an error.
+            // Reading fails once the last process has closed the terminal.
             while let Ok(count @ 1..) = output.read(&mut chunk).await {
                 come.extend_from_slice(&chunk[..count]);
-                // The rest of a character may be on its way.
+                // The rest of a multi-byte character may still arrive.
                 let whole = match std::str::from_utf8(&come) {
                     Err(error) if error.error_len().is_none() => error.valid_up_to(),
                     _ => come.len(),
@@ -60,7 +60,7 @@ impl Terminal {
         Self { child, keys, screen, reading }
     }
 
-    /// All that has come so far, escapes included.
+    /// Returns the output so far, including escape sequences.
     pub fn screen(&self) -> String {
         self.screen.borrow().clone()
     }
@@ -78,7 +78,7 @@ impl Terminal {
 
     pub async fn end(mut self) -> (ExitStatus, String) {
         let status = timeout(SOON, self.child.wait()).await;
-        let status = status.unwrap_or_else(|_| panic!("it does not end:\n{}", self.screen()));
+        let status = status.unwrap_or_else(|_| panic!("ade does not end:\n{}", self.screen()));
         let _ = timeout(Duration::from_secs(5), &mut self.reading).await;
         (status.unwrap(), self.screen())
     }

@@ -1,5 +1,5 @@
-//! How calls survive broken connections and busy servers: repeated a bounded number of times,
-//! under one key, and never after an answer that stands.
+//! Calls across connection failures and busy servers: a bounded number of retries under one key,
+//! and none after a final response.
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ fn keys(fake: &Fake) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_try_of_an_unsafe_call_carries_the_same_key_and_the_next_call_another() {
+async fn retries_of_an_unsafe_call_share_its_idempotency_key() {
     let fake = Fake::start(vec![
         Step::Hang,
         refusal(Code::Overloaded),
@@ -69,28 +69,31 @@ async fn every_try_of_an_unsafe_call_carries_the_same_key_and_the_next_call_anot
 }
 
 #[tokio::test]
-async fn a_stranger_shows_no_token_and_asks_at_its_own_pace() {
+async fn anonymous_call_sends_no_token_and_is_not_retried() {
     let fake = Fake::start(vec![refusal(Code::Overloaded)]).await;
     let stranger = Client::stranger(&fake.url).unwrap();
     assert!(stranger.device().token("abc").await.unwrap_err().is(Code::Overloaded));
     let seen = fake.seen();
-    assert_eq!(seen.len(), 1, "asked again by itself: {seen:?}");
+    assert_eq!(seen.len(), 1, "retried automatically: {seen:?}");
     assert_eq!(header(&seen[0], "authorization"), None);
 }
 
 #[tokio::test]
-async fn a_refusal_that_stands_is_not_repeated_and_keeps_all_that_was_said() {
+async fn refusal_is_not_retried_and_keeps_its_details() {
     let fake = Fake::start(vec![refusal(Code::WrongState)]).await;
-    let Err(Error::Refused(told)) = cancel(&fake).await else { panic!("it was not refused") };
+    let Err(Error::Refused(refusal)) = cancel(&fake).await else { panic!("it was not refused") };
     assert_eq!(fake.seen().len(), 1);
-    assert_eq!((told.code.as_str(), told.status), ("wrong_state", 409));
-    assert_eq!((told.detail.as_str(), told.request_id.as_str()), ("as the test wants it", "req-1"));
-    assert_eq!(told.next_action.says, Code::WrongState.next_action());
-    assert_eq!(told.facts["state"], "DRAFT");
+    assert_eq!((refusal.code.as_str(), refusal.status), ("wrong_state", 409));
+    assert_eq!(
+        (refusal.detail.as_str(), refusal.request_id.as_str()),
+        ("as the test wants it", "req-1")
+    );
+    assert_eq!(refusal.next_action.message, Code::WrongState.next_action());
+    assert_eq!(refusal.facts["state"], "DRAFT");
 }
 
 #[tokio::test]
-async fn tries_are_bounded() {
+async fn retries_are_bounded() {
     let fake = Fake::start(vec![Step::Hang]).await;
     let failed = cancel(&fake).await.unwrap_err();
     assert!(matches!(failed, Error::Unreachable { .. }), "{failed}");
@@ -98,7 +101,7 @@ async fn tries_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_pause_that_the_server_asks_for_is_kept() {
+async fn retry_after_of_the_server_is_respected() {
     let busy = Step::Answer("503 Service Unavailable", "retry-after: 1\r\n", problem(Code::Busy));
     let fake = Fake::start(vec![busy, empty_page()]).await;
     let began = Instant::now();
@@ -110,14 +113,22 @@ async fn a_pause_that_the_server_asks_for_is_kept() {
 }
 
 #[tokio::test]
-async fn a_heartbeat_is_tried_once_and_no_longer_than_it_may_take() {
+async fn retry_after_that_is_too_long_is_reported() {
+    let limited = Step::Answer("429 Too Many", "retry-after: 60\r\n", problem(Code::RateLimited));
+    let fake = Fake::start(vec![limited]).await;
+    assert!(cancel(&fake).await.unwrap_err().is(Code::RateLimited));
+    assert_eq!(fake.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn heartbeat_is_tried_once_within_its_timeout() {
     let fake = Fake::start(vec![Step::Hang]).await;
-    let pulse = Pulse { lease: LeaseId::from_u128(2) };
+    let pulse = Pulse { lease_id: LeaseId::from_u128(2) };
     let id = ExecutionId::from_u128(3);
     let beaten = client(&fake).executions().heartbeat(id, &pulse, Duration::from_secs(1)).await;
     assert!(beaten.unwrap_err().is_passing());
     assert_eq!(fake.seen().len(), 1);
-    // Accepts and then says nothing: only the time can end it.
+    // The server accepts the connection and never responds, so only the timeout ends the call.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let client = Client::new(&url, "x").unwrap();
@@ -127,7 +138,7 @@ async fn a_heartbeat_is_tried_once_and_no_longer_than_it_may_take() {
 }
 
 #[tokio::test]
-async fn a_token_is_shown_to_no_other_server() {
+async fn token_is_not_sent_to_another_server() {
     let other = Fake::start(vec![empty_page()]).await;
     let location = format!("location: {}/v1/tasks\r\n", other.url);
     let moved = Step::Answer("302 Found", Box::leak(location.into_boxed_str()), String::new());
@@ -142,7 +153,7 @@ async fn a_token_is_shown_to_no_other_server() {
 }
 
 #[tokio::test]
-async fn a_code_from_the_future_is_still_a_refusal() {
+async fn unknown_error_code_is_still_a_refusal() {
     let body = problem(Code::WrongState).replace("wrong_state", "of_tomorrow");
     let fake = Fake::start(vec![Step::Answer("409 Conflict", "", body)]).await;
     let failed = cancel(&fake).await.unwrap_err();

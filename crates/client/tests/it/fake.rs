@@ -1,5 +1,5 @@
-//! A server that answers as it is told, for faults that the real one gives at no command. It
-//! keeps what it was sent.
+//! A scripted server for faults that the real one cannot produce on demand. It records the
+//! requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 pub enum Step {
-    /// Reads the request and closes without a word.
+    /// Reads the request and closes the connection without a response.
     Hang,
     Answer(&'static str, &'static str, String),
 }
@@ -18,7 +18,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// One step for each connection; the last one again for all further ones.
+    /// Starts the server with one step per connection; the last step repeats.
     pub async fn start(steps: Vec<Step>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -48,7 +48,7 @@ impl Fake {
     }
 }
 
-/// One whole request, by its length.
+/// Reads one request, up to its content length.
 async fn read(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The client against a server that fails on command.
+//! Integration tests of the client against a scripted server.
 
 #[cfg(test)]
 mod calls;

@@ -1,21 +1,20 @@
-//! Every route of the API has a method here, or a reason why not. The methods are called against
-//! a server that refuses everything, and what arrives there is held against the document: path,
-//! method, query and the version that must be named.
+//! Checks that every route of the API has a client method, or a reason why not. The methods are
+//! called against a server that refuses everything, and the requests are compared with the OpenAPI
+//! document: path, method, query and required version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ade_api::agent_configs::{AgentConfigRollback, NewAgentConfig};
-use ade_api::agents::{AgentChange, AgentHeartbeat, AgentOrder, NewAgent};
+use ade_api::agents::{AgentChange, AgentDirective, AgentHeartbeat, NewAgent};
 use ade_api::approvals::NewVote;
 use ade_api::batches::{BatchAction, NewBatch};
+use ade_api::claims::{Claim, ClaimTask};
 use ade_api::delegations::{DelegationConditions, HandOver, NewDelegation};
 use ade_api::device::{DeviceApproval, NewDeviceLogin};
-use ade_api::executions::{
-    Beginning, Claim, Fail, FailureKind, Finding, Finish, Left, NewLog, Pulse, Reconciliation,
-};
+use ade_api::event_consumers::{DeadEventState, EventConsumer, Redrive};
+use ade_api::executions::{Beginning, Finding, Finish, NewLog, Pulse, Reconciliation};
 use ade_api::freezes::{FreezeScope, NewFreeze};
-use ade_api::groups::{DeadEventState, EventGroup, Redrive};
 use ade_api::inbound::{InboundRotation, InboundSourceChange, NewInboundSource};
 use ade_api::locks::{Breaking, Heartbeat, NewIncident, NewLease};
 use ade_api::notifications::NewPreferences;
@@ -24,8 +23,9 @@ use ade_api::overrides::{NewFinding, NewOverride, OverrideConfirmation};
 use ade_api::page::PageQuery;
 use ade_api::policies::{NewDraft, PolicyRollback, Replay};
 use ade_api::resources::{ResourceEntry, ResourceImport};
+use ade_api::seconds::Seconds;
 use ade_api::sessions::GroupRoles;
-use ade_api::settings::{NewRiskSettings, NewTimes, RiskThresholds, RiskWeights, SetFlag};
+use ade_api::settings::{NewRiskSettings, NewTimeouts, RiskThresholds, RiskWeights, SetFlag};
 use ade_api::tasks::{Amendment, Cancellation, Extension, NewComment, NewTask};
 use ade_api::tokens::NewToken;
 use ade_api::users::{Alias, NewUser, Roles, UserChange};
@@ -33,14 +33,14 @@ use ade_api::webhooks::{
     DeliveryState, NewWebhook, Redelivery, WebhookChange, WebhookRotation, WebhookScheme,
 };
 use ade_client::{AuditFilter, Client, Error, TaskFilter, Wanted};
-use ade_core::approval::Status;
-use ade_core::approval::delegation::Kind;
+use ade_core::approval::ApprovalStatus;
+use ade_core::approval::delegation::DelegationKind;
 use ade_core::change::Digest;
 use ade_core::event::Topic;
 use ade_core::flag::Flag;
 use ade_core::ids::{
-    AfterReviewId, AgentId, AgentSessionId, ApprovalId, DelegationId, DutyId, ExecutionId,
-    FreezeId, InboundId, LeaseId, PolicyDraftId, PolicyId, TaskId, UserId, WebhookId,
+    AfterReviewId, AgentId, ApprovalId, DelegationId, DutyId, ExecutionId, FreezeId, InboundId,
+    LeaseId, PolicyDraftId, PolicyId, ProcessId, TaskId, UserId, WebhookId,
 };
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Level;
@@ -55,20 +55,23 @@ const DOCUMENT: &str = include_str!("../../../../docs/reference/openapi.json");
 const SOON: Duration = Duration::from_secs(30);
 
 const WITHOUT: &[(&str, &str)] = &[
+    ("GET /openapi/agent.json", "read by generators of clients"),
     ("GET /docs", "a page for people"),
     ("GET /docs/docs.js", "a part of that page"),
     ("GET /docs/docs.css", "a part of that page"),
+    ("GET /llms.txt", "a text for models"),
     ("GET /metrics", "Prometheus reads it, in its own format"),
     ("GET /v1/auth", "for the page where people sign in"),
     ("GET /auth/login", "a browser goes there"),
     ("GET /auth/callback", "a browser comes back there"),
-    ("POST /leak", "for whoever has no account here"),
+    ("POST /v1/tokens/report-leak", "for callers without an account"),
+    ("POST /v1/invitations/accept", "opens the session of a browser"),
     ("POST /auth/logout", "ends the session of a browser"),
     ("GET /v1/session", "the session of a browser"),
     ("POST /v1/session/tenant", "changes the session of a browser"),
     ("GET /v1/sessions", "the sessions of browsers"),
     ("DELETE /v1/sessions/{id}", "ends the session of a browser"),
-    ("GET /v1/passkeys", "the passkeys of somebody in a browser"),
+    ("GET /v1/passkeys", "passkeys are managed in a browser"),
     ("POST /v1/passkeys", "a browser asks a new passkey"),
     ("POST /v1/passkeys/{id}", "a browser brings its answer"),
     ("DELETE /v1/passkeys/{id}", "confirmed in a browser"),
@@ -81,10 +84,10 @@ const WITHOUT: &[(&str, &str)] = &[
     ("GET /v1/ws", "a socket for pages: programs listen to the stream, which says the same"),
 ];
 
-/// Refused it is, whatever it was.
+/// Checks that a call was refused.
 fn refused<T: std::fmt::Debug>(answer: Result<T, Error>) {
     let error = answer.unwrap_err();
-    assert!(error.refusal().is_some(), "it did not arrive: {error}");
+    assert!(error.refusal().is_some(), "the call did not arrive: {error}");
 }
 
 fn resource() -> ResourceRef {
@@ -114,18 +117,24 @@ fn task() -> NewTask {
 async fn tasks(client: &Client) {
     let (tasks, id) = (client.tasks(), TaskId::from_u128(1));
     let filter = TaskFilter {
-        state: Some(State::Draft),
+        states: vec![State::Draft, State::Submitted],
         author: Some(UserId::from_u128(1)),
         agent: Some(AgentId::from_u128(1)),
         task_type: Some("a.b".to_owned()),
         resource: Some(resource()),
         tag: Some("t".to_owned()),
         level: Some(Level::High),
+        is_mine: true,
+        title: Some("shop".to_owned()),
+        created_from: Some(Timestamp::from_micros(0)),
+        created_before: Some(Timestamp::from_micros(1)),
+        is_oldest_first: true,
     };
     refused(tasks.list(&filter, &page()).await);
     refused(tasks.create(&task()).await);
     refused(tasks.get(id).await);
     refused(tasks.wait(id, 1, SOON).await);
+    refused(tasks.claim(id, &ClaimTask::default(), SOON).await);
     refused(tasks.until(id, None, |_| true).await);
     refused(tasks.delete(id, 1).await);
     refused(tasks.amend(id, 1, &Amendment::default()).await);
@@ -157,13 +166,15 @@ async fn tasks(client: &Client) {
 async fn approvals(client: &Client) {
     let (approvals, id) = (client.approvals(), ApprovalId::from_u128(1));
     let vote = NewVote { revision: 1, digest: digest(), reason: None };
-    refused(approvals.inbox(Some(Status::Pending), &page()).await);
+    refused(approvals.inbox(Some(ApprovalStatus::Pending), &page()).await);
     refused(approvals.get(id).await);
-    refused(approvals.approve(id, &vote).await);
-    refused(approvals.reject(id, &vote).await);
-    refused(approvals.request_changes(id, &vote).await);
+    let task = TaskId::from_u128(1);
+    refused(approvals.approve(task, &vote).await);
+    refused(approvals.reject(task, &vote).await);
+    refused(approvals.request_changes(task, &vote).await);
     refused(approvals.withdraw(id).await);
-    refused(approvals.hand_over(id, &HandOver { to: UserId::from_u128(1), reason: None }).await);
+    let handed = HandOver { delegate_id: UserId::from_u128(1), reason: None };
+    refused(approvals.hand_over(id, &handed).await);
     let batch = NewBatch {
         action: BatchAction::Approve,
         reason: None,
@@ -175,9 +186,9 @@ async fn approvals(client: &Client) {
     let delegations = client.delegations();
     refused(delegations.list(Some(UserId::from_u128(1)), &page()).await);
     let new = NewDelegation {
-        owner: None,
-        delegate_to: UserId::from_u128(1),
-        kind: Kind::Follow,
+        owner_id: None,
+        delegate_id: UserId::from_u128(1),
+        kind: DelegationKind::Follow,
         conditions: DelegationConditions::default(),
         cascade: false,
         starts_at: None,
@@ -187,7 +198,7 @@ async fn approvals(client: &Client) {
     refused(delegations.create(&new).await);
     refused(delegations.end(DelegationId::from_u128(1)).await);
     let (user, task) = (UserId::from_u128(1), TaskId::from_u128(1));
-    refused(delegations.resolve(Some(user), Some(task)).await);
+    refused(delegations.resolve(Some(user), Some(task.into())).await);
 }
 
 async fn rules(client: &Client) {
@@ -196,13 +207,13 @@ async fn rules(client: &Client) {
     refused(policies.draft(&NewDraft { document: "x".to_owned(), reason: None }).await);
     refused(policies.versions(id).await);
     refused(policies.rollback(id, &PolicyRollback { version: 1, reason: "x".to_owned() }).await);
-    refused(policies.replay(&Replay { document: None, draft: None, days: 30 }).await);
+    refused(policies.replay(&Replay { document: None, draft_id: None, days: 30 }).await);
     refused(policies.drafts(&page()).await);
     let draft = PolicyDraftId::from_u128(1);
     refused(policies.get_draft(draft).await);
     refused(policies.withdraw(draft).await);
     refused(policies.publish(draft).await);
-    refused(policies.simulate(&task()).await);
+    refused(client.tasks().evaluate(&task()).await);
     let settings = client.settings();
     refused(settings.risk().await);
     let new = NewRiskSettings {
@@ -212,9 +223,9 @@ async fn rules(client: &Client) {
         reason: None,
     };
     refused(settings.set_risk(1, &new).await);
-    refused(settings.times().await);
-    let new = NewTimes { lock: None, approval: None, task: None, reason: None };
-    refused(settings.set_times(1, &new).await);
+    refused(settings.timeouts().await);
+    let new = NewTimeouts { lock: None, approval: None, task: None, reason: None };
+    refused(settings.set_timeouts(1, &new).await);
     refused(settings.flags().await);
     let set = SetFlag { enabled: true, reason: None };
     refused(settings.set_flag(Flag::ALL[0], &set).await);
@@ -239,8 +250,9 @@ async fn people_and_things(client: &Client) {
     refused(users.get(id).await);
     refused(users.change(id, &UserChange::default()).await);
     refused(users.set_roles(id, &Roles { roles: BTreeSet::new() }).await);
-    refused(users.add_alias(id, &Alias { alias: id }).await);
+    refused(users.add_alias(id, &Alias { alias_id: id }).await);
     refused(users.reset_passkeys(id).await);
+    refused(users.invite(id).await);
     refused(users.group_roles(&page()).await);
     let groups = GroupRoles { issuer: "x".to_owned(), groups: BTreeMap::new() };
     refused(users.set_group_roles(&groups).await);
@@ -265,6 +277,7 @@ async fn people_and_things(client: &Client) {
         object: Some("x".to_owned()),
         user: Some(id),
         agent: Some(AgentId::from_u128(1)),
+        kind: Some(ade_core::audit::EntryKind::Refusal),
         from: Some(at()),
         to: Some(at()),
     };
@@ -276,6 +289,7 @@ async fn people_and_things(client: &Client) {
     refused(stats.pairs().await);
     refused(stats.notifications(&page()).await);
     let system = client.system();
+    refused(system.index().await);
     refused(system.health().await);
     refused(system.ready().await);
     refused(system.status().await);
@@ -288,7 +302,7 @@ async fn agents(client: &Client) {
     refused(agents.list(&page()).await);
     let new = NewAgent {
         name: "x".to_owned(),
-        owner: UserId::from_u128(1),
+        owner_id: UserId::from_u128(1),
         capabilities: BTreeSet::new(),
         max_tasks: 1,
     };
@@ -296,10 +310,10 @@ async fn agents(client: &Client) {
     refused(agents.get(id).await);
     refused(agents.revoke(id).await);
     refused(agents.change(id, &AgentChange::default()).await);
-    let session = AgentSessionId::from_u128(1);
-    let heartbeat = AgentHeartbeat { session, leases: Vec::new(), load: None };
+    let process_id = ProcessId::from_u128(1);
+    let heartbeat = AgentHeartbeat { process_id, lease_ids: Vec::new(), load: None };
     refused(agents.heartbeat(id, &heartbeat, SOON).await);
-    let order = AgentOrder::default();
+    let order = AgentDirective::default();
     refused(agents.drain(id, &order).await);
     refused(agents.pause(id, &order).await);
     refused(agents.resume(id, &order).await);
@@ -315,11 +329,12 @@ async fn agents(client: &Client) {
 
 async fn locks_and_attempts(client: &Client) {
     let locks = client.locks();
-    let lease = LeaseId::from_u128(1);
+    let lease_id = LeaseId::from_u128(1);
     let new: NewLease = serde_json::from_str(r#"{"resources":[]}"#).unwrap();
     refused(locks.acquire(new, SOON).await);
-    refused(locks.heartbeat(&Heartbeat { session: None, leases: vec![lease] }, SOON).await);
-    refused(locks.release(lease).await);
+    let heartbeat = Heartbeat { process_id: None, lease_ids: vec![lease_id] };
+    refused(locks.heartbeat(&heartbeat, SOON).await);
+    refused(locks.release(lease_id).await);
     refused(locks.leases(Some(AgentId::from_u128(1)), &page()).await);
     refused(locks.list(&page()).await);
     refused(locks.graph().await);
@@ -331,20 +346,11 @@ async fn locks_and_attempts(client: &Client) {
     let breaking = Breaking { reason: "x".to_owned(), lease_hash: None };
     refused(locks.break_lock(&resource(), &breaking).await);
     let (executions, id) = (client.executions(), ExecutionId::from_u128(1));
-    refused(executions.begin(id, &Beginning { lease, plan: None }).await);
-    refused(executions.heartbeat(id, &Pulse { lease }, SOON).await);
+    refused(executions.begin(id, &Beginning { lease_id, plan: None }).await);
+    refused(executions.heartbeat(id, &Pulse { lease_id }, SOON).await);
     refused(executions.lines(id, 0).await);
-    refused(executions.log(id, &NewLog { lease, first: 0, lines: Vec::new() }).await);
-    refused(executions.finish(id, &Finish { lease, output: None, details: None }).await);
-    let fail = Fail {
-        lease,
-        result: FailureKind::Failure,
-        left: Left::Nothing,
-        error: "x".to_owned(),
-        output: None,
-        details: None,
-    };
-    refused(executions.fail(id, &fail).await);
+    refused(executions.log(id, &NewLog { lease_id, first: 0, lines: Vec::new() }).await);
+    refused(executions.finish(id, &Finish::succeeded(lease_id)).await);
     refused(executions.get(id).await);
     refused(executions.list(TaskId::from_u128(1)).await);
     refused(executions.follow(TaskId::from_u128(1)).next().await);
@@ -372,26 +378,28 @@ async fn telling(client: &Client) {
     refused(webhooks.redeliver(id, &Redelivery::default()).await);
 }
 
-async fn told_and_taken(client: &Client) {
-    let groups = client.groups();
-    refused(groups.list().await);
-    refused(groups.dead(Some(EventGroup::AuditLogger), Some(DeadEventState::Dead), &page()).await);
-    refused(groups.redrive(&Redrive { events: None, group: None }).await);
+async fn consumers_sources_and_on_call(client: &Client) {
+    let consumers = client.event_consumers();
+    refused(consumers.list().await);
+    let (consumer, state) = (EventConsumer::AuditLogger, DeadEventState::Dead);
+    refused(consumers.dead(Some(consumer), Some(state), &page()).await);
+    refused(consumers.redrive(&Redrive { event_ids: None, consumer: None }).await);
     let (sources, id) = (client.inbound_sources(), InboundId::from_u128(1));
     refused(sources.list(&page()).await);
-    let agent = AgentId::from_u128(1);
-    refused(sources.create(&NewInboundSource { label: None, agent, template: Value::Null }).await);
+    let agent_id = AgentId::from_u128(1);
+    let source = NewInboundSource { label: None, agent_id, template: Value::Null };
+    refused(sources.create(&source).await);
     refused(sources.get(id).await);
     refused(sources.delete(id).await);
     let change =
-        InboundSourceChange { label: None, agent: None, template: None, active: Some(false) };
+        InboundSourceChange { label: None, agent_id: None, template: None, active: Some(false) };
     refused(sources.change(id, 1, &change).await);
-    refused(sources.rotate(id, &InboundRotation { overlap_hours: None }).await);
+    refused(sources.rotate(id, &InboundRotation { overlap_seconds: None }).await);
     let on_call = client.on_call();
     refused(on_call.list().await);
     let duty = NewDuty {
         role: "dba".to_owned(),
-        user: UserId::from_u128(1),
+        user_id: UserId::from_u128(1),
         starts_at: Timestamp::from_micros(1),
         ends_at: Timestamp::from_micros(2),
     };
@@ -403,12 +411,12 @@ async fn told_and_taken(client: &Client) {
         slack: Vec::new(),
         slack_member: None,
         quiet_hours: None,
-        digest_minutes: 0,
+        digest_seconds: Seconds::new(0),
     };
     refused(on_call.prefer(1, &preferences).await);
 }
 
-/// One route of the document: what a call of it must and may carry.
+/// One route of the OpenAPI document, with the parameters of a call.
 struct Route {
     name: String,
     parts: Vec<String>,
@@ -452,7 +460,7 @@ impl Route {
 }
 
 #[tokio::test]
-async fn every_route_has_a_method_or_a_reason() {
+async fn routes_have_a_client_method_or_a_reason() {
     let fake = Fake::start(vec![refusal(ade_api::code::Code::WrongState)]).await;
     let client = Client::new(&fake.url, "ade_agt_x").unwrap();
     tasks(&client).await;
@@ -462,7 +470,7 @@ async fn every_route_has_a_method_or_a_reason() {
     agents(&client).await;
     locks_and_attempts(&client).await;
     telling(&client).await;
-    told_and_taken(&client).await;
+    consumers_sources_and_on_call(&client).await;
 
     let routes = routes();
     let mut called = BTreeSet::new();
@@ -470,10 +478,10 @@ async fn every_route_has_a_method_or_a_reason() {
         let mut words = request.split_whitespace();
         let (method, target) = (words.next().unwrap(), words.next().unwrap());
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        // A path that is written out wins over one with a place for a name.
+        // A literal path takes precedence over one with a placeholder.
         let found = routes.iter().filter(|route| route.takes(method, path));
         let route = found.min_by_key(|route| route.name.matches('{').count());
-        let route = route.unwrap_or_else(|| panic!("{method} {path} is no route"));
+        let route = route.unwrap_or_else(|| panic!("{method} {path} is not a route"));
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let name = pair.split('=').next().unwrap();
             assert!(route.queries.contains(name), "{} has no `{name}`", route.name);
@@ -488,6 +496,6 @@ async fn every_route_has_a_method_or_a_reason() {
         all.iter().filter(|name| !called.contains(*name) && !without.contains(*name)).collect();
     assert!(missing.is_empty(), "no method calls {missing:?}");
     for name in &without {
-        assert!(all.contains(name) && !called.contains(name), "{name} needs no reason any more");
+        assert!(all.contains(name) && !called.contains(name), "{name} no longer needs a reason");
     }
 }

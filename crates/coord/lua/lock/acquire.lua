@@ -1,12 +1,12 @@
 #!lua
--- Asks for a whole set: granted at once, or a place in line, or a refusal that leaves no trace
--- and spends no number. The same lease id again is the same request.
+-- Requests a whole set: it is granted at once, queued, or refused without storing anything or
+-- using a number. A repeated lease id is the same request.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 lease id, 3 the request, as record.lua reads it; then, unless it is new: 4 how it
---      comes, waited or held, 5 and 6 the place and arrival it had, or the token and 0
--- Reply a standing, or busy, queue_full or self_conflict with the resource, already_waiting with
---       the lease, too_many with what its agent has taken, other_request, unsure with the time it
---       ends, stale_epoch, rebuild
+-- ARGV 1 epoch, 2 lease id, 3 the request, as record.lua reads it; then, unless it is new:
+--      4 waited or held, 5 and 6 its former place and arrival, or its token and 0
+-- Reply a status, or busy, queue_full or self_conflict with the resource, already_waiting with the
+--       lease, too_many with the resource count of its agent, other_request, unsure with the time
+--       at which that ends, stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then
@@ -37,7 +37,7 @@ if waiting then
   end
 end
 
--- Whoever claims a past it cannot have is a newcomer.
+-- A caller that claims an impossible earlier place is treated as new.
 local is_unsure = now < unsure_until
 local arrival = ARGV[4] or 'new'
 if arrival == 'waited' and epoch_of(tonumber(ARGV[6])) >= epoch then
@@ -50,19 +50,19 @@ if is_advisory and is_unsure and arrival ~= 'held' then
   return reply({ 'unsure', unsure_until })
 end
 
--- What is held and what is waited for count alike: a line is as good a thing to fill.
+-- Held and awaited resources both count towards the limit, because queues can be filled as well.
 local field = taken_field(r.owner, r.node)
 local taken = field and tonumber(call('HGET', BOOK, field)) or 0
 if field and taken + #r.set / 2 > LOCKS_PER_AGENT_MAX then
   return reply({ 'too_many', taken })
 end
 
--- Its place is looked at before it is taken: one that is granted at once has not stood in line.
+-- The place is computed here and counted only when the request is queued, not on a direct grant.
 local place, number
 if arrival == 'waited' then
   place, number = tonumber(ARGV[5]), tonumber(ARGV[6])
 elseif arrival == 'held' then
-  -- It was there before anybody who waits now.
+  -- The lease was held before any current waiter arrived.
   place, number = 0, 0
 else
   place, number = new_place(r)
@@ -86,7 +86,8 @@ if not blocked then
   return reply(standing(id, r))
 end
 
--- Own live holds alone leave no room: only the owner could end such a wait, and it waits.
+-- Returns the first resource that the owner's own live holds block. Only the owner could end such
+-- a wait, and it would be waiting.
 local function own_hold_in_the_way()
   if call('HEXISTS', BOOK, HELD_BY .. r.owner) == 0 then
     return
@@ -121,7 +122,7 @@ for i = 1, #r.set, 2 do
 end
 
 if arrival == 'held' then
-  -- The front is a place to be judged at, not one to wait at.
+  -- The front of the queue is used only for the decision; the wait gets a regular place.
   place, number = new_place(r)
   if not place then
     return reply({ 'rebuild', epoch })

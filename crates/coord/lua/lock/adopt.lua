@@ -1,9 +1,9 @@
 #!lua
--- PostgreSQL refused a grant because of a hold that this space has forgotten: takes that hold
--- over. Grants in its way that were never registered go back to their places, or are broken.
+-- Takes over a hold that this space has lost and because of which PostgreSQL refused a grant.
+-- Conflicting grants that were never registered return to their places, or are broken.
 -- KEYS as tables.lua
 -- ARGV 1 epoch, 2 on the hold, as record.lua reads it
--- Reply a standing, or stale_epoch, rebuild
+-- Reply a status, or stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then
@@ -12,7 +12,7 @@ end
 local id, hold = read_hold(2)
 local known = settle(id)
 if epoch_of(hold.token) == epoch then
-  -- A space that forgot a holder has forgotten its token too: do not mint it again.
+  -- A space that lost a holder has lost its token too: do not mint that token again.
   raise_tokens(counter_of(hold.token))
 end
 local freed, starts = {}, { hold.owner }
@@ -25,11 +25,11 @@ elseif known and known.state == 'waiting' then
   take(id, known)
   freed = resources_of(known)
 elseif known then
-  -- Already resting, or over: a tombstone is not brought back even by a row.
+  -- In its lock delay, or over: even a row in PostgreSQL does not revive a tombstone.
   return reply(standing(id, known))
 end
 
--- The youngest grant on a resource that PostgreSQL does not know.
+-- The youngest grant on a resource that is not registered in PostgreSQL.
 local function youngest_unregistered(resource)
   local best_id, best
   each_in(HOLDERS, from_start_of(resource), to_end_of(resource), function(member)
@@ -57,8 +57,8 @@ for i = 1, #hold.set, 2 do
 end
 put(id, hold)
 
--- Only a fenced lease can go back: it has done nothing before its registration. Whoever holds an
--- advisory one acts on it already, and must learn that it has lost it.
+-- Only a fenced lease can return to the queue: it has done nothing before its registration. The
+-- holder of an advisory lease already acts on it and must learn that the lease is lost.
 local function send_back(other_id, r)
   local can_wait = r.delay >= 0 and r.wait > 0
     and call('HEXISTS', BOOK, WAIT_OF .. r.owner) == 0

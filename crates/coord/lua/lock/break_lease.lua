@@ -1,9 +1,9 @@
 #!lua
--- An operator frees what a holder has. The holder is not asked: for a fenced lease this is only
--- as safe as the fence that PostgreSQL sets beside it.
+-- Ends a hold on behalf of an operator, without the consent of the holder. For a fenced lease this
+-- is only as safe as the fence that PostgreSQL sets as well.
 -- KEYS as tables.lua
 -- ARGV 1 epoch, 2 lease id
--- Reply a standing, or stale_epoch, rebuild
+-- Reply a status, or stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then

@@ -1,8 +1,8 @@
 #!lua
--- Takes back a wait, never a grant that came first: its owner is told that it holds.
+-- Cancels a wait. If the grant came first, it stays, and the reply says that the owner holds it.
 -- KEYS as tables.lua
 -- ARGV 1 epoch, 2 lease id
--- Reply a standing, or stale_epoch, rebuild
+-- Reply a status, or stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then

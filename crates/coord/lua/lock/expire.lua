@@ -1,6 +1,6 @@
 #!lua
--- What time does to a lease: grants expire (over a lock delay if registered), waits time out,
--- tombstones vanish. A lease whose deadline has come is never revived.
+-- Expiry of leases: grants expire (after a lock delay if registered), waits time out, tombstones
+-- vanish. A lease whose deadline has come is never revived.
 -- KEYS as tables.lua
 -- ARGV none
 -- Reply none: a part of every lock script
@@ -11,7 +11,7 @@ local function lapse(id, r)
     hint(r.node, 'expired', id)
     if r.registered and r.delay > 0 then
       r.state = 'delayed'
-      -- From the deadline on, as PostgreSQL counts it: a late sweep adds nothing.
+      -- Counted from the deadline, as in PostgreSQL: a late sweep does not extend the delay.
       r.deadline = r.deadline + r.delay
       save(id, r)
     else
@@ -27,7 +27,7 @@ local function lapse(id, r)
   end
 end
 
--- Takes up to `limit` due records, earliest deadline first, one step each.
+-- Processes up to `limit` due records by one step each, earliest deadline first.
 local function sweep(limit)
   local done = 0
   while done < limit do
@@ -41,7 +41,7 @@ local function sweep(limit)
   return done
 end
 
--- Brings one lease up to now, whatever the sweep has left, and gives it.
+-- Brings one lease up to date, even if the sweep has not reached it, and returns it.
 local function settle(id)
   local r = fetch(id)
   while r and r.deadline <= now do
@@ -51,7 +51,7 @@ local function settle(id)
   return r
 end
 
--- The way in of every command but the sweep: a refusal, or nil.
+-- The entry check of every command except the sweep: returns a refusal, or nil.
 local function enter()
   local refusal = gate()
   if not refusal then

@@ -1,10 +1,10 @@
 #!lua
--- The common case of asking, before anything else is even set up: all exclusive, nobody on any of
--- it, and nothing due but tombstones. Whatever is not plainly so is left to the long way, which
--- decides the same.
+-- The fast path of acquire, checked before anything else is set up: all modes are exclusive, no
+-- resource is in use, and nothing but tombstones is due. All other cases take the slow path, which
+-- reaches the same decision.
 -- KEYS as tables.lua
 -- ARGV as acquire.lua
--- Reply token and deadline, or none: the long way answers
+-- Reply token and deadline, or nothing: then the slow path replies
 -- Time: clock.lua
 if not ARGV[4] then
   local id, request = ARGV[2], ARGV[3]

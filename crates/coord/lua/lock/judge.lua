@@ -1,6 +1,6 @@
 #!lua
--- Who may go: the one judgement of a place in line. Holders and earlier waiters count alike, so
--- nobody overtakes an earlier waiter it would delay.
+-- Decides whether a place in the queue can be granted. Holders and earlier waiters count alike, so
+-- no waiter overtakes an earlier one that it would delay.
 -- KEYS as tables.lua
 -- ARGV none
 -- Reply none: a part of every lock script
@@ -27,13 +27,12 @@ local function id_in_queue(resource, member)
   return string.sub(member, from, from + ID_LENGTH - 1)
 end
 
--- As an end of a range over a line: everybody before this place.
+-- The end of a range over a queue: all waiters before this place.
 local function to_place(resource, order, id)
   return '(' .. resource .. US .. order .. US .. id
 end
 
--- Whether one more may hold beside these. Where capacities differ, the least that anybody was
--- promised rules.
+-- Returns whether one more holder fits next to these. If capacities differ, the lowest applies.
 local function fits_beside(mode, others)
   local kind = kind_of(mode)
   local room = kind == 'c' and capacity_of(mode) or math.huge
@@ -48,9 +47,9 @@ local function fits_beside(mode, others)
   return #others < room
 end
 
--- Whether one more may hold beside all holders. Modes lie sorted, so the first and the last tell
--- whether they are all of one kind, and the first has the least capacity. Also what room is left
--- for earlier waiters: how many there are and the least capacity among them.
+-- Returns whether one more holder fits next to all holders. Modes are sorted, so the first and the
+-- last show whether they are all of one kind, and the first has the lowest capacity. Also returns
+-- the number of holders and the lowest capacity among them, for judging earlier waiters.
 local function fits_beside_holders(resource, mode)
   local kind = kind_of(mode)
   local from, to = from_start_of(resource), to_end_of(resource)
@@ -104,7 +103,7 @@ local function blocked_on(set, order, id)
   end
 end
 
--- One more than are ahead in the longest of its lines.
+-- One more than the number of waiters ahead in the longest of its queues.
 local function position(id, r)
   local order = order_text(r.place, r.arrival)
   local longest = 0
@@ -116,7 +115,7 @@ local function position(id, r)
   return longest + 1
 end
 
--- What the owner of a lease id is told by every command about it.
+-- The status of a lease, as every command returns it to the owner.
 local function standing(id, r)
   if not r then
     return { 'unknown' }

@@ -1,12 +1,12 @@
 #!lua
--- A page of what is used, in no order: names lie in the book, which is a hash. Lease ids are
--- secrets of their holders and no place to go on from.
+-- A page of used resources in no particular order, because names are in the book, which is a hash.
+-- Lease ids are secrets of their holders and cannot serve as a cursor.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 the place at which the page before ended, 0 at the start, 3 how many resources
---      (a page may be a few over, or end early where much else lies in the book),
---      4 how many holders of each
--- Reply held, the place to go on from, 0 at the end, for each resource its name, how many hold it
---       and how many wait, and a row for each lease that is shown, or stale_epoch, rebuild
+-- ARGV 1 epoch, 2 the cursor that the previous page returned, 0 at the start, 3 the number of
+--      resources (a page may have a few more, or fewer if the book has many other entries),
+--      4 the maximum number of holders of each
+-- Reply held, the next cursor, 0 at the end, for each resource its name and its numbers of holders
+--       and waiters, and a row for each listed lease, or stale_epoch, rebuild
 -- Time: none
 local refusal = gate()
 if refusal then

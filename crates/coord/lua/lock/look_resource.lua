@@ -1,8 +1,8 @@
 #!lua
--- Who holds one resource and who waits for it, first to last.
+-- The holders of one resource and its waiters, first to last.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 resource, 3 how many of each to show
--- Reply resource, how many hold, how many wait, and a row for each that is shown, or
+-- ARGV 1 epoch, 2 resource, 3 the maximum number of holders and of waiters
+-- Reply resource, the numbers of holders and waiters, and a row for each listed lease, or
 --       stale_epoch, rebuild
 -- Time: none
 local refusal = gate()

@@ -1,5 +1,5 @@
 #!lua
--- Everybody who waits, up to a number, and everybody who holds what they wait for.
+-- All waits, up to a number, and the holders of the awaited resources.
 -- KEYS as tables.lua
 -- ARGV 1 epoch, 2 how many waits
 -- Reply waiting, 1 if there are more, and a row for each lease, or stale_epoch, rebuild

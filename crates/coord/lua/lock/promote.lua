@@ -1,5 +1,5 @@
 #!lua
--- The end of a lease, and whoever may go because of it. Nobody who may go is left waiting.
+-- Ends a lease and grants every waiter that became grantable. No grantable waiter keeps waiting.
 -- KEYS as tables.lua
 -- ARGV none
 -- Reply none: a part of every lock script
@@ -13,8 +13,8 @@ local function bury(id, r, state)
   put(id, r)
 end
 
--- A waiter may have died since its last heartbeat, so it gets only the time to show life; its
--- first renewal turns that into the full lease.
+-- A waiter may have died since its last heartbeat, so it only gets a short claim; its first renewal
+-- turns the claim into the full lease.
 local function grant_claim(id, r)
   local token = mint()
   if not token then
@@ -37,9 +37,9 @@ local function resources_of(r)
   return resources
 end
 
--- Walks the lines of `open`, first to last. A dead waiter is dropped, not handed the lock; it
--- leaves all its lines, so those are walked too. Behind one who waits for this very resource, or
--- behind a writer, nobody may go: a long line costs one look.
+-- Walks the queues in `open`, first to last. An expired waiter is dropped and never granted; it
+-- leaves all its queues, so those are walked too. Behind a waiter that needs this very resource, or
+-- behind a writer, no waiter is grantable, so a long queue costs one read.
 local function promote(open)
   local at = 1
   local function reopen(resource, current)

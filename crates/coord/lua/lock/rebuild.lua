@@ -1,10 +1,10 @@
 #!lua
--- Begins an epoch with what PostgreSQL has registered, page by page. Compare-and-set: of several
--- who saw the old epoch end, one wins; nobody is let in before its last page. Every table gets a
--- member that is never removed: a key that is empty would look like one that has moved away while
--- its slot is resharded.
+-- Begins an epoch with the holds registered in PostgreSQL, page by page. This is a compare-and-set:
+-- of several processes that saw the old epoch end, one wins. Callers are refused until the last
+-- page. Every table gets a member that is never removed, because an empty key would look like one
+-- that has moved away while its slot is resharded.
 -- KEYS as tables.lua
--- ARGV 1 epoch, 2 when the last advisory lease of the lost epoch has run out, or 0; 3 who rebuilds,
+-- ARGV 1 epoch, 2 when the last advisory lease of the lost epoch expires, or 0; 3 the builder,
 --      4 the number of the page, 5 more or last, 6 on the holds, as record.lua reads them
 -- Reply rebuilt and how many holds the page has, or stale_epoch
 -- Time: clock.lua
@@ -23,7 +23,7 @@ if not is_begun then
   call('ZADD', QUEUE, '0', '')
   call('ZADD', REGISTRY, '+inf', '')
 end
--- A page that comes twice, since its answer was lost, is read once.
+-- A page that is sent twice, because its reply was lost, is read once.
 if not is_begun or page > tonumber(current[2]) then
   for at = 6, #ARGV, 4 do
     put(read_hold(at))

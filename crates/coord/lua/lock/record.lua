@@ -11,9 +11,9 @@
 local ID_LENGTH = 26
 local ORDER_LENGTH = 32
 
--- A request as every script is sent it, and as it is kept behind what changes of its record:
--- owner, node, birth, delay, ttl, wait, boost, and resource and mode in turn. Of an advisory lease
--- that was granted, also since when it is held.
+-- A request as scripts receive it, and as it is stored after the changing part of its record:
+-- owner, node, birth, delay, ttl, wait, boost, and resource and mode in turn. A granted advisory
+-- lease is followed by its grant time.
 local function read_request(request)
   local r = { request = request }
   r.owner, r.node, r.birth, r.delay, r.ttl, r.wait, r.boost, r.set, r.held_since =
@@ -21,7 +21,7 @@ local function read_request(request)
   return r
 end
 
--- A registered hold as scripts are sent it: lease, token, deadline, request.
+-- A registered hold as scripts receive it: lease, token, deadline, request.
 local function read_hold(at)
   local r = read_request(ARGV[at + 3])
   r.state, r.registered = 'granted', true
@@ -29,7 +29,7 @@ local function read_hold(at)
   return ARGV[at], r
 end
 
--- A record keeps the first letter of its state.
+-- A record stores the first letter of its state.
 local STATES = { g = 'granted', w = 'waiting', d = 'delayed', r = 'released', e = 'expired',
   b = 'broken', t = 'timed_out', v = 'victim' }
 
@@ -46,7 +46,7 @@ local function fetch(id)
   return r
 end
 
--- For changes that move nothing between tables.
+-- Writes a record whose changes do not affect the other tables.
 local function save(id, r)
   call('HSET', BOOK, id, cmsgpack.pack(string.sub(r.state, 1, 1), r.token, r.place, r.arrival,
     r.deadline, r.registered) .. r.request)
@@ -103,8 +103,8 @@ local function to_end_of(resource)
   return '(' .. resource .. AFTER_US
 end
 
--- Whoever has one of these to itself is moved to where all others stand. Before a set is judged
--- or taken apart: everything but the common cases looks there alone.
+-- Moves exclusive single holders of these resources into the common tables. This runs before a set
+-- is judged or removed, because only the fast paths read the single-holder entries.
 local function spread(set)
   for at, alone in ipairs(call('HMGET', BOOK, unpack(users_of(set)))) do
     if alone and alone ~= '' then
@@ -135,7 +135,7 @@ local function unmark_unused(set)
   end
 end
 
--- What an agent has is counted with every lease that comes into a table or leaves it.
+-- Updates the resource count of an agent when a lease enters or leaves the tables.
 local function count_taken(r, sign)
   local field = taken_field(r.owner, r.node)
   if field and call('HINCRBY', BOOK, field, digits(sign * #r.set / 2)) <= 0 then
@@ -164,7 +164,7 @@ local function put(id, r)
   save(id, r)
 end
 
--- Out of holders or queue; the record itself stays, to be put back in another state.
+-- Removes a lease from holders or queue; the record itself stays, to be stored in another state.
 local function take(id, r)
   if r.state == 'waiting' then
     call('ZREM', QUEUE, unpack(members_in_queue(id, r)))

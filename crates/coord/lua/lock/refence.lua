@@ -1,9 +1,9 @@
 #!lua
--- PostgreSQL has seen a token at or above this grant's: never mint below that floor again, and
--- mint anew for the same grant.
+-- Mints a new token for a grant because PostgreSQL has seen one at or above the current token.
+-- Later tokens are above that floor as well.
 -- KEYS as tables.lua
 -- ARGV 1 epoch, 2 lease id, 3 the floor
--- Reply a standing, or already_registered, stale_epoch, rebuild
+-- Reply a status, or already_registered, stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then

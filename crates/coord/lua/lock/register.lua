@@ -1,8 +1,8 @@
 #!lua
--- Notes that PostgreSQL has registered this grant: only now does its expiry need a delay.
+-- Records that PostgreSQL has registered this grant. Only from now on does its expiry need a delay.
 -- KEYS as tables.lua
 -- ARGV 1 epoch, 2 lease id
--- Reply a standing, or not_fenced, stale_epoch, rebuild
+-- Reply a status, or not_fenced, stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then

@@ -1,9 +1,9 @@
 #!lua
--- Gives back a grant or takes back a wait. In a lock delay it is the holder itself who says that
--- it has stopped, so nothing is left to wait for.
+-- Releases a grant or cancels a wait. During a lock delay the holder itself reports that it has
+-- stopped, so the delay ends.
 -- KEYS as tables.lua
 -- ARGV 1 epoch, 2 lease id
--- Reply a standing, or stale_epoch, rebuild
+-- Reply a status, or stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then

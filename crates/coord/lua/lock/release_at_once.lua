@@ -1,10 +1,10 @@
 #!lua
--- The common case of giving back, before anything else is even set up: a grant that has all its
--- resources to itself, of an owner that waits for nothing, and nothing due but tombstones.
--- Whatever is not plainly so is left to the long way, which does the same.
+-- The fast path of release, checked before anything else is set up: a grant that is the only user
+-- of all its resources, of an owner without a wait, and nothing but tombstones is due. All other
+-- cases take the slow path, which does the same.
 -- KEYS as tables.lua
 -- ARGV as release.lua
--- Reply released, or none: the long way answers
+-- Reply released, or nothing: then the slow path replies
 -- Time: clock.lua
 local id = ARGV[2]
 local known = call('HMGET', BOOK, 'epoch', id)

@@ -1,10 +1,10 @@
 #!lua
--- Extends many leases at once, grants and waits alike: for a waiter it is heartbeat and poll. An
--- advisory grant is kept for so long and no longer, then runs out as if its holder had gone; of a
--- fenced one PostgreSQL judges that.
+-- Extends many leases at once, grants and waits. For a waiter it is heartbeat and poll in one. An
+-- advisory grant has a maximum age and then expires as if its holder had gone; for a fenced grant
+-- PostgreSQL enforces the maximum age.
 -- KEYS as tables.lua
 -- ARGV 1 epoch, 2 on lease ids
--- Reply renewed and one standing for each, or stale_epoch, rebuild
+-- Reply renewed and one status for each, or stale_epoch, rebuild
 -- Time: clock.lua
 local refusal = enter()
 if refusal then

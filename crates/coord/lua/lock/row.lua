@@ -1,5 +1,5 @@
 #!lua
--- How a record is shown to those who only look: the words of its request, then how it stands.
+-- The form of a record for read-only callers: the words of its request, then its state.
 -- KEYS as tables.lua
 -- ARGV none
 -- Reply none: a part of the scripts that read
@@ -16,7 +16,7 @@ local function row(id, r)
   return words
 end
 
--- Each lease once, however many of its resources were met.
+-- Lists each lease once, however many of its resources were visited.
 local function add_row(rows, seen, id)
   local r = not seen[id] and fetch(id)
   if r then
@@ -25,7 +25,7 @@ local function add_row(rows, seen, id)
   end
 end
 
--- The first of those who hold a resource, and how many there are.
+-- The first holders of a resource, and their number.
 local function holders_of(resource, most)
   local alone = call('HGET', BOOK, USERS_OF .. resource)
   if alone and alone ~= '' then

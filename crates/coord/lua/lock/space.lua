@@ -1,20 +1,20 @@
 #!lua
--- The gate of a space, its numbers, and the two ways to tell something. Nothing is written before
--- `gate` has let the caller in.
+-- The entry check of a space, its numbers, and its events. Nothing is written before `gate` has
+-- admitted the caller.
 -- KEYS as tables.lua
 -- ARGV as tables.lua
--- Reply {answer, events}: an answer and an event are each a word and what belongs to it
+-- Reply {answer, events}: an answer and an event are each a word and its values
 -- Time: none
 local EPOCH = tonumber(ARGV[1])
--- Beside the tables, but no key: counted as one it would look like a key that has moved away while
--- a slot is resharded.
+-- The channel is not passed as a key: it would look like a key that has moved away while a slot is
+-- resharded.
 local CHANNEL = string.gsub(BOOK, 'book$', 'channel')
 local stored = call('HMGET', BOOK, 'epoch', 'tokens', 'orders', 'unsure_until', 'building')
 local epoch = tonumber(stored[1])
 local tokens = tonumber(stored[2]) or 0
 local orders = tonumber(stored[3]) or 0
 local unsure_until = tonumber(stored[4]) or 0
--- The epoch that is being rebuilt: until that is done there is none.
+-- The epoch that is being rebuilt; the space has no epoch until the rebuild ends.
 local building = tonumber(stored[5])
 local events = {}
 
@@ -22,12 +22,12 @@ local function reply(answer)
   return { answer, events }
 end
 
--- An event that only the caller needs to hear of.
+-- An event for the caller alone.
 local function tell(...)
   events[#events + 1] = { ... }
 end
 
--- An event about somebody else's lease: its process is woken. A hint; nobody may rely on it.
+-- An event about the lease of another owner wakes the process of that owner. Hints may get lost.
 local function hint(node, ...)
   tell(...)
   local word, id = ...
@@ -42,7 +42,7 @@ local function counter_of(number)
   return number % COUNTER_END
 end
 
--- Fails closed both ways. A refusal, or nil for whoever may come in.
+-- Fails closed for older and newer epochs. Returns a refusal, or nil if the caller is admitted.
 local function gate()
   if epoch == EPOCH then
     return nil
@@ -50,11 +50,11 @@ local function gate()
   if epoch and epoch > EPOCH then
     return { 'stale_epoch', epoch }
   end
-  -- Whoever sees a rebuild under way must not take it for a space that is empty.
+  -- A caller that arrives during a rebuild must not take the space for an empty one.
   return { 'rebuild', epoch or building and building - 1 or 0 }
 end
 
--- Never below `floor` again.
+-- Ensures that later tokens are above `floor`.
 local function raise_tokens(floor)
   if floor > tokens then
     tokens = floor
@@ -62,7 +62,7 @@ local function raise_tokens(floor)
   end
 end
 
--- Nil once the counter of this epoch is used up.
+-- Returns a new token, or nil once the counter of this epoch is exhausted.
 local function mint()
   if tokens + 1 >= COUNTER_END then
     return nil
@@ -72,8 +72,8 @@ local function mint()
   return epoch * COUNTER_END + tokens
 end
 
--- The place of the next arrival: its number, less what a boost steps past. Nil once the counter
--- of this epoch is used up.
+-- The place of the next arrival: its number minus its boost. Nil once the counter of this epoch is
+-- exhausted.
 local function new_place(r)
   if orders + 1 >= COUNTER_END then
     return nil
@@ -88,8 +88,8 @@ local function count_place()
   call('HSET', BOOK, 'orders', digits(orders))
 end
 
--- Calls `visit` with every member of a lexical range until it returns true; reads in pages,
--- and may be used while the members it has shown are taken out.
+-- Calls `visit` with every member of a lexical range until it returns true. It reads in pages,
+-- and `visit` may remove members that it has been called with.
 local function each_in(key, from, to, visit)
   while true do
     local page = call('ZRANGEBYLEX', key, from, to, 'LIMIT', '0', PAGE)

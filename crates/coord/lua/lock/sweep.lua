@@ -1,5 +1,5 @@
 #!lua
--- Moves what is due, up to a bound. Any process may call it at any time.
+-- Processes due records, up to a bound. Any process may call it at any time.
 -- KEYS as tables.lua
 -- ARGV 1 epoch, 2 how many records at most
 -- Reply swept and how many, or stale_epoch, rebuild

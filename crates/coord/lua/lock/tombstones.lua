@@ -1,13 +1,13 @@
 #!lua
--- What is due on every call of a busy space: leases that ended a while ago. The common cases
--- forget them by the handful.
+-- Tombstones: leases that ended a while ago. On a busy space some are due with every call, and the
+-- fast paths delete a few of them.
 -- KEYS as tables.lua
 -- ARGV none
--- Reply none: a part of the common cases
+-- Reply none: a part of the fast paths
 -- Time: clock.lua
 
--- As much of what is due as every call takes, if that is nothing but tombstones; false if it is
--- not, with nothing done.
+-- Deletes as many due records as every call processes, if all of them are tombstones; otherwise
+-- changes nothing and returns false.
 local function drop_tombstones()
   local due = call('ZRANGEBYSCORE', REGISTRY, '-inf', digits(now), 'LIMIT', '0',
     digits(SWEEP_PER_CALL))

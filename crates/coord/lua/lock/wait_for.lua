@@ -1,21 +1,21 @@
 #!lua
--- Deadlocks: who waits for whom, by owner, searched right where edges are added, so there are no
--- phantom cycles and none outlives the call that closed it. Counting resources stay out: a wait
--- for any one of many is no edge to each of them.
+-- Deadlock detection on the wait-for graph of owners. It runs where edges are added, so there are
+-- no phantom cycles, and no cycle outlives the call that closed it. Counting resources are left
+-- out: a wait for any one of many slots is not an edge to each of their holders.
 -- KEYS as tables.lua
 -- ARGV none
 -- Reply none: a part of the scripts that add edges
 -- Time: clock.lua
 
--- Time alone ends a lock delay and whatever is due: nobody has to give those back.
+-- A lock delay and leases that are due end automatically, so they do not count as live.
 local function is_live(r)
   return (r.state == 'granted' or r.state == 'waiting') and r.deadline > now
 end
 
--- Where the holders begin that a waiter of this kind conflicts with: writers wait for both.
+-- The first mode of the holders that conflict with a waiter of this kind: writers wait for both.
 local FIRST_CONFLICT = { x = 's', s = 'x' }
 
--- Calls `visit` with the owner of every live holder in the way of a wait.
+-- Calls `visit` with the owner of every live holder that blocks a wait.
 local function each_holder_ahead(r, visit)
   for i = 1, #r.set, 2 do
     local resource = r.set[i]
@@ -31,8 +31,8 @@ local function each_holder_ahead(r, visit)
   end
 end
 
--- The live earlier waiters in the way, but none behind whom stands a writer that is: whoever
--- reaches that writer reaches all before it. A long line costs its last few.
+-- Calls `visit` with the live earlier waiters that block, up to the nearest blocking writer: the
+-- waiters before it are reached through that writer. A long queue costs only its last few entries.
 local function each_waiter_ahead(id, r, visit)
   local order = order_text(r.place, r.arrival)
   for i = 1, #r.set, 2 do
@@ -126,7 +126,7 @@ local function owners_on_cycles(edges)
   return found
 end
 
--- Of all who are stuck, the youngest one's wait: latest birth, then highest lease id.
+-- The wait of the youngest owner on a cycle: latest birth, then highest lease id.
 local function youngest(owners, waits)
   local best
   for _, owner in ipairs(owners) do
@@ -161,7 +161,7 @@ local function waits_behind(wait, other)
   return false
 end
 
--- All whom a stuck owner waits for directly among the stuck, in the order of their names.
+-- The owners on cycles that an owner waits for directly, in the order of their names.
 local function direct(owner, stuck, waits)
   local is_ahead, nexts = {}, {}
   each_holder_ahead(waits[owner].record, function(holder)
@@ -176,8 +176,8 @@ local function direct(owner, stuck, waits)
   return nexts
 end
 
--- From the victim on, each waiting for the next and the last for the victim; breadth first, so
--- the first way back is a shortest one.
+-- The cycle from the victim on: each waits for the next, and the last for the victim. The search is
+-- breadth first, so the first way back is a shortest one.
 local function shortest_cycle(start, stuck, waits)
   local came_from, open, at = {}, { start }, 1
   while open[at] do
@@ -201,8 +201,8 @@ local function shortest_cycle(start, stuck, waits)
 end
 
 -- Ends waits until no cycle is left. New edges touch the owners in `starts`, and before them
--- there was no cycle, so every cycle is reached from there. Without an owner that both holds and
--- waits there is none: places fall along edges between waiters and cannot come round.
+-- there was no cycle, so every cycle is reached from there. A cycle needs an owner that both holds
+-- and waits, because places decrease along edges between waiters.
 local function break_deadlocks(starts)
   while tonumber(call('HGET', BOOK, 'holding_waiters') or 0) > 0 do
     local edges, waits = explore(starts)

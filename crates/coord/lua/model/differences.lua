@@ -1,8 +1,8 @@
 #!lua
--- How far the models of a tenant have come, and how often they were wrong.
+-- The number of the last event in the models of a tenant, and the number of differences found.
 -- KEYS 1 head
--- ARGV 1 how many more were wrong
--- Reply the number of the last event or -1, and how many were wrong since they were last lost
+-- ARGV 1 the number of differences to add
+-- Reply the number of the last event or -1, and the differences since the models were last lost
 -- Time: none
 if ARGV[1] ~= '0' then
   redis.call('HINCRBY', KEYS[1], 'differences', ARGV[1])

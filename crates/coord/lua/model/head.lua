@@ -1,9 +1,9 @@
 #!lua
--- How far the models of a tenant have come: says it, or moves it on from where it was. If it is not
--- there any more, what was written since has been lost, and it stays where it is.
+-- Reads or advances the number of the last event that the models of a tenant contain. If the stored
+-- number is not the expected one, later writes have been lost, and the number is left unchanged.
 -- KEYS 1 head
--- ARGV 1 the number, or '' to ask, 2 the number that it must have now
--- Reply the number, -1 if there is none
+-- ARGV 1 the new number, or '' to read, 2 the expected current number
+-- Reply the number, or -1 if the tenant has no models
 -- Time: none
 local known = tonumber(redis.call('HGET', KEYS[1], 'seq')) or -1
 if ARGV[1] ~= '' and tonumber(ARGV[2]) == known then

@@ -1,7 +1,7 @@
 #!lua
--- Marks a queue as whole, or forgets all of it.
+-- Marks a queue as complete, or deletes it.
 -- KEYS 1 queue
--- ARGV 1 the mark, or '' to forget, 2 how long it lives
+-- ARGV 1 the mark, or '' to delete the queue, 2 the TTL in milliseconds
 -- Reply 1
 -- Time: none
 if ARGV[1] == '' then

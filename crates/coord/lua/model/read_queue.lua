@@ -1,8 +1,9 @@
 #!lua
--- What waits for one person, if all of it is known.
+-- The open requests of one person, if the queue is complete.
 -- KEYS 1 head, 2 queue
--- ARGV 1 the number of the event that must have been seen, 2 how many members at most, 3 the mark
--- Reply nothing if it is not known, not new enough or too long; else the head, then every member
+-- ARGV 1 the event number that the models must have reached, 2 the maximum number of members,
+--      3 the mark
+-- Reply nothing if the queue is incomplete, outdated or too long; else the head, then every member
 -- Time: none
 local head = tonumber(redis.call('HGET', KEYS[1], 'seq'))
 if not head or head < tonumber(ARGV[1]) or not redis.call('ZSCORE', KEYS[2], ARGV[3])

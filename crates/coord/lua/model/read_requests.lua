@@ -2,7 +2,7 @@
 -- The data of requests, in their order.
 -- KEYS requests
 -- ARGV none
--- Reply each its data, '' where there is none
+-- Reply the data of each request, '' for a request that is not found
 -- Time: none
 local answer = {}
 for at, request in ipairs(KEYS) do

@@ -1,9 +1,9 @@
 #!lua
--- What is known of one task, all of one version.
+-- The stored model of one task, all of one version.
 -- KEYS 1 state, 2 data, 3 head
 -- ARGV none
--- Reply nothing if it is unknown; else the head of the tenant's models or -1, version, '1' if the
---       task is gone, author, agent, type, and data or ''
+-- Reply nothing if it is not stored; else the head of the tenant's models or -1, version, '1' if
+--       the task is deleted, author, agent, type, and data or ''
 -- Time: none
 local known = redis.call('HMGET', KEYS[1], 'version', 'gone', 'author', 'agent', 'type')
 if not known[1] then

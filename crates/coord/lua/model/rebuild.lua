@@ -1,11 +1,11 @@
 #!lua
--- One at a time writes all models of a tenant: begins, says now and then that it is still at it,
--- and says when they are written. Whoever was silent for too long has lost its turn. What was begun
--- and is not remembered any more was lost in between, and does not count.
+-- One process at a time rebuilds all models of a tenant: it begins, reports progress now and then,
+-- and reports the end. A process that was silent for too long loses its turn. A rebuild whose start
+-- is no longer stored was lost in between and does not count.
 -- KEYS 1 head
--- ARGV 1 whose work it is, 2 'begin', 'go_on' or the number it has seen, 3 '1' to take the turn of
--- others and to go back if need be, 4 ms of silence after which another may begin
--- Reply 1, or 0 if it is another's turn or was lost
+-- ARGV 1 the builder, 2 'begin', 'go_on' or the number it has reached, 3 '1' to take over the turn
+-- of others and to lower the number if needed, 4 ms of silence after which another may begin
+-- Reply 1, or 0 if another process has the turn or the rebuild was lost
 -- Time: Redis TIME, so that all processes share one clock
 local whose = redis.call('HGET', KEYS[1], 'rebuild')
 local time = redis.call('TIME')

@@ -1,11 +1,11 @@
 #!lua
--- Writes one task with requests of it, and moves those in and out of queues. A write of an older
--- version than is known changes nothing.
+-- Writes one task with some of its requests, and adds them to queues or removes them. A write of a
+-- version older than the stored one changes nothing.
 -- KEYS 1 state, 2 data, then for each request its hash and the queue of its reviewer
--- ARGV 1 version, 2 '1' to write whatever is known, 3 how long values live, 4 how long what is gone
---      is remembered, both in milliseconds, 5 '1' if the task is there, 6 its state, 7 author,
---      8 agent or '', 9 type, 10 data or '' if there is too much of it, then for each request its
---      member of the queue, its score, and its data or '' if it is over
+-- ARGV 1 version, 2 '1' to write even an older version, 3 the TTL of values, 4 the TTL of
+--      tombstones, both in milliseconds, 5 '1' if the task exists, 6 its state, 7 author,
+--      8 agent or '', 9 type, 10 data or '' if it is too large, then for each request its member
+--      of the queue, its score, and its data or '' if it is closed
 -- Reply 1 if it was written, else 0
 -- Time: none
 local state, data = KEYS[1], KEYS[2]

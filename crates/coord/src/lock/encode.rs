@@ -1,10 +1,11 @@
-//! What a script is sent: every fact as one word, numbers in full digits, times and durations in
-//! microseconds. A request is one word, packed as scripts keep it: `record.lua` reads it back.
+//! Encodes the arguments of scripts: every fact is one word, numbers have all digits, times and
+//! durations are in microseconds. A request is one packed word, as scripts store it; `record.lua`
+//! reads it back.
 
 use std::time::Duration;
 
 use ade_core::ids::LeaseId;
-use ade_core::lock::{Arrival, Class, LiveHold, Mode, Owner, Request};
+use ade_core::lock::{Arrival, LeaseClass, LiveHold, Mode, Owner, Request};
 use ade_core::time::Timestamp;
 use rmp::encode::ByteBuf;
 
@@ -15,27 +16,26 @@ pub fn word(value: &(impl ToString + ?Sized)) -> Word {
     value.to_string().into_bytes()
 }
 
-/// Without the prefix, which says what a reader of the script knows: four copies of the id are
-/// most of what a lease takes.
+/// Encodes a lease id without its prefix: four copies of the id are most of the size of a lease.
 pub fn lease(id: LeaseId) -> String {
     let text = id.to_string();
     let short = text.strip_prefix(LeaseId::PREFIX).and_then(|rest| rest.strip_prefix('_'));
     short.map(str::to_owned).unwrap_or(text)
 }
 
-/// Its kind as one letter, which sorts like its prefix.
+/// Encodes an owner. Its kind is one letter that sorts like its prefix.
 pub fn owner(owner: Owner) -> String {
     let text = owner.to_string();
     let (prefix, id) = text.split_once('_').unwrap_or((&text, ""));
     format!("{}{id}", prefix.get(..1).unwrap_or_default())
 }
 
-/// Without its lease id, which goes before it.
+/// Encodes a request without its lease id, which precedes it.
 pub fn request(request: &Request) -> Word {
     let set = request.set();
     let delay = match request.class() {
-        Class::Fenced { lock_delay } => micros(lock_delay),
-        Class::Advisory => -1,
+        LeaseClass::Fenced { lock_delay } => micros(lock_delay),
+        LeaseClass::Advisory => -1,
     };
     let mut packed = Packed(ByteBuf::new());
     packed.text(&owner(request.owner()));
@@ -58,7 +58,7 @@ pub fn hold(hold: &LiveHold) -> [Word; 4] {
     [word(&lease(hold.request.lease())), word(&hold.token), word(&moment(hold.deadline)), request]
 }
 
-/// How it comes and the two numbers that go with it; nothing of a newcomer.
+/// Encodes how a request arrives, with its two numbers; empty for a new request.
 pub fn arrival(arrival: Arrival) -> Vec<Word> {
     let (how, first, second) = match arrival {
         Arrival::New => return Vec::new(),
@@ -68,7 +68,7 @@ pub fn arrival(arrival: Arrival) -> Vec<Word> {
     vec![word(how), word(&first), word(&second)]
 }
 
-/// Writing to memory does not fail, so what the encoder returns says nothing.
+/// Writing to memory does not fail, so the results of the encoder are ignored.
 struct Packed(ByteBuf);
 
 impl Packed {
@@ -85,7 +85,7 @@ impl Packed {
     }
 }
 
-/// Five digits hold the greatest capacity, so that capacities sort like their texts.
+/// Encodes a mode. Five digits hold the largest capacity, so that capacities sort like their texts.
 pub fn mode(mode: Mode) -> String {
     match mode {
         Mode::Counting { capacity } => format!("c{capacity:05}"),
@@ -104,16 +104,16 @@ fn micros(duration: Duration) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use ade_core::ids::{AgentSessionId, SessionId, TaskId};
+    use ade_core::ids::{ProcessId, SessionId, TaskId};
     use ade_core::limits::LOCK_COUNTING_CAPACITY_MAX;
 
     use super::*;
 
     #[test]
-    fn ids_are_short_and_owners_sort_as_they_do_in_full() {
+    fn encoded_ids_are_short_and_keep_the_owner_order() {
         assert_eq!(lease(LeaseId::from_u128(1)), "00000000000000000000000001");
         let owners = [
-            Owner::Agent(AgentSessionId::from_u128(9)),
+            Owner::Agent(ProcessId::from_u128(9)),
             Owner::User(SessionId::from_u128(1)),
             Owner::User(SessionId::from_u128(9)),
             Owner::Task(TaskId::from_u128(1)),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_sort_from_the_most_to_the_least_that_may_hold_together() {
+    fn encoded_modes_sort_from_most_to_least_shareable() {
         let counting = |capacity| mode(Mode::Counting { capacity });
         let texts = [counting(1), counting(9), counting(10), counting(LOCK_COUNTING_CAPACITY_MAX)];
         assert!(texts.is_sorted(), "{texts:?}");

@@ -1,17 +1,19 @@
-//! Locks as they stand, for those who only look: the same records that the commands move, read
-//! by scripts that write nothing.
+//! Read access to locks: the same records that the commands change, read by scripts that write
+//! nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ade_core::ids::LeaseId;
-use ade_core::lock::{Class, Lease, LockSet, Mode, Order, Reply, Request, RequestDraft, Token};
+use ade_core::lock::{
+    FencingToken, Lease, LeaseClass, LockSet, Mode, Order, Reply, Request, RequestDraft,
+};
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
 
 use super::encode::Word;
-use super::{Locks, Space, decode, encode, scripts};
-use crate::error::Error;
+use super::{LockNamespace, Locks, decode, encode, scripts};
+use crate::error::CoordError;
 use crate::reply::Words;
 use crate::script::Script;
 
@@ -31,7 +33,8 @@ struct Scripts {
     waiting: Script,
 }
 
-/// One resource. The counts are of all; the leases are the first of them, holders before waiters.
+/// The state of one resource. The counts cover all leases; the list has the first of them, holders
+/// before waiters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     pub holding: usize,
@@ -39,19 +42,18 @@ pub struct Seen {
     pub leases: Vec<Lease>,
 }
 
-/// A page of what is held, in no order: each resource with how many hold it and how many wait for
-/// it.
+/// A page of used resources in no particular order, each with its numbers of holders and waiters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     pub resources: Vec<(ResourceRef, usize, usize)>,
     pub leases: Vec<Lease>,
-    /// Where to go on; nothing at the end.
+    /// Where to continue; `None` at the end.
     pub next: Option<u64>,
 }
 
-/// Everybody who waits, and who holds what they wait for.
+/// All waits, and the holders of the awaited resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitGraph {
     pub has_more: bool,
     pub leases: Vec<Lease>,
 }
@@ -70,10 +72,10 @@ impl Looks {
 
     pub async fn resource(
         &self,
-        space: Space,
+        space: LockNamespace,
         resource: &ResourceRef,
         most: usize,
-    ) -> Result<Reply<Seen>, Error> {
+    ) -> Result<Reply<Seen>, CoordError> {
         let words = vec![encode::word(resource), encode::word(&most)];
         self.look(&self.scripts.resource, space, words, |words| {
             let (holding, waiting) = (count(words)?, count(words)?);
@@ -82,23 +84,23 @@ impl Looks {
         .await
     }
 
-    /// Those that are known, tombstones included.
+    /// Returns those of these leases that are known, including tombstones.
     pub async fn leases(
         &self,
-        space: Space,
+        space: LockNamespace,
         wanted: &[LeaseId],
-    ) -> Result<Reply<Vec<Lease>>, Error> {
+    ) -> Result<Reply<Vec<Lease>>, CoordError> {
         let words = wanted.iter().map(|id| encode::word(&encode::lease(*id))).collect();
         self.look(&self.scripts.leases, space, words, leases).await
     }
 
     pub async fn held(
         &self,
-        space: Space,
+        space: LockNamespace,
         after: Option<u64>,
         resources: usize,
         holders: usize,
-    ) -> Result<Reply<Held>, Error> {
+    ) -> Result<Reply<Held>, CoordError> {
         let after = after.unwrap_or_default();
         let words = vec![encode::word(&after), encode::word(&resources), encode::word(&holders)];
         self.look(&self.scripts.held, space, words, |words| {
@@ -116,9 +118,13 @@ impl Looks {
         .await
     }
 
-    pub async fn waiting(&self, space: Space, most: usize) -> Result<Reply<Waiting>, Error> {
+    pub async fn waiting(
+        &self,
+        space: LockNamespace,
+        most: usize,
+    ) -> Result<Reply<WaitGraph>, CoordError> {
         self.look(&self.scripts.waiting, space, vec![encode::word(&most)], |words| {
-            Ok(Waiting { has_more: words.number()? > 0, leases: leases(words)? })
+            Ok(WaitGraph { has_more: words.number()? > 0, leases: leases(words)? })
         })
         .await
     }
@@ -126,21 +132,21 @@ impl Looks {
     async fn look<T>(
         &self,
         script: &Script,
-        space: Space,
+        space: LockNamespace,
         words: Vec<Word>,
-        read: impl FnOnce(&mut Words) -> Result<T, Error>,
-    ) -> Result<Reply<T>, Error> {
+        read: impl FnOnce(&mut Words) -> Result<T, CoordError>,
+    ) -> Result<Reply<T>, CoordError> {
         let value = self.locks.run(script, space, words).await?;
         decode::reply(script.name(), value, |_, words| read(words))
     }
 }
 
-fn count(words: &mut Words) -> Result<usize, Error> {
+fn count(words: &mut Words) -> Result<usize, CoordError> {
     let number = words.number()?;
     usize::try_from(number).map_err(|error| words.wrong(error.to_string()))
 }
 
-fn leases(words: &mut Words) -> Result<Vec<Lease>, Error> {
+fn leases(words: &mut Words) -> Result<Vec<Lease>, CoordError> {
     let mut rows = words.words()?;
     let mut leases = Vec::new();
     while !rows.is_empty() {
@@ -149,19 +155,19 @@ fn leases(words: &mut Words) -> Result<Vec<Lease>, Error> {
     Ok(leases)
 }
 
-/// A row as `row.lua` writes it.
-fn lease(mut row: Words) -> Result<Lease, Error> {
+/// Reads a row as `row.lua` writes it.
+fn lease(mut row: Words) -> Result<Lease, CoordError> {
     let (lease, owner) = (decode::lease(&mut row)?, decode::owner(&mut row)?);
     let node = row.text()?;
     let birth = moment(&mut row)?;
     let class = match row.integer()? {
-        -1 => Class::Advisory,
-        delay => Class::Fenced { lock_delay: micros(&row, delay)? },
+        -1 => LeaseClass::Advisory,
+        delay => LeaseClass::Fenced { lock_delay: micros(&row, delay)? },
     };
     let [ttl, wait] = [duration(&mut row)?, duration(&mut row)?];
     let boost = u32::try_from(row.number()?).unwrap_or(u32::MAX);
     let state = decode::state(&mut row)?;
-    let token = Token::from_number(row.number()?);
+    let token = FencingToken::from_number(row.number()?);
     let order = Order::from_numbers(row.number()?, row.number()?);
     let deadline = moment(&mut row)?;
     let held_since = Some(row.integer()?).filter(|since| *since > 0).map(Timestamp::from_micros);
@@ -177,27 +183,28 @@ fn lease(mut row: Words) -> Result<Lease, Error> {
     Ok(Lease { request, state, token, order, deadline, held_since, registered })
 }
 
-fn moment(row: &mut Words) -> Result<Timestamp, Error> {
+fn moment(row: &mut Words) -> Result<Timestamp, CoordError> {
     Ok(Timestamp::from_micros(row.integer()?))
 }
 
-fn duration(row: &mut Words) -> Result<Duration, Error> {
+fn duration(row: &mut Words) -> Result<Duration, CoordError> {
     let given = row.integer()?;
     micros(row, given)
 }
 
-fn micros(row: &Words, given: i64) -> Result<Duration, Error> {
+fn micros(row: &Words, given: i64) -> Result<Duration, CoordError> {
     u64::try_from(given).map(Duration::from_micros).map_err(|error| row.wrong(error.to_string()))
 }
 
-fn mode(row: &mut Words) -> Result<Mode, Error> {
+fn mode(row: &mut Words) -> Result<Mode, CoordError> {
     let word = row.text()?;
     Ok(match word.as_str() {
         "x" => Mode::Exclusive,
         "s" => Mode::Shared,
         counting => {
             let capacity = counting.strip_prefix('c').and_then(|digits| digits.parse().ok());
-            let capacity = capacity.ok_or_else(|| row.wrong(format!("`{counting}` is no mode")))?;
+            let capacity =
+                capacity.ok_or_else(|| row.wrong(format!("`{counting}` is not a mode")))?;
             Mode::Counting { capacity }
         }
     })

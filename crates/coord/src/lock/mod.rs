@@ -1,6 +1,6 @@
-//! Locks as Redis runs them: every command of the core's `Space` as one atomic script, with the
-//! same answers and events. A space is a tenant. Every call is idempotent by lease id and names
-//! the epoch its caller believes in.
+//! Locks in Redis: every command of `LockNamespace` in the core as one atomic script, with the same
+//! replies and events. A space belongs to a tenant. Every call is idempotent by lease id and names
+//! the epoch that its caller expects.
 
 mod decode;
 mod encode;
@@ -11,16 +11,18 @@ use std::sync::Arc;
 
 use ade_core::ids::{LeaseId, TenantId};
 use ade_core::limits::LOCK_REBUILD_PAGE;
-use ade_core::lock::{Arrival, Epoch, LiveHold, Refusal, Reply, Request, Standing, Token};
+use ade_core::lock::{
+    Arrival, Epoch, FencingToken, LeaseStatus, LiveHold, LockRefusal, Reply, Request,
+};
 use ade_core::time::Timestamp;
 use uuid::Uuid;
 
 use crate::cluster::Cluster;
-use crate::error::Error;
+use crate::error::CoordError;
 use crate::keys;
 use crate::script::Script;
 use encode::Word;
-pub use look::{Held, Looks, Seen, Waiting};
+pub use look::{Held, Looks, Seen, WaitGraph};
 use scripts::{Scripts, Sources};
 
 #[derive(Debug, Clone)]
@@ -29,17 +31,17 @@ pub struct Locks {
     scripts: Arc<Scripts>,
 }
 
-/// One space in the epoch the caller believes in; made for a call, never kept: an epoch that is
-/// cached outlives its end.
+/// One space in the epoch that the caller expects. It is created for a call and never stored,
+/// because the epoch may end.
 #[derive(Debug, Clone, Copy)]
-pub struct Space {
+pub struct LockNamespace {
     pub tenant: TenantId,
     pub epoch: Epoch,
 }
 
-/// What one call of a rebuild brings.
+/// The content of one rebuild call.
 struct Page<T> {
-    /// Another one with every rebuild.
+    /// The id of the builder, which is different for every rebuild.
     builder: Uuid,
     number: usize,
     is_last: bool,
@@ -54,69 +56,86 @@ impl Locks {
 
     pub async fn acquire(
         &self,
-        space: Space,
+        space: LockNamespace,
         request: &Request,
         arrival: Arrival,
-    ) -> Result<Reply<Standing>, Error> {
+    ) -> Result<Reply<LeaseStatus>, CoordError> {
         let mut words = vec![encode::request(request)];
         words.extend(encode::arrival(arrival));
-        self.standing(&self.scripts.acquire, space, request.lease(), words).await
+        self.on_lease(&self.scripts.acquire, space, request.lease(), words).await
     }
 
     pub async fn renew(
         &self,
-        space: Space,
+        space: LockNamespace,
         leases: &[LeaseId],
-    ) -> Result<Reply<Vec<Standing>>, Error> {
+    ) -> Result<Reply<Vec<LeaseStatus>>, CoordError> {
         let script = &self.scripts.renew;
         let words = leases.iter().map(|id| encode::word(&encode::lease(*id))).collect();
         let value = self.run(script, space, words).await?;
         decode::reply(script.name(), value, decode::standings)
     }
 
-    pub async fn release(&self, space: Space, lease: LeaseId) -> Result<Reply<Standing>, Error> {
-        self.standing(&self.scripts.release, space, lease, Vec::new()).await
+    pub async fn release(
+        &self,
+        space: LockNamespace,
+        lease: LeaseId,
+    ) -> Result<Reply<LeaseStatus>, CoordError> {
+        self.on_lease(&self.scripts.release, space, lease, Vec::new()).await
     }
 
-    pub async fn cancel(&self, space: Space, lease: LeaseId) -> Result<Reply<Standing>, Error> {
-        self.standing(&self.scripts.cancel, space, lease, Vec::new()).await
+    pub async fn cancel(
+        &self,
+        space: LockNamespace,
+        lease: LeaseId,
+    ) -> Result<Reply<LeaseStatus>, CoordError> {
+        self.on_lease(&self.scripts.cancel, space, lease, Vec::new()).await
     }
 
     pub async fn break_lease(
         &self,
-        space: Space,
+        space: LockNamespace,
         lease: LeaseId,
-    ) -> Result<Reply<Standing>, Error> {
-        self.standing(&self.scripts.break_lease, space, lease, Vec::new()).await
+    ) -> Result<Reply<LeaseStatus>, CoordError> {
+        self.on_lease(&self.scripts.break_lease, space, lease, Vec::new()).await
     }
 
     pub async fn refence(
         &self,
-        space: Space,
+        space: LockNamespace,
         lease: LeaseId,
-        floor: Token,
-    ) -> Result<Reply<Standing>, Error> {
-        self.standing(&self.scripts.refence, space, lease, vec![encode::word(&floor)]).await
+        floor: FencingToken,
+    ) -> Result<Reply<LeaseStatus>, CoordError> {
+        self.on_lease(&self.scripts.refence, space, lease, vec![encode::word(&floor)]).await
     }
 
-    pub async fn register(&self, space: Space, lease: LeaseId) -> Result<Reply<Standing>, Error> {
-        self.standing(&self.scripts.register, space, lease, Vec::new()).await
+    pub async fn register(
+        &self,
+        space: LockNamespace,
+        lease: LeaseId,
+    ) -> Result<Reply<LeaseStatus>, CoordError> {
+        self.on_lease(&self.scripts.register, space, lease, Vec::new()).await
     }
 
-    pub async fn sweep(&self, space: Space, limit: usize) -> Result<Reply<usize>, Error> {
+    pub async fn sweep(
+        &self,
+        space: LockNamespace,
+        limit: usize,
+    ) -> Result<Reply<usize>, CoordError> {
         let script = &self.scripts.sweep;
         let value = self.run(script, space, vec![encode::word(&limit)]).await?;
         decode::reply(script.name(), value, |word, words| decode::counted("swept", word, words))
     }
 
-    /// In pages, so that no call keeps Redis from all others. Until the last of them the space
-    /// lets nobody in; of several who rebuild it one goes on and the others are told so.
+    /// Rebuilds the space in pages, so that no call blocks Redis for long. Until the last page the
+    /// namespace grants nothing; of several concurrent rebuilds one continues and the others are
+    /// refused.
     pub async fn rebuild(
         &self,
-        space: Space,
+        space: LockNamespace,
         holds: &[LiveHold],
         unsure_until: Option<Timestamp>,
-    ) -> Result<Reply<usize>, Error> {
+    ) -> Result<Reply<usize>, CoordError> {
         let builder = Uuid::now_v7();
         let pages = holds.len().div_ceil(LOCK_REBUILD_PAGE).max(1);
         let mut answer = Ok(0);
@@ -140,9 +159,9 @@ impl Locks {
 
     async fn rebuild_page<'a>(
         &self,
-        space: Space,
+        space: LockNamespace,
         page: Page<impl Iterator<Item = &'a LiveHold>>,
-    ) -> Result<Result<usize, Refusal>, Error> {
+    ) -> Result<Result<usize, LockRefusal>, CoordError> {
         let script = &self.scripts.rebuild;
         let unsure_until = page.unsure_until.map_or_else(|| "0".to_owned(), encode::moment);
         let mut words = vec![
@@ -157,20 +176,24 @@ impl Locks {
         Ok(decode::reply(script.name(), value, read)?.answer)
     }
 
-    pub async fn adopt(&self, space: Space, hold: &LiveHold) -> Result<Reply<Standing>, Error> {
+    pub async fn adopt(
+        &self,
+        space: LockNamespace,
+        hold: &LiveHold,
+    ) -> Result<Reply<LeaseStatus>, CoordError> {
         let [_, token, deadline, request] = encode::hold(hold);
         let words = vec![token, deadline, request];
-        self.standing(&self.scripts.adopt, space, hold.request.lease(), words).await
+        self.on_lease(&self.scripts.adopt, space, hold.request.lease(), words).await
     }
 
-    /// A command about one lease, whose id goes first.
-    async fn standing(
+    /// Runs a command on one lease, whose id is the first argument.
+    async fn on_lease(
         &self,
         script: &Script,
-        space: Space,
+        space: LockNamespace,
         lease: LeaseId,
         more: Vec<Word>,
-    ) -> Result<Reply<Standing>, Error> {
+    ) -> Result<Reply<LeaseStatus>, CoordError> {
         let mut words = vec![encode::word(&encode::lease(lease))];
         words.extend(more);
         let value = self.run(script, space, words).await?;
@@ -180,17 +203,17 @@ impl Locks {
     async fn run(
         &self,
         script: &Script,
-        space: Space,
+        space: LockNamespace,
         words: Vec<Word>,
-    ) -> Result<redis::Value, Error> {
-        let Space { tenant, epoch } = space;
+    ) -> Result<redis::Value, CoordError> {
+        let LockNamespace { tenant, epoch } = space;
         let mut args = vec![encode::word(&epoch)];
         args.extend(words);
         self.cluster.run(script, &tables(tenant), &args).await
     }
 }
 
-/// In the order of `tables.lua`.
+/// The tables in the order of `tables.lua`.
 fn tables(tenant: TenantId) -> [String; 4] {
     let tables = [keys::LOCK_BOOK, keys::LOCK_HOLDERS, keys::LOCK_QUEUE, keys::LOCK_REGISTRY];
     tables.map(|key| key.of(tenant))

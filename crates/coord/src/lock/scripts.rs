@@ -1,6 +1,6 @@
-//! The lock scripts, put together from their files: the bounds of the core, the parts that all
-//! share, then the command. There is one clock, and it is Redis's: no argument and no key of a
-//! script can tell it another time. Tests compile a clock of their own into it, nobody else can.
+//! The lock scripts, assembled from their files: the limits of the core, the shared parts, then the
+//! command. The only clock is that of Redis: no argument and no key can change it. Only tests
+//! compile a clock of their own into the scripts.
 
 use std::time::Duration;
 
@@ -27,12 +27,12 @@ macro_rules! sources {
     };
 }
 
-/// In the order in which they use each other.
+/// The source files, in the order in which they use each other.
 #[derive(Debug, Clone)]
 pub(super) struct Sources {
     pub(super) first: [Source; 2],
-    /// What two commands begin with, so that their common case does not pay for functions it does
-    /// not call: what both need, then that of acquiring and that of releasing.
+    /// The fast paths of two commands: the common part, then that of acquire and that of release.
+    /// They come first, so that the fast paths do not pay for functions they do not call.
     pub(super) at_once: [Source; 3],
     pub(super) parts: [Source; 6],
     pub(super) commands: [Source; 10],
@@ -111,7 +111,7 @@ impl Scripts {
     }
 }
 
-/// A script that only looks: with the shared parts, so that it reads records as they are written.
+/// Builds a read-only script with the shared parts, so that it reads records as they are written.
 pub(super) fn looking(name: &'static str, files: &[&str]) -> Script {
     let sources = Sources::default();
     let parts: String = sources.first.iter().chain(&sources.parts).map(body).collect();
@@ -119,7 +119,8 @@ pub(super) fn looking(name: &'static str, files: &[&str]) -> Script {
     Script::new(name, format!("#!lua\n{}{parts}{}", limits(), own.collect::<String>()))
 }
 
-/// The `#!lua` stands once, at the top of the whole. Comments are not sent.
+/// Returns the text without comments and without its `#!lua`, which stands once at the top of the
+/// whole script.
 fn body(source: &Source) -> String {
     let code = source.text.lines().skip(1).filter(|line| !line.trim_start().starts_with("--"));
     code.flat_map(|line| [line, "\n"]).collect()
@@ -146,14 +147,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_opens_as_redis_asks_and_reads_its_time_once() {
+    fn script_has_a_shebang_and_reads_the_time_once() {
         let scripts = Scripts::new(&Sources::default());
         for script in [&scripts.acquire, &scripts.sweep, &scripts.adopt] {
             let text = script.text();
             assert!(text.starts_with("#!lua\nlocal CLAIM_TTL"), "{text}");
             assert_eq!(text.matches("#!lua").count(), 1);
             assert_eq!(text.matches("'TIME'").count(), 1);
-            assert!(!text.contains("--"), "comments stay here");
+            assert!(!text.contains("--"), "comments are removed");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Everything that can be asked for, once: its name in Cedar, in the audit and on the wire,
-//! and its class. The class is what a route carries and what closes a whole kind of action to
-//! agents; who may do what within a class is in `cedar/base.cedar`, not here.
+//! Lists every action once, with its name in Cedar, in the audit and on the wire, and its class.
+//! Routes are guarded by class, and a class as a whole can be closed to agents. Who may perform an
+//! action within a class is defined in `cedar/base.cedar`.
 
 use std::fmt;
 
-/// What an action is by nature.
+/// The kind of an action. Token scopes and routes refer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
+pub enum Scope {
     Read,
     Propose,
     Execute,
@@ -15,7 +15,7 @@ pub enum Class {
     Administer,
 }
 
-impl Class {
+impl Scope {
     pub const ALL: [Self; 6] =
         [Self::Read, Self::Propose, Self::Execute, Self::Decide, Self::Operate, Self::Administer];
 
@@ -30,8 +30,18 @@ impl Class {
         }
     }
 
-    /// Whether an agent's token opens this class at all.
+    /// Returns whether the token of an agent may carry this class at all.
     pub const fn is_open_to_agents(self) -> bool {
+        match self {
+            Self::Read | Self::Propose | Self::Execute => true,
+            Self::Decide | Self::Operate | Self::Administer => false,
+        }
+    }
+
+    /// Returns whether a token for another person may carry this class. With a token that decides,
+    /// operates or administers in the name of others, one admin could act as several people; so
+    /// only the person themself can create such a token.
+    pub const fn is_open_to_tokens_for_others(self) -> bool {
         match self {
             Self::Read | Self::Propose | Self::Execute => true,
             Self::Decide | Self::Operate | Self::Administer => false,
@@ -39,7 +49,7 @@ impl Class {
     }
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -61,9 +71,9 @@ macro_rules! actions {
                 }
             }
 
-            pub const fn class(self) -> Class {
+            pub const fn class(self) -> Scope {
                 match self {
-                    $(Self::$variant => Class::$class,)+
+                    $(Self::$variant => Scope::$class,)+
                 }
             }
         }
@@ -71,7 +81,7 @@ macro_rules! actions {
 }
 
 actions! {
-    // One for each command of a task.
+    // One action for each command of a task.
     Create = "task.create", Propose;
     Delete = "task.delete", Propose;
     Comment = "task.comment", Propose;
@@ -125,9 +135,9 @@ actions! {
     AdministerWebhook = "webhook.administer", Administer;
     ReadWebhook = "webhook.read", Read;
     ReadAudit = "audit.read", Read;
-    ReadGroups = "group.read", Read;
+    ReadEventConsumers = "event_consumer.read", Read;
     EditOnCall = "on_call.edit", Operate;
-    RedriveEvents = "group.redrive", Operate;
+    RedriveEvents = "event_consumer.redrive", Operate;
 }
 
 impl fmt::Display for Action {

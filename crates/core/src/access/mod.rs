@@ -1,104 +1,28 @@
-//! Who may do what. The rules are Cedar policies compiled in from `cedar/`; this module turns a
-//! [`Question`] into a Cedar request and a refusal into a sentence. It fails closed: a rule that
-//! cannot be evaluated, or a question that does not fit the schema, is a refusal. Whether the
-//! task's state allows the command is not asked here.
+//! Who may do what: the actions, the question and the refusal. The `cedar` feature adds [`Access`],
+//! which answers; clients leave it out, so that they do not link a policy engine.
 
 mod action;
+#[cfg(feature = "cedar")]
+mod cedar;
 mod question;
-mod rules;
-mod world;
+#[cfg(not(feature = "cedar"))]
+mod without_cedar;
 
-#[cfg(test)]
-mod matrix_tests;
-#[cfg(test)]
-mod tests;
-
-use std::collections::BTreeMap;
-
-use cedar_policy::{Authorizer, Context, Decision, Request, Schema};
 use thiserror::Error;
 
-pub use self::action::{Action, Class};
-pub use self::question::{Object, Question, Standing};
-pub use self::rules::AccessError;
-use self::rules::Rules;
-use self::world::{Kind, World};
+pub use self::action::{Action, Scope};
+#[cfg(feature = "cedar")]
+pub use self::cedar::{Access, AccessError};
+pub use self::question::{Object, Question, TaskRelation};
+#[cfg(not(feature = "cedar"))]
+pub use self::without_cedar::NoAccess as Access;
 
-const SCHEMA: &str = include_str!("../../cedar/schema.cedarschema");
-const BASE: &str = include_str!("../../cedar/base.cedar");
-
-/// Cannot be: every actor, action and object there is was made at start. Refused all the same.
-const UNKNOWN: &str = "the rules do not know this actor, action or object";
-
-/// A refusal, in words for the one who was refused.
+/// A denial, worded for the actor who was denied.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{action} is refused: {detail}")]
+#[error("{action} is not permitted: {detail}")]
 pub struct Denied {
     pub action: Action,
-    /// The forbid rule that said no; `None` if no rule permits it.
+    /// The forbid rule that denied; `None` if no rule permits the action.
     pub rule: Option<String>,
     pub detail: String,
-}
-
-/// The parsed rules. Made once at start and shared; a check takes no lock and parses nothing.
-#[derive(Debug)]
-pub struct Access {
-    authorizer: Authorizer,
-    schema: Schema,
-    rules: BTreeMap<Action, Rules>,
-    world: World,
-}
-
-impl Access {
-    pub fn new() -> Result<Self, AccessError> {
-        Self::load(SCHEMA, BASE)
-    }
-
-    fn load(schema: &str, policies: &str) -> Result<Self, AccessError> {
-        let schema = rules::parse_schema(schema)?;
-        let policies = rules::parse_policies(policies, &schema)?;
-        Ok(Self {
-            authorizer: Authorizer::new(),
-            rules: rules::by_action(&policies, &schema)?,
-            world: World::new(&schema)?,
-            schema,
-        })
-    }
-
-    pub fn check(&self, question: &Question<'_>) -> Result<(), Denied> {
-        let action = question.action;
-        let denied = |rule, detail| Denied { action, rule, detail };
-        let unfit = |error: String| denied(None, format!("the question does not fit: {error}"));
-        let rules = self.rules.get(&action).ok_or_else(|| unfit(UNKNOWN.to_owned()))?;
-        let request = self.request(question, rules).map_err(unfit)?;
-        let policies = rules.policies(Kind::of(question.actor));
-        let answer = self.authorizer.is_authorized(&request, policies, self.world.entities());
-
-        // Cedar skips a rule that fails; skipping a forbid would open what it closes.
-        if let Some(error) = answer.diagnostics().errors().next() {
-            return Err(unfit(error.to_string()));
-        }
-        match answer.decision() {
-            Decision::Allow => Ok(()),
-            Decision::Deny => {
-                let (rule, detail) = rules.explain(answer.diagnostics().reason());
-                Err(denied(rule, detail))
-            }
-        }
-    }
-
-    /// The schema checks that the action is about this kind of object: a rule would otherwise
-    /// look for a fact the object does not have.
-    fn request(&self, question: &Question<'_>, rules: &Rules) -> Result<Request, String> {
-        let principal = self.world.principal(question).ok_or(UNKNOWN)?;
-        let object = self.world.object(question.object).ok_or(UNKNOWN)?;
-        Request::new(
-            principal.clone(),
-            rules.action().clone(),
-            object.clone(),
-            Context::empty(),
-            Some(&self.schema),
-        )
-        .map_err(|error| error.to_string())
-    }
 }

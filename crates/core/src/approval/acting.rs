@@ -1,13 +1,13 @@
-//! Who may act for one person now, told way by way: every delegation that starts from them is
-//! followed, and each way that leads nowhere says why. The walk that decides stops at the first
-//! answer; this one goes on, and a test holds both together.
+//! Explains who can act for a person now: every delegation path from the person is followed, and
+//! each path that ends without a result says why. The walk that decides stops at the first answer;
+//! this one continues, and a test compares both.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use serde::Serialize;
 use thiserror::Error;
 
-use super::delegation::{Conditions, Delegation, Fault, Kind};
+use super::delegation::{Conditions, Delegation, DelegationError, DelegationKind};
 use crate::actor::Directory;
 use crate::ids::UserId;
 use crate::limits::{DELEGATION_DEPTH_MAX, DELEGATION_STEPS_MAX};
@@ -15,41 +15,41 @@ use crate::policy::Subject;
 use crate::risk::Score;
 use crate::time::Timestamp;
 
-/// Whose place it is, and what is known around it.
+/// The person whose slot is explained, and the facts around it.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "a question holds a function")]
-pub struct Question<'a> {
+pub struct DelegationQuery<'a> {
     pub owner: UserId,
     pub delegations: &'a [Delegation],
     pub directory: &'a Directory,
-    /// Without a task conditions are not asked, only told.
+    /// The task in question. Without a task, conditions are listed and not evaluated.
     pub about: Option<About<'a>>,
     pub now: Timestamp,
 }
 
-/// What the rules say of one task.
+/// The facts about one task.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "it holds a function")]
 pub struct About<'a> {
     pub subject: &'a Subject,
     /// A policy of the task forbids delegation.
     pub is_forbidden: bool,
-    /// Whether somebody could approve it without anybody's delegation.
+    /// Whether a person could approve the task without any delegation.
     pub may_approve: &'a dyn Fn(UserId) -> bool,
 }
 
-/// One way from the owner to somebody else.
+/// One delegation path from the owner to another person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way<'a> {
-    pub kind: Kind,
-    /// One delegation after the other; never empty.
+pub struct DelegationPath<'a> {
+    pub kind: DelegationKind,
+    /// The delegations along the path; never empty.
     pub steps: Vec<&'a Delegation>,
-    /// Why its end may not act; empty if they may.
+    /// Why the person at the end may not act; empty if they may.
     pub obstacles: Vec<Obstacle>,
 }
 
-impl Way<'_> {
-    /// From the owner to the one it leads to.
+impl DelegationPath<'_> {
+    /// Returns the people along the path, from the owner to its end.
     pub fn path(&self) -> Vec<UserId> {
         let owner = self.steps.first().map(|step| step.owner);
         owner.into_iter().chain(self.steps.iter().map(|step| step.delegate_to)).collect()
@@ -67,35 +67,40 @@ impl Way<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[serde(tag = "obstacle", rename_all = "snake_case")]
 pub enum Obstacle {
-    #[error("it begins at {starts_at}")]
+    #[error("the delegation starts at {starts_at}")]
     NotBegun { starts_at: Timestamp },
-    #[error("it is for other types of tasks")]
+    #[error("the delegation covers other task types")]
     OtherType,
-    #[error("it is for other resources")]
+    #[error("the delegation covers other resources")]
     OtherResources,
-    #[error("it is for a risk above {}, and this one has {}", .above.points(), .risk.points())]
+    #[error(
+        "the delegation covers risk above {}, the task has {}",
+        .above.points(),
+        .risk.points()
+    )]
     RiskNotAbove { risk: Score, above: Score },
     #[error("a policy of this task forbids delegation")]
     Forbidden,
-    #[error("{delegate} may not approve this in their own right")]
+    #[error("{delegate} cannot approve this task in their own right")]
     NotAllowed { delegate: UserId },
     #[error("{delegate} is not active")]
     Inactive { delegate: UserId },
-    #[error("{first} is found first and answers")]
+    #[error("{first} comes first in the delegation chain and answers")]
     Later { first: UserId },
 }
 
-/// All ways of one person.
+/// All delegation paths of one person.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ways<'a> {
-    pub ways: Vec<Way<'a>>,
-    pub faults: Vec<Fault>,
-    /// There are more than one answer tells.
+    pub ways: Vec<DelegationPath<'a>>,
+    pub faults: Vec<DelegationError>,
+    /// There are more paths than are listed.
     pub is_cut: bool,
 }
 
-/// Transfers depth first, then whom the owner follows, nearest first.
-pub fn ways<'a>(question: &Question<'a>) -> Ways<'a> {
+/// Explains all delegation paths: transfers depth first, then the people the owner follows, nearest
+/// first.
+pub fn ways<'a>(question: &DelegationQuery<'a>) -> Ways<'a> {
     let mut edges: Vec<&Delegation> = question
         .delegations
         .iter()
@@ -117,24 +122,24 @@ pub fn ways<'a>(question: &Question<'a>) -> Ways<'a> {
 }
 
 struct Search<'a> {
-    question: Question<'a>,
-    /// Not over, in the order of their ids.
+    question: DelegationQuery<'a>,
+    /// The delegations that have not ended, in the order of their ids.
     edges: Vec<&'a Delegation>,
     path: Vec<UserId>,
     steps: Vec<&'a Delegation>,
     walked: usize,
-    /// Who answers for the owner.
+    /// The first person found who answers for the owner.
     first: Option<UserId>,
     found: Ways<'a>,
 }
 
 impl<'a> Search<'a> {
-    fn edges_of(&self, owner: UserId, kind: Kind) -> Vec<&'a Delegation> {
+    fn edges_of(&self, owner: UserId, kind: DelegationKind) -> Vec<&'a Delegation> {
         let of_owner = |edge: &&&Delegation| edge.owner == owner && edge.kind == kind;
         self.edges.iter().filter(of_owner).copied().collect()
     }
 
-    /// What keeps a delegation from speaking at all.
+    /// Returns why a delegation does not apply at all.
     fn hindrances(&self, edge: &Delegation) -> Vec<Obstacle> {
         let mut found = Vec::new();
         let starts_at = edge.starts_at;
@@ -152,10 +157,10 @@ impl<'a> Search<'a> {
     }
 
     fn has_transfer(&self, owner: UserId) -> bool {
-        self.edges_of(owner, Kind::Transfer).iter().any(|edge| self.speaks(edge))
+        self.edges_of(owner, DelegationKind::Transfer).iter().any(|edge| self.speaks(edge))
     }
 
-    /// Why somebody who was reached may not act.
+    /// Returns why a delegate at the end of a path cannot act.
     fn obstacles(&self, delegate: UserId) -> Vec<Obstacle> {
         let mut found = Vec::new();
         match &self.question.about {
@@ -175,9 +180,9 @@ impl<'a> Search<'a> {
         found
     }
 
-    fn tell(&mut self, kind: Kind, steps: Vec<&'a Delegation>, obstacles: Vec<Obstacle>) {
+    fn tell(&mut self, kind: DelegationKind, steps: Vec<&'a Delegation>, obstacles: Vec<Obstacle>) {
         if self.found.ways.len() < DELEGATION_STEPS_MAX {
-            self.found.ways.push(Way { kind, steps, obstacles });
+            self.found.ways.push(DelegationPath { kind, steps, obstacles });
         } else {
             self.found.is_cut = true;
         }
@@ -185,7 +190,7 @@ impl<'a> Search<'a> {
 
     fn descend(&mut self) {
         let Some(last) = self.path.last().copied() else { return };
-        for edge in self.edges_of(last, Kind::Transfer) {
+        for edge in self.edges_of(last, DelegationKind::Transfer) {
             let delegate = edge.delegate_to;
             let hindrances = self.hindrances(edge);
             let is_cycle = self.path.contains(&delegate);
@@ -195,7 +200,7 @@ impl<'a> Search<'a> {
                 self.walked += 1;
                 self.step(edge, is_cycle);
             } else {
-                self.tell(Kind::Transfer, self.steps.clone(), hindrances);
+                self.tell(DelegationKind::Transfer, self.steps.clone(), hindrances);
             }
             self.steps.pop();
             self.path.pop();
@@ -206,26 +211,26 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The last edge of the path speaks; what comes of it.
+    /// Handles the last edge of the path and continues from its delegate.
     fn step(&mut self, edge: &'a Delegation, is_cycle: bool) {
         let delegate = edge.delegate_to;
         let path = self.path.clone();
         if is_cycle {
-            self.found.faults.push(Fault::Cycle { path });
+            self.found.faults.push(DelegationError::Cycle { path });
         } else if path.len() > DELEGATION_DEPTH_MAX + 1 || self.walked > DELEGATION_STEPS_MAX {
-            self.found.faults.push(Fault::TooLong { path });
+            self.found.faults.push(DelegationError::TooLong { path });
         } else if edge.cascade && self.has_transfer(delegate) {
             self.descend();
         } else {
             let mut obstacles = self.obstacles(delegate);
             if obstacles.is_empty() && self.question.about.is_some() {
-                // With a task exactly one answers; without one, conditions decide later.
+                // With a task exactly one person answers; without one, conditions decide later.
                 match self.first {
                     Some(first) => obstacles.push(Obstacle::Later { first }),
                     None => self.first = Some(delegate),
                 }
             }
-            self.tell(Kind::Transfer, self.steps.clone(), obstacles);
+            self.tell(DelegationKind::Transfer, self.steps.clone(), obstacles);
         }
     }
 
@@ -236,7 +241,7 @@ impl<'a> Search<'a> {
         let mut open: VecDeque<Vec<&'a Delegation>> = VecDeque::from([Vec::new()]);
         while let Some(steps) = open.pop_front() {
             let last = steps.last().map_or(owner, |step| step.delegate_to);
-            for edge in self.edges_of(last, Kind::Follow) {
+            for edge in self.edges_of(last, DelegationKind::Follow) {
                 let delegate = edge.delegate_to;
                 let mut way = steps.clone();
                 way.push(edge);
@@ -245,15 +250,15 @@ impl<'a> Search<'a> {
                 let is_cycle = delegate == owner || steps.iter().any(|s| s.delegate_to == delegate);
                 let hindrances = self.hindrances(edge);
                 if !hindrances.is_empty() {
-                    self.tell(Kind::Follow, way, hindrances);
+                    self.tell(DelegationKind::Follow, way, hindrances);
                 } else if is_cycle {
-                    self.found.faults.push(Fault::Cycle { path });
+                    self.found.faults.push(DelegationError::Cycle { path });
                 } else if way.len() > DELEGATION_DEPTH_MAX {
-                    self.found.faults.push(Fault::TooLong { path });
+                    self.found.faults.push(DelegationError::TooLong { path });
                 } else {
                     if listed.insert(delegate) {
                         let obstacles = self.obstacles(delegate);
-                        self.tell(Kind::Follow, way.clone(), obstacles);
+                        self.tell(DelegationKind::Follow, way.clone(), obstacles);
                     }
                     if edge.cascade && expanded.insert(delegate) {
                         open.push_back(way);
@@ -265,7 +270,7 @@ impl<'a> Search<'a> {
 }
 
 impl Conditions {
-    /// What of them this task does not meet; nothing if they hold.
+    /// Returns the conditions that this task does not meet; empty if all hold.
     fn unmet(&self, subject: &Subject) -> Vec<Obstacle> {
         let mut unmet = Vec::new();
         if !self.type_holds(subject) {

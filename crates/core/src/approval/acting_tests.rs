@@ -1,4 +1,4 @@
-//! The ways that are told against the walk that decides, and every obstacle by name.
+//! Checks the explained delegation paths against the walk that decides, and names every obstacle.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,13 @@ fn user(number: u128) -> UserId {
     UserId::from_u128(number)
 }
 
-fn edge(id: u128, owner: u128, delegate_to: u128, kind: Kind, cascade: bool) -> Delegation {
+fn edge(
+    id: u128,
+    owner: u128,
+    delegate_to: u128,
+    kind: DelegationKind,
+    cascade: bool,
+) -> Delegation {
     Delegation {
         id: DelegationId::from_u128(id),
         owner: user(owner),
@@ -41,9 +47,9 @@ fn directory(numbers: impl IntoIterator<Item = u128>) -> Directory {
     }))
 }
 
-/// Each way as its kind, its path and why not.
-fn told(found: &Ways<'_>) -> Vec<(Kind, Vec<UserId>, Vec<String>)> {
-    let why = |way: &Way<'_>| way.obstacles.iter().map(ToString::to_string).collect();
+/// Each path as its kind, its people and its obstacles.
+fn summary(found: &Ways<'_>) -> Vec<(DelegationKind, Vec<UserId>, Vec<String>)> {
+    let why = |way: &DelegationPath<'_>| way.obstacles.iter().map(ToString::to_string).collect();
     found.ways.iter().map(|way| (way.kind, way.path(), why(way))).collect()
 }
 
@@ -52,17 +58,17 @@ fn path(numbers: &[u128]) -> Vec<UserId> {
 }
 
 #[test]
-fn without_a_task_every_way_is_told_whatever_its_conditions() {
-    let mut first = edge(1, 1, 2, Kind::Transfer, true);
+fn delegation_paths_without_a_task_ignore_conditions() {
+    let mut first = edge(1, 1, 2, DelegationKind::Transfer, true);
     first.conditions.risk_above = Some(Score::new(90));
     let edges = [
         first,
-        edge(2, 1, 3, Kind::Transfer, false),
-        edge(3, 2, 4, Kind::Transfer, false),
-        edge(4, 1, 9, Kind::Follow, false),
+        edge(2, 1, 3, DelegationKind::Transfer, false),
+        edge(3, 2, 4, DelegationKind::Transfer, false),
+        edge(4, 1, 9, DelegationKind::Follow, false),
     ];
     let directory = directory([1, 2, 3, 4]);
-    let question = Question {
+    let question = DelegationQuery {
         owner: user(1),
         delegations: &edges,
         directory: &directory,
@@ -72,43 +78,43 @@ fn without_a_task_every_way_is_told_whatever_its_conditions() {
     let found = ways(&question);
     let stranger = format!("{} is not active", user(9));
     assert_eq!(
-        told(&found),
+        summary(&found),
         [
-            (Kind::Transfer, path(&[1, 2, 4]), vec![]),
-            (Kind::Transfer, path(&[1, 3]), vec![]),
-            (Kind::Follow, path(&[1, 9]), vec![stranger]),
+            (DelegationKind::Transfer, path(&[1, 2, 4]), vec![]),
+            (DelegationKind::Transfer, path(&[1, 3]), vec![]),
+            (DelegationKind::Follow, path(&[1, 9]), vec![stranger]),
         ]
     );
     assert_eq!((found.faults.len(), found.is_cut), (0, false));
 }
 
 #[test]
-fn each_obstacle_is_named() {
+fn delegation_obstacles_are_named() {
     let patterns = |text: &str| vec![Pattern::new(text).unwrap()];
-    let mut later = edge(1, 1, 2, Kind::Transfer, false);
+    let mut later = edge(1, 1, 2, DelegationKind::Transfer, false);
     later.starts_at = Timestamp::from_micros(60);
-    let mut picky = edge(2, 1, 3, Kind::Transfer, false);
+    let mut picky = edge(2, 1, 3, DelegationKind::Transfer, false);
     picky.conditions = Conditions {
         task_types: patterns("cluster.*"),
         resource_patterns: patterns("*:test-*"),
         risk_above: Some(Score::new(45)),
     };
-    let mut over = edge(3, 1, 4, Kind::Transfer, false);
+    let mut over = edge(3, 1, 4, DelegationKind::Transfer, false);
     over.expires_at = NOW;
     let edges = [
         later,
         picky,
         over,
-        edge(4, 1, 5, Kind::Transfer, false),
-        edge(5, 1, 6, Kind::Transfer, false),
-        edge(6, 1, 7, Kind::Transfer, false),
+        edge(4, 1, 5, DelegationKind::Transfer, false),
+        edge(5, 1, 6, DelegationKind::Transfer, false),
+        edge(6, 1, 7, DelegationKind::Transfer, false),
     ];
     let subject = samples::content("x").subject;
     let may_approve = |person| person != user(5);
     let directory = directory([]);
     let about =
         |is_forbidden| Some(About { subject: &subject, is_forbidden, may_approve: &may_approve });
-    let question = |is_forbidden| Question {
+    let question = |is_forbidden| DelegationQuery {
         owner: user(1),
         delegations: &edges,
         directory: &directory,
@@ -116,34 +122,34 @@ fn each_obstacle_is_named() {
         now: NOW,
     };
     let found = ways(&question(false));
-    let why: Vec<String> = told(&found)
+    let why: Vec<String> = summary(&found)
         .into_iter()
         .map(|(_, path, why)| format!("{} {}", path.len(), why.join("; ")))
         .collect();
     assert_eq!(
         why,
         [
-            format!("2 it begins at {}", Timestamp::from_micros(60)),
-            "2 it is for other types of tasks; it is for other resources; it is for a risk above \
-             45, and this one has 45"
+            format!("2 the delegation starts at {}", Timestamp::from_micros(60)),
+            "2 the delegation covers other task types; the delegation covers other resources; the \
+             delegation covers risk above 45, the task has 45"
                 .to_owned(),
-            format!("2 {} may not approve this in their own right", user(5)),
+            format!("2 {} cannot approve this task in their own right", user(5)),
             "2 ".to_owned(),
-            format!("2 {} is found first and answers", user(6)),
+            format!("2 {} comes first in the delegation chain and answers", user(6)),
         ]
     );
     let forbidden = ways(&question(true));
-    assert!(forbidden.ways.iter().all(|way| !way.acts()), "{:?}", told(&forbidden));
+    assert!(forbidden.ways.iter().all(|way| !way.acts()), "{:?}", summary(&forbidden));
 }
 
 #[test]
-fn circles_and_long_chains_are_named_with_their_path() {
+fn delegation_loops_and_long_chains_report_their_path() {
     let mut edges: Vec<Delegation> =
-        (0..9).map(|n| edge(n, n, n + 1, Kind::Transfer, true)).collect();
-    edges.push(edge(20, 0, 30, Kind::Follow, true));
-    edges.push(edge(21, 30, 0, Kind::Follow, true));
+        (0..9).map(|n| edge(n, n, n + 1, DelegationKind::Transfer, true)).collect();
+    edges.push(edge(20, 0, 30, DelegationKind::Follow, true));
+    edges.push(edge(21, 30, 0, DelegationKind::Follow, true));
     let directory = directory(0..40);
-    let question = Question {
+    let question = DelegationQuery {
         owner: user(0),
         delegations: &edges,
         directory: &directory,
@@ -153,18 +159,21 @@ fn circles_and_long_chains_are_named_with_their_path() {
     let found = ways(&question);
     let long = path(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     let circle = path(&[0, 30, 0]);
-    assert_eq!(found.faults, [Fault::TooLong { path: long }, Fault::Cycle { path: circle }]);
+    assert_eq!(
+        found.faults,
+        [DelegationError::TooLong { path: long }, DelegationError::Cycle { path: circle }]
+    );
 }
 
 #[test]
-fn a_dense_graph_is_cut_and_says_so() {
+fn delegation_search_of_a_dense_graph_reports_truncation() {
     let edges: Vec<Delegation> = (0..30u128)
         .flat_map(|from| (0..30u128).map(move |to| (from, to)))
         .zip(1..)
-        .map(|((from, to), id)| edge(id, from, to, Kind::Transfer, true))
+        .map(|((from, to), id)| edge(id, from, to, DelegationKind::Transfer, true))
         .collect();
     let directory = directory(0..30);
-    let question = Question {
+    let question = DelegationQuery {
         owner: user(0),
         delegations: &edges,
         directory: &directory,
@@ -178,7 +187,7 @@ fn any_edges() -> impl Strategy<Value = Vec<Delegation>> {
     let one = (0u128..6, 0u128..6, any::<bool>(), any::<bool>(), 0u8..8);
     prop::collection::vec(one, 0..14).prop_map(|all| {
         let made = |(id, (owner, to, cascade, is_transfer, odd)): (u128, _)| {
-            let kind = if is_transfer { Kind::Transfer } else { Kind::Follow };
+            let kind = if is_transfer { DelegationKind::Transfer } else { DelegationKind::Follow };
             let mut made = edge(id, owner, to, kind, cascade);
             match odd {
                 0 => made.starts_at = Timestamp::from_micros(60),
@@ -197,7 +206,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn who_acts_is_who_the_deciding_walk_finds(
+    fn delegation_explanation_agrees_with_the_decision(
         edges in any_edges(),
         allowed in prop::collection::btree_set(0u128..6, 0..6),
         owner in 0u128..6,
@@ -207,7 +216,7 @@ proptest! {
         let subject = samples::content("x").subject;
         let directory = directory(0..6);
         let about = About { subject: &subject, is_forbidden: false, may_approve: &may_approve };
-        let question = Question {
+        let question = DelegationQuery {
             owner: user(owner),
             delegations: &edges,
             directory: &directory,
@@ -215,22 +224,25 @@ proptest! {
             now: NOW,
         };
         let found = ways(&question);
-        let acting = |kind: Kind| -> Vec<Vec<UserId>> {
-            found.ways.iter().filter(|way| way.kind == kind && way.acts()).map(Way::path).collect()
+        let acting = |kind: DelegationKind| -> Vec<Vec<UserId>> {
+            found.ways.iter().filter(|way| way.kind == kind && way.acts())
+                .map(DelegationPath::path).collect()
         };
         let walk = Walk::new(&edges, &subject, NOW, may_approve);
         let decided = walk.transfer(user(owner));
         let expected: Vec<Vec<UserId>> =
             Some(decided.chain).into_iter().filter(|chain| chain.len() > 1).collect();
-        prop_assert_eq!(acting(Kind::Transfer), expected);
+        prop_assert_eq!(acting(DelegationKind::Transfer), expected);
         let (chains, _) = walk.followed(user(owner));
-        prop_assert_eq!(acting(Kind::Follow), chains);
+        prop_assert_eq!(acting(DelegationKind::Follow), chains);
         for fault in decided.faults {
-            let is_told = match &fault {
-                Fault::NotAllowed { path, .. } => found.ways.iter().any(|way| way.path() == *path),
-                Fault::Cycle { .. } | Fault::TooLong { .. } => found.faults.contains(&fault),
+            let is_reported = match &fault {
+                DelegationError::NotAllowed { path, .. } =>
+                    found.ways.iter().any(|way| way.path() == *path),
+                DelegationError::Cycle { .. }
+                | DelegationError::TooLong { .. } => found.faults.contains(&fault),
             };
-            prop_assert!(is_told, "{}", fault);
+            prop_assert!(is_reported, "{}", fault);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! From requirements to people: who sits in each group, who may answer for them, who is asked,
-//! and why. The same function serves the review, the explain answer and the simulation, so they
+//! Turns requirements into people: the members of each group, their substitutes, the people who are
+//! asked, and why. The review, the explanation and the evaluation use the same function, so they
 //! cannot disagree.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,23 +8,23 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::delegation::{Delegation, Fault, Walk};
-use super::quorum::{Need, Seat, tally};
-use super::separation::{Conflict, Involved};
+use super::delegation::{Delegation, DelegationError, Walk};
+use super::quorum::{Need, SlotCandidates, tally};
+use super::separation_of_duties::{Conflict, Involved};
 use super::tenure::{Tenure, TooNew};
-use super::{Approval, Exclusion, Place, Route, Status};
+use super::{Approval, ApprovalStatus, Exclusion, Route, Slot};
 use crate::actor::{Directory, Person, Role};
 use crate::ids::UserId;
 use crate::policy::{DelegationRule, GroupNeed, PolicyRef, Requirement, Subject};
 use crate::time::Timestamp;
 
-/// What assignment needs to know of a task and its tenant.
+/// The facts about a task and its tenant that the assignment needs.
 #[derive(Debug, Clone)]
-pub struct Situation<'a> {
+pub struct AssignmentInput<'a> {
     pub subject: &'a Subject,
     pub involved: Involved,
     pub revision: u32,
-    /// How far the escalation has come; it may have widened groups.
+    /// How far the escalation has come. Its steps may have widened groups.
     pub escalated_to: Duration,
     pub approvals: &'a [Approval],
     pub directory: &'a Directory,
@@ -32,7 +32,7 @@ pub struct Situation<'a> {
     pub now: Timestamp,
 }
 
-/// Why somebody has a seat.
+/// Why a person has a reviewer slot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "because", rename_all = "snake_case")]
 pub enum Because {
@@ -46,28 +46,28 @@ impl fmt::Display for Because {
         match self {
             Self::Named => f.write_str("is named"),
             Self::Role { role } => write!(f, "has the role {}", role.as_str()),
-            Self::Widened => f.write_str("was added by the escalation"),
+            Self::Widened => f.write_str("was added by escalation"),
         }
     }
 }
 
-/// A group as people: everybody who sits in it, and everybody who would but may not.
+/// A group with its members, and with the people who are excluded from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeatedGroup {
+pub struct ReviewerGroup {
     pub min: u32,
     pub asked_by: BTreeSet<PolicyRef>,
     pub members: BTreeMap<UserId, Because>,
     pub excluded: BTreeMap<UserId, Exclusion>,
 }
 
-/// One person to be asked, with every place they could fill.
+/// A person to be asked, with every slot they could fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct ReviewRequest {
     pub reviewer: UserId,
-    pub places: Vec<Place>,
+    pub places: Vec<Slot>,
 }
 
-/// A group that nobody's yes could ever meet.
+/// A group that can never be satisfied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shortage {
     pub needed: u32,
@@ -77,17 +77,17 @@ pub struct Shortage {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Assignment {
-    pub requests: Vec<Request>,
+pub struct AssignmentPlan {
+    pub requests: Vec<ReviewRequest>,
     pub shortages: Vec<Shortage>,
-    pub faults: Vec<Fault>,
-    /// Per requirement, its groups as people.
-    pub groups: Vec<Vec<SeatedGroup>>,
+    pub faults: Vec<DelegationError>,
+    /// The groups of each requirement, with their members.
+    pub groups: Vec<Vec<ReviewerGroup>>,
 }
 
-impl Assignment {
-    /// Why somebody is asked: their own seats, then those they would fill for others.
-    pub fn why(&self, request: &Request) -> BTreeSet<String> {
+impl AssignmentPlan {
+    /// Returns why a person is asked: for their own slots and those they could fill for others.
+    pub fn why(&self, request: &ReviewRequest) -> BTreeSet<String> {
         let own = request.places.iter().filter(|place| place.route == Route::Own);
         let seats = own.flat_map(|place| {
             let groups = self.groups.iter().flatten();
@@ -98,21 +98,21 @@ impl Assignment {
     }
 }
 
-/// One requirement with its groups seated.
+/// One requirement with the members of its groups.
 #[derive(Debug)]
-pub struct Seated<'a> {
+pub struct AssignedRequirement<'a> {
     requirement: &'a Requirement,
-    groups: Vec<SeatedGroup>,
-    /// Everybody who could vote here without anybody's delegation, by id.
+    groups: Vec<ReviewerGroup>,
+    /// The people who could vote here without a delegation, by id.
     approvers: Vec<UserId>,
 }
 
-impl Seated<'_> {
+impl AssignedRequirement<'_> {
     pub fn may_approve(&self, person: UserId) -> bool {
         self.approvers.binary_search(&person).is_ok()
     }
 
-    /// The groups as the matching sees them, if these humans fill these owners' seats.
+    /// Returns the groups as input for the matching; `fillers` has the humans for each slot owner.
     pub fn needs(
         &self,
         fillers: &BTreeMap<UserId, BTreeSet<UserId>>,
@@ -122,25 +122,25 @@ impl Seated<'_> {
     }
 }
 
-/// The requirements of a task, each of which must be met on its own, with everybody seated: done
-/// once for all that a decision asks of it.
+/// The requirements of a task with all members resolved. Each requirement must be met separately.
+/// It is computed once for all questions of a decision.
 #[derive(Debug)]
-pub struct Seating<'a> {
-    situation: Situation<'a>,
-    seated: Vec<Seated<'a>>,
+pub struct Assignment<'a> {
+    situation: AssignmentInput<'a>,
+    seated: Vec<AssignedRequirement<'a>>,
 }
 
-impl<'a> Seating<'a> {
-    pub fn new(requirements: &[&'a Requirement], situation: Situation<'a>) -> Self {
+impl<'a> Assignment<'a> {
+    pub fn new(requirements: &[&'a Requirement], situation: AssignmentInput<'a>) -> Self {
         let seated = requirements.iter().map(|requirement| situation.seat(requirement)).collect();
         Self { situation, seated }
     }
 
-    pub fn situation(&self) -> &Situation<'a> {
+    pub fn situation(&self) -> &AssignmentInput<'a> {
         &self.situation
     }
 
-    pub fn seated(&self) -> &[Seated<'a>] {
+    pub fn seated(&self) -> &[AssignedRequirement<'a>] {
         &self.seated
     }
 
@@ -148,12 +148,12 @@ impl<'a> Seating<'a> {
         self.seated.iter().map(|seated| seated.requirement).collect()
     }
 
-    /// Whether a person could vote under every requirement without anybody's delegation.
+    /// Returns whether a person could vote under every requirement without a delegation.
     pub fn may_approve(&self, person: UserId) -> bool {
         self.seated.iter().all(|seated| seated.may_approve(person))
     }
 
-    /// The role that would give a person a seat if it were older.
+    /// Returns the role that would give a person a slot if it had been held for longer.
     pub fn too_new(&self, person: UserId) -> Option<&TooNew> {
         let groups = self.seated.iter().flat_map(|seated| &seated.groups);
         groups.filter_map(|group| group.excluded.get(&person)).find_map(|excluded| match excluded {
@@ -162,14 +162,14 @@ impl<'a> Seating<'a> {
         })
     }
 
-    /// Everybody who is asked.
-    pub fn requests(&self) -> Vec<Request> {
+    /// Returns all people who are asked.
+    pub fn requests(&self) -> Vec<ReviewRequest> {
         let mut faults = Vec::new();
         requests(self.seated.iter().flat_map(|seated| self.situation.places(seated, &mut faults)))
     }
 
-    /// Everybody who is asked, and what stands in the way of enough.
-    pub fn assign(self) -> Assignment {
+    /// Returns all people who are asked, and the groups that cannot be satisfied.
+    pub fn assign(self) -> AssignmentPlan {
         let mut faults = Vec::new();
         let mut shortages = Vec::new();
         let mut all = Vec::new();
@@ -180,17 +180,17 @@ impl<'a> Seating<'a> {
         }
         faults.dedup();
         let groups = self.seated.into_iter().map(|seated| seated.groups).collect();
-        Assignment { requests: requests(all), shortages, faults, groups }
+        AssignmentPlan { requests: requests(all), shortages, faults, groups }
     }
 }
 
-impl Situation<'_> {
+impl AssignmentInput<'_> {
     pub fn conflict(&self, person: UserId) -> Option<Conflict> {
         self.involved.conflict(self.directory.human(person))
     }
 
-    fn seat<'r>(&self, requirement: &'r Requirement) -> Seated<'r> {
-        let mut groups: Vec<SeatedGroup> = requirement.groups.iter().map(empty).collect();
+    fn seat<'r>(&self, requirement: &'r Requirement) -> AssignedRequirement<'r> {
+        let mut groups: Vec<ReviewerGroup> = requirement.groups.iter().map(empty).collect();
         let widened: Vec<Vec<_>> = requirement
             .groups
             .iter()
@@ -223,18 +223,22 @@ impl Situation<'_> {
                 approvers.push(person.id);
             }
         }
-        Seated { requirement, groups, approvers }
+        AssignedRequirement { requirement, groups, approvers }
     }
 
-    /// Who may fill which seat of a requirement, by which way; owner by owner.
-    fn places(&self, seated: &Seated<'_>, faults: &mut Vec<Fault>) -> Vec<(UserId, Place)> {
+    /// Returns who may fill which slot of a requirement and by which route, owner by owner.
+    fn places(
+        &self,
+        seated: &AssignedRequirement<'_>,
+        faults: &mut Vec<DelegationError>,
+    ) -> Vec<(UserId, Slot)> {
         let may_approve = |person| seated.may_approve(person);
         let walk = Walk::new(self.delegations, self.subject, self.now, may_approve);
-        let lasting: Vec<(UserId, &Place)> = self
+        let lasting: Vec<(UserId, &Slot)> = self
             .approvals
             .iter()
             .filter(|approval| {
-                approval.revision == self.revision && approval.status != Status::Superseded
+                approval.revision == self.revision && approval.status != ApprovalStatus::Superseded
             })
             .flat_map(|approval| approval.places.iter().map(|place| (approval.reviewer, place)))
             .filter(|(reviewer, place)| place.route.is_lasting() && may_approve(*reviewer))
@@ -250,14 +254,14 @@ impl Situation<'_> {
         places
     }
 
-    /// The places of one owner's seat under the delegation rules of the moment.
+    /// Returns who may fill the slot of one owner under the current delegation rules.
     fn places_now<F: Fn(UserId) -> bool>(
         &self,
         owner: UserId,
-        seated: &Seated<'_>,
+        seated: &AssignedRequirement<'_>,
         walk: &Walk<'_, F>,
-        faults: &mut Vec<Fault>,
-    ) -> Vec<(UserId, Place)> {
+        faults: &mut Vec<DelegationError>,
+    ) -> Vec<(UserId, Slot)> {
         let mut places = Vec::new();
         let mut answerer = vec![owner];
         if seated.requirement.delegation == DelegationRule::Allowed && walk.leads_on(owner) {
@@ -268,7 +272,7 @@ impl Situation<'_> {
             faults.extend(follow_faults);
             for chain in chains {
                 if let Some(last) = chain.last().copied() {
-                    places.push((last, Place { owner, route: Route::Follow { chain } }));
+                    places.push((last, Slot { owner, route: Route::Follow { chain } }));
                 }
             }
         }
@@ -278,21 +282,21 @@ impl Situation<'_> {
                 && seated.may_approve(manager)
             {
                 let route = Route::Reassigned { chain: vec![owner, manager] };
-                places.push((manager, Place { owner, route }));
+                places.push((manager, Slot { owner, route }));
             }
         } else if let Some(last) = answerer.last().copied()
             && seated.may_approve(last)
         {
             let route =
                 if last == owner { Route::Own } else { Route::Transfer { chain: answerer } };
-            places.insert(0, (last, Place { owner, route }));
+            places.insert(0, (last, Slot { owner, route }));
         }
         places
     }
 }
 
-fn empty(group: &GroupNeed) -> SeatedGroup {
-    SeatedGroup {
+fn empty(group: &GroupNeed) -> ReviewerGroup {
+    ReviewerGroup {
         min: group.min,
         asked_by: group.asked_by.clone(),
         members: BTreeMap::new(),
@@ -300,17 +304,18 @@ fn empty(group: &GroupNeed) -> SeatedGroup {
     }
 }
 
-/// Roles and people that a step of the escalation added to a group.
+/// Roles and people that an escalation step added to a group.
 type Widening<'a> = (&'a BTreeSet<Role>, &'a BTreeSet<UserId>);
 
-/// Nothing for whoever the group is not about; an error for a role that does not count yet.
+/// Returns why the person has a slot: `None` for a person outside the group, an error for a role
+/// that does not count yet.
 fn seat_of(
     person: &Person,
     group: &GroupNeed,
     widened: &[Widening<'_>],
     tenure: Tenure,
 ) -> Option<Result<Because, TooNew>> {
-    // A named person keeps the seat when deactivated: it is theirs to be reassigned.
+    // A named person keeps the seat when deactivated, so that it can be reassigned.
     if group.people.contains(&person.id) {
         return Some(Ok(Because::Named));
     }
@@ -331,21 +336,21 @@ fn seat_of(
     roles.find_map(|role| tenure.too_new(person, role)).map(Err)
 }
 
-fn requests(places: impl IntoIterator<Item = (UserId, Place)>) -> Vec<Request> {
-    let mut by_reviewer: BTreeMap<UserId, Vec<Place>> = BTreeMap::new();
+fn requests(places: impl IntoIterator<Item = (UserId, Slot)>) -> Vec<ReviewRequest> {
+    let mut by_reviewer: BTreeMap<UserId, Vec<Slot>> = BTreeMap::new();
     for (reviewer, place) in places {
         let places = by_reviewer.entry(reviewer).or_default();
         if !places.contains(&place) {
             places.push(place);
         }
     }
-    by_reviewer.into_iter().map(|(reviewer, places)| Request { reviewer, places }).collect()
+    by_reviewer.into_iter().map(|(reviewer, places)| ReviewRequest { reviewer, places }).collect()
 }
 
-/// Groups that stay short even if everybody who may says yes.
+/// Finds the groups that stay short even if every eligible person approves.
 fn find_shortages(
-    seated: &Seated<'_>,
-    places: &[(UserId, Place)],
+    seated: &AssignedRequirement<'_>,
+    places: &[(UserId, Slot)],
     directory: &Directory,
 ) -> Vec<Shortage> {
     let mut fillers: BTreeMap<UserId, BTreeSet<UserId>> = BTreeMap::new();
@@ -367,9 +372,10 @@ fn find_shortages(
         .collect()
 }
 
-/// Two accounts of one human are one seat; a seat that nobody fills is left out.
+/// Builds the matching input of a group. Two accounts of one person share a slot; a slot that
+/// cannot be filled is left out.
 fn need_of(
-    group: &SeatedGroup,
+    group: &ReviewerGroup,
     fillers: &BTreeMap<UserId, BTreeSet<UserId>>,
     directory: &Directory,
 ) -> Need {
@@ -378,7 +384,8 @@ fn need_of(
     for (owner, fillers) in filled {
         seats.entry(directory.human(*owner)).or_default().extend(fillers);
     }
-    let seats = seats.into_iter().map(|(owner, fillers)| Seat { owner, fillers }).collect();
+    let seats =
+        seats.into_iter().map(|(owner, fillers)| SlotCandidates { owner, fillers }).collect();
     Need { min: group.min, seats }
 }
 

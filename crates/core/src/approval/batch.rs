@@ -1,6 +1,6 @@
-//! Many answers at once: each item is decided by the same rule as alone, and the batch is
-//! written whole or not at all. What a person cannot have looked at one by one is refused:
-//! CRITICAL never, HIGH only if every item is the same change.
+//! Decisions on many tasks at once. Each item is decided by the same rules as a single decision,
+//! and the batch is written completely or not at all. Tasks that a person cannot have reviewed in
+//! bulk are refused: CRITICAL ones always, HIGH ones unless every item is the same change.
 
 use std::collections::BTreeSet;
 
@@ -13,56 +13,58 @@ use crate::risk::Level;
 use crate::task::{Command, Decision, Facts, Refusal, State, Task, To, Write, decide};
 use crate::time::Timestamp;
 
-/// One task of a batch, with what the reviewer had on screen.
+/// One task of a batch, with the revision and digest that the reviewer had on screen.
 #[derive(Debug, Clone, Copy)]
-pub struct Item<'a> {
+pub struct BatchTask<'a> {
     pub task: &'a Task,
     pub facts: &'a Facts<'a>,
     pub seen: Seen,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
+pub struct BatchOrder {
     pub answer: Answer,
     pub reason: Option<String>,
-    /// To the front of the apply queue; locks and permit are still needed.
+    /// Moves the approved tasks to the front of the apply queue. Locks and a permit are still
+    /// needed.
     pub apply_immediately: bool,
-    /// Known only to be refused by name.
+    /// Always refused. The field exists so that the refusal can name it.
     pub skip_validation: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BatchRefusal {
-    #[error("permission, digest and drift checks cannot be skipped: leave skip_validation out")]
+    #[error("permission, digest and drift checks cannot be skipped: remove skip_validation")]
     SkipValidation,
-    #[error("a batch has 1 to {BATCH_ITEMS_MAX} items, this one has {items}")]
+    #[error("a batch must have 1 to {BATCH_ITEMS_MAX} items, got {items}")]
     Size { items: usize },
-    #[error("a batch approves or rejects; changes are requested one by one")]
+    #[error("a batch can only approve or reject: request changes for each task separately")]
     Answer,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ItemRefusal {
-    #[error("the task is in the batch twice")]
+    #[error("the task is listed twice in the batch")]
     Twice,
-    #[error("its risk is CRITICAL: decide it alone")]
+    #[error("the task's risk is CRITICAL: decide it separately")]
     Critical,
     #[error(
-        "its risk is HIGH and the batch holds other changes: decide it alone, or with its like"
+        "the task's risk is HIGH and the batch contains other changes: decide it separately, or \
+         only with identical changes"
     )]
     HighAmongOthers,
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// The verdict on every item, in the order they came.
+/// The verdict on every item, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preflight {
     pub verdicts: Vec<(TaskId, Result<Decision, ItemRefusal>)>,
 }
 
 impl Preflight {
-    /// The decisions, if the batch may be written.
+    /// Returns the decisions if the whole batch may be written.
     pub fn all(&self) -> Option<Vec<(TaskId, &Decision)>> {
         self.verdicts
             .iter()
@@ -72,8 +74,8 @@ impl Preflight {
 }
 
 pub fn preflight(
-    items: &[Item<'_>],
-    order: &Order,
+    items: &[BatchTask<'_>],
+    order: &BatchOrder,
     now: Timestamp,
 ) -> Result<Preflight, BatchRefusal> {
     if order.skip_validation {
@@ -105,8 +107,8 @@ pub fn preflight(
 }
 
 fn judge(
-    item: &Item<'_>,
-    order: &Order,
+    item: &BatchTask<'_>,
+    order: &BatchOrder,
     is_uniform: bool,
     now: Timestamp,
 ) -> Result<Decision, ItemRefusal> {

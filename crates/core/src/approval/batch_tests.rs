@@ -1,4 +1,4 @@
-//! Batches: all or nothing, and nothing smuggled in.
+//! Batches are decided completely or not at all.
 
 use super::*;
 use crate::change::Digest;
@@ -14,8 +14,8 @@ fn tasks(world: &World, count: u128) -> Vec<Task> {
     (1..=count).map(|id| Task { id: TaskId::from_u128(id), ..world.reviewing(at(0)) }).collect()
 }
 
-fn order(answer: Answer) -> Order {
-    Order {
+fn order(answer: Answer) -> BatchOrder {
+    BatchOrder {
         answer,
         reason: Some("looked".to_owned()),
         apply_immediately: false,
@@ -23,16 +23,16 @@ fn order(answer: Answer) -> Order {
     }
 }
 
-fn run(world: &World, tasks: &[Task], order: &Order) -> Result<Preflight, BatchRefusal> {
+fn run(world: &World, tasks: &[Task], order: &BatchOrder) -> Result<Preflight, BatchRefusal> {
     let actor = user(ALICE);
     let facts = world.facts(&actor);
-    let items: Vec<Item<'_>> =
-        tasks.iter().map(|task| Item { task, facts: &facts, seen: seen(task) }).collect();
+    let items: Vec<BatchTask<'_>> =
+        tasks.iter().map(|task| BatchTask { task, facts: &facts, seen: seen(task) }).collect();
     preflight(&items, order, at(1))
 }
 
 #[test]
-fn a_clean_batch_is_decided_whole() {
+fn batch_without_problems_is_decided_completely() {
     let world = world();
     let tasks = tasks(&world, 3);
     let preflight = run(&world, &tasks, &order(Answer::Approve)).unwrap();
@@ -52,7 +52,7 @@ fn batch_swap_after_the_look_refuses_the_whole_batch() {
     let actor = user(ALICE);
     let facts = world.facts(&actor);
     for swapped in 0..3 {
-        let items: Vec<Item<'_>> = tasks
+        let items: Vec<BatchTask<'_>> = tasks
             .iter()
             .enumerate()
             .map(|(index, task)| {
@@ -60,7 +60,7 @@ fn batch_swap_after_the_look_refuses_the_whole_batch() {
                 if index == swapped {
                     seen.digest = Digest::of(b"what was on screen");
                 }
-                Item { task, facts: &facts, seen }
+                BatchTask { task, facts: &facts, seen }
             })
             .collect();
         let preflight = preflight(&items, &order(Answer::Approve), at(1)).unwrap();
@@ -74,7 +74,7 @@ fn batch_swap_after_the_look_refuses_the_whole_batch() {
 }
 
 #[test]
-fn critical_items_are_decided_alone() {
+fn batch_with_a_critical_item_is_refused() {
     let world = world();
     let mut tasks = tasks(&world, 2);
     tasks[1].content.level = Level::Critical;
@@ -85,7 +85,7 @@ fn critical_items_are_decided_alone() {
 }
 
 #[test]
-fn high_items_need_a_batch_of_identical_changes() {
+fn batch_with_high_items_needs_identical_changes() {
     let world = world();
     let mut tasks = tasks(&world, 3);
     tasks[0].content.level = Level::High;
@@ -94,11 +94,11 @@ fn high_items_need_a_batch_of_identical_changes() {
     tasks[2].content.shape = Digest::of(b"another shape");
     let preflight = run(&world, &tasks, &order(Answer::Approve)).unwrap();
     assert_eq!(preflight.verdicts[0].1, Err(ItemRefusal::HighAmongOthers));
-    assert!(preflight.verdicts[2].1.is_ok(), "it is not the risky one");
+    assert!(preflight.verdicts[2].1.is_ok(), "this one is not risky");
 }
 
 #[test]
-fn sizes_are_bounded_and_twins_are_found() {
+fn batch_size_is_bounded_and_duplicates_are_refused() {
     let world = world();
     let one = tasks(&world, 1);
     assert_eq!(run(&world, &[], &order(Answer::Approve)), Err(BatchRefusal::Size { items: 0 }));
@@ -114,23 +114,23 @@ fn sizes_are_bounded_and_twins_are_found() {
 }
 
 #[test]
-fn checks_cannot_be_skipped_and_changes_are_not_requested_in_bulk() {
+fn batch_keeps_all_checks_and_refuses_change_requests() {
     let world = world();
     let tasks = tasks(&world, 1);
-    let skipping = Order { skip_validation: true, ..order(Answer::Approve) };
+    let skipping = BatchOrder { skip_validation: true, ..order(Answer::Approve) };
     assert_eq!(run(&world, &tasks, &skipping), Err(BatchRefusal::SkipValidation));
     let changes = order(Answer::RequestChanges);
     assert_eq!(run(&world, &tasks, &changes), Err(BatchRefusal::Answer));
 }
 
 #[test]
-fn apply_immediately_moves_to_the_front_what_the_batch_approved() {
+fn batch_apply_immediately_prioritizes_approved_tasks() {
     let world = world();
     let mut tasks = tasks(&world, 2);
-    // Somebody else approved the second meanwhile: the answer comes late and moves nothing.
+    // Another reviewer approved the second task meanwhile: this vote is late and changes nothing.
     let late = world.step(&tasks[1], &user(BOB), &crate::samples::yes(&tasks[1]), at(1));
     tasks[1] = late;
-    let now = Order { apply_immediately: true, ..order(Answer::Approve) };
+    let now = BatchOrder { apply_immediately: true, ..order(Answer::Approve) };
     let preflight = run(&world, &tasks, &now).unwrap();
     let fronts: Vec<bool> = preflight
         .all()

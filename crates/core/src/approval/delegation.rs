@@ -1,6 +1,6 @@
-//! Standing delegations: `transfer` moves a request to somebody else, `follow` lets somebody
-//! else's yes stand for one's own. Chains are walked depth first; a loop or an over-long chain
-//! is a named fault and never a way to be asked. Nobody gains a right by being delegated to.
+//! Standing delegations: `transfer` moves a request to another person, `follow` counts another
+//! person's approval as one's own. Chains are walked depth first; a cycle or an over-long chain is
+//! a named fault and never routes a request. A delegation never grants permissions.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -15,12 +15,13 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum DelegationKind {
     Transfer,
     Follow,
 }
 
-/// Empty means no condition; every given condition must hold.
+/// The conditions of a delegation. An empty condition is not checked; every given condition must
+/// hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Conditions {
@@ -34,9 +35,9 @@ pub struct Delegation {
     pub id: DelegationId,
     pub owner: UserId,
     pub delegate_to: UserId,
-    pub kind: Kind,
+    pub kind: DelegationKind,
     pub conditions: Conditions,
-    /// Whether the delegate's own delegations of the same kind lead further.
+    /// Whether delegations of the delegate, of the same kind, lead further.
     pub cascade: bool,
     pub starts_at: Timestamp,
     pub expires_at: Timestamp,
@@ -45,12 +46,12 @@ pub struct Delegation {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[serde(tag = "fault", rename_all = "snake_case")]
-pub enum Fault {
-    #[error("the delegations run in a circle: {}", path_text(path))]
+pub enum DelegationError {
+    #[error("the delegations form a cycle: {}", path_text(path))]
     Cycle { path: Vec<UserId> },
     #[error("the delegation chain is longer than {DELEGATION_DEPTH_MAX}: {}", path_text(path))]
     TooLong { path: Vec<UserId> },
-    #[error("{delegate} may not approve this in their own right: {}", path_text(path))]
+    #[error("{delegate} cannot approve this task in their own right: {}", path_text(path))]
     NotAllowed { delegate: UserId, path: Vec<UserId> },
 }
 
@@ -58,12 +59,12 @@ fn path_text(path: &[UserId]) -> String {
     path.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ")
 }
 
-/// What became of one owner's place.
+/// The result of resolving the slot of one owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// From the owner to the one who answers; the owner alone if nothing moved it.
+    /// The people from the owner to the one who answers; the owner alone if no delegation applies.
     pub chain: Vec<UserId>,
-    pub faults: Vec<Fault>,
+    pub faults: Vec<DelegationError>,
 }
 
 impl Delegation {
@@ -94,7 +95,7 @@ impl Conditions {
     }
 }
 
-/// The delegations that speak about this task now, walked by owner in the order of their ids.
+/// The delegations that apply to this task now, grouped by owner in the order of their ids.
 pub struct Walk<'a, F: Fn(UserId) -> bool> {
     edges: Vec<&'a Delegation>,
     /// Whether a person may approve this task in their own right.
@@ -120,7 +121,11 @@ impl<'a, F: Fn(UserId) -> bool> Walk<'a, F> {
         Self { edges, may_approve }
     }
 
-    fn edges_of(&self, owner: UserId, kind: Kind) -> impl Iterator<Item = &'a Delegation> + '_ {
+    fn edges_of(
+        &self,
+        owner: UserId,
+        kind: DelegationKind,
+    ) -> impl Iterator<Item = &'a Delegation> + '_ {
         self.edges.iter().copied().filter(move |edge| edge.owner == owner && edge.kind == kind)
     }
 
@@ -129,10 +134,11 @@ impl<'a, F: Fn(UserId) -> bool> Walk<'a, F> {
     }
 
     pub fn has_transfer(&self, owner: UserId) -> bool {
-        self.edges_of(owner, Kind::Transfer).next().is_some()
+        self.edges_of(owner, DelegationKind::Transfer).next().is_some()
     }
 
-    /// The first branch, depth first, that ends with somebody who may approve; else the owner.
+    /// Follows transfers depth first and returns the first branch that ends with a person who may
+    /// approve; otherwise the owner.
     pub fn transfer(&self, owner: UserId) -> Resolution {
         let mut search = Search { path: vec![owner], faults: Vec::new(), steps: 0 };
         if self.descend(&mut search) {
@@ -142,32 +148,32 @@ impl<'a, F: Fn(UserId) -> bool> Walk<'a, F> {
         }
     }
 
-    /// Extends the path to a valid end, or leaves it as it was.
+    /// Extends the path to a valid end, or leaves it unchanged.
     fn descend(&self, search: &mut Search) -> bool {
         let Some(last) = search.path.last().copied() else {
             return false;
         };
-        for edge in self.edges_of(last, Kind::Transfer) {
+        for edge in self.edges_of(last, DelegationKind::Transfer) {
             let delegate = edge.delegate_to;
             let is_cycle = search.path.contains(&delegate);
             search.path.push(delegate);
             search.steps += 1;
             let path = || search.path.clone();
             if is_cycle {
-                search.faults.push(Fault::Cycle { path: path() });
+                search.faults.push(DelegationError::Cycle { path: path() });
             } else if search.path.len() > DELEGATION_DEPTH_MAX + 1
                 || search.steps > DELEGATION_STEPS_MAX
             {
-                search.faults.push(Fault::TooLong { path: path() });
+                search.faults.push(DelegationError::TooLong { path: path() });
             } else if edge.cascade && self.has_transfer(delegate) {
-                // Somebody who has given their own requests away does not answer for others.
+                // A person who has delegated their own requests does not answer for others.
                 if self.descend(search) {
                     return true;
                 }
             } else if (self.may_approve)(delegate) {
                 return true;
             } else {
-                search.faults.push(Fault::NotAllowed { delegate, path: path() });
+                search.faults.push(DelegationError::NotAllowed { delegate, path: path() });
             }
             search.path.pop();
             if search.steps > DELEGATION_STEPS_MAX {
@@ -177,12 +183,13 @@ impl<'a, F: Fn(UserId) -> bool> Walk<'a, F> {
         false
     }
 
-    /// Everybody whose yes stands for the owner's, each with a shortest chain that leads there.
-    pub fn followed(&self, owner: UserId) -> (Vec<Vec<UserId>>, Vec<Fault>) {
+    /// Returns everyone whose approval counts for the owner, each with a shortest chain to them.
+    pub fn followed(&self, owner: UserId) -> (Vec<Vec<UserId>>, Vec<DelegationError>) {
         let mut chains: Vec<Vec<UserId>> = Vec::new();
         let mut faults = Vec::new();
-        // Two sets: a person met over an edge that does not cascade may be met again over one
-        // that does. Breadth first, so the first chain to anybody is a shortest.
+        // Two sets are needed: a person reached over an edge that does not cascade may be reached
+        // again over one that does. The search is breadth first, so that the first chain to a
+        // person is a shortest one.
         let mut listed = BTreeSet::new();
         let mut expanded = BTreeSet::from([owner]);
         let mut open = VecDeque::from([vec![owner]]);
@@ -190,20 +197,21 @@ impl<'a, F: Fn(UserId) -> bool> Walk<'a, F> {
             let Some(last) = path.last().copied() else {
                 continue;
             };
-            for edge in self.edges_of(last, Kind::Follow) {
+            for edge in self.edges_of(last, DelegationKind::Follow) {
                 let delegate = edge.delegate_to;
                 let mut next = path.clone();
                 next.push(delegate);
                 if path.contains(&delegate) {
-                    faults.push(Fault::Cycle { path: next });
+                    faults.push(DelegationError::Cycle { path: next });
                 } else if next.len() > DELEGATION_DEPTH_MAX + 1 {
-                    faults.push(Fault::TooLong { path: next });
+                    faults.push(DelegationError::TooLong { path: next });
                 } else {
                     if listed.insert(delegate) {
                         if (self.may_approve)(delegate) {
                             chains.push(next.clone());
                         } else {
-                            faults.push(Fault::NotAllowed { delegate, path: next.clone() });
+                            faults
+                                .push(DelegationError::NotAllowed { delegate, path: next.clone() });
                         }
                     }
                     if edge.cascade && expanded.insert(delegate) {
@@ -218,8 +226,8 @@ impl<'a, F: Fn(UserId) -> bool> Walk<'a, F> {
 
 struct Search {
     path: Vec<UserId>,
-    faults: Vec<Fault>,
-    /// Edges walked: a dense graph has more paths than anybody could follow.
+    faults: Vec<DelegationError>,
+    /// The number of edges followed. It is bounded, because a dense graph has too many paths.
     steps: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Delegation against an oracle that lists every path, and the shapes that go wrong.
+//! Delegation compared with an oracle that lists every path, and the faulty cases.
 
 use super::*;
 use crate::samples;
@@ -8,7 +8,13 @@ fn user(number: u128) -> UserId {
     UserId::from_u128(number)
 }
 
-fn edge(id: u128, owner: u128, delegate_to: u128, kind: Kind, cascade: bool) -> Delegation {
+fn edge(
+    id: u128,
+    owner: u128,
+    delegate_to: u128,
+    kind: DelegationKind,
+    cascade: bool,
+) -> Delegation {
     Delegation {
         id: DelegationId::from_u128(id),
         owner: user(owner),
@@ -32,36 +38,45 @@ fn chain(numbers: &[u128]) -> Vec<UserId> {
 }
 
 #[test]
-fn a_chain_leads_to_its_last_delegate() {
-    let edges = [edge(1, 1, 2, Kind::Transfer, true), edge(2, 2, 3, Kind::Transfer, true)];
+fn delegation_chain_leads_to_its_last_delegate() {
+    let edges = [
+        edge(1, 1, 2, DelegationKind::Transfer, true),
+        edge(2, 2, 3, DelegationKind::Transfer, true),
+    ];
     let found = walk(&edges).transfer(user(1));
     assert_eq!(found, Resolution { chain: chain(&[1, 2, 3]), faults: Vec::new() });
 }
 
 #[test]
-fn without_cascade_the_first_delegate_answers() {
-    let edges = [edge(1, 1, 2, Kind::Transfer, false), edge(2, 2, 3, Kind::Transfer, true)];
+fn delegation_without_cascade_stops_at_the_first_delegate() {
+    let edges = [
+        edge(1, 1, 2, DelegationKind::Transfer, false),
+        edge(2, 2, 3, DelegationKind::Transfer, true),
+    ];
     assert_eq!(walk(&edges).transfer(user(1)).chain, chain(&[1, 2]));
 }
 
 #[test]
 fn delegation_loops_are_named_and_fall_back_to_the_owner() {
-    let edges = [edge(1, 1, 2, Kind::Transfer, true), edge(2, 2, 1, Kind::Transfer, true)];
+    let edges = [
+        edge(1, 1, 2, DelegationKind::Transfer, true),
+        edge(2, 2, 1, DelegationKind::Transfer, true),
+    ];
     let found = walk(&edges).transfer(user(1));
     assert_eq!(found.chain, chain(&[1]));
-    assert_eq!(found.faults, [Fault::Cycle { path: chain(&[1, 2, 1]) }]);
+    assert_eq!(found.faults, [DelegationError::Cycle { path: chain(&[1, 2, 1]) }]);
     let text = found.faults[0].to_string();
     assert!(text.contains(&format!("{} → {} → {}", user(1), user(2), user(1))), "{text}");
-    let to_self = [edge(1, 1, 1, Kind::Transfer, true)];
+    let to_self = [edge(1, 1, 1, DelegationKind::Transfer, true)];
     let found = walk(&to_self).transfer(user(1));
     assert_eq!(found.chain, chain(&[1]));
-    assert_eq!(found.faults, [Fault::Cycle { path: chain(&[1, 1]) }]);
+    assert_eq!(found.faults, [DelegationError::Cycle { path: chain(&[1, 1]) }]);
 }
 
 #[test]
-fn chains_may_be_eight_long_and_not_nine() {
+fn delegation_chain_is_bounded_at_eight() {
     let line = |length: u128| -> Vec<Delegation> {
-        (0..length).map(|n| edge(n, n, n + 1, Kind::Transfer, true)).collect()
+        (0..length).map(|n| edge(n, n, n + 1, DelegationKind::Transfer, true)).collect()
     };
     let eight = line(8);
     assert_eq!(walk(&eight).transfer(user(0)).chain.len(), 9);
@@ -69,20 +84,20 @@ fn chains_may_be_eight_long_and_not_nine() {
     let found = walk(&nine).transfer(user(0));
     assert_eq!(found.chain, chain(&[0]));
     let path = chain(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    assert_eq!(found.faults, [Fault::TooLong { path }]);
+    assert_eq!(found.faults, [DelegationError::TooLong { path }]);
     let follow: Vec<Delegation> =
-        nine.into_iter().map(|edge| Delegation { kind: Kind::Follow, ..edge }).collect();
+        nine.into_iter().map(|edge| Delegation { kind: DelegationKind::Follow, ..edge }).collect();
     let (chains, faults) = walk(&follow).followed(user(0));
     assert_eq!(chains.len(), 8);
-    assert!(matches!(faults[..], [Fault::TooLong { .. }]));
+    assert!(matches!(faults[..], [DelegationError::TooLong { .. }]));
 }
 
 #[test]
-fn a_search_gives_up_before_a_dense_graph_does() {
+fn delegation_search_of_a_dense_graph_is_bounded() {
     let edges: Vec<Delegation> = (0..30u128)
         .flat_map(|from| (0..30u128).map(move |to| (from, to)))
         .zip(1..)
-        .map(|((from, to), id)| edge(id, from, to, Kind::Transfer, true))
+        .map(|((from, to), id)| edge(id, from, to, DelegationKind::Transfer, true))
         .collect();
     let found = walk(&edges).transfer(user(0));
     assert_eq!(found.chain, chain(&[0]));
@@ -90,27 +105,33 @@ fn a_search_gives_up_before_a_dense_graph_does() {
 }
 
 #[test]
-fn a_delegate_needs_the_right_in_their_own_person() {
-    let edges = [edge(1, 1, 2, Kind::Transfer, true), edge(2, 1, 3, Kind::Transfer, true)];
+fn delegation_to_a_person_without_the_right_is_skipped() {
+    let edges = [
+        edge(1, 1, 2, DelegationKind::Transfer, true),
+        edge(2, 1, 3, DelegationKind::Transfer, true),
+    ];
     let subject = samples::content("x").subject;
     let now = Timestamp::from_micros(50);
     let walk = Walk::new(&edges, &subject, now, |person| person == user(3));
     let found = walk.transfer(user(1));
     assert_eq!(found.chain, chain(&[1, 3]), "the next branch is tried");
     let path = chain(&[1, 2]);
-    assert_eq!(found.faults, [Fault::NotAllowed { delegate: user(2), path }]);
+    assert_eq!(found.faults, [DelegationError::NotAllowed { delegate: user(2), path }]);
 }
 
 #[test]
-fn branches_are_tried_in_the_order_of_their_ids() {
-    let edges = [edge(9, 1, 2, Kind::Transfer, true), edge(3, 1, 4, Kind::Transfer, true)];
+fn delegation_branches_are_tried_in_id_order() {
+    let edges = [
+        edge(9, 1, 2, DelegationKind::Transfer, true),
+        edge(3, 1, 4, DelegationKind::Transfer, true),
+    ];
     assert_eq!(walk(&edges).transfer(user(1)).chain, chain(&[1, 4]));
 }
 
 #[test]
-fn a_delegation_speaks_from_its_start_to_its_end_while_active() {
+fn delegation_applies_from_start_to_end_while_active() {
     let subject = samples::content("x").subject;
-    let base = edge(1, 1, 2, Kind::Transfer, false);
+    let base = edge(1, 1, 2, DelegationKind::Transfer, false);
     let applies = |delegation: &Delegation, micros| {
         delegation.applies(&subject, Timestamp::from_micros(micros))
     };
@@ -121,7 +142,7 @@ fn a_delegation_speaks_from_its_start_to_its_end_while_active() {
 }
 
 #[test]
-fn conditions_must_all_hold() {
+fn delegation_conditions_must_all_hold() {
     let subject = samples::content("x").subject;
     let patterns = |text: Option<&str>| -> Vec<Pattern> {
         text.into_iter().map(|text| Pattern::new(text).unwrap()).collect()
@@ -140,37 +161,38 @@ fn conditions_must_all_hold() {
     assert!(holds(None, Some("*:prod-*"), None));
     assert!(!holds(None, Some("*:test-*"), None));
     assert!(holds(None, None, Some(44)));
-    assert!(!holds(None, None, Some(45)), "above means above");
+    assert!(!holds(None, None, Some(45)), "the bound is exclusive");
     assert!(!holds(Some("database.*"), Some("*:test-*"), Some(44)));
     assert!(!holds(Some("cluster.*"), Some("*:prod-*"), Some(44)));
 }
 
 #[test]
-fn follow_reaches_through_cascades_and_never_the_owner() {
+fn delegation_follow_cascades_and_never_reaches_the_owner() {
     let edges = [
-        edge(1, 1, 2, Kind::Follow, true),
-        edge(2, 2, 3, Kind::Follow, false),
-        edge(3, 3, 4, Kind::Follow, true),
-        edge(4, 2, 1, Kind::Follow, true),
-        edge(5, 1, 9, Kind::Transfer, true),
+        edge(1, 1, 2, DelegationKind::Follow, true),
+        edge(2, 2, 3, DelegationKind::Follow, false),
+        edge(3, 3, 4, DelegationKind::Follow, true),
+        edge(4, 2, 1, DelegationKind::Follow, true),
+        edge(5, 1, 9, DelegationKind::Transfer, true),
     ];
     let (chains, faults) = walk(&edges).followed(user(1));
     assert_eq!(chains, [chain(&[1, 2]), chain(&[1, 2, 3])], "3 does not cascade further");
-    assert_eq!(faults, [Fault::Cycle { path: chain(&[1, 2, 1]) }]);
+    assert_eq!(faults, [DelegationError::Cycle { path: chain(&[1, 2, 1]) }]);
 }
 
 #[test]
-fn follow_counts_only_those_who_may_approve() {
-    let edges = [edge(1, 1, 2, Kind::Follow, true), edge(2, 2, 3, Kind::Follow, true)];
+fn delegation_follow_skips_people_who_may_not_approve() {
+    let edges =
+        [edge(1, 1, 2, DelegationKind::Follow, true), edge(2, 2, 3, DelegationKind::Follow, true)];
     let subject = samples::content("x").subject;
     let walk = Walk::new(&edges, &subject, Timestamp::from_micros(50), |person| person == user(3));
     let (chains, faults) = walk.followed(user(1));
     assert_eq!(chains, [chain(&[1, 2, 3])]);
     let path = chain(&[1, 2]);
-    assert_eq!(faults, [Fault::NotAllowed { delegate: user(2), path }]);
+    assert_eq!(faults, [DelegationError::NotAllowed { delegate: user(2), path }]);
 }
 
-fn any_edges(kind: Kind) -> impl Strategy<Value = Vec<Delegation>> {
+fn any_edges(kind: DelegationKind) -> impl Strategy<Value = Vec<Delegation>> {
     prop::collection::vec((0u128..6, 0u128..6, any::<bool>()), 0..9).prop_map(move |triples| {
         (1..)
             .zip(triples)
@@ -179,8 +201,8 @@ fn any_edges(kind: Kind) -> impl Strategy<Value = Vec<Delegation>> {
     })
 }
 
-/// Every chain the rules allow, in the order a person would try them: written without looking
-/// at how the walk goes about it.
+/// Lists every chain that the rules allow, in the order of trying, independently of the
+/// implementation.
 fn all_chains(edges: &[Delegation], allowed: &[UserId], path: &[UserId]) -> Vec<Vec<UserId>> {
     let mut found = Vec::new();
     let last = path[path.len() - 1];
@@ -204,7 +226,7 @@ proptest! {
 
     #[test]
     fn delegation_transfer_agrees_with_brute_force(
-        edges in any_edges(Kind::Transfer),
+        edges in any_edges(DelegationKind::Transfer),
         allowed in prop::collection::btree_set(0u128..6, 0..6),
         owner in 0u128..6,
     ) {
@@ -220,14 +242,14 @@ proptest! {
         } else {
                 prop_assert_eq!(&found.chain, &vec![user(owner)]);
                 let had_a_try = edges.iter().any(|edge| edge.owner == user(owner));
-                prop_assert_eq!(found.faults.is_empty(), !had_a_try, "silence explains nothing");
+                prop_assert_eq!(found.faults.is_empty(), !had_a_try, "failures are reported");
         }
     }
 
-    /// Reachability over cascading edges, by growing a set until it no longer grows.
+    /// Computes reachability over cascading edges by growing a set until it is stable.
     #[test]
     fn delegation_follow_agrees_with_brute_force(
-        edges in any_edges(Kind::Follow),
+        edges in any_edges(DelegationKind::Follow),
         allowed in prop::collection::btree_set(0u128..6, 0..6),
         owner in 0u128..6,
     ) {

@@ -1,12 +1,12 @@
-//! What time does to a review: when each step is due and what it asks, when the review ends
-//! unanswered. Time can ask more people and can end a review; it can never agree.
+//! The effect of time on a review: when each escalation step is due and what it does, and when the
+//! review ends unanswered. Time can ask more people and can end a review; it never approves.
 
 use std::time::Duration;
 
 use crate::policy::{EscalationStep, Requirement};
 use crate::time::Timestamp;
 
-/// The steps of all requirements in the order they come due, each once.
+/// Returns the steps of all requirements in the order in which they are due, each once.
 pub fn steps(requirements: &[&Requirement]) -> Vec<EscalationStep> {
     let mut steps: Vec<EscalationStep> =
         requirements.iter().flat_map(|requirement| requirement.escalation.clone()).collect();
@@ -32,15 +32,15 @@ fn shortest(periods: impl Iterator<Item = Duration>) -> Duration {
     periods.min().unwrap_or_default()
 }
 
-/// When an unanswered review ends. Whoever the last step asked gets the full time to respond,
-/// or asking them would have been for show.
+/// Returns when an unanswered review ends. The people asked by the last step get the full response
+/// time.
 pub fn review_ends_at(requirements: &[&Requirement], opened_at: Timestamp) -> Timestamp {
     let last_step = steps(requirements).last().map(|step| step.after).unwrap_or_default();
     opened_at.plus(last_step).plus(respond_within(requirements))
 }
 
-/// The steps that come next, all due at the same moment. Kept by time, not by count: a policy
-/// that changes under way can neither skip a step nor run one twice.
+/// Returns the next steps, which are all due at the same time. Progress is stored as a time and not
+/// as a count, so that a policy change can neither skip a step nor run one twice.
 pub fn next_steps(requirements: &[&Requirement], escalated_to: Duration) -> Vec<EscalationStep> {
     let mut left = steps(requirements);
     left.retain(|step| step.after > escalated_to);

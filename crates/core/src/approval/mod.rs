@@ -1,5 +1,5 @@
-//! Who is asked, who may answer, and when enough humans have agreed. Requests and votes are
-//! data here; `task::decide` is the only place that changes them.
+//! Approvals: who is asked, who may answer, and when enough humans have approved. Requests and
+//! votes are plain data here; only `task::decide` changes them.
 
 pub mod acting;
 pub mod assignment;
@@ -8,7 +8,7 @@ pub mod delegation;
 pub mod escalation;
 pub mod pairs;
 pub mod quorum;
-pub mod separation;
+pub mod separation_of_duties;
 pub mod tenure;
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use self::separation::Conflict;
+use self::separation_of_duties::Conflict;
 use self::tenure::TooNew;
 use crate::change::Digest;
 use crate::ids::UserId;
@@ -24,18 +24,18 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Status {
+pub enum ApprovalStatus {
     Pending,
     Approved,
     Rejected,
-    /// Handed on to another reviewer, who has a request of their own.
+    /// The request was delegated to another reviewer, who has a request of their own.
     Delegated,
-    /// Nobody waits for it any more: the revision moved on, or the review ended without it.
+    /// The request is closed: the revision has changed, or the review ended without an answer.
     Superseded,
     Expired,
 }
 
-/// How a reviewer came to stand in a place.
+/// How a reviewer came to fill a slot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "route", rename_all = "snake_case")]
 pub enum Route {
@@ -44,33 +44,33 @@ pub enum Route {
     Transfer {
         chain: Vec<UserId>,
     },
-    /// The owner lets this person's yes stand for their own.
+    /// The owner lets the approval of this person count as their own.
     Follow {
         chain: Vec<UserId>,
     },
-    /// The reviewer before handed this one request on.
+    /// The previous reviewer delegated this one request.
     HandedOver {
         chain: Vec<UserId>,
     },
-    /// An escalation, or the owner's deactivation, asked this person instead.
+    /// An escalation, or the deactivation of the owner, asked this person instead.
     Reassigned {
         chain: Vec<UserId>,
     },
 }
 
 impl Route {
-    /// Why somebody else stands in the owner's place; nothing if it is their own.
+    /// Describes why another person acts in place of the owner; `None` if the slot is their own.
     pub(crate) fn in_words(&self, owner: UserId) -> Option<String> {
         match self {
             Self::Own => None,
-            Self::Transfer { .. } => Some(format!("answers for {owner} by their delegation")),
-            Self::Follow { .. } => Some(format!("{owner} lets this answer stand for theirs")),
+            Self::Transfer { .. } => Some(format!("answers for {owner} by delegation")),
+            Self::Follow { .. } => Some(format!("{owner} follows this answer")),
             Self::HandedOver { .. } => Some(format!("was handed the request of {owner}")),
-            Self::Reassigned { .. } => Some(format!("was asked in the place of {owner}")),
+            Self::Reassigned { .. } => Some(format!("was assigned in place of {owner}")),
         }
     }
 
-    /// From the owner of the place to the one who answers.
+    /// Returns the people from the owner of the slot to the one who answers.
     pub fn chain(&self) -> &[UserId] {
         match self {
             Self::Own => &[],
@@ -81,7 +81,8 @@ impl Route {
         }
     }
 
-    /// Given once for this task, so it outlives the delegation rules of the moment.
+    /// Returns whether the route was given for this task alone, so that it outlives changes of the
+    /// delegation rules.
     fn is_lasting(&self) -> bool {
         match self {
             Self::HandedOver { .. } | Self::Reassigned { .. } => true,
@@ -90,15 +91,15 @@ impl Route {
     }
 }
 
-/// A seat somebody may fill: whose it is, and by which way they came to it.
+/// A slot that a person may fill: its owner, and how it was assigned to them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Place {
+pub struct Slot {
     pub owner: UserId,
     #[serde(flatten)]
     pub route: Route,
 }
 
-/// Why somebody who would sit in a group does not.
+/// Why a member of a group has no slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exclusion {
     Involved(Conflict),
@@ -114,14 +115,14 @@ impl fmt::Display for Exclusion {
     }
 }
 
-/// One reviewer's request on one revision. A reviewer has at most one per revision, however
-/// many places lead to them.
+/// The request to one reviewer on one revision. A reviewer has at most one per revision, however
+/// many slots lead to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
     pub reviewer: UserId,
     pub revision: u32,
-    pub status: Status,
-    pub places: Vec<Place>,
+    pub status: ApprovalStatus,
+    pub places: Vec<Slot>,
     pub requested_at: Timestamp,
     pub due_at: Timestamp,
 }
@@ -134,28 +135,28 @@ pub enum Answer {
     RequestChanges,
 }
 
-/// One answer, bound to the revision and digest its author saw. Never changed afterwards.
+/// One answer, bound to the revision and digest that the voter saw. It is never changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vote {
     pub voter: UserId,
     pub answer: Answer,
     pub revision: u32,
     pub digest: Digest,
-    /// The round of review it belongs to; see `Task::round`.
+    /// The review round it belongs to; see `Task::round`.
     pub round: u32,
-    /// Owners of the seats the voter could fill when voting; their own only if it was theirs to
-    /// fill.
+    /// The owners of the slots that the voter could fill when voting, including the voter if they
+    /// had a slot of their own.
     pub places: BTreeSet<UserId>,
     pub reason: Option<String>,
     pub at: Timestamp,
-    /// False for an answer that came after the review had ended: kept, told, never counted.
+    /// False for an answer that arrived after the review had ended: recorded, but never counted.
     pub effectual: bool,
     pub withdrawn: bool,
-    /// The revision it was first given on, if an identical effect carried it over.
+    /// The revision it was first given on, if it was carried over with an identical effect.
     pub carried_from: Option<u32>,
 }
 
-/// What the caller had on screen when deciding.
+/// The revision and digest that the caller had on screen when deciding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     pub revision: u32,

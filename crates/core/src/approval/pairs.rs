@@ -1,6 +1,7 @@
-//! Who agrees with whom: to how many tasks of one author one reviewer agreed, of all that anybody
-//! agreed to. Two who always agree with each other stand out where others could have been asked.
-//! It is a figure for people to look at; nothing is refused for it.
+//! Statistics on pairs of authors and reviewers: how many tasks of one author one reviewer
+//! approved, out of all approved tasks of that author. Pairs that approve each other unusually
+//! often stand out where others could have been asked. The figures are informational; nothing is
+//! refused because of them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::actor::Directory;
 use crate::ids::{TaskId, UserId};
 use crate::limits::{
-    PAIR_APPROVALS_TOLD, PAIR_REVIEWERS_MIN, PAIR_SHARE_TOLD_PERCENT, PAIRS_SHOWN_MAX,
+    PAIR_APPROVALS_MIN, PAIR_REVIEWERS_MIN, PAIR_SHARE_MIN_PERCENT, PAIRS_SHOWN_MAX,
 };
 
 /// One approval that counts.
@@ -20,19 +21,19 @@ pub struct Agreed {
     pub reviewer: UserId,
 }
 
-/// Two humans, each under the account that stands for them.
+/// A pair of humans, each under the account that represents them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
     pub author: UserId,
     pub reviewer: UserId,
-    /// Tasks of the author that the reviewer agreed to.
+    /// The tasks of the author that the reviewer approved.
     pub approvals: usize,
-    /// Tasks of the author that anybody agreed to.
+    /// The tasks of the author that any reviewer approved.
     pub of: usize,
     pub stands_out: bool,
 }
 
-/// Those that stand out first, then by how often; not more than anybody looks at.
+/// Returns the pairs, notable ones first, then by the number of approvals, up to a maximum.
 pub fn pairs(agreed: &[Agreed], directory: &Directory) -> Vec<Pair> {
     let mut of_author: BTreeMap<UserId, BTreeSet<TaskId>> = BTreeMap::new();
     let mut of_both: BTreeMap<(UserId, UserId), BTreeSet<TaskId>> = BTreeMap::new();
@@ -43,13 +44,13 @@ pub fn pairs(agreed: &[Agreed], directory: &Directory) -> Vec<Pair> {
         of_both.entry((author, reviewer)).or_default().insert(one.task);
         reviewers.insert(reviewer);
     }
-    // With fewer, the same two meet for want of others.
+    // With fewer reviewers, the same two people meet for lack of others.
     let has_choice = reviewers.len() >= PAIR_REVIEWERS_MIN;
     let mut found: Vec<Pair> = of_both
         .into_iter()
         .map(|((author, reviewer), tasks)| {
             let (approvals, of) = (tasks.len(), of_author.get(&author).map_or(0, BTreeSet::len));
-            let stands_out = has_choice && is_told(approvals, of);
+            let stands_out = has_choice && is_reported(approvals, of);
             Pair { author, reviewer, approvals, of, stands_out }
         })
         .collect();
@@ -58,10 +59,9 @@ pub fn pairs(agreed: &[Agreed], directory: &Directory) -> Vec<Pair> {
     found
 }
 
-fn is_told(approvals: usize, of: usize) -> bool {
-    let (share, least) =
-        (approvals.saturating_mul(100), of.saturating_mul(PAIR_SHARE_TOLD_PERCENT));
-    approvals >= PAIR_APPROVALS_TOLD && share >= least
+fn is_reported(approvals: usize, of: usize) -> bool {
+    let (share, least) = (approvals.saturating_mul(100), of.saturating_mul(PAIR_SHARE_MIN_PERCENT));
+    approvals >= PAIR_APPROVALS_MIN && share >= least
 }
 
 #[cfg(test)]

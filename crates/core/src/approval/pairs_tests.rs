@@ -1,5 +1,5 @@
-//! A pair that favours each other stands out, one that has no choice does not; counts are those of
-//! counting by hand.
+//! Pairs with a high share of approvals stand out, pairs without a choice do not, and the counts
+//! agree with brute force.
 
 use std::collections::BTreeSet;
 
@@ -15,45 +15,45 @@ fn task(number: usize) -> TaskId {
     TaskId::from_u128(u128::try_from(number).unwrap())
 }
 
-/// So many tasks of one author, each agreed to by this reviewer, counted from a number on.
+/// Returns `count` tasks of one author, each approved by this reviewer, numbered from `from` on.
 fn agreed(author: UserId, reviewer: UserId, from: usize, count: usize) -> Vec<Agreed> {
     (from..from + count).map(|number| Agreed { task: task(number), author, reviewer }).collect()
 }
 
-fn told(agreed: &[Agreed]) -> Vec<(UserId, UserId, usize, usize)> {
+fn reported(agreed: &[Agreed]) -> Vec<(UserId, UserId, usize, usize)> {
     let all = pairs(agreed, &directory()).into_iter().filter(|pair| pair.stands_out);
     all.map(|pair| (pair.author, pair.reviewer, pair.approvals, pair.of)).collect()
 }
 
 #[test]
-fn a_pair_that_favours_each_other_stands_out() {
-    // Alice takes what Author proposes; the work of Stranger is shared by three.
+fn pair_with_a_high_share_of_approvals_stands_out() {
+    // Alice approves most tasks of Author; those of Stranger are shared by three reviewers.
     let mut all = agreed(AUTHOR, ALICE, 0, 24);
     all.extend(agreed(AUTHOR, BOB, 24, 6));
     for (reviewer, from) in [(ALICE, 100), (BOB, 130), (CAROL, 160)] {
         all.extend(agreed(STRANGER, reviewer, from, 30));
     }
-    assert_eq!(told(&all), [(AUTHOR, ALICE, 24, 30)]);
+    assert_eq!(reported(&all), [(AUTHOR, ALICE, 24, 30)]);
     let first = pairs(&all, &directory())[0];
-    assert!(first.stands_out, "it is first, though others are more often: {first:?}");
+    assert!(first.stands_out, "first, although other pairs have more approvals: {first:?}");
 }
 
 #[test]
-fn too_few_too_small_a_part_and_no_choice_are_not_told() {
+fn pair_with_few_approvals_or_no_choice_is_not_reported() {
     let others = [agreed(STRANGER, BOB, 500, 1), agreed(STRANGER, CAROL, 501, 1)].concat();
     let with_others = |some: Vec<Agreed>| [some, others.clone()].concat();
-    let few = agreed(AUTHOR, ALICE, 0, PAIR_APPROVALS_TOLD - 1);
-    assert_eq!(told(&with_others(few)), []);
+    let few = agreed(AUTHOR, ALICE, 0, PAIR_APPROVALS_MIN - 1);
+    assert_eq!(reported(&with_others(few)), []);
     let mut part = agreed(AUTHOR, ALICE, 0, 79);
     part.extend(agreed(AUTHOR, BOB, 79, 21));
-    assert_eq!(told(&with_others(part)), []);
+    assert_eq!(reported(&with_others(part)), []);
     let alone = agreed(AUTHOR, ALICE, 0, 100);
-    assert_eq!(told(&alone), [], "there is nobody else");
-    assert_eq!(told(&with_others(alone)), [(AUTHOR, ALICE, 100, 100)]);
+    assert_eq!(reported(&alone), [], "there is no other reviewer");
+    assert_eq!(reported(&with_others(alone)), [(AUTHOR, ALICE, 100, 100)]);
 }
 
 #[test]
-fn two_accounts_of_one_human_are_one_and_a_task_counts_once() {
+fn pair_counts_humans_and_each_task_once() {
     let mut people: Vec<_> =
         [AUTHOR, ALICE, BOB, CAROL].into_iter().map(|id| person(id, &[])).collect();
     people[2].aliases = [ALICE].into();
@@ -68,10 +68,10 @@ fn two_accounts_of_one_human_are_one_and_a_task_counts_once() {
 
 proptest! {
     #[test]
-    fn counts_are_those_of_counting_by_hand(
+    fn pair_counts_agree_with_brute_force(
         votes in prop::collection::vec((0..40_usize, 0..4_usize), 0..200),
     ) {
-        // Whose a task is follows from its number.
+        // The author of a task follows from its number.
         let people = [ALICE, BOB, CAROL, ADMIN];
         let author_of = |number: usize| if number.is_multiple_of(2) { AUTHOR } else { STRANGER };
         let all: Vec<Agreed> = votes
@@ -83,9 +83,9 @@ proptest! {
             })
             .collect();
         let found = pairs(&all, &directory());
-        let told: BTreeSet<_> = found.iter().map(|pair| (pair.author, pair.reviewer)).collect();
+        let reported: BTreeSet<_> = found.iter().map(|pair| (pair.author, pair.reviewer)).collect();
         let met: BTreeSet<_> = all.iter().map(|one| (one.author, one.reviewer)).collect();
-        prop_assert_eq!((found.len(), told), (met.len(), met));
+        prop_assert_eq!((found.len(), reported), (met.len(), met));
         for pair in found {
             let by_hand = |is_it: &dyn Fn(&Agreed) -> bool| {
                 (0..40).filter(|number| {

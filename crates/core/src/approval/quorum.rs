@@ -1,6 +1,6 @@
-//! Counting agreement: distinct humans are matched to the seats of every group at once, so one
-//! human counts once per task whatever chains and groups lead to them. The matching is a
-//! maximum flow, human → seat → group; it is exact, not greedy.
+//! Counts approvals. Distinct humans are matched to the seats of all groups at once, so that one
+//! human counts once per task, whichever chains and groups lead to them. The matching is a maximum
+//! flow from humans over seats to groups; it is exact, not greedy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::ids::UserId;
 
-/// One place in a group and the humans who may fill it.
+/// One seat in a group, with the humans who may fill it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seat {
+pub struct SlotCandidates {
     pub owner: UserId,
     pub fillers: BTreeSet<UserId>,
 }
@@ -19,10 +19,10 @@ pub struct Seat {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
     pub min: u32,
-    pub seats: Vec<Seat>,
+    pub seats: Vec<SlotCandidates>,
 }
 
-/// A seat that counts: whose it is and which human fills it.
+/// A seat that counts, with its owner and the human who fills it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Filled {
     pub owner: UserId,
@@ -52,7 +52,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty list of groups is never agreement: somebody has to be asked.
+    /// Returns whether all groups are satisfied. An empty list of groups is never satisfied: at
+    /// least one person must be asked.
     pub fn is_met(&self) -> bool {
         !self.groups.is_empty() && self.groups.iter().all(GroupTally::is_met)
     }
@@ -62,10 +63,10 @@ impl Tally {
     }
 }
 
-/// A seat by group and position, as the matching names it.
+/// A seat, identified by group and position.
 type SeatIndex = (usize, usize);
 
-/// The largest number of needs that these humans can meet together, each human used once.
+/// Returns the largest number of needs that these humans can fill together, using each human once.
 pub fn tally(needs: &[Need], humans: &BTreeSet<UserId>) -> Tally {
     let mut matching = Matching { needs, taken: BTreeMap::new() };
     for human in humans {
@@ -93,8 +94,8 @@ impl Matching<'_> {
         u32::try_from(filled).is_ok_and(|filled| filled < min)
     }
 
-    /// Finds the human a seat, moving others along if that makes room. `tried` keeps a search
-    /// from visiting a seat twice; a full group is entered only through one of its taken seats.
+    /// Finds a seat for the human, moving others if that makes room. `tried` keeps a search from
+    /// visiting a seat twice; a full group is entered only through one of its taken seats.
     fn place(&mut self, human: UserId, tried: &mut BTreeSet<SeatIndex>) -> bool {
         for (group, need) in self.needs.iter().enumerate() {
             for (position, seat) in need.seats.iter().enumerate() {
@@ -116,7 +117,8 @@ impl Matching<'_> {
         false
     }
 
-    /// The group has all it needs: this seat counts only if another of its sitters can leave.
+    /// Tries to free a seat of a group that is full: a further seat counts only if another human
+    /// can move away.
     fn make_room(&mut self, group: usize, tried: &mut BTreeSet<SeatIndex>) -> bool {
         let sitters: Vec<(SeatIndex, UserId)> = self
             .taken

@@ -7,11 +7,14 @@ fn user(number: u128) -> UserId {
     UserId::from_u128(number)
 }
 
-fn seat(owner: u128, fillers: &[u128]) -> Seat {
-    Seat { owner: user(owner), fillers: fillers.iter().map(|filler| user(*filler)).collect() }
+fn seat(owner: u128, fillers: &[u128]) -> SlotCandidates {
+    SlotCandidates {
+        owner: user(owner),
+        fillers: fillers.iter().map(|filler| user(*filler)).collect(),
+    }
 }
 
-fn own(owners: &[u128]) -> Vec<Seat> {
+fn own(owners: &[u128]) -> Vec<SlotCandidates> {
     owners.iter().map(|owner| seat(*owner, &[*owner])).collect()
 }
 
@@ -48,7 +51,7 @@ fn most_by_brute_force(needs: &[Need], humans: &[UserId]) -> u32 {
 
 fn any_needs() -> impl Strategy<Value = Vec<Need>> {
     let seat = (0u128..5, prop::collection::btree_set(0u128..5, 0..4)).prop_map(|(owner, more)| {
-        Seat { owner: user(owner), fillers: more.into_iter().map(user).collect() }
+        SlotCandidates { owner: user(owner), fillers: more.into_iter().map(user).collect() }
     });
     let need =
         (0u32..4, prop::collection::vec(seat, 0..4)).prop_map(|(min, seats)| Need { min, seats });
@@ -69,25 +72,25 @@ proptest! {
         let met: u32 = tally.groups.iter().map(|group| group.needed - group.missing()).sum();
         prop_assert_eq!(met, most_by_brute_force(&needs, &list));
 
-        // What is claimed as filled is a real seat, filled by a voter who may, each used once.
+        // Every filled seat is real, filled by an eligible voter, and each voter is used once.
         let mut used = BTreeSet::new();
         for (group, need) in tally.groups.iter().zip(&needs) {
             prop_assert!(group.filled.len() <= need.min as usize);
             let mut seats = need.seats.clone();
             for filled in &group.filled {
                 prop_assert!(voters.contains(&filled.by));
-                prop_assert!(used.insert(filled.by), "one human, one vote");
+                prop_assert!(used.insert(filled.by), "each human is used once");
                 let place = seats
                     .iter()
                     .position(|s| s.owner == filled.owner && s.fillers.contains(&filled.by));
-                prop_assert!(place.is_some(), "a seat is filled once, by one who may");
+                prop_assert!(place.is_some(), "a seat is filled once, by an eligible human");
                 seats.remove(place.unwrap());
             }
         }
     }
 
     #[test]
-    fn another_yes_never_loses_a_quorum(
+    fn quorum_is_never_lost_by_another_approval(
         needs in any_needs(),
         voters in prop::collection::btree_set(0u128..5, 0..5),
         newcomer in 0u128..5,
@@ -102,7 +105,7 @@ proptest! {
 }
 
 #[test]
-fn one_human_in_two_groups_counts_once() {
+fn quorum_counts_a_human_in_two_groups_once() {
     let needs = [Need { min: 1, seats: own(&[1, 2]) }, Need { min: 1, seats: own(&[1, 3]) }];
     assert!(!tally(&needs, &humans(&[1])).is_met());
     assert_eq!(tally(&needs, &humans(&[1])).missing(), 1);
@@ -112,26 +115,26 @@ fn one_human_in_two_groups_counts_once() {
 }
 
 #[test]
-fn a_sitter_moves_on_to_let_another_count() {
+fn quorum_reassigns_a_seat_so_that_both_count() {
     // 1 is placed first, in the first group; 2 fits only there.
     let needs = [Need { min: 1, seats: own(&[1, 2]) }, Need { min: 1, seats: own(&[1]) }];
     assert!(tally(&needs, &humans(&[1, 2])).is_met());
 }
 
 #[test]
-fn two_who_stand_in_for_one_owner_fill_one_seat() {
+fn quorum_gives_two_delegates_of_one_owner_one_seat() {
     let needs = [Need { min: 2, seats: vec![seat(1, &[1, 9]), seat(2, &[2])] }];
-    assert!(!tally(&needs, &humans(&[1, 9])).is_met(), "owner and follower are one place");
+    assert!(!tally(&needs, &humans(&[1, 9])).is_met(), "owner and follower share one seat");
     assert!(tally(&needs, &humans(&[9, 2])).is_met());
 }
 
 #[test]
-fn no_groups_is_no_agreement() {
+fn quorum_without_groups_is_never_met() {
     assert!(!tally(&[], &humans(&[1, 2, 3])).is_met());
 }
 
 #[test]
-fn a_group_short_of_seats_can_never_be_met() {
+fn quorum_of_a_group_with_too_few_seats_is_unreachable() {
     let needs = [Need { min: 3, seats: own(&[1, 2]) }];
     let tally = tally(&needs, &humans(&[1, 2, 3, 4]));
     assert_eq!((tally.is_met(), tally.missing()), (false, 1));

@@ -1,5 +1,5 @@
-//! How long somebody must have had a role before it gives them a say. Whoever was given one just
-//! before a vote has no seat by it; since nobody knows when is not long enough.
+//! The minimum time that a role must have been held to count. A role granted just before a vote
+//! gives no slot, and neither does one held for an unknown time.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::actor::{Person, Role};
 use crate::policy::{Requirement, period_text};
 use crate::time::Timestamp;
 
-/// What a requirement asks of roles, at one moment.
+/// The minimum role age of a requirement, evaluated at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Tenure {
     min: Option<Duration>,
@@ -20,17 +20,17 @@ pub struct Tenure {
 pub struct TooNew {
     pub role: Role,
     pub min: Duration,
-    /// Not known if nobody knows since when they have it.
+    /// When the role starts to count. `None` if it is unknown since when it is held.
     pub counts_from: Option<Timestamp>,
 }
 
 impl fmt::Display for TooNew {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { role, min, .. } = self;
-        write!(f, "the role {role} counts once it is {} old", period_text(*min))?;
+        write!(f, "the role {role} counts once it has been held for {}", period_text(*min))?;
         match self.counts_from {
             Some(at) => write!(f, ", at {at}"),
-            None => f.write_str(", and nobody knows since when it is held"),
+            None => f.write_str(", but it is unknown since when it has been held"),
         }
     }
 }
@@ -40,13 +40,13 @@ impl Tenure {
         Self { min: requirement.role_age_min, now }
     }
 
-    /// Whether somebody has this role, and has had it for long enough.
+    /// Returns whether a person has this role and has held it for long enough.
     pub fn counts(&self, person: &Person, role: &str) -> bool {
         let Some(min) = self.min else { return person.has_role(role) };
         person.role_since(role).is_some_and(|since| since.plus(min) <= self.now)
     }
 
-    /// A role that somebody has and that does not count yet.
+    /// Returns the role if a person holds it and it does not count yet.
     pub fn too_new(&self, person: &Person, role: &Role) -> Option<TooNew> {
         let min = self.min?;
         let name = role.as_str();

@@ -1,25 +1,25 @@
-//! A role counts from the moment it is old enough, for the vote and for the permit, and never while
-//! nobody knows its age.
+//! A role counts once it is old enough, for the vote and for the permit, and never while its age is
+//! unknown.
 
 use super::*;
-use crate::approval::delegation::Kind;
+use crate::approval::delegation::DelegationKind;
 use crate::ids::UserId;
 use crate::policy::Document;
 use crate::samples::{
-    ADMIN, ALICE, ATTEMPT, BOB, CAROL, HOLD, World, agent, at, delegation, group, hours, person,
-    policy, two_dbas, user, worker, yes,
+    ADMIN, ALICE, BOB, CAROL, World, agent, at, delegation, group, hours, person, policy, two_dbas,
+    user, worker, yes,
 };
-use crate::task::{BasisLost, Command, GateName, Refusal, State, Task, explain};
+use crate::task::{BasisLost, GateName, Refusal, State, Task, explain};
 use proptest::prelude::*;
 
 const DAY: i64 = 86_400;
 
-/// Two of the database administrators, who have been that for a day.
+/// Requires two database administrators who have had the role for a day.
 fn two_old_dbas() -> Document {
     Document { role_age_min: Some(hours(24)), ..two_dbas() }
 }
 
-/// Gives somebody a role at a moment, or gives it anew.
+/// Grants a role at the given second, or grants it again.
 fn give(world: &mut World, who: UserId, role: &str, seconds: i64) {
     world.edit(who, |person| {
         person.roles.insert(Role::new(role));
@@ -36,49 +36,51 @@ fn too_new(counts_from: Option<Timestamp>) -> TooNew {
 }
 
 #[test]
-fn a_role_counts_from_its_age_on_and_an_unknown_age_is_none() {
+fn role_age_counts_from_the_minimum_and_unknown_never_does() {
     let asks = |now| Tenure { min: Some(hours(24)), now };
     let mut ann = person(ALICE, &["dba"]);
     let dba = Role::new("dba");
     for (now, counts) in [(0, false), (DAY - 1, false), (DAY, true), (DAY * 9, true)] {
         assert_eq!(asks(at(now)).counts(&ann, "dba"), counts, "{now}");
-        let told = asks(at(now)).too_new(&ann, &dba);
-        assert_eq!(told, (!counts).then(|| too_new(Some(at(DAY)))), "{now}");
+        let refusal = asks(at(now)).too_new(&ann, &dba);
+        assert_eq!(refusal, (!counts).then(|| too_new(Some(at(DAY)))), "{now}");
     }
-    assert!(!asks(at(DAY)).counts(&ann, "sre"), "one that they do not have");
+    assert!(!asks(at(DAY)).counts(&ann, "sre"), "a role they do not have");
     assert_eq!(asks(at(DAY)).too_new(&ann, &Role::new("sre")), None);
     ann.roles_since.insert(Role::new("sre"), at(0));
-    assert!(!asks(at(DAY)).counts(&ann, "sre"), "an age without the role");
+    assert!(!asks(at(DAY)).counts(&ann, "sre"), "a grant time without the role");
     ann.roles_since.clear();
     let end_of_time = Timestamp::from_micros(i64::MAX);
-    assert!(!asks(end_of_time).counts(&ann, "dba"), "since nobody knows when");
+    assert!(!asks(end_of_time).counts(&ann, "dba"), "its age is unknown");
     assert_eq!(asks(end_of_time).too_new(&ann, &dba), Some(too_new(None)));
     let asks_nothing = Tenure { min: None, now: at(0) };
     assert!(asks_nothing.counts(&ann, "dba") && !asks_nothing.counts(&ann, "sre"));
     assert_eq!(asks_nothing.too_new(&ann, &dba), None);
     ann.roles_since.insert(Role::new("dba"), at(DAY * 2));
-    assert!(!asks(at(DAY)).counts(&ann, "dba"), "one that is still to come");
+    assert!(!asks(at(DAY)).counts(&ann, "dba"), "a grant in the future");
 }
 
 #[test]
-fn whoever_took_a_role_just_before_is_not_asked_and_told_from_when_it_counts() {
+fn role_too_new_is_not_asked_and_reports_when_it_counts() {
     let mut world = World::new([two_old_dbas()]);
     give(&mut world, CAROL, "dba", DAY);
     let task = world.reviewing(at(DAY + 10));
     assert_eq!(asked(&task), [ALICE, BOB]);
     let refused = world.decide(&task, &user(CAROL), &yes(&task), at(DAY + 11));
     let refusal = Refusal::RoleTooNew(too_new(Some(at(DAY * 2))));
-    let words =
-        format!("you have no say yet: the role dba counts once it is 1d old, at {}", at(DAY * 2));
+    let words = format!(
+        "you cannot decide this task yet: the role dba counts once it has been held for 1d, at {}",
+        at(DAY * 2)
+    );
     assert_eq!(refusal.to_string(), words);
     assert_eq!(refused, Err(refusal));
     let refused = world.decide(&task, &user(ADMIN), &yes(&task), at(DAY + 11));
-    assert!(matches!(refused, Err(Refusal::Denied(_))), "no role would help: {refused:?}");
+    assert!(matches!(refused, Err(Refusal::Denied(_))), "not for its role age: {refused:?}");
     assert_eq!(asked(&world.reviewing(at(DAY * 2))), [ALICE, BOB, CAROL]);
 }
 
 #[test]
-fn a_role_that_was_given_anew_after_the_request_has_no_vote() {
+fn role_granted_again_after_the_request_has_no_vote() {
     let mut world = World::new([two_old_dbas()]);
     let task = world.reviewing(at(DAY + 5));
     give(&mut world, ALICE, "dba", DAY + 6);
@@ -86,15 +88,15 @@ fn a_role_that_was_given_anew_after_the_request_has_no_vote() {
     assert_eq!(refused, Err(Refusal::RoleTooNew(too_new(Some(at(DAY * 2 + 6))))));
     let task = world.step(&task, &user(BOB), &yes(&task), at(DAY + 7));
     let task = world.step(&task, &user(ALICE), &yes(&task), at(DAY * 2 + 6));
-    assert_eq!(task.state, State::Approved, "it counts from then on");
+    assert_eq!(task.state, State::Approved, "the role is old enough now");
 }
 
 #[test]
-fn no_permit_passes_on_a_role_that_is_too_new() {
+fn role_too_new_at_apply_refuses_the_permit() {
     let mut world = World::new([two_dbas()]);
     give(&mut world, ALICE, "dba", DAY);
     let task = world.approved(at(DAY + 5));
-    let start = Command::StartApply { execution: ATTEMPT, hold: HOLD };
+    let start = world.start();
     assert!(world.decide(&task, &agent(), &start, at(DAY + 6)).is_ok());
     world.current = vec![policy(1, 2, two_old_dbas())];
     let refused = world.decide(&task, &agent(), &start, at(DAY * 2 - 1));
@@ -104,16 +106,16 @@ fn no_permit_passes_on_a_role_that_is_too_new() {
 }
 
 #[test]
-fn nobody_answers_for_others_by_a_role_that_is_too_new() {
+fn role_too_new_cannot_answer_for_others() {
     let mut world = World::new([two_old_dbas()]);
-    world.delegations = vec![delegation(1, ALICE, CAROL, Kind::Transfer)];
+    world.delegations = vec![delegation(1, ALICE, CAROL, DelegationKind::Transfer)];
     assert_eq!(asked(&world.reviewing(at(DAY))), [BOB, CAROL]);
     give(&mut world, CAROL, "reviewer", 5);
     assert_eq!(asked(&world.reviewing(at(DAY))), [ALICE, BOB]);
 }
 
 #[test]
-fn who_is_named_needs_no_role_and_one_old_role_of_several_is_enough() {
+fn role_age_is_met_by_name_or_by_any_old_role() {
     let require = vec![group(&["security", "dba"], &[ADMIN], 1)];
     let mut world = World::new([Document { require, ..two_old_dbas() }]);
     for (who, role) in [(ADMIN, "admin"), (CAROL, "dba"), (BOB, "dba")] {
@@ -123,25 +125,25 @@ fn who_is_named_needs_no_role_and_one_old_role_of_several_is_enough() {
 }
 
 #[test]
-fn explain_says_whose_role_is_too_new() {
+fn explain_names_people_whose_role_is_too_new() {
     let mut world = World::new([two_old_dbas()]);
     give(&mut world, CAROL, "dba", DAY);
     let task = world.reviewing(at(DAY));
     let actor = worker();
-    let told = explain(&task, &world.facts(&actor), at(DAY));
-    let gate = told.gates.iter().find(|gate| gate.name == GateName::Policy).unwrap();
-    assert_eq!(gate.evidence, "1 policy asks for 2 of dba, by roles that are 1d old");
-    let excluded = &told.assignment.groups[0][0].excluded[&CAROL];
+    let explained = explain(&task, &world.gates(), &world.facts(&actor), at(DAY));
+    let gate = explained.gates.iter().find(|gate| gate.name == GateName::Policy).unwrap();
+    assert_eq!(gate.evidence, "1 policy asks for 2 of dba, by roles held for at least 1d");
+    let excluded = &explained.assignment.groups[0][0].excluded[&CAROL];
     assert_eq!(excluded.to_string(), too_new(Some(at(DAY * 2))).to_string());
     world.edit(CAROL, |person| person.roles_since.clear());
-    let told = explain(&task, &world.facts(&actor), at(DAY));
-    let excluded = told.assignment.groups[0][0].excluded[&CAROL].to_string();
-    assert!(excluded.ends_with("nobody knows since when it is held"), "{excluded}");
+    let explained = explain(&task, &world.gates(), &world.facts(&actor), at(DAY));
+    let excluded = explained.assignment.groups[0][0].excluded[&CAROL].to_string();
+    assert!(excluded.ends_with("it is unknown since when it has been held"), "{excluded}");
 }
 
 proptest! {
     #[test]
-    fn a_role_counts_iff_it_was_had_for_so_long(
+    fn role_counts_iff_held_for_the_minimum_age(
         since in 0..1_000_000_i64,
         min in 1..1_000_000_u64,
         now in 0..3_000_000_i64,

@@ -1,6 +1,6 @@
-//! A checkpoint (C2SP tlog-checkpoint): which log, how many leaves, and their root, as the text
-//! of a signed note. One spelling only: what is signed can be rebuilt from the values. Whether
-//! the signatures hold, and whether the log only grew, is asked elsewhere.
+//! A checkpoint (C2SP tlog-checkpoint) names a log, its number of entries and its root hash, as the
+//! text of a signed note. It has a single spelling, so that the signed text can be rebuilt from the
+//! values. Signatures and the consistency of the log are verified elsewhere.
 
 use std::fmt;
 
@@ -14,15 +14,21 @@ use crate::limits::AUDIT_LEAVES_MAX;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CheckpointError {
-    #[error("`{given}` is not a line of a checkpoint: it must be filled, without control bytes")]
+    #[error(
+        "`{given}` is not a valid checkpoint line: it must not be empty or contain control \
+             characters"
+    )]
     BadLine { given: String },
-    #[error("`{given}` is not a tree size: digits without a leading zero, {AUDIT_LEAVES_MAX} most")]
+    #[error(
+        "`{given}` is not a valid tree size: use digits without a leading zero, at most \
+             {AUDIT_LEAVES_MAX}"
+    )]
     BadSize { given: String },
-    #[error("`{given}` is not a root: 32 bytes in base64")]
+    #[error("`{given}` is not a valid root: expected 32 bytes in base64")]
     BadRoot { given: String },
-    #[error("a tree without leaves has root {}, not {given}", empty_root())]
+    #[error("an empty tree has root {}, not {given}", empty_root())]
     NotEmptyRoot { given: Digest },
-    #[error("a checkpoint has three lines, each ended: origin, size and root")]
+    #[error("a checkpoint has three lines, each ending in a newline: origin, size and root")]
     TooShort,
 }
 
@@ -35,8 +41,8 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The origin names the log, for ever and nowhere else used; best without a scheme and
-    /// equal to the name of its key.
+    /// Creates a checkpoint. The origin names the log permanently and is used for no other log; it
+    /// is best without a scheme and equal to the name of its key.
     pub fn new(
         origin: &str,
         size: u64,
@@ -61,7 +67,7 @@ impl Checkpoint {
         })
     }
 
-    /// Reads what [`fmt::Display`] writes, and nothing else.
+    /// Parses the text that [`fmt::Display`] writes, and nothing else.
     pub fn parse(text: &str) -> Result<Self, CheckpointError> {
         let text = text.strip_suffix('\n').ok_or(CheckpointError::TooShort)?;
         let mut lines = text.split('\n');
@@ -109,7 +115,7 @@ fn line(text: &str) -> Result<String, CheckpointError> {
 fn parse_size(text: &str) -> Result<u64, CheckpointError> {
     text.parse()
         .ok()
-        // `parse` also takes a sign and leading zeros.
+        // `parse` also accepts a sign and leading zeros.
         .filter(|size: &u64| size.to_string() == text)
         .ok_or_else(|| CheckpointError::BadSize {
             given: text.to_owned(),

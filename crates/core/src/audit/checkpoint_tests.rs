@@ -1,4 +1,4 @@
-//! Checkpoints: the exact text, and that nothing else is taken for one.
+//! Checkpoints have an exact text, and no other text is accepted.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn checkpoint() -> Checkpoint {
 }
 
 #[test]
-fn a_checkpoint_is_written_and_read_as_the_format_has_it() {
+fn checkpoint_text_follows_the_format() {
     assert_eq!(checkpoint().to_string(), TEXT);
     let read = Checkpoint::parse(TEXT).unwrap();
     assert_eq!(read, checkpoint());
@@ -31,14 +31,14 @@ fn a_checkpoint_is_written_and_read_as_the_format_has_it() {
 }
 
 #[test]
-fn a_signed_checkpoint_is_a_note_over_its_text() {
+fn checkpoint_signature_is_a_note_over_its_text() {
     let note = format!("{TEXT}\n\u{2014} audit.example.com/acme rfDrAgE=\n");
     let note = Note::parse(note.as_bytes()).unwrap();
     assert_eq!(Checkpoint::parse(note.text()), Ok(checkpoint()));
 }
 
 #[test]
-fn a_size_is_plain_digits() {
+fn checkpoint_size_accepts_plain_digits_only() {
     for wrong in
         ["", "-1", "+1", "01", "00", "1 ", " 1", "1_0", "0x1", "1.0", "٣", "99999999999999999999"]
     {
@@ -56,7 +56,7 @@ fn a_size_is_plain_digits() {
 }
 
 #[test]
-fn an_empty_tree_has_the_empty_root() {
+fn checkpoint_of_an_empty_tree_has_the_empty_root() {
     let root = leaf_hash(b"hello");
     let refused = Checkpoint::new("o", 0, root, &[]).unwrap_err();
     assert_eq!(refused, CheckpointError::NotEmptyRoot { given: root });
@@ -66,7 +66,7 @@ fn an_empty_tree_has_the_empty_root() {
 }
 
 #[test]
-fn a_root_is_32_bytes_in_strict_base64() {
+fn checkpoint_root_is_32_bytes_in_strict_base64() {
     let root = "iipcm3aIJ95alVLDigRMZpWcaPbS8htSYK9U0vh9uCc=";
     for wrong in [
         "",
@@ -83,7 +83,7 @@ fn a_root_is_32_bytes_in_strict_base64() {
 }
 
 #[test]
-fn lines_are_filled_ended_and_without_control_bytes() {
+fn checkpoint_lines_are_nonempty_without_control_bytes() {
     let root = leaf_hash(b"hello");
     for wrong in ["", "a\nb", "a\tb", "a\r", "\0"] {
         let given = wrong.to_owned();
@@ -102,7 +102,7 @@ fn lines_are_filled_ended_and_without_control_bytes() {
 
 proptest! {
     #[test]
-    fn a_checkpoint_survives_its_text(
+    fn checkpoint_round_trips_through_its_text(
         origin in "[^\\x00-\\x1f]{1,20}",
         size in 1..=AUDIT_LEAVES_MAX,
         root: [u8; 32],
@@ -115,14 +115,14 @@ proptest! {
     }
 
     #[test]
-    fn random_text_never_panics(text: String) {
+    fn checkpoint_parser_never_panics(text: String) {
         if let Ok(checkpoint) = Checkpoint::parse(&text) {
             prop_assert_eq!(checkpoint.to_string(), text);
         }
     }
 
     #[test]
-    fn what_is_read_is_written_the_same(at: prop::sample::Index, byte in 0_u8..128) {
+    fn checkpoint_parsed_is_written_unchanged(at: prop::sample::Index, byte in 0_u8..128) {
         let mut bytes = format!("{TEXT}extension\n").into_bytes();
         let at = at.index(bytes.len());
         bytes[at] = byte;

@@ -1,17 +1,16 @@
-//! Evidence that cannot be changed unseen: what one act leaves behind (`leaf`), the Merkle tree
-//! over all of them (`tree`), proofs about it (`proof`) and the signed statement of its root
-//! (`checkpoint`, in the envelope of `note`). Pure: leaves are stored, trees sealed and
-//! checkpoints signed elsewhere.
+//! Tamper-evident audit: the entries (`entry`), the Merkle tree over all of them (`tree`), proofs
+//! about it (`proof`) and the signed statement of its root (`checkpoint`, in the envelope of
+//! `note`). All functions are pure; storing, sealing and signing happen elsewhere.
 
 mod checkpoint;
-mod leaf;
+mod entry;
 mod note;
 mod proof;
 mod tree;
 
 pub use self::checkpoint::{Checkpoint, CheckpointError};
-pub use self::leaf::{Kind, Leaf, LeafError, What, Where, Who, Why};
-pub use self::note::{KeyId, KeyName, Note, NoteError, Signature};
+pub use self::entry::{AuditEntry, EntryKind, LeafError, What, Where, Who, Why};
+pub use self::note::{KeyName, Note, NoteError, NoteKeyId, Signature};
 pub use self::proof::{
     ProofError, consistency_proof, consistency_ranges, inclusion_proof, inclusion_ranges,
     verify_consistency, verify_inclusion,

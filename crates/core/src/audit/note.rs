@@ -1,6 +1,6 @@
-//! A signed note (C2SP signed-note): text, a blank line, and one line for each signature. It has
-//! one spelling, so whoever parses it and prints it again has the same bytes. Making and
-//! checking signatures is not here; a key is known by its name and a short id.
+//! A signed note (C2SP signed-note): text, a blank line, and one line per signature. It has a
+//! single encoding, so parsing and printing returns the same bytes. Signing and verifying are not
+//! part of this module; a key is known by its name and a short id.
 
 use std::fmt;
 
@@ -11,31 +11,34 @@ use thiserror::Error;
 
 use crate::limits::{NAME_MAX_BYTES, NOTE_MAX_BYTES, NOTE_SIGNATURES_MAX};
 
-/// An em dash and a blank open every signature line.
+/// Every signature line begins with an em dash and a space.
 const OPENING: &str = "\u{2014} ";
 
-/// The byte that stands for Ed25519 in a key id.
+/// The byte that identifies Ed25519 in a key id.
 const ED25519: [u8; 1] = [1];
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoteError {
-    #[error("`{given}` is not a key name: 1 to {NAME_MAX_BYTES} bytes without blanks and `+`")]
+    #[error(
+        "`{given}` is not a valid key name: use 1 to {NAME_MAX_BYTES} bytes without \
+             whitespace or `+`"
+    )]
     BadName { given: String },
-    #[error("a signature by {name} has no bytes")]
+    #[error("the signature by {name} is empty")]
     EmptySignature { name: KeyName },
-    #[error("two signatures by {name} with key {key_id}: one of them is not needed")]
-    SignedTwice { name: KeyName, key_id: KeyId },
-    #[error("a note has 1 to {NOTE_SIGNATURES_MAX} signatures, not {given}")]
+    #[error("two signatures by {name} with key {key_id}: remove one of them")]
+    SignedTwice { name: KeyName, key_id: NoteKeyId },
+    #[error("a note has 1 to {NOTE_SIGNATURES_MAX} signatures, got {given}")]
     Signatures { given: usize },
-    #[error("a note has at most {NOTE_MAX_BYTES} bytes, not {bytes}")]
+    #[error("a note has at most {NOTE_MAX_BYTES} bytes, got {bytes}")]
     TooLarge { bytes: usize },
-    #[error("the text of a note ends its last line and has no control characters")]
+    #[error("the text of a note must end with a newline and must not contain control characters")]
     BadText,
     #[error("not a signed note: {0}")]
     Malformed(&'static str),
 }
 
-/// What a key is called, best as the log's address without a scheme: `audit.example.com/acme`.
+/// The name of a key, best the address of the log without a scheme: `audit.example.com/acme`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyName(String);
 
@@ -63,11 +66,11 @@ impl fmt::Display for KeyName {
     }
 }
 
-/// Tells keys of one name apart. Four bytes are no proof of anything.
+/// Distinguishes keys of the same name. Four bytes prove nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct KeyId([u8; 4]);
+pub struct NoteKeyId([u8; 4]);
 
-impl KeyId {
+impl NoteKeyId {
     pub const fn from_bytes(bytes: [u8; 4]) -> Self {
         Self(bytes)
     }
@@ -87,7 +90,7 @@ impl KeyId {
     }
 }
 
-impl fmt::Display for KeyId {
+impl fmt::Display for NoteKeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:08x}", u32::from_be_bytes(self.0))
     }
@@ -96,24 +99,24 @@ impl fmt::Display for KeyId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
     pub name: KeyName,
-    pub key_id: KeyId,
+    pub key_id: NoteKeyId,
     pub bytes: Vec<u8>,
 }
 
 impl Signature {
     fn parse(line: &str) -> Result<Self, NoteError> {
-        let (name, encoded) = line
-            .strip_prefix(OPENING)
-            .and_then(|rest| rest.split_once(' '))
-            .ok_or(NoteError::Malformed("a signature is a dash, a name and base64"))?;
+        let (name, encoded) =
+            line.strip_prefix(OPENING).and_then(|rest| rest.split_once(' ')).ok_or(
+                NoteError::Malformed("a signature line consists of a dash, a name and base64"),
+            )?;
         let name = KeyName::new(name)?;
         let decoded = STANDARD
             .decode(encoded)
-            .map_err(|_| NoteError::Malformed("a signature is not base64"))?;
+            .map_err(|_| NoteError::Malformed("a signature is not valid base64"))?;
         let (key_id, bytes) = decoded
             .split_first_chunk()
-            .ok_or(NoteError::Malformed("a signature is too short for a key id"))?;
-        Ok(Self { name, key_id: KeyId(*key_id), bytes: bytes.to_vec() })
+            .ok_or(NoteError::Malformed("a signature is too short to contain a key id"))?;
+        Ok(Self { name, key_id: NoteKeyId(*key_id), bytes: bytes.to_vec() })
     }
 }
 
@@ -124,7 +127,7 @@ impl fmt::Display for Signature {
     }
 }
 
-/// A text that somebody has signed; nothing here says that a signature is good.
+/// A text with signatures. The type does not imply that a signature is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     text: String,
@@ -167,19 +170,20 @@ impl Note {
         if bytes.len() > NOTE_MAX_BYTES {
             return Err(NoteError::TooLarge { bytes: bytes.len() });
         }
-        let whole =
-            std::str::from_utf8(bytes).map_err(|_| NoteError::Malformed("it is not UTF-8"))?;
-        // The last blank line: the text itself may have some.
-        let (text, signatures) =
-            whole.rsplit_once("\n\n").ok_or(NoteError::Malformed("there is no blank line"))?;
+        let whole = std::str::from_utf8(bytes)
+            .map_err(|_| NoteError::Malformed("the note is not UTF-8"))?;
+        // Splits at the last blank line, because the text itself may have some.
+        let (text, signatures) = whole
+            .rsplit_once("\n\n")
+            .ok_or(NoteError::Malformed("the blank line before the signatures is missing"))?;
         let signatures = signatures
             .strip_suffix('\n')
-            .ok_or(NoteError::Malformed("the last line does not end"))?;
+            .ok_or(NoteError::Malformed("the last line does not end with a newline"))?;
         let signatures = signatures.split('\n').map(Signature::parse).collect::<Result<_, _>>()?;
         Self::new(format!("{text}\n"), signatures)
     }
 
-    /// What is signed: the lines above the blank one, with their ends.
+    /// Returns the signed text: the lines above the blank line, including their line ends.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -1,4 +1,4 @@
-//! Signed notes: the exact form, and that nothing else is taken for one.
+//! Signed notes have an exact form, and no other form is accepted.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const NAME: &str = "audit.example.com/acme";
 
-/// Worked out apart from this code: the key id of the bytes 0 to 31, and 64 bytes of 7.
+/// Computed independently: the key id of the bytes 0 to 31, and 64 bytes of 7.
 const NOTE: &str = "one\n\ntwo\n\n\u{2014} audit.example.com/acme \
     rfDrAgcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=\n";
 
@@ -17,24 +17,24 @@ fn key_name() -> KeyName {
 fn signature(number: u8) -> Signature {
     Signature {
         name: key_name(),
-        key_id: KeyId::from_bytes([1, 2, 3, number]),
+        key_id: NoteKeyId::from_bytes([1, 2, 3, number]),
         bytes: vec![number; 64],
     }
 }
 
 #[test]
-fn a_key_id_is_the_standard_one() {
+fn note_key_id_follows_the_standard() {
     let key: [u8; 32] = std::array::from_fn(|place| u8::try_from(place).unwrap());
-    let id = KeyId::ed25519(&key_name(), &key);
+    let id = NoteKeyId::ed25519(&key_name(), &key);
     assert_eq!(id.bytes(), [0xad, 0xf0, 0xeb, 0x02]);
     assert_eq!(id.to_string(), "adf0eb02");
 }
 
 #[test]
-fn a_note_is_written_and_read_as_the_format_has_it() {
+fn note_text_follows_the_format() {
     let signature = Signature {
         name: key_name(),
-        key_id: KeyId::from_bytes([0xad, 0xf0, 0xeb, 0x02]),
+        key_id: NoteKeyId::from_bytes([0xad, 0xf0, 0xeb, 0x02]),
         bytes: vec![7; 64],
     };
     let note = Note::new("one\n\ntwo\n".to_owned(), vec![signature.clone()]).unwrap();
@@ -45,7 +45,7 @@ fn a_note_is_written_and_read_as_the_format_has_it() {
 }
 
 #[test]
-fn key_names_have_no_blanks_and_no_plus() {
+fn note_key_names_have_no_blanks_and_no_plus() {
     for name in ["", "a b", "a\u{a0}b", "a+b", "a\nb", "a\u{1}b", "a\u{7f}b", "\u{2003}"] {
         let refused = KeyName::new(name).unwrap_err();
         let given = name.to_owned();
@@ -57,7 +57,7 @@ fn key_names_have_no_blanks_and_no_plus() {
 }
 
 #[test]
-fn what_is_not_a_note_is_refused_by_name() {
+fn note_that_is_malformed_is_refused_with_the_reason() {
     let new = |text: &str, signatures| Note::new(text.to_owned(), signatures);
     let one = || vec![signature(1)];
     for text in ["", "one", "one\ttwo\n", "one\r\n", "\0\n"] {
@@ -75,18 +75,21 @@ fn what_is_not_a_note_is_refused_by_name() {
 }
 
 #[test]
-fn one_key_signs_once() {
+fn note_signed_twice_by_one_key_is_refused() {
     let twice = vec![signature(1), signature(2), signature(1)];
     assert_eq!(
         Note::new("a\n".to_owned(), twice),
-        Err(NoteError::SignedTwice { name: key_name(), key_id: KeyId::from_bytes([1, 2, 3, 1]) })
+        Err(NoteError::SignedTwice {
+            name: key_name(),
+            key_id: NoteKeyId::from_bytes([1, 2, 3, 1])
+        })
     );
     let other = Signature { name: KeyName::new("witness.example.com").unwrap(), ..signature(1) };
     assert!(Note::new("a\n".to_owned(), vec![signature(1), other]).is_ok());
 }
 
 #[test]
-fn size_is_bounded_both_ways() {
+fn note_size_is_bounded_when_written_and_read() {
     let rest = Note::new("\n".to_owned(), vec![signature(1)]).unwrap();
     let room = NOTE_MAX_BYTES - rest.to_string().len();
     let with = |bytes: usize| format!("{}\n", "x".repeat(bytes));
@@ -101,7 +104,7 @@ fn size_is_bounded_both_ways() {
 }
 
 #[test]
-fn any_other_spelling_is_refused() {
+fn note_in_another_spelling_is_refused() {
     let cases = [
         (NOTE.trim_end().to_owned(), "the end of the last line is missing"),
         (format!("{NOTE}\n"), "a blank line at the end"),
@@ -124,7 +127,7 @@ fn any_other_spelling_is_refused() {
         assert!(Note::parse(text.as_bytes()).is_err(), "{what}");
     }
     let broken = [NOTE.as_bytes(), b"\xff"].concat();
-    assert_eq!(Note::parse(&broken), Err(NoteError::Malformed("it is not UTF-8")));
+    assert_eq!(Note::parse(&broken), Err(NoteError::Malformed("the note is not UTF-8")));
     assert!(Note::parse("a\n\n\u{2014} n rfDrAgE=\n".as_bytes()).is_ok());
 }
 
@@ -133,7 +136,7 @@ fn signatures() -> impl Strategy<Value = Signature> {
     let bytes = prop::collection::vec(any::<u8>(), 1..80);
     (name, any::<[u8; 4]>(), bytes).prop_map(|(name, key_id, bytes)| Signature {
         name,
-        key_id: KeyId::from_bytes(key_id),
+        key_id: NoteKeyId::from_bytes(key_id),
         bytes,
     })
 }
@@ -147,17 +150,17 @@ fn notes() -> impl Strategy<Value = Note> {
 
 proptest! {
     #[test]
-    fn a_note_survives_its_text(note in notes()) {
+    fn note_round_trips_through_its_text(note in notes()) {
         prop_assert_eq!(Note::parse(note.to_string().as_bytes()), Ok(note));
     }
 
     #[test]
-    fn random_bytes_never_panic(bytes: Vec<u8>) {
+    fn note_parser_never_panics(bytes: Vec<u8>) {
         prop_assert!(Note::parse(&bytes).is_err());
     }
 
     #[test]
-    fn what_is_read_is_written_the_same(note in notes(), at: prop::sample::Index, byte: u8) {
+    fn note_parsed_is_written_unchanged(note in notes(), at: prop::sample::Index, byte: u8) {
         let mut bytes = note.to_string().into_bytes();
         let at = at.index(bytes.len());
         bytes[at] = byte;

@@ -1,6 +1,6 @@
-//! Proofs about the tree, as RFC 6962 and 9162 define them: that a leaf is in it, and that a
-//! larger tree only added to a smaller one. The shape of a proof is told as ranges of leaves,
-//! whose roots are its hashes; making and checking share that one definition, and a store that
+//! Proofs about the tree, as defined by RFC 6962 and 9162: that an entry is included, and that a
+//! larger tree only added to a smaller one. The shape of a proof is given as ranges of entries,
+//! whose roots are its hashes; generating and verifying share this definition, and a store that
 //! keeps nodes can look the ranges up instead of hashing them.
 
 use std::ops::Range;
@@ -12,25 +12,25 @@ use crate::change::Digest;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProofError {
-    #[error("there is no leaf {index} in a tree of {size} leaves, which count from 0")]
+    #[error("no entry {index} in a tree of {size} entries (counted from 0)")]
     NoSuchLeaf { index: u64, size: u64 },
-    #[error("a tree of {old} leaves cannot come before one of {new}")]
+    #[error("a tree of {old} entries cannot precede one of {new}")]
     Backwards { old: u64, new: u64 },
-    #[error("a proof in a tree of {size} leaves needs them all, {known} were given")]
+    #[error("a proof in a tree of {size} entries needs all of them, got {known}")]
     TooFewLeaves { size: u64, known: usize },
-    #[error("the proof has {given} hashes, {needed} are needed: it is not one of these trees")]
+    #[error("the proof has {given} hashes, expected {needed}: it does not belong to these trees")]
     WrongLength { needed: usize, given: usize },
     #[error("the proof leads to root {found}, not to {expected}: do not trust this log")]
     WrongRoot { expected: Digest, found: Digest },
 }
 
-/// Sizes at which a tree can be cut in two, the largest first. A tree is cut at the largest power
-/// of two below its size, so each part is next cut at a smaller one, and none comes twice.
+/// Returns the sizes at which a tree can be split, largest first. A tree is split at the largest
+/// power of two below its size, and each part is then split at a smaller one.
 fn cuts() -> impl Iterator<Item = u64> {
     (0..u64::BITS).rev().map(|level| 1 << level)
 }
 
-/// The subtrees that an inclusion proof consists of, from the leaf upwards.
+/// Returns the subtrees that an inclusion proof consists of, from the leaf upwards.
 pub fn inclusion_ranges(index: u64, size: u64) -> Result<Vec<Range<u64>>, ProofError> {
     if index >= size {
         return Err(ProofError::NoSuchLeaf { index, size });
@@ -54,15 +54,15 @@ pub fn inclusion_ranges(index: u64, size: u64) -> Result<Vec<Range<u64>>, ProofE
     Ok(path)
 }
 
-/// The subtrees that a consistency proof consists of, from the edge of the old tree upwards.
-/// The first one ends where the old tree ends, unless that subtree is the old tree itself: then
-/// it is left out, since the verifier has the old root.
+/// Returns the subtrees that a consistency proof consists of, from the edge of the old tree
+/// upwards. The first one ends where the old tree ends. It is left out if it is the whole old tree,
+/// because the verifier has the old root.
 pub fn consistency_ranges(old: u64, new: u64) -> Result<Vec<Range<u64>>, ProofError> {
     if old > new {
         return Err(ProofError::Backwards { old, new });
     }
     let mut path = Vec::new();
-    // Every tree begins with nothing: there is no edge to prove.
+    // Every tree begins with the empty tree, so there is no edge to prove.
     if old == 0 {
         return Ok(path);
     }
@@ -90,7 +90,7 @@ pub fn consistency_ranges(old: u64, new: u64) -> Result<Vec<Range<u64>>, ProofEr
     Ok(path)
 }
 
-/// The proof that leaf `index` is in the tree of the first `size` of these leaves.
+/// Returns the proof that leaf `index` is in the tree of the first `size` of these leaves.
 pub fn inclusion_proof(
     leaves: &[Digest],
     index: u64,
@@ -99,7 +99,7 @@ pub fn inclusion_proof(
     roots(leaves, size, inclusion_ranges(index, size)?)
 }
 
-/// The proof that the first `new` leaves begin with the first `old`.
+/// Returns the proof that the first `new` leaves begin with the first `old`.
 pub fn consistency_proof(leaves: &[Digest], old: u64, new: u64) -> Result<Vec<Digest>, ProofError> {
     roots(leaves, new, consistency_ranges(old, new)?)
 }
@@ -125,7 +125,7 @@ fn expect_root(expected: Digest, found: Digest) -> Result<(), ProofError> {
     if expected == found { Ok(()) } else { Err(ProofError::WrongRoot { expected, found }) }
 }
 
-/// Holds if the tree of `size` leaves with this root has `leaf` at `index`.
+/// Succeeds if the tree of `size` leaves with this root has `leaf` at `index`.
 pub fn verify_inclusion(
     leaf: Digest,
     index: u64,
@@ -142,7 +142,7 @@ pub fn verify_inclusion(
     expect_root(root, found)
 }
 
-/// Holds if the tree of `new` leaves begins with the whole tree of `old` leaves.
+/// Succeeds if the tree of `new` leaves begins with the whole tree of `old` leaves.
 pub fn verify_consistency(
     old: u64,
     new: u64,
@@ -157,7 +157,7 @@ pub fn verify_consistency(
         return if new == 0 { expect_root(empty_root(), new_root) } else { Ok(()) };
     }
     let mut steps = ranges.iter().zip(proof).peekable();
-    // The edge both trees share: given, or the whole old tree.
+    // The edge that both trees share: given, or the whole old tree.
     let edge = steps.next_if(|(range, _)| range.end == old).map_or(old_root, |(_, edge)| *edge);
     let (mut old_found, mut new_found) = (edge, edge);
     for (range, sibling) in steps {

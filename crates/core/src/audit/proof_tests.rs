@@ -1,5 +1,5 @@
-//! The tree and its proofs against the definitions of RFC 6962, section 2.1, written out here
-//! as they stand there, and against every way to tamper with a proof.
+//! The tree and its proofs, compared with the definitions of RFC 6962, section 2.1, and with every
+//! way to tamper with a proof.
 
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
@@ -8,7 +8,7 @@ use super::super::tree::{Frontier, FrontierError, leaf_hash};
 use super::*;
 use crate::limits::AUDIT_LEAVES_MAX;
 
-/// Sizes tried exhaustively: past the sixth power of two, so that every shape of edge occurs.
+/// All sizes up to this are tried: past the sixth power of two, so that every shape of edge occurs.
 const SIZES: u64 = 70;
 
 fn sha256(parts: &[&[u8]]) -> Digest {
@@ -24,7 +24,7 @@ fn largest_power_of_two_below(size: usize) -> usize {
     power
 }
 
-/// MTH.
+/// The function MTH of the RFC.
 fn defined_root(leaves: &[Digest]) -> Digest {
     match leaves {
         [] => sha256(&[]),
@@ -37,7 +37,7 @@ fn defined_root(leaves: &[Digest]) -> Digest {
     }
 }
 
-/// PATH.
+/// The function PATH of the RFC.
 fn defined_path(index: usize, leaves: &[Digest]) -> Vec<Digest> {
     if leaves.len() == 1 {
         return vec![];
@@ -53,7 +53,7 @@ fn defined_path(index: usize, leaves: &[Digest]) -> Vec<Digest> {
     path
 }
 
-/// SUBPROOF; PROOF is this with `is_whole`.
+/// The function SUBPROOF of the RFC; PROOF is this with `is_whole`.
 fn defined_subproof(old: usize, leaves: &[Digest], is_whole: bool) -> Vec<Digest> {
     if old == leaves.len() {
         return if is_whole { vec![] } else { vec![defined_root(leaves)] };
@@ -84,7 +84,7 @@ fn flipped(digest: Digest, bit: usize) -> Digest {
 }
 
 #[test]
-fn hashes_are_those_of_the_standard() {
+fn tree_hashes_follow_the_standard() {
     let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     assert_eq!(empty_root().to_string(), empty);
     assert_eq!(root(&[]), empty_root());
@@ -93,7 +93,7 @@ fn hashes_are_those_of_the_standard() {
 }
 
 #[test]
-fn roots_are_as_defined() {
+fn tree_roots_follow_the_definition() {
     let all = leaves(SIZES);
     for size in 0..=all.len() {
         assert_eq!(root(&all[..size]), defined_root(&all[..size]), "{size}");
@@ -101,7 +101,7 @@ fn roots_are_as_defined() {
 }
 
 #[test]
-fn a_frontier_gives_the_root_after_every_leaf_and_survives_being_stored() {
+fn frontier_gives_every_root_and_round_trips() {
     let all = leaves(SIZES);
     let mut frontier = Frontier::default();
     assert_eq!(frontier.root(), empty_root());
@@ -116,7 +116,7 @@ fn a_frontier_gives_the_root_after_every_leaf_and_survives_being_stored() {
 }
 
 #[test]
-fn a_frontier_that_cannot_be_is_not_restored() {
+fn frontier_that_is_impossible_is_refused() {
     let peaks = leaves(3);
     assert!(Frontier::restore(7, peaks.clone()).is_ok());
     assert_eq!(
@@ -132,7 +132,7 @@ fn a_frontier_that_cannot_be_is_not_restored() {
 }
 
 #[test]
-fn inclusion_proofs_are_as_defined_and_hold() {
+fn inclusion_proofs_follow_the_definition_and_hold() {
     let all = leaves(SIZES);
     for size in 1..=SIZES {
         let tree = &all[..place(size)];
@@ -147,7 +147,7 @@ fn inclusion_proofs_are_as_defined_and_hold() {
 }
 
 #[test]
-fn consistency_proofs_are_as_defined_and_hold() {
+fn consistency_proofs_follow_the_definition_and_hold() {
     let all = leaves(SIZES);
     let tops: Vec<Digest> = (0..=all.len()).map(|size| defined_root(&all[..size])).collect();
     for new in 0..=SIZES {
@@ -166,7 +166,7 @@ fn consistency_proofs_are_as_defined_and_hold() {
 }
 
 #[test]
-fn a_proof_holds_for_its_own_place_only() {
+fn inclusion_proof_holds_for_its_own_position_only() {
     let all = leaves(20);
     for size in 1..=20_u64 {
         let top = root(&all[..place(size)]);
@@ -184,7 +184,7 @@ fn a_proof_holds_for_its_own_place_only() {
 }
 
 #[test]
-fn a_proof_of_growth_holds_for_its_own_trees_only() {
+fn consistency_proof_holds_for_its_own_trees_only() {
     let all = leaves(20);
     let tops: Vec<Digest> = (0..=20).map(|size| root(&all[..size])).collect();
     let top = |size: u64| tops[place(size)];
@@ -203,11 +203,11 @@ fn a_proof_of_growth_holds_for_its_own_trees_only() {
     }
 }
 
-/// A path alone does not fix the size: trees that differ right of a perfect subtree can share
-/// it. The size comes from the signed checkpoint together with the root, and a wrong root or
-/// a path of another shape is still refused.
+/// A path alone does not determine the size: trees that differ only to the right of a perfect
+/// subtree can share it. The size comes from the signed checkpoint together with the root, and a
+/// wrong root or a path of another shape is still refused.
 #[test]
-fn a_wrong_size_is_refused_whenever_it_changes_the_shape() {
+fn proof_with_a_size_of_another_shape_is_refused() {
     let all = leaves(20);
     let mut refused = 0;
     for size in 1..=20_u64 {
@@ -229,7 +229,7 @@ fn a_wrong_size_is_refused_whenever_it_changes_the_shape() {
 }
 
 #[test]
-fn nonsense_is_named() {
+fn proof_arguments_that_are_invalid_are_refused() {
     let all = leaves(5);
     let (a, b) = (all[0], all[1]);
     assert_eq!(inclusion_proof(&all, 5, 5), Err(ProofError::NoSuchLeaf { index: 5, size: 5 }));
@@ -252,7 +252,7 @@ fn nonsense_is_named() {
         verify_inclusion(a, 0, 1, &[], b),
         Err(ProofError::WrongRoot { expected: b, found: a })
     );
-    // Nothing is a prefix of everything, but only nothing is.
+    // The empty tree is a prefix of every tree, and no other tree is.
     assert!(verify_consistency(0, 3, empty_root(), a, &[]).is_ok());
     assert!(verify_consistency(0, 3, a, b, &[]).is_err());
     assert!(verify_consistency(0, 3, empty_root(), a, &[b]).is_err());
@@ -262,7 +262,7 @@ fn nonsense_is_named() {
 }
 
 #[test]
-fn the_largest_tree_has_short_paths() {
+fn proof_in_the_largest_tree_is_short() {
     let path = inclusion_ranges(AUDIT_LEAVES_MAX - 1, AUDIT_LEAVES_MAX).unwrap();
     assert!(path.len() <= 63);
     let steps = consistency_ranges(AUDIT_LEAVES_MAX / 3, AUDIT_LEAVES_MAX).unwrap();
@@ -274,7 +274,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn larger_trees_are_as_defined(
+    fn tree_roots_of_larger_trees_follow_the_definition(
         size in 71_u64..1500,
         at in any::<prop::sample::Index>(),
         before in any::<prop::sample::Index>(),
@@ -299,7 +299,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn any_tampering_with_an_inclusion_proof_is_refused(
+    fn inclusion_proof_that_was_tampered_with_is_refused(
         size in 1_u64..200,
         at in any::<prop::sample::Index>(),
         step in any::<prop::sample::Index>(),
@@ -332,7 +332,7 @@ proptest! {
     }
 
     #[test]
-    fn any_tampering_with_a_consistency_proof_is_refused(
+    fn consistency_proof_that_was_tampered_with_is_refused(
         new in 1_u64..200,
         before in any::<prop::sample::Index>(),
         step in any::<prop::sample::Index>(),
@@ -361,9 +361,9 @@ proptest! {
         }
     }
 
-    /// A log that rewrote a leaf others have already seen cannot prove it only grew.
+    /// A log that rewrote an entry cannot prove that it only grew.
     #[test]
-    fn rewritten_history_has_no_proof(
+    fn tree_with_rewritten_history_has_no_consistency_proof(
         new in 2_u64..100,
         before in any::<prop::sample::Index>(),
         rewritten in any::<prop::sample::Index>(),

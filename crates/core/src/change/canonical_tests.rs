@@ -1,4 +1,4 @@
-//! The vectors of RFC 8785, and the order of keys against an oracle of the tests' own.
+//! The vectors of RFC 8785, and the order of keys compared with an oracle.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn text_of(value: &impl Serialize) -> String {
 
 /// Appendix B: the bits of a double and how it is written.
 #[test]
-fn numbers_are_written_as_the_rfc_says() {
+fn canonical_json_numbers_follow_the_rfc() {
     for (bits, written) in [
         (0x0000_0000_0000_0000_u64, "0"),
         (0x8000_0000_0000_0000, "0"),
@@ -45,7 +45,7 @@ fn numbers_are_written_as_the_rfc_says() {
 }
 
 #[test]
-fn what_is_no_number_has_no_canonical_form() {
+fn canonical_json_refuses_nan_and_infinity() {
     for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let refused = to_bytes(&number).unwrap_err().to_string();
         assert!(refused.contains("not permitted in JSON"), "{refused}");
@@ -54,7 +54,7 @@ fn what_is_no_number_has_no_canonical_form() {
 
 /// Section 3.2.3: by UTF-16 units, where an emoji (surrogates) comes before U+FB33.
 #[test]
-fn keys_are_sorted_by_their_utf16_units() {
+fn canonical_json_sorts_keys_by_utf16_units() {
     let text = r#"{
         "\u20ac": "Euro Sign",
         "\r": "Carriage Return",
@@ -83,7 +83,7 @@ fn keys_are_sorted_by_their_utf16_units() {
 
 /// Section 3.2.2: literals, escapes and numbers in one document.
 #[test]
-fn the_document_of_the_rfc_has_its_bytes() {
+fn canonical_json_of_the_rfc_example_has_its_bytes() {
     let text = r#"{
         "numbers": [333333333.33333329, 4.50, 2e-3, 0.000000000000000000000000001],
         "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
@@ -102,7 +102,9 @@ fn the_document_of_the_rfc_has_its_bytes() {
 
 proptest! {
     #[test]
-    fn any_two_keys_stand_in_utf16_order(keys in prop::collection::btree_set(".{0,4}", 2..6)) {
+    fn canonical_json_orders_any_two_keys_by_utf16(
+        keys in prop::collection::btree_set(".{0,4}", 2..6),
+    ) {
         let members: BTreeMap<&String, u8> = keys.iter().map(|key| (key, 0)).collect();
         let mut expected: Vec<&String> = keys.iter().collect();
         expected.sort_by_key(|key| key.encode_utf16().collect::<Vec<_>>());

@@ -1,6 +1,6 @@
-//! The digest that a vote binds to: exactly type, parameters, resources and effect, and nothing
-//! that may move without the change becoming another one. The resource versions a preview saw
-//! are not in it; they are kept beside it (`versions`) for the drift check.
+//! The digest that a vote binds to. It covers exactly type, parameters, resources and effect, and
+//! nothing that may change without changing the meaning. The resource versions that a preview saw
+//! are not part of it; they are stored separately (`versions`) for the drift check.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use super::{ChangeKind, Digest, Effect, Origin, StrictValue};
 use crate::limits::TASK_RESOURCES_MAX;
 use crate::resource::ResourceRef;
 
-/// In the hashed document, so that no other kind of document can ever have the same bytes, and
-/// another layout cannot pass for this one.
+/// The format name is part of the hashed document, so that no other kind or layout of document can
+/// have the same bytes.
 const FORMAT: &str = "ade.content/1";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ContentError {
-    #[error("{resource} is named twice: name each resource once, with one mode")]
+    #[error("{resource} is listed twice: list each resource once, with one mode")]
     RepeatedResource { resource: ResourceRef },
     #[error("{count} resources are too many for one task: at most {TASK_RESOURCES_MAX}")]
     TooManyResources { count: usize },
-    #[error("the effect touches {resource}, which the task does not name: add it to the task")]
+    #[error("the effect touches {resource}, which the task does not list: add it to the task")]
     UnlistedResource { resource: ResourceRef },
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
@@ -37,7 +37,8 @@ struct Content<'a> {
     effect: &'a Effect,
 }
 
-/// Told apart from the digest's format, so that neither can pass for the other.
+/// The format name of the shape. It differs from that of the digest, so that the two can never be
+/// equal.
 const SHAPE_FORMAT: &str = "ade.shape/1";
 
 #[derive(Serialize)]
@@ -69,9 +70,9 @@ struct Touched<'a> {
     mode: Option<&'a str>,
 }
 
-/// Resources in any order, each with the mode it is to be locked in, if the task says one. An
-/// effect on a resource that the task does not name has no digest: it would be rated by the
-/// wrong resources and applied without a lock.
+/// Returns the digest of a content. Resources may come in any order, each with its lock mode if the
+/// task names one. An effect on a resource that the task does not name is an error: it would be
+/// rated by the wrong resources and applied without a lock.
 pub fn content_digest<'a>(
     task_type: &'a str,
     parameters: &'a StrictValue,
@@ -82,8 +83,9 @@ pub fn content_digest<'a>(
     Ok(Digest::of(&canonical::to_bytes(&content)?))
 }
 
-/// The same for the same change made to other resources: each is named by its type and its place
-/// in the list. What the parameters or summaries say of a name still tells two changes apart.
+/// Returns a digest that is equal for the same change to other resources: each resource is
+/// identified by its type and its position in the list. Names that occur in parameters or summaries
+/// still make two changes different.
 pub fn content_shape<'a>(
     task_type: &'a str,
     parameters: &'a StrictValue,

@@ -1,4 +1,4 @@
-//! The digest: pinned once for ever, moved by every part of the content, by nothing else.
+//! The digest of a sample is pinned; every part of the content changes it, and nothing else does.
 
 use super::super::{Change, ChangeKind, Report};
 use super::*;
@@ -49,9 +49,9 @@ fn golden() -> Digest {
     digest_of("db.configure", PARAMETERS, &listed(), &effect).unwrap()
 }
 
-/// If this fails, every vote ever given is on another digest: raise the format instead.
+/// If this fails, every stored vote is on another digest: raise the format number instead.
 #[test]
-fn the_digest_of_a_known_content_never_changes() {
+fn content_digest_of_a_sample_is_pinned() {
     let document = concat!(
         r#"{"effect":{"changes":[{"action":"change","after":200,"before":100,"#,
         r#""irreversible":false,"resource":"database:prod-db-01","#,
@@ -67,7 +67,7 @@ fn the_digest_of_a_known_content_never_changes() {
 }
 
 #[test]
-fn spelling_and_order_of_listing_do_not_move_the_digest() {
+fn content_digest_ignores_spelling_and_listing_order() {
     let effect = Effect::observed(report()).unwrap();
     let mut backwards = listed();
     backwards.reverse();
@@ -77,7 +77,7 @@ fn spelling_and_order_of_listing_do_not_move_the_digest() {
 }
 
 #[test]
-fn every_part_of_the_content_moves_the_digest() {
+fn content_digest_covers_every_part() {
     let effect = Effect::observed(report()).unwrap();
     let mut seen = vec![golden()];
     let mut check = |digest: Result<Digest, ContentError>| {
@@ -123,21 +123,21 @@ fn every_part_of_the_content_moves_the_digest() {
 }
 
 #[test]
-fn an_effect_on_a_resource_the_task_does_not_name_has_no_digest() {
+fn content_with_an_effect_on_an_unnamed_resource_is_refused() {
     let mut report = report();
     report.changes[0].resource = resource("database:prod-db-02");
     for effect in [Effect::observed(report.clone()).unwrap(), Effect::declared(report).unwrap()] {
         let refused = digest_of("db.configure", PARAMETERS, &listed(), &effect).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "the effect touches database:prod-db-02, which the task does not name: add it to the \
+            "the effect touches database:prod-db-02, which the task does not list: add it to the \
              task"
         );
     }
 }
 
 #[test]
-fn a_resource_named_twice_is_refused_whatever_its_modes() {
+fn content_with_a_duplicate_resource_is_refused() {
     let effect = Effect::observed(report()).unwrap();
     let mut twice = listed();
     twice.push((resource("service:api"), Some("shared")));
@@ -148,7 +148,7 @@ fn a_resource_named_twice_is_refused_whatever_its_modes() {
 }
 
 #[test]
-fn resources_are_bounded_inclusively() {
+fn content_resource_count_is_bounded_inclusively() {
     let effect = Effect::observed(Report::default()).unwrap();
     let many = |count: usize| -> Listed {
         (0..count).map(|number| (resource(&format!("db:{number}")), None)).collect()
@@ -171,7 +171,7 @@ fn shape_of(resources: &Listed, touched: &str, summary: &str) -> Digest {
 }
 
 #[test]
-fn a_shape_is_the_change_without_the_names_of_its_resources() {
+fn content_shape_leaves_out_resource_names() {
     let one = |name: &str| vec![(resource(name), Some("exclusive"))];
     let first = shape_of(&one("database:a"), "database:a", "more");
     assert_eq!(first, shape_of(&one("database:b"), "database:b", "more"), "another resource");

@@ -1,11 +1,11 @@
-//! What became of an effect between two looks at it: the answer to "the effect drifted" and to
-//! "what changed since I saw it". Nothing differs exactly if the two effects are equal.
+//! The difference between two effects: it explains an effect drift and shows what changed since a
+//! reviewer looked. It is empty exactly if the two effects are equal.
 
 use serde::Serialize;
 
 use super::{Change, Effect, Origin};
 
-/// A change of the same resource that is told otherwise now.
+/// A change of the same resource whose description differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Altered {
     pub old: Change,
@@ -14,14 +14,14 @@ pub struct Altered {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Old and new, if somebody else speaks now.
+    /// The old and the new origin, if it changed.
     pub origin: Option<(Origin, Origin)>,
     pub added: Vec<Change>,
     pub removed: Vec<Change>,
     pub altered: Vec<Altered>,
     pub warnings: Notes,
     pub errors: Notes,
-    /// All the same, but in another order.
+    /// The changes are equal but in another order.
     pub is_reordered: bool,
 }
 
@@ -60,7 +60,8 @@ fn notes(old: &[String], new: &[String]) -> Notes {
     Notes { added, removed }
 }
 
-/// What only the old and what only the new holds, each as often as it holds it more.
+/// Returns the elements that only the old and only the new list contains, counted with
+/// multiplicity.
 fn unmatched<T: PartialEq + Clone>(old: &[T], new: &[T]) -> (Vec<T>, Vec<T>) {
     let mut rest: Vec<&T> = new.iter().collect();
     let mut gone = Vec::new();
@@ -73,7 +74,7 @@ fn unmatched<T: PartialEq + Clone>(old: &[T], new: &[T]) -> (Vec<T>, Vec<T>) {
     (gone, rest.into_iter().cloned().collect())
 }
 
-/// Takes out of both lists what belongs together, first come first served.
+/// Removes matching elements from both lists, in order.
 fn pair(
     removed: &mut Vec<Change>,
     added: &mut Vec<Change>,

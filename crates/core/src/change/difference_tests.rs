@@ -1,4 +1,5 @@
-//! The difference of two effects: empty exactly for equals, and never loses or invents a change.
+//! The difference of two effects is empty exactly if they are equal, and never loses or invents a
+//! change.
 
 use proptest::prelude::*;
 
@@ -21,7 +22,7 @@ fn observed(changes: Vec<Change>) -> Effect {
 }
 
 #[test]
-fn what_came_went_and_moved_is_told_apart() {
+fn effect_difference_separates_added_removed_and_moved() {
     use ChangeKind::{Add, Change, Remove};
     let same = change("db:same", Change, "x");
     let old = observed(vec![
@@ -57,7 +58,7 @@ fn what_came_went_and_moved_is_told_apart() {
 }
 
 #[test]
-fn another_origin_and_other_notes_are_differences() {
+fn effect_difference_includes_origin_and_notes() {
     let report = |warnings: &[&str], errors: &[&str]| Report {
         changes: vec![],
         warnings: warnings.iter().map(ToString::to_string).collect(),
@@ -77,7 +78,7 @@ fn another_origin_and_other_notes_are_differences() {
 }
 
 #[test]
-fn another_order_alone_is_told_as_such() {
+fn effect_difference_reports_a_mere_reordering() {
     let (a, b) = (change("db:a", ChangeKind::Add, ""), change("db:b", ChangeKind::Add, ""));
     let found = difference(&observed(vec![a.clone(), b.clone()]), &observed(vec![b, a]));
     assert_eq!(found, Difference { is_reordered: true, ..Difference::default() });
@@ -102,20 +103,21 @@ fn sorted(mut changes: Vec<Change>) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn nothing_differs_exactly_if_the_effects_are_equal(old in effects(), new in effects()) {
+    fn effect_difference_is_empty_iff_equal(old in effects(), new in effects()) {
         prop_assert_eq!(difference(&old, &new).is_empty(), old == new);
         prop_assert!(difference(&old, &old).is_empty());
     }
 
-    /// Old, less what went, plus what came, is new; and nothing both came and went.
+    /// The old effect minus the removed plus the added changes is the new one, and no change is
+    /// both added and removed.
     #[test]
-    fn the_difference_leads_from_old_to_new(old in effects(), new in effects()) {
+    fn effect_difference_leads_from_old_to_new(old in effects(), new in effects()) {
         let found = difference(&old, &new);
         let mut rebuilt = old.changes().to_vec();
         let gone = found.altered.iter().map(|pair| &pair.old).chain(&found.removed);
         for change in gone {
             let index = rebuilt.iter().position(|other| other == change);
-            rebuilt.remove(index.expect("only what was there can go"));
+            rebuilt.remove(index.expect("a removed change exists in the old effect"));
         }
         rebuilt.extend(found.altered.iter().map(|pair| pair.new.clone()));
         rebuilt.extend(found.added.clone());

@@ -12,7 +12,7 @@ use crate::text::written_as_text;
 pub struct Digest([u8; 32]);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{given}` is not a digest: write it as sha256: and 64 hex digits in lower case")]
+#[error("`{given}` is not a digest: write it as sha256: followed by 64 lower-case hex digits")]
 pub struct DigestError {
     given: String,
 }
@@ -46,7 +46,7 @@ impl FromStr for Digest {
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let refused = || DigestError { given: text.to_owned() };
         let hex = text.strip_prefix(Self::PREFIX).ok_or_else(refused)?;
-        // One spelling only: two texts of one digest would be two keys.
+        // Only one spelling is accepted: two texts of one digest would be two keys.
         if hex.len() != 64 || !hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
             return Err(refused());
         }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_bytes_agree() {
+    fn digest_text_and_bytes_agree() {
         let digest = Digest::of(b"");
         let text = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(digest.to_string(), text);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_has_one_spelling() {
+    fn digest_has_one_spelling() {
         let text = Digest::of(b"x").to_string();
         for wrong in [text.to_uppercase(), text.replacen("sha256:", "", 1), format!("{text}0")] {
             assert!(wrong.parse::<Digest>().is_err(), "{wrong}");

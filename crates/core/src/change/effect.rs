@@ -1,6 +1,6 @@
-//! What a revision would do. An [`Effect`] keeps its bounds whichever way it came in, and its
-//! origin is said by the server alone: what an author or an executor sends is a [`Report`], which
-//! has no such field. Counts are derived, never stored.
+//! The effect of a revision. An [`Effect`] is always within its bounds, and only the server sets
+//! its origin: an author or an executor sends a [`Report`], which has no such field. Counts are
+//! derived and never stored.
 
 use std::collections::BTreeSet;
 
@@ -23,14 +23,14 @@ pub enum ChangeKind {
     Remove,
 }
 
-/// One thing that would become otherwise.
+/// One change that the revision would make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// One of the task's own resources; what lies inside it belongs into the summary.
+    /// One of the resources of the task. Details inside the resource belong in the summary.
     pub resource: ResourceRef,
     pub action: ChangeKind,
-    /// Must be said: leaving it out would be the cheapest way to look harmless.
+    /// This field is required: leaving it out would be the easiest way to look harmless.
     pub irreversible: bool,
     pub summary: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,13 +41,13 @@ pub struct Change {
     pub after: Option<StrictValue>,
 }
 
-/// A `null` that was sent is a value; only a field left out is absent. Otherwise an effect would
-/// come back from storage with another digest.
+/// Distinguishes a `null` that was sent, which is a value, from a field that was left out.
+/// Otherwise an effect would come back from storage with another digest.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<StrictValue>, D::Error> {
     StrictValue::deserialize(deserializer).map(Some)
 }
 
-/// An effect as somebody reports it; who that was is not theirs to say.
+/// An effect as reported. The reporter does not choose its origin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -58,8 +58,8 @@ pub struct Report {
     pub errors: Vec<String>,
 }
 
-/// Changes stay in the order reported: an executor that does them in another order does
-/// something else.
+/// An effect. Changes stay in the reported order, because an executor that makes them in another
+/// order does something else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 pub struct Effect {
@@ -78,7 +78,8 @@ struct Stored {
     errors: Vec<String>,
 }
 
-/// How many of each; an irreversible change counts as what it is and as irreversible.
+/// The number of changes of each kind. An irreversible change counts both as its kind and as
+/// irreversible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
@@ -91,34 +92,33 @@ pub struct Counts {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EffectError {
     #[error(
-        "{count} changes are too many for one task: split it into parts of {EFFECT_CHANGES_MAX}"
+        "{count} changes are too many for one task: split it into tasks of at most \
+         {EFFECT_CHANGES_MAX}"
     )]
     TooManyChanges { count: usize },
     #[error("change {index} has a summary of {bytes} bytes: at most {CHANGE_SUMMARY_MAX_BYTES}")]
     SummaryTooLong { index: usize, bytes: usize },
-    #[error("change {index} adds {resource}, but says what was there before: that is a change")]
+    #[error("change {index} adds {resource} but has a `before` value: declare it as a change")]
     AddWithBefore { index: usize, resource: ResourceRef },
-    #[error("change {index} removes {resource}, but says what is there after: that is a change")]
+    #[error("change {index} removes {resource} but has an `after` value: declare it as a change")]
     RemoveWithAfter { index: usize, resource: ResourceRef },
     #[error("{count} {list} are too many: at most {EFFECT_NOTES_MAX}")]
     TooManyNotes { list: &'static str, count: usize },
-    #[error("one of the {list} has {bytes} bytes: at most {EFFECT_NOTE_MAX_BYTES}")]
+    #[error("an entry of {list} has {bytes} bytes: at most {EFFECT_NOTE_MAX_BYTES}")]
     NoteTooLong { list: &'static str, bytes: usize },
-    #[error(
-        "the effect has {bytes} bytes: at most {PAYLOAD_MAX_BYTES}, so report less of the values"
-    )]
+    #[error("the effect has {bytes} bytes: at most {PAYLOAD_MAX_BYTES}; report fewer values")]
     TooLarge { bytes: usize },
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
 }
 
 impl Effect {
-    /// An executor's preview saw it.
+    /// Creates an effect that the preview of an executor observed.
     pub fn observed(report: Report) -> Result<Self, EffectError> {
         Self::new(Origin::Observed, report)
     }
 
-    /// The author or an agent said so.
+    /// Creates an effect that the author or an agent declared.
     pub fn declared(report: Report) -> Result<Self, EffectError> {
         Self::new(Origin::Declared, report)
     }
@@ -166,8 +166,8 @@ impl Effect {
         }
     }
 
-    /// The counts, if a preview saw the whole effect. Nothing said without looking, and nothing
-    /// from a preview that ran into errors, is a measure of the change.
+    /// Returns the counts if a preview observed the whole effect. A declared effect, and a preview
+    /// with errors, measure nothing.
     pub fn measured(&self) -> Option<Counts> {
         match self.origin {
             Origin::Observed if self.errors.is_empty() => Some(self.counts()),

@@ -24,7 +24,7 @@ fn report(changes: Vec<Change>) -> Report {
 }
 
 #[test]
-fn counts_are_of_each_kind_and_irreversible_ones_count_twice() {
+fn effect_counts_each_kind_and_irreversible_ones_separately() {
     use ChangeKind::{Add, Change, Remove};
     let changes = [
         (Add, false),
@@ -44,7 +44,7 @@ fn counts_are_of_each_kind_and_irreversible_ones_count_twice() {
 }
 
 #[test]
-fn only_a_preview_without_errors_measures() {
+fn effect_is_measured_only_by_a_preview_without_errors() {
     let changes = vec![change(ChangeKind::Add, false)];
     let declared = Effect::declared(report(changes.clone())).unwrap();
     assert_eq!(declared.origin(), Origin::Declared);
@@ -65,7 +65,7 @@ fn only_a_preview_without_errors_measures() {
 }
 
 #[test]
-fn a_report_cannot_say_where_it_comes_from() {
+fn effect_report_cannot_set_its_origin() {
     let text = br#"{"origin":"observed","changes":[]}"#;
     let refused = read::<Report>(text).unwrap_err().to_string();
     assert!(refused.contains("unknown field `origin`"), "{refused}");
@@ -74,7 +74,7 @@ fn a_report_cannot_say_where_it_comes_from() {
 }
 
 #[test]
-fn a_change_must_say_whether_it_can_be_undone() {
+fn effect_change_must_state_reversibility() {
     let text = br#"{"changes":[{"resource":"db:a","action":"remove","summary":"s"}]}"#;
     let refused = read::<Report>(text).unwrap_err().to_string();
     assert!(refused.contains("missing field `irreversible`"), "{refused}");
@@ -85,7 +85,7 @@ fn a_change_must_say_whether_it_can_be_undone() {
 }
 
 #[test]
-fn bounds_are_inclusive() {
+fn effect_bounds_are_inclusive() {
     let many = |count| vec![change(ChangeKind::Add, false); count];
     assert!(Effect::observed(report(many(EFFECT_CHANGES_MAX))).is_ok());
     let count = EFFECT_CHANGES_MAX + 1;
@@ -101,7 +101,7 @@ fn bounds_are_inclusive() {
 }
 
 #[test]
-fn notes_are_bounded_by_number_and_length() {
+fn effect_notes_are_bounded_by_number_and_length() {
     let notes = |count, bytes| vec!["x".repeat(bytes); count];
     let warned = |warnings| Effect::observed(Report { warnings, ..Report::default() });
     let failed = |errors| Effect::observed(Report { errors, ..Report::default() });
@@ -118,7 +118,7 @@ fn notes_are_bounded_by_number_and_length() {
 }
 
 #[test]
-fn the_whole_is_bounded_where_its_parts_are_not() {
+fn effect_total_size_is_bounded() {
     let with = |bytes: usize| {
         Effect::observed(report(vec![Change {
             after: Some(value(&format!("\"{}\"", "x".repeat(bytes)))),
@@ -134,7 +134,7 @@ fn the_whole_is_bounded_where_its_parts_are_not() {
 }
 
 #[test]
-fn an_add_has_no_before_and_a_removal_no_after() {
+fn effect_addition_has_no_before_and_removal_no_after() {
     let with = |action, before: Option<&str>, after: Option<&str>| {
         Effect::observed(report(vec![Change {
             before: before.map(value),
@@ -157,7 +157,7 @@ fn an_add_has_no_before_and_a_removal_no_after() {
 }
 
 #[test]
-fn storage_gives_back_the_same_effect_also_with_null_values() {
+fn effect_round_trips_through_storage_with_null_values() {
     let effect = Effect::declared(Report {
         changes: vec![
             Change {
@@ -185,11 +185,11 @@ fn storage_gives_back_the_same_effect_also_with_null_values() {
 }
 
 #[test]
-fn what_comes_from_storage_is_checked_again() {
+fn effect_from_storage_is_validated_again() {
     let note = "x".repeat(EFFECT_NOTE_MAX_BYTES + 1);
     let text = format!(r#"{{"origin":"observed","changes":[],"warnings":["{note}"],"errors":[]}}"#);
     let refused = serde_json::from_str::<Effect>(&text).unwrap_err();
-    assert!(refused.to_string().contains("one of the warnings has 1025 bytes"));
+    assert!(refused.to_string().contains("an entry of warnings has 1025 bytes"));
     let deep = format!("{}1{}", "[".repeat(JSON_DEPTH_MAX + 1), "]".repeat(JSON_DEPTH_MAX + 1));
     let text = format!(
         r#"{{"origin":"observed","changes":[{{"resource":"db:a","action":"add",
@@ -204,7 +204,7 @@ fn what_comes_from_storage_is_checked_again() {
 }
 
 #[test]
-fn resources_are_told_once_in_canonical_order() {
+fn effect_resources_are_unique_and_in_canonical_order() {
     let on = |resource: &str| Change {
         resource: resource.parse().unwrap(),
         ..change(ChangeKind::Change, false)

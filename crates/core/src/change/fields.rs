@@ -1,20 +1,20 @@
-//! Where two documents differ, field by field, with what each of them says there.
+//! Compares two documents field by field and lists the differing fields with both values.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// One field that differs. Absent: the document on that side does not have it.
+/// One field that differs. A value is absent if the document on that side does not have the field.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FieldChange {
-    /// Like `require[0].min`.
+    /// The path of the field, like `require[0].min`.
     pub path: String,
     pub before: Option<Value>,
     pub after: Option<Value>,
 }
 
-/// Nothing if they say the same.
+/// Returns the differing fields; empty if the documents are equal.
 pub fn field_changes(before: Option<&Value>, after: Option<&Value>) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     compare(String::new(), before, after, &mut changes);
@@ -38,8 +38,8 @@ fn compare(
                 compare(inner, old.get(name), new.get(name), changes);
             }
         }
-        // Lists of one length are compared place by place; otherwise the whole list is told, since
-        // places have moved.
+        // Lists of equal length are compared item by item; otherwise the whole list is reported,
+        // because items have moved.
         (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
             for (place, (old, new)) in old.iter().zip(new).enumerate() {
                 compare(format!("{path}[{place}]"), Some(old), Some(new), changes);

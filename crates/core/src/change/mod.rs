@@ -1,5 +1,5 @@
-//! What a revision would do, and the digest that approvals bind to. One reader, one canonical
-//! form, one digest: two contents have the same digest only if they are the same content.
+//! The content of a revision and the digest that approvals bind to. There is one reader, one
+//! canonical form and one digest: two contents have the same digest only if they are equal.
 
 mod canonical;
 mod content;
@@ -7,6 +7,7 @@ mod difference;
 mod digest;
 mod effect;
 mod fields;
+mod strict_error;
 mod strict_json;
 mod strict_reader;
 mod versions;
@@ -17,12 +18,13 @@ pub use difference::{Altered, Difference, Notes, difference};
 pub use digest::{Digest, DigestError};
 pub use effect::{Change, ChangeKind, Counts, Effect, EffectError, Report};
 pub use fields::{FieldChange, field_changes};
-pub use strict_json::{Fault, Position, StrictError, StrictValue, check, read};
+pub use strict_error::{JsonFault, Position, StrictError};
+pub use strict_json::{StrictValue, check, read};
 pub use versions::{Drift, PreviewVersions};
 
 use serde::{Deserialize, Serialize};
 
-/// Where an effect comes from: an executor's preview saw it, or somebody said so.
+/// Where an effect comes from: observed by an executor's preview, or declared by the author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {

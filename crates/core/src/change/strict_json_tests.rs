@@ -1,16 +1,17 @@
-//! The strict reader: what it refuses and where, and that what it accepts has one meaning.
+//! The strict reader: what it refuses and where, and that accepted input has one meaning.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::limits::JSON_KEY_SHOWN_CHARS;
+use crate::change::Position;
+use crate::limits::{JSON_DEPTH_MAX, JSON_KEY_SHOWN_CHARS};
 
 fn parse(text: &str) -> Result<StrictValue, StrictError> {
     StrictValue::parse(text.as_bytes())
 }
 
-fn fault(text: &str) -> Fault {
+fn fault(text: &str) -> JsonFault {
     parse(text).expect_err(text).fault
 }
 
@@ -20,7 +21,7 @@ fn canonical(text: &str) -> String {
 }
 
 #[test]
-fn duplicate_keys_refused_at_any_depth() {
+fn strict_json_refuses_duplicate_keys_at_any_depth() {
     for (text, path) in [
         (r#"{"a":1,"a":1}"#, "a"),
         (r#"{"a":1,"b":2,"\u0061":3}"#, "a"),
@@ -29,7 +30,7 @@ fn duplicate_keys_refused_at_any_depth() {
         (r#"{"":1,"":2}"#, r#"[""]"#),
     ] {
         let refused = parse(text).unwrap_err();
-        assert_eq!(refused.fault, Fault::DuplicateKey, "{text}");
+        assert_eq!(refused.fault, JsonFault::DuplicateKey, "{text}");
         assert_eq!(refused.path, path, "{text}");
     }
     // The same key in two objects is two keys.
@@ -39,7 +40,7 @@ fn duplicate_keys_refused_at_any_depth() {
 }
 
 #[test]
-fn lone_surrogates_refused() {
+fn strict_json_refuses_lone_surrogates() {
     for text in [
         r#""\ud800""#,
         r#""\udc00""#,
@@ -48,16 +49,16 @@ fn lone_surrogates_refused() {
         r#""\udc00\ud800""#,
         r#"{"\ud83d":1}"#,
     ] {
-        assert!(matches!(fault(text), Fault::Syntax { .. }), "{text}");
+        assert!(matches!(fault(text), JsonFault::Syntax { .. }), "{text}");
     }
     assert_eq!(parse(r#""\ud83d\ude00""#), parse("\"\u{1f600}\""));
-    // A surrogate encoded as if it were a character is no UTF-8.
+    // An encoded surrogate is not valid UTF-8.
     let refused = StrictValue::parse(b"\"\xed\xa0\x80\"").unwrap_err();
-    assert_eq!(refused.fault, Fault::NotUtf8 { offset: 1 });
+    assert_eq!(refused.fault, JsonFault::NotUtf8 { offset: 1 });
 }
 
 #[test]
-fn what_is_not_json_is_refused() {
+fn strict_json_refuses_invalid_json() {
     for text in [
         "",
         " ",
@@ -87,24 +88,24 @@ fn what_is_not_json_is_refused() {
         r#"{"a""#,
         "{1:2}",
     ] {
-        assert!(matches!(fault(text), Fault::Syntax { .. }), "{text:?}");
+        assert!(matches!(fault(text), JsonFault::Syntax { .. }), "{text:?}");
     }
-    let Fault::Syntax { reason } = fault("[1e400]") else {
+    let JsonFault::Syntax { reason } = fault("[1e400]") else {
         panic!("a number past every double is no JSON number here")
     };
     assert_eq!(reason, "number out of range");
 }
 
 #[test]
-fn a_byte_order_mark_is_refused_and_one_inside_a_text_is_a_character() {
-    assert_eq!(fault("\u{feff}{}"), Fault::ByteOrderMark);
+fn strict_json_refuses_a_leading_byte_order_mark() {
+    assert_eq!(fault("\u{feff}{}"), JsonFault::ByteOrderMark);
     assert!(parse("\"\u{feff}\"").is_ok());
 }
 
 #[test]
-fn one_document_and_nothing_after_it() {
+fn strict_json_refuses_trailing_bytes() {
     for text in ["1 2", "{}{}", "[] x", "null,", "1\0"] {
-        assert_eq!(fault(text), Fault::TrailingBytes, "{text:?}");
+        assert_eq!(fault(text), JsonFault::TrailingBytes, "{text:?}");
     }
     assert_eq!(parse(" \n\t[ ]\r\n "), parse("[]"));
     let refused = parse("[]\n  x").unwrap_err();
@@ -113,7 +114,7 @@ fn one_document_and_nothing_after_it() {
 }
 
 #[test]
-fn integers_stop_at_two_to_the_53() {
+fn strict_json_integers_are_bounded_by_two_to_the_53() {
     for text in ["9007199254740992", "-9007199254740992"] {
         assert_eq!(canonical(text), text);
     }
@@ -127,12 +128,12 @@ fn integers_stop_at_two_to_the_53() {
         ("18446744073709551616", "1.8446744073709552e19"),
     ] {
         let number = number.to_owned();
-        assert_eq!(fault(text), Fault::NumberTooLarge { number }, "{text}");
+        assert_eq!(fault(text), JsonFault::NumberTooLarge { number }, "{text}");
     }
 }
 
 #[test]
-fn fractions_that_may_hide_a_large_integer_are_refused() {
+fn strict_json_refuses_large_integers_as_fractions() {
     for text in [
         "9007199254740993.0",
         "9007199254740992.0",
@@ -141,14 +142,14 @@ fn fractions_that_may_hide_a_large_integer_are_refused() {
         "1e16",
         "-1e300",
     ] {
-        assert!(matches!(fault(text), Fault::NumberTooLarge { .. }), "{text}");
+        assert!(matches!(fault(text), JsonFault::NumberTooLarge { .. }), "{text}");
     }
     assert_eq!(canonical("9007199254740991.0"), "9007199254740991");
     assert_eq!(canonical("-9007199254740991.0"), "-9007199254740991");
 }
 
 #[test]
-fn a_number_has_one_form_however_it_is_spelled() {
+fn strict_json_number_has_one_form() {
     for (text, form) in [
         ("1", "1"),
         ("1.0", "1"),
@@ -172,60 +173,57 @@ fn a_number_has_one_form_however_it_is_spelled() {
 }
 
 #[test]
-fn depth_is_bounded_for_lists_and_objects() {
+fn strict_json_depth_is_bounded() {
     let list = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let object = |depth: usize| format!("{}1{}", r#"{"k":"#.repeat(depth), "}".repeat(depth));
     assert!(parse(&list(JSON_DEPTH_MAX)).is_ok());
     assert!(parse(&object(JSON_DEPTH_MAX)).is_ok());
     for text in [list(JSON_DEPTH_MAX + 1), object(JSON_DEPTH_MAX + 1)] {
-        assert_eq!(fault(&text), Fault::TooDeep);
+        assert_eq!(fault(&text), JsonFault::TooDeep);
     }
-    // Far beyond what a stack would bear.
-    assert_eq!(fault(&list(100_000)), Fault::TooDeep);
-    // Depth is what is open at once, not how much there is.
+    // Far deeper than a stack could hold.
+    assert_eq!(fault(&list(100_000)), JsonFault::TooDeep);
+    // Depth counts open containers, not their number.
     assert!(parse(&format!("[{}1]", "[],".repeat(1_000))).is_ok());
 }
 
 #[test]
-fn size_is_bounded_inclusively() {
+fn strict_json_size_is_bounded_inclusively() {
     let text = format!("\"{}\"", "x".repeat(PAYLOAD_MAX_BYTES - 2));
     assert!(parse(&text).is_ok());
     let bytes = PAYLOAD_MAX_BYTES + 1;
-    assert_eq!(fault(&format!("{text} ")), Fault::TooLarge { bytes });
+    assert_eq!(fault(&format!("{text} ")), JsonFault::TooLarge { bytes });
 }
 
 #[test]
-fn keys_another_reader_takes_for_something_else_are_refused() {
+fn strict_json_refuses_reserved_keys() {
     for key in ["$serde_json::private::Number", "$serde_json::private::RawValue"] {
         let text = format!(r#"{{"a":{{"{key}":"1"}}}}"#);
-        assert_eq!(fault(&text), Fault::ReservedKey);
+        assert_eq!(fault(&text), JsonFault::ReservedKey);
     }
     assert!(parse(r#"{"$serde_json":1}"#).is_ok());
 }
 
 #[test]
-fn a_refusal_says_where() {
+fn strict_json_error_names_the_position() {
     let text = "{\n  \"parameters\": {\n    \"env\": [1, {\"a b\": 1e99}]\n  }\n}";
     let refused = parse(text).unwrap_err();
     assert_eq!(refused.path, r#"parameters.env[1]["a b"]"#);
     assert_eq!(refused.position.unwrap().line, 3);
     assert_eq!(
         refused.to_string(),
-        "parameters.env[1][\"a b\"]: 1e99 is beyond ±2^53, where neighbours look alike: send it \
-         as a string, at line 3 column 27"
+        "parameters.env[1][\"a b\"]: 1e99 is beyond ±2^53 and would lose precision: send it as a \
+         string, at line 3 column 27"
     );
     assert_eq!(
         parse("[1, tru]").unwrap_err().to_string(),
-        "[1]: this is not JSON (expected ident), at line 1 column 8"
+        "[1]: invalid JSON (expected ident), at line 1 column 8"
     );
-    assert_eq!(
-        StrictValue::parse(b"\xff").unwrap_err().to_string(),
-        "this is not UTF-8 from byte 0 on"
-    );
+    assert_eq!(StrictValue::parse(b"\xff").unwrap_err().to_string(), "invalid UTF-8 at byte 0");
 }
 
 #[test]
-fn a_hostile_key_can_neither_forge_a_path_nor_fill_a_log() {
+fn strict_json_error_path_escapes_and_cuts_hostile_keys() {
     let key = "k".repeat(JSON_KEY_SHOWN_CHARS + 1);
     let refused = parse(&format!(r#"{{"{key}":1e99}}"#)).unwrap_err();
     let shown = "k".repeat(JSON_KEY_SHOWN_CHARS);
@@ -239,22 +237,22 @@ fn a_hostile_key_can_neither_forge_a_path_nor_fill_a_log() {
 }
 
 #[test]
-fn a_built_value_is_held_to_the_same_rules() {
+fn strict_json_checks_built_values_by_the_same_rules() {
     let built = json!({"b": [1, 2.0, null, true, "x"], "a": {"c": -0.5}});
     let value = StrictValue::from_json(&built).unwrap();
     assert_eq!(Ok(value), parse(&built.to_string()));
 
     let refused = StrictValue::from_json(&json!({"a": [u64::MAX]})).unwrap_err();
-    assert!(matches!(refused.fault, Fault::NumberTooLarge { .. }));
+    assert!(matches!(refused.fault, JsonFault::NumberTooLarge { .. }));
     assert_eq!((refused.path.as_str(), refused.position), ("a[0]", None));
     let refused = StrictValue::from_json(&json!({"$serde_json::private::Number": "1"}));
-    assert_eq!(refused.unwrap_err().fault, Fault::ReservedKey);
+    assert_eq!(refused.unwrap_err().fault, JsonFault::ReservedKey);
 
     let text = "x".repeat(PAYLOAD_MAX_BYTES - 2);
     assert!(StrictValue::from_json(&json!(text)).is_ok());
     let refused = StrictValue::from_json(&json!(format!("{text}x"))).unwrap_err();
     let bytes = PAYLOAD_MAX_BYTES + 1;
-    assert_eq!(refused, StrictError::at_top(Fault::TooLarge { bytes }));
+    assert_eq!(refused, StrictError::at_top(JsonFault::TooLarge { bytes }));
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -265,34 +263,34 @@ struct Document {
 }
 
 #[test]
-fn a_typed_document_is_read_strictly() {
+fn strict_json_reads_typed_documents_strictly() {
     let document: Document = read(br#"{"name":"x","value":{"b":1,"a":[2.0]}}"#).unwrap();
     assert_eq!(document.name, "x");
     assert_eq!(document.value, Some(parse(r#"{"a":[2],"b":1}"#).unwrap()));
 
     let refused = read::<Document>(br#"{"name":"x","value":{"b":1,"b":1}}"#).unwrap_err();
-    assert_eq!(refused.fault, Fault::DuplicateKey);
+    assert_eq!(refused.fault, JsonFault::DuplicateKey);
     assert_eq!(refused.path, "value.b");
 
     let refused = read::<Document>(b"{\n\"nam\":1}").unwrap_err();
-    let Fault::Shape { reason } = &refused.fault else { panic!("{refused}") };
+    let JsonFault::Shape { reason } = &refused.fault else { panic!("{refused}") };
     assert_eq!(reason, "unknown field `nam`, expected `name` or `value`");
     assert_eq!(refused.position, Some(Position { line: 2, column: 5 }));
 }
 
 #[test]
-fn a_value_inside_another_readers_document_is_strict_too() {
+fn strict_json_checks_nested_values_of_other_readers() {
     let inside = |text: &str| serde_json::from_str::<Vec<StrictValue>>(text);
     assert_eq!(inside("[1.0]").unwrap(), [parse("1").unwrap()]);
     let refused = inside(r#"[{"a":{"b":1,"b":2}}]"#).unwrap_err().to_string();
-    assert!(refused.starts_with("a.b: the key stands twice"), "{refused}");
+    assert!(refused.starts_with("a.b: duplicate key in an object"), "{refused}");
     let refused = inside("[{]").unwrap_err().to_string();
     assert_eq!(refused, "key must be a string at line 1 column 3");
 }
 
-/// Formats that have more than JSON has.
+/// Formats that can express more than JSON.
 #[test]
-fn what_json_cannot_say_is_refused_from_any_format() {
+fn strict_json_refuses_values_json_cannot_express() {
     use serde::de::IntoDeserializer;
     use serde::de::value::{BytesDeserializer, Error};
     for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
@@ -306,7 +304,7 @@ fn what_json_cannot_say_is_refused_from_any_format() {
 }
 
 #[test]
-fn a_value_prints_as_plain_json() {
+fn strict_json_value_prints_as_plain_json() {
     let value = parse(r#"{"n":null,"b":true,"i":5.0,"f":1.5,"t":"é\"","l":[1,{}]}"#).unwrap();
     assert_eq!(
         serde_json::to_value(&value).unwrap(),
@@ -314,16 +312,16 @@ fn a_value_prints_as_plain_json() {
     );
 }
 
-/// A value of the tests' own, spelled in many ways and compared without the reader.
+/// A value of the tests, spelled in many ways and compared without the reader.
 #[derive(Debug, Clone, PartialEq)]
 enum Tree {
     Null,
     Bool(bool),
-    /// In halves: whole numbers and fractions meet.
+    /// A multiple of one half, so that whole numbers and fractions mix.
     Halves(i32),
     Text(String),
     List(Vec<Tree>),
-    /// Sorted, keys unique.
+    /// An object with sorted, unique keys.
     Object(Vec<(String, Tree)>),
 }
 
@@ -348,7 +346,7 @@ fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// Spells a tree; every bit of `dice` decides one freedom JSON gives.
+/// Spells a tree; every bit of `dice` decides one choice that JSON leaves open.
 fn spell(tree: &Tree, dice: &mut u64) -> String {
     let mut flip = || {
         *dice = dice.rotate_left(1) ^ 0x9e37_79b9;
@@ -413,14 +411,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn strict_json_never_panics_on_arbitrary_bytes(
+        bytes in prop::collection::vec(any::<u8>(), 0..64),
+    ) {
         let _ = StrictValue::parse(&bytes);
         let _ = read::<Document>(&bytes);
     }
 
-    /// Bytes that look like JSON get further into the reader than noise does.
+    /// Bytes that look like JSON get further into the reader than random bytes.
     #[test]
-    fn json_like_bytes_never_panic_and_what_is_accepted_round_trips(
+    fn strict_json_round_trips_any_accepted_input(
         text in r#"[\[\]{}",:0-9eE.+\-\\ua-f n]{0,24}"#
     ) {
         if let Ok(value) = parse(&text) {
@@ -430,16 +430,16 @@ proptest! {
     }
 
     #[test]
-    fn every_spelling_of_a_value_is_that_value(tree in tree(), one: u64, other: u64) {
+    fn strict_json_accepts_every_spelling_of_a_value(tree in tree(), one: u64, other: u64) {
         let (one, other) = (spell(&tree, &mut { one }), spell(&tree, &mut { other }));
         let (one, other) = (parse(&one).unwrap(), parse(&other).unwrap());
         prop_assert_eq!(&one, &other);
         prop_assert_eq!(one.canonical(), other.canonical());
     }
 
-    /// T5: equal bytes exactly if equal values.
+    /// T5: the bytes are equal exactly if the values are.
     #[test]
-    fn canonical_bytes_are_equal_exactly_if_the_values_are(
+    fn canonical_bytes_are_equal_iff_values_are(
         a in tree(), b in tree(), one: u64, other: u64
     ) {
         let left = parse(&spell(&a, &mut { one })).unwrap();
@@ -459,7 +459,7 @@ proptest! {
 
     /// The reader and serde_json agree on every number the reader accepts, to the last bit.
     #[test]
-    fn numbers_keep_every_bit(number in -9.0e15..9.0e15_f64) {
+    fn strict_json_numbers_keep_every_bit(number in -9.0e15..9.0e15_f64) {
         let text = serde_json::to_string(&number).unwrap();
         let value = parse(&text).unwrap();
         let bytes = value.canonical().unwrap();
@@ -468,23 +468,23 @@ proptest! {
     }
 
     #[test]
-    fn every_integer_in_reach_keeps_its_value(
+    fn strict_json_integer_in_range_keeps_its_value(
         number in -(1_i64 << 53)..=1_i64 << 53
     ) {
         prop_assert_eq!(canonical(&number.to_string()), number.to_string());
     }
 
     #[test]
-    fn every_integer_out_of_reach_is_refused(number in (1_i64 << 53) + 1..) {
+    fn strict_json_integer_out_of_range_is_refused(number in (1_i64 << 53) + 1..) {
         for text in [number.to_string(), format!("-{number}")] {
-            let expected = Fault::NumberTooLarge { number: text.clone() };
+            let expected = JsonFault::NumberTooLarge { number: text.clone() };
             prop_assert_eq!(fault(&text), expected);
         }
     }
 }
 
 #[test]
-fn a_document_that_is_not_hashed_is_held_to_the_same_rules_but_for_its_size() {
+fn strict_json_for_unhashed_documents_differs_only_in_size() {
     let long = format!("{:?}", "x".repeat(PAYLOAD_MAX_BYTES));
     assert_eq!(check(long.as_bytes()), Ok(()));
     assert!(StrictValue::parse(long.as_bytes()).is_err());

@@ -1,15 +1,46 @@
-//! The walk through one JSON value, by whichever deserializer: refuses what has two meanings and
-//! knows where it stands while it does. The text around the value (size, byte order mark, what
-//! follows) is `strict_json`'s.
+//! Reads one JSON value from any deserializer, refuses ambiguous input and tracks its position. The
+//! text around the value (size, byte order mark, trailing bytes) is handled by `strict_json`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserializer, Serialize, Serializer};
 
-use super::strict_json::{Fault, Node, RESERVED_PREFIX, StrictError, position_of, reason_of};
+use super::strict_error::{JsonFault, RESERVED_PREFIX, StrictError, position_of, reason_of};
 use crate::limits::{JSON_DEPTH_MAX, JSON_INTEGER_MAX, JSON_KEY_SHOWN_CHARS};
+
+/// A checked value. Objects are ordered by key, whether or not `preserve_order` is enabled
+/// elsewhere in the build.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node {
+    Null,
+    Bool(bool),
+    /// A whole number, also one written `1.0` or `-0`: one value has one form.
+    Integer(i64),
+    /// A finite number that is not whole.
+    Fraction(f64),
+    Text(String),
+    List(Vec<Node>),
+    Object(BTreeMap<String, Node>),
+}
+
+// A fraction is never NaN.
+impl Eq for Node {}
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Integer(value) => serializer.serialize_i64(*value),
+            Self::Fraction(value) => serializer.serialize_f64(*value),
+            Self::Text(value) => serializer.serialize_str(value),
+            Self::List(items) => serializer.collect_seq(items),
+            Self::Object(members) => serializer.collect_map(members),
+        }
+    }
+}
 
 #[derive(Debug)]
 enum Step {
@@ -17,32 +48,33 @@ enum Step {
     Index(usize),
 }
 
-/// Where the reader stands. On a refusal it is left as it is, so that it tells where that was.
+/// The current position of the reader. It is left unchanged by a refusal, so that it tells where
+/// the error was.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct ReadPosition {
     path: Vec<Step>,
-    pub fault: Option<Fault>,
+    pub fault: Option<JsonFault>,
 }
 
-impl Place {
-    fn refuse<E: Error>(&mut self, fault: Fault) -> E {
+impl ReadPosition {
+    fn refuse<E: Error>(&mut self, fault: JsonFault) -> E {
         let text = fault.to_string();
         self.fault = Some(fault);
         E::custom(text)
     }
 
     fn enter<E: Error>(&mut self) -> Result<(), E> {
-        if self.path.len() < JSON_DEPTH_MAX { Ok(()) } else { Err(self.refuse(Fault::TooDeep)) }
+        if self.path.len() < JSON_DEPTH_MAX { Ok(()) } else { Err(self.refuse(JsonFault::TooDeep)) }
     }
 
     pub fn located(self, error: &serde_json::Error) -> StrictError {
         let path = self.to_string();
-        let fault = self.fault.unwrap_or_else(|| Fault::Syntax { reason: reason_of(error) });
+        let fault = self.fault.unwrap_or_else(|| JsonFault::Syntax { reason: reason_of(error) });
         StrictError { fault, path, position: Some(position_of(error)) }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ReadPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, step) in self.path.iter().enumerate() {
             match step {
@@ -51,7 +83,8 @@ impl fmt::Display for Place {
                     let dot = if nth == 0 { "" } else { "." };
                     write!(f, "{dot}{key}")?;
                 }
-                // Quoted and cut, so that a hostile key can neither forge a path nor fill a log.
+                // The key is quoted and cut, so that a hostile key can neither forge a path nor
+                // fill a log.
                 Step::Key(key) => {
                     let shown: String = key.chars().take(JSON_KEY_SHOWN_CHARS).collect();
                     let cut = if shown.len() < key.len() { "…" } else { "" };
@@ -68,9 +101,9 @@ fn is_plain(key: &str) -> bool {
         && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// Reads one value at `place`; the length of the path is the depth.
+/// Reads one value at `place`. The length of the path is the depth.
 pub(super) struct Reader<'a> {
-    pub place: &'a mut Place,
+    pub place: &'a mut ReadPosition,
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
@@ -99,7 +132,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_i64<E: Error>(self, value: i64) -> Result<Node, E> {
         if value.unsigned_abs() > JSON_INTEGER_MAX {
             let number = value.to_string();
-            return Err(self.place.refuse(Fault::NumberTooLarge { number }));
+            return Err(self.place.refuse(JsonFault::NumberTooLarge { number }));
         }
         Ok(Node::Integer(value))
     }
@@ -109,19 +142,19 @@ impl<'de> Visitor<'de> for Reader<'_> {
             return self.visit_i64(value);
         }
         let number = value.to_string();
-        Err(self.place.refuse(Fault::NumberTooLarge { number }))
+        Err(self.place.refuse(JsonFault::NumberTooLarge { number }))
     }
 
-    /// Everything spelled with a point or an exponent, and whole numbers past 64 bits.
+    /// Handles every number with a point or an exponent, and whole numbers beyond 64 bits.
     fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
         #[expect(clippy::cast_precision_loss, reason = "a power of two is exact")]
         let limit = JSON_INTEGER_MAX as f64;
-        // At 2^53 itself a fraction may already have been rounded from its neighbour. Asked this
-        // way round so that NaN, which a program can build, is refused too.
+        // At 2^53 itself a fraction may already have been rounded from its neighbour. The
+        // comparison is written so that NaN, which a program can build, is refused too.
         let is_exact = value.abs() < limit;
         if !is_exact {
             let number = format!("{value:e}");
-            return Err(self.place.refuse(Fault::NumberTooLarge { number }));
+            return Err(self.place.refuse(JsonFault::NumberTooLarge { number }));
         }
         if value.fract() == 0.0 {
             #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
@@ -157,10 +190,10 @@ impl<'de> Visitor<'de> for Reader<'_> {
             let is_repeated = members.contains_key(&key);
             self.place.path.push(Step::Key(key));
             if is_reserved {
-                return Err(self.place.refuse(Fault::ReservedKey));
+                return Err(self.place.refuse(JsonFault::ReservedKey));
             }
             if is_repeated {
-                return Err(self.place.refuse(Fault::DuplicateKey));
+                return Err(self.place.refuse(JsonFault::DuplicateKey));
             }
             let place = &mut *self.place;
             let value = object.next_value_seed(Reader { place })?;

@@ -1,5 +1,5 @@
-//! The versions of the resources as a preview saw them, kept beside the digest. A version that
-//! moved says that the preview may be out of date; it never says that the change is another one.
+//! The versions of the resources that a preview saw, stored next to the digest. A different version
+//! means that the preview may be out of date; it does not mean that the change is a different one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::resource::ResourceRef;
 
-/// Whatever the executor calls a version (a serial, an entity tag, a hash); only ever compared.
+/// Versions as the executor names them (a serial, an entity tag, a hash). They are only compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PreviewVersions(pub BTreeMap<ResourceRef, String>);
 
-/// One resource that is not as the preview saw it. Absent: no version was known on that side.
+/// A resource whose version differs from the one that the preview saw. A version is absent if it
+/// was unknown on that side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Drift {
     pub resource: ResourceRef,
@@ -21,8 +22,8 @@ pub struct Drift {
 }
 
 impl PreviewVersions {
-    /// In canonical order. A version that is missing on one side is drift: nobody can say that
-    /// the resource stood still.
+    /// Returns the differences in canonical order. A version that is missing on one side is drift,
+    /// because it is unknown whether the resource changed.
     pub fn drift(&self, found: &Self) -> Vec<Drift> {
         let resources: BTreeSet<_> = self.0.keys().chain(found.0.keys()).collect();
         resources
@@ -51,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_moved_vanished_or_appeared_is_drift() {
+    fn versions_moved_vanished_or_added_are_drift() {
         let seen = versions(&[("db:a", "1"), ("db:b", "1"), ("db:c", "1")]);
         let found = versions(&[("db:b", "2"), ("db:c", "1"), ("db:d", "9")]);
         let text = |version: &str| Some(version.to_owned());
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stood_still_is_no_drift() {
+    fn versions_unchanged_are_not_drift() {
         let seen = versions(&[("db:a", "1"), ("db:b", "2")]);
         assert_eq!(seen.drift(&seen.clone()), []);
     }

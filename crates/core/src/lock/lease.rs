@@ -1,21 +1,22 @@
-//! The record of one acquisition, what its holder may be told of it, and what a space says
-//! when it refuses or when something happened. No rule is here.
+//! The data of one acquisition, the replies to its holder, and the refusals and events of a
+//! namespace. This module has no rules.
 
 use thiserror::Error;
 
 use super::request::Request;
-use super::token::{Epoch, Order, Token};
+use super::token::{Epoch, FencingToken, Order};
 use crate::ids::LeaseId;
 use crate::limits::LOCKS_PER_AGENT_MAX;
 use crate::resource::ResourceRef;
 use crate::time::Timestamp;
 
-/// Waiting → Granted → Released, Expired or Broken; Waiting → Released, `TimedOut` or Victim.
+/// The state of a lease: Waiting → Granted → Released, Expired or Broken; Waiting → Released,
+/// `TimedOut` or Victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
+pub enum LeasePhase {
     Waiting,
     Granted,
-    /// Expired, but still in the way: its holder may be in the middle of a step.
+    /// Expired but still blocking: its holder may be in the middle of a step.
     Delayed,
     Released,
     Expired,
@@ -24,8 +25,9 @@ pub enum State {
     Victim,
 }
 
-impl State {
-    /// A tombstone: it blocks nobody and only refuses to come back.
+impl LeasePhase {
+    /// Returns whether only a tombstone is left: it blocks no request and only refuses to be
+    /// revived.
     pub const fn is_over(self) -> bool {
         match self {
             Self::Waiting | Self::Granted | Self::Delayed => false,
@@ -37,32 +39,81 @@ impl State {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Lease {
     pub request: Request,
-    pub state: State,
-    pub token: Option<Token>,
-    /// Its place in line; kept after the grant, in case it must go back (see `adopt`).
+    pub state: LeasePhase,
+    pub token: Option<FencingToken>,
+    /// Its place in the queue. It is kept after the grant, in case the lease must return to the
+    /// queue (see `adopt`).
     pub order: Option<Order>,
-    /// Of the state: the lease, the wait, the delay or the tombstone ends here.
+    /// The end of the current state: of the lease, the wait, the delay or the tombstone.
     pub deadline: Timestamp,
-    /// When it was granted, if only the queue knows it: how long it is held is then judged here.
+    /// When it was granted, for leases that only the queue knows. Their maximum age is checked
+    /// here.
     pub held_since: Option<Timestamp>,
-    /// PostgreSQL knows it: only then is there a holder who may be in the middle of a step.
+    /// Whether PostgreSQL has registered it. Only then can its holder be in the middle of a step.
     pub registered: bool,
 }
 
-/// What the owner of a lease id is told, by every command about that lease.
+impl Lease {
+    /// Returns whether the deadline has passed. A lease is due at its deadline already, so that
+    /// holder and successor never overlap.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.deadline <= now
+    }
+}
+
+/// A hold that PostgreSQL has registered, neither fenced nor released.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LiveHold {
+    pub request: Request,
+    pub token: FencingToken,
+    pub deadline: Timestamp,
+}
+
+impl LiveHold {
+    /// Returns the lease at `now`. Past its deadline it is delayed and still blocks others.
+    pub fn seen_at(self, now: Timestamp) -> Lease {
+        let state = if self.deadline > now { LeasePhase::Granted } else { LeasePhase::Delayed };
+        Lease { state, ..self.into_lease() }
+    }
+
+    /// Returns the lease as PostgreSQL registered it.
+    pub fn into_lease(self) -> Lease {
+        Lease {
+            request: self.request,
+            state: LeasePhase::Granted,
+            token: Some(self.token),
+            order: None,
+            deadline: self.deadline,
+            held_since: None,
+            registered: true,
+        }
+    }
+}
+
+/// Whether a request is new, or was waiting or held before a rebuild.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arrival {
+    New,
+    /// The request waited in an earlier epoch and keeps its place.
+    Waited(Order),
+    /// The request held an advisory lease in an earlier epoch and claims it again.
+    Held(FencingToken),
+}
+
+/// The reply to the owner of a lease id, for every command about that lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum LeaseStatus {
     Granted {
-        token: Token,
+        token: FencingToken,
         deadline: Timestamp,
     },
-    /// Granted, and kept for as long as it may be: no heartbeat gives it more.
+    /// Granted, but at its maximum age: no heartbeat extends it.
     Spent {
-        token: Token,
+        token: FencingToken,
         deadline: Timestamp,
     },
     Waiting {
-        /// One more than are ahead in the longest of the lines it stands in.
+        /// One more than the number of waiters ahead in the longest of its queues.
         position: usize,
         order: Order,
         deadline: Timestamp,
@@ -71,46 +122,49 @@ pub enum Standing {
         until: Timestamp,
     },
     Over {
-        state: State,
+        state: LeasePhase,
     },
     Unknown,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Refusal {
-    #[error("the space is in epoch {stored}: read the epoch again, then repeat the call")]
+pub enum LockRefusal {
+    #[error("the lock namespace is in epoch {stored}: read the epoch again, then repeat the call")]
     StaleEpoch { stored: Epoch },
-    #[error("the space holds {stored:?}, not this epoch: rebuild it from the registered holds")]
+    #[error(
+        "the lock namespace has epoch {stored:?}, not this one: rebuild it from the \
+             registered holds"
+    )]
     Rebuild { stored: Option<Epoch> },
     #[error("advisory leases are not granted before {until}: older ones may still be held")]
     Unsure { until: Timestamp },
-    #[error("`{resource}` is taken: ask again later, or with a wait")]
+    #[error("`{resource}` is locked: retry later, or acquire with a wait")]
     Busy { resource: ResourceRef },
-    #[error("the queue of `{resource}` is full: ask again later")]
+    #[error("the queue of `{resource}` is full: retry later")]
     QueueFull { resource: ResourceRef },
     #[error(
-        "the agent holds or waits for {taken} resources, and may for {LOCKS_PER_AGENT_MAX}: give \
-         some back first"
+        "the agent holds or waits for {taken} resources, the limit is {LOCKS_PER_AGENT_MAX}: \
+         release some first"
     )]
     TooMany { taken: usize },
-    #[error("the owner already holds `{resource}`: it would wait for itself; release it first")]
+    #[error("the owner already holds `{resource}` and would wait for itself: release it first")]
     SelfConflict { resource: ResourceRef },
-    #[error("the owner already waits: one wait at a time, cancel it first")]
+    #[error("the owner is already waiting: only one wait at a time, cancel it first")]
     AlreadyWaiting { lease: LeaseId },
-    #[error("this lease id names another request: make a fresh id for each request")]
+    #[error("the lease id belongs to another request: use a new id for each request")]
     OtherRequest,
-    #[error("this lease is registered: a new token would disown its own hold")]
+    #[error("the lease is registered: a new token would invalidate its own hold")]
     AlreadyRegistered,
-    #[error("this lease is advisory: it cannot be registered; ask for a fenced one")]
+    #[error("the lease is advisory and cannot be registered: request a fenced lease")]
     NotFenced,
 }
 
-/// What the world is told. A hint only: whoever misses one learns it from the next heartbeat.
+/// An event for other processes. It is only a hint: the next heartbeat makes up for a lost one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum LockEvent {
     Acquired {
         lease: LeaseId,
-        token: Token,
+        token: FencingToken,
     },
     Queued {
         lease: LeaseId,
@@ -118,7 +172,7 @@ pub enum Event {
     },
     Promoted {
         lease: LeaseId,
-        token: Token,
+        token: FencingToken,
     },
     Released {
         lease: LeaseId,
@@ -132,20 +186,21 @@ pub enum Event {
     Broken {
         lease: LeaseId,
     },
-    /// Back in line: PostgreSQL knows a holder that this space had forgotten.
+    /// The lease is queued again: PostgreSQL has registered a holder that this space had lost.
     Displaced {
         lease: LeaseId,
     },
-    /// `cycle` names the waits, each for the next and the last for the first.
+    /// `cycle` lists the waits; each waits for the next and the last for the first.
     Deadlock {
         victim: LeaseId,
         cycle: Vec<LeaseId>,
     },
 }
 
-/// A refused call may still have swept, so events come beside the answer.
+/// The result of a command with its events. A refused call may still have swept, so it can have
+/// events too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply<T> {
-    pub answer: Result<T, Refusal>,
-    pub events: Vec<Event>,
+    pub answer: Result<T, LockRefusal>,
+    pub events: Vec<LockEvent>,
 }

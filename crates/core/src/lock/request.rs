@@ -1,5 +1,5 @@
-//! What is asked of a space: a whole set of resources, each in a mode, for one owner. A
-//! `Request` cannot be invalid once built; every rule behind it may rely on that.
+//! A lock request: a whole set of resources, each in a mode, for one owner. A `Request` is always
+//! valid once built, and all rules rely on that.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::ids::{AgentSessionId, IdError, LeaseId, SessionId, TaskId};
+use crate::ids::{IdError, LeaseId, ProcessId, SessionId, TaskId};
 use crate::limits::{
     LEASE_TTL_MAX, LOCK_BOOST_MAX, LOCK_COUNTING_CAPACITY_MAX, LOCK_DELAY_MAX, LOCK_SET_MAX,
     LOCK_WAIT_MAX, LOCKS_PER_AGENT_MAX, NAME_MAX_BYTES,
@@ -27,8 +27,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Two that can never hold together. Counting modes never conflict as a pair: whether there
-    /// is room is a question about everybody, asked by [`Mode::fits_beside`].
+    /// Returns whether two holders in these modes exclude each other. Counting modes never conflict
+    /// as a pair: whether there is room depends on all holders; see [`Mode::fits_beside`].
     pub fn conflicts_with(self, other: Self) -> bool {
         match (self, other) {
             (Self::Shared, Self::Shared) | (Self::Counting { .. }, Self::Counting { .. }) => false,
@@ -38,8 +38,8 @@ impl Mode {
         }
     }
 
-    /// Whether one more may hold beside all of `others`. Where capacities differ (somebody
-    /// changed the setting meanwhile), the smallest that anyone involved was promised rules.
+    /// Returns whether one more holder fits next to all of `others`. If capacities differ because
+    /// the setting changed, the smallest one applies.
     pub fn fits_beside(self, others: impl IntoIterator<Item = Self>) -> bool {
         let mut count: u32 = 1;
         let mut room = self.capacity();
@@ -62,7 +62,7 @@ impl Mode {
     }
 }
 
-/// Resources in canonical order, each once: the order in which fence rows are locked.
+/// Resources in canonical order, each once. Fence rows are locked in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LockSet(BTreeMap<ResourceRef, Mode>);
 
@@ -105,25 +105,24 @@ impl LockSet {
 
     #[expect(
         clippy::len_without_is_empty,
-        reason = "a set is never empty, so the question would have one answer"
+        reason = "a set is never empty, so `is_empty` would always return false"
     )]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether an agent that has taken so many resources already may take these too.
+    /// Returns whether an agent that uses `taken` resources already may take these too.
     pub fn fits_an_agent_with(&self, taken: usize) -> bool {
         taken.saturating_add(self.len()) <= LOCKS_PER_AGENT_MAX
     }
 }
 
-/// Who waits and holds, as the wait-for graph sees it: all leases of one owner stand and fall
-/// by the same program. In the order of their texts, so that whoever knows only those agrees on
-/// who comes first.
+/// The owner of waits and holds in the wait graph: all leases of one owner depend on the same
+/// program. Owners are ordered by text, so that both sides agree on the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
-    /// An agent process that asks for itself.
-    Agent(AgentSessionId),
+    /// An agent process that acquires locks for itself.
+    Agent(ProcessId),
     /// A person at a terminal or a dashboard.
     User(SessionId),
     Task(TaskId),
@@ -150,16 +149,16 @@ impl FromStr for Owner {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// Registered in PostgreSQL before anything is done under it. After the expiry of a
-    /// registered hold the resources rest for `lock_delay`, the time a step that cannot be
-    /// fenced may overrun.
+pub enum LeaseClass {
+    /// The hold is registered in PostgreSQL before anything is done under it. After the expiry of a
+    /// registered hold its resources stay locked for `lock_delay`, the time by which a step that
+    /// cannot be fenced may overrun.
     Fenced { lock_delay: Duration },
-    /// Known to the queue alone; never a reason to commit.
+    /// Only the queue knows the lease; it is never a reason to commit.
     Advisory,
 }
 
-impl Class {
+impl LeaseClass {
     pub const fn lock_delay(self) -> Duration {
         match self {
             Self::Fenced { lock_delay } => lock_delay,
@@ -168,49 +167,55 @@ impl Class {
     }
 }
 
-/// What a caller fills in; [`Request::new`] checks it.
+/// The fields of a request; [`Request::new`] validates them.
 #[derive(Debug, Clone)]
 pub struct RequestDraft {
-    /// Made by the caller before it first sends: the same id again is the same request.
+    /// Chosen by the caller before the first send: the same id again is the same request.
     pub lease: LeaseId,
     pub owner: Owner,
     /// The process to wake.
     pub node: String,
-    /// When the owner came to be: of a deadlock, the youngest loses its wait.
+    /// When the owner was created. The youngest owner in a deadlock loses its wait.
     pub birth: Timestamp,
-    pub class: Class,
+    pub class: LeaseClass,
     pub set: LockSet,
     pub ttl: Duration,
-    /// How long the wait lives without a heartbeat; zero asks to be granted now or not at all.
+    /// How long the wait lives without a heartbeat. Zero means that the request is granted at once
+    /// or refused.
     pub wait: Duration,
     pub boost: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RequestError {
-    #[error("a lock request names no resource: name at least one")]
+    #[error("the lock request lists no resource: list at least one")]
     NoResource,
-    #[error("a lock request names more than {LOCK_SET_MAX} resources: split the task")]
+    #[error("the lock request lists more than {LOCK_SET_MAX} resources: split the task")]
     TooManyResources,
-    #[error("`{resource}` is named twice: name it once, in the strongest mode needed")]
+    #[error("`{resource}` is listed twice: list it once, in the strongest mode needed")]
     Duplicate { resource: ResourceRef },
     #[error("`{resource}` has capacity {capacity}: it must be 1 to {LOCK_COUNTING_CAPACITY_MAX}")]
     BadCapacity { resource: ResourceRef, capacity: u32 },
-    #[error("a ttl of {given:?} is out of range: more than zero, at most {LEASE_TTL_MAX:?}")]
+    #[error(
+        "a TTL of {given:?} is out of range: it must be more than zero and at most \
+             {LEASE_TTL_MAX:?}"
+    )]
     BadTtl { given: Duration },
-    #[error("a wait of {given:?} is too long: at most {LOCK_WAIT_MAX:?}, then ask again")]
+    #[error("a wait of {given:?} is too long: wait at most {LOCK_WAIT_MAX:?}, then retry")]
     BadWait { given: Duration },
     #[error("a lock delay of {given:?} is too long: at most {LOCK_DELAY_MAX:?}")]
     BadDelay { given: Duration },
-    #[error("{given:?} is finer than the lock's clock: use whole milliseconds")]
+    #[error("{given:?} is finer than the lock clock: use whole milliseconds")]
     TooFine { given: Duration },
     #[error("a boost of {given} is too high: at most {LOCK_BOOST_MAX}")]
     BadBoost { given: u32 },
-    #[error("`{given}` names no node: printable ASCII without blanks, 1 to {NAME_MAX_BYTES}")]
+    #[error(
+        "`{given}` is not a node name: use printable ASCII without spaces, 1 to {NAME_MAX_BYTES}"
+    )]
     BadNode { given: String },
 }
 
-/// Whom a lease belongs to, as its node says.
+/// Returns the principal of a lease from the name of its node.
 pub fn principal_of(node: &str) -> &str {
     node.split_once('@').map_or(node, |(principal, _)| principal)
 }
@@ -221,7 +226,7 @@ pub struct Request {
     owner: Owner,
     node: String,
     birth: Timestamp,
-    class: Class,
+    class: LeaseClass,
     set: LockSet,
     ttl: Duration,
     wait: Duration,
@@ -269,13 +274,13 @@ impl Request {
         &self.node
     }
 
-    /// Whom it belongs to, as its node says: `agt_…` of `agt_…@service`.
+    /// Returns the principal of the request from the name of its node: `agt_…` of `agt_…@service`.
     pub fn principal(&self) -> &str {
         principal_of(&self.node)
     }
 
-    /// The agent that asks for itself, whichever of its processes that is: one could open as many
-    /// as it likes. What people and tasks ask for is bounded elsewhere.
+    /// Returns the agent that acquires locks for itself, regardless of its process, because it
+    /// could start any number of processes. Locks of people and tasks are bounded elsewhere.
     pub fn agent(&self) -> Option<&str> {
         match self.owner {
             Owner::Agent(_) => Some(self.principal()),
@@ -287,7 +292,7 @@ impl Request {
         self.birth
     }
 
-    pub const fn class(&self) -> Class {
+    pub const fn class(&self) -> LeaseClass {
         self.class
     }
 
@@ -307,16 +312,8 @@ impl Request {
         self.boost
     }
 
-    /// What is kept of the moment of its grant. Of a fenced lease nothing: the record has it.
-    pub(super) fn held_since(&self, granted: Timestamp) -> Option<Timestamp> {
-        match self.class {
-            Class::Advisory => Some(granted),
-            Class::Fenced { .. } => None,
-        }
-    }
-
-    /// Whether two sends of one lease id mean one acquisition. Patience and priority may differ
-    /// between sends (and are not kept by a rebuild); who asks for what may not.
+    /// Returns whether both requests are the same acquisition: equal lease id, owner and set. Wait
+    /// and boost may differ between retries, and a rebuild does not keep them.
     pub fn asks_the_same_as(&self, other: &Self) -> bool {
         self.lease == other.lease && self.owner == other.owner && self.set == other.set
     }

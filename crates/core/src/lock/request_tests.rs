@@ -1,7 +1,7 @@
 //! Every bound of a request, on both sides; and the compatibility of modes against a table.
 
 use super::*;
-use crate::lock::sample::*;
+use crate::samples::locks::*;
 use proptest::prelude::*;
 
 #[test]
@@ -21,18 +21,18 @@ fn modes_conflict_as_in_the_table() {
 }
 
 #[test]
-fn one_alone_always_fits() {
+fn mode_alone_always_fits() {
     for mode in [X, S, counting(1)] {
         assert!(mode.fits_beside([]));
     }
 }
 
 #[test]
-fn capacity_counts_everybody_and_the_smallest_rules() {
+fn capacity_counts_all_holders_and_the_smallest_applies() {
     assert!(counting(2).fits_beside([counting(2)]));
     assert!(!counting(2).fits_beside([counting(2), counting(2)]));
-    assert!(!counting(1).fits_beside([counting(9)]), "own is smaller");
-    assert!(!counting(9).fits_beside([counting(1)]), "other is smaller");
+    assert!(!counting(1).fits_beside([counting(9)]), "the own capacity is smaller");
+    assert!(!counting(9).fits_beside([counting(1)]), "the other capacity is smaller");
     assert!(counting(9).fits_beside([counting(3), counting(9)]));
     assert!(!counting(9).fits_beside([counting(9), counting(9), counting(3)]));
     assert!(!counting(9).fits_beside([S]));
@@ -41,7 +41,7 @@ fn capacity_counts_everybody_and_the_smallest_rules() {
 }
 
 #[test]
-fn a_set_has_one_to_the_most_resources_each_once() {
+fn set_has_one_to_the_maximum_of_distinct_resources() {
     let many =
         |count: usize| LockSet::new((0..count).map(|number| (resource(&format!("r{number}")), X)));
     assert_eq!(many(0), Err(RequestError::NoResource));
@@ -54,7 +54,7 @@ fn a_set_has_one_to_the_most_resources_each_once() {
 }
 
 #[test]
-fn a_capacity_is_between_one_and_its_bound() {
+fn capacity_is_between_one_and_its_bound() {
     let with = |capacity| LockSet::new([(resource("a"), counting(capacity))]);
     for capacity in [1, LOCK_COUNTING_CAPACITY_MAX] {
         assert!(with(capacity).is_ok());
@@ -72,7 +72,7 @@ fn changed(change: impl FnOnce(&mut RequestDraft)) -> Result<Request, RequestErr
 }
 
 #[test]
-fn a_ttl_is_more_than_zero_and_bounded() {
+fn ttl_is_above_zero_and_bounded() {
     assert!(changed(|d| d.ttl = ms(1)).is_ok());
     assert!(changed(|d| d.ttl = LEASE_TTL_MAX).is_ok());
     for given in [Duration::ZERO, LEASE_TTL_MAX + ms(1)] {
@@ -82,7 +82,7 @@ fn a_ttl_is_more_than_zero_and_bounded() {
 }
 
 #[test]
-fn a_wait_may_be_zero_and_is_bounded() {
+fn wait_may_be_zero_and_is_bounded() {
     assert!(changed(|d| d.wait = Duration::ZERO).is_ok());
     assert!(changed(|d| d.wait = LOCK_WAIT_MAX).is_ok());
     let given = LOCK_WAIT_MAX + ms(1);
@@ -91,26 +91,26 @@ fn a_wait_may_be_zero_and_is_bounded() {
 }
 
 #[test]
-fn a_lock_delay_is_bounded() {
-    let with = |lock_delay| changed(|d| d.class = Class::Fenced { lock_delay });
+fn lock_delay_is_bounded() {
+    let with = |lock_delay| changed(|d| d.class = LeaseClass::Fenced { lock_delay });
     assert!(with(LOCK_DELAY_MAX).is_ok());
     let given = LOCK_DELAY_MAX + ms(1);
     assert_eq!(with(given), Err(RequestError::BadDelay { given }));
-    assert_eq!(Class::Advisory.lock_delay(), Duration::ZERO);
+    assert_eq!(LeaseClass::Advisory.lock_delay(), Duration::ZERO);
 }
 
 #[test]
-fn times_are_whole_milliseconds() {
+fn request_durations_are_whole_milliseconds() {
     let given = Duration::from_micros(1_500);
     let refused = Err(RequestError::TooFine { given });
     assert_eq!(changed(|d| d.ttl = given), refused);
     assert_eq!(changed(|d| d.wait = given), refused);
-    let class = Class::Fenced { lock_delay: given };
+    let class = LeaseClass::Fenced { lock_delay: given };
     assert_eq!(changed(|d| d.class = class), refused);
 }
 
 #[test]
-fn a_boost_is_bounded() {
+fn boost_is_bounded() {
     assert!(changed(|d| d.boost = LOCK_BOOST_MAX).is_ok());
     let given = LOCK_BOOST_MAX + 1;
     let refused = changed(|d| d.boost = given);
@@ -118,7 +118,7 @@ fn a_boost_is_bounded() {
 }
 
 #[test]
-fn a_node_is_a_short_printable_name() {
+fn node_is_a_short_printable_name() {
     assert!(changed(|d| d.node = "n".repeat(NAME_MAX_BYTES)).is_ok());
     for given in
         [String::new(), "n".repeat(NAME_MAX_BYTES + 1), "a b".to_owned(), "a\u{1f}".to_owned()]
@@ -129,10 +129,10 @@ fn a_node_is_a_short_printable_name() {
 }
 
 #[test]
-fn a_request_keeps_what_it_was_given() {
+fn request_keeps_its_arguments() {
     let request = build(RequestDraft {
         boost: 3,
-        class: Class::Advisory,
+        class: LeaseClass::Advisory,
         birth: at(7),
         ..draft(1, 2, &[("b", S), ("a", X)])
     });
@@ -140,7 +140,7 @@ fn a_request_keeps_what_it_was_given() {
     assert_eq!(request.owner(), owner(2));
     assert_eq!(request.node(), "node-1");
     assert_eq!(request.birth(), at(7));
-    assert_eq!(request.class(), Class::Advisory);
+    assert_eq!(request.class(), LeaseClass::Advisory);
     assert_eq!((request.ttl(), request.wait()), (ms(30_000), ms(20_000)));
     assert_eq!(request.boost(), 3);
     let names: Vec<_> = request.set().resources().cloned().collect();
@@ -152,7 +152,7 @@ fn a_request_keeps_what_it_was_given() {
 }
 
 #[test]
-fn patience_may_differ_between_sends_but_not_who_asks_for_what() {
+fn request_retry_may_change_its_wait_but_not_its_set() {
     let first = ask(1, 1, &[("a", X)]);
     let patient = build(RequestDraft { wait: ms(1), boost: 1, ..draft(1, 1, &[("a", X)]) });
     assert!(first.asks_the_same_as(&patient));
@@ -167,9 +167,9 @@ fn patience_may_differ_between_sends_but_not_who_asks_for_what() {
 }
 
 #[test]
-fn an_owner_is_written_as_its_id() {
+fn owner_is_written_as_its_id() {
     let (task, agent, user) =
-        (TaskId::from_u128(1), AgentSessionId::from_u128(1), SessionId::from_u128(1));
+        (TaskId::from_u128(1), ProcessId::from_u128(1), SessionId::from_u128(1));
     let owners = [Owner::Agent(agent), Owner::User(user), Owner::Task(task)];
     let texts = [agent.to_string(), user.to_string(), task.to_string()];
     assert_eq!(owners.map(|owner| owner.to_string()), texts);
@@ -188,9 +188,12 @@ proptest! {
         prop_assert_eq!(a.conflicts_with(b), b.conflicts_with(a));
     }
 
-    /// What fits beside many fits beside fewer: a leaving holder never hurts.
+    /// A mode that fits next to some holders also fits next to fewer of them.
     #[test]
-    fn fitting_is_monotone(mode in any_mode(), others in prop::collection::vec(any_mode(), 0..5)) {
+    fn mode_fitting_is_monotone(
+        mode in any_mode(),
+        others in prop::collection::vec(any_mode(), 0..5),
+    ) {
         if mode.fits_beside(others.iter().copied()) {
             for left_out in 0..others.len() {
                 let mut fewer = others.clone();

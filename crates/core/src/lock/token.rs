@@ -1,12 +1,13 @@
-//! Numbers a space hands out: epochs, fencing tokens and places in line. Each of the latter
-//! carries its epoch in the high bits, so numbers of a lost life sort below those of the next.
-//! Nothing here says that a token is unique: PostgreSQL never assumes it (see `fence`).
+//! The numbers of a space: epochs, fencing tokens and places in the queue. Tokens and places carry
+//! their epoch in the high bits, so that numbers of a lost epoch sort below those of the next.
+//! Tokens are not assumed to be unique, and PostgreSQL never relies on it (see `fence`).
 
 use std::fmt;
 
 use crate::limits::{LOCK_BOOST_MAX, LOCK_COUNTER_BITS, LOCK_EPOCH_MAX};
 
-/// One life of a space. PostgreSQL owns it; every call names the one it believes in.
+/// The epoch of a space: the period between two losses of its data. PostgreSQL owns the number;
+/// every call names the epoch it expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(u64);
 
@@ -36,12 +37,12 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// What a holder shows to PostgreSQL: `epoch · 2³³ + counter`.
+/// The fencing token that a holder presents to PostgreSQL: `epoch · 2³³ + counter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Token(u64);
+pub struct FencingToken(u64);
 
-impl Token {
-    /// `None` once the counter of an epoch is used up: only a new epoch has more.
+impl FencingToken {
+    /// Returns `None` once the counter of an epoch is exhausted; only a new epoch has more.
     pub fn new(epoch: Epoch, counter: u64) -> Option<Self> {
         (counter < 1 << LOCK_COUNTER_BITS).then_some(Self(epoch.base() + counter))
     }
@@ -63,13 +64,14 @@ impl Token {
     }
 }
 
-impl fmt::Display for Token {
+impl fmt::Display for FencingToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
     }
 }
 
-/// A place in line. Smaller goes first; `arrival` is unique in a space, so two never tie.
+/// A place in the queue. Smaller places go first; `arrival` is unique in a space, so places never
+/// tie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Order {
     place: u64,
@@ -77,21 +79,20 @@ pub struct Order {
 }
 
 impl Order {
-    /// Before everybody who ever stood in line.
-    pub(super) const FRONT: Self = Self { place: 0, arrival: 0 };
+    /// The place before every other place.
+    pub const FRONT: Self = Self { place: 0, arrival: 0 };
 
-    /// The place of the `counter`th arrival of an epoch. A boost of k steps past the last k
-    /// arrivals and no further: the arrival just before those keeps its place by the tie rule.
-    pub(super) fn new(epoch: Epoch, counter: u64, boost: u32) -> Option<Self> {
-        let arrival = Token::new(epoch, counter)?.number();
+    /// Creates the place of the `counter`th arrival of an epoch. A boost of k overtakes exactly the
+    /// last k arrivals: the one before them has an equal place and an earlier arrival.
+    pub fn new(epoch: Epoch, counter: u64, boost: u32) -> Option<Self> {
+        let arrival = FencingToken::new(epoch, counter)?.number();
         let steps = if boost == 0 { 0 } else { u64::from(boost) + 1 };
         Some(Self { place: arrival.saturating_sub(steps), arrival })
     }
 
-    /// A place that was handed out before and comes back with its waiter; `None` if no space
-    /// can have made it.
+    /// Restores a place that was given out before; `None` if no space can have given it out.
     pub fn from_numbers(place: u64, arrival: u64) -> Option<Self> {
-        Token::from_number(arrival)?;
+        FencingToken::from_number(arrival)?;
         let steps = arrival.checked_sub(place)?;
         (steps <= u64::from(LOCK_BOOST_MAX) + 1).then_some(Self { place, arrival })
     }
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_epoch_is_between_one_and_its_last() {
+    fn epoch_is_between_one_and_its_maximum() {
         assert_eq!(Epoch::new(0), None);
         assert_eq!(Epoch::new(1), Some(Epoch::FIRST));
         let last = Epoch::new(LOCK_EPOCH_MAX).unwrap();
@@ -126,26 +127,26 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_its_epoch_and_its_counter() {
-        let token = Token::new(Epoch::new(3).unwrap(), 7).unwrap();
+    fn token_combines_epoch_and_counter() {
+        let token = FencingToken::new(Epoch::new(3).unwrap(), 7).unwrap();
         assert_eq!(token.number(), 3 * 8_589_934_592 + 7);
         assert_eq!((token.epoch().number(), token.counter()), (3, 7));
-        assert_eq!(Token::from_number(token.number()), Some(token));
+        assert_eq!(FencingToken::from_number(token.number()), Some(token));
         assert_eq!(token.to_string(), "25769803783");
-        assert_eq!(Token::from_number(8_589_934_591), None, "epoch zero");
-        assert_eq!(Token::from_number(1 << 53), None, "no longer exact");
+        assert_eq!(FencingToken::from_number(8_589_934_591), None, "epoch zero");
+        assert_eq!(FencingToken::from_number(1 << 53), None, "no longer exact");
     }
 
     #[test]
-    fn the_last_token_of_the_last_epoch_is_below_two_to_the_53() {
+    fn token_maximum_is_below_two_to_the_53() {
         let last = Epoch::new(LOCK_EPOCH_MAX).unwrap();
-        let token = Token::new(last, (1 << 33) - 1).unwrap();
+        let token = FencingToken::new(last, (1 << 33) - 1).unwrap();
         assert_eq!(token.number(), (1 << 53) - 1);
-        assert_eq!(Token::new(last, 1 << 33), None);
+        assert_eq!(FencingToken::new(last, 1 << 33), None);
     }
 
     #[test]
-    fn a_boost_of_k_steps_past_exactly_the_last_k_arrivals() {
+    fn boost_of_k_passes_exactly_the_last_k_arrivals() {
         let order = |counter, boost| Order::new(Epoch::FIRST, counter, boost).unwrap();
         for boost in 1..=3_u32 {
             let newcomer = order(10, boost);
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_comes_back_must_be_one_that_was_handed_out() {
+    fn order_from_numbers_accepts_only_possible_places() {
         let made = Order::new(Epoch::FIRST, 500, LOCK_BOOST_MAX).unwrap();
         let again = |place, arrival| Order::from_numbers(place, arrival);
         assert_eq!(again(made.place(), made.arrival()), Some(made));

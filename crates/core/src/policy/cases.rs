@@ -1,13 +1,15 @@
-//! A file of cases: tasks to ask a set of policies about, and what must come of each. Read with
-//! the tools of a policy and with located errors, whole or not at all. Asking is in `trial`.
+//! A file of policy test cases: tasks, and the expected outcome of each under a set of policies. It
+//! is parsed like a policy: errors have positions, and a file with an error is refused as a whole.
+//! `policy_test` runs the cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::document::{DelegationRule, Group};
+use super::document_error::DocumentErrors;
 use super::node::{self, Node, Room};
 use super::read::{AUTHOR_KINDS, DELEGATION_RULES};
-use super::reader::{DocumentErrors, Fields, Reader, Spot, word};
+use super::reader::{Fields, Reader, Spot, word};
 use super::requirement::Audience;
 use super::{AuthorKind, Subject, schema};
 use crate::actor::Person;
@@ -23,25 +25,29 @@ use crate::risk::Score;
 use crate::time::Timestamp;
 
 const ROOM: Room = Room { bytes: CASES_MAX_BYTES, values: CASES_VALUES_MAX };
-const OUTCOMES: [(&str, Outcome); 3] =
-    [("passes", Outcome::Passes), ("review", Outcome::Review), ("denied", Outcome::Denied)];
-/// A file says nothing of when a role was given; no policy asks for one as old as this.
+const OUTCOMES: [(&str, CaseOutcome); 3] = [
+    ("passes", CaseOutcome::Passes),
+    ("review", CaseOutcome::Review),
+    ("denied", CaseOutcome::Denied),
+];
+/// A file does not state since when a role is held, so roles count as older than any policy
+/// requires.
 const LONG_AGO: Timestamp = Timestamp::from_micros(i64::MIN);
 const ORIGINS: [(&str, Origin); 2] =
     [("observed", Origin::Observed), ("declared", Origin::Declared)];
 
-/// What becomes of a task when it is handed in.
+/// The outcome of a submitted task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    /// Without a person.
+pub enum CaseOutcome {
+    /// The task is approved without a person.
     Passes,
-    /// People are asked, and could agree as far as is known.
+    /// People are asked and could approve, as far as is known.
     Review,
-    /// People would be asked, and those there are could never be enough.
+    /// People would be asked, but those listed could never be enough.
     Denied,
 }
 
-impl Outcome {
+impl CaseOutcome {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Passes => "passes",
@@ -53,16 +59,16 @@ impl Outcome {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cases {
-    /// Empty if the file names nobody: then nothing is known of who could agree.
+    /// The people of the file. If it lists no one, it is unknown who could approve.
     pub people: Vec<Person>,
-    /// In the order of the file; never empty, and no two have one name.
+    /// The cases in the order of the file; never empty, with unique names.
     pub cases: Vec<Case>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
     pub name: String,
-    /// Where it begins in its file.
+    /// The line at which the case begins.
     pub line: u64,
     pub subject: Subject,
     pub author: Option<UserId>,
@@ -70,10 +76,10 @@ pub struct Case {
     pub expected: Expected,
 }
 
-/// What is absent may be anything.
+/// The expected values. A field that is absent is not compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    pub outcome: Outcome,
+    pub outcome: CaseOutcome,
     pub groups: Option<Vec<Group>>,
     pub policies: Option<BTreeSet<String>>,
     pub reject_threshold: Option<u32>,
@@ -119,9 +125,9 @@ fn people(reader: &mut Reader, spot: Spot) -> BTreeMap<String, Person> {
             continue;
         };
         if named.values().any(|other| other.id == person.id) {
-            reader.refuse(&mark, "has the id of somebody before: give each their own");
+            reader.refuse(&mark, "has the id of an earlier person: give each person their own");
         } else if let Some(first) = named.insert(name.clone(), person) {
-            reader.refuse(&mark, format!("`{name}` is in the list twice: keep one"));
+            reader.refuse(&mark, format!("`{name}` is listed twice: keep one"));
             named.insert(name, first);
         }
     }
@@ -157,12 +163,13 @@ fn cases(reader: &mut Reader, spot: Spot, people: &BTreeMap<String, Person>) -> 
         let mark = item.mark();
         let Some(case) = case(reader, item, people) else { continue };
         if !names.insert(case.name.clone()) {
-            let taken = format!("`{}` names an earlier case: call it otherwise", case.name);
+            let taken =
+                format!("`{}` is already the name of an earlier case: choose another", case.name);
             reader.refuse(&mark, taken);
         }
         cases.push(case);
     }
-    // Nothing asked would pass for everything answered.
+    // A file without cases would count as passed.
     if cases.is_empty() && reader.count() == before {
         reader.refuse(&mark, "the list is empty: write at least one case");
     }
@@ -184,7 +191,7 @@ fn case(reader: &mut Reader, spot: Spot, people: &BTreeMap<String, Person>) -> O
 
 fn title(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.len() > NAME_MAX_BYTES || text.chars().any(char::is_control) {
-        return Err(format!("one line of 1 to {NAME_MAX_BYTES} bytes"));
+        return Err(format!("must be one line of 1 to {NAME_MAX_BYTES} bytes"));
     }
     Ok(text.to_owned())
 }
@@ -239,15 +246,15 @@ fn task_of(reader: &mut Reader, spot: Spot, people: &BTreeMap<String, Person>) -
     (reader.count() == before).then_some(Asked { subject: read, author, at })
 }
 
-const TWO_SOURCES: &str = "`author` has roles already: give one of the two";
+const TWO_SOURCES: &str = "`author` already has roles: give one of the two";
 
-fn expectation(reader: &mut Reader, spot: Spot, nobody_is_known: bool) -> Option<Expected> {
+fn expectation(reader: &mut Reader, spot: Spot, has_no_people: bool) -> Option<Expected> {
     let mut fields = reader.fields(spot, &schema::CASE_EXPECT)?;
     let outcome = required(reader, &mut fields, "outcome")?;
     let mark = outcome.mark();
     let outcome = reader.choice(outcome, &OUTCOMES);
-    if outcome == Some(Outcome::Denied) && nobody_is_known {
-        reader.refuse(&mark, "`people` is missing: without them nobody knows who could agree");
+    if outcome == Some(CaseOutcome::Denied) && has_no_people {
+        reader.refuse(&mark, "`people` is missing: without it, who could approve is unknown");
     }
     let groups = fields.take("groups").map(|spot| groups(reader, spot));
     let policies = fields.take("policies").map(|spot| reader.set(spot, POLICY_PATTERNS_MAX, word));
@@ -276,7 +283,7 @@ fn groups(reader: &mut Reader, spot: Spot) -> Vec<Group> {
     let items = reader.list(spot, POLICY_GROUPS_MAX);
     let groups: Vec<Group> = items.into_iter().filter_map(|item| group(reader, item)).collect();
     if groups.is_empty() && reader.count() == before {
-        reader.refuse(&mark, "some group always asks: leave `groups` out if any will do");
+        reader.refuse(&mark, "at least one group always applies: omit `groups` to accept any");
     }
     groups
 }

@@ -1,4 +1,4 @@
-//! What a file of cases means, and every mistake it can have with its place.
+//! The meaning of a file of cases, and every possible error with its position.
 
 use super::*;
 
@@ -9,13 +9,13 @@ fn complaints(text: &str) -> Vec<String> {
     }
 }
 
-/// One case, whole but for what the test puts in.
+/// One complete case with the given parts.
 fn one(task: &str, expect: &str) -> String {
     format!("cases:\n- name: a\n  task: {{{task}}}\n  expect: {{{expect}}}\n")
 }
 
 #[test]
-fn a_file_says_what_it_means() {
+fn policy_cases_parse_every_field() {
     let text = "people:\n- {name: Ann, roles: [dba, author]}\n\
                 - {name: Bob, id: usr_00000000000000000000000009}\n\
                 cases:\n- name: full\n  task:\n    type: sql.change\n    risk: 40\n    \
@@ -30,7 +30,7 @@ fn a_file_says_what_it_means() {
     assert_eq!(ids, [UserId::from_u128(1), UserId::from_u128(9)]);
     let [full, short] = &read.cases[..] else { panic!("{read:?}") };
     assert_eq!((full.line, full.author), (5, Some(UserId::from_u128(1))));
-    assert_eq!(full.subject.author_roles, read.people[0].roles, "an author brings their roles");
+    assert_eq!(full.subject.author_roles, read.people[0].roles, "the roles of the listed author");
     assert_eq!(full.subject.origin, Origin::Declared);
     assert_eq!(full.subject.author_kind, AuthorKind::Agent);
     assert_eq!(full.subject.resources.first().unwrap().to_string(), "database:orders");
@@ -44,7 +44,7 @@ fn a_file_says_what_it_means() {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_place() {
+fn policy_cases_errors_name_their_position() {
     let passes = "outcome: passes";
     for (text, expected) in [
         ("people: []\n".to_owned(), "line 1, column 1: `cases` is missing"),
@@ -57,8 +57,8 @@ fn each_mistake_is_told_with_its_place() {
         (one("type: a", passes), "line 3, column 9: cases[0].task: `risk` is missing"),
         (
             one("type: a, risk: 101", passes),
-            "line 3, column 25: cases[0].task.risk: expected a whole number of 0 to 100, \
-             found the number 101",
+            "line 3, column 25: cases[0].task.risk: expected a whole number from 0 to 100, found \
+             the number 101",
         ),
         (
             one("type: a, risk: 1, author: Ann", passes),
@@ -71,18 +71,18 @@ fn each_mistake_is_told_with_its_place() {
         ),
         (
             one("type: a, risk: 1", "outcome: denied"),
-            "line 4, column 21: cases[0].expect.outcome: `people` is missing: without them nobody \
-             knows who could agree",
+            "line 4, column 21: cases[0].expect.outcome: `people` is missing: without it, who \
+             could approve is unknown",
         ),
         (
             one("type: a, risk: 1", "outcome: review, groups: []"),
-            "line 4, column 37: cases[0].expect.groups: some group always asks: leave `groups` out \
-             if any will do",
+            "line 4, column 37: cases[0].expect.groups: at least one group always applies: omit \
+             `groups` to accept any",
         ),
         (
             one("type: a, risk: 1", "outcome: review, group: 1"),
-            "line 4, column 29: cases[0].expect.group: there is no such field: use one of outcome, \
-             groups, policies, reject_threshold, respond_within, approval_valid_for, delegation, \
+            "line 4, column 29: cases[0].expect.group: unknown field: use one of outcome, groups, \
+             policies, reject_threshold, respond_within, approval_valid_for, delegation, \
              role_age_min",
         ),
     ] {
@@ -91,17 +91,20 @@ fn each_mistake_is_told_with_its_place() {
 }
 
 #[test]
-fn names_and_ids_are_taken_once() {
+fn policy_cases_names_and_ids_are_unique() {
     let twice = "cases:\n- {name: a, task: {type: a, risk: 1}, expect: {outcome: review}}\n\
                  - {name: a, task: {type: a, risk: 1}, expect: {outcome: review}}\n";
-    let told = complaints(twice);
-    assert_eq!(told, ["line 3, column 3: cases[1]: `a` names an earlier case: call it otherwise"]);
+    let errors = complaints(twice);
+    assert_eq!(
+        errors,
+        ["line 3, column 3: cases[1]: `a` is already the name of an earlier case: choose another"]
+    );
     let case = "cases: [{name: a, task: {type: a, risk: 1}, expect: {outcome: review}}]\n";
-    let told = complaints(&format!("people: [{{name: A}}, {{name: A}}]\n{case}"));
-    assert!(told[0].ends_with("people[1]: `A` is in the list twice: keep one"), "{told:?}");
+    let errors = complaints(&format!("people: [{{name: A}}, {{name: A}}]\n{case}"));
+    assert!(errors[0].ends_with("people[1]: `A` is listed twice: keep one"), "{errors:?}");
     let one = "usr_00000000000000000000000001";
-    let told = complaints(&format!("people: [{{name: A}}, {{name: B, id: {one}}}]\n{case}"));
-    assert!(told[0].contains("has the id of somebody before"), "{told:?}");
+    let errors = complaints(&format!("people: [{{name: A}}, {{name: B, id: {one}}}]\n{case}"));
+    assert!(errors[0].contains("has the id of an earlier person"), "{errors:?}");
     let both = one_with_roles();
     assert!(complaints(&both)[0].ends_with(TWO_SOURCES));
 }
@@ -112,7 +115,7 @@ fn one_with_roles() -> String {
 }
 
 #[test]
-fn a_longer_file_than_a_policy_may_be_is_read_up_to_its_own_bound() {
+fn policy_cases_have_their_own_size_limit() {
     let case = |number: usize| {
         format!(
             "- {{name: case {number}, task: {{type: a, risk: 1}}, expect: {{outcome: review}}}}\n"
@@ -120,6 +123,6 @@ fn a_longer_file_than_a_policy_may_be_is_read_up_to_its_own_bound() {
     };
     let file = |count: usize| format!("cases:\n{}", (0..count).map(case).collect::<String>());
     assert_eq!(Cases::parse_yaml(&file(CASES_MAX)).unwrap().cases.len(), CASES_MAX);
-    let told = complaints(&file(CASES_MAX + 1));
-    assert!(told[0].ends_with("2001 entries; at most 2000"), "{told:?}");
+    let errors = complaints(&file(CASES_MAX + 1));
+    assert!(errors[0].ends_with("2001 entries; at most 2000"), "{errors:?}");
 }

@@ -1,5 +1,5 @@
-//! Whether a task may pass without a human: only by a clause of every policy that matches it,
-//! and each clause that does not hold says which condition failed and with which values.
+//! Auto-approval: a task may pass without a person only by a clause of every policy that matches
+//! it. A clause that does not hold reports which condition failed and with which values.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::risk::Score;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum AutoApproval {
-    /// No policy matches, or none of those that do has a clause at all.
+    /// No policy matches, or no matching policy has a clause.
     Never,
     /// Every matching policy has a clause, and all of them hold.
     Allowed {
@@ -43,20 +43,22 @@ impl fmt::Display for AutoRefusal {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Error)]
 #[serde(tag = "failed", rename_all = "snake_case")]
 pub enum FailedCondition {
-    #[error("it has no `auto_approve_if`")]
+    #[error("the policy has no `auto_approve_if`")]
     NoClause,
-    #[error("its `auto_approve_if` has no condition, and an empty one never holds")]
+    #[error("the policy's `auto_approve_if` has no condition, and an empty one never holds")]
     NoCondition,
-    #[error("the effect was declared, not observed, and it does not accept declared effects")]
+    #[error(
+        "the effect was declared, not observed, and the policy does not accept declared effects"
+    )]
     EffectDeclared,
     #[error("the risk is {}, not below {}", .risk.points(), .below.points())]
     RiskNotBelow { risk: Score, below: Score },
     #[error("the author has none of the roles {}", listed(.wanted))]
     AuthorLacksRole { wanted: BTreeSet<Role> },
-    #[error("{} not in its scope", listed(.resources))]
+    #[error("{} not in the policy's scope", listed(.resources))]
     OutOfScope { resources: BTreeSet<ResourceRef> },
-    /// "Every resource" of none would hold by logic alone.
-    #[error("the task names no resource, so none can be in its scope")]
+    /// The task names no resource, so "every resource" would hold trivially.
+    #[error("the task lists no resource, so none is in the policy's scope")]
     NoResource,
 }
 
@@ -72,7 +74,7 @@ impl AutoApprove {
             || !self.resources_in_scope.is_empty()
     }
 
-    /// All that speaks against the task; nothing if the clause holds.
+    /// Returns the conditions that the task fails; empty if the clause holds.
     fn failures(&self, subject: &Subject) -> Vec<FailedCondition> {
         let mut failed = Vec::new();
         if !self.has_condition() {
@@ -113,7 +115,7 @@ impl AutoApprove {
     }
 }
 
-/// Over the policies that match, in the order of their references.
+/// Judges the matching policies in the order of their references.
 pub(super) fn judge(matched: &[&Policy], subject: &Subject) -> AutoApproval {
     if matched.iter().all(|policy| policy.document.auto_approve_if.is_none()) {
         return AutoApproval::Never;

@@ -17,7 +17,7 @@ fn resource(text: &str) -> ResourceRef {
 }
 
 #[test]
-fn risk_must_be_below_the_bound_not_at_it() {
+fn auto_approve_clause_needs_risk_below_the_bound() {
     assert_eq!(below(41).failures(&subject()), []);
     for bound in [40, 39] {
         let failed =
@@ -27,7 +27,7 @@ fn risk_must_be_below_the_bound_not_at_it() {
 }
 
 #[test]
-fn one_of_the_roles_is_enough() {
+fn auto_approve_clause_needs_one_of_the_roles() {
     let clause =
         |names: &[&str]| AutoApprove { author_has_role: roles(names), ..AutoApprove::default() };
     assert_eq!(clause(&["dba", "sre"]).failures(&subject()), []);
@@ -37,7 +37,7 @@ fn one_of_the_roles_is_enough() {
 }
 
 #[test]
-fn every_resource_must_be_in_scope_and_there_must_be_one() {
+fn auto_approve_clause_needs_every_resource_in_scope() {
     let clause = |globs: &[&str]| AutoApprove {
         resources_in_scope: patterns(globs),
         ..AutoApprove::default()
@@ -47,15 +47,15 @@ fn every_resource_must_be_in_scope_and_there_must_be_one() {
     let outside =
         FailedCondition::OutOfScope { resources: BTreeSet::from([resource("cache:eu/x")]) };
     assert_eq!(failed, [outside]);
-    assert_eq!(failed[0].to_string(), "cache:eu/x not in its scope");
+    assert_eq!(failed[0].to_string(), "cache:eu/x not in the policy's scope");
     let mut nothing = subject();
     nothing.resources.clear();
     assert_eq!(clause(&["**"]).failures(&nothing), [FailedCondition::NoResource]);
-    assert_eq!(below(41).failures(&nothing), [], "without a scope nothing is asked of resources");
+    assert_eq!(below(41).failures(&nothing), [], "without a scope, resources are not checked");
 }
 
 #[test]
-fn a_declared_effect_qualifies_only_where_it_is_accepted() {
+fn auto_approve_clause_refuses_declared_effects_by_default() {
     let mut declared = subject();
     declared.origin = Origin::Declared;
     assert_eq!(below(41).failures(&declared), [FailedCondition::EffectDeclared]);
@@ -65,13 +65,13 @@ fn a_declared_effect_qualifies_only_where_it_is_accepted() {
 }
 
 #[test]
-fn accepting_declared_effects_alone_is_no_condition() {
+fn auto_approve_clause_needs_a_real_condition() {
     let clause = AutoApprove { accept_declared_effect: true, ..AutoApprove::default() };
     assert_eq!(clause.failures(&subject()), [FailedCondition::NoCondition]);
 }
 
 #[test]
-fn all_that_fails_is_named() {
+fn auto_approve_clause_names_every_failed_condition() {
     let clause = AutoApprove {
         risk_below: Some(Score::new(1)),
         author_has_role: roles(&["ops"]),
@@ -99,7 +99,7 @@ fn reference(number: u128) -> PolicyRef {
 }
 
 #[test]
-fn every_matching_policy_must_have_a_clause_that_holds() {
+fn auto_approve_needs_a_clause_in_every_matching_policy() {
     assert_eq!(judged(&[]), AutoApproval::Never);
     assert_eq!(judged(&[None, None]), AutoApproval::Never);
     assert_eq!(
@@ -120,7 +120,7 @@ fn every_matching_policy_must_have_a_clause_that_holds() {
 }
 
 #[test]
-fn a_refusal_is_data_for_a_screen() {
+fn auto_approve_refusal_serializes_its_reasons() {
     let refused = judged(&[Some(below(30))]);
     let expected = concat!(
         r#"{"answer":"refused","reasons":[{"policy":{"id":"pol_00000000000000000000000001","#,
@@ -130,7 +130,7 @@ fn a_refusal_is_data_for_a_screen() {
 }
 
 #[test]
-fn widening_raises_a_bound_on_risk_and_adds_none() {
+fn auto_approve_widening_raises_a_risk_bound_only() {
     let floor = Score::new(30);
     let document = |clause: &str| {
         let text = format!("name: x\nrequire: [{{roles: [a]}}]\n{clause}");
@@ -143,5 +143,5 @@ fn widening_raises_a_bound_on_risk_and_adds_none() {
     assert_eq!(below("auto_approve_if: {risk_below: 20}\n"), Some(Some(30)));
     assert_eq!(below("auto_approve_if: {risk_below: 40}\n"), Some(Some(40)));
     assert_eq!(below("auto_approve_if: {author_has_role: [b]}\n"), Some(None));
-    assert_eq!(below(""), None, "a policy that asks people goes on asking them");
+    assert_eq!(below(""), None, "a policy without a clause still asks people");
 }

@@ -1,17 +1,14 @@
-//! What an admin writes: the policy document, its defaults and its canonical text. Reading one
-//! is in `read`; a document that was read has passed every check, one built in code has not.
+//! The policy document that an admin writes, with its defaults and its canonical text. Parsing is
+//! in `read`; a parsed document has passed every check, one built in code has not.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
 use super::hours::Hours;
-use super::node::Node;
-use super::reader::DocumentErrors;
-use super::requirement::in_words;
-use super::{AuthorKind, Pattern, node, period, read};
+use super::{AuthorKind, Pattern, period};
 use crate::actor::Role;
 use crate::ids::UserId;
 use crate::limits::APPROVAL_VALID_FOR_DEFAULT;
@@ -23,14 +20,14 @@ pub struct Document {
     pub enabled: bool,
     #[serde(rename = "match", skip_serializing_if = "Match::is_unconstrained")]
     pub matching: Match,
-    /// All of them must be met. Empty only beside an `auto_approve_if`, and then the default
-    /// reviewers are asked whenever the clause does not hold.
+    /// The required groups, all of which must be met. It may be empty only with an
+    /// `auto_approve_if`; then the default reviewers are asked whenever the clause does not hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub require: Vec<Group>,
     pub reject_threshold: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_approve_if: Option<AutoApprove>,
-    /// Without one, what the tenant has.
+    /// The response time; `None` uses the one of the tenant.
     #[serde(serialize_with = "period::serialize_some", skip_serializing_if = "Option::is_none")]
     pub respond_within: Option<Duration>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -38,15 +35,15 @@ pub struct Document {
     #[serde(serialize_with = "period::serialize")]
     pub approval_valid_for: Duration,
     pub delegation: DelegationRule,
-    /// Without one, a role counts from the moment it is given.
+    /// The minimum role age; with `None`, a role counts from the moment it is granted.
     #[serde(serialize_with = "period::serialize_some", skip_serializing_if = "Option::is_none")]
     pub role_age_min: Option<Duration>,
     #[serde(skip_serializing_if = "Exempt::is_empty")]
     pub exempt: Exempt,
 }
 
-/// Which tasks a policy speaks about. What is left empty constrains nothing; everything that
-/// is given must hold.
+/// The tasks that a policy applies to. An empty field matches everything; all given fields must
+/// match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Match {
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -73,22 +70,22 @@ pub struct Group {
     pub min: u32,
 }
 
-/// When nobody needs to be asked: every condition that is given must hold, and at least one is.
+/// The conditions of an auto-approval: every given condition must hold, and at least one is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AutoApprove {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk_below: Option<Score>,
-    /// Any of them.
+    /// The author must have one of these roles.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub author_has_role: BTreeSet<Role>,
-    /// Every resource of the task must match one of them.
+    /// Every resource of the task must match one of these patterns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources_in_scope: Vec<Pattern>,
-    /// Not a condition: without it a task whose effect somebody only declared never qualifies.
+    /// Not a condition: without it, a task whose effect was only declared never qualifies.
     pub accept_declared_effect: bool,
 }
 
-/// `after` runs from the opening of the review.
+/// A step of the escalation; `after` counts from the opening of the review.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct EscalationStep {
     #[serde(serialize_with = "period::serialize")]
@@ -139,21 +136,28 @@ pub struct Exempt {
 }
 
 impl Group {
-    /// As a requirement tells its own groups.
+    /// Describes the group as a requirement describes its own groups.
     pub fn in_words(&self) -> String {
         in_words(self.min, &self.roles, &self.people)
     }
 }
 
+pub(super) fn in_words(min: u32, roles: &BTreeSet<Role>, people: &BTreeSet<UserId>) -> String {
+    let roles = roles.iter().map(|role| role.as_str().to_owned());
+    let who: Vec<String> = roles.chain(people.iter().map(ToString::to_string)).collect();
+    format!("{min} of {}", who.join(" or "))
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("policy `{name}` has no text form: {why}")]
+#[error("policy `{name}` cannot be written as text: {why}")]
 pub struct WriteError {
     name: String,
     why: String,
 }
 
 impl Document {
-    /// Matches every task and asks for nothing yet; the periods are the product's defaults.
+    /// Creates a document that matches every task and requires nothing yet, with the default
+    /// periods.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -171,16 +175,8 @@ impl Document {
         }
     }
 
-    pub fn parse_yaml(text: &str) -> Result<Self, DocumentErrors> {
-        read::document(node::from_yaml(text, node::POLICY_ROOM)?)
-    }
-
-    pub fn parse_json(text: &str) -> Result<Self, DocumentErrors> {
-        read::document(node::from_json(text)?)
-    }
-
-    /// With the clause that lets tasks pass covering everything below `floor`. One that does not
-    /// speak of risk, and a policy without a clause, stay as they are.
+    /// Raises the risk bound of the auto-approval clause to `floor`. A clause without a risk bound,
+    /// and a policy without a clause, stay unchanged.
     #[must_use]
     pub fn widened_to(mut self, floor: Score) -> Self {
         if let Some(clause) = &mut self.auto_approve_if {
@@ -189,28 +185,20 @@ impl Document {
         self
     }
 
-    /// For people: block style, fields in the order of the documentation.
+    /// Writes YAML for people: block style, with the fields in the order of the documentation.
     pub fn to_yaml(&self) -> Result<String, WriteError> {
-        // A long name folded over lines is the same text to a parser and a puzzle to a reader.
+        // A long name folded over lines is the same text to a parser, but hard to read.
         let style = serde_saphyr::ser_options! { prefer_block_scalars: false };
         serde_saphyr::to_string_with_options(self, style).map_err(|error| self.unwritable(&error))
     }
 
-    /// For digests and storage: RFC 8785, so equal documents are equal bytes.
+    /// Writes RFC 8785 JSON for digests and storage: equal documents have equal bytes.
     pub fn to_json(&self) -> Result<String, WriteError> {
         serde_json_canonicalizer::to_string(self).map_err(|error| self.unwritable(&error))
     }
 
     fn unwritable(&self, error: &dyn std::error::Error) -> WriteError {
         WriteError { name: self.name.clone(), why: error.to_string() }
-    }
-}
-
-/// Through the same reader as text from people: what a database hands back is checked too.
-impl<'de> Deserialize<'de> for Document {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let root = Node::deserialize(deserializer)?;
-        read::document(root).map_err(serde::de::Error::custom)
     }
 }
 

@@ -1,5 +1,5 @@
-//! The example policies mean what they say; every document survives its text; damage is
-//! refused or means a whole document.
+//! The example policies have their meaning; every document round-trips; damaged text is refused or
+//! is still a complete document.
 
 use super::*;
 use crate::policy::samples::{documents, group, hours, people, roles};
@@ -55,12 +55,12 @@ fn production() -> Document {
 }
 
 #[test]
-fn the_example_says_every_field() {
+fn policy_example_has_every_field() {
     assert_eq!(Document::parse_yaml(PRODUCTION).unwrap(), production());
 }
 
 #[test]
-fn what_is_left_out_has_its_default() {
+fn policy_fields_left_out_have_their_defaults() {
     let everything = Document::parse_yaml(EVERYTHING).unwrap();
     let expected = Document {
         name: "everything".to_owned(),
@@ -83,7 +83,7 @@ fn what_is_left_out_has_its_default() {
 }
 
 #[test]
-fn canonical_yaml_is_what_a_person_would_write() {
+fn policy_canonical_yaml_is_readable() {
     let small = Document::parse_yaml(SMALL).unwrap();
     let expected = r#"name: small-changes
 enabled: true
@@ -103,7 +103,7 @@ delegation: allowed
 }
 
 #[test]
-fn canonical_json_has_one_spelling() {
+fn policy_canonical_json_has_one_spelling() {
     let everything = Document::parse_yaml(EVERYTHING).unwrap();
     let expected = concat!(
         r#"{"approval_valid_for":"7d","delegation":"allowed","enabled":true,"#,
@@ -114,7 +114,7 @@ fn canonical_json_has_one_spelling() {
 }
 
 #[test]
-fn a_policy_survives_storage_and_storage_is_checked_too() {
+fn policy_round_trips_through_storage_and_is_validated() {
     let policy = crate::policy::samples::policy(3, production());
     let stored = serde_json::to_string(&policy).unwrap();
     assert_eq!(serde_json::from_str::<crate::policy::Policy>(&stored).unwrap(), policy);
@@ -131,28 +131,27 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_document_survives_its_yaml(document in documents()) {
+    fn policy_round_trips_through_yaml(document in documents()) {
         let text = document.to_yaml().unwrap();
         prop_assert_eq!(Document::parse_yaml(&text), Ok(document), "{}", text);
     }
 
     #[test]
-    fn every_document_survives_its_json(document in documents()) {
+    fn policy_round_trips_through_json(document in documents()) {
         let text = document.to_json().unwrap();
         prop_assert_eq!(&Document::parse_json(&text), &Ok(document.clone()));
         prop_assert_eq!(serde_json::from_str::<Document>(&text).unwrap(), document);
     }
 
     #[test]
-    fn no_text_whatever_makes_a_reader_panic(text in ".{0,200}") {
+    fn policy_reader_never_panics(text in ".{0,200}") {
         let _ = Document::parse_yaml(&text);
         let _ = Document::parse_json(&text);
     }
 
-    /// Damage to a good document is refused or means something; it never panics, and what it
-    /// means is again a document that keeps every rule.
+    /// Damage to a good document is refused or gives another valid document; it never panics.
     #[test]
-    fn a_damaged_document_is_refused_or_still_whole(
+    fn policy_that_was_damaged_is_refused_or_complete(
         place in 0..PRODUCTION.len(),
         damage in "[ :\\-\\[\\]{}#\"'&*!|>%@`0a\\n]{0,2}",
     ) {

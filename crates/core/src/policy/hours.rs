@@ -1,5 +1,5 @@
-//! A window of the week in which a policy applies, as the clock on the wall of its zone shows
-//! it. The zone table is the compiled-in one, so the answer does not depend on the machine.
+//! A weekly window in which a policy applies, in the local time of its zone. The zone table is
+//! compiled in, so that the result does not depend on the machine.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,11 +12,12 @@ use crate::time::Timestamp;
 
 const MINUTES_OF_DAY: u16 = 24 * 60;
 
-/// From the minute `from` up to, not including, the minute `to`; if `to` is the earlier one the
-/// window ends on the following day and `days` are those on which it begins. No days: every day.
+/// The window from the minute `from` up to, not including, the minute `to`. If `to` is earlier, the
+/// window ends on the following day, and `days` are those on which it begins. No days means every
+/// day.
 ///
-/// Only the reading of the clock counts. Readings that a change to summer time leaves out are
-/// never inside; readings that the change back repeats are inside both times.
+/// Only the local clock counts. Times that a change to summer time skips are never inside; times
+/// that the change back repeats are inside twice.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Hours {
     zone: String,
@@ -48,7 +49,7 @@ pub enum Weekday {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HoursError {
-    #[error("`{given}` is not a time zone: write its name, for example Europe/Vienna or UTC")]
+    #[error("`{given}` is not a time zone: use an IANA name such as Europe/Vienna or UTC")]
     UnknownZone { given: String },
     #[error("`{given}` is not a time of day: write it as HH:MM, from 00:00 to 24:00")]
     BadTime { given: String },
@@ -76,8 +77,8 @@ impl Hours {
         Ok(Self { zone, days: days.into_iter().collect(), from, to, rules })
     }
 
-    /// Outside the years of any calendar the window holds: applying a policy adds to what is
-    /// asked, leaving one out takes away.
+    /// Returns whether `now` is inside the window. Outside the years of any calendar it is, because
+    /// applying a policy adds requirements and leaving one out removes them.
     pub fn holds(&self, now: Timestamp) -> bool {
         let Some(instant) = now.calendar() else {
             return true;
@@ -104,8 +105,8 @@ impl fmt::Debug for Hours {
     }
 }
 
-/// By name only (a bare offset such as `+02:00` would be wrong for half the year), with the
-/// name as the table spells it.
+/// Looks up a zone by name and returns the name as the table spells it. A bare offset such as
+/// `+02:00` is refused, because it would be wrong for half the year.
 fn rules(zone: &str) -> Result<(String, TimeZone), HoursError> {
     TimeZoneDatabase::bundled()
         .get(zone)

@@ -1,5 +1,5 @@
-//! Windows on the wall clock: boundaries, days, midnight and the two changes of the year, and
-//! an oracle that walks the minutes of a week.
+//! Windows in local time: boundaries, days, midnight and the two clock changes of the year, and an
+//! oracle that walks the minutes of a week.
 
 use super::*;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn check(window: &Hours, cases: &[(&str, bool)]) {
 }
 
 #[test]
-fn a_window_begins_with_its_first_minute_and_ends_before_its_last() {
+fn hours_window_includes_its_start_and_excludes_its_end() {
     let window = hours("UTC", &[], "09:00", "17:30");
     check(
         &window,
@@ -33,7 +33,7 @@ fn a_window_begins_with_its_first_minute_and_ends_before_its_last() {
 }
 
 #[test]
-fn days_are_those_of_the_zone() {
+fn hours_days_are_those_of_the_zone() {
     // Wednesday 23:30 UTC is Thursday 00:30 in Vienna and Wednesday 19:30 in New York.
     let moment = "2026-03-18T23:30:00Z";
     for (zone, day, expected) in [
@@ -48,7 +48,7 @@ fn days_are_those_of_the_zone() {
 }
 
 #[test]
-fn every_day_of_the_week_is_known() {
+fn hours_accept_every_day_of_the_week() {
     // 2026-03-16 is a Monday.
     for (index, (_, day)) in Weekday::ALL.iter().enumerate() {
         for offset in 0..7_usize {
@@ -60,7 +60,7 @@ fn every_day_of_the_week_is_known() {
 }
 
 #[test]
-fn a_window_over_midnight_belongs_to_the_day_it_began() {
+fn hours_window_over_midnight_belongs_to_its_first_day() {
     let friday_night = hours("UTC", &[Weekday::Friday], "22:00", "06:00");
     check(
         &friday_night,
@@ -79,7 +79,7 @@ fn a_window_over_midnight_belongs_to_the_day_it_began() {
 }
 
 #[test]
-fn readings_that_summer_time_leaves_out_are_never_inside() {
+fn hours_skipped_by_summer_time_are_never_inside() {
     // Vienna, 2026-03-29: 02:00 becomes 03:00 at 01:00 UTC.
     let skipped = hours("Europe/Vienna", &[], "02:15", "02:45");
     check(
@@ -107,7 +107,7 @@ fn readings_that_summer_time_leaves_out_are_never_inside() {
 }
 
 #[test]
-fn readings_that_come_twice_are_inside_both_times() {
+fn hours_repeated_by_winter_time_are_inside_twice() {
     // Vienna, 2026-10-25: 03:00 becomes 02:00 at 01:00 UTC.
     let repeated = hours("Europe/Vienna", &[], "02:15", "02:45");
     check(
@@ -125,7 +125,7 @@ fn readings_that_come_twice_are_inside_both_times() {
 }
 
 #[test]
-fn working_hours_follow_the_clock_through_the_year() {
+fn hours_follow_the_local_clock_through_the_year() {
     let office = hours("Europe/Vienna", &[], "09:00", "17:00");
     check(
         &office,
@@ -136,20 +136,20 @@ fn working_hours_follow_the_clock_through_the_year() {
             ("2026-07-15T15:00:00Z", false), // 17:00
         ],
     );
-    // Far past any explicit table the rule goes on.
+    // Far past any explicit table the rule continues.
     check(&office, &[("2090-07-12T07:00:00Z", true)]);
     let kathmandu = hours("Asia/Kathmandu", &[], "09:00", "17:00");
     check(&kathmandu, &[("2026-03-18T03:15:00Z", true), ("2026-03-18T03:14:59Z", false)]);
 }
 
 #[test]
-fn past_the_end_of_the_calendar_the_policy_applies() {
+fn hours_past_the_end_of_the_calendar_apply() {
     let window = hours("UTC", &[Weekday::Monday], "09:00", "09:01");
     assert!(window.holds(Timestamp::from_micros(i64::MAX)));
 }
 
 #[test]
-fn a_window_is_refused_with_what_is_wrong() {
+fn hours_window_that_is_invalid_is_refused_with_the_reason() {
     let refused = |zone: &str, from: &str, to: &str| Hours::new(zone, [], from, to).unwrap_err();
     for zone in ["", "Vienna", "+02:00", "Etc/Unknown", "EST5EDT4,M3"] {
         assert_eq!(
@@ -173,7 +173,7 @@ fn a_window_is_refused_with_what_is_wrong() {
 }
 
 #[test]
-fn the_zone_is_spelled_as_the_table_spells_it() {
+fn hours_zone_is_normalized_to_the_table_spelling() {
     let window = hours("europe/VIENNA", &[Weekday::Sunday, Weekday::Monday], "09:05", "24:00");
     assert_eq!(
         serde_json::to_string(&window).unwrap(),
@@ -183,10 +183,10 @@ fn the_zone_is_spelled_as_the_table_spells_it() {
 }
 
 proptest! {
-    /// In UTC a week is 10,080 equal minutes: walk from each beginning to its end and see
-    /// whether the minute asked about is passed.
+    /// In UTC a week is 10,080 equal minutes: the test walks from each start to its end and checks
+    /// whether the minute in question is passed.
     #[test]
-    fn in_utc_a_window_is_the_minutes_from_its_beginnings_to_their_ends(
+    fn hours_in_utc_agree_with_counting_minutes(
         begins in proptest::collection::btree_set(0..7_usize, 0..=7),
         from in 0..1440_u16,
         to in 0..=1440_u16,

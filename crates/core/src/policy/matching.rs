@@ -1,4 +1,4 @@
-//! Which policies speak about a task. A disabled policy never does.
+//! Selects the policies that apply to a task. A disabled policy never applies.
 
 use super::document::Match;
 use super::{Policy, Subject};
@@ -13,7 +13,8 @@ pub fn matching<'a>(policies: &'a [Policy], subject: &Subject, now: Timestamp) -
 }
 
 impl Match {
-    /// What is left empty constrains nothing; everything that is given must hold.
+    /// Returns whether the task matches. An empty field matches everything; all given fields must
+    /// match.
     pub fn holds(&self, subject: &Subject, now: Timestamp) -> bool {
         self.type_holds(subject)
             && self.resources_hold(subject)

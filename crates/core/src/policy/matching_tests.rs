@@ -21,12 +21,12 @@ fn holds(matching: &Match) -> bool {
 }
 
 #[test]
-fn what_is_left_empty_constrains_nothing() {
+fn matching_ignores_empty_conditions() {
     assert!(holds(&Match::default()));
 }
 
 #[test]
-fn any_pattern_on_the_type_is_enough() {
+fn matching_needs_one_of_the_type_patterns() {
     for (globs, expected) in [
         (&["schema.*"][..], true),
         (&["deploy", "schema.migrate"], true),
@@ -39,7 +39,7 @@ fn any_pattern_on_the_type_is_enough() {
 }
 
 #[test]
-fn one_resource_that_meets_one_pattern_is_enough() {
+fn matching_needs_one_resource_with_one_pattern() {
     for (globs, expected) in [
         (&["database:prod-*"][..], true),
         (&["database:staging-*", "cache:**"], true),
@@ -52,11 +52,11 @@ fn one_resource_that_meets_one_pattern_is_enough() {
     let matching = Match { resource_patterns: patterns(&["**"]), ..Match::default() };
     let mut nothing = subject();
     nothing.resources.clear();
-    assert!(!matching.holds(&nothing, noon()), "no resource meets no pattern");
+    assert!(!matching.holds(&nothing, noon()), "a task without resources matches no pattern");
 }
 
 #[test]
-fn one_tag_in_common_is_enough() {
+fn matching_needs_one_common_tag() {
     for (names, expected) in
         [(&["production"][..], true), (&["other", "production"], true), (&["other"], false)]
     {
@@ -66,7 +66,7 @@ fn one_tag_in_common_is_enough() {
 }
 
 #[test]
-fn risk_begins_at_its_bound() {
+fn matching_risk_includes_its_bound() {
     for (least, expected) in [(39, true), (40, true), (41, false)] {
         let matching = Match { risk_at_least: Some(Score::new(least)), ..Match::default() };
         assert_eq!(holds(&matching), expected, "{least}");
@@ -74,7 +74,7 @@ fn risk_begins_at_its_bound() {
 }
 
 #[test]
-fn the_kind_of_author_and_the_hour_are_asked() {
+fn matching_checks_author_kind_and_hours() {
     for (kind, expected) in [(AuthorKind::Agent, true), (AuthorKind::User, false)] {
         let matching = Match { author_kind: Some(kind), ..Match::default() };
         assert_eq!(holds(&matching), expected, "{kind:?}");
@@ -88,9 +88,9 @@ fn the_kind_of_author_and_the_hour_are_asked() {
     }
 }
 
-/// One constraint that fails is enough, whichever it is.
+/// A single failing constraint prevents the match.
 #[test]
-fn all_that_is_given_must_hold() {
+fn matching_needs_all_given_conditions() {
     let all = || Match {
         task_types: patterns(&["schema.*"]),
         resource_patterns: patterns(&["database:prod-*"]),
@@ -114,7 +114,7 @@ fn all_that_is_given_must_hold() {
 }
 
 #[test]
-fn disabled_policies_and_those_that_do_not_match_are_left_out() {
+fn matching_leaves_out_disabled_policies() {
     let off = Document { enabled: false, ..asking("off") };
     let elsewhere = Document {
         matching: Match { task_types: patterns(&["deploy"]), ..Match::default() },

@@ -1,12 +1,13 @@
-//! Policies: which tasks need whose approval. Documents come in as YAML or JSON and are read
-//! whole or refused whole; any number of matching policies merge into one [`Requirement`] in
-//! which the strictest word of each wins. Who fills a requirement, and whether it is met, is
-//! not decided here.
+//! Policies: which tasks need whose approval. Documents are written in YAML or JSON and are
+//! accepted or refused as a whole. Any number of matching policies merge into one [`Requirement`]
+//! with the strictest value of each setting. Who fills a requirement, and whether it is met, is not
+//! decided here.
 
 mod cases;
 mod clause;
 mod difference;
 mod document;
+mod document_error;
 mod hours;
 mod matching;
 mod node;
@@ -20,18 +21,18 @@ mod samples;
 pub mod schema;
 mod strictness;
 
-pub use cases::{Case, Cases, Expected, Outcome};
+pub use cases::{Case, CaseOutcome, Cases, Expected};
 pub use clause::{AutoApproval, AutoRefusal, FailedCondition};
 pub use difference::difference;
 pub use document::{
     AutoApprove, DelegationRule, Document, EscalationAction, EscalationStep, Exempt, Group, Match,
     ReassignTo, WriteError,
 };
+pub use document_error::{DocumentError, DocumentErrors};
 pub use hours::{Hours, HoursError, Weekday};
 pub use matching::matching;
 pub use pattern::{Pattern, PatternError};
 pub use period::{PeriodError, text as period_text};
-pub use reader::{DocumentError, DocumentErrors};
 pub use requirement::{Audience, GroupNeed, Requirement, merge, requirement};
 pub use strictness::{Strictness, compare};
 
@@ -46,7 +47,7 @@ use crate::ids::PolicyId;
 use crate::resource::ResourceRef;
 use crate::risk::Score;
 
-/// What policies and delegations may ask of a task.
+/// The properties of a task that policies and delegations can refer to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     pub task_type: String,
@@ -65,7 +66,8 @@ pub enum AuthorKind {
     Agent,
 }
 
-/// One published version. An edit makes the next; this one stays as tasks were judged by it.
+/// One published version. An edit creates the next one; this one is kept because tasks were judged
+/// by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     pub id: PolicyId,

@@ -1,6 +1,6 @@
-//! A document as a tree in which every value knows its line and column, from YAML or JSON
-//! alike. Hostile input stops here: size, depth and number of values are bounded before
-//! anything is kept, and YAML's aliases, merge keys and tags are not spoken.
+//! A document as a tree in which every value has its line and column, from YAML or JSON. Hostile
+//! input is refused here: size, depth and number of values are bounded before anything is stored,
+//! and YAML aliases, merge keys and tags are not supported.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,21 +12,14 @@ use serde_saphyr::{
     Options, Spanned,
 };
 
-use super::reader::{DocumentError, DocumentErrors};
+use super::document_error::{DocumentError, DocumentErrors, Position};
 use crate::limits::{
     POLICY_DOCUMENT_DEPTH_MAX, POLICY_DOCUMENT_MAX_BYTES, POLICY_DOCUMENT_VALUES_MAX,
 };
 
-const NO_ALIASES: &str = "anchors (&) and aliases (*) are not read here: write the value out, \
-                          and quote a pattern that begins with `*`";
+const NO_ALIASES: &str = "anchors (&) and aliases (*) are not supported: write the value out, and \
+                          quote a pattern that starts with `*`";
 pub(super) const GIVEN_TWICE: &str = "the field is given twice: keep one";
-
-/// Counted from one; zero where the text is not known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Position {
-    pub line: u64,
-    pub column: u64,
-}
 
 #[derive(Debug)]
 pub(super) struct Node {
@@ -44,7 +37,7 @@ pub(super) struct Key {
 pub(super) enum Value {
     Nothing,
     Bool(bool),
-    /// As written, so that 1.0 is not taken for 1.
+    /// A number as written, so that 1.0 is not taken for 1.
     Number(String),
     Text(String),
     List(Vec<Node>),
@@ -64,7 +57,7 @@ impl Value {
     }
 }
 
-/// How much is read of one kind of document.
+/// The bounds for one kind of document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     pub bytes: usize,
@@ -81,7 +74,8 @@ pub(super) fn from_yaml(text: &str, room: Room) -> Result<Node, DocumentErrors> 
         .map_err(|error| refused_yaml(&error, room))
 }
 
-/// Depth is bounded by the JSON parser itself, and the number of values by the size.
+/// Parses JSON. The depth is bounded by the JSON parser itself, and the number of values by the
+/// size.
 pub(super) fn from_json(text: &str) -> Result<Node, DocumentErrors> {
     refuse_size(text, POLICY_ROOM)?;
     let refused = |error: serde_json::Error| {
@@ -100,7 +94,7 @@ fn refuse_size(text: &str, room: Room) -> Result<(), DocumentErrors> {
         return Ok(());
     }
     let (bytes, most) = (text.len(), room.bytes);
-    let message = format!("the document has {bytes} bytes; at most {most} are read");
+    let message = format!("the document has {bytes} bytes; at most {most} are allowed");
     Err(DocumentErrors::one(DocumentError::at(Position::default(), "", &message)))
 }
 
@@ -111,7 +105,7 @@ fn yaml_options(room: Room) -> Options {
             max_anchors: 0,
             max_documents: 1,
             max_depth: POLICY_DOCUMENT_DEPTH_MAX,
-            // One more, so that the depth is what the answer speaks of.
+            // One more than the bound, so that the error reports the depth.
             flow_nesting_limit: POLICY_DOCUMENT_DEPTH_MAX + 1,
             max_nodes: room.values,
         },
@@ -134,12 +128,14 @@ fn refused_yaml(error: &serde_saphyr::Error, room: Room) -> DocumentErrors {
                 format!("nested deeper than {POLICY_DOCUMENT_DEPTH_MAX} levels")
             }
             BudgetBreach::Nodes { .. } => format!("more than {} values", room.values),
-            BudgetBreach::Documents { .. } => "a second document begins here: send one".to_owned(),
-            other => format!("too much for one document: {other:?}"),
+            BudgetBreach::Documents { .. } => {
+                "a second document starts here: send only one".to_owned()
+            }
+            other => format!("the document is too large: {other:?}"),
         },
         Error::UnknownAnchor { .. } => NO_ALIASES.to_owned(),
         Error::MergeKeyNotAllowed { .. } => {
-            "merge keys (<<) are not read here: write the fields out".to_owned()
+            "merge keys (<<) are not supported: write the fields out".to_owned()
         }
         Error::DuplicateMappingKey { .. } => GIVEN_TWICE.to_owned(),
         other => DefaultMessageFormatter.format_message(other).into_owned(),
@@ -154,7 +150,7 @@ impl Position {
     }
 }
 
-/// What any value looks like to serde; `C` and `K` are the children and keys it is made of.
+/// Any value as serde sees it; `C` and `K` are the types of its children and keys.
 enum Shape<K, C> {
     Nothing,
     Bool(bool),
@@ -235,7 +231,7 @@ impl<'de, K: Deserialize<'de>, C: Deserialize<'de>> Visitor<'de> for ShapeVisito
     }
 }
 
-/// A YAML value with the place the parser saw it.
+/// A YAML value with the position that the parser reported.
 struct Marked(Spanned<Shape<Spanned<String>, Self>>);
 
 impl Marked {
@@ -251,7 +247,7 @@ impl<'de> Deserialize<'de> for Marked {
     }
 }
 
-/// Any other format: the places are not known.
+/// Reads any other format, without positions.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let key = |name: String| Key { at: Position::default(), name };
@@ -276,8 +272,8 @@ impl Node {
     }
 }
 
-/// Where each key and value of a well-formed JSON text begins, in the order of the text: the
-/// JSON parser has already vouched for the grammar, so this only has to skip punctuation.
+/// The positions of keys and values of a well-formed JSON text, in the order of the text. The JSON
+/// parser has already checked the grammar, so only punctuation has to be skipped.
 struct JsonPlaces<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     here: Position,
@@ -336,7 +332,7 @@ impl Iterator for JsonPlaces<'_> {
     }
 }
 
-/// The characters of numbers, `true`, `false` and `null`.
+/// Returns whether the character belongs to a number, `true`, `false` or `null`.
 fn is_bare(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '+' | '-' | '.')
 }

@@ -1,10 +1,10 @@
-//! Places of values in YAML and JSON, and what hostile text is answered with, and how soon.
+//! Positions of values in YAML and JSON, and the fast refusal of hostile text.
 
 use super::*;
 use crate::policy::Document;
 use std::time::{Duration, Instant};
 
-/// Each value with the place it was read at, one per line.
+/// Each value with its position, one per line.
 fn outline(node: &Node) -> Vec<String> {
     fn walk(node: &Node, name: &str, out: &mut Vec<String>) {
         let Position { line, column } = node.at;
@@ -34,7 +34,7 @@ fn refusal(answer: Result<Node, DocumentErrors>) -> String {
 }
 
 #[test]
-fn yaml_values_know_their_places() {
+fn yaml_values_have_their_positions() {
     let text = "a: 1\nb:\n  - x\n  - {c: 09:00, d: 1e3, e: on, f: ~}\n  - true\n  - -2\ng: \"1\"\n";
     assert_eq!(
         outline(&yaml(text).unwrap()),
@@ -56,7 +56,7 @@ fn yaml_values_know_their_places() {
 }
 
 #[test]
-fn json_values_know_their_places() {
+fn json_values_have_their_positions() {
     let text = concat!(
         "{\"a\": [1, \"x\\\"]é\", {\n \"b\":null}],\r\n",
         "\t\"c\" : -1.5e+3,\"d\":true,\n\"e\":{}, \"f\":[]}",
@@ -79,16 +79,16 @@ fn json_values_know_their_places() {
 }
 
 #[test]
-fn broken_text_is_refused_at_its_place() {
+fn syntax_error_is_refused_with_its_position() {
     for (text, expected) in [
         ("a: [1", "line 1, column 4: unclosed bracket '['"),
         ("a: \"x", "line 1, column 4: unclosed quote"),
         ("a: 1\na: 2", "line 2, column 1: the field is given twice: keep one"),
-        ("a: 1\n---\nb: 2", "line 2, column 1: a second document begins here: send one"),
+        ("a: 1\n---\nb: 2", "line 2, column 1: a second document starts here: send only one"),
         ("a: !foo 1", "line 1, column 9: unsupported tag `!foo`"),
         (
             "a: {x: 1}\nb:\n  <<: {y: 2}",
-            "line 3, column 3: merge keys (<<) are not read here: write the fields out",
+            "line 3, column 3: merge keys (<<) are not supported: write the fields out",
         ),
         ("? [a]\n: b", "line 1, column 3: expected string scalar"),
     ] {
@@ -105,7 +105,7 @@ fn broken_text_is_refused_at_its_place() {
 }
 
 #[test]
-fn aliases_are_not_read_and_the_answer_says_what_to_write() {
+fn yaml_aliases_are_refused_with_a_hint() {
     for (text, place) in [
         ("a: *x", "line 1, column 4"),
         ("a: &x 1\nb: 2", "line 1, column 7"),
@@ -116,12 +116,12 @@ fn aliases_are_not_read_and_the_answer_says_what_to_write() {
 }
 
 #[test]
-fn size_depth_and_number_are_bounded_exactly() {
+fn document_size_depth_and_count_are_bounded_exactly() {
     let padded = |bytes: usize| format!("a: 1{}", "\n".repeat(bytes - 4));
     assert!(yaml(&padded(POLICY_DOCUMENT_MAX_BYTES)).is_ok());
     assert_eq!(
         refusal(yaml(&padded(POLICY_DOCUMENT_MAX_BYTES + 1))),
-        "the document has 65537 bytes; at most 65536 are read"
+        "the document has 65537 bytes; at most 65536 are allowed"
     );
     assert!(from_json(&format!("{{}}{}", " ".repeat(POLICY_DOCUMENT_MAX_BYTES - 1))).is_err());
 
@@ -141,7 +141,7 @@ fn size_depth_and_number_are_bounded_exactly() {
 }
 
 #[test]
-fn hostile_text_is_refused_at_once() {
+fn document_that_is_hostile_is_refused_quickly() {
     let mut bomb = vec!["a0: &a0 [x, x, x, x, x, x, x, x, x]".to_owned()];
     for level in 1..9 {
         let nine = vec![format!("*a{}", level - 1); 9].join(", ");

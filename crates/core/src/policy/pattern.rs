@@ -1,6 +1,6 @@
-//! Globs over task types and resources. `/` is a real separator: `*` stays inside one segment
-//! and `**` crosses them, wherever it stands. A pattern is its text; the compiled form only
-//! answers.
+//! Glob patterns for task types and resources. `/` is a separator: `*` stays inside one segment and
+//! `**` crosses segments, in any position. A pattern is identified by its text; the compiled form
+//! is only used for matching.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -23,13 +23,13 @@ pub struct Pattern {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PatternError {
-    #[error("a pattern must not be empty: leave it out, or write `**` for everything")]
+    #[error("the pattern is empty: omit it, or write `**` to match everything")]
     Empty,
-    #[error("a pattern of {bytes} bytes is too long: at most {PATTERN_MAX_BYTES}")]
+    #[error("the pattern has {bytes} bytes: at most {PATTERN_MAX_BYTES}")]
     TooLong { bytes: usize },
-    #[error("`{given}` holds a control character: write printable text")]
+    #[error("`{given}` contains a control character: use printable text")]
     Unprintable { given: String },
-    #[error("`{given}` is not a glob: {why}")]
+    #[error("`{given}` is not a valid glob: {why}")]
     Malformed { given: String, why: String },
 }
 
@@ -53,8 +53,8 @@ impl Pattern {
             .backslash_escape(true)
             .build()
             .map_err(malformed)?;
-        // A set of one: unlike a lone matcher it answers a glob it cannot compile (too many
-        // nested braces) with an error instead of a panic.
+        // A set of one glob: unlike a single matcher it returns an error instead of a panic for a
+        // glob that it cannot compile (too many nested braces).
         let compiled = GlobSet::builder().add(glob).build().map_err(malformed)?;
         Ok(Self { text: text.to_owned(), compiled })
     }
@@ -67,16 +67,16 @@ impl Pattern {
         self.compiled.is_match(text)
     }
 
-    /// Against `type:id`; a pattern without a colon may also mean the id alone.
+    /// Matches against `type:id`; a pattern without a colon also matches the id alone.
     pub fn matches_resource(&self, resource: &ResourceRef) -> bool {
         self.matches_text(&resource.to_string())
             || (!self.text.contains(':') && self.matches_text(resource.id()))
     }
 }
 
-/// The glob library lets `**` cross a `/` only where it is a whole segment, so `database:**`
-/// would silently miss `database:eu/orders`. Elsewhere it is spelled out here: one segment, or
-/// several.
+/// Rewrites `**` for the glob library, which lets it cross a `/` only where it is a whole segment,
+/// so that `database:**` would silently miss `database:eu/orders`. Elsewhere it is expanded here
+/// into one segment or several.
 fn crossing(text: &str) -> String {
     const ANYTHING: &str = "{*,*/**/*}";
     let mut out = String::with_capacity(text.len());
@@ -108,7 +108,8 @@ fn crossing(text: &str) -> String {
     out
 }
 
-/// A star in brackets is a star, and a bracket that comes first does not close them.
+/// Copies a character class. A star in brackets is a plain star, and a bracket that comes first
+/// does not close the class.
 fn copy_class(rest: &mut Peekable<Chars<'_>>, out: &mut String) {
     out.extend(rest.next_if(|next| matches!(next, '!' | '^')));
     out.extend(rest.next_if_eq(&']'));

@@ -1,4 +1,4 @@
-//! What globs mean, by table and by an oracle that tries every reading.
+//! The meaning of globs, by table and by an oracle that tries every interpretation.
 
 use super::*;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn resource(text: &str) -> ResourceRef {
 }
 
 #[test]
-fn a_slash_is_crossed_only_by_two_stars() {
+fn pattern_slash_is_matched_only_by_two_stars() {
     for (glob, text, expected) in [
         ("eu/*", "eu/api", true),
         ("eu/*", "eu/api/v2", false),
@@ -35,7 +35,7 @@ fn a_slash_is_crossed_only_by_two_stars() {
 }
 
 #[test]
-fn two_stars_cross_wherever_they_stand() {
+fn pattern_two_stars_match_slashes_anywhere() {
     for (glob, text, expected) in [
         ("cache:**", "cache:eu/x/y", true),
         ("cache:**", "cache:x", true),
@@ -67,7 +67,7 @@ fn two_stars_cross_wherever_they_stand() {
 }
 
 #[test]
-fn a_pattern_without_a_colon_also_means_the_id() {
+fn pattern_without_a_colon_also_matches_the_id() {
     let database = resource("database:prod-db-01");
     for (glob, expected) in [
         ("prod-*", true),
@@ -79,14 +79,14 @@ fn a_pattern_without_a_colon_also_means_the_id() {
     ] {
         assert_eq!(pattern(glob).matches_resource(&database), expected, "{glob}");
     }
-    // With a colon the pattern says the type, even if an id happens to hold that text.
+    // With a colon the pattern names the type, even if an id happens to contain that text.
     let nested = resource("service:database:prod-db-01");
     assert!(!pattern("database:prod-*").matches_resource(&nested));
     assert!(pattern("service:database:*").matches_resource(&nested));
 }
 
 #[test]
-fn bounds_are_inclusive_and_refusals_say_what_is_wrong() {
+fn pattern_bounds_are_inclusive_and_errors_say_why() {
     assert_eq!(Pattern::new(""), Err(PatternError::Empty));
     let longest = "x".repeat(PATTERN_MAX_BYTES);
     assert!(Pattern::new(&longest).is_ok());
@@ -96,7 +96,7 @@ fn bounds_are_inclusive_and_refusals_say_what_is_wrong() {
     );
     assert_eq!(
         Pattern::new("a\u{7}").unwrap_err().to_string(),
-        r"`a\u{7}` holds a control character: write printable text"
+        r"`a\u{7}` contains a control character: use printable text"
     );
     for glob in ["[", "{a", "a}", "[z-a]", r"a\"] {
         let refused = Pattern::new(glob).unwrap_err();
@@ -106,7 +106,7 @@ fn bounds_are_inclusive_and_refusals_say_what_is_wrong() {
 }
 
 #[test]
-fn hostile_globs_are_answered_not_suffered() {
+fn pattern_that_is_hostile_is_matched_quickly() {
     let half = PATTERN_MAX_BYTES / 2;
     let braces = format!("{}{}", "{".repeat(half), "}".repeat(half));
     let stars = "*a".repeat(half);
@@ -119,7 +119,7 @@ fn hostile_globs_are_answered_not_suffered() {
 }
 
 #[test]
-fn a_pattern_is_its_text() {
+fn pattern_round_trips_through_its_text() {
     let (a, b) = (pattern("a*"), pattern("b*"));
     assert_eq!(a, pattern("a*"));
     assert_ne!(a, b);
@@ -141,12 +141,12 @@ fn a_pattern_is_its_text() {
     assert_eq!(BTreeSet::from([a.clone(), a, b]).len(), 2);
 }
 
-/// What a glob of letters, `?`, `*` and `**` means, by trying every way to read it.
+/// Matches a glob of letters, `?`, `*` and `**` by trying every interpretation.
 fn means(glob: &[char], text: &[char], at_segment: bool) -> bool {
     let ends = |rest: &[char]| rest.first().is_none_or(|next| *next == '/');
     match glob {
         [] => text.is_empty(),
-        // A whole segment of two stars: any number of segments, also none.
+        // A whole segment of two stars matches any number of segments, including none.
         ['*', '*', '/', rest @ ..] if at_segment => {
             means(rest, text, true)
                 || (0..text.len()).any(|i| text[i] == '/' && means(rest, &text[i + 1..], true))
@@ -170,7 +170,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn a_glob_means_what_trying_every_reading_says(
+    fn pattern_agrees_with_brute_force(
         pieces in proptest::collection::vec(
             proptest::sample::select(&["a", "b", ":", "/", "?", "*", "**"][..]),
             1..7,
@@ -178,7 +178,7 @@ proptest! {
         text in "[ab:/]{0,8}",
     ) {
         let glob = pieces.concat();
-        // Three stars are in the table above; `**/` at the end is the library's own `**`.
+        // Three stars are in the table above; `**/` at the end has the meaning of the library.
         prop_assume!(!glob.contains("***") && !glob.ends_with("**/"));
         let chars: Vec<char> = glob.chars().collect();
         let target: Vec<char> = text.chars().collect();

@@ -1,5 +1,5 @@
-//! Lengths of time as policies write them: `48h`, `7d`, `1d12h`, `30m`. A day is always 24
-//! hours; months and years have no fixed length and are refused.
+//! Durations as policies write them: `48h`, `7d`, `1d12h`, `30m`. A day is always 24 hours; months
+//! and years have no fixed length and are refused.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,9 +15,9 @@ const UNITS: [(u64, char); 4] = [(86_400, 'd'), (3_600, 'h'), (60, 'm'), (1, 's'
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PeriodError {
-    #[error("`{given}` is not a length of time: write it like 48h, 7d or 30m")]
+    #[error("`{given}` is not a duration: write it like 48h, 7d or 30m")]
     Malformed { given: String },
-    #[error("`{given}` must be longer than nothing")]
+    #[error("`{given}` must be longer than zero")]
     NotPositive { given: String },
     #[error("`{given}` must be whole seconds")]
     NotWhole { given: String },
@@ -45,7 +45,7 @@ pub(super) fn parse(written: &str) -> Result<Duration, PeriodError> {
     Ok(period)
 }
 
-/// The one spelling: each unit once, largest first, none that is zero.
+/// Returns the canonical spelling: each unit once, largest first, without zero units.
 pub fn text(period: Duration) -> String {
     let mut rest = period.as_secs();
     let mut out = String::new();
@@ -70,7 +70,7 @@ pub(super) fn serialize<S: Serializer>(
     serializer.serialize_str(&text(*period))
 }
 
-#[expect(clippy::ref_option, reason = "serde hands over a field as it is")]
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
 pub(super) fn serialize_some<S: Serializer>(
     period: &Option<Duration>,
     serializer: S,
@@ -87,7 +87,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn people_write_periods_in_several_ways() {
+    fn period_accepts_several_spellings() {
         for (written, seconds) in [
             ("48h", 172_800),
             ("7d", 604_800),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_has_its_reason() {
+    fn period_that_is_invalid_is_refused_with_the_reason() {
         let given = |text: &str| text.to_owned();
         for written in ["", "soon", "48", "h", "1mo", "1y", "P1M", "99999999999999d"] {
             assert_eq!(parse(written), Err(PeriodError::Malformed { given: given(written) }));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn text_has_one_spelling() {
+    fn period_is_written_in_one_spelling() {
         for (seconds, expected) in [
             (0, "0s"),
             (59, "59s"),
@@ -135,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_period_survives_its_text(seconds in 1..=POLICY_PERIOD_MAX.as_secs()) {
+        fn period_round_trips_through_its_text(seconds in 1..=POLICY_PERIOD_MAX.as_secs()) {
             let period = Duration::from_secs(seconds);
             prop_assert_eq!(parse(&text(period)), Ok(period));
         }

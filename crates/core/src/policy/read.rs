@@ -1,15 +1,18 @@
-//! From a located tree to a [`Document`], with every rule a policy must keep. No rule is
-//! checked anywhere else, and a document that breaks one never exists.
+//! Parses a [`Document`]: converts the located tree and checks every rule for policies. No rule is
+//! checked anywhere else, and a document that violates one is never created.
 
 use std::collections::BTreeSet;
+
+use serde::{Deserialize, Deserializer};
 
 use super::document::{
     AutoApprove, DelegationRule, Document, EscalationAction, EscalationStep, Exempt, Group, Match,
     ReassignTo,
 };
+use super::document_error::DocumentErrors;
 use super::hours::{Hours, HoursError, Weekday};
-use super::node::Node;
-use super::reader::{DocumentErrors, Fields, Mark, Reader, Spot, word};
+use super::node::{self, Node};
+use super::reader::{Fields, Mark, Reader, Spot, word};
 use super::requirement::Audience;
 use super::{AuthorKind, schema};
 use crate::limits::{
@@ -25,7 +28,25 @@ pub(super) const AUTHOR_KINDS: [(&str, AuthorKind); 2] =
 const REASSIGN_TARGETS: [(&str, ReassignTo); 2] =
     [("delegate", ReassignTo::Delegate), ("manager", ReassignTo::Manager)];
 
-pub(super) fn document(root: Node) -> Result<Document, DocumentErrors> {
+impl Document {
+    pub fn parse_yaml(text: &str) -> Result<Self, DocumentErrors> {
+        document(node::from_yaml(text, node::POLICY_ROOM)?)
+    }
+
+    pub fn parse_json(text: &str) -> Result<Self, DocumentErrors> {
+        document(node::from_json(text)?)
+    }
+}
+
+/// Uses the same reader as for text from people, so that stored documents are checked too.
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let root = Node::deserialize(deserializer)?;
+        document(root).map_err(serde::de::Error::custom)
+    }
+}
+
+fn document(root: Node) -> Result<Document, DocumentErrors> {
     let mut reader = Reader::default();
     let mut read = Document::named("");
     if let Some(mut fields) = reader.fields(Spot::root(root), &schema::DOCUMENT) {
@@ -58,7 +79,7 @@ fn read_needs(reader: &mut Reader, fields: &mut Fields, read: &mut Document) {
     if asks.is_none() && clause.is_none() {
         reader.refuse(
             &fields.mark,
-            "the policy asks nobody: give `require`, `auto_approve_if`, or both",
+            "the policy requires no approval: give `require`, `auto_approve_if`, or both",
         );
     }
     if let Some(spot) = asks {
@@ -103,7 +124,7 @@ fn name(reader: &mut Reader, fields: &mut Fields) -> String {
             Ok(text.to_owned())
         } else {
             Err(format!(
-                "a name is a-z, 0-9, `-`, `_` and `.`, begins with a letter or digit, \
+                "a name consists of a-z, 0-9, `-`, `_` and `.`, starts with a letter or digit, \
                  and has at most {NAME_MAX_BYTES} bytes"
             ))
         }
@@ -187,16 +208,17 @@ fn groups(reader: &mut Reader, spot: Spot, exempt: &Exempt) -> Vec<Group> {
         };
         let same = |other: &Group| other.roles == group.roles && other.people == group.people;
         if groups.iter().any(same) {
-            // Two needs of one audience would merge into the larger, not add up.
+            // Two groups with one audience would merge into the larger, not add up.
             reader.refuse(
                 &mark,
-                "asks the same roles and people as an earlier group: raise its `min`",
+                "requires the same roles and people as an earlier group: raise that group's `min` \
+                 instead",
             );
         }
         groups.push(group);
     }
     if groups.is_empty() && reader.count() == before {
-        reader.refuse(&mark, "the list is empty: ask somebody, or leave `require` out");
+        reader.refuse(&mark, "the list is empty: add a group, or omit `require`");
     }
     groups
 }
@@ -210,7 +232,7 @@ fn group(reader: &mut Reader, spot: Spot, exempt: &Exempt) -> Option<Group> {
         None => Some(1),
     };
     let group = Group { roles, people, min: min? };
-    // Of a group that was misread, what follows would only be guesses.
+    // After an error in the group, further errors would only be guesses.
     if reader.count() == before {
         check_reachable(reader, &fields.mark, &group, exempt);
     }
@@ -230,7 +252,7 @@ fn check_reachable(reader: &mut Reader, mark: &Mark, group: &Group, exempt: &Exe
         reader.refuse(
             mark,
             format!(
-                "asks for {} of {named} people who may be asked: nobody could ever meet it",
+                "requires {} of {named} eligible people: the group can never be satisfied",
                 group.min
             ),
         );
@@ -265,13 +287,12 @@ fn auto_approve(reader: &mut Reader, spot: Spot) -> Option<AutoApprove> {
     Some(read)
 }
 
-/// An emptied list would drop its condition and approve more, the opposite of what it says.
+/// Refuses an empty list: it would drop its condition and approve more, the opposite of its
+/// meaning.
 fn refuse_empty(reader: &mut Reader, spot: &Spot) {
     if spot.is_empty_list() {
-        reader.refuse(
-            &spot.mark(),
-            "the list is empty and would allow anything: fill it or leave it out",
-        );
+        reader
+            .refuse(&spot.mark(), "the list is empty and would allow anything: fill it or omit it");
     }
 }
 
@@ -283,7 +304,7 @@ fn escalation(reader: &mut Reader, spot: Spot) -> Vec<EscalationStep> {
             continue;
         };
         if steps.last().is_some_and(|last| step.after <= last.after) {
-            reader.refuse(&mark, "`after` must be later than that of the step before");
+            reader.refuse(&mark, "`after` must be later than in the previous step");
         }
         steps.push(step);
     }
@@ -312,7 +333,7 @@ fn step(reader: &mut Reader, spot: Spot) -> Option<EscalationStep> {
         (_, _, _) => {
             reader.refuse(
                 &fields.mark,
-                "a step does exactly one of `notify`, `reassign` and `widen`",
+                "a step must have exactly one of `notify`, `reassign` and `widen`",
             );
             return None;
         }

@@ -1,4 +1,4 @@
-//! Golden answers: every mistake a document can have, with line, column, path and words.
+//! Golden tests for every possible error of a document, with line, column, path and message.
 
 use super::*;
 use crate::limits::{POLICY_AUDIENCE_MAX, POLICY_ERRORS_MAX, POLICY_PATTERNS_MAX};
@@ -10,24 +10,25 @@ fn complaints(text: &str) -> Vec<String> {
     }
 }
 
-/// A document that is whole but for the lines added to it, which begin on line 3.
+/// A complete document with the given lines, which begin on line 3.
 fn with(lines: &str) -> String {
     format!("name: x\nrequire: [{{roles: [dba]}}]\n{lines}\n")
 }
 
 #[test]
-fn each_mistake_is_told_with_its_place() {
+fn policy_error_names_its_position() {
     for (text, expected) in [
         ("", "line 1, column 1: expected a group of fields, found nothing"),
         ("[1]", "line 1, column 1: expected a group of fields, found a list"),
         ("require: [{roles: [dba]}]", "line 1, column 1: `name` is missing"),
         (
             "name: x\nenabled: true",
-            "line 1, column 1: the policy asks nobody: give `require`, `auto_approve_if`, or both",
+            "line 1, column 1: the policy requires no approval: give `require`, `auto_approve_if`, \
+             or both",
         ),
         (
             "name: x\nrequire: []",
-            "line 2, column 10: require: the list is empty: ask somebody, or leave `require` out",
+            "line 2, column 10: require: the list is empty: add a group, or omit `require`",
         ),
         (
             "name: x\nrequire:\n  - {}",
@@ -35,32 +36,32 @@ fn each_mistake_is_told_with_its_place() {
         ),
         (
             "name: x\nrequire:\n  - roles: [dba]\n    min: 0",
-            "line 4, column 10: require[0].min: expected a whole number of 1 to 50, \
-             found the number 0",
+            "line 4, column 10: require[0].min: expected a whole number from 1 to 50, found the \
+             number 0",
         ),
         (
             "name: x\nrequire:\n  - {roles: [a]}\n  - {roles: [b], min: 51}",
-            "line 4, column 23: require[1].min: expected a whole number of 1 to 50, \
-             found the number 51",
+            "line 4, column 23: require[1].min: expected a whole number from 1 to 50, found the \
+             number 51",
         ),
         (
             "name: x\nrequire:\n  - {roles: [a], min: 2}\n  - {roles: [a], min: 1}",
-            "line 4, column 5: require[1]: asks the same roles and people as an earlier group: \
-             raise its `min`",
+            "line 4, column 5: require[1]: requires the same roles and people as an earlier group: \
+             raise that group's `min` instead",
         ),
         (
             "name: x\nrequire:\n  - roles: [a, b, a]",
-            "line 3, column 19: require[0].roles[2]: is in the list twice: keep one",
+            "line 3, column 19: require[0].roles[2]: is listed twice: keep one",
         ),
         (
             "name: x\nrequire:\n  - people: [bob]",
-            "line 3, column 14: require[0].people[0]: `bob` is not an id of this kind: \
-             it must start with `usr_`",
+            "line 3, column 14: require[0].people[0]: `bob` is not a valid id here: it must start \
+             with `usr_`",
         ),
         (
             "name: x\nrequire:\n  - people: [usr_00000000000000000000000007]\n    min: 2",
-            "line 3, column 5: require[0]: asks for 2 of 1 people who may be asked: \
-             nobody could ever meet it",
+            "line 3, column 5: require[0]: requires 2 of 1 eligible people: the group can never be \
+             satisfied",
         ),
     ] {
         assert_eq!(complaints(text).join(" | "), expected, "{text}");
@@ -68,13 +69,13 @@ fn each_mistake_is_told_with_its_place() {
 }
 
 #[test]
-fn each_mistake_in_an_optional_field_is_told_with_its_place() {
+fn policy_error_in_an_optional_field_names_its_position() {
     for (lines, expected) in [
         (
             "enable: true",
-            "line 3, column 1: enable: there is no such field: use one of name, \
-          enabled, match, require, reject_threshold, auto_approve_if, respond_within, escalation, \
-          approval_valid_for, delegation, role_age_min, exempt",
+            "line 3, column 1: enable: unknown field: use one of name, enabled, match, require, \
+             reject_threshold, auto_approve_if, respond_within, escalation, approval_valid_for, \
+             delegation, role_age_min, exempt",
         ),
         (
             "enabled: yes",
@@ -82,28 +83,28 @@ fn each_mistake_in_an_optional_field_is_told_with_its_place() {
         ),
         (
             "reject_threshold: 0",
-            "line 3, column 19: reject_threshold: expected a whole number of \
-          1 to 50, found the number 0",
+            "line 3, column 19: reject_threshold: expected a whole number from 1 to 50, found the \
+             number 0",
         ),
         (
             "reject_threshold: 51",
-            "line 3, column 19: reject_threshold: expected a whole number \
-          of 1 to 50, found the number 51",
+            "line 3, column 19: reject_threshold: expected a whole number from 1 to 50, found the \
+             number 51",
         ),
         (
             "reject_threshold: 1.0",
-            "line 3, column 19: reject_threshold: expected a whole number \
-          of 1 to 50, found the number 1.0",
+            "line 3, column 19: reject_threshold: expected a whole number from 1 to 50, found the \
+             number 1.0",
         ),
         (
             "reject_threshold: '1'",
-            "line 3, column 19: reject_threshold: expected a whole number \
-          of 1 to 50, found the text `1`",
+            "line 3, column 19: reject_threshold: expected a whole number from 1 to 50, found the \
+             text `1`",
         ),
         (
             "respond_within: soon",
-            "line 3, column 17: respond_within: `soon` is not a length of \
-          time: write it like 48h, 7d or 30m",
+            "line 3, column 17: respond_within: `soon` is not a duration: write it like 48h, 7d or \
+             30m",
         ),
         (
             "respond_within: 48",
@@ -113,10 +114,9 @@ fn each_mistake_in_an_optional_field_is_told_with_its_place() {
         ("respond_within:", "line 3, column 15: respond_within: expected text, found nothing"),
         (
             "approval_valid_for: 0s",
-            "line 3, column 21: approval_valid_for: `0s` must be longer \
-          than nothing",
+            "line 3, column 21: approval_valid_for: `0s` must be longer than zero",
         ),
-        ("role_age_min: 0h", "line 3, column 15: role_age_min: `0h` must be longer than nothing"),
+        ("role_age_min: 0h", "line 3, column 15: role_age_min: `0h` must be longer than zero"),
         (
             "approval_valid_for: 366d",
             "line 3, column 21: approval_valid_for: `366d` is too long: \
@@ -133,12 +133,11 @@ fn each_mistake_in_an_optional_field_is_told_with_its_place() {
 }
 
 #[test]
-fn each_mistake_in_a_nested_field_is_told_with_its_place() {
+fn policy_error_in_a_nested_field_names_its_position() {
     for (lines, expected) in [
         (
             "exempt: {role: [a]}",
-            "line 3, column 10: exempt.role: there is no such field: use one \
-          of roles, people",
+            "line 3, column 10: exempt.role: unknown field: use one of roles, people",
         ),
         (
             "exempt: {roles: a}",
@@ -147,23 +146,23 @@ fn each_mistake_in_a_nested_field_is_told_with_its_place() {
         ),
         (
             "match: {task_types: ['[']}",
-            "line 3, column 22: match.task_types[0]: `[` is not a \
-          glob: unclosed character class; missing ']'",
+            "line 3, column 22: match.task_types[0]: `[` is not a valid glob: unclosed character \
+             class; missing ']'",
         ),
         (
             "match: {resource_patterns: ['']}",
-            "line 3, column 29: match.resource_patterns[0]: a \
-          pattern must not be empty: leave it out, or write `**` for everything",
+            "line 3, column 29: match.resource_patterns[0]: the pattern is empty: omit it, or \
+             write `**` to match everything",
         ),
         (
             "match: {tags: [' a']}",
-            "line 3, column 16: match.tags[0]: ` a` must not have control \
-          characters or blanks around it",
+            "line 3, column 16: match.tags[0]: ` a` must not contain control characters or \
+             surrounding spaces",
         ),
         (
             "match: {risk_at_least: 101}",
-            "line 3, column 24: match.risk_at_least: expected a whole \
-          number of 0 to 100, found the number 101",
+            "line 3, column 24: match.risk_at_least: expected a whole number from 0 to 100, found \
+             the number 101",
         ),
         (
             "match: {author_kind: bot}",
@@ -172,8 +171,8 @@ fn each_mistake_in_a_nested_field_is_told_with_its_place() {
         ),
         (
             "auto_approve_if: {risk_below: 0}",
-            "line 3, column 31: auto_approve_if.risk_below: \
-          expected a whole number of 1 to 100, found the number 0",
+            "line 3, column 31: auto_approve_if.risk_below: expected a whole number from 1 to 100, \
+             found the number 0",
         ),
         (
             "auto_approve_if: {accept_declared_effect: true}",
@@ -183,15 +182,13 @@ fn each_mistake_in_a_nested_field_is_told_with_its_place() {
         ),
         (
             "auto_approve_if: {risk_below: 9, resources_in_scope: []}",
-            "line 3, column 54: \
-          auto_approve_if.resources_in_scope: the list is empty and would allow anything: fill \
-          it or leave it out",
+            "line 3, column 54: auto_approve_if.resources_in_scope: the list is empty and would \
+             allow anything: fill it or omit it",
         ),
         (
             "auto_approve_if: {risk_below: 9, author_has_role: []}",
-            "line 3, column 51: \
-          auto_approve_if.author_has_role: the list is empty and would allow anything: fill it \
-          or leave it out",
+            "line 3, column 51: auto_approve_if.author_has_role: the list is empty and would allow \
+             anything: fill it or omit it",
         ),
         (
             "auto_approve_if: {risk_below: 9, accept_declared_effect: 1}",
@@ -204,7 +201,7 @@ fn each_mistake_in_a_nested_field_is_told_with_its_place() {
 }
 
 #[test]
-fn each_mistake_in_the_hours_is_told_with_its_place() {
+fn policy_error_in_the_hours_names_its_position() {
     for (hours, expected) in [
         (
             "{from: '09:00'}",
@@ -213,8 +210,8 @@ fn each_mistake_in_the_hours_is_told_with_its_place() {
         ),
         (
             "{zone: Mars, from: '09:00', to: '10:00'}",
-            "line 3, column 23: match.hours.zone: `Mars` \
-          is not a time zone: write its name, for example Europe/Vienna or UTC",
+            "line 3, column 23: match.hours.zone: `Mars` is not a time zone: use an IANA name such \
+             as Europe/Vienna or UTC",
         ),
         (
             "{zone: UTC, from: '9:00', to: '10:00'}",
@@ -243,18 +240,18 @@ fn each_mistake_in_the_hours_is_told_with_its_place() {
 }
 
 #[test]
-fn each_mistake_in_the_escalation_is_told_with_its_place() {
+fn policy_error_in_the_escalation_names_its_position() {
     for (steps, expected) in [
         ("[{notify: {roles: [a]}}]", "line 3, column 14: escalation[0]: `after` is missing"),
         (
             "[{after: 1h}]",
-            "line 3, column 14: escalation[0]: a step does exactly one of `notify`, \
-          `reassign` and `widen`",
+            "line 3, column 14: escalation[0]: a step must have exactly one of `notify`, \
+             `reassign` and `widen`",
         ),
         (
             "[{after: 1h, reassign: manager, widen: {roles: [a]}}]",
-            "line 3, column 14: \
-          escalation[0]: a step does exactly one of `notify`, `reassign` and `widen`",
+            "line 3, column 14: escalation[0]: a step must have exactly one of `notify`, \
+             `reassign` and `widen`",
         ),
         (
             "[{after: 1h, reassign: boss}]",
@@ -273,13 +270,11 @@ fn each_mistake_in_the_escalation_is_told_with_its_place() {
         ),
         (
             "[{after: 2h, reassign: manager}, {after: 120m, reassign: delegate}]",
-            "line 3, \
-          column 46: escalation[1]: `after` must be later than that of the step before",
+            "line 3, column 46: escalation[1]: `after` must be later than in the previous step",
         ),
         (
             "[{after: 2h, reassign: manager}, {after: 1h, reassign: delegate}]",
-            "line 3, \
-          column 46: escalation[1]: `after` must be later than that of the step before",
+            "line 3, column 46: escalation[1]: `after` must be later than in the previous step",
         ),
     ] {
         let lines = format!("escalation: {steps}");
@@ -288,21 +283,20 @@ fn each_mistake_in_the_escalation_is_told_with_its_place() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_and_none_because_of_another() {
+fn policy_errors_are_all_reported_without_follow_ups() {
     let text = "name: X\nrequire:\n  - roles: [1]\n    min: two\n  - roles: [a]\n    mni: 1\n\
                 respond_within: never\nescalation:\n  - after: 1h\n    widen: {roles: [2]}\n";
     assert_eq!(
         complaints(text),
         [
-            "line 1, column 7: name: a name is a-z, 0-9, `-`, `_` and `.`, begins with a letter \
-             or digit, and has at most 128 bytes",
+            "line 1, column 7: name: a name consists of a-z, 0-9, `-`, `_` and `.`, starts with a \
+             letter or digit, and has at most 128 bytes",
             "line 3, column 13: require[0].roles[0]: expected text, found the number 1: quote it",
-            "line 4, column 10: require[0].min: expected a whole number of 1 to 50, found the \
+            "line 4, column 10: require[0].min: expected a whole number from 1 to 50, found the \
              text `two`",
-            "line 6, column 5: require[1].mni: there is no such field: use one of roles, people, \
-             min",
-            "line 7, column 17: respond_within: `never` is not a length of time: write it like \
-             48h, 7d or 30m",
+            "line 6, column 5: require[1].mni: unknown field: use one of roles, people, min",
+            "line 7, column 17: respond_within: `never` is not a duration: write it like 48h, 7d \
+             or 30m",
             "line 10, column 21: escalation[0].widen.roles[0]: expected text, found the number 2: \
              quote it",
         ]
@@ -312,19 +306,19 @@ fn all_mistakes_are_told_at_once_and_none_because_of_another() {
 }
 
 #[test]
-fn json_mistakes_have_their_places_too() {
+fn policy_error_in_json_names_its_position() {
     let text = "{\n  \"name\": \"x\",\n  \"require\": [{\"roles\": [\"dba\"], \"min\": 0}],\n  \
                 \"name\": \"y\"\n}";
     let refused = Document::parse_json(text).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "line 4, column 3: name: the field is given twice: keep one\n\
-         line 3, column 41: require[0].min: expected a whole number of 1 to 50, found the number 0"
+        "line 4, column 3: name: the field is given twice: keep one\nline 3, column 41: \
+         require[0].min: expected a whole number from 1 to 50, found the number 0"
     );
 }
 
 #[test]
-fn a_name_is_a_word_for_machines() {
+fn policy_name_is_an_identifier() {
     let longest = "x".repeat(NAME_MAX_BYTES);
     for good in ["a", "0", "a.b-c_d", longest.as_str()] {
         let text = format!("name: \"{good}\"\nrequire: [{{roles: [dba]}}]\n");
@@ -333,15 +327,15 @@ fn a_name_is_a_word_for_machines() {
     let too_long = format!("{longest}x");
     for bad in ["", "-a", ".a", "_a", "A", "a b", "é", "a/b", too_long.as_str()] {
         let text = format!("name: \"{bad}\"\nrequire: [{{roles: [dba]}}]\n");
-        assert!(complaints(&text)[0].contains("a name is a-z"), "{bad}");
+        assert!(complaints(&text)[0].contains("a name consists of a-z"), "{bad}");
     }
 }
 
 type Case<'a> = (usize, &'a str, Box<dyn Fn(usize) -> String + 'a>);
 
-/// As many as the bound are read, one more is refused by number.
+/// A list with the maximum number of entries is accepted; one more entry is refused.
 #[test]
-fn counts_are_bounded_exactly() {
+fn policy_counts_are_bounded_exactly() {
     let list = |count: usize, item: &dyn Fn(usize) -> String| {
         let items: Vec<String> = (0..count).map(item).collect();
         format!("[{}]", items.join(", "))
@@ -396,7 +390,7 @@ fn counts_are_bounded_exactly() {
 }
 
 #[test]
-fn a_group_that_exemption_empties_is_refused() {
+fn policy_group_emptied_by_exemption_is_refused() {
     let document = |group: &str, exempt: &str| {
         Document::parse_yaml(&format!("name: x\nrequire: [{group}]\nexempt: {exempt}\n"))
     };
@@ -420,7 +414,7 @@ fn a_group_that_exemption_empties_is_refused() {
 }
 
 #[test]
-fn bounds_of_numbers_are_inclusive() {
+fn policy_number_bounds_are_inclusive() {
     let read = |lines: &str| Document::parse_yaml(&with(lines)).unwrap();
     assert_eq!(read("reject_threshold: 50").reject_threshold, 50);
     let least = |points: u8| read(&format!("match: {{risk_at_least: {points}}}"));

@@ -1,101 +1,22 @@
-//! The tools a document is read with: each takes a located value, answers what was meant, and
-//! notes what is wrong with its line, column and path. Reading goes on after a mistake, so
-//! that one answer names them all; the caller throws the result away if any was noted.
+//! The tools for reading a document. Each takes a located value, returns the parsed value and
+//! records errors with line, column and path. Reading continues after an error, so that one
+//! response reports all of them; the caller discards the result if there is any error.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde::Serialize;
-use thiserror::Error;
-
-use super::node::{GIVEN_TWICE, Key, Node, Position, Value};
+use super::document_error::{DocumentError, DocumentErrors, Position};
+use super::node::{GIVEN_TWICE, Key, Node, Value};
 use super::requirement::Audience;
 use super::schema::Section;
 use super::{Pattern, period};
 use crate::actor::Role;
 use crate::ids::UserId;
-use crate::limits::{
-    NAME_MAX_BYTES, POLICY_AUDIENCE_MAX, POLICY_ERROR_MAX_CHARS, POLICY_ERRORS_MAX,
-    POLICY_PATTERNS_MAX,
-};
+use crate::limits::{NAME_MAX_BYTES, POLICY_AUDIENCE_MAX, POLICY_ERRORS_MAX, POLICY_PATTERNS_MAX};
 
-/// One thing that is wrong, and where. Line and column count from one; zero is "not known".
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Error)]
-pub struct DocumentError {
-    pub line: u64,
-    pub column: u64,
-    /// Like `require[0].min`; empty for the document itself.
-    pub path: String,
-    pub message: String,
-}
-
-/// Everything that is wrong with one document, in the order it was read; never empty.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub struct DocumentErrors {
-    pub errors: Vec<DocumentError>,
-}
-
-impl DocumentError {
-    pub(super) fn at(at: Position, path: &str, message: &str) -> Self {
-        Self {
-            line: at.line,
-            column: at.column,
-            path: printable(path),
-            message: printable(message),
-        }
-    }
-}
-
-/// What is said of a document may quote it: a terminal must not obey the quotation, and a long
-/// one must not drown the answer.
-fn printable(text: &str) -> String {
-    let mut out = String::new();
-    for character in text.chars().take(POLICY_ERROR_MAX_CHARS) {
-        if character.is_control() {
-            out.extend(character.escape_default());
-        } else {
-            out.push(character);
-        }
-    }
-    if text.chars().nth(POLICY_ERROR_MAX_CHARS).is_some() {
-        out.push('…');
-    }
-    out
-}
-
-impl fmt::Display for DocumentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line > 0 {
-            write!(f, "line {}, column {}: ", self.line, self.column)?;
-        }
-        if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
-        }
-        f.write_str(&self.message)
-    }
-}
-
-impl DocumentErrors {
-    pub(super) fn one(error: DocumentError) -> Self {
-        Self { errors: vec![error] }
-    }
-}
-
-impl fmt::Display for DocumentErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, error) in self.errors.iter().enumerate() {
-            if index > 0 {
-                f.write_str("\n")?;
-            }
-            fmt::Display::fmt(error, f)?;
-        }
-        Ok(())
-    }
-}
-
-/// A value, and the path that leads to it.
+/// A value and the path to it.
 pub(super) struct Spot {
     path: String,
     at: Position,
@@ -115,7 +36,7 @@ impl Spot {
         matches!(&self.value, Value::List(items) if items.is_empty())
     }
 
-    /// To point at it after its value was read.
+    /// Returns a mark that can refer to the value after it was read.
     pub fn mark(&self) -> Mark {
         Mark { path: self.path.clone(), at: self.at }
     }
@@ -175,7 +96,8 @@ impl Reader {
         self.refuse(mark, format!("expected {wanted}, found {}", found.describe()));
     }
 
-    /// The fields of a mapping; what is unknown or given twice is noted and left out.
+    /// Returns the fields of a mapping. Unknown and duplicate fields are recorded as errors and
+    /// left out.
     pub fn fields(&mut self, spot: Spot, known: &Section) -> Option<Fields> {
         let mark = spot.mark();
         let found = match spot.value {
@@ -190,7 +112,7 @@ impl Reader {
             let here = Mark { path: join(&mark.path, &key.name), at: key.at };
             if !known.knows(&key.name) {
                 let known = known.names();
-                self.refuse(&here, format!("there is no such field: use one of {known}"));
+                self.refuse(&here, format!("unknown field: use one of {known}"));
             } else if entries.iter().any(|(earlier, _)| earlier.name == key.name) {
                 self.refuse(&here, GIVEN_TWICE);
             } else {
@@ -235,7 +157,7 @@ impl Reader {
         }
     }
 
-    /// Text that `parse` understands; what it says against the text is noted.
+    /// Reads text with `parse` and records its error.
     pub fn parsed<T, E: fmt::Display>(
         &mut self,
         spot: Spot,
@@ -279,7 +201,7 @@ impl Reader {
         };
         let within = number.filter(|number| range.contains(number));
         if within.is_none() {
-            let wanted = format!("a whole number of {} to {}", range.start(), range.end());
+            let wanted = format!("a whole number from {} to {}", range.start(), range.end());
             self.expected(&mark, &wanted, &spot.value);
         }
         within
@@ -294,7 +216,7 @@ impl Reader {
         items.into_iter().filter_map(|item| self.parsed(item, Pattern::new)).collect()
     }
 
-    /// A list in which order and repetition mean nothing, so a repetition is a mistake.
+    /// Reads a list in which order and repetition have no meaning; a repetition is an error.
     pub fn set<T: Ord, E: fmt::Display>(
         &mut self,
         spot: Spot,
@@ -308,7 +230,7 @@ impl Reader {
                 continue;
             };
             if !set.insert(entry) {
-                self.refuse(&mark, "is in the list twice: keep one");
+                self.refuse(&mark, "is listed twice: keep one");
             }
         }
         set
@@ -318,7 +240,7 @@ impl Reader {
         self.set(spot, POLICY_AUDIENCE_MAX, |text| word(text).map(Role::new))
     }
 
-    /// From the fields `roles` and `people`, either of which may be left out.
+    /// Reads the fields `roles` and `people`, either of which may be left out.
     pub fn audience(&mut self, fields: &mut Fields) -> Audience {
         let roles = fields.take("roles").map(|spot| self.roles(spot));
         let people = fields
@@ -328,13 +250,13 @@ impl Reader {
     }
 }
 
-/// A role or tag. Compared byte for byte, so what the eye cannot see must not be in it.
+/// Checks a role or tag. They are compared byte by byte, so invisible characters are refused.
 pub(super) fn word(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > NAME_MAX_BYTES {
         return Err(format!("`{text}` must have 1 to {NAME_MAX_BYTES} bytes"));
     }
     if text.trim() != text || text.chars().any(char::is_control) {
-        return Err(format!("`{text}` must not have control characters or blanks around it"));
+        return Err(format!("`{text}` must not contain control characters or surrounding spaces"));
     }
     Ok(text.to_owned())
 }

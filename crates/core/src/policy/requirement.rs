@@ -1,6 +1,6 @@
-//! What all matching policies ask together: the strictest word of each wins, so one more
-//! matching policy can only add. Fails closed: if none matches, the default reviewers are
-//! asked. Who fills a group, and whether it is met, is not here.
+//! The combined requirement of all matching policies. The strictest value of each setting applies,
+//! so another matching policy can only add to it. It fails closed: if no policy matches, the
+//! default reviewers are asked. Who fills a group, and whether it is met, is not decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,31 +8,31 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::clause::{self, AutoApproval};
-use super::document::{DelegationRule, Document, EscalationAction, EscalationStep};
+use super::document::{DelegationRule, Document, EscalationAction, EscalationStep, in_words};
 use super::{Policy, PolicyRef, Subject, matching, period};
 use crate::actor::Role;
 use crate::ids::UserId;
 use crate::limits::{APPROVAL_VALID_FOR_DEFAULT, REQUIREMENT_ESCALATION_STEPS_MAX};
 use crate::time::Timestamp;
-use crate::times::ApprovalTimes;
+use crate::timeouts::ApprovalTimeouts;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Requirement {
-    /// All of them must be met; never empty.
+    /// The groups, all of which must be met; never empty.
     pub groups: Vec<GroupNeed>,
-    /// The lowest: fewer rejections are needed to stop the task.
+    /// The lowest threshold: fewer rejections are needed to stop the task.
     pub reject_threshold: u32,
     #[serde(serialize_with = "period::serialize")]
     pub respond_within: Duration,
     #[serde(serialize_with = "period::serialize")]
     pub approval_valid_for: Duration,
     /// The steps of all policies by `after`; the same step of two policies is one. If there are
-    /// more than the bound, the earliest stay: the review then ends sooner, not later.
+    /// more than the bound, the earliest stay, so that the review ends sooner, not later.
     pub escalation: Vec<EscalationStep>,
-    /// Which policies ask for each step of `escalation`, in its order.
+    /// The policies that ask for each step of `escalation`, in its order.
     pub escalation_asked_by: Vec<BTreeSet<PolicyRef>>,
     pub delegation: DelegationRule,
-    /// The longest: how long somebody must have had a role for it to count.
+    /// The longest minimum role age of all policies.
     #[serde(serialize_with = "period::serialize_some")]
     pub role_age_min: Option<Duration>,
     pub exempt_people: BTreeSet<UserId>,
@@ -46,24 +46,19 @@ pub struct GroupNeed {
     pub roles: BTreeSet<Role>,
     pub people: BTreeSet<UserId>,
     pub min: u32,
-    /// Empty for the default group of a task that no policy matches.
+    /// The policies that ask for the group; empty for the default group of a task that no policy
+    /// matches.
     pub asked_by: BTreeSet<PolicyRef>,
 }
 
 impl GroupNeed {
-    /// `1 of sre or usr_…`.
+    /// Describes the group, like `1 of sre or usr_…`.
     pub fn in_words(&self) -> String {
         in_words(self.min, &self.roles, &self.people)
     }
 }
 
-pub(super) fn in_words(min: u32, roles: &BTreeSet<Role>, people: &BTreeSet<UserId>) -> String {
-    let roles = roles.iter().map(|role| role.as_str().to_owned());
-    let who: Vec<String> = roles.chain(people.iter().map(ToString::to_string)).collect();
-    format!("{min} of {}", who.join(" or "))
-}
-
-/// Those who may answer: whoever has one of the roles or is one of the people.
+/// The people who may answer: those with one of the roles, and those listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Audience {
     pub roles: BTreeSet<Role>,
@@ -80,16 +75,16 @@ pub fn requirement(
     policies: &[Policy],
     subject: &Subject,
     now: Timestamp,
-    times: &ApprovalTimes,
+    timeouts: &ApprovalTimeouts,
 ) -> Requirement {
-    merge(&matching(policies, subject, now), subject, times)
+    merge(&matching(policies, subject, now), subject, timeouts)
 }
 
-/// What these policies ask together, whether or not they would match now: for the versions a
-/// task was submitted under.
-pub fn merge(policies: &[&Policy], subject: &Subject, times: &ApprovalTimes) -> Requirement {
+/// Merges these policies, whether or not they match now. It is used for the versions that a task
+/// was submitted under.
+pub fn merge(policies: &[&Policy], subject: &Subject, timeouts: &ApprovalTimeouts) -> Requirement {
     let mut matched = policies.to_vec();
-    // One order and no repetition, whatever the caller handed in.
+    // The order is canonical and without repetitions, whatever the caller passes.
     matched.sort_by_key(|policy| policy.reference());
     matched.dedup();
     let documents = || matched.iter().map(|policy| &policy.document);
@@ -102,9 +97,9 @@ pub fn merge(policies: &[&Policy], subject: &Subject, times: &ApprovalTimes) -> 
         groups: groups(&matched),
         reject_threshold: documents().map(|document| document.reject_threshold).min().unwrap_or(1),
         respond_within: documents()
-            .map(|document| times.respond_within(document.respond_within))
+            .map(|document| timeouts.respond_within(document.respond_within))
             .min()
-            .unwrap_or(times.respond_within(None)),
+            .unwrap_or(timeouts.respond_within(None)),
         approval_valid_for: documents()
             .map(|document| document.approval_valid_for)
             .min()
@@ -129,17 +124,18 @@ pub fn merge(policies: &[&Policy], subject: &Subject, times: &ApprovalTimes) -> 
 }
 
 impl Requirement {
-    /// `2 of dba and 1 of sre or usr_…, by roles that are 1d old`.
+    /// Describes the requirement, like `2 of dba and 1 of sre or usr_…, by roles that are 1d old`.
     pub fn in_words(&self) -> String {
         let groups: Vec<String> = self.groups.iter().map(GroupNeed::in_words).collect();
-        let age =
-            self.role_age_min.map(|age| format!(", by roles that are {} old", period::text(age)));
+        let age = self
+            .role_age_min
+            .map(|age| format!(", by roles held for at least {}", period::text(age)));
         format!("{}{}", groups.join(" and "), age.unwrap_or_default())
     }
 
-    /// Who may fill `group` besides its own audience when the review has been open for `waited`.
-    /// A step widens only what its own policies ask: a group that another policy asks for as well
-    /// stays as it is, or a lax policy could open a strict one.
+    /// Returns who may fill `group` besides its own audience when the review has been open for
+    /// `waited`. A step widens only groups of its own policies: a group that another policy asks
+    /// for as well stays unchanged, or a lax policy could weaken a strict one.
     pub fn widened_by<'a>(
         &'a self,
         group: &'a GroupNeed,
@@ -157,7 +153,7 @@ impl Requirement {
             })
     }
 
-    /// Everybody who may fill `group` then.
+    /// Returns everyone who may fill `group` at that time.
     pub fn audience_after(&self, group: &GroupNeed, waited: Duration) -> Audience {
         let mut audience = Audience { roles: group.roles.clone(), people: group.people.clone() };
         for (roles, people) in self.widened_by(group, waited) {
@@ -175,12 +171,12 @@ fn default_audience() -> Audience {
     }
 }
 
-/// Groups of one audience are one need with the higher `min`.
+/// Merges the groups. Groups with the same audience become one with the higher `min`.
 fn groups(matched: &[&Policy]) -> Vec<GroupNeed> {
     let mut needs: BTreeMap<Audience, (u32, BTreeSet<PolicyRef>)> = BTreeMap::new();
     let mut ask = |audience: Audience, min: u32, asked_by: Option<PolicyRef>| {
         let need = needs.entry(audience).or_default();
-        // Nobody is never enough, whatever a document that was not read here says.
+        // At least one person is always required, whatever an unvalidated document says.
         need.0 = need.0.max(min).max(1);
         need.1.extend(asked_by);
     };
@@ -189,7 +185,7 @@ fn groups(matched: &[&Policy]) -> Vec<GroupNeed> {
             let audience = Audience { roles: group.roles.clone(), people: group.people.clone() };
             ask(audience, group.min, Some(policy.reference()));
         }
-        // Asking nobody must not mean that nobody needs to agree.
+        // An empty requirement must not mean that no approval is needed.
         if policy.document.require.is_empty() {
             ask(default_audience(), 1, Some(policy.reference()));
         }

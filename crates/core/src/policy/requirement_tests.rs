@@ -1,4 +1,4 @@
-//! Merging by table and by property; the oracles count crowds and clauses policy by policy.
+//! Merging by table and by property; the oracles count people and clauses policy by policy.
 
 use super::*;
 use crate::change::Origin;
@@ -11,7 +11,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn asked(policies: &[Policy], subject: &Subject) -> Requirement {
-    requirement(policies, subject, noon(), &ApprovalTimes::default())
+    requirement(policies, subject, noon(), &ApprovalTimeouts::default())
 }
 
 fn merged(documents: Vec<Document>) -> Requirement {
@@ -39,7 +39,7 @@ fn widen(after: u64, names: &[&str], numbers: &[u128]) -> EscalationStep {
 }
 
 #[test]
-fn without_a_matching_policy_the_default_reviewers_are_asked() {
+fn requirement_without_a_policy_asks_default_reviewers() {
     let expected = Requirement {
         groups: vec![need(&["admin", "reviewer"], &[], 1, &[])],
         reject_threshold: 1,
@@ -60,7 +60,7 @@ fn without_a_matching_policy_the_default_reviewers_are_asked() {
 }
 
 #[test]
-fn a_policy_that_asks_nobody_asks_the_default_reviewers() {
+fn requirement_of_an_empty_policy_asks_default_reviewers() {
     let silent = merged(vec![Document::named("silent")]);
     assert_eq!(silent.groups, [need(&["admin", "reviewer"], &[], 1, &[0])]);
     assert_eq!(silent.auto_approve, AutoApproval::Never);
@@ -77,14 +77,14 @@ fn a_policy_that_asks_nobody_asks_the_default_reviewers() {
 }
 
 #[test]
-fn a_group_of_zero_still_asks_one() {
+fn requirement_group_with_zero_still_asks_one() {
     let careless =
         Document { require: vec![group(&["dba"], &[], 0)], ..Document::named("careless") };
     assert_eq!(merged(vec![careless]).groups, [need(&["dba"], &[], 1, &[0])]);
 }
 
 #[test]
-fn equal_audiences_become_one_need_with_the_higher_min() {
+fn requirement_merges_equal_groups_with_the_higher_min() {
     let asks = |groups: Vec<Group>| Document { require: groups, ..Document::named("asks") };
     let both = merged(vec![
         asks(vec![group(&["dba"], &[], 3), group(&["dba"], &[7], 1)]),
@@ -100,7 +100,7 @@ fn equal_audiences_become_one_need_with_the_higher_min() {
 }
 
 #[test]
-fn the_strictest_word_of_each_policy_wins() {
+fn requirement_takes_the_strictest_of_each_setting() {
     let first = Document {
         reject_threshold: 3,
         respond_within: Some(hours(4)),
@@ -125,7 +125,7 @@ fn the_strictest_word_of_each_policy_wins() {
     assert_eq!(both.approval_valid_for, hours(80));
     assert_eq!(both.delegation, DelegationRule::Forbidden);
     assert_eq!(both.role_age_min, Some(hours(24)), "the longest");
-    assert_eq!(both.in_words(), "1 of dba, by roles that are 1d old");
+    assert_eq!(both.in_words(), "1 of dba, by roles held for at least 1d");
     assert_eq!(both.exempt_roles, roles(&["guest", "trainee"]));
     assert_eq!(both.exempt_people, people(&[1, 2]));
     let allowed = merged(vec![asking("one")]);
@@ -133,7 +133,7 @@ fn the_strictest_word_of_each_policy_wins() {
 }
 
 #[test]
-fn steps_come_by_time_once_each_with_those_who_ask() {
+fn requirement_steps_are_unique_and_sorted_by_time() {
     let manager =
         EscalationStep { after: hours(6), action: EscalationAction::Reassign(ReassignTo::Manager) };
     let with = |steps: Vec<EscalationStep>| Document { escalation: steps, ..asking("steps") };
@@ -152,7 +152,7 @@ fn steps_come_by_time_once_each_with_those_who_ask() {
 }
 
 #[test]
-fn of_too_many_steps_the_earliest_stay() {
+fn requirement_keeps_the_earliest_escalation_steps() {
     let documents = (0..20_u64)
         .map(|number| Document {
             escalation: (1..=4).map(|step| widen(100 * step - number, &["sre"], &[])).collect(),
@@ -168,7 +168,7 @@ fn of_too_many_steps_the_earliest_stay() {
 }
 
 #[test]
-fn a_step_widens_only_what_its_own_policies_ask() {
+fn requirement_step_widens_only_its_own_policies() {
     let strict = Document {
         require: vec![group(&["dba"], &[], 2), group(&["owner"], &[], 1)],
         ..Document::named("strict")
@@ -186,13 +186,13 @@ fn a_step_widens_only_what_its_own_policies_ask() {
     let as_asked = |names: &[&str]| Audience { roles: roles(names), people: people(&[]) };
     let widened = Audience { roles: roles(&["anyone", "reviewer"]), people: people(&[5]) };
     assert_eq!(after(&["reviewer"], 3), as_asked(&["reviewer"]));
-    assert_eq!(after(&["reviewer"], 4), widened, "its own group, at the minute");
+    assert_eq!(after(&["reviewer"], 4), widened, "a group of its own policy, exactly when due");
     assert_eq!(after(&["owner"], 99), as_asked(&["owner"]), "a group of another policy");
-    assert_eq!(after(&["dba"], 99), as_asked(&["dba"]), "a group both ask for");
+    assert_eq!(after(&["dba"], 99), as_asked(&["dba"]), "a group that both policies ask for");
 }
 
 #[test]
-fn only_widening_lets_others_answer() {
+fn requirement_only_widening_admits_others() {
     let others = Document {
         escalation: vec![
             EscalationStep {
@@ -214,7 +214,7 @@ fn only_widening_lets_others_answer() {
     assert_eq!((audience.roles, audience.people), (roles(&["dba"]), people(&[])));
 }
 
-/// Votes per group as (roles, people) → how many of a crowd fit, counted the plain way.
+/// Returns whether the people satisfy the groups, by plain counting.
 fn enough(crowd: &[(UserId, BTreeSet<Role>)], asked: &Group) -> bool {
     let fits = crowd
         .iter()
@@ -249,9 +249,9 @@ fn clause_holds(document: &Document, subject: &Subject) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// The merged groups are met by exactly those crowds that meet every policy on its own.
+    /// The merged groups are met by exactly those people that meet every policy separately.
     #[test]
-    fn a_crowd_meets_the_whole_iff_it_meets_every_policy(
+    fn requirement_is_met_iff_every_policy_is_met(
         documents in vec(unconstrained(), 1..5),
         crowd in crowds(),
     ) {
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn auto_approval_takes_every_clause(
+    fn requirement_auto_approval_needs_every_clause(
         documents in vec(unconstrained(), 0..4),
         subject in subjects(),
     ) {
@@ -287,11 +287,11 @@ proptest! {
         }
     }
 
-    /// One more policy, if any spoke before: no group goes or asks fewer, no period grows, no
-    /// rejection counts less, no reviewer comes back, nobody more may answer at any moment,
-    /// and what needed people still does. (If none spoke, the policy replaces the default.)
+    /// If a policy matched before, another one removes no group and lowers no minimum, extends no
+    /// period, weakens no rejection, readmits no exempt reviewer, admits no further person at any
+    /// moment, and allows no auto-approval. (Without a match it replaces the default.)
     #[test]
-    fn one_more_policy_never_loosens(
+    fn requirement_is_never_loosened_by_another_policy(
         documents in vec(unconstrained(), 1..4),
         another in unconstrained(),
         subject in subjects(),
@@ -332,7 +332,7 @@ proptest! {
     }
 
     #[test]
-    fn order_and_repetition_of_policies_mean_nothing(
+    fn requirement_ignores_policy_order_and_repetition(
         documents in vec(unconstrained(), 0..4),
         subject in subjects(),
         turn in 0..4_usize,
@@ -349,7 +349,7 @@ proptest! {
     }
 
     #[test]
-    fn disabled_policies_are_as_if_absent(
+    fn requirement_ignores_disabled_policies(
         documents in vec(unconstrained(), 0..4),
         off in unconstrained(),
     ) {
@@ -360,7 +360,7 @@ proptest! {
     }
 
     #[test]
-    fn somebody_must_always_agree(documents in vec(unconstrained(), 0..4)) {
+    fn requirement_always_needs_an_approval(documents in vec(unconstrained(), 0..4)) {
         let groups = merged(documents).groups;
         prop_assert!(!groups.is_empty());
         for group in groups {

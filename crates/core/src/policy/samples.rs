@@ -1,5 +1,5 @@
-//! Values and strategies that the tests of this folder share. Every generated document keeps
-//! the rules of `read`; names are chosen to be awkward for YAML.
+//! Values and strategies that the tests of this folder share. Every generated document follows the
+//! rules of `read`; names are chosen to be awkward for YAML.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use crate::ids::UserId;
 use crate::limits::{POLICY_GROUP_MIN_MAX, POLICY_PERIOD_MAX};
 use crate::time::Timestamp;
 
-/// Few enough that audiences of two policies often coincide.
+/// Few roles, so that audiences of two policies often coincide.
 const ROLES: [&str; 4] = ["dba", "sre", "on", "Domain Admins"];
 const WORDS: [&str; 12] =
     ["null", "~", "1e3", "0x10", "true", "*", "&a", "# x", "a: b", "- é", "2026-03-18", "'\""];
@@ -38,7 +38,7 @@ pub fn policy(number: u128, document: Document) -> Policy {
     Policy { id: PolicyId::from_u128(number), version: 1, document }
 }
 
-/// Asks one `dba`.
+/// A document that requires one `dba`.
 pub fn asking(name: &str) -> Document {
     Document { require: vec![group(&["dba"], &[], 1)], ..Document::named(name) }
 }
@@ -74,7 +74,8 @@ fn some_people() -> impl Strategy<Value = BTreeSet<UserId>> {
     btree_set((0..4_u128).prop_map(UserId::from_u128), 0..=2)
 }
 
-/// Compiled once: a test that makes thousands of documents would do little else.
+/// Patterns are compiled once, because compiling them would dominate tests with thousands of
+/// documents.
 static COMPILED: LazyLock<Vec<Pattern>> =
     LazyLock::new(|| PATTERNS.iter().map(|text| Pattern::new(text).unwrap()).collect());
 
@@ -179,7 +180,7 @@ pub fn documents() -> impl Strategy<Value = Document> {
     documents_of("[a-z0-9][a-z0-9._-]{0,30}", any::<bool>(), a_match())
 }
 
-/// Policies that speak about every task, so that merging is what a test is about.
+/// Generates policies that match every task, for tests of merging.
 pub fn unconstrained() -> impl Strategy<Value = Document> {
     documents_of(Just("any".to_owned()), Just(true), Just(Match::default()))
 }

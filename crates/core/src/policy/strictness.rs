@@ -1,6 +1,6 @@
-//! Whether one requirement asks more than another: what a what-if shows before a policy is
-//! published. Deliberately cautious: groups are compared by their audience, so replacing one
-//! audience by another is `Mixed` even where a person would call it narrower.
+//! Compares how strict two requirements are; a what-if shows the result before a policy is
+//! published. The comparison is cautious: groups are compared by their audience, so replacing one
+//! audience by another is `Mixed`, even where a person would call it narrower.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::clause::AutoApproval;
 use super::requirement::{GroupNeed, Requirement};
 
-/// How the new requirement stands to the old one.
+/// How the new requirement compares to the old one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strictness {
@@ -40,7 +40,7 @@ impl Strictness {
         }
     }
 
-    /// More elements are stricter.
+    /// Compares two sets; more elements are stricter.
     fn of_sets<T: Ord>(old: &BTreeSet<T>, new: &BTreeSet<T>) -> Self {
         match (old.is_subset(new), new.is_subset(old)) {
             (true, true) => Self::Same,
@@ -51,7 +51,7 @@ impl Strictness {
     }
 }
 
-/// Who is told, and which policy asks, changes nothing: only what it takes to approve.
+/// Compares only what is needed for an approval; notifications and policy names do not matter.
 pub fn compare(old: &Requirement, new: &Requirement) -> Strictness {
     let shorter = |old: &_, new: &_| Strictness::of(Ord::cmp(old, new));
     [
@@ -93,7 +93,7 @@ fn same_audience<'a>(groups: &'a [GroupNeed], wanted: &GroupNeed) -> Option<&'a 
     groups.iter().find(|group| group.roles == wanted.roles && group.people == wanted.people)
 }
 
-/// At every moment at which either of them changes: whom more people may answer is looser.
+/// Compares at every moment at which either requirement changes: admitting more people is looser.
 fn widening(
     old: &Requirement,
     before: &GroupNeed,

@@ -1,4 +1,5 @@
-//! Each respect in which a requirement can differ, both ways, and the symmetry of the answer.
+//! Every setting in which requirements can differ, in both directions, and the symmetry of the
+//! comparison.
 
 use super::*;
 use crate::policy::samples::{
@@ -8,12 +9,12 @@ use crate::policy::{
     AutoApprove, DelegationRule, Document, EscalationAction, EscalationStep, Exempt, requirement,
 };
 use crate::risk::Score;
-use crate::times::ApprovalTimes;
+use crate::timeouts::ApprovalTimeouts;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn of(document: Document) -> Requirement {
-    requirement(&numbered(vec![document]), &subject(), noon(), &ApprovalTimes::default())
+    requirement(&numbered(vec![document]), &subject(), noon(), &ApprovalTimeouts::default())
 }
 
 fn clause(below: u8) -> AutoApprove {
@@ -39,7 +40,7 @@ fn base() -> Document {
     }
 }
 
-/// Each differs from the base in one respect, in which it is stricter.
+/// Each differs from the base in one setting, in which it is stricter.
 fn stricter() -> Vec<Document> {
     vec![
         Document { require: vec![group(&["dba"], &[], 3)], ..base() },
@@ -64,7 +65,7 @@ fn stricter() -> Vec<Document> {
 }
 
 #[test]
-fn every_respect_counts_both_ways() {
+fn strictness_compares_every_setting_both_ways() {
     for document in stricter() {
         let shown = format!("{document:?}");
         let (old, new) = (of(base()), of(document));
@@ -74,7 +75,7 @@ fn every_respect_counts_both_ways() {
 }
 
 #[test]
-fn stricter_here_and_looser_there_is_mixed() {
+fn strictness_in_both_directions_is_mixed() {
     let lax = Document { approval_valid_for: hours(169), ..base() };
     for document in stricter() {
         if document.approval_valid_for != base().approval_valid_for {
@@ -102,7 +103,7 @@ fn stricter_here_and_looser_there_is_mixed() {
 }
 
 #[test]
-fn who_is_told_changes_nothing() {
+fn strictness_ignores_notification_recipients() {
     let telling = Document {
         name: "another".to_owned(),
         escalation: vec![EscalationStep {
@@ -127,12 +128,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn asked_the_other_way_round_the_answer_is_the_other_way_round(
+    fn strictness_comparison_is_antisymmetric(
         old in vec(unconstrained(), 0..3),
         new in vec(unconstrained(), 0..3),
     ) {
-        let old = requirement(&numbered(old), &subject(), noon(), &ApprovalTimes::default());
-        let new = requirement(&numbered(new), &subject(), noon(), &ApprovalTimes::default());
+        let old = requirement(&numbered(old), &subject(), noon(), &ApprovalTimeouts::default());
+        let new = requirement(&numbered(new), &subject(), noon(), &ApprovalTimeouts::default());
         prop_assert_eq!(compare(&new, &old), flipped(compare(&old, &new)));
         prop_assert_eq!(compare(&old, &old), Strictness::Same);
     }

@@ -1,17 +1,18 @@
-//! One rating of one task: the score, its level, and each factor with its share and its reason.
-//! The shares add up exactly to the score before rounding. Only the server makes these.
+//! The risk assessment of one task: the score, its level, and each factor with its share and its
+//! reason. The shares add up exactly to the score before rounding. Only the server creates
+//! assessments.
 
 use serde::{Deserialize, Serialize};
 
 use super::factor::{self, Rated};
-use super::facts::Facts;
-use super::settings::Settings;
+use super::facts::RiskFacts;
+use super::settings::RiskConfig;
 use super::splitting::Joint;
 use super::{Level, Score};
 use crate::limits::RISK_WEIGHTS_SUM_BP;
 use crate::time::Timestamp;
 
-/// Told with every assessment: another rule is another name.
+/// The name of the algorithm, stored with every assessment. Another algorithm gets another name.
 const ALGORITHM: &str = "risk/1";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,17 +45,18 @@ pub enum FactorName {
     HistoricalFailureRate,
 }
 
-/// Monotone in what comes with a task. For an effect within the resources the task names, the
-/// score does not fall when the effect is dropped, turns from observed to declared or gains an
-/// error; when the dependents of a resource, the outcomes of like tasks or the size of a recent
-/// task become unknown; when recent tasks are added; or when the whole resource list is dropped.
+/// Assesses a task. The score is monotone in the information that comes with a task. For an effect
+/// within the named resources, it does not fall when the effect is dropped, turns from observed to
+/// declared or gains an error; when the dependents of a resource, the outcomes of similar tasks or
+/// the size of a recent task become unknown; when recent tasks are added; or when the whole
+/// resource list is dropped.
 ///
-/// Two things are no such taking away. One resource less is another task with another digest, and
-/// if the effect still touches that resource it has no digest at all and rates as the worst here.
-/// The registry and the pattern defaults are the tenant's own, changed by admins and audited:
-/// without its entry a resource falls back to its pattern's default, else to 50, which may be
+/// Two changes are not covered. A task with one resource less is another task with another digest;
+/// if the effect still touches that resource, it has no digest and gets the worst rating. The
+/// registry and the pattern defaults belong to the tenant, are changed by admins and audited:
+/// without its entry a resource falls back to the default of its pattern, or to 50, which may be
 /// lower than the entry was.
-pub fn assess(facts: &Facts<'_>, settings: &Settings, now: Timestamp) -> Assessment {
+pub fn assess(facts: &RiskFacts<'_>, settings: &RiskConfig, now: Timestamp) -> Assessment {
     let joint = Joint::new(facts, now);
     let [criticality_bp, magnitude_bp, radius_bp, failure_bp] = settings.weights.in_order();
     let factors = [
@@ -97,7 +99,7 @@ impl Factor {
     }
 }
 
-/// Rounds to the nearest point, a half upwards.
+/// Rounds to the nearest point, half a point upwards.
 fn total(factors: &[Factor; 4]) -> Score {
     let sum_bp: u32 = factors.iter().map(|factor| factor.contribution_bp).sum();
     let points = (sum_bp + RISK_WEIGHTS_SUM_BP / 2) / RISK_WEIGHTS_SUM_BP;

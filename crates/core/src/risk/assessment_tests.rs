@@ -1,4 +1,4 @@
-//! The whole assessment: arithmetic, rounding, levels, and what is written down.
+//! The whole assessment: arithmetic, rounding, levels, and the stored form.
 
 use proptest::prelude::*;
 
@@ -21,8 +21,8 @@ fn example() -> Sample {
 }
 
 #[test]
-fn the_score_is_the_weighted_sum_of_the_factors() {
-    let rated = example().rated(&Settings::default());
+fn risk_score_is_the_weighted_sum_of_the_factors() {
+    let rated = example().rated(&RiskConfig::default());
     let parts: Vec<_> = rated
         .factors
         .iter()
@@ -43,34 +43,34 @@ fn the_score_is_the_weighted_sum_of_the_factors() {
 }
 
 #[test]
-fn the_tenants_thresholds_make_the_level() {
-    let settings = Settings {
+fn risk_level_follows_the_thresholds_of_the_tenant() {
+    let settings = RiskConfig {
         thresholds: super::super::Thresholds::new(10, 20, 54).unwrap(),
-        ..Settings::default()
+        ..RiskConfig::default()
     };
     assert_eq!(example().rated(&settings).level, Level::Critical);
 }
 
 #[test]
-fn each_weight_goes_with_its_factor() {
+fn risk_weights_apply_to_their_factors() {
     for (index, points) in [95, 30, 25, 20].into_iter().enumerate() {
         let mut bp = [0; 4];
         bp[index] = 10_000;
-        let settings = Settings {
+        let settings = RiskConfig {
             weights: Weights::new(bp[0], bp[1], bp[2], bp[3]).unwrap(),
-            ..Settings::default()
+            ..RiskConfig::default()
         };
         assert_eq!(example().score(&settings).points(), points);
     }
 }
 
 #[test]
-fn half_a_point_rounds_up_and_less_rounds_down() {
+fn risk_score_rounds_half_a_point_up() {
     let score = |criticality_bp: u16, magnitude_bp: u16| {
         let weights = Weights::new(criticality_bp, magnitude_bp, 0, 0).unwrap();
         // A point for the first, nothing for the second.
         let sample = Sample { resources: vec![known("db:0", 1, &[])], ..Sample::harmless() };
-        let settings = Settings { weights, ..Settings::default() };
+        let settings = RiskConfig { weights, ..RiskConfig::default() };
         sample.score(&settings).points()
     };
     assert_eq!(score(4_999, 5_001), 0);
@@ -79,8 +79,8 @@ fn half_a_point_rounds_up_and_less_rounds_down() {
 }
 
 #[test]
-fn an_assessment_is_stored_as_it_is_told() {
-    let rated = example().rated(&Settings::default());
+fn risk_assessment_round_trips_through_storage() {
+    let rated = example().rated(&RiskConfig::default());
     let text = serde_json::to_string(&rated).unwrap();
     assert_eq!(serde_json::from_str::<Assessment>(&text).unwrap(), rated);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -104,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn contributions_add_up_to_the_score_before_rounding(
+    fn risk_contributions_add_up_to_the_unrounded_score(
         sample in sample(), settings in weights()
     ) {
         let rated = sample.rated(&settings);

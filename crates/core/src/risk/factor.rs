@@ -1,9 +1,9 @@
-//! The four factors, each 0–100 with a sentence of why. Whatever is not known counts as the
-//! most. Sentences are one line and carry the facts; nothing in them is an author's prose.
+//! The four factors, each 0–100 with an explanation. Unknown facts count as the maximum.
+//! Explanations are one line and contain facts only, no text of an author.
 
 use std::collections::BTreeSet;
 
-use super::facts::{Facts, History, Outcomes, ResourceFacts};
+use super::facts::{History, Outcomes, ResourceFacts, RiskFacts};
 use super::scale::log_scaled;
 use super::splitting::{Joint, Known};
 use super::{Score, criticality};
@@ -18,9 +18,9 @@ pub(super) type Rated = (Score, String);
 
 const WHOLE_BP: u64 = 10_000;
 
-/// What the effect touches although the task does not name it. The content of such a task has no
-/// digest, so it can never be approved; until somebody sees that, it rates as the worst.
-fn stranger<'a>(facts: &Facts<'a>) -> Option<&'a ResourceRef> {
+/// Returns a resource that the effect touches although the task does not list it. Such a task has
+/// no digest and can never be approved, so it gets the worst rating.
+fn stranger<'a>(facts: &RiskFacts<'a>) -> Option<&'a ResourceRef> {
     let listed: BTreeSet<_> = facts.resources.iter().map(|r| &r.resource).collect();
     let touched = facts.effect.map(Effect::resources).unwrap_or_default();
     touched.into_iter().find(|resource| !listed.contains(resource))
@@ -30,10 +30,11 @@ fn worst(why: impl Into<String>) -> Rated {
     (Score::MAX, why.into())
 }
 
-pub(super) fn resource_criticality(facts: &Facts<'_>, joint: &Joint<'_>) -> Rated {
+pub(super) fn resource_criticality(facts: &RiskFacts<'_>, joint: &Joint<'_>) -> Rated {
     if let Some(stranger) = stranger(facts) {
         return worst(format!(
-            "the effect touches {stranger}, which the task does not name, so nothing vouches for it"
+            "the effect touches {stranger}, which the task does not list, so its criticality is \
+             unknown and counts as the highest"
         ));
     }
     let mut highest: Option<&Known<'_>> = None;
@@ -43,7 +44,7 @@ pub(super) fn resource_criticality(facts: &Facts<'_>, joint: &Joint<'_>) -> Rate
         }
     }
     let (false, Some(highest)) = (facts.resources.is_empty(), highest) else {
-        return worst("the task names no resource, so it counts as touching the most critical");
+        return worst("the task lists no resource, so its criticality counts as the highest");
     };
     let of_several = match joint.resources.len() {
         0 | 1 => String::new(),
@@ -62,26 +63,27 @@ fn rating(facts: &ResourceFacts) -> String {
             format!("{resource} is not in the registry; its pattern is rated {points} of 100")
         }
         (None, None) => format!(
-            "{resource} is not in the registry and no pattern covers it, so it counts as {points} \
-             of 100"
+            "{resource} is not in the registry and no pattern matches it, so it counts as \
+             {points} of 100"
         ),
     }
 }
 
-pub(super) fn change_magnitude(facts: &Facts<'_>, joint: &Joint<'_>) -> Rated {
+pub(super) fn change_magnitude(facts: &RiskFacts<'_>, joint: &Joint<'_>) -> Rated {
     if let Some(stranger) = stranger(facts) {
         return worst(format!(
-            "the effect touches {stranger}, which the task does not name, so its size counts as \
+            "the effect touches {stranger}, which the task does not list, so its size counts as \
              the largest"
         ));
     }
     let Some(effect) = facts.effect else {
-        return worst("nobody previewed this change, so its size counts as the largest");
+        return worst("the change was not previewed, so its size counts as the largest");
     };
     let Some(own) = effect.measured() else {
         return worst(match effect.origin() {
             Origin::Declared => {
-                "the effect is declared, not observed, so its size counts as the largest".to_owned()
+                "the effect was declared, not observed, so its size counts as the largest"
+                    .to_owned()
             }
             Origin::Observed => format!(
                 "the preview ended with {}, so its size counts as the largest",
@@ -91,15 +93,15 @@ pub(super) fn change_magnitude(facts: &Facts<'_>, joint: &Joint<'_>) -> Rated {
     };
     let Some(counts) = joint.counts(own) else {
         return worst(
-            "a recent task of the same author on these resources was not previewed, so the size \
-             of both together counts as the largest",
+            "a recent task of the same author on these resources was not previewed, so their \
+             combined size counts as the largest",
         );
     };
     let score = log_scaled(units(counts), RISK_MAGNITUDE_DOUBLINGS);
     (score, format!("{}{}", size(counts), together(joint)))
 }
 
-/// An irreversible change weighs as what it is and again as irreversible.
+/// Returns the weight of the counts. An irreversible change also counts as its kind.
 fn units(counts: Counts) -> u64 {
     u64::from(counts.adds)
         + u64::from(counts.changes)
@@ -110,8 +112,8 @@ fn units(counts: Counts) -> u64 {
 fn size(counts: Counts) -> String {
     let Counts { adds, changes, removes, irreversible } = counts;
     format!(
-        "the preview saw {adds} added, {changes} changed and {removes} removed, {irreversible} of \
-         them irreversible"
+        "the preview observed {adds} added, {changes} changed and {removes} removed, \
+         {irreversible} of them irreversible"
     )
 }
 
@@ -119,7 +121,7 @@ fn together(joint: &Joint<'_>) -> String {
     match joint.earlier.len() {
         0 => String::new(),
         count => format!(
-            ", together with {} of the same author on these resources",
+            ", combined with {} by the same author on these resources",
             counted(count, "recent task")
         ),
     }
@@ -130,29 +132,29 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-pub(super) fn blast_radius(facts: &Facts<'_>, joint: &Joint<'_>) -> Rated {
+pub(super) fn blast_radius(facts: &RiskFacts<'_>, joint: &Joint<'_>) -> Rated {
     if let Some(stranger) = stranger(facts) {
         return worst(format!(
-            "the effect touches {stranger}, which the task does not name, so its reach counts as \
-             the widest"
+            "the effect touches {stranger}, which the task does not list, so its blast radius \
+             counts as the widest"
         ));
     }
     if facts.resources.is_empty() {
-        return worst("the task names no resource, so its reach counts as the widest");
+        return worst("the task lists no resource, so its blast radius counts as the widest");
     }
     let Some(reach) = joint.reach() else {
         let mut unknown = joint.resources.iter();
         let resource = unknown.find(|(_, known)| known.dependents.is_none());
         let resource = resource.map(|(resource, _)| resource.to_string());
         return worst(format!(
-            "what depends on {} is not known, so its reach counts as the widest",
+            "the dependents of {} are unknown, so the blast radius counts as the widest",
             resource.unwrap_or_default()
         ));
     };
     let named = joint.resources.len();
     let score = log_scaled(as_u64(reach.len()), RISK_BLAST_RADIUS_DOUBLINGS);
     let sentence = format!(
-        "it reaches {} and {}{}",
+        "the change reaches {} and {}{}",
         counted(named, "resource"),
         counted(reach.len() - named, "dependent"),
         together(joint)
@@ -166,22 +168,22 @@ fn as_u64(count: usize) -> u64 {
 
 pub(super) fn historical_failure_rate(history: Option<History>) -> Rated {
     let Some(History { like, tenant }) = history else {
-        return worst("how similar tasks ended is not known, so they count as failed");
+        return worst("the outcomes of similar tasks are unknown, so they count as failed");
     };
-    // Some tasks' worth of the tenant's mean: few outcomes say little, many speak for themselves.
+    // The mean of the tenant counts like some tasks: few outcomes say little, many dominate it.
     let prior = RISK_FAILURE_PRIOR_TASKS;
     let failed_bp = u64::from(like.failed_at_most()) * WHOLE_BP + prior * mean_bp(tenant);
     let rate = failed_bp.div_ceil((u64::from(like.total) + prior) * (WHOLE_BP / 100));
     let score = Score::new(u8::try_from(rate).unwrap_or(u8::MAX));
     let of_tenant = match tenant.total {
         0 => format!(
-            "no other has either, so {} of 100 count as failing",
+            "no other task has finished either, so {} of 100 count as failed",
             RISK_FAILURE_RATE_DEFAULT_BP * 100 / WHOLE_BP
         ),
-        total => format!("of all tasks {} of {total} failed", tenant.failed),
+        total => format!("{} of all {total} tasks failed", tenant.failed),
     };
     let sentence = match like.total {
-        0 => format!("no similar task has ended yet; {of_tenant}"),
+        0 => format!("no similar task has finished yet; {of_tenant}"),
         total => format!("{} of {total} similar tasks failed; {of_tenant}", like.failed),
     };
     (score, sentence)
@@ -195,17 +197,17 @@ fn mean_bp(tenant: Outcomes) -> u64 {
 }
 
 impl Outcomes {
-    /// The one that failed more often; of equals the one that more is known of.
+    /// Returns the history that failed more often, or the larger one if both are equal.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
-        // Fractions over a common denominator; nothing at all is better than anything.
+        // Compares fractions over a common denominator; an empty history is better than any other.
         let share =
             |one: Self, two: Self| u64::from(one.failed_at_most()) * u64::from(two.total.max(1));
         let (own, others) = (share(self, other), share(other, self));
         if (others, other.total) > (own, self.total) { other } else { self }
     }
 
-    /// More failures than tasks is a mistake in the counting: all of them, then.
+    /// Bounds the failures by the number of tasks; more would be a counting error.
     fn failed_at_most(self) -> u32 {
         self.failed.min(self.total)
     }

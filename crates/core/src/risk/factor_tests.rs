@@ -1,4 +1,4 @@
-//! Each factor by itself: points and sentence, at the edges and in the plain case.
+//! Each factor alone: points and explanation, at the boundaries and in the normal case.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::change::{ChangeKind, Report};
 
 #[test]
-fn criticality_is_the_highest_and_says_whose() {
+fn criticality_is_the_highest_and_names_the_resource() {
     let one =
         Sample { resources: vec![known("database:prod-db-01", 95, &[])], ..Sample::harmless() };
     assert_eq!(
@@ -28,7 +28,7 @@ fn criticality_is_the_highest_and_says_whose() {
 }
 
 #[test]
-fn equal_ratings_are_told_of_the_first_in_canonical_order() {
+fn criticality_tie_names_the_first_in_canonical_order() {
     let sample = Sample {
         resources: vec![known("db:b", 40, &[]), known("db:a", 40, &[])],
         ..Sample::harmless()
@@ -37,7 +37,7 @@ fn equal_ratings_are_told_of_the_first_in_canonical_order() {
 }
 
 #[test]
-fn a_fallback_says_that_it_is_one() {
+fn criticality_fallback_is_named_as_such() {
     let facts = |pattern_default: Option<u8>| Sample {
         resources: vec![ResourceFacts {
             criticality: None,
@@ -52,20 +52,20 @@ fn a_fallback_says_that_it_is_one() {
     );
     assert_eq!(
         facts(None).factor(0).1,
-        "db:x is not in the registry and no pattern covers it, so it counts as 50 of 100"
+        "db:x is not in the registry and no pattern matches it, so it counts as 50 of 100"
     );
 }
 
 #[test]
-fn no_resources_is_the_most_critical_and_the_widest() {
+fn risk_without_resources_has_the_highest_factors() {
     let sample = Sample { resources: vec![], ..Sample::harmless() };
     assert_eq!(
         sample.factor(0),
-        (100, "the task names no resource, so it counts as touching the most critical".to_owned())
+        (100, "the task lists no resource, so its criticality counts as the highest".to_owned())
     );
     assert_eq!(
         sample.factor(2),
-        (100, "the task names no resource, so its reach counts as the widest".to_owned())
+        (100, "the task lists no resource, so its blast radius counts as the widest".to_owned())
     );
 }
 
@@ -84,7 +84,7 @@ fn sized(adds: usize, changes: usize, removes: usize, irreversible: usize) -> (u
 }
 
 #[test]
-fn magnitude_weighs_every_kind_alike_and_what_cannot_be_undone_four_more() {
+fn magnitude_adds_four_for_irreversible_changes() {
     assert_eq!(sized(0, 0, 0, 0).0, 0);
     assert_eq!(sized(1, 0, 0, 0).0, 10);
     assert_eq!(sized(0, 1, 0, 0).0, 10);
@@ -95,21 +95,21 @@ fn magnitude_weighs_every_kind_alike_and_what_cannot_be_undone_four_more() {
     assert_eq!(sized(1, 1, 1, 0).0, 20);
     assert_eq!(
         sized(1, 2, 3, 1).1,
-        "the preview saw 1 added, 2 changed and 3 removed, 1 of them irreversible"
+        "the preview observed 1 added, 2 changed and 3 removed, 1 of them irreversible"
     );
     assert_eq!(sized(1_000, 0, 0, 0).0, 100);
     assert_eq!(sized(255, 0, 0, 0).0, 80);
 }
 
 #[test]
-fn what_nobody_measured_is_the_largest() {
+fn magnitude_of_an_unmeasured_effect_is_the_largest() {
     let with = |effect: Option<Effect>| {
         let sample = Sample { effect, ..Sample::harmless() };
         sample.factor(1)
     };
     assert_eq!(
         with(None),
-        (100, "nobody previewed this change, so its size counts as the largest".to_owned())
+        (100, "the change was not previewed, so its size counts as the largest".to_owned())
     );
     let failed = |count: usize| {
         let report = Report { errors: vec!["timeout".to_owned(); count], ..Report::default() };
@@ -125,21 +125,21 @@ fn what_nobody_measured_is_the_largest() {
 }
 
 #[test]
-fn reach_counts_everything_once() {
+fn reach_counts_each_resource_once() {
     let reach = |resources: Vec<ResourceFacts>| {
         let sample = Sample { resources, ..Sample::harmless() };
         sample.factor(2)
     };
     assert_eq!(
         reach(vec![known("db:a", 0, &[])]),
-        (13, "it reaches 1 resource and 0 dependents".to_owned())
+        (13, "the change reaches 1 resource and 0 dependents".to_owned())
     );
-    // b is named and hangs on a; c hangs on both: three things.
+    // b is named and depends on a; c depends on both: three resources.
     assert_eq!(
         reach(vec![known("db:a", 0, &["db:b", "db:c"]), known("db:b", 0, &["db:c"]),]),
-        (25, "it reaches 2 resources and 1 dependent".to_owned())
+        (25, "the change reaches 2 resources and 1 dependent".to_owned())
     );
-    // A resource named twice is one.
+    // A resource that is named twice counts once.
     assert_eq!(reach(vec![known("db:a", 0, &[]), known("db:a", 0, &[])]).0, 13);
     let crowd: Vec<String> = (0..254).map(|number| format!("svc:{number}")).collect();
     let crowd: Vec<&str> = crowd.iter().map(String::as_str).collect();
@@ -148,12 +148,16 @@ fn reach_counts_everything_once() {
 }
 
 #[test]
-fn unknown_dependents_are_the_widest_and_named() {
+fn reach_with_unknown_dependents_is_the_widest() {
     let unknown = ResourceFacts { dependents: None, ..known("db:b", 0, &[]) };
     let sample = Sample { resources: vec![known("db:a", 0, &[]), unknown], ..Sample::harmless() };
     assert_eq!(
         sample.factor(2),
-        (100, "what depends on db:b is not known, so its reach counts as the widest".to_owned())
+        (
+            100,
+            "the dependents of db:b are unknown, so the blast radius counts as the widest"
+                .to_owned()
+        )
     );
 }
 
@@ -167,16 +171,16 @@ fn rate(like: Outcomes, tenant: Outcomes) -> (u8, String) {
 }
 
 #[test]
-fn few_outcomes_lean_on_the_tenant_and_many_speak_for_themselves() {
+fn failure_rate_of_few_outcomes_leans_on_the_tenant() {
     let tenant = outcomes_of(20, 100);
     assert_eq!(
         rate(outcomes_of(0, 0), tenant),
-        (20, "no similar task has ended yet; of all tasks 20 of 100 failed".to_owned())
+        (20, "no similar task has finished yet; 20 of all 100 tasks failed".to_owned())
     );
     // (1 + 10 · 0.2) / 11 = 27.3 %, rounded up.
     assert_eq!(
         rate(outcomes_of(1, 1), tenant),
-        (28, "1 of 1 similar tasks failed; of all tasks 20 of 100 failed".to_owned())
+        (28, "1 of 1 similar tasks failed; 20 of all 100 tasks failed".to_owned())
     );
     assert_eq!(rate(outcomes_of(5, 10), tenant).0, 35);
     assert_eq!(rate(outcomes_of(990, 990), tenant).0, 100);
@@ -186,27 +190,31 @@ fn few_outcomes_lean_on_the_tenant_and_many_speak_for_themselves() {
 }
 
 #[test]
-fn a_tenant_without_a_past_has_even_odds() {
+fn failure_rate_without_history_is_even() {
     assert_eq!(
         rate(outcomes_of(0, 0), outcomes_of(0, 0)),
         (
             50,
-            "no similar task has ended yet; no other has either, so 50 of 100 count as failing"
+            "no similar task has finished yet; no other task has finished either, so 50 of 100 \
+             count as failed"
                 .to_owned()
         )
     );
 }
 
 #[test]
-fn unknown_outcomes_count_as_failed() {
+fn failure_rate_counts_unknown_outcomes_as_failed() {
     assert_eq!(
         historical_failure_rate(None),
-        (Score::MAX, "how similar tasks ended is not known, so they count as failed".to_owned())
+        (
+            Score::MAX,
+            "the outcomes of similar tasks are unknown, so they count as failed".to_owned()
+        )
     );
 }
 
 #[test]
-fn more_failures_than_tasks_are_all_of_them() {
+fn failure_rate_with_excess_failures_is_full() {
     let sane = outcomes_of(0, 10);
     assert_eq!(rate(outcomes_of(50, 10), sane).0, 50);
     assert_eq!(rate(outcomes_of(0, 0), outcomes_of(9, 3)).0, 100);
@@ -215,10 +223,10 @@ fn more_failures_than_tasks_are_all_of_them() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Against fractions: never below the true smoothed rate, and never a point above it. The
-    /// mean itself is rounded up by at most a basis point.
+    /// Compared with exact fractions, the result is never below the true smoothed rate and never a
+    /// point above it. The mean itself is rounded up by at most a basis point.
     #[test]
-    fn the_rate_is_the_smoothed_one_rounded_up(like in outcomes(), tenant in outcomes()) {
+    fn failure_rate_is_smoothed_and_rounded_up(like in outcomes(), tenant in outcomes()) {
         let mean = if tenant.total == 0 {
             0.5
         } else {
@@ -231,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn one_failure_more_never_lowers_the_rate(like in outcomes(), tenant in outcomes()) {
+    fn failure_rate_is_never_lowered_by_a_failure(like in outcomes(), tenant in outcomes()) {
         let failed = Outcomes { failed: like.failed + 1, total: like.total + 1 };
         let succeeded = Outcomes { failed: like.failed, total: like.total + 1 };
         prop_assert!(rate(failed, tenant).0 >= rate(like, tenant).0);
@@ -240,7 +248,7 @@ proptest! {
 }
 
 #[test]
-fn the_worse_of_two_pasts_is_the_one_that_failed_more_often() {
+fn failure_history_that_is_worse_has_the_higher_rate() {
     let of = |failed, total| Outcomes { failed, total };
     for (one, other, expected) in [
         (of(0, 0), of(0, 0), of(0, 0)),

@@ -1,6 +1,6 @@
-//! What the server knows when it rates a task. The author's word is in here twice: as the list of
-//! resources, which an observed effect must stay within, and as a declared effect, which measures
-//! nothing. Loading all this, and matching pattern defaults, is the shell's.
+//! The facts that the server has when it rates a task. Two of them come from the author: the list
+//! of resources, which an observed effect must stay within, and a declared effect, which measures
+//! nothing. The caller loads the facts and matches pattern defaults.
 
 use std::collections::BTreeSet;
 
@@ -11,28 +11,28 @@ use crate::resource::ResourceRef;
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
+pub struct RiskFacts<'a> {
     pub task: TaskId,
-    /// The human who answers for the task (`Directory::human`), so that a second account or an
-    /// agent does not start a new window.
+    /// The human who is responsible for the task (`Directory::human`), so that a second account or
+    /// an agent does not start a new window.
     pub author: UserId,
     /// The resources the task names.
     pub resources: &'a [ResourceFacts],
     pub effect: Option<&'a Effect>,
     pub history: Option<History>,
-    /// Other tasks that were, or still may be, applied. Which of them count together with this
-    /// one is decided here.
+    /// Other tasks that were applied or may still be. Which of them count together with this one is
+    /// decided here.
     pub recent: &'a [RecentTask],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceFacts {
     pub resource: ResourceRef,
-    /// From its registry entry.
+    /// The criticality in its registry entry.
     pub criticality: Option<Score>,
-    /// The highest of the tenant's patterns that match it.
+    /// The highest default of the patterns of the tenant that match it.
     pub pattern_default: Option<Score>,
-    /// What hangs on it; absent if nobody knows, empty if nothing does.
+    /// The resources that depend on it; `None` if unknown, empty if there are none.
     pub dependents: Option<BTreeSet<ResourceRef>>,
 }
 
@@ -40,14 +40,14 @@ pub struct ResourceFacts {
 pub struct RecentTask {
     pub task: TaskId,
     pub author: UserId,
-    /// When it was submitted.
+    /// When the task was submitted.
     pub at: Timestamp,
     pub resources: Vec<ResourceFacts>,
-    /// [`Effect::measured`]: absent if no preview saw the whole of it.
+    /// The counts of [`Effect::measured`]; absent if no preview observed the whole effect.
     pub counts: Option<Counts>,
 }
 
-/// How tasks ended, of this kind (type and resource pattern) and of the whole tenant.
+/// The outcomes of earlier tasks: of this kind (type and resource pattern) and of the whole tenant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct History {
     pub like: Outcomes,

@@ -1,5 +1,4 @@
-//! T15: taking information away never lowers the score, piece by piece, for any task, any
-//! weights and any other facts around it.
+//! T15: removing information never lowers the score, for any task, any weights and any other facts.
 
 use proptest::prelude::*;
 
@@ -29,7 +28,7 @@ proptest! {
         let declared = Effect::declared(report_of(&sample)).unwrap();
         let declared = Sample { effect: Some(declared), ..sample.clone() };
         prop_assert!(declared.score(&settings) >= before);
-        // What is declared says nothing at all: any other declaration scores the same.
+        // A declared effect measures nothing: any other declaration scores the same.
         let empty = Effect::declared(Report::default()).unwrap();
         let empty = Sample { effect: Some(empty), ..sample };
         prop_assert_eq!(empty.score(&settings), declared.score(&settings));
@@ -130,10 +129,11 @@ proptest! {
         prop_assert!(raised.score(&settings) >= before);
     }
 
-    /// The registry is not the author's. What holds of it: without the entry, a resource rates as
-    /// its pattern's default, else as 50; an entry that was no higher cannot lower by leaving.
+    /// The registry does not belong to the author. Without its entry, a resource rates as the
+    /// default of its pattern, or as 50; removing an entry that was not higher cannot lower the
+    /// score.
     #[test]
-    fn risk_monotone_without_the_registry_down_to_the_fallback(
+    fn risk_monotone_without_the_registry_entry(
         sample in sample(), settings in weights(), which: prop::sample::Index
     ) {
         let which = which.index(sample.resources.len());
@@ -152,7 +152,7 @@ proptest! {
 
     /// Leaving a resource off the list does not hide it while the effect touches it.
     #[test]
-    fn risk_monotone_an_unlisted_resource_rates_as_the_worst(
+    fn risk_monotone_when_a_resource_is_unlisted(
         sample in sample(), settings in weights(), is_observed: bool
     ) {
         let mut report = report_of(&sample);
@@ -172,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn every_sentence_is_one_line(sample in sample()) {
+    fn risk_explanations_are_one_line(sample in sample()) {
         let nothing = Sample { resources: vec![], effect: None, history: None, recent: vec![] };
         for sample in [sample, nothing] {
             for index in 0..4 {
@@ -184,24 +184,24 @@ proptest! {
 }
 
 #[test]
-fn knowing_nothing_is_the_highest_score_there_is() {
+fn risk_without_any_facts_is_the_highest_score() {
     let nothing = Sample { resources: vec![], effect: None, history: None, recent: vec![] };
-    let rated = nothing.rated(&Settings::default());
+    let rated = nothing.rated(&RiskConfig::default());
     assert_eq!((rated.score, rated.level), (Score::MAX, Level::Critical));
 }
 
-/// The samples must reach the cases that the properties speak of, or they prove nothing.
+/// The samples must reach the cases that the properties cover, or they prove nothing.
 #[test]
-fn samples_reach_low_and_high_scores() {
+fn risk_samples_reach_low_and_high_scores() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let drawn: Vec<Sample> =
         (0..200).map(|_| sample().new_tree(&mut runner).unwrap().current()).collect();
-    let scores = drawn.iter().map(|s| s.score(&Settings::default()).points());
+    let scores = drawn.iter().map(|s| s.score(&RiskConfig::default()).points());
     let (low, high): (Vec<_>, Vec<_>) = scores.partition(|points| *points < 50);
     assert!(low.len() > 10 && high.len() > 10, "{} {}", low.len(), high.len());
-    let joined = |sample: &&Sample| sample.factor(1).1.contains("together");
+    let joined = |sample: &&Sample| sample.factor(1).1.contains("combined with");
     assert!(drawn.iter().filter(joined).count() > 10);
 }
 
@@ -214,7 +214,7 @@ fn entry(criticality: Option<u8>, pattern_default: Option<u8>) -> ResourceFacts 
 }
 
 #[test]
-fn the_registry_speaks_before_the_pattern_and_the_pattern_before_the_middle() {
+fn criticality_prefers_registry_then_pattern_then_middle() {
     for (facts, points) in [
         (entry(Some(10), Some(90)), 10),
         (entry(Some(0), None), 0),
@@ -235,16 +235,19 @@ fn declared_effect_counts_as_largest() {
     let declared = Sample { effect: Some(Effect::declared(report(changes)).unwrap()), ..small };
     assert_eq!(
         declared.factor(1),
-        (100, "the effect is declared, not observed, so its size counts as the largest".to_owned())
+        (
+            100,
+            "the effect was declared, not observed, so its size counts as the largest".to_owned()
+        )
     );
 }
 
 #[test]
-fn a_stranger_or_another_resource_does_not_join() {
+fn change_splitting_ignores_other_authors_and_resources() {
     let other_author =
         RecentTask { author: STRANGER, ..recent(1, vec![known("db:0", 99, &[])], 50) };
     let other_resource = recent(2, vec![known("db:9", 99, &[])], 50);
     let sample = Sample { recent: vec![other_author, other_resource], ..Sample::harmless() };
-    let settings = Settings::default();
+    let settings = RiskConfig::default();
     assert_eq!(sample.rated(&settings), Sample::harmless().rated(&settings));
 }

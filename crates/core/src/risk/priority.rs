@@ -1,18 +1,18 @@
-//! How soon somebody should look: the priority a task asks for, its band, and the place in a
-//! reviewer's queue, where risk and band weigh together.
+//! How urgent a task is: the requested priority, its band, and the place in a reviewer's queue,
+//! which combines risk and band.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use super::Score;
 
-/// 0 to 100, as the task says it.
+/// The priority of a task, from 0 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Priority(u8);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{given} is not a priority: 0 to 100")]
+#[error("{given} is not a priority: use 0 to 100")]
 pub struct PriorityError {
     given: u8,
 }
@@ -65,7 +65,7 @@ impl PriorityBand {
     }
 }
 
-/// Higher is looked at first.
+/// Returns the queue score of a request; a higher score is listed first.
 pub fn queue_score(risk: Score, band: PriorityBand) -> u32 {
     u32::from(risk.points()) * 10 + band.bonus()
 }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bands_begin_where_they_should() {
+    fn priority_bands_begin_at_their_bounds() {
         for (points, band) in [
             (0, PriorityBand::Low),
             (24, PriorityBand::Low),
@@ -93,16 +93,16 @@ mod tests {
     }
 
     #[test]
-    fn above_a_hundred_is_no_priority() {
+    fn priority_above_a_hundred_is_refused() {
         let refused = Priority::new(101).unwrap_err();
-        assert_eq!(refused.to_string(), "101 is not a priority: 0 to 100");
+        assert_eq!(refused.to_string(), "101 is not a priority: use 0 to 100");
         assert!(serde_json::from_str::<Priority>("101").is_err());
         let priority: Priority = serde_json::from_str("100").unwrap();
         assert_eq!(serde_json::to_string(&priority).unwrap(), "100");
     }
 
     #[test]
-    fn the_queue_weighs_risk_and_band() {
+    fn queue_score_weighs_risk_and_band() {
         for (risk, band, expected) in [
             (0, PriorityBand::Low, 0),
             (85, PriorityBand::Low, 850),

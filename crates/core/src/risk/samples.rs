@@ -1,5 +1,5 @@
-//! Tasks to rate, for the tests of this folder: made by hand or drawn at random, always with
-//! effects that stay within the resources named.
+//! Tasks for the tests of this folder, made by hand or generated, always with effects within the
+//! named resources.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::{
-    Assessment, Facts, History, Outcomes, RecentTask, ResourceFacts, Score, Settings, Weights,
-    assess,
+    Assessment, History, Outcomes, RecentTask, ResourceFacts, RiskConfig, RiskFacts, Score,
+    Weights, assess,
 };
 use crate::change::{Change, ChangeKind, Counts, Effect, Report};
 use crate::ids::{TaskId, UserId};
@@ -20,7 +20,7 @@ pub(super) const NOW: Timestamp = Timestamp::from_micros(1_773_847_800_000_000);
 pub(super) const AUTHOR: UserId = UserId::from_u128(1);
 pub(super) const STRANGER: UserId = UserId::from_u128(2);
 
-/// Facts that own what they speak of.
+/// Facts that own their data.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     pub resources: Vec<ResourceFacts>,
@@ -30,7 +30,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// The least there is: one harmless resource, an empty preview, a spotless past.
+    /// The lowest risk: one harmless resource, an empty preview, no failures.
     pub fn harmless() -> Self {
         Self {
             resources: vec![known("db:0", 0, &[])],
@@ -43,8 +43,8 @@ impl Sample {
         }
     }
 
-    pub fn facts(&self) -> Facts<'_> {
-        Facts {
+    pub fn facts(&self) -> RiskFacts<'_> {
+        RiskFacts {
             task: TaskId::from_u128(0),
             author: AUTHOR,
             resources: &self.resources,
@@ -54,17 +54,17 @@ impl Sample {
         }
     }
 
-    pub fn rated(&self, settings: &Settings) -> Assessment {
+    pub fn rated(&self, settings: &RiskConfig) -> Assessment {
         assess(&self.facts(), settings, NOW)
     }
 
-    pub fn score(&self, settings: &Settings) -> Score {
+    pub fn score(&self, settings: &RiskConfig) -> Score {
         self.rated(settings).score
     }
 
-    /// Points and sentence of one factor, in the order of the weights.
+    /// Returns points and explanation of one factor, in the order of the weights.
     pub fn factor(&self, index: usize) -> (u8, String) {
-        let factor = &self.rated(&Settings::default()).factors[index];
+        let factor = &self.rated(&RiskConfig::default()).factors[index];
         (factor.score.points(), factor.sentence.clone())
     }
 }
@@ -113,11 +113,11 @@ pub(super) fn recent(number: u128, resources: Vec<ResourceFacts>, adds: u32) -> 
 
 const NAMES: [&str; 5] = ["db:0", "db:1", "db:2", "svc:3", "svc:4"];
 
-pub(super) fn weights() -> impl Strategy<Value = Settings> {
+pub(super) fn weights() -> impl Strategy<Value = RiskConfig> {
     prop::collection::vec(0..=10_000_u16, 3).prop_map(|mut cuts| {
         cuts.sort_unstable();
         let weights = Weights::new(cuts[0], cuts[1] - cuts[0], cuts[2] - cuts[1], 10_000 - cuts[2]);
-        Settings { weights: weights.unwrap(), ..Settings::default() }
+        RiskConfig { weights: weights.unwrap(), ..RiskConfig::default() }
     })
 }
 
@@ -125,7 +125,7 @@ fn points() -> impl Strategy<Value = Option<Score>> {
     prop::option::of((0..=100_u8).prop_map(Score::new))
 }
 
-/// One entry for each name, in order: the same facts for every task that names it.
+/// One entry for each name, in order, with the same facts for every task that names it.
 pub(super) fn registry() -> impl Strategy<Value = Vec<ResourceFacts>> {
     let dependents = prop::collection::btree_set(0..12_u8, 0..6);
     let entry = (points(), points(), prop::option::weighted(0.9, dependents));
@@ -143,7 +143,7 @@ pub(super) fn registry() -> impl Strategy<Value = Vec<ResourceFacts>> {
     })
 }
 
-/// Which of the names.
+/// Generates a selection of the names.
 pub(super) fn named() -> impl Strategy<Value = BTreeSet<usize>> {
     prop::collection::btree_set(0..NAMES.len(), 1..=3)
 }
@@ -166,21 +166,21 @@ pub(super) fn pick(registry: &[ResourceFacts], named: &BTreeSet<usize>) -> Vec<R
     named.iter().map(|index| registry[*index].clone()).collect()
 }
 
-/// The changes dealt out over the resources in turn.
+/// Distributes the changes over the resources in turn.
 pub(super) fn dealt(resources: &[ResourceFacts], kinds: &[(ChangeKind, bool)]) -> Vec<Change> {
     let names = resources.iter().map(|facts| facts.resource.to_string());
     let names = names.cycle().zip(kinds);
     names.map(|(name, (kind, irreversible))| change(&name, *kind, *irreversible)).collect()
 }
 
-/// A task of anybody, some time around the window.
+/// Generates a task of any author, around the time of the window.
 fn neighbour() -> impl Strategy<Value = (BTreeSet<usize>, bool, u64, Option<u32>)> {
     let seconds = 0..2 * CHANGE_SPLITTING_WINDOW.as_secs();
     let adds = prop::option::weighted(0.9, 0..20_u32);
     (named(), any::<bool>(), seconds, adds)
 }
 
-/// Any task whose effect was observed without errors.
+/// Generates a task whose effect was observed without errors.
 pub(super) fn sample() -> impl Strategy<Value = Sample> {
     let neighbours = prop::collection::vec(neighbour(), 0..4);
     (registry(), named(), changes(), history(), neighbours).prop_map(

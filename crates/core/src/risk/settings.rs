@@ -1,6 +1,6 @@
-//! What a tenant may set about risk: how much each factor weighs and where a level begins.
-//! Weights always add up to the whole and thresholds always rise, whichever way they came in.
-//! Pattern defaults are kept here as text; matching them to resources is the policy's glob.
+//! The risk settings of a tenant: the weight of each factor and the thresholds of the levels.
+//! Weights always add up to the whole and thresholds always rise. Pattern defaults are stored as
+//! text and matched by the glob of policies.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,13 @@ use crate::limits::{RISK_PATTERN_DEFAULTS_MAX, RISK_WEIGHTS_SUM_BP};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SettingsError {
-    #[error("the weights add up to {sum_bp} basis points: they must make {RISK_WEIGHTS_SUM_BP}")]
+    #[error(
+        "the weights add up to {sum_bp} basis points: they must add up to {RISK_WEIGHTS_SUM_BP}"
+    )]
     WeightsDoNotAddUp { sum_bp: u32 },
     #[error(
-        "levels beginning at {medium}, {high} and {critical} do not rise within 0 to 100: \
-         each must begin above the one before"
+        "the thresholds {medium}, {high} and {critical} do not rise within 0 to 100: each must be \
+         above the previous one"
     )]
     ThresholdsDoNotRise { medium: u8, high: u8, critical: u8 },
     #[error("{count} pattern defaults are too many: at most {RISK_PATTERN_DEFAULTS_MAX}")]
@@ -25,10 +27,10 @@ pub enum SettingsError {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct RiskConfig {
     pub weights: Weights,
     pub thresholds: Thresholds,
-    /// Glob over `type:id` → criticality of what the registry does not hold.
+    /// For each glob over `type:id`, the criticality of resources that are not in the registry.
     #[serde(deserialize_with = "bounded")]
     pub pattern_defaults: BTreeMap<String, Score>,
 }
@@ -45,7 +47,7 @@ fn bounded<'de, D: Deserializer<'de>>(
     Ok(defaults)
 }
 
-/// In basis points of the whole.
+/// The weights of the factors, in basis points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawWeights")]
 #[expect(clippy::struct_field_names, reason = "the unit is part of every name")]
@@ -86,7 +88,8 @@ impl Weights {
         Ok(weights)
     }
 
-    /// Criticality, magnitude, blast radius, failure rate: the order of the factors everywhere.
+    /// Returns criticality, magnitude, blast radius and failure rate, in the order of the factors
+    /// everywhere.
     pub fn in_order(self) -> [u16; 4] {
         [
             self.resource_criticality_bp,
@@ -147,12 +150,12 @@ impl Thresholds {
         }
     }
 
-    /// Of MEDIUM, HIGH and CRITICAL.
+    /// Returns the thresholds of MEDIUM, HIGH and CRITICAL.
     pub fn in_order(self) -> [u8; 3] {
         [self.medium, self.high, self.critical]
     }
 
-    /// The first score that is not LOW any more.
+    /// Returns the first score above LOW.
     pub fn low_below(self) -> Score {
         Score::new(self.medium)
     }

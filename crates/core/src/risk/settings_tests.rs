@@ -3,8 +3,8 @@
 use super::*;
 
 #[test]
-fn the_defaults_are_those_of_the_product() {
-    let settings = Settings::default();
+fn risk_settings_defaults_are_pinned() {
+    let settings = RiskConfig::default();
     assert_eq!(settings.weights.in_order(), [4_000, 3_000, 2_000, 1_000]);
     for (points, level) in [
         (0, Level::Low),
@@ -24,7 +24,7 @@ fn the_defaults_are_those_of_the_product() {
 }
 
 #[test]
-fn weights_make_one_whole() {
+fn risk_weights_must_add_up_to_one() {
     assert!(Weights::new(10_000, 0, 0, 0).is_ok());
     assert_eq!(Weights::new(1, 2, 3, 9_994).unwrap().in_order(), [1, 2, 3, 9_994]);
     for (last, sum_bp) in [(9_993, 9_999), (9_995, 10_001), (u16::MAX, 65_541)] {
@@ -38,7 +38,7 @@ fn weights_make_one_whole() {
 }
 
 #[test]
-fn thresholds_rise_and_stay_on_the_scale() {
+fn risk_thresholds_must_rise_and_stay_on_the_scale() {
     for (medium, high, critical) in [(0, 1, 2), (98, 99, 100)] {
         assert!(Thresholds::new(medium, high, critical).is_ok());
     }
@@ -51,8 +51,8 @@ fn thresholds_rise_and_stay_on_the_scale() {
 }
 
 #[test]
-fn storage_gives_back_the_same_settings_and_checks_them() {
-    let settings = Settings {
+fn risk_settings_round_trip_through_storage_and_are_checked() {
+    let settings = RiskConfig {
         weights: Weights::new(2_500, 2_500, 2_500, 2_500).unwrap(),
         thresholds: Thresholds::new(20, 40, 80).unwrap(),
         pattern_defaults: BTreeMap::from([("database:prod-*".to_owned(), Score::new(90))]),
@@ -67,32 +67,32 @@ fn storage_gives_back_the_same_settings_and_checks_them() {
             r#""pattern_defaults":{"database:prod-*":90}}"#
         )
     );
-    assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), settings);
+    assert_eq!(serde_json::from_str::<RiskConfig>(&text).unwrap(), settings);
 
     for (wrong, reason) in [
         (text.replacen("2500", "2501", 1), "add up to 10001"),
         (text.replacen("40", "20", 1), "do not rise"),
-        (text.replacen("90", "101", 1), "not a score"),
+        (text.replacen("90", "101", 1), "not a risk score"),
         (text.replacen("thresholds", "threshold", 1), "unknown field"),
         (text.replacen("medium", "low", 1), "unknown field"),
     ] {
-        let refused = serde_json::from_str::<Settings>(&wrong).unwrap_err();
+        let refused = serde_json::from_str::<RiskConfig>(&wrong).unwrap_err();
         assert!(refused.to_string().contains(reason), "{refused}");
     }
 }
 
 #[test]
-fn what_a_tenant_leaves_out_is_the_default() {
-    assert_eq!(serde_json::from_str::<Settings>("{}").unwrap(), Settings::default());
+fn risk_settings_left_out_have_their_defaults() {
+    assert_eq!(serde_json::from_str::<RiskConfig>("{}").unwrap(), RiskConfig::default());
 }
 
 #[test]
-fn pattern_defaults_are_bounded_inclusively() {
+fn risk_pattern_defaults_are_bounded_inclusively() {
     let text = |count: usize| {
         let patterns: BTreeMap<_, _> = (0..count).map(|n| (format!("db:{n}"), 1)).collect();
         serde_json::json!({"pattern_defaults": patterns}).to_string()
     };
-    let read = |count| serde_json::from_str::<Settings>(&text(count));
+    let read = |count| serde_json::from_str::<RiskConfig>(&text(count));
     assert!(read(RISK_PATTERN_DEFAULTS_MAX).is_ok());
     let refused = read(RISK_PATTERN_DEFAULTS_MAX + 1).unwrap_err().to_string();
     assert!(refused.contains("257 pattern defaults are too many"), "{refused}");

@@ -1,31 +1,31 @@
-//! Change splitting: what one human did to the same resources within the window is rated as one
-//! change, so that many small tasks score at least what the one big task would have.
+//! Change splitting: all changes of one human to the same resources within the window are rated as
+//! one change, so that many small tasks score at least as high as one big task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::facts::{Facts, RecentTask, ResourceFacts};
+use super::facts::{RecentTask, ResourceFacts, RiskFacts};
 use super::{Score, criticality};
 use crate::change::Counts;
 use crate::limits::CHANGE_SPLITTING_WINDOW;
 use crate::resource::ResourceRef;
 use crate::time::Timestamp;
 
-/// A task together with the recent ones it belongs to.
+/// A task together with the recent tasks that belong to it.
 pub(super) struct Joint<'a> {
-    /// Each resource once, with the worse of what is known of it.
+    /// Each resource once, with the worse of its known facts.
     pub resources: BTreeMap<&'a ResourceRef, Known<'a>>,
     pub earlier: Vec<&'a RecentTask>,
 }
 
 pub(super) struct Known<'a> {
-    /// The facts that rate it highest.
+    /// The facts with the highest rating.
     pub facts: &'a ResourceFacts,
     pub criticality: Score,
     pub dependents: Option<BTreeSet<&'a ResourceRef>>,
 }
 
 impl<'a> Joint<'a> {
-    pub fn new(facts: &Facts<'a>, now: Timestamp) -> Self {
+    pub fn new(facts: &RiskFacts<'a>, now: Timestamp) -> Self {
         let earlier = related(facts, now);
         let mut resources = BTreeMap::new();
         let all = earlier.iter().flat_map(|task| &task.resources);
@@ -44,7 +44,7 @@ impl<'a> Joint<'a> {
         Self { resources, earlier }
     }
 
-    /// The sum of all counts; absent if any of the earlier ones is not known.
+    /// Returns the sum of all counts; `None` if any earlier count is unknown.
     pub fn counts(&self, own: Counts) -> Option<Counts> {
         self.earlier.iter().try_fold(own, |sum, task| {
             let counts = task.counts?;
@@ -57,7 +57,7 @@ impl<'a> Joint<'a> {
         })
     }
 
-    /// Everything that is named or hangs on what is named; absent if anything is not known.
+    /// Returns all named resources and their dependents; `None` if any dependents are unknown.
     pub fn reach(&self) -> Option<BTreeSet<&'a ResourceRef>> {
         let mut reach: BTreeSet<_> = self.resources.keys().copied().collect();
         for known in self.resources.values() {
@@ -83,9 +83,9 @@ fn worse<'a>(one: Known<'a>, other: Known<'a>) -> Known<'a> {
     Known { facts: higher.0, criticality: higher.1, dependents }
 }
 
-/// The author's tasks within the window that belong to this one. A time still to come counts; a
-/// clock that is off must not start a window.
-fn related<'a>(facts: &Facts<'a>, now: Timestamp) -> Vec<&'a RecentTask> {
+/// Returns the tasks of the author within the window that belong to this one. A time in the future
+/// counts too: a wrong clock must not start a new window.
+fn related<'a>(facts: &RiskFacts<'a>, now: Timestamp) -> Vec<&'a RecentTask> {
     let since = now.minus(CHANGE_SPLITTING_WINDOW);
     let open: Vec<&RecentTask> = facts
         .recent
@@ -97,9 +97,9 @@ fn related<'a>(facts: &Facts<'a>, now: Timestamp) -> Vec<&'a RecentTask> {
     connected(own, open, |task| task.resources.iter().map(|r| &r.resource).collect())
 }
 
-/// Those that share a resource with a task on these, or with another that does: a chain of
-/// overlapping tasks is one change, too. A task that names no resource may be on any of them.
-/// What is left out never counts, so nothing else has to be known of it.
+/// Returns the tasks that share a resource with these, directly or through other tasks: a chain of
+/// overlapping tasks is one change. A task that names no resource may be on any of them. Tasks that
+/// are left out never count.
 pub fn connected<'a, T: Copy>(
     mut touched: BTreeSet<&'a ResourceRef>,
     mut open: Vec<T>,

@@ -1,11 +1,11 @@
-//! T14: one change split into many small tasks scores at least what it would score whole.
+//! T14: one change split into many small tasks scores at least as high as the whole change.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::super::samples::*;
-use super::super::{Settings, assess};
+use super::super::{RiskConfig, assess};
 use super::*;
 use crate::change::{ChangeKind, Effect};
 use crate::ids::TaskId;
@@ -13,8 +13,7 @@ use crate::ids::TaskId;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Parts that all touch one resource, whatever else each touches and in whatever order they
-    /// came within the window.
+    /// All parts touch one common resource and possibly others, in any order within the window.
     #[test]
     fn change_splitting_scores_at_least_the_whole(
         registry in registry(),
@@ -70,13 +69,13 @@ fn change_splitting_adds_up_sizes_reach_and_criticality() {
     let points = |sample: &Sample| [0, 1, 2].map(|index| sample.factor(index).0);
     assert_eq!(points(&alone), [0, 10, 13]);
     let earlier = recent(1, vec![known("db:0", 0, &[]), known("db:1", 70, &["svc:1"])], 2);
-    // Three changes, and three things reached.
+    // Three changes, and three resources reached.
     let joined = with_recent(vec![earlier]);
     assert_eq!(points(&joined), [70, 20, 25]);
     assert_eq!(
         joined.factor(1).1,
-        "the preview saw 3 added, 0 changed and 0 removed, 0 of them irreversible, together with \
-         1 recent task of the same author on these resources"
+        "the preview observed 3 added, 0 changed and 0 removed, 0 of them irreversible, combined \
+         with 1 recent task by the same author on these resources"
     );
 }
 
@@ -93,13 +92,13 @@ fn change_splitting_counts_every_kind() {
     ]));
     assert_eq!(
         sample.factor(1).1,
-        "the preview saw 3 added, 5 changed and 9 removed, 7 of them irreversible, together with \
-         2 recent tasks of the same author on these resources"
+        "the preview observed 3 added, 5 changed and 9 removed, 7 of them irreversible, combined \
+         with 2 recent tasks by the same author on these resources"
     );
 }
 
 #[test]
-fn change_splitting_window_is_an_hour_inclusive_and_forgives_clocks() {
+fn change_splitting_window_is_one_hour_with_clock_skew() {
     let at = |at: Timestamp| {
         let task = recent(1, vec![known("db:0", 0, &[])], 6);
         with_recent(vec![RecentTask { at, ..task }]).factor(1).0
@@ -115,13 +114,13 @@ fn change_splitting_follows_a_chain_of_overlapping_tasks() {
     let near = recent(1, vec![known("db:0", 0, &[]), known("db:1", 0, &[])], 2);
     let far = recent(2, vec![known("db:1", 0, &[]), known("db:2", 0, &[])], 4);
     let apart = recent(3, vec![known("db:3", 0, &[])], 100);
-    // Whichever is met first.
+    // In any order.
     for recent in [vec![near.clone(), far.clone(), apart.clone()], vec![apart, far, near]] {
         assert_eq!(with_recent(recent).factor(1).0, 30);
     }
 }
 
-/// Otherwise leaving the list out would leave the window, too.
+/// Otherwise a task without a resource list would escape the window.
 #[test]
 fn change_splitting_is_not_evaded_by_naming_no_resource() {
     let earlier = recent(1, vec![known("db:0", 0, &[]), known("db:1", 0, &[])], 6);
@@ -134,27 +133,27 @@ fn change_splitting_is_not_evaded_by_naming_no_resource() {
 }
 
 #[test]
-fn a_task_does_not_join_itself() {
+fn change_splitting_does_not_count_the_task_itself() {
     let own = recent(0, vec![known("db:0", 90, &[])], 100);
-    let settings = Settings::default();
+    let settings = RiskConfig::default();
     assert_eq!(with_recent(vec![own]).rated(&settings), with_recent(vec![]).rated(&settings));
 }
 
 #[test]
-fn an_earlier_task_of_unknown_size_makes_both_the_largest() {
+fn change_splitting_with_unknown_size_is_the_largest() {
     let mut earlier = recent(1, vec![known("db:0", 0, &[])], 0);
     earlier.counts = Effect::declared(report(vec![])).unwrap().measured();
     let (points, sentence) = with_recent(vec![earlier]).factor(1);
     assert_eq!(points, 100);
     assert_eq!(
         sentence,
-        "a recent task of the same author on these resources was not previewed, so the size of \
-         both together counts as the largest"
+        "a recent task of the same author on these resources was not previewed, so their combined \
+         size counts as the largest"
     );
 }
 
 #[test]
-fn two_accounts_of_one_resource_keep_the_worse() {
+fn change_splitting_keeps_the_worse_rating_of_a_resource() {
     let rated = |one: ResourceFacts, other: ResourceFacts| {
         let sample = Sample {
             resources: vec![one.clone()],
@@ -174,8 +173,8 @@ fn two_accounts_of_one_resource_keep_the_worse() {
 }
 
 #[test]
-fn assessing_twice_gives_the_same_answer() {
+fn change_splitting_assessment_is_deterministic() {
     let sample = with_recent(vec![recent(1, vec![known("db:0", 3, &["svc:1"])], 4)]);
-    let settings = Settings::default();
+    let settings = RiskConfig::default();
     assert_eq!(assess(&sample.facts(), &settings, NOW), assess(&sample.facts(), &settings, NOW));
 }

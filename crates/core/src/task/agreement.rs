@@ -1,13 +1,13 @@
-//! How a review stands: whose answers count now, and what they add up to under each
-//! requirement. Roles, activity and separation are judged afresh each time, so a vote stops
-//! counting the moment its voter could no longer give it.
+//! The state of a review: whose answers count now, and their result under each requirement. Roles,
+//! activity and separation of duties are evaluated each time, so that a vote stops counting as soon
+//! as its voter could no longer give it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Task;
 use crate::actor::Directory;
-use crate::approval::assignment::{Seated, Seating, Situation};
+use crate::approval::assignment::{AssignedRequirement, Assignment, AssignmentInput};
 use crate::approval::quorum::{Tally, tally};
 use crate::approval::{Answer, Vote, escalation};
 use crate::ids::UserId;
@@ -15,23 +15,28 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreement {
-    /// One per requirement, in the order of the seating.
+    /// One tally per requirement, in the order of the assignment.
     pub tallies: Vec<Tally>,
-    /// Distinct humans whose latest answer is a yes that counts.
+    /// The distinct humans whose latest answer is an approval that counts.
     pub approvals: u32,
-    /// Distinct humans whose latest answer is a rejection.
+    /// The distinct humans whose latest answer is a rejection.
     pub rejections: u32,
-    /// When the agreement runs out, if there is one.
+    /// When the approval expires, if there is one.
     pub valid_until: Option<Timestamp>,
 }
 
 impl Agreement {
-    pub fn of(task: &Task, seating: &Seating<'_>, now: Timestamp) -> Self {
+    pub fn of(task: &Task, seating: &Assignment<'_>, now: Timestamp) -> Self {
         Self::with(task, seating, None, now)
     }
 
-    /// As it would be with one more answer.
-    pub fn with(task: &Task, seating: &Seating<'_>, newest: Option<&Vote>, now: Timestamp) -> Self {
+    /// Computes the result as it would be with one more answer.
+    pub fn with(
+        task: &Task,
+        seating: &Assignment<'_>,
+        newest: Option<&Vote>,
+        now: Timestamp,
+    ) -> Self {
         let valid_for = escalation::approval_valid_for(&seating.requirements());
         let answers = latest_answers(task, seating.situation(), newest);
         let mut yes: Vec<&Vote> =
@@ -50,7 +55,7 @@ impl Agreement {
         !self.tallies.is_empty() && self.tallies.iter().all(Tally::is_met)
     }
 
-    /// Of the requirement that asks for most.
+    /// Returns the number of approvals that the largest requirement needs.
     pub fn needed(&self) -> u32 {
         let of = |tally: &Tally| tally.groups.iter().map(|group| group.needed).sum();
         self.tallies.iter().map(of).max().unwrap_or(0)
@@ -65,10 +70,11 @@ fn counts_as_yes(vote: &Vote, valid_for: Duration, now: Timestamp) -> bool {
     vote.answer == Answer::Approve && now < vote.at.plus(valid_for)
 }
 
-/// Each human's latest answer on exactly this revision and effect, if they may still give it.
+/// Returns the latest answer of each human on exactly this revision and effect, if they may still
+/// give it.
 fn latest_answers<'a>(
     task: &'a Task,
-    situation: &Situation<'_>,
+    situation: &AssignmentInput<'_>,
     newest: Option<&'a Vote>,
 ) -> Vec<&'a Vote> {
     let mut latest: BTreeMap<UserId, &Vote> = BTreeMap::new();
@@ -91,10 +97,10 @@ fn latest_answers<'a>(
         .collect()
 }
 
-/// The vote that completes the agreement when counting from the newest decides how long it
-/// holds: older ones are not needed for it.
+/// Returns when the approval expires. Counting from the newest vote, the one that completes the
+/// quorum decides; older votes are not needed.
 fn agreement_ends(
-    seating: &Seating<'_>,
+    seating: &Assignment<'_>,
     newest_first: &[&Vote],
     valid_for: Duration,
 ) -> Option<Timestamp> {
@@ -106,18 +112,18 @@ fn agreement_ends(
     })
 }
 
-fn count(seating: &Seating<'_>, yes: &[&Vote]) -> Vec<Tally> {
+fn count(seating: &Assignment<'_>, yes: &[&Vote]) -> Vec<Tally> {
     let directory = seating.situation().directory;
     seating.seated().iter().map(|seated| count_one(seated, yes, directory)).collect()
 }
 
-fn count_one(seated: &Seated<'_>, yes: &[&Vote], directory: &Directory) -> Tally {
+fn count_one(seated: &AssignedRequirement<'_>, yes: &[&Vote], directory: &Directory) -> Tally {
     let mut fillers: BTreeMap<UserId, BTreeSet<UserId>> = BTreeMap::new();
     let mut humans = BTreeSet::new();
     for vote in yes.iter().filter(|vote| seated.may_approve(vote.voter)) {
         let human = directory.human(vote.voter);
         humans.insert(human);
-        // Only the seats held when voting: whoever transferred their own has it no more.
+        // Only the slots held when voting: a person who transferred their own no longer has it.
         for owner in &vote.places {
             fillers.entry(*owner).or_default().insert(human);
         }

@@ -1,31 +1,32 @@
-//! The apply and its ends. One grant runs one attempt; every report must name that grant. What
-//! is not known to have happened is never guessed: it is UNKNOWN until a person looks.
+//! Applying a task. One grant runs one attempt, and every report must name that grant. An outcome
+//! that is not known is never guessed: the task is UNKNOWN until a person reconciles it.
 
 use std::time::Duration;
 
 use super::basis;
-use super::command::{Content, Found, Hold, Remains};
-use super::decide::{Decision, Write};
-use super::{Execution, Facts, Refusal, State, Task, content};
+use super::command::{ApplyResult, Content, Hold, ReconcileFinding, Remains};
+use super::decision::{Decision, Write};
+use super::{DecisionOutcome, Execution, Facts, LoadedGates, Refusal, State, Task, content};
 use crate::event::EventKind;
 use crate::ids::ExecutionId;
 use crate::limits::{APPLY_ATTEMPTS_MAX, APPLY_BACKOFF_BASE, APPLY_BACKOFF_MAX};
 use crate::time::Timestamp;
 
-/// The permit: everything that made the task APPROVED is asked again, now.
+/// Grants the permit. Everything that made the task APPROVED is checked again.
 pub fn start(
     task: &Task,
     id: ExecutionId,
     hold: Hold,
+    gates: &LoadedGates,
     facts: &Facts<'_>,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     facts.require_pins(task)?;
     basis::check(task, facts, now).map_err(Refusal::BasisLost)?;
-    if let Some(freeze) = facts.installation {
+    if let Some(freeze) = gates.installation() {
         return Err(Refusal::InstallationFrozen(freeze.clone()));
     }
-    if let Some(freeze) = facts.freeze(task, now) {
+    if let Some(freeze) = gates.freeze(facts.freezes, task, now) {
         return Err(Refusal::Frozen {
             id: freeze.id,
             reason: freeze.reason.clone(),
@@ -73,9 +74,9 @@ pub fn begin(task: &Task, hold: Hold) -> Result<Decision, Refusal> {
     let execution = held(task, hold)?;
     require_not_begun(execution)?;
     if execution.abort_requested {
-        return Err(Refusal::AbortAsked);
+        return Err(Refusal::AbortRequested);
     }
-    Ok(Decision::stay(task).write(Write::Begin).tell(EventKind::TaskApplyBegun))
+    Ok(Decision::stay(task).write(Write::Begin).tell(EventKind::TaskStarted))
 }
 
 pub fn drift(task: &Task, hold: Hold, seen: &Content) -> Result<Decision, Refusal> {
@@ -86,47 +87,54 @@ pub fn drift(task: &Task, hold: Hold, seen: &Content) -> Result<Decision, Refusa
     Ok(Decision::to(task, State::Submitted)
         .write(Write::EndExecution)
         .write(Write::ClearBasis)
-        .write(Write::Revise { content: seen.clone(), editor: None })
+        .write(Write::preview(seen))
         .tell(EventKind::TaskDrifted))
 }
 
-/// The holder died before it began: somebody else may try, unless a stop was asked for.
+/// Requeues a task whose holder died before it began, unless a cancellation was requested.
 pub fn requeue(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
     let execution = running(task)?;
     require_not_begun(execution)?;
     if !facts.apply.hold_is_fenced {
         return Err(Refusal::HolderMayLive);
     }
-    Ok(end_unbegun(task, execution, now))
+    Ok(end_unbegun(task, execution, facts, now))
 }
 
-/// One whose holders die again and again before they begin is not tried for ever.
-fn end_unbegun(task: &Task, execution: &Execution, now: Timestamp) -> Decision {
+/// Ends an attempt that never began. The task fails after too many attempts.
+fn end_unbegun(task: &Task, execution: &Execution, facts: &Facts<'_>, now: Timestamp) -> Decision {
     let end = |state, event| Decision::to(task, state).write(Write::EndExecution).tell(event);
     if execution.abort_requested {
-        return end(State::Cancelled, EventKind::TaskCancelled).write(Write::ClearBasis);
+        let reason = "a cancellation was requested before the apply began";
+        return end(State::Cancelled, EventKind::TaskCancelled).write(Write::ClearBasis).write(
+            Write::Decide(facts.decided(task, DecisionOutcome::Cancelled, Some(reason), now)),
+        );
     }
     if task.attempts >= APPLY_ATTEMPTS_MAX {
         return end(State::Failed, EventKind::TaskFailed);
     }
-    // The first lost attempt is nobody's fault but its holder's.
+    // The first lost attempt is attributed to its holder, so there is no delay.
     let pause = if task.attempts > 1 { backoff(task.attempts) } else { Duration::ZERO };
     end(State::Approved, EventKind::TaskRequeued).write(Write::NotBefore(now.plus(pause)))
 }
 
-pub fn finish(task: &Task, hold: Hold) -> Result<Decision, Refusal> {
+pub fn finish(task: &Task, hold: Hold, result: ApplyResult) -> Result<Decision, Refusal> {
     if held(task, hold)?.begun_at.is_none() {
         return Err(Refusal::NotBegun);
     }
-    Ok(Decision::to(task, State::Completed)
-        .write(Write::EndExecution)
-        .tell(EventKind::TaskCompleted))
+    let decision = Decision::to(task, State::Completed).write(Write::EndExecution);
+    let decision = match result {
+        ApplyResult::Succeeded => decision,
+        ApplyResult::ReleasedToHost => decision.write(Write::ReleaseToHost),
+    };
+    Ok(decision.tell(EventKind::TaskCompleted))
 }
 
 pub fn fail(
     task: &Task,
     hold: Hold,
     remains: Remains,
+    facts: &Facts<'_>,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     let execution = held(task, hold)?;
@@ -136,7 +144,7 @@ pub fn fail(
         Remains::Changed => false,
     };
     if !has_begun && execution.abort_requested {
-        return Ok(end_unbegun(task, execution, now));
+        return Ok(end_unbegun(task, execution, facts, now));
     }
     let may_retry = is_clean && !execution.abort_requested && task.attempts < APPLY_ATTEMPTS_MAX;
     if may_retry {
@@ -148,14 +156,15 @@ pub fn fail(
     Ok(Decision::to(task, State::Failed).write(Write::EndExecution).tell(EventKind::TaskFailed))
 }
 
-/// Doubles with every attempt; the shell adds jitter on top.
+/// Returns the delay before the next attempt. It doubles each time; the caller adds jitter.
 fn backoff(attempts: u32) -> Duration {
     let doublings = attempts.saturating_sub(1);
     let factor = 2_u32.saturating_pow(doublings);
     APPLY_BACKOFF_BASE.saturating_mul(factor).min(APPLY_BACKOFF_MAX)
 }
 
-/// The holder died after it began. Its execution stays on the task until somebody has looked.
+/// Records that the holder died after it began. Its execution stays on the task until it is
+/// reconciled.
 pub fn lose(task: &Task, facts: &Facts<'_>) -> Result<Decision, Refusal> {
     if running(task)?.begun_at.is_none() {
         return Err(Refusal::NotBegun);
@@ -166,7 +175,7 @@ pub fn lose(task: &Task, facts: &Facts<'_>) -> Result<Decision, Refusal> {
     Ok(Decision::to(task, State::Unknown).tell(EventKind::TaskUnknown))
 }
 
-/// The lost holder speaks after all: evidence for whoever reconciles, and nothing more.
+/// Records a late report of the lost holder, as evidence for the reconciliation only.
 pub fn report_late(task: &Task, hold: Hold, remains: Option<Remains>) -> Result<Decision, Refusal> {
     held(task, hold)?;
     Ok(Decision::stay(task).write(Write::LateReport { remains }).tell(EventKind::TaskLateReport))
@@ -174,29 +183,31 @@ pub fn report_late(task: &Task, hold: Hold, remains: Option<Remains>) -> Result<
 
 pub fn reconcile(
     task: &Task,
-    found: Found,
+    found: ReconcileFinding,
     reason: &str,
     facts: &Facts<'_>,
 ) -> Result<Decision, Refusal> {
     content::require_reason(Some(reason))?;
     let state = match found {
-        Found::Completed => State::Completed,
-        Found::Failed => State::Failed,
-        Found::NotApplied if facts.apply.hold_is_fenced && facts.apply.lock_delay_is_over => {
+        ReconcileFinding::Completed => State::Completed,
+        ReconcileFinding::Failed => State::Failed,
+        ReconcileFinding::NotApplied
+            if facts.apply.hold_is_fenced && facts.apply.lock_delay_is_over =>
+        {
             State::Approved
         }
-        Found::NotApplied => return Err(Refusal::HolderMayLive),
+        ReconcileFinding::NotApplied => return Err(Refusal::HolderMayLive),
     };
     let decision = Decision::to(task, state).write(Write::EndExecution);
-    // Somebody has looked: what was tried before does not count against it.
+    // A person has reconciled the task: earlier attempts do not count against it.
     let decision = match found {
-        Found::NotApplied => decision.write(Write::ResetAttempts),
-        Found::Completed | Found::Failed => decision,
+        ReconcileFinding::NotApplied => decision.write(Write::ResetAttempts),
+        ReconcileFinding::Completed | ReconcileFinding::Failed => decision,
     };
     Ok(decision.tell(EventKind::TaskReconciled))
 }
 
-/// Back into the queue if the approval still stands, else back to the reviewers.
+/// Returns the task to the apply queue if the approval still holds, or else to the reviewers.
 pub fn retry(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Decision {
     let decision = if basis::check(task, facts, now).is_ok() {
         Decision::to(task, State::Approved)

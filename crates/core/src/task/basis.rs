@@ -1,10 +1,9 @@
-//! Why a task is APPROVED, and whether that reason still stands. The permit asks this again on
-//! the current digest, people and policies: an approval is a claim about now, not a memory.
+//! The reason why a task is APPROVED, and whether it still holds. The permit checks it again with
+//! the current digest, people and policies.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use super::{Agreement, Facts, Rules, Task};
+use super::{Agreement, BasisLost, Facts, Task, TaskRules};
 use crate::actor::Role;
 use crate::approval::escalation;
 use crate::ids::UserId;
@@ -14,31 +13,15 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "basis", rename_all = "snake_case")]
 pub enum Basis {
-    /// Enough distinct humans said yes to this effect.
+    /// Enough distinct humans approved this effect.
     Quorum,
-    /// Every policy that matches has a clause that lets it pass.
+    /// Every matching policy has an auto-approval clause that holds.
     AutoClause { clauses: Vec<PolicyRef>, approved_at: Timestamp },
-    /// Two admins broke the glass.
+    /// Two admins overrode the review.
     Override,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum BasisLost {
-    #[error("nothing says why it was approved")]
-    NoBasis,
-    #[error("{missing} more approval(s) are needed under the rules and roles of now")]
-    QuorumShort { missing: u32 },
-    #[error("a policy no longer lets it pass without a person")]
-    ClauseGone,
-    #[error("the approval was good until {until}")]
-    RunOut { until: Timestamp },
-    #[error("the override covers another revision or was never confirmed")]
-    NotOverridden,
-    #[error("the override no longer has two different active admins behind it")]
-    OverrideAdminGone,
-}
-
-/// Until when the approval holds, or what is gone.
+/// Returns until when the approval holds, or why it no longer does.
 pub fn check(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, BasisLost> {
     match &task.basis {
         None => Err(BasisLost::NoBasis),
@@ -49,7 +32,7 @@ pub fn check(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp
 }
 
 fn quorum(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, BasisLost> {
-    let rules = Rules::of(task, facts, now);
+    let rules = TaskRules::of(task, facts, now);
     let agreement = Agreement::of(task, &facts.seating(task, &rules, now), now);
     agreement.valid_until.ok_or_else(|| BasisLost::QuorumShort { missing: agreement.missing() })
 }
@@ -60,7 +43,7 @@ fn auto_clause(
     approved_at: Timestamp,
     now: Timestamp,
 ) -> Result<Timestamp, BasisLost> {
-    let rules = Rules::of(task, facts, now);
+    let rules = TaskRules::of(task, facts, now);
     let requirements = rules.all();
     let is_allowed = |approval: &AutoApproval| match approval {
         AutoApproval::Allowed { .. } => true,

@@ -1,45 +1,20 @@
-//! Override: two admins, a ticket and a reason let one exact effect pass without its quorum.
-//! Asking changes nothing; the second admin's confirmation does, for one hour. Nothing of it
-//! happens behind the back of the other admins, or of whose change it is.
+//! Overrides: two admins, with a ticket and a reason, let one exact effect pass without its quorum.
+//! The request changes nothing; the confirmation by the second admin takes effect for one hour. All
+//! other admins and the author are notified.
 
 use std::collections::BTreeSet;
 
-use super::decide::{Decision, Write};
-use super::{Basis, BasisLost, Facts, Refusal, State, Task, basis, content};
+use super::decision::{Decision, Write};
+use super::{
+    Basis, BasisLost, BreakGlass, Confirmation, DecisionOutcome, Facts, Refusal, State, Task,
+    basis, content,
+};
 use crate::actor::Role;
-use crate::approval::{Seen, Status};
-use crate::change::Digest;
+use crate::approval::{ApprovalStatus, Seen};
 use crate::event::EventKind;
 use crate::ids::UserId;
 use crate::limits::{AFTER_REVIEW_WITHIN, OVERRIDE_CONFIRM_WITHIN, OVERRIDE_VALID_FOR};
 use crate::time::Timestamp;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BreakGlass {
-    pub asked_by: UserId,
-    pub ticket: String,
-    pub reason: String,
-    pub revision: u32,
-    pub digest: Digest,
-    pub confirm_before: Timestamp,
-    pub confirmed: Option<Confirmation>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Confirmation {
-    pub by: UserId,
-    pub until: Timestamp,
-}
-
-impl BreakGlass {
-    pub fn covers(&self, task: &Task) -> bool {
-        self.revision == task.revision && self.digest == task.content.digest
-    }
-
-    fn is_open(&self, task: &Task, now: Timestamp) -> bool {
-        self.confirmed.is_none() && self.covers(task) && now < self.confirm_before
-    }
-}
 
 pub fn ask(
     task: &Task,
@@ -70,7 +45,7 @@ pub fn ask(
     };
     Ok(Decision::stay(task)
         .write(Write::AskOverride(glass))
-        .write(told(task, facts))
+        .write(notice(task, facts))
         .tell(EventKind::OverrideAsked))
 }
 
@@ -96,7 +71,7 @@ pub fn confirm(
     if !basis::is_admin(glass.asked_by, facts) {
         return Err(Refusal::BasisLost(BasisLost::OverrideAdminGone));
     }
-    // The asking admin may be the author; the second pair of eyes must be somebody else's.
+    // The requesting admin may be the author; the second admin must be a different person.
     if let Some(conflict) = facts.conflict(task, by) {
         return Err(Refusal::SelfApproval(conflict));
     }
@@ -105,9 +80,15 @@ pub fn confirm(
     Ok(Decision::to(task, State::Approved)
         .write(Write::ConfirmOverride(Confirmation { by, until }))
         .write(Write::SetBasis(Basis::Override))
-        .write(Write::CloseApprovals { status: Status::Superseded })
+        .write(Write::Decide(facts.decided(
+            task,
+            DecisionOutcome::Approved,
+            Some(&glass.reason),
+            now,
+        )))
+        .write(Write::CloseApprovals { status: ApprovalStatus::Superseded })
         .write(Write::OpenAfterReview { due_at })
-        .write(told(task, facts))
+        .write(notice(task, facts))
         .tell(EventKind::OverrideConfirmed)
         .tell(EventKind::TaskApproved))
 }
@@ -123,13 +104,14 @@ pub fn lapse(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision,
     }
     Ok(Decision::stay(task)
         .write(Write::DropOverride)
-        .write(told(task, facts))
+        .write(notice(task, facts))
         .tell(EventKind::OverrideLapsed))
 }
 
-/// All admins, on duty or not, and the author; but for the account that acts. Another account of
-/// the same human is told as well: else whoever joins accounts would choose who hears nothing.
-fn told(task: &Task, facts: &Facts<'_>) -> Write {
+/// Notifies all admins, on duty or not, and the author, except for the acting account. Another
+/// account of the same person is notified as well: otherwise linking accounts would suppress
+/// notifications.
+fn notice(task: &Task, facts: &Facts<'_>) -> Write {
     let acting = facts.person().ok();
     let concerned = facts.directory.holders(Role::ADMIN).chain([task.involvement.author]);
     let people: BTreeSet<UserId> = concerned.filter(|id| Some(*id) != acting).collect();

@@ -1,8 +1,8 @@
-//! What can be asked of a task. Each command has one name that runs through routes, audit,
-//! events and tests.
+//! The commands on a task. Each has one name that routes, audit, events and tests use.
 
 use std::fmt;
 
+use super::loaded_gates::LoadedGates;
 use crate::access::Action;
 use crate::approval::{Answer, Seen};
 use crate::change::Digest;
@@ -25,7 +25,7 @@ macro_rules! commands {
                 match self { $(Self::$kind => $name,)+ }
             }
 
-            /// The permission this command asks for.
+            /// Returns the permission that this command needs.
             pub const fn action(self) -> Action {
                 match self { $(Self::$kind => Action::$kind,)+ }
             }
@@ -73,37 +73,57 @@ commands! {
     LapseOverride = "lapse_override";
 }
 
-/// The content of a revision, as the rules see it: previewed, hashed and assessed outside.
+/// The content of a revision as the rules see it. It is previewed, hashed and assessed outside the
+/// core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     pub digest: Digest,
-    /// The change without the names of its resources: equal for the same change made to many.
+    /// The digest of the change without the names of its resources: equal for the same change to
+    /// other resources.
     pub shape: Digest,
     pub subject: Subject,
     pub level: Level,
 }
 
-/// What an apply that went wrong left behind.
+/// What the holder knows about an apply that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ApplyResult {
+    Succeeded,
+    /// The agent's host was allowed to make the change, and has not reported the result.
+    ReleasedToHost,
+}
+
+impl ApplyResult {
+    /// Returns what a late report is recorded as; `None` means that the change was made.
+    pub(super) const fn remains(self) -> Option<Remains> {
+        match self {
+            Self::Succeeded => None,
+            Self::ReleasedToHost => Some(Remains::Changed),
+        }
+    }
+}
+
+/// What a failed apply left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Remains {
     /// Nothing had been changed yet.
     Nothing,
-    /// Changes were made and taken back.
+    /// Changes were made and rolled back.
     RolledBack,
-    /// Something is changed, or nobody can say that it is not.
+    /// Something was changed, or it is unknown whether it was.
     Changed,
 }
 
-/// What somebody found after an apply whose end was lost.
+/// The finding of a person about an apply whose outcome was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Found {
+pub enum ReconcileFinding {
     Completed,
     Failed,
     /// The effect did not happen; it may be tried again.
     NotApplied,
 }
 
-/// Why a review is opened again after the approval.
+/// Why a review is reopened after the approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reopen {
     BasisLost,
@@ -119,7 +139,7 @@ pub enum Escalation {
     Deactivated { reviewer: UserId },
 }
 
-/// The grant an apply runs under; everything later in that attempt must name it.
+/// The grant of an apply. All later reports of that attempt must name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hold {
     pub lease: LeaseId,
@@ -128,7 +148,7 @@ pub struct Hold {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Only ever asked of a task that does not exist yet, through [`super::create`].
+    /// Creates a task; used only through [`super::create`].
     Create,
     Delete,
     Comment {
@@ -137,7 +157,7 @@ pub enum Command {
     Amend {
         content: Content,
     },
-    /// The content as previewed just before, which may differ from the draft's.
+    /// The content as previewed just before the submission, which may differ from the draft.
     Submit {
         content: Content,
         pins: Vec<PolicyRef>,
@@ -155,7 +175,7 @@ pub enum Command {
         reason: Option<String>,
     },
     Escalate(Escalation),
-    /// More time to answer.
+    /// Extends the time to answer.
     Extend {
         until: Timestamp,
         reason: String,
@@ -169,6 +189,8 @@ pub enum Command {
     StartApply {
         execution: ExecutionId,
         hold: Hold,
+        /// Read in the transaction that decides.
+        gates: LoadedGates,
     },
     BeginApply {
         hold: Hold,
@@ -180,6 +202,7 @@ pub enum Command {
     RequeueApply,
     FinishApply {
         hold: Hold,
+        result: ApplyResult,
     },
     FailApply {
         hold: Hold,
@@ -187,7 +210,7 @@ pub enum Command {
     },
     LoseApply,
     Reconcile {
-        found: Found,
+        found: ReconcileFinding,
         reason: String,
     },
     Retry,

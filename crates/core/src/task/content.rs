@@ -1,13 +1,14 @@
-//! What authors do with a task: write it, change it, hand it in, take it back. A change of
-//! content makes a revision; agreement follows only an identical effect.
+//! Commands of authors: create, amend, submit and cancel a task. A change of content creates a
+//! revision; approvals carry over only to an identical effect.
 
 use super::command::Content;
-use super::decide::{Decision, Write};
-use super::{Facts, Refusal, State, Task};
-use crate::approval::{Answer, Seen, Status, Vote};
+use super::decision::{Decision, Write};
+use super::{DecisionOutcome, Facts, Refusal, State, Task};
+use crate::approval::{Answer, ApprovalStatus, Seen, Vote};
 use crate::event::EventKind;
 use crate::limits::REASON_MAX_BYTES;
 use crate::policy::PolicyRef;
+use crate::time::Timestamp;
 
 pub fn require_reason(reason: Option<&str>) -> Result<(), Refusal> {
     match reason.map(str::trim) {
@@ -23,7 +24,7 @@ pub fn bound_reason(reason: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// A decision is about what its author saw, or it is about nothing.
+/// Refuses a decision on another revision or digest than the current one.
 pub fn require_current(task: &Task, seen: Seen) -> Result<(), Refusal> {
     let current = Seen { revision: task.revision, digest: task.content.digest };
     if seen == current { Ok(()) } else { Err(Refusal::StaleRevision { seen, current }) }
@@ -40,14 +41,18 @@ pub fn amend(task: &Task, content: &Content, facts: &Facts<'_>) -> Result<Decisi
     if *content == task.content {
         return Err(Refusal::NothingChanged { revision: task.revision });
     }
-    let revise = Write::Revise { content: content.clone(), editor: facts.actor.human() };
+    let revise = Write::Revise {
+        content: content.clone(),
+        editor: facts.actor.human(),
+        token_issuer: facts.actor.token_issuer(),
+    };
     if task.state == State::Draft {
-        // Nothing is under review: either nobody has answered yet, or changes were requested.
+        // Nothing is under review: either no vote was given yet, or changes were requested.
         return Ok(Decision::stay(task).write(revise).tell(EventKind::TaskAmended));
     }
     let carried = carried_votes(task, content);
     let mut decision = Decision::to(task, State::Submitted)
-        .write(Write::CloseApprovals { status: Status::Superseded })
+        .write(Write::CloseApprovals { status: ApprovalStatus::Superseded })
         .write(revise)
         .write(Write::ClearBasis);
     if !carried.is_empty() {
@@ -56,7 +61,8 @@ pub fn amend(task: &Task, content: &Content, facts: &Facts<'_>) -> Result<Decisi
     Ok(decision.tell(EventKind::TaskAmended).tell(EventKind::ApprovalSuperseded))
 }
 
-/// Approving votes on the effect that the next revision still has. Nothing else survives.
+/// Returns the approving votes on the effect that the next revision still has. No other votes are
+/// kept.
 fn carried_votes(task: &Task, next: &Content) -> Vec<Vote> {
     if next.digest != task.content.digest {
         return Vec::new();
@@ -96,13 +102,21 @@ pub fn submit(
     let submitter = facts.actor.human().ok_or(Refusal::PersonRequired)?;
     let mut decision = Decision::to(task, State::Submitted);
     if *content != task.content {
-        // The preview before submitting saw something else than the draft's did.
-        decision = decision.write(Write::Revise { content: content.clone(), editor: None });
+        // The preview before the submission differs from that of the draft.
+        decision = decision.write(Write::preview(content));
     }
-    Ok(decision.write(Write::Pin { pins: pins.to_vec(), submitter }).tell(EventKind::TaskSubmitted))
+    let token_issuer = facts.actor.token_issuer();
+    Ok(decision
+        .write(Write::Pin { pins: pins.to_vec(), submitter, token_issuer })
+        .tell(EventKind::TaskSubmitted))
 }
 
-pub fn cancel(task: &Task, reason: Option<&str>) -> Result<Decision, Refusal> {
+pub fn cancel(
+    task: &Task,
+    reason: Option<&str>,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
     bound_reason(reason)?;
     match task.state {
         State::Applying => {
@@ -118,8 +132,9 @@ pub fn cancel(task: &Task, reason: Option<&str>) -> Result<Decision, Refusal> {
         | State::Failed
         | State::Unknown
         | State::Expired => Ok(Decision::to(task, State::Cancelled)
-            .write(Write::CloseApprovals { status: Status::Superseded })
+            .write(Write::CloseApprovals { status: ApprovalStatus::Superseded })
             .write(Write::ClearBasis)
+            .write(Write::Decide(facts.decided(task, DecisionOutcome::Cancelled, reason, now)))
             .tell(EventKind::TaskCancelled)),
     }
 }

@@ -1,14 +1,14 @@
-//! The end of a review or of an agreement: when it comes, who is warned before it, and who may put
-//! it off. It is neither a rejection nor an approval.
+//! The end of a review or of an approval: when it comes, who is warned before it, and who may
+//! extend it. It is neither a rejection nor an approval.
 
 use std::collections::BTreeSet;
 
-use super::decide::{Decision, Write};
+use super::decision::{Decision, Write};
 use super::{
-    Agreement, BasisLost, CommandKind, Facts, Refusal, Rules, State, Task, basis, content,
-    find_move,
+    Agreement, BasisLost, CommandKind, DecisionOutcome, Facts, Refusal, State, Task, TaskRules,
+    basis, content, find_move,
 };
-use crate::approval::{Status, escalation};
+use crate::approval::{ApprovalStatus, escalation};
 use crate::event::EventKind;
 use crate::ids::UserId;
 use crate::limits::{EXPIRY_WARNING, REVIEW_EXTENSION_MAX};
@@ -19,14 +19,19 @@ pub fn expire(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision
     if now < at {
         return Err(Refusal::NotDue { at });
     }
+    let reason = match &task.basis {
+        Some(_) => format!("the approval was valid until {at}, and the task was not applied"),
+        None => format!("the review ended at {at} without enough approvals"),
+    };
     Ok(Decision::to(task, State::Expired)
-        .write(Write::CloseApprovals { status: Status::Expired })
+        .write(Write::CloseApprovals { status: ApprovalStatus::Expired })
         .write(Write::ClearBasis)
+        .write(Write::Decide(facts.decided(task, DecisionOutcome::Expired, Some(&reason), now)))
         .tell(EventKind::TaskExpired))
 }
 
-/// When the server ends the task if nobody does anything. `None` for a task that time does not
-/// end, and for one that is to be reviewed again.
+/// Returns when the server ends the task without any action. `None` for a task that does not
+/// expire, and for one that is to be reviewed again.
 pub fn expires_at(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option<Timestamp> {
     find_move(CommandKind::Expire, task.state)?;
     end_of(task, facts, now).ok()
@@ -50,21 +55,22 @@ fn end_of(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, B
         | State::Unknown
         | State::Expired => {
             let opened_at = task.review_opened_at.unwrap_or(task.since);
-            let ends_at = escalation::review_ends_at(&Rules::of(task, facts, now).all(), opened_at);
+            let ends_at =
+                escalation::review_ends_at(&TaskRules::of(task, facts, now).all(), opened_at);
             Ok(task.extended_to.map_or(ends_at, |extended| extended.max(ends_at)))
         }
     }
 }
 
-/// When the agreement ran out, if the votes would still suffice but for their age.
+/// Returns when the approval expired, if the votes would still suffice except for their age.
 fn approval_ran_out(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option<Timestamp> {
     let newest = task.votes.iter().map(|vote| vote.at).max()?;
-    let rules = Rules::of(task, facts, now);
+    let rules = TaskRules::of(task, facts, now);
     let seating = facts.seating(task, &rules, newest);
     Agreement::of(task, &seating, newest).valid_until.filter(|until| *until <= now)
 }
 
-/// More time for the review, for a reason and not without end: somebody takes it upon themselves.
+/// Extends the review, with a reason and within a limit; the person who does it is recorded.
 pub fn extend(
     task: &Task,
     until: Timestamp,
@@ -81,7 +87,7 @@ pub fn extend(
     Ok(Decision::stay(task).write(Write::ExtendTo(until)).tell(EventKind::TaskExtended))
 }
 
-/// Tells the author, and whoever has not answered, that the end is near.
+/// Notifies the author, and everyone who has not answered, that the end is near.
 pub fn warn(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
     let ends_at = end_of(task, facts, now).map_err(Refusal::BasisLost)?;
     let at = warning_before(task, ends_at);
@@ -95,13 +101,13 @@ pub fn warn(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, 
         .tell(EventKind::TaskExpiring))
 }
 
-/// When people are to be warned. `None` where nobody is.
+/// Returns when people are warned; `None` if no one is.
 pub fn warns_at(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Option<Timestamp> {
     find_move(CommandKind::WarnExpiry, task.state)?;
     Some(warning_before(task, end_of(task, facts, now).ok()?))
 }
 
-/// A short wait is not over before it has hardly begun.
+/// Returns the time of the warning: late enough that a short review does not start with it.
 fn warning_before(task: &Task, ends_at: Timestamp) -> Timestamp {
     let quarter = ends_at.since(task.since) / 4;
     ends_at.minus(EXPIRY_WARNING.min(quarter))

@@ -1,131 +1,21 @@
-//! The one door: state, permission, then the rule of the command. What comes out is the whole
-//! of what must be written, so that the shell can commit it as one transaction.
+//! The single entry point for commands: it checks the state, then the permission, then the rule of
+//! the command. The result contains everything that must be written, so that the caller can commit
+//! it in one transaction.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
-use super::basis::Basis;
-use super::break_glass::{self, BreakGlass, Confirmation};
-use super::command::{Command, CommandKind, Content, Remains};
+use super::command::{Command, CommandKind};
+use super::decision::Decision;
 use super::moves::{To, Weight, acts_from, find_move};
 use super::{
-    Execution, Facts, Refusal, Rules, State, Task, apply, content, deadline, review, voting,
+    Facts, Refusal, State, Task, TaskRules, apply, break_glass, content, deadline, review, voting,
 };
-use crate::access::{Object, Question, Standing};
-use crate::actor::{Actor, Role};
-use crate::approval::assignment::{Request, Shortage};
-use crate::approval::{Status, Vote};
+use crate::access::{Object, Question, TaskRelation};
+use crate::actor::Actor;
 use crate::event::EventKind;
 use crate::ids::UserId;
-use crate::policy::PolicyRef;
 use crate::time::Timestamp;
 
-/// One thing to be written. `Task::after` says what each means for the task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Write {
-    /// The next revision.
-    Revise {
-        content: Content,
-        editor: Option<UserId>,
-    },
-    /// Approving votes that an identical effect keeps.
-    CarryVotes(Vec<Vote>),
-    Pin {
-        pins: Vec<PolicyRef>,
-        submitter: UserId,
-    },
-    OpenReview,
-    Ask {
-        requests: Vec<Request>,
-        due_at: Timestamp,
-    },
-    /// Groups that nobody could meet: told at once.
-    TellShortages(Vec<Shortage>),
-    CloseApprovals {
-        status: Status,
-    },
-    CloseApproval {
-        reviewer: UserId,
-        status: Status,
-    },
-    Record(Vote),
-    WithdrawVote {
-        voter: UserId,
-    },
-    NextRound,
-    /// Steps up to here have run; groups are as wide as these made them.
-    EscalatedTo(Duration),
-    /// The review does not end before.
-    ExtendTo(Timestamp),
-    Notify {
-        roles: BTreeSet<Role>,
-        people: BTreeSet<UserId>,
-    },
-    SetBasis(Basis),
-    ClearBasis,
-    AskOverride(BreakGlass),
-    ConfirmOverride(Confirmation),
-    DropOverride,
-    OpenAfterReview {
-        due_at: Timestamp,
-    },
-    StartExecution(Execution),
-    Begin,
-    RequestAbort,
-    EndExecution,
-    ResetAttempts,
-    /// The next attempt waits at least this long; the shell adds its jitter.
-    NotBefore(Timestamp),
-    /// What a lost holder said afterwards.
-    LateReport {
-        remains: Option<Remains>,
-    },
-    Comment {
-        text: String,
-    },
-    FrontOfQueue,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// `None` for a task that is being created.
-    pub from: Option<State>,
-    pub to: To,
-    pub writes: Vec<Write>,
-    pub events: Vec<EventKind>,
-}
-
-impl Decision {
-    pub(super) fn to(task: &Task, state: State) -> Self {
-        Self {
-            from: Some(task.state),
-            to: To::State(state),
-            writes: Vec::new(),
-            events: Vec::new(),
-        }
-    }
-
-    pub(super) fn stay(task: &Task) -> Self {
-        Self::to(task, task.state)
-    }
-
-    pub(super) fn leave(task: &Task, to: To) -> Self {
-        Self { to, ..Self::stay(task) }
-    }
-
-    pub(super) fn write(mut self, write: Write) -> Self {
-        self.writes.push(write);
-        self
-    }
-
-    pub(super) fn tell(mut self, event: EventKind) -> Self {
-        self.events.push(event);
-        self
-    }
-}
-
-/// Decides a command, or refuses it with the facts. Asks for permission itself, so that no
-/// caller can forget to.
+/// Decides a command, or refuses it with the facts. The permission is checked here, so that no
+/// caller can forget it.
 pub fn decide(
     task: &Task,
     command: &Command,
@@ -134,12 +24,13 @@ pub fn decide(
 ) -> Result<Decision, Refusal> {
     let kind = command.kind();
     require_move(task, kind)?;
-    permit(task, kind, facts).map_err(|refusal| told_by_age(task, command, refusal, facts, now))?;
+    permit(task, kind, facts)
+        .map_err(|refusal| explain_role_age(task, command, refusal, facts, now))?;
     transition(task, command, facts, now)
 }
 
-/// Whoever was not asked because of the age of a role is told so: waiting helps them.
-fn told_by_age(
+/// Explains to people who were not asked that their role is too new, because waiting helps them.
+fn explain_role_age(
     task: &Task,
     command: &Command,
     refusal: Refusal,
@@ -148,12 +39,12 @@ fn told_by_age(
 ) -> Refusal {
     let (Command::Vote { .. }, Refusal::Denied(_)) = (command, &refusal) else { return refusal };
     let Ok(person) = facts.person() else { return refusal };
-    let rules = Rules::of(task, facts, now);
+    let rules = TaskRules::of(task, facts, now);
     let seating = facts.seating(task, &rules, now);
     seating.too_new(person).cloned().map_or(refusal, Refusal::RoleTooNew)
 }
 
-/// A task that does not exist yet: `draft` is what it would be.
+/// Decides the creation of a task; `draft` is the task to be created.
 pub fn create(draft: &Task, facts: &Facts<'_>) -> Result<Decision, Refusal> {
     permit(draft, CommandKind::Create, facts)?;
     Ok(Decision {
@@ -177,33 +68,23 @@ fn require_move(task: &Task, command: CommandKind) -> Result<(), Refusal> {
         since: task.since,
         holder: task.execution.as_ref().map(|execution| name_of(&execution.holder)),
         works_from: acts_from(command),
+        decision: task.decision.clone().map(Box::new),
     })
 }
 
-/// Asks access what the actor, being what it is to this task, may do.
+/// Checks the permission of the actor, given its relation to this task.
 fn permit(task: &Task, command: CommandKind, facts: &Facts<'_>) -> Result<(), Refusal> {
-    let nobody = BTreeSet::new();
     let human = facts.actor.human();
-    let person = human.and_then(|id| facts.directory.person(id));
-    let active = match facts.actor {
-        Actor::User { .. } => person.is_some_and(|person| person.active),
-        Actor::Agent { .. } => facts.agent.is_active && person.is_some_and(|person| person.active),
-        Actor::System { .. } => true,
-    };
     let object = if command == CommandKind::Create {
         Object::Tenant
     } else {
-        Object::Task(standing(task, facts))
+        Object::Task(relation(task, facts))
     };
-    let question = Question {
-        actor: facts.actor,
-        roles: person.map_or(&nobody, |person| &person.roles),
-        active,
-        action: command.action(),
-        object,
-    };
+    let is_agent_active = facts.agent.is_active;
+    let question =
+        Question::new(facts.actor, facts.directory, is_agent_active, command.action(), object);
     facts.access.check(&question).map_err(|denied| {
-        // Access knows that there is a conflict; which one is more use to the reader.
+        // Access only reports that there is a conflict; the specific one helps the reader more.
         match human.and_then(|id| facts.conflict(task, id)) {
             Some(conflict) if denied.rule.as_deref() == Some("separation") => {
                 Refusal::SelfApproval(conflict)
@@ -213,7 +94,7 @@ fn permit(task: &Task, command: CommandKind, facts: &Facts<'_>) -> Result<(), Re
     })
 }
 
-fn standing(task: &Task, facts: &Facts<'_>) -> Standing {
+fn relation(task: &Task, facts: &Facts<'_>) -> TaskRelation {
     let directory = facts.directory;
     let human = facts.actor.human();
     let is_human = |other: UserId| human.is_some_and(|id| directory.same_human(id, other));
@@ -223,7 +104,7 @@ fn standing(task: &Task, facts: &Facts<'_>) -> Standing {
         Actor::System { .. } => (None, None),
     };
     let is_author = is_human(task.involvement.author);
-    Standing {
+    TaskRelation {
         is_author: person.is_some() && is_author,
         is_own_agent: agent.is_some() && (is_author || agent == task.involvement.agent),
         is_assigned: person.is_some_and(|id| voting::was_asked(task, id)),
@@ -250,7 +131,7 @@ fn name_of(actor: &Actor) -> String {
     }
 }
 
-/// The rule of each command, once state and permission are known to allow it.
+/// Applies the rule of each command, once state and permission allow it.
 pub fn transition(
     task: &Task,
     command: &Command,
@@ -280,21 +161,23 @@ pub fn transition(
         Command::Escalate(escalation) => review::escalate(task, escalation, facts, now),
         Command::Extend { until, reason } => deadline::extend(task, *until, reason, facts, now),
         Command::WarnExpiry => deadline::warn(task, facts, now),
-        Command::Cancel { reason } => content::cancel(task, reason.as_deref()),
+        Command::Cancel { reason } => content::cancel(task, reason.as_deref(), facts, now),
         Command::Expire => deadline::expire(task, facts, now),
         Command::ReopenReview(reopen) => review::reopen(task, reopen, facts, now),
-        Command::StartApply { execution, hold } => {
-            apply::start(task, *execution, *hold, facts, now)
+        Command::StartApply { execution, hold, gates } => {
+            apply::start(task, *execution, *hold, gates, facts, now)
         }
         Command::BeginApply { hold } => apply::begin(task, *hold),
         Command::DriftApply { hold, content } => apply::drift(task, *hold, content),
         Command::RequeueApply => apply::requeue(task, facts, now),
-        Command::FinishApply { hold } if is_late => apply::report_late(task, *hold, None),
-        Command::FinishApply { hold } => apply::finish(task, *hold),
+        Command::FinishApply { hold, result } if is_late => {
+            apply::report_late(task, *hold, result.remains())
+        }
+        Command::FinishApply { hold, result } => apply::finish(task, *hold, *result),
         Command::FailApply { hold, remains } if is_late => {
             apply::report_late(task, *hold, Some(*remains))
         }
-        Command::FailApply { hold, remains } => apply::fail(task, *hold, *remains, now),
+        Command::FailApply { hold, remains } => apply::fail(task, *hold, *remains, facts, now),
         Command::LoseApply => apply::lose(task, facts),
         Command::Reconcile { found, reason } => apply::reconcile(task, *found, reason, facts),
         Command::Retry => Ok(apply::retry(task, facts, now)),

@@ -1,17 +1,17 @@
-//! What a decision makes of the task. The store writes the same things as rows; the model
-//! checker and the tests walk whole lives with this.
+//! Applies a decision to the task. The store writes the same changes as rows; the model checker and
+//! the tests use this module.
 
 use std::time::Duration;
 
-use super::decide::{Decision, Write};
+use super::decision::{Decision, Write};
 use super::{State, Task, To};
-use crate::approval::assignment::Request;
-use crate::approval::{Approval, Status};
+use crate::approval::assignment::ReviewRequest;
+use crate::approval::{Approval, ApprovalStatus};
 use crate::ids::UserId;
 use crate::time::Timestamp;
 
 impl Task {
-    /// The task after the decision; `None` once it is deleted.
+    /// Returns the task after the decision; `None` if it is deleted.
     #[must_use]
     pub fn after(&self, decision: &Decision, now: Timestamp) -> Option<Self> {
         let state = match decision.to {
@@ -22,6 +22,9 @@ impl Task {
         let mut next = self.clone();
         if next.state != state {
             next.since = now;
+            if matches!(state, State::Submitted | State::Reviewing) {
+                next.decision = None;
+            }
         }
         next.state = state;
         next.version += 1;
@@ -33,16 +36,18 @@ impl Task {
 
     fn take(&mut self, write: &Write, now: Timestamp) {
         match write {
-            Write::Revise { content, editor } => {
+            Write::Revise { content, editor, token_issuer } => {
                 self.revision += 1;
                 self.content = content.clone();
                 self.involvement.editors.extend(editor);
+                self.involvement.token_issuers.extend(token_issuer);
                 self.extended_to = None;
             }
             Write::CarryVotes(votes) => self.votes.extend(votes.iter().cloned()),
-            Write::Pin { pins, submitter } => {
+            Write::Pin { pins, submitter, token_issuer } => {
                 self.pins.clone_from(pins);
                 self.involvement.submitter = Some(*submitter);
+                self.involvement.token_issuers.extend(token_issuer);
             }
             Write::OpenReview => {
                 self.review_opened_at = Some(now);
@@ -56,7 +61,7 @@ impl Task {
             }
             Write::CloseApprovals { status } => {
                 let pending =
-                    self.approvals.iter_mut().filter(|open| open.status == Status::Pending);
+                    self.approvals.iter_mut().filter(|open| open.status == ApprovalStatus::Pending);
                 pending.for_each(|open| open.status = *status);
             }
             Write::CloseApproval { reviewer, status } => self.close(*reviewer, *status),
@@ -67,6 +72,7 @@ impl Task {
             Write::ExtendTo(until) => self.extended_to = Some(*until),
             Write::SetBasis(basis) => self.basis = Some(basis.clone()),
             Write::ClearBasis => self.basis = None,
+            Write::Decide(decision) => self.decision = Some(decision.clone()),
             Write::AskOverride(glass) => self.break_glass = Some(glass.clone()),
             Write::ConfirmOverride(confirmation) => {
                 if let Some(glass) = &mut self.break_glass {
@@ -89,8 +95,9 @@ impl Task {
                 }
             }
             Write::EndExecution => self.execution = None,
+            Write::ReleaseToHost => self.is_released = true,
             Write::ResetAttempts => self.attempts = 0,
-            // Kept in tables of their own; no rule reads them back.
+            // Stored in tables of their own; no rule reads them back.
             Write::TellShortages(_)
             | Write::Notify { .. }
             | Write::OpenAfterReview { .. }
@@ -108,14 +115,15 @@ impl Task {
         }
     }
 
-    /// One request per reviewer and revision: a second reason to ask adds its places.
-    fn ask(&mut self, request: &Request, due_at: Timestamp, now: Timestamp) {
+    /// Adds a request. There is one request per reviewer and revision: a second reason to ask adds
+    /// its slots.
+    fn ask(&mut self, request: &ReviewRequest, due_at: Timestamp, now: Timestamp) {
         let known = self.approvals.iter_mut().find(|approval| {
             approval.reviewer == request.reviewer && approval.revision == self.revision
         });
         match known {
             Some(approval) => {
-                approval.status = Status::Pending;
+                approval.status = ApprovalStatus::Pending;
                 approval.due_at = due_at;
                 for place in &request.places {
                     if !approval.places.contains(place) {
@@ -126,7 +134,7 @@ impl Task {
             None => self.approvals.push(Approval {
                 reviewer: request.reviewer,
                 revision: self.revision,
-                status: Status::Pending,
+                status: ApprovalStatus::Pending,
                 places: request.places.clone(),
                 requested_at: now,
                 due_at,
@@ -134,7 +142,7 @@ impl Task {
         }
     }
 
-    fn close(&mut self, reviewer: UserId, status: Status) {
+    fn close(&mut self, reviewer: UserId, status: ApprovalStatus) {
         let request = self
             .approvals
             .iter_mut()
@@ -144,7 +152,7 @@ impl Task {
         }
     }
 
-    /// Whether the row can be put away: nothing moves it any more but a person's resubmit.
+    /// Returns whether the row can be archived: only a resubmission by a person changes it.
     pub fn is_closed(&self) -> bool {
         match self.state {
             State::Completed | State::Rejected | State::Cancelled | State::Expired => true,

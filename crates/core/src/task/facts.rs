@@ -1,26 +1,20 @@
-//! Everything a decision may depend on besides the task: loaded by the shell in the same
-//! transaction, after the tenant's gate, so that no rule reads stale news.
+//! All facts besides the task that a decision depends on. The caller loads them in the same
+//! transaction, after taking the lock of the tenant, so that no rule reads stale data.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
-use serde::Serialize;
-
-use super::{Refusal, Task};
+use super::{Blocked, DecisionOutcome, Refusal, Task, TaskDecision};
 use crate::access::Access;
 use crate::actor::{Actor, Directory};
-use crate::approval::assignment::{Seating, Situation};
+use crate::approval::assignment::{Assignment, AssignmentInput};
 use crate::approval::delegation::Delegation;
 use crate::approval::escalation;
-use crate::approval::separation::{Conflict, Involved, conflict};
-use crate::change::Digest;
-use crate::freeze::{Freeze, InstallationFreeze};
-use crate::ids::{AgentId, TaskId, UserId};
-use crate::lock::Owner;
+use crate::approval::separation_of_duties::{Conflict, Involved, conflict};
+use crate::freeze::Freeze;
+use crate::ids::UserId;
 use crate::policy::{self, Policy, PolicyRef, Requirement};
-use crate::resource::ResourceRef;
 use crate::time::Timestamp;
-use crate::times::ApprovalTimes;
+use crate::timeouts::ApprovalTimeouts;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
@@ -28,109 +22,65 @@ pub struct Facts<'a> {
     pub agent: AgentFacts,
     pub access: &'a Access,
     pub directory: &'a Directory,
-    /// The policy versions the task was submitted under.
+    /// The policy versions that the task was submitted under.
     pub pinned: &'a [Policy],
-    /// The policies in force now.
+    /// The policies that are in force now.
     pub current: &'a [Policy],
     pub delegations: &'a [Delegation],
     pub freezes: &'a [Freeze],
-    /// The one in force, as of the gate that the permit has passed.
-    pub installation: Option<&'a InstallationFreeze>,
-    /// Environments of the task's resources, from the registry.
-    pub environments: &'a BTreeSet<String>,
     pub resource_owners: &'a BTreeSet<UserId>,
-    pub times: ApprovalTimes,
+    pub timeouts: ApprovalTimeouts,
     pub apply: ApplyFacts<'a>,
 }
 
-/// What is known of the acting agent; people carry this in the directory.
+/// The facts about the acting agent; those about people are in the directory.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AgentFacts {
-    /// Registered and not revoked.
+    /// The agent is registered and not revoked.
     pub is_active: bool,
-    /// Its registered capabilities cover the task.
+    /// The registered capabilities of the agent cover the task.
     pub is_capable: bool,
 }
 
-/// What PostgreSQL's lock tables say; filled by the permit, by the workers that end holds, and for
-/// whoever asks why a task waits.
+/// The facts from the lock tables of PostgreSQL. They are loaded by the permit, by the workers that
+/// end holds, and for explanations.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts, each read by one rule; no combination is impossible"
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ApplyFacts<'a> {
-    /// Resources of the task that somebody else holds, or that an unknown outcome blocks.
+    /// Resources of the task that others hold, or that an unknown outcome blocks.
     pub blocked: &'a [Blocked],
     pub has_capacity: bool,
-    /// The hold's deadline has passed.
+    /// The deadline of the hold has passed.
     pub hold_is_over: bool,
     /// The old holder can no longer commit anything.
     pub hold_is_fenced: bool,
-    /// The time an unfenceable step may overrun has passed too.
+    /// The lock delay, by which an unfenceable step may overrun, has passed too.
     pub lock_delay_is_over: bool,
 }
 
+/// The requirements of a task. Each must be met separately: merged, they could require more humans
+/// than either does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocked {
-    pub resource: ResourceRef,
-    pub by: Holder,
-}
-
-/// Who is in the way, as everybody of the tenant may know it: never by a lease or a session, which
-/// prove that something is theirs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum Holder {
-    Task(TaskId),
-    Agent(AgentId),
-    User(UserId),
-    /// The record does not say whose it is; this is the hash of its owner.
-    Unnamed(Digest),
-}
-
-impl Holder {
-    /// `principal` is whom the owner belongs to, as the record has it.
-    pub fn of(owner: Owner, principal: &str) -> Self {
-        let named = match owner {
-            Owner::Task(task) => Some(Self::Task(task)),
-            Owner::Agent(_) => principal.parse().ok().map(Self::Agent),
-            Owner::User(_) => principal.parse().ok().map(Self::User),
-        };
-        named.unwrap_or_else(|| Self::Unnamed(Digest::of(owner.to_string().as_bytes())))
-    }
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Task(id) => fmt::Display::fmt(id, f),
-            Self::Agent(id) => fmt::Display::fmt(id, f),
-            Self::User(id) => fmt::Display::fmt(id, f),
-            Self::Unnamed(hash) => fmt::Display::fmt(hash, f),
-        }
-    }
-}
-
-/// The requirements a task stands under. Each must be met on its own: met together they could
-/// ask for more humans than either does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
+pub struct TaskRules {
     pinned: Option<Requirement>,
     current: Requirement,
 }
 
-impl Rules {
+impl TaskRules {
     pub fn of(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Self {
         let subject = &task.content.subject;
-        let current = policy::requirement(facts.current, subject, now, &facts.times);
-        // A version never changes: the same versions ask the same, and need no second merge.
+        let current = policy::requirement(facts.current, subject, now, &facts.timeouts);
+        // A version never changes: the same versions have the same requirement, and need no second
+        // merge.
         let is_unchanged = facts.pinned.len() == current.policies.len()
             && facts.pinned.iter().all(|policy| current.policies.contains(&policy.reference()));
         let is_submitted = task.involvement.submitter.is_some();
         let pinned = (is_submitted && !is_unchanged).then(|| {
             let pinned: Vec<&Policy> = facts.pinned.iter().collect();
-            policy::merge(&pinned, subject, &facts.times)
+            policy::merge(&pinned, subject, &facts.timeouts)
         });
         Self { pinned: pinned.filter(|pinned| *pinned != current), current }
     }
@@ -145,11 +95,28 @@ impl Rules {
 }
 
 impl<'a> Facts<'a> {
-    pub fn situation<'b>(&'b self, task: &'b Task, now: Timestamp) -> Situation<'b>
+    /// Returns the decision of the acting person or worker about the task.
+    pub(super) fn decided(
+        &self,
+        task: &Task,
+        outcome: DecisionOutcome,
+        reason: Option<&str>,
+        at: Timestamp,
+    ) -> TaskDecision {
+        TaskDecision {
+            outcome,
+            reason: reason.map(ToOwned::to_owned),
+            by: self.actor.label(),
+            at,
+            revision: task.revision,
+        }
+    }
+
+    pub fn situation<'b>(&'b self, task: &'b Task, now: Timestamp) -> AssignmentInput<'b>
     where
         'a: 'b,
     {
-        Situation {
+        AssignmentInput {
             subject: &task.content.subject,
             involved: Involved::of(&task.involvement, self.directory),
             revision: task.revision,
@@ -161,20 +128,20 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Everybody in their seats, under the rules of now.
-    pub fn seating<'b>(&'b self, task: &'b Task, rules: &'b Rules, now: Timestamp) -> Seating<'b>
+    /// Assigns reviewers under the current rules.
+    pub fn seating<'b>(
+        &'b self,
+        task: &'b Task,
+        rules: &'b TaskRules,
+        now: Timestamp,
+    ) -> Assignment<'b>
     where
         'a: 'b,
     {
-        Seating::new(&rules.all(), self.situation(task, now))
+        Assignment::new(&rules.all(), self.situation(task, now))
     }
 
-    pub fn freeze(&self, task: &Task, now: Timestamp) -> Option<&'a Freeze> {
-        let resources = &task.content.subject.resources;
-        self.freezes.iter().find(|freeze| freeze.stops(resources, self.environments, now))
-    }
-
-    /// The person who acts. Agents and workers never answer for anybody.
+    /// Returns the acting person. Agents and workers never answer for people.
     pub fn person(&self) -> Result<UserId, Refusal> {
         match self.actor {
             Actor::User { id, .. } => Ok(*id),
@@ -186,11 +153,11 @@ impl<'a> Facts<'a> {
         conflict(&task.involvement, self.directory, person)
     }
 
-    pub fn due_at(&self, rules: &Rules, asked_at: Timestamp) -> Timestamp {
+    pub fn due_at(&self, rules: &TaskRules, asked_at: Timestamp) -> Timestamp {
         asked_at.plus(escalation::respond_within(&rules.all()))
     }
 
-    /// Rules are read from the versions the task was submitted under, or not at all.
+    /// Refuses if the policy versions that the task was submitted under are not loaded.
     pub fn require_pins(&self, task: &Task) -> Result<(), Refusal> {
         let loaded: BTreeSet<PolicyRef> = self.pinned.iter().map(Policy::reference).collect();
         let pinned: BTreeSet<PolicyRef> = task.pins.iter().copied().collect();

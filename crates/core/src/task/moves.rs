@@ -1,5 +1,5 @@
-//! The one table of what may happen where. `decide` refuses whatever is not in it; the diagram,
-//! the database checks and the enabled buttons are made from it.
+//! The table of all state transitions. `decide` refuses whatever is not in it; the diagram, the
+//! database checks and the enabled buttons are derived from it.
 
 use super::command::CommandKind;
 use super::state::State;
@@ -8,32 +8,32 @@ use super::state::State::{
     Submitted, Unknown,
 };
 
-/// Where a move leads.
+/// The target of a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum To {
     State(State),
-    /// The row is deleted; the audit keeps the fact.
+    /// The row is deleted; the audit keeps a record.
     Gone,
-    /// The task stays as it is, and a new draft that names it is made.
+    /// The task stays unchanged, and a new draft that refers to it is created.
     NewDraft,
 }
 
-/// Whether a move is an act or only a note for the record.
+/// Whether a transition is an action or only evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Weight {
     Act,
-    /// Came too late to count: kept as evidence, and whoever sent it is told.
+    /// Arrived too late to count: stored as evidence, and the sender is informed.
     Evidence,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
     pub command: CommandKind,
-    /// Empty for a task that does not exist yet.
+    /// The source states; empty for a task that does not exist yet.
     pub from: &'static [State],
     pub to: &'static [To],
     pub weight: Weight,
-    /// For people who read the table; `access` is what decides.
+    /// A description of the actor for readers of the table; `access` decides.
     pub by: &'static str,
 }
 
@@ -54,16 +54,16 @@ const fn evidence(command: CommandKind, from: &'static [State], by: &'static str
     Move { command, from, to: &[], weight: Weight::Evidence, by }
 }
 
-const REVIEWER: &str = "an asked reviewer";
+const REVIEWER: &str = "an assigned reviewer";
 const HOLDER: &str = "the holder of the permit";
 const SYSTEM: &str = "the server";
 const AUTHOR: &str = "the author, their agent, an admin";
 
-/// Everything a review leads to: an answer that arrives there is late.
+/// All states that follow a review: an answer that arrives in them is late.
 const AFTER_REVIEW: &[State] =
     &[Draft, Approved, Applying, Completed, Rejected, Cancelled, Failed, Unknown, Expired];
 
-/// An empty `to` means the state stays as it is.
+/// The transitions. An empty `to` means that the state does not change.
 pub const MOVES: &[Move] = &[
     act(CommandKind::Create, &[], &[To::State(Draft)], "an author, an agent, an admin"),
     act(CommandKind::Delete, &[Draft], &[To::Gone], "the author, an admin"),
@@ -90,9 +90,9 @@ pub const MOVES: &[Move] = &[
     evidence(CommandKind::Reject, AFTER_REVIEW, REVIEWER),
     evidence(CommandKind::RequestChanges, AFTER_REVIEW, REVIEWER),
     stays(CommandKind::WithdrawVote, &[Reviewing], "the voter"),
-    stays(CommandKind::Delegate, &[Reviewing], "the asked reviewer"),
+    stays(CommandKind::Delegate, &[Reviewing], "the assigned reviewer"),
     stays(CommandKind::Escalate, &[Reviewing], SYSTEM),
-    stays(CommandKind::Extend, &[Reviewing], "an asked reviewer, an admin"),
+    stays(CommandKind::Extend, &[Reviewing], "an assigned reviewer, an admin"),
     stays(CommandKind::WarnExpiry, &[Reviewing, Approved], SYSTEM),
     act(
         CommandKind::Cancel,
@@ -124,8 +124,8 @@ pub const MOVES: &[Move] = &[
         &[To::State(Failed), To::State(Approved), To::State(Cancelled)],
         HOLDER,
     ),
-    evidence(CommandKind::FinishApply, &[Unknown], "the holder that was lost"),
-    evidence(CommandKind::FailApply, &[Unknown], "the holder that was lost"),
+    evidence(CommandKind::FinishApply, &[Unknown], "the lost holder"),
+    evidence(CommandKind::FailApply, &[Unknown], "the lost holder"),
     act(CommandKind::LoseApply, &[Applying], &[To::State(Unknown)], SYSTEM),
     act(
         CommandKind::Reconcile,
@@ -155,22 +155,16 @@ pub const MOVES: &[Move] = &[
     act(CommandKind::LapseOverride, &[Submitted, Reviewing], &[], SYSTEM),
 ];
 
-/// The move a command makes from a state, if there is one.
+/// Returns the transition of a command from a state, if there is one.
 pub fn find_move(command: CommandKind, from: State) -> Option<&'static Move> {
     MOVES.iter().find(|row| row.command == command && row.from.contains(&from))
 }
 
-/// The states from which a command is an act, for a refusal that says where it would work.
+/// Returns the states from which a command is allowed, for use in refusals.
 pub fn acts_from(command: CommandKind) -> Vec<State> {
     MOVES
         .iter()
         .filter(|row| row.command == command && row.weight == Weight::Act)
         .flat_map(|row| row.from.iter().copied())
         .collect()
-}
-
-impl Move {
-    pub fn allows(&self, from: State, to: To) -> bool {
-        if self.to.is_empty() { to == To::State(from) } else { self.to.contains(&to) }
-    }
 }

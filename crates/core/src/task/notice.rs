@@ -1,32 +1,32 @@
-//! Who is told of a decision that nobody was waiting for. Whoever is asked for an answer finds it
-//! in the inbox, and whoever decides gets an answer; this is for what time and changed rules do,
-//! and for overrides, which nobody is to miss.
+//! Who is notified of a decision. People who are asked find the request in the inbox, and people
+//! who decide get a response; this is for the effects of time and changed policies, and for
+//! overrides, which no one should miss.
 
 use std::collections::BTreeSet;
 
 use super::Task;
-use super::decide::{Decision, Write};
+use super::decision::{Decision, Write};
 use crate::actor::Role;
 use crate::event::EventKind;
 use crate::ids::UserId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// What they are told of.
+    /// The event they are notified of.
     pub event: EventKind,
     pub roles: BTreeSet<Role>,
     pub people: BTreeSet<UserId>,
 }
 
 impl Decision {
-    /// `task` is as it was.
+    /// Returns the notices of the decision. `task` is the task before the decision.
     pub fn notices(&self, task: &Task) -> Vec<Notice> {
-        let is_told = |event: EventKind| self.events.contains(&event);
+        let is_emitted = |event: EventKind| self.events.contains(&event);
         let mut notices = Vec::new();
         let mut tell = |event, roles: &BTreeSet<Role>, people: BTreeSet<UserId>| {
             notices.push(Notice { event, roles: roles.clone(), people });
         };
-        let nobody = BTreeSet::new();
+        let no_roles = BTreeSet::new();
         for write in &self.writes {
             match write {
                 Write::Notify { roles, people } => {
@@ -34,9 +34,9 @@ impl Decision {
                         tell(*event, roles, people.clone());
                     }
                 }
-                Write::Ask { requests, .. } if is_told(EventKind::ApprovalEscalated) => {
+                Write::Ask { requests, .. } if is_emitted(EventKind::ApprovalEscalated) => {
                     let people = requests.iter().map(|request| request.reviewer).collect();
-                    tell(EventKind::ApprovalRequested, &nobody, people);
+                    tell(EventKind::ApprovalRequested, &no_roles, people);
                 }
                 _ => {}
             }
@@ -44,8 +44,8 @@ impl Decision {
         for event in
             [EventKind::TaskExtended, EventKind::TaskExpired, EventKind::TaskReviewReopened]
         {
-            if is_told(event) {
-                tell(event, &nobody, [task.involvement.author].into());
+            if is_emitted(event) {
+                tell(event, &no_roles, [task.involvement.author].into());
             }
         }
         notices

@@ -1,16 +1,16 @@
-//! What the server does with a review: open it, let a clause pass it, ask more people as time
-//! goes by, open it again when its basis is gone. None of these agrees for
-//! anybody: only votes, clauses and overrides lead to APPROVED.
+//! Actions of the server on a review: open it, auto-approve it by a clause, ask more people over
+//! time, and reopen it when its basis is lost. None of these approves on behalf of a person: only
+//! votes, clauses and overrides lead to APPROVED.
 
 use std::collections::BTreeSet;
 
 use super::basis;
 use super::command::{Escalation, Reopen};
-use super::decide::{Decision, Write};
-use super::{Agreement, Basis, Facts, Refusal, Rules, State, Task, voting};
-use crate::approval::assignment::{Request, Seating, Situation};
+use super::decision::{Decision, Write};
+use super::{Agreement, Basis, DecisionOutcome, Facts, Refusal, State, Task, TaskRules, voting};
+use crate::approval::assignment::{Assignment, AssignmentInput, ReviewRequest};
 use crate::approval::delegation::Walk;
-use crate::approval::{Approval, Place, Route, Status, escalation};
+use crate::approval::{Approval, ApprovalStatus, Route, Slot, escalation};
 use crate::event::EventKind;
 use crate::ids::UserId;
 use crate::policy::{AutoApproval, EscalationAction, EscalationStep, PolicyRef, ReassignTo};
@@ -18,11 +18,13 @@ use crate::time::Timestamp;
 
 pub fn open(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
     facts.require_pins(task)?;
-    let rules = Rules::of(task, facts, now);
+    let rules = TaskRules::of(task, facts, now);
     let seating = facts.seating(task, &rules, now);
     if Agreement::of(task, &seating, now).is_met() {
+        let reason = "the approvals of an earlier revision cover the same effect";
         return Ok(Decision::to(task, State::Approved)
             .write(Write::SetBasis(Basis::Quorum))
+            .write(Write::Decide(facts.decided(task, DecisionOutcome::Approved, Some(reason), now)))
             .tell(EventKind::TaskApproved));
     }
     let assignment = seating.assign();
@@ -42,7 +44,7 @@ pub fn open(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, 
 
 pub fn auto_approve(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
     facts.require_pins(task)?;
-    let rules = Rules::of(task, facts, now);
+    let rules = TaskRules::of(task, facts, now);
     let mut clauses: BTreeSet<PolicyRef> = BTreeSet::new();
     for requirement in rules.all() {
         match &requirement.auto_approve {
@@ -56,8 +58,10 @@ pub fn auto_approve(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<De
         }
     }
     let clauses = clauses.into_iter().collect();
+    let reason = "every policy that applies allows auto-approval";
     Ok(Decision::to(task, State::Approved)
         .write(Write::SetBasis(Basis::AutoClause { clauses, approved_at: now }))
+        .write(Write::Decide(facts.decided(task, DecisionOutcome::Approved, Some(reason), now)))
         .tell(EventKind::TaskApproved))
 }
 
@@ -78,9 +82,7 @@ pub fn reopen(
         Reopen::EffectDrifted { content } if content.digest == task.content.digest => {
             Err(Refusal::NotDrifted)
         }
-        Reopen::EffectDrifted { content } => {
-            Ok(decision.write(Write::Revise { content: content.clone(), editor: None }))
-        }
+        Reopen::EffectDrifted { content } => Ok(decision.write(Write::preview(content))),
     }
 }
 
@@ -90,7 +92,7 @@ pub fn escalate(
     facts: &Facts<'_>,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    let rules = Rules::of(task, facts, now);
+    let rules = TaskRules::of(task, facts, now);
     let decision = Decision::stay(task).tell(EventKind::ApprovalEscalated);
     match cause {
         Escalation::Deactivated { reviewer } => {
@@ -99,7 +101,8 @@ pub fn escalate(
                 .ok_or(Refusal::NothingToReassign { reviewer: *reviewer })?;
             let seating = facts.seating(task, &rules, now);
             let requests = reassign(task, open, None, &seating, facts, now);
-            let close = Write::CloseApproval { reviewer: *reviewer, status: Status::Superseded };
+            let close =
+                Write::CloseApproval { reviewer: *reviewer, status: ApprovalStatus::Superseded };
             Ok(ask(decision.write(close), requests, facts.due_at(&rules, now)))
         }
         Escalation::Step => {
@@ -122,7 +125,7 @@ fn run_step(
     task: &Task,
     step: &EscalationStep,
     decision: Decision,
-    rules: &Rules,
+    rules: &TaskRules,
     facts: &Facts<'_>,
     now: Timestamp,
 ) -> Decision {
@@ -140,8 +143,9 @@ fn run_step(
             ask(decision, requests, due_at)
         }
         EscalationAction::Widen { .. } => {
-            let situation = Situation { escalated_to: step.after, ..facts.situation(task, now) };
-            let requests = Seating::new(&rules.all(), situation)
+            let situation =
+                AssignmentInput { escalated_to: step.after, ..facts.situation(task, now) };
+            let requests = Assignment::new(&rules.all(), situation)
                 .requests()
                 .into_iter()
                 .filter(|request| !voting::was_asked(task, request.reviewer))
@@ -151,23 +155,23 @@ fn run_step(
     }
 }
 
-fn ask(decision: Decision, requests: Vec<Request>, due_at: Timestamp) -> Decision {
+fn ask(decision: Decision, requests: Vec<ReviewRequest>, due_at: Timestamp) -> Decision {
     if requests.is_empty() {
         return decision;
     }
     decision.write(Write::Ask { requests, due_at }).tell(EventKind::ApprovalRequested)
 }
 
-/// Who is asked in place of a reviewer: their delegate, or their manager. Without a choice, the
-/// delegate first. Nobody, if neither may approve.
+/// Returns who is asked in place of a reviewer: their delegate or their manager. Without a given
+/// choice, the delegate comes first. Empty if neither may approve.
 fn reassign(
     task: &Task,
     open: &Approval,
     to: Option<ReassignTo>,
-    seating: &Seating<'_>,
+    seating: &Assignment<'_>,
     facts: &Facts<'_>,
     now: Timestamp,
-) -> Vec<Request> {
+) -> Vec<ReviewRequest> {
     let may_approve = |person: UserId| seating.may_approve(person);
     let delegate = || {
         let walk = Walk::new(facts.delegations, &task.content.subject, now, may_approve);
@@ -192,8 +196,8 @@ fn reassign(
                 chain.push(open.reviewer);
             }
             chain.push(next);
-            Place { owner: place.owner, route: Route::Reassigned { chain } }
+            Slot { owner: place.owner, route: Route::Reassigned { chain } }
         })
         .collect();
-    vec![Request { reviewer: next, places }]
+    vec![ReviewRequest { reviewer: next, places }]
 }

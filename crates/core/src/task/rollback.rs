@@ -1,19 +1,19 @@
-//! What is to be done about an attempt that failed after it had changed something.
+//! The rollback strategy for an attempt that failed after it had changed something.
 
 use crate::limits::ROLLBACK_STEPS_MAX_BYTES;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rollback {
-    /// Whoever applies it takes it back, on failure and when time is up.
+    /// The executor rolls the change back, on failure and on timeout.
     Automatic,
-    /// A person does, in these steps.
+    /// A person rolls the change back by these steps.
     Manual { steps: String },
-    /// It cannot be taken back, or need not be.
+    /// The change cannot be rolled back, or need not be.
     None,
 }
 
 impl Rollback {
-    /// `None` if the strategy is not known, or if steps are missing, too long or out of place.
+    /// Returns `None` if the strategy is unknown, or if steps are missing, too long or not allowed.
     pub fn new(strategy: &str, steps: Option<String>) -> Option<Self> {
         match (strategy, steps) {
             ("automatic", None) => Some(Self::Automatic),
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_strategy_is_its_word_and_only_the_manual_one_has_steps() {
+    fn rollback_strategy_round_trips_and_only_manual_has_steps() {
         for rollback in [
             Rollback::Automatic,
             Rollback::Manual { steps: "restore the dump".to_owned() },

@@ -1,4 +1,4 @@
-//! Where a task stands. The names are a contract: they are stored, sent and shown.
+//! The states of a task. Their names are stored, sent and displayed, so they must not change.
 
 use std::fmt;
 
@@ -15,11 +15,11 @@ pub enum State {
     Completed,
     Rejected,
     Cancelled,
-    /// The apply ended badly, and that is known.
+    /// The apply failed, and that is known.
     Failed,
-    /// The holder was lost after it had begun: nobody knows whether the effect happened.
+    /// The holder was lost after it had begun: the outcome is unknown.
     Unknown,
-    /// Time ran out; neither a yes nor a no.
+    /// The time ran out; the task was neither approved nor rejected.
     Expired,
 }
 
@@ -54,7 +54,23 @@ impl State {
         }
     }
 
-    /// Whether a permit is still to be asked for: then locks and slots stand in the way of it.
+    /// Returns whether the task has ended: nothing more happens to it unless a person retries,
+    /// reconciles or resubmits it.
+    pub const fn is_final(self) -> bool {
+        match self {
+            Self::Completed
+            | Self::Rejected
+            | Self::Cancelled
+            | Self::Failed
+            | Self::Unknown
+            | Self::Expired => true,
+            Self::Draft | Self::Submitted | Self::Reviewing | Self::Approved | Self::Applying => {
+                false
+            }
+        }
+    }
+
+    /// Returns whether the task still needs a permit, so that locks and slots can block it.
     pub const fn is_before_permit(self) -> bool {
         match self {
             Self::Draft | Self::Submitted | Self::Reviewing | Self::Approved => true,

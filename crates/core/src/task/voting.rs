@@ -1,13 +1,15 @@
-//! What reviewers do: answer, take an answer back, hand a request on. An answer names the
-//! revision and digest its author saw; one that comes too late is kept and never counted.
+//! Commands of reviewers: answer, withdraw an answer, delegate a request. An answer names the
+//! revision and digest that the reviewer saw; a late answer is stored and never counted.
 
 use std::collections::BTreeSet;
 
-use super::decide::{Decision, Write};
-use super::{Agreement, Basis, Facts, Refusal, Rules, State, Task, content};
-use crate::approval::assignment::Request;
-use crate::approval::delegation::Fault;
-use crate::approval::{Answer, Approval, Place, Route, Seen, Status, Vote};
+use super::decision::{Decision, Write};
+use super::{
+    Agreement, Basis, DecisionOutcome, Facts, Refusal, State, Task, TaskRules, To, content,
+};
+use crate::approval::assignment::ReviewRequest;
+use crate::approval::delegation::DelegationError;
+use crate::approval::{Answer, Approval, ApprovalStatus, Route, Seen, Slot, Vote};
 use crate::event::EventKind;
 use crate::ids::UserId;
 use crate::limits::DELEGATION_DEPTH_MAX;
@@ -23,7 +25,7 @@ pub fn vote(
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     let voter = reviewer(task, answer, seen, reason, facts)?;
-    let rules = Rules::of(task, facts, now);
+    let rules = TaskRules::of(task, facts, now);
     let seating = facts.seating(task, &rules, now);
     let requests = seating.requests();
     let places = places_of(&requests, voter).ok_or_else(|| match seating.too_new(voter) {
@@ -38,36 +40,47 @@ pub fn vote(
         Answer::RequestChanges => send_back(task),
     };
     let mut decision = decision.tell(EventKind::ApprovalVoted);
+    if decision.to != To::State(task.state) {
+        decision = decision.write(Write::Decide(facts.decided(task, outcome(answer), reason, now)));
+    }
     decision.writes.insert(0, Write::Record(vote));
     Ok(decision)
 }
 
+const fn outcome(answer: Answer) -> DecisionOutcome {
+    match answer {
+        Answer::Approve => DecisionOutcome::Approved,
+        Answer::Reject => DecisionOutcome::Rejected,
+        Answer::RequestChanges => DecisionOutcome::ChangesRequested,
+    }
+}
+
 fn agree(task: &Task, voter: UserId, agreement: &Agreement) -> Decision {
-    let close = Write::CloseApproval { reviewer: voter, status: Status::Approved };
+    let close = Write::CloseApproval { reviewer: voter, status: ApprovalStatus::Approved };
     if !agreement.is_met() {
         return Decision::stay(task).write(close);
     }
     Decision::to(task, State::Approved)
         .write(close)
-        .write(Write::CloseApprovals { status: Status::Superseded })
+        .write(Write::CloseApprovals { status: ApprovalStatus::Superseded })
         .write(Write::SetBasis(Basis::Quorum))
         .tell(EventKind::TaskApproved)
 }
 
 fn refuse(task: &Task, voter: UserId, is_enough: bool) -> Decision {
-    let close = Write::CloseApproval { reviewer: voter, status: Status::Rejected };
+    let close = Write::CloseApproval { reviewer: voter, status: ApprovalStatus::Rejected };
     if !is_enough {
         return Decision::stay(task).write(close);
     }
     Decision::to(task, State::Rejected)
         .write(close)
-        .write(Write::CloseApprovals { status: Status::Superseded })
+        .write(Write::CloseApprovals { status: ApprovalStatus::Superseded })
         .tell(EventKind::TaskRejected)
 }
 
 fn send_back(task: &Task) -> Decision {
     Decision::to(task, State::Draft)
-        .write(Write::CloseApprovals { status: Status::Superseded })
+        .write(Write::CloseApprovals { status: ApprovalStatus::Superseded })
         .write(Write::NextRound)
         .tell(EventKind::TaskChangesRequested)
 }
@@ -88,8 +101,8 @@ pub fn record_late(
     Ok(Decision::stay(task).write(Write::Record(vote)).tell(EventKind::ApprovalVoted))
 }
 
-/// What every answer must be, early or late: by a person who had no part in the change, about
-/// what is there, and with a reason if it is not a yes.
+/// Checks every answer, early or late: it must come from an uninvolved person, be about the current
+/// content, and have a reason unless it is an approval.
 fn reviewer(
     task: &Task,
     answer: Answer,
@@ -131,12 +144,12 @@ pub(super) fn was_asked(task: &Task, person: UserId) -> bool {
         .any(|approval| approval.reviewer == person && approval.revision == task.revision)
 }
 
-fn places_of(requests: &[Request], person: UserId) -> Option<BTreeSet<UserId>> {
+fn places_of(requests: &[ReviewRequest], person: UserId) -> Option<BTreeSet<UserId>> {
     let request = requests.iter().find(|request| request.reviewer == person)?;
     Some(request.places.iter().map(|place| place.owner).collect())
 }
 
-fn may_answer(requests: &[Request]) -> Vec<UserId> {
+fn may_answer(requests: &[ReviewRequest]) -> Vec<UserId> {
     requests.iter().map(|request| request.reviewer).collect()
 }
 
@@ -151,10 +164,10 @@ pub fn withdraw(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decisi
     if counts.is_none_or(|vote| vote.withdrawn) {
         return Err(Refusal::NothingToWithdraw);
     }
-    let rules = Rules::of(task, facts, now);
+    let rules = TaskRules::of(task, facts, now);
     let requests = facts.seating(task, &rules, now).requests();
     let mut decision = Decision::stay(task).write(Write::WithdrawVote { voter });
-    // Whoever takes an answer back is asked again, if they still may answer.
+    // A person who withdraws a vote is asked again, if they may still answer.
     let request = requests.into_iter().find(|request| request.reviewer == voter);
     if let Some(request) = request {
         let due_at = facts.due_at(&rules, now);
@@ -163,7 +176,7 @@ pub fn withdraw(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decisi
     Ok(decision.tell(EventKind::ApprovalWithdrawn))
 }
 
-/// Hands one's own open request to somebody who may approve in their own right.
+/// Delegates an open request of the actor to a person who may approve in their own right.
 pub fn delegate(
     task: &Task,
     to: UserId,
@@ -174,7 +187,7 @@ pub fn delegate(
     content::bound_reason(reason)?;
     let from = facts.person()?;
     let open = open_request(task, from).ok_or(Refusal::NoOpenRequest)?;
-    let rules = Rules::of(task, facts, now);
+    let rules = TaskRules::of(task, facts, now);
     if rules.all().iter().any(|rule| rule.delegation == DelegationRule::Forbidden) {
         return Err(Refusal::DelegationForbidden);
     }
@@ -185,10 +198,10 @@ pub fn delegate(
         .places
         .iter()
         .map(|place| hand_over(place, from, to))
-        .collect::<Result<Vec<Place>, Refusal>>()?;
-    let requests = vec![Request { reviewer: to, places }];
+        .collect::<Result<Vec<Slot>, Refusal>>()?;
+    let requests = vec![ReviewRequest { reviewer: to, places }];
     Ok(Decision::stay(task)
-        .write(Write::CloseApproval { reviewer: from, status: Status::Delegated })
+        .write(Write::CloseApproval { reviewer: from, status: ApprovalStatus::Delegated })
         .write(Write::Ask { requests, due_at: open.due_at })
         .tell(EventKind::ApprovalDelegated))
 }
@@ -197,8 +210,8 @@ pub(super) fn open_request(task: &Task, reviewer: UserId) -> Option<&Approval> {
     task.open_requests().find(|request| request.reviewer == reviewer)
 }
 
-/// The chain of a place, one person longer.
-fn hand_over(place: &Place, from: UserId, to: UserId) -> Result<Place, Refusal> {
+/// Extends the chain of a slot by one person.
+fn hand_over(place: &Slot, from: UserId, to: UserId) -> Result<Slot, Refusal> {
     let mut chain = place.route.chain().to_vec();
     if chain.is_empty() {
         chain.push(from);
@@ -206,10 +219,10 @@ fn hand_over(place: &Place, from: UserId, to: UserId) -> Result<Place, Refusal> 
     let is_cycle = chain.contains(&to);
     chain.push(to);
     if is_cycle {
-        return Err(Refusal::Delegation(Fault::Cycle { path: chain }));
+        return Err(Refusal::Delegation(DelegationError::Cycle { path: chain }));
     }
     if chain.len() > DELEGATION_DEPTH_MAX + 1 {
-        return Err(Refusal::Delegation(Fault::TooLong { path: chain }));
+        return Err(Refusal::Delegation(DelegationError::TooLong { path: chain }));
     }
-    Ok(Place { owner: place.owner, route: Route::HandedOver { chain } })
+    Ok(Slot { owner: place.owner, route: Route::HandedOver { chain } })
 }

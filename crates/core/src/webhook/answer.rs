@@ -1,6 +1,6 @@
-//! What the answer of an endpoint means for a delivery. Every 2xx is a yes, a 410 says that nobody
-//! wants to hear more, and everything else is tried again while tries are left. Nobody is followed
-//! elsewhere: a redirect is not an answer.
+//! What an endpoint's response means for a delivery. Every 2xx is a success, a 410 ends the
+//! subscription, and everything else is retried while attempts are left. Redirects are not
+//! followed.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use crate::limits::{WEBHOOK_EXCERPT_MAX_CHARS, WEBHOOK_PAUSE_MAX};
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum DeliveryResponse {
     Status {
         status: u16,
-        /// From a `Retry-After` in seconds.
+        /// The value of a `Retry-After` header in seconds.
         retry_after: Option<Duration>,
     },
-    /// None came, or none that could be read; it may have been heard all the same.
+    /// There was no readable response; the endpoint may have received the delivery all the same.
     None,
     /// The address may not be called.
     Closed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DeliveryVerdict {
     Delivered,
-    /// The endpoint wants nothing more, for good.
+    /// The endpoint wants no further deliveries.
     Gone,
     Failed {
         retry_after: Option<Duration>,
@@ -32,41 +32,42 @@ pub enum Verdict {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum DeliveryStep {
     Delivered,
     Dead,
     Again { at: Timestamp },
 }
 
-pub fn judge(answer: Answer) -> Verdict {
+pub fn judge(answer: DeliveryResponse) -> DeliveryVerdict {
     match answer {
-        Answer::Status { status: 200..=299, .. } => Verdict::Delivered,
-        Answer::Status { status: 410, .. } => Verdict::Gone,
-        // Elsewhere it says something else: when a page comes back, or where to look.
-        Answer::Status { status: 429 | 503, retry_after } => Verdict::Failed { retry_after },
-        Answer::Status { .. } | Answer::None | Answer::Closed => {
-            Verdict::Failed { retry_after: None }
+        DeliveryResponse::Status { status: 200..=299, .. } => DeliveryVerdict::Delivered,
+        DeliveryResponse::Status { status: 410, .. } => DeliveryVerdict::Gone,
+        // With other statuses the header has another meaning.
+        DeliveryResponse::Status { status: 429 | 503, retry_after } => {
+            DeliveryVerdict::Failed { retry_after }
+        }
+        DeliveryResponse::Status { .. } | DeliveryResponse::None | DeliveryResponse::Closed => {
+            DeliveryVerdict::Failed { retry_after: None }
         }
     }
 }
 
-/// `tries` with this one.
-pub fn next(verdict: Verdict, tries: u32, now: Timestamp, dice: u64) -> Next {
+/// Returns what happens next. `tries` includes this attempt.
+pub fn next(verdict: DeliveryVerdict, tries: u32, now: Timestamp, dice: u64) -> DeliveryStep {
     match verdict {
-        Verdict::Delivered => Next::Delivered,
-        Verdict::Gone => Next::Dead,
-        Verdict::Failed { retry_after } => match pause(tries, dice) {
-            None => Next::Dead,
+        DeliveryVerdict::Delivered => DeliveryStep::Delivered,
+        DeliveryVerdict::Gone => DeliveryStep::Dead,
+        DeliveryVerdict::Failed { retry_after } => match pause(tries, dice) {
+            None => DeliveryStep::Dead,
             Some(pause) => {
                 let asked = retry_after.unwrap_or_default().min(WEBHOOK_PAUSE_MAX);
-                Next::Again { at: now.plus(pause.max(asked)) }
+                DeliveryStep::Again { at: now.plus(pause.max(asked)) }
             }
         },
     }
 }
 
-/// The beginning of what an endpoint said, on one line: nothing in it can move a cursor, hide or
-/// turn round what stands beside it.
+/// Returns the beginning of the response on one line, without characters that affect the display.
 pub fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let mut shown = String::new();
@@ -76,7 +77,7 @@ pub fn excerpt(body: &[u8]) -> String {
     shown
 }
 
-/// Control characters, and those of the categories that only steer what is shown.
+/// Returns whether the character is a control character or only affects the display.
 fn acts(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -95,53 +96,55 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_micros(0);
 
-    fn status(status: u16) -> Answer {
-        Answer::Status { status, retry_after: Some(Duration::from_secs(9)) }
+    fn status(status: u16) -> DeliveryResponse {
+        DeliveryResponse::Status { status, retry_after: Some(Duration::from_secs(9)) }
     }
 
     #[test]
-    fn only_a_2xx_is_a_yes_and_only_410_is_the_end() {
+    fn webhook_answer_succeeds_with_2xx_and_ends_with_410() {
         for code in 100..=999 {
             let verdict = judge(status(code));
-            assert_eq!(verdict == Verdict::Delivered, (200..300).contains(&code), "{code}");
-            assert_eq!(verdict == Verdict::Gone, code == 410, "{code}");
+            assert_eq!(verdict == DeliveryVerdict::Delivered, (200..300).contains(&code), "{code}");
+            assert_eq!(verdict == DeliveryVerdict::Gone, code == 410, "{code}");
         }
-        for silent in [Answer::None, Answer::Closed] {
-            assert_eq!(judge(silent), Verdict::Failed { retry_after: None });
+        for silent in [DeliveryResponse::None, DeliveryResponse::Closed] {
+            assert_eq!(judge(silent), DeliveryVerdict::Failed { retry_after: None });
         }
     }
 
     #[test]
-    fn whoever_is_overloaded_says_how_long() {
+    fn webhook_retry_after_is_used_for_429_and_503() {
         for (code, asked) in [(429, true), (503, true), (500, false), (301, false), (400, false)] {
-            let Verdict::Failed { retry_after } = judge(status(code)) else { panic!("{code}") };
+            let DeliveryVerdict::Failed { retry_after } = judge(status(code)) else {
+                panic!("{code}")
+            };
             assert_eq!(retry_after.is_some(), asked, "{code}");
         }
     }
 
     proptest! {
         #[test]
-        fn a_failure_comes_again_within_its_bounds_or_is_dead(
+        fn webhook_failure_is_retried_within_bounds_or_dead(
             tries in 1_u32..20,
             asked in proptest::option::of(0_u64..10_000_000),
             dice: u64,
         ) {
             let retry_after = asked.map(Duration::from_secs);
-            match next(Verdict::Failed { retry_after }, tries, NOW, dice) {
-                Next::Again { at } => {
+            match next(DeliveryVerdict::Failed { retry_after }, tries, NOW, dice) {
+                DeliveryStep::Again { at } => {
                     let pause = at.since(NOW);
                     let asked = retry_after.unwrap_or_default().min(WEBHOOK_PAUSE_MAX);
                     prop_assert!(tries < WEBHOOK_TRIES_MAX);
                     prop_assert!(pause >= asked && pause <= WEBHOOK_PAUSE_MAX);
                     prop_assert!(pause <= asked.max(longest_pause(tries).unwrap()));
                 }
-                Next::Dead => prop_assert!(tries >= WEBHOOK_TRIES_MAX),
-                Next::Delivered => prop_assert!(false),
+                DeliveryStep::Dead => prop_assert!(tries >= WEBHOOK_TRIES_MAX),
+                DeliveryStep::Delivered => prop_assert!(false),
             }
         }
 
         #[test]
-        fn an_excerpt_is_short_and_harmless(body: Vec<u8>) {
+        fn webhook_excerpt_is_short_and_harmless(body: Vec<u8>) {
             let shown = excerpt(&body);
             prop_assert!(shown.chars().count() <= WEBHOOK_EXCERPT_MAX_CHARS);
             prop_assert!(!shown.chars().any(acts));
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_shows_the_beginning() {
+    fn webhook_excerpt_shows_the_beginning() {
         assert_eq!(
             excerpt(b"no such\r\n\x1b[31mthing"),
             "no such\u{fffd}\u{fffd}\u{fffd}[31mthing"

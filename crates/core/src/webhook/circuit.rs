@@ -1,6 +1,6 @@
-//! Whether an endpoint is called at all now. One that has failed often in a row is left alone, for
-//! longer each time; then a single delivery finds out whether it is back. Kept in the record, so
-//! that every process knows.
+//! The circuit breaker of an endpoint. After several consecutive failures sending pauses, longer
+//! each time; then a single delivery probes the endpoint. The state is stored in PostgreSQL, so
+//! that all processes share it.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Circuit {
-    /// In a row, up to now.
+    /// The number of consecutive failures.
     pub failures: u32,
     pub open_until: Option<Timestamp>,
 }
 
-/// How much may be sent.
+/// How much may be sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
     /// As much as other bounds allow.
     Free,
-    /// One, to find out.
+    /// A single delivery, as a probe.
     One,
-    /// Nothing.
+    /// Nothing until this time.
     Until(Timestamp),
 }
 
@@ -38,7 +38,7 @@ impl Circuit {
         }
     }
 
-    /// `asked` is how long the endpoint itself wants to be left alone.
+    /// Records a failure. `asked` is the pause that the endpoint requested.
     #[must_use]
     pub fn failed(self, now: Timestamp, asked: Option<Duration>, dice: u64) -> Self {
         let failures = self.failures.saturating_add(1);
@@ -46,7 +46,7 @@ impl Circuit {
             let growth = 2_u32.saturating_pow(beyond);
             let longest =
                 WEBHOOK_CIRCUIT_REST_FIRST.saturating_mul(growth).min(WEBHOOK_CIRCUIT_REST_MAX);
-            // At least half: a rest that may be nothing is none.
+            // The pause is at least half as long: one that may be zero would protect nothing.
             let half = longest / 2;
             half.saturating_add(spread(half, dice))
         });
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_failures_close_nothing() {
+    fn webhook_circuit_stays_closed_after_few_failures() {
         for failures in 0..WEBHOOK_CIRCUIT_FAILURES {
             assert_eq!(after(failures).room(NOW), Room::Free, "{failures}");
         }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn after_its_rest_one_may_try() {
+    fn webhook_circuit_after_its_pause_allows_one_try() {
         let circuit = after(WEBHOOK_CIRCUIT_FAILURES);
         let Room::Until(until) = circuit.room(NOW) else { panic!("{circuit:?}") };
         assert_eq!(circuit.room(until), Room::One);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_asks_for_time_gets_it_at_its_first_failure() {
+    fn webhook_circuit_honours_retry_after_at_once() {
         let circuit = Circuit::default().failed(NOW, Some(Duration::from_mins(1)), 0);
         assert_eq!(circuit.room(NOW), Room::Until(NOW.plus(Duration::from_mins(1))));
         let greedy = Circuit::default().failed(NOW, Some(Duration::MAX), 0);
@@ -94,7 +94,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_rest_is_never_shorter_than_half_of_the_first_nor_longer_than_the_longest(
+        fn webhook_circuit_pause_is_within_its_bounds(
             failures in WEBHOOK_CIRCUIT_FAILURES - 1..u32::MAX,
             dice: u64,
         ) {
@@ -105,7 +105,7 @@ mod tests {
         }
 
         #[test]
-        fn a_late_failure_ends_no_rest_that_was_begun(
+        fn webhook_circuit_pause_is_not_ended_by_a_late_failure(
             first in 0_u64..86_400,
             second in proptest::option::of(0_u64..86_400),
             dice: u64,

@@ -1,16 +1,16 @@
-//! Webhooks: which events an endpoint has asked for, what its answer to one means, when a delivery
-//! is tried again, and when the endpoint is left alone for a while. Which addresses may be called
-//! at all, and the calls themselves, are not here.
+//! Webhooks: the events that an endpoint subscribes to, the meaning of its responses, the retries
+//! of a delivery, and the circuit breaker. Calling endpoints, and the addresses that may be called,
+//! are not part of this module.
 
 mod answer;
 mod circuit;
 mod schedule;
 mod subscription;
 
-pub use answer::{Answer, Next, Verdict, excerpt, judge, next};
+pub use answer::{DeliveryResponse, DeliveryStep, DeliveryVerdict, excerpt, judge, next};
 pub use circuit::{Circuit, Room};
 pub use schedule::{longest_pause, pause};
 pub use subscription::{Subscription, SubscriptionError};
 
-/// The type of what is sent to try an endpoint out.
+/// The event type of a test delivery.
 pub const PING: &str = "webhook.ping";

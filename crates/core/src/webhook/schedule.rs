@@ -1,5 +1,5 @@
-//! The pauses between the tries of one delivery: longer each time, and spread over all of their
-//! length, so that those who failed together do not come back together.
+//! The pauses between the attempts of one delivery. They grow each time and are spread over their
+//! whole length, so that deliveries that failed together are not retried together.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::limits::{
     WEBHOOK_PAUSE_FIRST, WEBHOOK_PAUSE_GROWTH, WEBHOOK_PAUSE_MAX, WEBHOOK_TRIES_MAX,
 };
 
-/// After so many tries; nothing once they are used up.
+/// Returns the longest pause after `tries` attempts; `None` once they are used up.
 pub fn longest_pause(tries: u32) -> Option<Duration> {
     if tries >= WEBHOOK_TRIES_MAX {
         return None;
@@ -16,12 +16,12 @@ pub fn longest_pause(tries: u32) -> Option<Duration> {
     Some(WEBHOOK_PAUSE_FIRST.saturating_mul(growth).min(WEBHOOK_PAUSE_MAX))
 }
 
-/// `dice` is any number, each as likely as the others.
+/// Returns a random pause. `dice` is a uniformly random number.
 pub fn pause(tries: u32, dice: u64) -> Option<Duration> {
     longest_pause(tries).map(|longest| spread(longest, dice))
 }
 
-/// More than nothing, and at most `longest`.
+/// Returns a duration above zero and at most `longest`.
 pub(super) fn spread(longest: Duration, dice: u64) -> Duration {
     let millis = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX).max(1);
     Duration::from_millis(dice.checked_rem(millis).unwrap_or_default().saturating_add(1))
@@ -35,7 +35,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pause_is_spread_over_all_of_its_length(tries in 0..WEBHOOK_TRIES_MAX, dice: u64) {
+        fn webhook_pause_is_spread_over_its_whole_length(tries in 0..WEBHOOK_TRIES_MAX, dice: u64) {
             let longest = longest_pause(tries).unwrap();
             let pause = pause(tries, dice).unwrap();
             prop_assert!(!pause.is_zero() && pause <= longest);
@@ -43,25 +43,25 @@ mod tests {
         }
 
         #[test]
-        fn no_pause_may_be_shorter_than_the_one_before(tries in 1..WEBHOOK_TRIES_MAX - 1) {
+        fn webhook_pauses_never_get_shorter(tries in 1..WEBHOOK_TRIES_MAX - 1) {
             prop_assert!(longest_pause(tries) <= longest_pause(tries + 1));
         }
 
         #[test]
-        fn tries_come_to_an_end(tries in WEBHOOK_TRIES_MAX.., dice: u64) {
+        fn webhook_tries_are_limited(tries in WEBHOOK_TRIES_MAX.., dice: u64) {
             prop_assert_eq!(pause(tries, dice), None);
         }
     }
 
     #[test]
-    fn pauses_grow_from_seconds_to_a_day() {
+    fn webhook_pauses_grow_from_seconds_to_a_day() {
         let longest: Vec<u64> =
             (1..).map_while(longest_pause).map(|pause| pause.as_secs()).collect();
         assert_eq!(longest, [5, 20, 80, 320, 1_280, 5_120, 20_480, 81_920, 86_400]);
     }
 
     #[test]
-    fn both_ends_of_a_pause_are_met() {
+    fn webhook_pause_reaches_both_ends() {
         let dice = [0, 4_999, 5_000];
         let met = dice.map(|dice| pause(1, dice).unwrap().as_millis());
         assert_eq!(met, [1, 5_000, 1]);

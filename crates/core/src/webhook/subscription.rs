@@ -1,5 +1,5 @@
-//! Which types of events an endpoint has asked for. A pattern that fits no type there is was
-//! misspelt, and would wait for ever.
+//! The event types that an endpoint subscribes to. A pattern that matches no known type is refused
+//! as a typing error.
 
 use thiserror::Error;
 
@@ -12,11 +12,11 @@ pub struct Subscription(Vec<Pattern>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SubscriptionError {
-    #[error("name 1 to {WEBHOOK_EVENTS_MAX} types or patterns of them, not {given}")]
+    #[error("list 1 to {WEBHOOK_EVENTS_MAX} event types or patterns, got {given}")]
     Count { given: usize },
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    #[error("`{pattern}` fits no type of event: see the reference for those there are")]
+    #[error("`{pattern}` matches no event type: see the reference for the list")]
     Unknown { pattern: String },
 }
 
@@ -45,12 +45,12 @@ impl Subscription {
         }
     }
 
-    /// Also for a type that this process does not know: another may be newer.
+    /// Returns whether the endpoint subscribes to this type, which may be unknown to this process.
     pub fn wants(&self, kind: &str) -> bool {
         self.0.iter().any(|pattern| pattern.matches_text(kind))
     }
 
-    /// In their order.
+    /// Returns the patterns in their order.
     pub fn texts(&self) -> Vec<String> {
         self.0.iter().map(ToString::to_string).collect()
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_hears_what_it_has_asked_for() {
+    fn subscription_receives_matching_events_only() {
         let some = Subscription::new(["task.app*", "approval.voted"]).unwrap();
         for (kind, wanted) in [
             ("task.approved", true),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_fits_nothing_is_told() {
+    fn subscription_pattern_that_matches_nothing_is_refused() {
         for wrong in ["tasks.*", "task.agreed", "TASK.APPROVED", "x"] {
             let refused = Subscription::new([wrong]).unwrap_err();
             assert_eq!(refused, SubscriptionError::Unknown { pattern: wrong.to_owned() });
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_at_least_one_and_no_more_than_the_bound() {
+    fn subscription_has_one_to_the_maximum_of_patterns() {
         let nothing: [&str; 0] = [];
         assert!(matches!(Subscription::new(nothing), Err(SubscriptionError::Count { given: 0 })));
         let many: Vec<String> =

@@ -1,49 +1,23 @@
-//! People prove who they are to an identity provider, and it vouches for them here: authorization
-//! code with PKCE, state, nonce and issuer. What weighs they confirm with a passkey. What is
-//! believed of a token or of a passkey is decided by the core.
+//! People and programs prove who they are: sign-in with an identity provider, sessions, tokens,
+//! devices, invitations and passkeys, and the users, groups and roles behind them.
 
-mod id_token;
-pub(crate) mod passkey;
-mod provider;
+pub mod authenticate;
+pub mod device;
+pub mod group_roles;
+pub mod invitations;
+pub mod leaks;
+pub mod me;
+pub mod passkeys;
+pub mod sessions;
 mod sign_in;
+pub mod step_up;
+mod token_pruner;
+pub mod tokens;
+pub mod users;
+mod workers;
 
-use std::collections::BTreeSet;
-
-pub use passkey::{PasskeyError, Passkeys};
-pub use provider::{Provider, ProviderError, Settings};
-pub(crate) use sign_in::open as open_session;
+pub use authenticate::AuthError;
+pub(crate) use authenticate::caller_of;
 pub use sign_in::{Arrival, Departure, Returned, SignInError, begin, end};
-
-/// Those that this installation trusts, by name.
-#[derive(Debug, Default)]
-pub struct Providers {
-    all: Vec<Provider>,
-    /// Where they send browsers back to.
-    callback: String,
-}
-
-impl Providers {
-    /// `page` is where people find this installation.
-    pub fn new(all: Vec<Provider>, page: &str) -> Self {
-        Self { all, callback: format!("{}/auth/callback", page.trim_end_matches('/')) }
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Provider> {
-        self.all.iter()
-    }
-
-    fn get(&self, name: &str) -> Option<&Provider> {
-        self.all.iter().find(|provider| provider.name() == name)
-    }
-}
-
-/// Somebody, as a provider vouches for them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    pub issuer: String,
-    pub subject: String,
-    pub name: Option<String>,
-    /// Only one that the provider has checked.
-    pub email: Option<String>,
-    pub groups: BTreeSet<String>,
-}
+pub(crate) use sign_in::{SignInBasis, open as open_session, open_in as open_session_in};
+pub(crate) use workers::WORKERS;

@@ -1,70 +1,73 @@
-//! A browser goes to its provider and comes back as somebody. What it carries on the way is good
-//! once, for minutes, and only together with the cookie of the browser that left.
+//! A browser sign-in through an identity provider. Its state is valid once, for minutes, and only
+//! together with the cookie of the same browser.
 
 use std::collections::BTreeSet;
 
-use ade_core::access::Class;
+use ade_core::access::Scope;
 use ade_core::actor::{Actor, Role};
-use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
+use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
 use ade_core::identity::{return_to, roles_of};
 use ade_core::ids::{TenantId, UserId};
 use ade_core::limits::{
     ACCOUNTS_OF_ADDRESS_MAX, NAME_MAX_BYTES, SESSION_TTL, SESSIONS_OPEN_MAX, TENANTS_OF_PERSON_MAX,
 };
 use ade_core::time::Timestamp;
-use ade_core::token::{Kind as TokenKind, Secret, Token};
-use ade_store::sessions::{self, Away, NewSession};
-use ade_store::users::{self, NewUser, Profile, User};
-use ade_store::{Gate, Tx, audit, due, group_roles};
+use ade_core::token::{Secret, Token, TokenKind};
+use ade_store::sessions::{self, Away, NewSession, OpenTenant};
+use ade_store::users::{self, NewUser, User, UserProfile};
+use ade_store::{TenantLock, Tx, audit, group_roles, scheduled_jobs};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::Identity;
-use super::provider::{ProviderError, Question};
+use super::users::require_room;
 use crate::app::App;
+use crate::command::schedule::JobKind;
 use crate::error::Error;
-use crate::ops::deadline::Deadline;
-use crate::ops::users::require_room;
-use crate::secret;
+use crate::services::identity::Identity;
+use crate::services::identity::provider::{AuthorizationRequest, Provider, ProviderError};
+use crate::services::secrets;
 
 const WORKER: &str = "sign_in";
 
 #[derive(Debug, Error)]
 pub enum SignInError {
-    #[error("there is no such provider")]
+    #[error("unknown identity provider")]
     NoProvider,
-    /// Never begun in this browser, begun too long ago, or ended already.
-    #[error("no sign-in waits for this answer")]
+    /// The sign-in was not started in this browser, was started too long ago, or has already ended.
+    #[error("no sign-in is pending for this response")]
     NotBegun,
-    #[error("the provider has refused: {0}")]
+    #[error("the identity provider refused the sign-in: {0}")]
     Refused(String),
-    #[error("the answer names another issuer")]
+    #[error("the response names another issuer")]
     MixedUp,
-    #[error("no tenant knows this person, nor one of their groups")]
+    #[error("no tenant has an account for this person or a role for one of their groups")]
     NoTenant,
+    /// Only the person can decide to join a tenant whose groups admit them.
+    #[error("the person has no account yet and has not named the tenant to join")]
+    NotJoined,
     #[error(transparent)]
     Provider(#[from] ProviderError),
     #[error(transparent)]
     Failed(#[from] Error),
 }
 
-impl From<ade_store::Error> for SignInError {
-    fn from(error: ade_store::Error) -> Self {
+impl From<ade_store::StoreError> for SignInError {
+    fn from(error: ade_store::StoreError) -> Self {
         Self::Failed(error.into())
     }
 }
 
-/// Where to send the browser, and what it must bring back with the answer.
+/// The address to which the browser is sent, and the secret that it must bring back.
 #[derive(Debug)]
 pub struct Departure {
     pub url: String,
     pub secret: Secret,
 }
 
-/// What the provider's answer says.
+/// The parameters of the provider's redirect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Returned {
     pub code: Option<String>,
@@ -73,7 +76,7 @@ pub struct Returned {
     pub error: Option<String>,
 }
 
-/// Somebody is in.
+/// A completed sign-in.
 #[derive(Debug)]
 pub struct Arrival {
     pub session: Token,
@@ -82,9 +85,9 @@ pub struct Arrival {
 
 pub async fn begin(app: &App, provider: &str, wanted: &str) -> Result<Departure, SignInError> {
     let known = app.providers.get(provider).ok_or(SignInError::NoProvider)?;
-    let fresh = || secret::fresh().map_err(Error::from);
+    let fresh = || secrets::fresh().map_err(Error::from);
     let (secret, nonce, verifier) = (fresh()?, fresh()?, fresh()?);
-    let asked = Question {
+    let asked = AuthorizationRequest {
         state: &state_of(&secret),
         nonce: nonce.reveal(),
         challenge: &challenge_of(verifier.reveal()),
@@ -101,14 +104,17 @@ pub async fn begin(app: &App, provider: &str, wanted: &str) -> Result<Departure,
     Ok(Departure { url, secret })
 }
 
-/// `secret` is what the browser's cookie holds.
+/// Completes a sign-in. `secret` is the value of the browser's cookie, and `join` the name of the
+/// tenant that the person wants to join.
 pub async fn end(
     app: &App,
     secret: &Secret,
     returned: Returned,
+    join: Option<&str>,
     place: Where,
 ) -> Result<Arrival, SignInError> {
-    // Before anything is used up: somebody else's link must not end the sign-in of this browser.
+    // Checked before anything is consumed: a link from another browser must not end this browser's
+    // sign-in.
     if returned.state.as_deref() != Some(state_of(secret).as_str()) {
         return Err(SignInError::NotBegun);
     }
@@ -124,39 +130,82 @@ pub async fn end(
     let code = returned.code.ok_or(SignInError::NotBegun)?;
     let callback = &app.providers.callback;
     let identity = provider.redeem(&code, &away.verifier, &away.nonce, callback).await?;
-    let session = arrive(app, &identity, place).await?;
+    let session = arrive(app, provider, &identity, join, place).await?;
     Ok(Arrival { session, return_to: away.return_to })
 }
 
-/// Brings every tenant of theirs up to date, and opens a session in the first.
-async fn arrive(app: &App, identity: &Identity, place: Where) -> Result<Token, SignInError> {
+/// Updates the person in each of their tenants, and opens a session in the first one. If that fails
+/// in one tenant, the person signs in to the others.
+async fn arrive(
+    app: &App,
+    provider: &Provider,
+    identity: &Identity,
+    join: Option<&str>,
+    place: Where,
+) -> Result<Token, SignInError> {
     let groups: Vec<String> = identity.groups.iter().cloned().collect();
     let Identity { issuer, subject, .. } = identity;
-    let tenants = sessions::tenants_of(&app.pools.api, issuer, subject, &groups).await?;
-    let mut first = None;
-    for (tenant, _) in tenants.into_iter().take(TENANTS_OF_PERSON_MAX) {
-        let user = admit(app, tenant, identity, &place).await?;
-        first.get_or_insert((tenant, user));
+    let mut tenants = sessions::tenants_of(&app.pools.api, issuer, subject, &groups).await?;
+    tenants.retain(|open| provider.serves(&open.tenant));
+    let mut tenants = chosen(tenants, join)?;
+    let outdated_tenants = tenants.split_off(tenants.len().min(TENANTS_OF_PERSON_MAX));
+    let mut basis = SignInBasis { since: None, outdated_tenants };
+    let (mut first, mut failure) = (None, None);
+    for tenant in tenants {
+        match admit(app, tenant, identity, &place).await {
+            Ok(user) => {
+                first.get_or_insert((tenant, user));
+            }
+            Err(error) => {
+                tracing::warn!(%tenant, %error, "sign-in failed in one tenant");
+                basis.outdated_tenants.push(tenant);
+                failure.get_or_insert(error);
+            }
+        }
     }
-    let (tenant, user) = first.ok_or(SignInError::NoTenant)?;
-    Ok(open(app, tenant, user, None, place).await?)
+    match (first, failure) {
+        (Some((tenant, user)), _) => Ok(open(app, tenant, user, basis, place).await?),
+        (None, Some(error)) => Err(error.into()),
+        (None, None) => Err(SignInError::NoTenant),
+    }
 }
 
-/// The person as this tenant has them, with the roles that their groups give now.
+/// Returns the tenants to sign in to: those that know the person, and before them the one that the
+/// person wants to join. The groups of another tenant alone do not make anyone a member, unless
+/// the installation has no other tenant.
+fn chosen(open: Vec<OpenTenant>, join: Option<&str>) -> Result<Vec<TenantId>, SignInError> {
+    let is_joining = |open: &OpenTenant| join == Some(open.tenant.name.as_str());
+    let is_offered = !open.is_empty();
+    let mut chosen: Vec<OpenTenant> = open
+        .into_iter()
+        .filter(|open| open.is_known || open.tenant.is_only || is_joining(open))
+        .collect();
+    if join.is_some() && !chosen.iter().any(is_joining) {
+        return Err(SignInError::NoTenant);
+    }
+    if chosen.is_empty() && is_offered {
+        return Err(SignInError::NotJoined);
+    }
+    chosen.sort_by_key(|open| !is_joining(open));
+    Ok(chosen.into_iter().map(|open| open.tenant.id).collect())
+}
+
+/// Finds or creates the person in this tenant, with the roles that their groups currently give.
 async fn admit(
     app: &App,
     tenant: TenantId,
     identity: &Identity,
     place: &Where,
 ) -> Result<UserId, Error> {
-    // Most have nothing new: they need not stop the tenant's other work.
-    let mut tx = Tx::begin(&app.pools.api, tenant, Actor::system(WORKER), Gate::Unasked).await?;
+    // Most sign-ins change nothing and need not block the tenant's other work.
+    let mut tx = Tx::begin(&app.pools.api, tenant, Actor::system(WORKER), TenantLock::None).await?;
     let found = look(&mut tx, identity).await?;
     tx.roll_back().await;
     if let Some(id) = found.settled() {
         return Ok(id);
     }
-    let mut tx = Tx::begin(&app.pools.api, tenant, Actor::system(WORKER), Gate::Exclusive).await?;
+    let mut tx =
+        Tx::begin(&app.pools.api, tenant, Actor::system(WORKER), TenantLock::Exclusive).await?;
     let found = look(&mut tx, identity).await?;
     if let Some(id) = found.settled() {
         tx.roll_back().await;
@@ -170,24 +219,24 @@ async fn admit(
     join(&mut tx, id, &others, place).await?;
     if let Some(action) = action {
         users::set_roles(&mut tx, id, &roles).await?;
-        let why = Why { reason: Some("their groups at the provider".to_owned()), ticket: None };
+        let why = Why { reason: Some("groups at the identity provider".to_owned()), ticket: None };
         append(&mut tx, Who::System { worker: WORKER.to_owned() }, id, action, place, why).await?;
     }
-    due::set_for_approved(&mut tx, Deadline::CheckBasis.as_str()).await?;
+    scheduled_jobs::set_for_approved(&mut tx, JobKind::CheckBasis.as_str()).await?;
     tx.commit().await?;
     Ok(id)
 }
 
-/// What a tenant knows of somebody, and what it should.
+/// What a tenant knows about a person, and what it should be updated to.
 struct Found {
     known: Option<User>,
     roles: BTreeSet<Role>,
-    /// Accounts with their verified address that are not joined with theirs yet.
+    /// Accounts with the same verified address that are not linked yet.
     others: Vec<UserId>,
 }
 
 impl Found {
-    /// Whom there is nothing to be done for.
+    /// Returns the user, if nothing has to be changed.
     fn settled(&self) -> Option<UserId> {
         let user = self.known.as_ref()?;
         (user.roles == self.roles && self.others.is_empty()).then_some(user.id)
@@ -207,7 +256,7 @@ async fn look(tx: &mut Tx, identity: &Identity) -> Result<Found, Error> {
     let is_joined = |other: &UserId| {
         known.as_ref().is_some_and(|user| user.id == *other || user.aliases.contains(other))
     };
-    // Those beyond the bound were not even read.
+    // Accounts beyond the limit were not read.
     if others.len() > ACCOUNTS_OF_ADDRESS_MAX {
         return Err(crowded());
     }
@@ -220,24 +269,25 @@ async fn look(tx: &mut Tx, identity: &Identity) -> Result<Found, Error> {
 
 async fn enter(tx: &mut Tx, identity: &Identity) -> Result<UserId, Error> {
     let id = UserId::from_uuid(Uuid::now_v7());
-    // Whatever it is made of, so many characters fit.
+    // This many characters fit, whatever their encoded length.
     let short = || identity.subject.chars().take(NAME_MAX_BYTES / 4).collect();
     let name = identity.name.clone().unwrap_or_else(short);
-    let profile = Profile { name, email: identity.email.clone(), manager: None, is_active: true };
+    let profile =
+        UserProfile { name, email: identity.email.clone(), manager: None, is_active: true };
     let (issuer, subject) = (identity.issuer.clone(), identity.subject.clone());
     users::insert(tx, &NewUser { id, issuer, subject, profile }).await?;
     Ok(id)
 }
 
 fn crowded() -> Error {
-    Error::TooMany { what: "accounts with this address", most: ACCOUNTS_OF_ADDRESS_MAX }
+    Error::TooMany { what: "accounts with this email address", most: ACCOUNTS_OF_ADDRESS_MAX }
 }
 
-/// Another account with the address that the provider has verified is the same human: it opens
-/// nothing, and nobody agrees with themselves through it. Asked at every sign-in, since an admin
-/// may have written the address there meanwhile; what an admin writes is verified by nobody, and
-/// joins nothing by itself. Where there are too many to be joined with all of them, nobody comes
-/// in: they could agree with one that was left out.
+/// Links other accounts with the same verified email address: they belong to the same person. A
+/// link grants nothing, and prevents approving one's own changes. It is checked at every sign-in,
+/// because an admin may have set the address meanwhile; an address set by an admin is not verified
+/// and is not enough for a link. If there are too many accounts to link with all of them, the
+/// sign-in is refused: the person could approve through an unlinked one.
 async fn join(tx: &mut Tx, id: UserId, others: &[UserId], place: &Where) -> Result<(), Error> {
     if others.len() >= ACCOUNTS_OF_ADDRESS_MAX {
         return Err(crowded());
@@ -248,40 +298,60 @@ async fn join(tx: &mut Tx, id: UserId, others: &[UserId], place: &Where) -> Resu
             require_room(&known)?;
         }
         users::add_alias(tx, id, *other).await?;
-        let why = Why { reason: Some("the same verified address".to_owned()), ticket: None };
+        let why = Why { reason: Some("same verified email address".to_owned()), ticket: None };
         let who = Who::System { worker: WORKER.to_owned() };
         append(tx, who, id, "user.add_alias", place, why).await?;
     }
     Ok(())
 }
 
-/// A session for somebody who is known to be who they say. `since`: when they proved it, if it was
-/// for another session.
+/// What a session is opened on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SignInBasis {
+    /// When the person authenticated, if it was for another session.
+    pub since: Option<Timestamp>,
+    /// The tenants in which the sign-in could not update the person's roles.
+    pub outdated_tenants: Vec<TenantId>,
+}
+
+/// Opens a session for an authenticated person.
 pub(crate) async fn open(
     app: &App,
     tenant: TenantId,
     user: UserId,
-    since: Option<Timestamp>,
+    basis: SignInBasis,
     place: Where,
 ) -> Result<Token, Error> {
-    let actor = Actor::user(user);
-    let mut tx = Tx::begin(&app.pools.api, tenant, actor.clone(), Gate::Unasked).await?;
-    let token = secret::issue(TokenKind::Session)?;
+    let mut tx = Tx::begin(&app.pools.api, tenant, Actor::user(user), TenantLock::None).await?;
+    let token = open_in(app, &mut tx, user, basis, place).await?;
+    tx.commit().await?;
+    Ok(token)
+}
+
+/// Opens the session in the caller's transaction, which the caller commits.
+pub(crate) async fn open_in(
+    app: &App,
+    tx: &mut Tx,
+    user: UserId,
+    SignInBasis { since, outdated_tenants }: SignInBasis,
+    place: Where,
+) -> Result<Token, Error> {
+    let token = secrets::issue(TokenKind::Session)?;
     let signed_in_at = since.unwrap_or(tx.now());
     let new = NewSession {
         key_id: token.key_id.to_string(),
         user,
         hash: app.pepper.hash(&token.secret),
-        scopes: Class::ALL.iter().map(|class| class.as_str().to_owned()).collect(),
+        scopes: Scope::ALL.iter().map(|class| class.as_str().to_owned()).collect(),
         signed_in_at,
         expires_at: signed_in_at.plus(SESSION_TTL),
         address: place.address.map(|address| address.to_string()),
         user_agent: place.user_agent.clone(),
+        outdated_tenants,
     };
-    sessions::insert(&mut tx, &new, SESSIONS_OPEN_MAX).await?;
-    let why = Why::default();
-    append(&mut tx, Who::from(&actor), user, "session.begin", &place, why).await?;
-    tx.commit().await?;
+    sessions::insert(tx, &new, SESSIONS_OPEN_MAX).await?;
+    let who = Who::from(&Actor::user(user));
+    append(tx, who, user, "session.begin", &place, Why::default()).await?;
     Ok(token)
 }
 
@@ -294,17 +364,19 @@ async fn append(
     why: Why,
 ) -> Result<(), Error> {
     let what = What::new(user.to_string(), action);
-    let leaf = Leaf::new(tx.tenant(), Kind::Change, who, what, tx.now(), place.clone(), why);
-    audit::append(tx, &[leaf]).await?;
+    let entry =
+        AuditEntry::new(tx.tenant(), EntryKind::Change, who, what, tx.now(), place.clone(), why);
+    audit::append(tx, &[entry]).await?;
     Ok(())
 }
 
-/// Follows from the cookie, so that it need not be kept; from it nobody can tell the cookie.
+/// Returns the `state` parameter. It is derived from the cookie, so that it need not be stored; the
+/// cookie cannot be derived from it.
 fn state_of(secret: &Secret) -> String {
     challenge_of(&format!("state {}", secret.reveal()))
 }
 
-/// As RFC 7636 has it.
+/// Returns the PKCE code challenge (RFC 7636).
 fn challenge_of(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
 }

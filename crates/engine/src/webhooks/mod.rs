@@ -1,68 +1,27 @@
-//! Telling others of events over HTTP: how a request is signed and sent. What is sent when is in
-//! the record; this process only has connections and room for so many calls at once.
+//! Webhooks: admins create, change and list endpoints; workers send deliveries. The sending rules
+//! are in the core, their state is in PostgreSQL.
 
-mod send;
-mod sign;
+mod deliveries;
+mod delivery;
+mod dispatch;
+mod dispatcher_worker;
+mod endpoints;
+mod pruner_worker;
+mod sender_worker;
+mod views;
+mod workers;
 
-use std::sync::Arc;
+pub use deliveries::{deliveries, ping, redeliver};
+pub(crate) use delivery::take_up;
+pub(crate) use dispatch::dispatch;
+pub use endpoints::{change, create, delete, get, list, rotate};
+pub(crate) use workers::{CONSUMERS, WORKERS};
 
-use ade_core::limits::{
-    WEBHOOK_CONNECT_TIMEOUT, WEBHOOK_IDLE_TIMEOUT, WEBHOOK_SENDING_PER_PROCESS,
-};
-use reqwest::{Client, Url};
-use tokio::sync::Semaphore;
+use ade_core::ids::WebhookId;
+use ade_store::{Tx, webhooks};
 
-pub use send::seconds;
-pub(crate) use send::{Letter, Told, send};
-pub(crate) use sign::{Key, keys_of};
+use crate::error::Error;
 
-use crate::outbound::{self, AddressError, Connecting, Lookup, Ports, Reach};
-
-#[derive(Debug)]
-pub struct Webhooks {
-    client: Client,
-    reach: Reach,
-    ports: Ports,
-    room: Arc<Semaphore>,
-}
-
-impl Webhooks {
-    /// `ports` are those of the open network that are called.
-    pub fn new(
-        reach: Reach,
-        ports: Vec<u16>,
-        lookup: impl Lookup + 'static,
-    ) -> reqwest::Result<Self> {
-        let connecting =
-            Connecting { timeout: WEBHOOK_CONNECT_TIMEOUT, idle: WEBHOOK_IDLE_TIMEOUT };
-        Ok(Self {
-            client: outbound::client(reach, connecting, lookup)?,
-            reach,
-            ports: Ports::Only(ports),
-            room: Arc::new(Semaphore::new(whole())),
-        })
-    }
-
-    pub(crate) fn checked(&self, url: &str) -> Result<Url, AddressError> {
-        outbound::checked(url, self.reach, &self.ports)
-    }
-
-    pub(crate) fn client(&self) -> Client {
-        self.client.clone()
-    }
-
-    /// For one call each; held until what came of it is recorded.
-    pub(crate) fn room(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.room)
-    }
-
-    /// Resolves when nothing is on its way from this process.
-    pub async fn quiet(&self) {
-        // A closed semaphore has nothing on its way either; it is never closed.
-        let _ = self.room.acquire_many(WEBHOOK_SENDING_PER_PROCESS).await;
-    }
-}
-
-fn whole() -> usize {
-    usize::try_from(WEBHOOK_SENDING_PER_PROCESS).unwrap_or(usize::MAX)
+async fn known(tx: &mut Tx, id: WebhookId) -> Result<webhooks::Endpoint, Error> {
+    webhooks::get(tx, id).await?.ok_or(Error::NotFound { what: "webhook" })
 }

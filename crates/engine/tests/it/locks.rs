@@ -1,27 +1,29 @@
-//! The queue may forget, the truth may not: what happens to leases when Redis comes back empty,
-//! and how the two find together again.
+//! The lock queue and PostgreSQL after Redis has lost its data: what happens to leases, and how the
+//! two are reconciled.
 
 use std::time::Duration;
 
 use ade_coord::Cluster as Connection;
 use ade_coord::lock::Locks;
 use ade_core::actor::Actor;
-use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
-use ade_core::ids::{AgentSessionId, LeaseId, TaskId, TenantId};
+use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
+use ade_core::ids::{LeaseId, ProcessId, TaskId, TenantId};
 use ade_core::lock::fence::RegisterRefusal;
 use ade_core::lock::{
-    Arrival, Class, LockSet, Mode, Owner, Refusal, Request, RequestDraft, Standing, State, Token,
+    Arrival, FencingToken, LeaseClass, LeasePhase, LeaseStatus, LockRefusal, LockSet, Mode, Owner,
+    Request, RequestDraft,
 };
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
-use ade_engine::locks::{Desk, Error, Next};
-use ade_engine::secret::Pepper;
-use ade_engine::{Class as PoolClass, Pool, PoolSettings, setup};
+use ade_engine::admin::bootstrap;
+use ade_engine::services::locks::{LockQueueError, RedisLockQueue, RetryStep};
+use ade_engine::services::secrets::Pepper;
+use ade_engine::{Pool, PoolClass, PoolSettings};
 use ade_store::locks::sessions;
-use ade_store::{Gate, Tx, audit, locks};
+use ade_store::{TenantLock, Tx, audit, locks};
 use ade_testkit::{Cluster, Database};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(1);
 
 struct World {
     database: Database,
@@ -31,12 +33,17 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let database = Database::fresh("server", async |url: String| setup::migrate(&url).await);
+        let database =
+            Database::fresh("server", async |url: String| bootstrap::migrate(&url).await);
         let database = database.await;
         let url = database.login("app", "ade_app").await;
-        let pool = Pool::new(&PoolSettings::new(url), PoolClass::Api).unwrap();
+        // The database lets a statement wait for a minute here.
+        let answer_timeout = Duration::from_secs(90);
+        let acquire_timeout = Duration::from_secs(30);
+        let settings = PoolSettings { acquire_timeout, answer_timeout, ..PoolSettings::new(url) };
+        let pool = Pool::new(&settings, PoolClass::Api).unwrap();
         let pepper = Pepper::new(vec![7; 32]).unwrap();
-        let way_in = setup::bootstrap(&database.url(), &pepper, "acme").await.unwrap();
+        let way_in = bootstrap::bootstrap(&database.url(), &pepper, "acme").await.unwrap();
         let world = Self { database, pool, tenant: way_in.tenant };
         let mut tx = world.begin().await;
         let hour = Duration::from_hours(1);
@@ -45,15 +52,15 @@ impl World {
         world
     }
 
-    /// Another process: it shares nothing with the others but the servers.
-    fn desk(&self, cluster: &Cluster) -> Desk {
+    /// Returns a queue like that of another process, which shares only the servers.
+    fn desk(&self, cluster: &Cluster) -> RedisLockQueue {
         let connection = Connection::open(&cluster.urls().into()).unwrap();
-        Desk::new(Locks::new(connection), self.pool.clone(), "test")
+        RedisLockQueue::new(Locks::new(connection), self.pool.clone(), "test")
     }
 
     async fn begin(&self) -> Tx {
         let actor = Actor::system("test");
-        Tx::begin(&self.pool, self.tenant, actor, Gate::Unasked).await.unwrap()
+        Tx::begin(&self.pool, self.tenant, actor, TenantLock::None).await.unwrap()
     }
 
     async fn keep(&self, mut tx: Tx) {
@@ -68,12 +75,17 @@ impl World {
         let place = Where { address: None, user_agent: None, service: "test".to_owned() };
         let who = Who::System { worker: "test".to_owned() };
         let now = tx.now();
-        let leaf = Leaf::new(self.tenant, Kind::Change, who, what, now, place, Why::default());
+        let leaf =
+            AuditEntry::new(self.tenant, EntryKind::Change, who, what, now, place, Why::default());
         audit::append(&mut tx, &[leaf]).await.unwrap();
         tx.commit().await.unwrap();
     }
 
-    async fn register(&self, request: &Request, token: Token) -> Result<(), RegisterRefusal> {
+    async fn register(
+        &self,
+        request: &Request,
+        token: FencingToken,
+    ) -> Result<(), RegisterRefusal> {
         let mut tx = self.begin().await;
         let outcome = locks::register(&mut tx, request, session(), token).await.unwrap();
         match &outcome {
@@ -84,8 +96,8 @@ impl World {
     }
 }
 
-fn session() -> AgentSessionId {
-    AgentSessionId::from_u128(1)
+fn session() -> ProcessId {
+    ProcessId::from_u128(1)
 }
 
 fn draft(number: u128, name: &str) -> RequestDraft {
@@ -95,7 +107,7 @@ fn draft(number: u128, name: &str) -> RequestDraft {
         owner: Owner::Task(TaskId::from_u128(number)),
         node: "node-1".to_owned(),
         birth: Timestamp::from_micros(1),
-        class: Class::Fenced { lock_delay: Duration::ZERO },
+        class: LeaseClass::Fenced { lock_delay: Duration::ZERO },
         set: LockSet::new([(resource, Mode::Exclusive)]).unwrap(),
         ttl: Duration::from_mins(5),
         wait: Duration::from_secs(50),
@@ -108,31 +120,31 @@ fn ask(number: u128, name: &str) -> Request {
 }
 
 fn advisory(number: u128, name: &str) -> Request {
-    Request::new(RequestDraft { class: Class::Advisory, ..draft(number, name) }).unwrap()
+    Request::new(RequestDraft { class: LeaseClass::Advisory, ..draft(number, name) }).unwrap()
 }
 
-async fn acquire(desk: &Desk, world: &World, request: &Request) -> Standing {
+async fn acquire(desk: &RedisLockQueue, world: &World, request: &Request) -> LeaseStatus {
     desk.acquire(world.tenant, request, Arrival::New).await.unwrap().answer
 }
 
-async fn granted(desk: &Desk, world: &World, request: &Request) -> Token {
+async fn granted(desk: &RedisLockQueue, world: &World, request: &Request) -> FencingToken {
     match acquire(desk, world, request).await {
-        Standing::Granted { token, .. } => token,
+        LeaseStatus::Granted { token, .. } => token,
         other => panic!("not granted: {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn two_processes_share_one_line_from_the_first_call_on() {
+async fn lock_queue_is_shared_by_two_processes_from_first_call() {
     let world = World::new().await;
     world.database.be_patient().await;
     let cluster = Cluster::shared().await;
     let (one, other) = (world.desk(&cluster), world.desk(&cluster));
-    // Both find a space that nobody has used yet, at once.
+    // Both find a namespace that was never used, at the same time.
     let (first, second) = (ask(1, "a"), ask(2, "a"));
     let (here, there) =
         tokio::join!(acquire(&one, &world, &first), acquire(&other, &world, &second));
-    let is_granted = |standing: &Standing| matches!(standing, Standing::Granted { .. });
+    let is_granted = |standing: &LeaseStatus| matches!(standing, LeaseStatus::Granted { .. });
     assert_eq!([&here, &there].iter().filter(|s| is_granted(s)).count(), 1, "{here:?} {there:?}");
     let (holder, waiter) = if is_granted(&here) { (1, 2) } else { (2, 1) };
     let id = LeaseId::from_u128;
@@ -142,14 +154,14 @@ async fn two_processes_share_one_line_from_the_first_call_on() {
 }
 
 #[tokio::test]
-async fn a_space_that_nobody_has_used_is_sure_of_itself() {
+async fn lock_namespace_never_used_grants_advisory_locks() {
     let world = World::new().await;
     let desk = world.desk(&Cluster::shared().await);
     granted(&desk, &world, &advisory(1, "a")).await;
 }
 
 #[tokio::test]
-async fn a_registered_hold_survives_the_loss_of_redis() {
+async fn lock_registered_hold_survives_the_loss_of_redis() {
     let world = World::new().await;
     let cluster = Cluster::owned_with(5_000).await;
     let desk = world.desk(&cluster);
@@ -168,23 +180,26 @@ async fn a_registered_hold_survives_the_loss_of_redis() {
     cluster.wait_until_ok(SOON).await;
     let desk = world.desk(&cluster);
     let standing = acquire(&desk, &world, &ask(3, "kept")).await;
-    assert!(matches!(standing, Standing::Waiting { position: 1, .. }), "{standing:?}");
+    assert!(matches!(standing, LeaseStatus::Waiting { position: 1, .. }), "{standing:?}");
     let held = desk.renew(world.tenant, &[kept.lease(), lost.lease()]).await.unwrap().answer;
-    assert!(matches!(held[0], Standing::Granted { token: same, .. } if same == token), "{held:?}");
-    assert_eq!(held[1], Standing::Unknown, "what was never registered is gone");
+    assert!(
+        matches!(held[0], LeaseStatus::Granted { token: same, .. } if same == token),
+        "{held:?}"
+    );
+    assert_eq!(held[1], LeaseStatus::Unknown, "an unregistered hold is lost");
     let newer = granted(&desk, &world, &ask(4, "lost")).await;
     assert!(newer > old && newer.epoch() > token.epoch(), "{newer} after {old}");
     let refused = desk.acquire(world.tenant, &advisory(5, "b"), Arrival::New).await;
     assert!(
-        matches!(refused, Err(Error::Refused(Refusal::Unsure { .. }))),
+        matches!(refused, Err(LockQueueError::Refused(LockRefusal::Unsure { .. }))),
         "an advisory lease of the lost epoch may still be in use: {refused:?}"
     );
-    let bumps = "SELECT count(*) FROM audit_leaf WHERE action = 'lock.rebuild'";
-    assert_eq!(world.database.number(bumps).await, 1, "told once");
+    let bumps = "SELECT count(*) FROM audit_entry WHERE action = 'lock.rebuild'";
+    assert_eq!(world.database.number(bumps).await, 1, "reported once");
 }
 
 #[tokio::test]
-async fn a_token_that_is_too_low_is_minted_again_for_the_same_grant() {
+async fn lock_token_too_low_is_reissued_for_the_same_grant() {
     let world = World::new().await;
     let cluster = Cluster::shared().await;
     let desk = world.desk(&cluster);
@@ -195,34 +210,37 @@ async fn a_token_that_is_too_low_is_minted_again_for_the_same_grant() {
         .run("INSERT INTO lock_fence SELECT tenant_id, 'db:a', 8589934692 FROM tenant")
         .await;
     let refusal = world.register(&request, token).await.unwrap_err();
-    let next = desk.mend(world.tenant, request.lease(), &refusal).await.unwrap();
-    let Next::Again(token) = next else { panic!("{next:?} after {refusal}") };
+    let next = desk.reconcile(world.tenant, request.lease(), &refusal).await.unwrap();
+    let RetryStep::Again(token) = next else { panic!("{next:?} after {refusal}") };
     assert_eq!(world.register(&request, token).await, Ok(()));
 }
 
 #[tokio::test]
-async fn a_holder_that_the_queue_forgot_is_learned_from_postgres() {
+async fn lock_holder_missing_in_queue_is_imported_from_postgres() {
     let world = World::new().await;
     let cluster = Cluster::shared().await;
     let desk = world.desk(&cluster);
-    // Registered by somebody of whom Redis never heard.
+    // This hold is registered in PostgreSQL but unknown to Redis.
     let forgotten = ask(9, "a");
     let request = ask(1, "a");
     let token = granted(&desk, &world, &request).await;
     assert_eq!(world.register(&forgotten, token).await, Ok(()));
-    let higher = Token::new(token.epoch(), token.counter() + 1).unwrap();
+    let higher = FencingToken::new(token.epoch(), token.counter() + 1).unwrap();
     let refusal = world.register(&request, higher).await.unwrap_err();
     assert!(matches!(&refusal, RegisterRefusal::Held { by, .. } if *by == [forgotten.lease()]));
-    let next = desk.mend(world.tenant, request.lease(), &refusal).await.unwrap();
-    assert!(matches!(next, Next::Stands(Standing::Waiting { position: 1, .. })), "{next:?}");
+    let next = desk.reconcile(world.tenant, request.lease(), &refusal).await.unwrap();
+    assert!(
+        matches!(next, RetryStep::Stands(LeaseStatus::Waiting { position: 1, .. })),
+        "{next:?}"
+    );
     let said = desk.release(world.tenant, forgotten.lease()).await.unwrap();
-    assert_eq!(said.answer, Standing::Over { state: State::Released });
+    assert_eq!(said.answer, LeaseStatus::Over { state: LeasePhase::Released });
     let renewed = desk.renew(world.tenant, &[request.lease()]).await.unwrap().answer;
-    assert!(matches!(renewed[0], Standing::Granted { .. }), "{renewed:?}");
+    assert!(matches!(renewed[0], LeaseStatus::Granted { .. }), "{renewed:?}");
 }
 
 #[tokio::test]
-async fn a_postgres_that_lost_its_last_epochs_goes_on_after_redis() {
+async fn lock_epochs_lost_by_postgres_continue_after_redis() {
     let world = World::new().await;
     let cluster = Cluster::shared().await;
     let desk = world.desk(&cluster);
@@ -230,19 +248,19 @@ async fn a_postgres_that_lost_its_last_epochs_goes_on_after_redis() {
     world.database.run("UPDATE lock_epoch SET epoch = 7").await;
     let moved = granted(&world.desk(&cluster), &world, &ask(2, "b")).await;
     assert_eq!(moved.epoch().number(), 7);
-    // Restored from a backup that was taken before.
+    // The database was restored from an earlier backup.
     world.database.run("UPDATE lock_epoch SET epoch = 1").await;
     let next = granted(&world.desk(&cluster), &world, &ask(3, "c")).await;
     assert!(next > moved && moved > token && next.epoch().number() == 8, "{next}");
 }
 
-/// Whoever comes second must not take a queue that is just being built for one that was lost.
+/// The second caller must not mistake a queue that is being built for one that lost its data.
 #[tokio::test]
-async fn many_who_come_first_at_once_are_all_sure_of_themselves() {
+async fn lock_namespace_first_used_concurrently_grants_all() {
     let world = World::new().await;
     world.database.be_patient().await;
     let cluster = Cluster::shared().await;
-    let desks: Vec<Desk> = (0..8).map(|_| world.desk(&cluster)).collect();
+    let desks: Vec<RedisLockQueue> = (0..8).map(|_| world.desk(&cluster)).collect();
     let mut asking = tokio::task::JoinSet::new();
     for (number, desk) in (1..).zip(desks) {
         let tenant = world.tenant;
@@ -253,13 +271,14 @@ async fn many_who_come_first_at_once_are_all_sure_of_themselves() {
     }
     while let Some(standing) = asking.join_next().await {
         let standing = standing.unwrap();
-        assert!(matches!(standing, Standing::Granted { .. }), "{standing:?}");
+        assert!(matches!(standing, LeaseStatus::Granted { .. }), "{standing:?}");
     }
 }
 
-/// Only advisory leases were ever held: the record has nothing of them, and still knows.
+/// Only advisory leases were ever held: PostgreSQL has none of them, but knows that the queue was
+/// used.
 #[tokio::test]
-async fn a_queue_that_was_used_is_unsure_once_it_is_empty() {
+async fn lock_queue_used_and_then_empty_is_unsure() {
     let world = World::new().await;
     let cluster = Cluster::owned_with(5_000).await;
     let desk = world.desk(&cluster);
@@ -272,5 +291,8 @@ async fn a_queue_that_was_used_is_unsure_once_it_is_empty() {
     }
     cluster.wait_until_ok(SOON).await;
     let refused = world.desk(&cluster).acquire(world.tenant, &advisory(2, "a"), Arrival::New).await;
-    assert!(matches!(refused, Err(Error::Refused(Refusal::Unsure { .. }))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(LockQueueError::Refused(LockRefusal::Unsure { .. }))),
+        "{refused:?}"
+    );
 }

@@ -1,5 +1,5 @@
-//! One request of streamable HTTP, answered with JSON and no session. Who calls is known before
-//! it comes here: the tools are those of one caller.
+//! One request of streamable HTTP, answered with JSON and without a session. The caller has
+//! already been authenticated, and the tools act for this caller only.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,19 +12,20 @@ use http_body_util::combinators::BoxBody;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use super::Door;
+use super::ToolServer;
 use crate::work::Tools;
 
 pub type HttpQuestion = Request<Bytes>;
 pub type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
-/// Which names it is called by and which pages may call it: both are looked at before anything
-/// else, against pages that have a name point at this machine.
+/// The allowed host names and origins. Both are checked first, to stop pages that use DNS
+/// rebinding.
 #[derive(Debug, Clone)]
 pub struct HttpDoor(StreamableHttpServerConfig);
 
 impl HttpDoor {
-    /// Loopback is always among the names. Whoever names no origin is no page.
+    /// Allows these host names and origins, and always loopback as a host. A request without an
+    /// origin does not come from a page.
     pub fn new(hosts: &[String], origins: &[String]) -> Self {
         let loopback = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let config = StreamableHttpServerConfig::default()
@@ -39,7 +40,7 @@ impl HttpDoor {
     }
 
     pub async fn answer(&self, tools: Tools, question: HttpQuestion) -> HttpAnswer {
-        let door = Door(tools);
+        let door = ToolServer(tools);
         let sessions = Arc::new(NeverSessionManager::default());
         let service =
             StreamableHttpService::new(move || Ok(door.clone()), sessions, self.0.clone());

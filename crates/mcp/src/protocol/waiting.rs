@@ -1,6 +1,6 @@
-//! Waits longer than a call, and people who must look. A host that has the tasks extension gets
-//! the wait as a task of the protocol, whose id is the id of ours; one that can open pages is
-//! handed the review page when something was proposed. Everybody else calls again.
+//! Waits that last longer than a call, and requests for a review. A host with the tasks extension
+//! gets the wait as a protocol task with the id of our task; a host that can open pages gets the
+//! review page after a request. All other hosts call again.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,13 @@ use ade_core::ids::TaskId;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CreateTaskResult, DetailedTask, ElicitRequest,
-    ElicitRequestParams, GetTaskResult, InputRequest, InputRequiredResult, JsonObject,
-    ProtocolVersion, Task as Awaited, TaskPayload, TaskStatus,
+    ElicitRequestParams, GetTaskResult, InputRequest, InputRequiredResult, ProtocolVersion,
+    Task as Awaited, TaskPayload, TaskStatus,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use serde_json::json;
 
 use super::written;
-use crate::answer::Answer;
+use crate::answer::ToolResponse;
 use crate::tool::Tool;
 use crate::work::Tools;
 
@@ -30,46 +29,45 @@ pub async fn call(
 ) -> Result<CallToolResponse, ErrorData> {
     let arguments = request.arguments.unwrap_or_default();
     if let Some(task) = shown(tool, request.request_state.as_deref()) {
-        let read = JsonObject::from_iter([("task".to_owned(), json!(task))]);
-        return Ok(written(tools.call(Tool::GetTask, read).await).into());
+        return Ok(written(&tools.status(task).await).into());
     }
     let capabilities = context.client_capabilities().unwrap_or_default();
-    if tool == Tool::WaitForTask
+    if tool == Tool::WaitForDecision
         && capabilities.supports_tasks()
-        && let Some(task) = arguments.get("task").and_then(|task| task.as_str())
+        && let Some(task) = arguments.get("task_id").and_then(|task| task.as_str())
         && let Ok(task) = task.parse()
     {
         return begin(tools, task).await;
     }
     let answer = tools.call(tool, arguments).await;
     let opens_pages = capabilities.elicitation.is_some_and(|how| how.url.is_some());
-    if tool == Tool::ProposeTask
+    if tool == Tool::RequestApproval
         && opens_pages
         && let Some(task) = answer.to_review
     {
-        return Ok(hand_over(tools, task, answer, context));
+        return Ok(hand_over(tools, task, &answer, context));
     }
-    Ok(written(answer).into())
+    Ok(written(&answer).into())
 }
 
-/// A proposal whose page was handed over and that is asked for again. The state comes from the
-/// host and is believed in nothing: it names a task, which is read as the caller.
+/// Returns the task of a repeated request whose page was already shown. The state comes from the
+/// host and is not trusted: it only names a task, which is read as the caller.
 fn shown(tool: Tool, state: Option<&str>) -> Option<TaskId> {
-    state.filter(|_| tool == Tool::ProposeTask)?.parse().ok()
+    state.filter(|_| tool == Tool::RequestApproval)?.parse().ok()
 }
 
-/// Where the host must answer before the call ends, it answers and asks again; an older one is
-/// asked beside the call, which nobody waits for.
+/// Asks the host to open the review page. The host then calls again with its answer; an older host
+/// is asked in parallel, without waiting for the answer.
 fn hand_over(
     tools: &Tools,
     task: TaskId,
-    answer: Answer,
+    answer: &ToolResponse,
     context: &RequestContext<RoleServer>,
 ) -> CallToolResponse {
     let page = tools.review_page(task);
     let asked = ElicitRequestParams::UrlElicitationParams {
         meta: None,
-        message: "A change waits for people to agree. Open its page to look at it.".to_owned(),
+        message: "A change is waiting for approval. Open its page to review it.".to_owned(),
         url: page,
         elicitation_id: task.to_string(),
     };
@@ -81,7 +79,7 @@ fn hand_over(
         return InputRequiredResult::new(Some(asked), Some(task.to_string())).into();
     }
     let peer = context.peer.clone();
-    // Whether somebody opens it is theirs; what they decide is read from the task.
+    // The person may or may not open the page; their decision is read from the task.
     tokio::spawn(async move { peer.create_elicitation(asked).await });
     written(answer).into()
 }
@@ -89,19 +87,19 @@ fn hand_over(
 async fn begin(tools: &Tools, task: TaskId) -> Result<CallToolResponse, ErrorData> {
     Ok(match tools.ended(task).await {
         Ok((task, None)) => CreateTaskResult::new(awaited(&task)).into(),
-        Ok((_, Some(answer))) => written(answer).into(),
-        Err(error) => written(Answer::refused(&error)).into(),
+        Ok((_, Some(answer))) => written(&answer).into(),
+        Err(error) => written(&ToolResponse::refused(&error)).into(),
     })
 }
 
 pub async fn look(tools: &Tools, id: &str) -> Result<GetTaskResult, ErrorData> {
     let unknown = |why: String| ErrorData::invalid_params(why, None);
-    let task = id.parse().map_err(|_| unknown(format!("there is no task `{id}`")))?;
+    let task = id.parse().map_err(|_| unknown(format!("task `{id}` not found")))?;
     let (task, answer) = tools.ended(task).await.map_err(|error| unknown(error.to_string()))?;
     let payload = match answer {
         None => TaskPayload::Working,
         Some(answer) => {
-            let result = serde_json::to_value(written(answer)).ok();
+            let result = serde_json::to_value(written(&answer)).ok();
             let result = result.and_then(|value| value.as_object().cloned()).unwrap_or_default();
             TaskPayload::Completed { result }
         }
@@ -111,7 +109,7 @@ pub async fn look(tools: &Tools, id: &str) -> Result<GetTaskResult, ErrorData> {
 
 fn awaited(task: &ade_api::tasks::Task) -> Awaited {
     let summary = &task.summary;
-    let (created, since) = (summary.created_at.to_string(), summary.since.to_string());
+    let (created, since) = (summary.created_at.to_string(), summary.state_since.to_string());
     Awaited::new(summary.id.to_string(), TaskStatus::Working, created, since)
         .with_status_message(summary.state.to_string())
         .with_poll_interval_ms(POLL_MS)

@@ -1,4 +1,4 @@
-// Shows /openapi.json. Text goes in as text only: nothing in the document can become markup.
+// Shows /openapi.json. Text is inserted as text only, so nothing in it can become markup.
 "use strict";
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
@@ -19,7 +19,7 @@ function follow(api, schema) {
   return schema.$ref.replace("#/", "").split("/").reduce((at, key) => at && at[key], api);
 }
 
-// A schema as a short type: the name of a reference, or what it is made of.
+// Formats a schema as a short type: the name of a reference, or the types it is composed of.
 function kind(schema) {
   if (!schema) return "anything";
   if (schema.$ref) return schema.$ref.split("/").pop();
@@ -30,20 +30,20 @@ function kind(schema) {
   return [].concat(schema.type || "anything").join(" | ");
 }
 
-// What stands between backticks is code.
+// Renders text between backticks as code.
 function prose(text) {
   return (text || "").split("`").map((piece, at) =>
     at % 2 === 1 ? make("code", {}, piece) : piece);
 }
 
-// The type as text, or as a link to the schema it names.
+// Renders the type as text, or as a link to the schema that it names.
 function typed(schema) {
   const named = schema && (schema.$ref ? schema : schema.items && schema.items.$ref && schema.items);
   const text = make("code", {}, kind(schema));
   return named ? make("a", { href: `#schema-${kind(named)}` }, text) : text;
 }
 
-// Own fields and those of every schema it is made of.
+// Returns the fields of a schema and of all schemas that it is composed of.
 function merged(api, schema) {
   const found = follow(api, schema) || {};
   const parts = (found.allOf || []).map((part) => merged(api, part));
@@ -104,7 +104,8 @@ function operation(api, path, method, one) {
     parts.push(make("h4", {}, "Body"), body(api, one.requestBody.content));
   }
   parts.push(make("h4", {}, "Answers"));
-  for (const [status, response] of Object.entries(one.responses || {})) {
+  for (const [status, answer] of Object.entries(one.responses || {})) {
+    const response = follow(api, answer);
     parts.push(make("details", {},
       make("summary", {}, make("code", {}, status), " ", prose(response.description)),
       body(api, response.content)));
@@ -138,7 +139,7 @@ function show(api) {
       byTag.get(tag).push([path, method, item[method]]);
     }
   }
-  // What most readers look for comes first, the server's own affairs last.
+  // The operations of the server itself come last.
   const last = ([tag]) => (tag === "system" ? 1 : 0);
   for (const [tag, operations] of [...byTag].sort((a, b) => last(a) - last(b))) {
     main.append(make("h2", { id: `tag-${tag}` }, tag));

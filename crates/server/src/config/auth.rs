@@ -1,14 +1,15 @@
-//! Who may come in: the pepper of tokens, identity providers that vouch for people, and whom a
-//! passkey is asked of.
+//! Authentication settings: the pepper of tokens, the identity providers, and who must confirm
+//! decisions with a passkey.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use ade_core::limits::PEPPER_MIN_BYTES;
+use ade_core::limits::{DECIDE_WITHIN_MIN, PEPPER_MIN_BYTES, SESSION_TTL};
 use ade_core::step_up::Rule;
-use ade_engine::identity::{Passkeys, Provider, Settings};
+use ade_engine::services::identity::{Passkeys, Provider, ProviderSettings};
 use serde::Deserialize;
 
 use super::{ConfigError, unreadable};
@@ -19,13 +20,14 @@ pub struct Auth {
     pepper_file: PathBuf,
     pepper_previous_file: PathBuf,
     step_up: Rule,
+    decide_within_s: u64,
     providers: BTreeMap<String, IdentityProvider>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct IdentityProvider {
-    /// What people see on the button; the name if left out.
+    /// The label of the sign-in button; defaults to the name.
     title: Option<String>,
     issuer: String,
     client_id: String,
@@ -37,6 +39,7 @@ struct IdentityProvider {
     groups_claim: String,
     #[serde(default)]
     allow_loopback: bool,
+    tenants: Option<Vec<String>>,
 }
 
 fn scopes() -> Vec<String> {
@@ -58,7 +61,7 @@ impl IdentityProvider {
                 fs::read_to_string(file).map_err(|error| unreadable(&setting, file, error))?;
             Some(text.trim().to_owned())
         };
-        let settings = Settings {
+        let settings = ProviderSettings {
             name: name.to_owned(),
             title: self.title.clone().unwrap_or_else(|| name.to_owned()),
             issuer: self.issuer.clone(),
@@ -67,26 +70,27 @@ impl IdentityProvider {
             scopes: self.scopes.clone(),
             groups_claim: self.groups_claim.clone(),
             allow_loopback: self.allow_loopback,
+            tenants: self.tenants.clone().into(),
         };
         Provider::new(settings)
             .map_err(|source| ConfigError::Provider { name: name.to_owned(), source })
     }
 }
 
-/// What is mixed into the hash of a token.
+/// The secret that is included in the hash of a token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pepper(Vec<u8>);
 
 impl Auth {
     pub fn pepper(&self) -> Result<Pepper, ConfigError> {
         if self.pepper_file.as_os_str().is_empty() {
-            let what = "which file holds the random bytes for the hashes of tokens";
+            let what = "give the file with the random bytes for token hashes";
             return Err(ConfigError::Missing { setting: "auth.pepper_file", what });
         }
         read_pepper("auth.pepper_file", &self.pepper_file)
     }
 
-    /// The one that is being replaced, if any.
+    /// Returns the previous pepper, while it is being replaced.
     pub fn pepper_previous(&self) -> Result<Option<Pepper>, ConfigError> {
         if self.pepper_previous_file.as_os_str().is_empty() {
             return Ok(None);
@@ -94,9 +98,19 @@ impl Auth {
         read_pepper("auth.pepper_previous_file", &self.pepper_previous_file).map(Some)
     }
 
-    /// `page` is where people find this installation.
+    /// Returns the passkey settings. `page` is the public address of this installation.
     pub fn passkeys(&self, page: &str) -> Result<Passkeys, ConfigError> {
-        Passkeys::new(self.step_up, page).map_err(|source| ConfigError::Passkeys { source })
+        let decide_within = Duration::from_secs(self.decide_within_s);
+        if !(DECIDE_WITHIN_MIN..=SESSION_TTL).contains(&decide_within) {
+            return Err(ConfigError::DecideWithin { seconds: self.decide_within_s });
+        }
+        let passkeys = Passkeys::new(self.step_up, decide_within, page);
+        passkeys.map_err(|source| ConfigError::Passkeys { source })
+    }
+
+    pub(super) fn without_tenants(&self) -> impl Iterator<Item = &String> {
+        let unbound = self.providers.iter().filter(|(_, provider)| provider.tenants.is_none());
+        unbound.map(|(name, _)| name)
     }
 
     pub fn providers(&self) -> Result<Vec<Provider>, ConfigError> {
@@ -113,7 +127,7 @@ fn read_pepper(setting: &'static str, file: &Path) -> Result<Pepper, ConfigError
 }
 
 impl Pepper {
-    /// For the hash; not for a log.
+    /// Returns the bytes for hashing. They must not be logged.
     pub fn reveal(&self) -> &[u8] {
         &self.0
     }

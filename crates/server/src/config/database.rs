@@ -1,6 +1,5 @@
-//! Where the record is, and the databases on which changes are tried.
+//! The addresses of the server's own database.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ade_engine::is_database_guarded;
@@ -26,34 +25,19 @@ pub struct Database {
     pub statement_cache: usize,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Preview {
-    pub sql_types: Vec<String>,
-    targets: BTreeMap<String, Target>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Target {
-    #[serde(default)]
-    url: Address,
-    #[serde(default)]
-    url_file: PathBuf,
-    #[serde(default)]
-    allow_plain: bool,
-}
-
 impl Database {
     pub fn url(&self) -> Result<Address, ConfigError> {
-        let what = "where PostgreSQL is, for example postgres://ade_app@localhost/ade";
+        let what = "give the PostgreSQL URL, for example postgres://ade_app@localhost/ade";
         let missing = ConfigError::Missing { setting: "database.url", what };
         self.guarded("database.url", &self.url, &self.url_file)?.ok_or(missing)
     }
 
     pub fn worker_url(&self) -> Result<Address, ConfigError> {
-        let own = self.guarded("database.worker_url", &self.worker_url, &self.worker_url_file)?;
-        own.map_or_else(|| self.url(), Ok)
+        let setting = "database.worker_url";
+        let what = "give the PostgreSQL URL of the workers, whose login must be another one than \
+                    that of `database.url`, for example postgres://ade_work@localhost/ade";
+        let missing = ConfigError::Missing { setting, what };
+        self.guarded(setting, &self.worker_url, &self.worker_url_file)?.ok_or(missing)
     }
 
     pub fn replica_url(&self) -> Result<Option<Address>, ConfigError> {
@@ -77,39 +61,22 @@ impl Database {
     }
 }
 
-impl Preview {
-    pub fn targets(&self) -> Result<BTreeMap<String, Address>, ConfigError> {
-        let mut targets = BTreeMap::new();
-        for (name, target) in &self.targets {
-            let setting = format!("preview.targets.{name}.url");
-            let what = "where this database is; give it `url` or `url_file`";
-            let missing = ConfigError::Missing { setting: "preview.targets", what };
-            let address = address(&setting, &target.url, &target.url_file)?.ok_or(missing)?;
-            let allow = || format!("preview.targets.{name}.allow_plain");
-            let address = guarded(&setting, address, target.allow_plain, allow)?;
-            targets.insert(name.clone(), address);
-        }
-        Ok(targets)
-    }
-}
-
-/// The way to it is closed to listeners, or somebody has said that it need not be.
-fn guarded(
+/// Requires that the connection is protected, unless the operator has allowed plain connections.
+pub(super) fn guarded(
     setting: &str,
     url: Address,
     is_allowed: bool,
     allow: impl Fn() -> String,
 ) -> Result<Address, ConfigError> {
     let setting = || setting.to_owned();
-    // Only that it is wrong: the address may hold a password.
+    // The address is not part of the error, because it may contain a password.
     let unfit = |_| ConfigError::Address {
         setting: setting(),
-        why: "PostgreSQL's are like postgres://ade_app@host/ade?sslmode=verify-full".to_owned(),
+        why: "write it like postgres://ade_app@host/ade?sslmode=verify-full".to_owned(),
     };
     if is_allowed || is_database_guarded(url.reveal()).map_err(unfit)? {
         return Ok(url);
     }
-    let how = "give the address `?sslmode=verify-full` (and `&sslrootcert=` with the file of its \
-               authority)";
+    let how = "add `?sslmode=verify-full` to the URL (and `&sslrootcert=` with the CA file)";
     Err(ConfigError::PlainWire { setting: setting(), how, allow: allow() })
 }

@@ -1,4 +1,4 @@
-//! Programs and endpoints that the server has changes previewed and applied by.
+//! The programs and endpoints that preview and apply changes for the server.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ pub struct Executors {
     log_max_bytes: usize,
     memory_max_bytes: u64,
     cpu_max_s: u64,
-    pub command: BTreeMap<String, Program>,
-    pub http: BTreeMap<String, Endpoint>,
+    pub command: BTreeMap<String, ProgramConfig>,
+    pub http: BTreeMap<String, EndpointConfig>,
 }
 
-/// What is left out is as `[executors]` says.
+/// A program. Omitted limits default to those of `[executors]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Program {
+pub struct ProgramConfig {
     pub types: Vec<String>,
     pub program: PathBuf,
     #[serde(default)]
@@ -31,6 +31,7 @@ pub struct Program {
     pub directory: PathBuf,
     #[serde(default)]
     pub environment: Vec<String>,
+    pub tenants: Option<Vec<String>>,
     timeout_s: Option<u64>,
     log_max_bytes: Option<usize>,
     memory_max_bytes: Option<u64>,
@@ -39,16 +40,17 @@ pub struct Program {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Endpoint {
+pub struct EndpointConfig {
     pub types: Vec<String>,
     pub url: String,
     pub audience: Option<String>,
+    pub tenants: Option<Vec<String>>,
     timeout_s: Option<u64>,
     #[serde(default)]
     pub allow_loopback: bool,
 }
 
-/// The bounds of one program, as its table and the defaults say together.
+/// The limits of one program, from its table and the defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     pub time: Duration,
@@ -58,7 +60,7 @@ pub struct Bounds {
 }
 
 impl Executors {
-    pub fn bounds(&self, program: &Program) -> Bounds {
+    pub fn bounds(&self, program: &ProgramConfig) -> Bounds {
         Bounds {
             time: Duration::from_secs(program.timeout_s.unwrap_or(self.timeout_s)),
             log_bytes: program.log_max_bytes.unwrap_or(self.log_max_bytes),
@@ -67,11 +69,18 @@ impl Executors {
         }
     }
 
-    pub fn time(&self, endpoint: &Endpoint) -> Duration {
+    pub fn time(&self, endpoint: &EndpointConfig) -> Duration {
         Duration::from_secs(endpoint.timeout_s.unwrap_or(self.timeout_s))
     }
 
-    /// A relative path would be another program wherever the server is started.
+    pub(super) fn without_tenants(&self) -> impl Iterator<Item = String> {
+        let programs = self.command.iter().filter(|(_, program)| program.tenants.is_none());
+        let programs = programs.map(|(name, _)| format!("executors.command.{name}"));
+        let endpoints = self.http.iter().filter(|(_, endpoint)| endpoint.tenants.is_none());
+        programs.chain(endpoints.map(|(name, _)| format!("executors.http.{name}")))
+    }
+
+    /// Refuses relative paths, which would depend on the working directory of the server.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         for (name, program) in &self.command {
             let paths: [(&str, &Path); 2] =

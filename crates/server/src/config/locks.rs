@@ -1,4 +1,4 @@
-//! Where locks stand in line, and how agents are limited.
+//! The lock backend and the limits for agents.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ pub enum LockBackend {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Locks {
+pub struct LocksConfig {
     pub backend: LockBackend,
     delay_s: u64,
     pub acquires_per_minute: u32,
     pub acquires_burst: u32,
 }
 
-impl Locks {
+impl LocksConfig {
     pub fn delay(&self) -> Duration {
         Duration::from_secs(self.delay_s)
     }

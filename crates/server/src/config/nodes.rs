@@ -1,4 +1,4 @@
-//! Where Redis is, and how the server and its nodes know each other.
+//! The addresses of Redis, and how the server and its nodes authenticate each other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,19 +20,19 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Empty if no Redis is used here.
+    /// Returns the Redis nodes; empty if Redis is not used.
     pub fn nodes(&self) -> Result<Nodes, ConfigError> {
         let urls = self.urls()?;
         for url in urls.iter().filter(|_| !self.allow_plain) {
-            // Only that it is wrong: the address may hold a password.
+            // The address is not part of the error, because it may contain a password.
             let is_guarded = is_node_guarded(url.reveal()).map_err(|_| ConfigError::Address {
                 setting: "redis.urls".to_owned(),
-                why: "a node's are like rediss://ade@host:6379".to_owned(),
+                why: "write it like rediss://ade@host:6379".to_owned(),
             })?;
             if !is_guarded {
                 return Err(ConfigError::PlainWire {
                     setting: "redis.urls".to_owned(),
-                    how: "begin the addresses with `rediss://`",
+                    how: "use `rediss://` URLs",
                     allow: "redis.allow_plain".to_owned(),
                 });
             }

@@ -1,4 +1,4 @@
-//! How people are told outside of the product.
+//! Notifications by mail and Slack.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use super::{Address, ConfigError, address, unreadable};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Notify {
+    /// The public URL of the dashboard; the listen address if it is not set.
     pub page: String,
 }
 
@@ -36,7 +37,7 @@ pub struct Slack {
 }
 
 impl Slack {
-    /// The token and the signing secret; both or nothing.
+    /// Returns the token and the signing secret. Both must be set, or neither.
     pub fn secrets(&self) -> Result<Option<(Address, Address)>, ConfigError> {
         let token = secret("slack.token_file", &self.token_file)?;
         let signing = secret("slack.signing_secret_file", &self.signing_secret_file)?;
@@ -45,11 +46,11 @@ impl Slack {
             (None, None) => Ok(None),
             (Some(_), None) => Err(ConfigError::Missing {
                 setting: "slack.signing_secret_file",
-                what: "with what Slack signs its requests",
+                what: "give the file with the secret that Slack signs its requests with",
             }),
             (None, Some(_)) => Err(ConfigError::Missing {
                 setting: "slack.token_file",
-                what: "which token messages are sent with",
+                what: "give the file with the bot token that messages are sent with",
             }),
         }
     }

@@ -1,4 +1,4 @@
-//! What is kept or sent outside of the record.
+//! Storage and export outside the database.
 
 use serde::Deserialize;
 
@@ -12,4 +12,11 @@ pub struct Blobs {
 #[serde(deny_unknown_fields)]
 pub struct Export {
     pub sink: String,
+    pub tenants: Option<Vec<String>>,
+}
+
+impl Export {
+    pub(super) fn is_without_tenants(&self) -> bool {
+        !self.sink.is_empty() && self.tenants.is_none()
+    }
 }

@@ -1,10 +1,10 @@
-//! How often callers may call.
+//! Rate limits.
 
 use std::collections::BTreeMap;
 
 use ade_core::limits::RATE_KEPT_MAX;
 use ade_core::rate;
-use ade_engine::limiter::Settings;
+use ade_engine::services::rate_limiter::RateLimitSettings;
 use serde::Deserialize;
 
 use super::ConfigError;
@@ -39,11 +39,11 @@ impl Rate {
 }
 
 impl Rates {
-    pub fn settings(&self) -> Result<Settings, ConfigError> {
+    pub fn settings(&self) -> Result<RateLimitSettings, ConfigError> {
         let own = |(name, rate): (&String, &Rate)| {
             Ok((name.clone(), rate.check(&format!("endpoints.{name}"))?))
         };
-        Ok(Settings {
+        Ok(RateLimitSettings {
             token: self.token.check("token")?,
             tenant: self.tenant.check("tenant")?,
             endpoint: self.endpoint.check("endpoint")?,

@@ -1,4 +1,4 @@
-//! Keys that sign what a permit allows.
+//! The keys that sign receipts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub struct Receipts {
 }
 
 impl Receipts {
-    /// In PKCS#8; the first signs.
+    /// Returns the keys in PKCS#8 format. The first one signs.
     pub fn keys(&self) -> Result<Vec<Vec<u8>>, ConfigError> {
         let files = self.key_files.iter().filter(|file| !file.as_os_str().is_empty());
         let keys = files.map(|file| {

@@ -1,6 +1,6 @@
-//! How the server listens, and how much it takes at once.
+//! The listen address and the limits of the HTTP server.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::tls::Tls;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Server {
+pub struct ServerConfig {
     pub listen: SocketAddr,
     pub allow_plain_http: bool,
     certificate_file: PathBuf,
@@ -31,7 +31,7 @@ pub struct Server {
     drain_s: u64,
 }
 
-impl Server {
+impl ServerConfig {
     pub fn head_timeout(&self) -> Duration {
         Duration::from_secs(self.head_timeout_s)
     }
@@ -48,15 +48,28 @@ impl Server {
         Duration::from_secs(self.drain_s)
     }
 
-    /// None if this server speaks without TLS.
+    /// Returns the TLS settings; `None` if this server does not use TLS.
     pub fn tls(&self) -> Result<Option<Tls>, ConfigError> {
         let files = self.files();
         if files.is_none() && self.certificate_file != self.key_file {
-            let what = "the other half: a certificate goes with its key";
+            let what = "a certificate and its key must be set together";
             return Err(ConfigError::Missing { setting: "server.certificate_file", what });
         }
         let open = |(certificate, key)| Tls::open(certificate, key, TLS_HANDSHAKE_TIMEOUT);
         Ok(files.map(open).transpose()?)
+    }
+
+    /// Returns the URL of this server as programs on the same machine reach it.
+    pub fn url(&self) -> String {
+        let mut address = self.listen;
+        if address.ip().is_unspecified() {
+            address.set_ip(match address.ip() {
+                IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        let scheme = if self.files().is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}")
     }
 
     pub(super) fn files(&self) -> Option<(&Path, &Path)> {

@@ -1,10 +1,10 @@
-//! Where events are told to.
+//! Webhook settings.
 
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Webhooks {
+pub struct WebhooksConfig {
     pub allow_loopback: bool,
     pub ports: Vec<u16>,
 }

@@ -1,18 +1,18 @@
-//! Agents over HTTP: read by everybody of the tenant, registered and revoked by admins, told what
-//! to do by whoever answers for them, and heard of by their heartbeats.
+//! Agents over HTTP: read by everyone in the tenant, registered and revoked by admins, ordered by
+//! their owners, and kept alive by heartbeats.
 
-use ade_api::agents::{Agent, AgentBeats, AgentChange, AgentHeartbeat, AgentOrder, NewAgent};
+use ade_api::agents::{Agent, AgentBeats, AgentChange, AgentDirective, AgentHeartbeat, NewAgent};
 use ade_api::page::{Page, PageQuery};
 use ade_api::schema;
-use ade_core::agent::Order;
+use ade_core::agent::OrderKind;
 use ade_core::ids::AgentId;
-use ade_engine::ops::agents;
+use ade_engine::agents;
 use axum::extract::State;
 
-use super::door::Known;
-use super::error::Failure;
+use super::auth_layer::Authenticated;
+use super::error::ApiError;
 use super::extract::{IdempotencyKey, Json, Path, Query, RepeatHeader};
-use super::reply::{Kept, attempt, page, span};
+use super::reply::{EngineReply, Listing, attempt, page, span};
 use super::state::Shared;
 use super::users::ListQuery;
 
@@ -22,12 +22,12 @@ use super::users::ListQuery;
     responses((status = 201, description = "The agent", body = Agent)))]
 pub async fn create(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     key: IdempotencyKey,
     Json(new): Json<NewAgent>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("agents.create", "", key, &new);
-    Ok(Kept(agents::create(shared.app(), &caller, &attempt, new).await?))
+    Ok(EngineReply(agents::create(shared.app(), &caller, &attempt, new).await?))
 }
 
 /// List agents
@@ -35,9 +35,9 @@ pub async fn create(
     responses((status = 200, description = "A page", body = Page<Agent>)))]
 pub async fn list(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Page<Agent>>, Failure> {
+) -> Result<Listing<Agent>, ApiError> {
     let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
     let span = span(&wanted, &caller, &"agents")?;
     Ok(page(agents::list(shared.app(), &caller, span).await?, &caller, &"agents"))
@@ -49,103 +49,107 @@ pub async fn list(
     responses((status = 200, description = "The agent", body = Agent)))]
 pub async fn get(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<AgentId>,
-) -> Result<Json<Agent>, Failure> {
+) -> Result<Json<Agent>, ApiError> {
     Ok(Json(agents::get(shared.app(), &caller, id).await?))
 }
 
-/// Change an agent
+/// Update an agent
 #[utoipa::path(patch, path = "/v1/agents/{id}", tag = "agents",
     params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentChange,
     responses((status = 200, description = "The agent", body = Agent)))]
 pub async fn change(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<AgentId>,
     key: IdempotencyKey,
     Json(change): Json<AgentChange>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("agents.change", &id.to_string(), key, &change);
-    Ok(Kept(agents::change(shared.app(), &caller, &attempt, id, change).await?))
+    Ok(EngineReply(agents::change(shared.app(), &caller, &attempt, id, change).await?))
 }
 
-/// Revoke an agent, for good
+/// Revoke an agent permanently
 #[utoipa::path(delete, path = "/v1/agents/{id}", tag = "agents",
     params(("id" = schema::AgentId, Path), RepeatHeader),
-    responses((status = 200, description = "As it ended", body = Agent)))]
+    responses((status = 200, description = "The final state", body = Agent)))]
 pub async fn revoke(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<AgentId>,
     key: IdempotencyKey,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("agents.revoke", &id.to_string(), key, &());
-    Ok(Kept(agents::revoke(shared.app(), &caller, &attempt, id).await?))
+    Ok(EngineReply(agents::revoke(shared.app(), &caller, &attempt, id).await?))
 }
 
-/// Keep an agent's process and many leases alive
+/// Send an agent's heartbeat for its session and leases
 ///
-/// Every ten seconds. The answer tells what people have ordered meanwhile, and the version of the
+/// Every ten seconds. The response contains the directives given by people and the version of the
 /// configuration.
 #[utoipa::path(post, path = "/v1/agents/{id}/heartbeat", tag = "agents",
     params(("id" = schema::AgentId, Path)), request_body = AgentHeartbeat,
     responses(
-        (status = 200, description = "How everything stands", body = AgentBeats),
+        (status = 200, description = "The state of the agent's session", body = AgentBeats),
         (status = 404, description = "The session is not yours",
             body = ade_api::problem::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`session_over`", body = ade_api::problem::Problem,
+        (status = 409, description = "`process_expired`", body = ade_api::problem::Problem,
             content_type = "application/problem+json")))]
 pub async fn heartbeat(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<AgentId>,
     Json(beat): Json<AgentHeartbeat>,
-) -> Result<Json<AgentBeats>, Failure> {
+) -> Result<Json<AgentBeats>, ApiError> {
     Ok(Json(agents::heartbeat(shared.app(), &caller, id, beat).await?))
 }
 
-/// Give an agent nothing new and let it finish, since it is about to go
+/// Drain an agent: it gets no new tasks and finishes its running ones
 #[utoipa::path(post, path = "/v1/agents/{id}/drain", tag = "agents",
-    params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentOrder,
+    params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentDirective,
     responses((status = 200, description = "The agent", body = Agent)))]
 pub async fn drain(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<AgentId>,
     key: IdempotencyKey,
-    Json(order): Json<AgentOrder>,
-) -> Result<Kept, Failure> {
+    Json(order): Json<AgentDirective>,
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("agents.drain", &id.to_string(), key, &order);
-    Ok(Kept(agents::order(shared.app(), &caller, &attempt, id, Some(Order::Drain), order).await?))
+    Ok(EngineReply(
+        agents::order(shared.app(), &caller, &attempt, id, Some(OrderKind::Drain), order).await?,
+    ))
 }
 
-/// Give an agent nothing new until it is resumed
+/// Pause an agent: it gets no new tasks until it is resumed
 #[utoipa::path(post, path = "/v1/agents/{id}/pause", tag = "agents",
-    params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentOrder,
+    params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentDirective,
     responses((status = 200, description = "The agent", body = Agent)))]
 pub async fn pause(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<AgentId>,
     key: IdempotencyKey,
-    Json(order): Json<AgentOrder>,
-) -> Result<Kept, Failure> {
+    Json(order): Json<AgentDirective>,
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("agents.pause", &id.to_string(), key, &order);
-    Ok(Kept(agents::order(shared.app(), &caller, &attempt, id, Some(Order::Pause), order).await?))
+    Ok(EngineReply(
+        agents::order(shared.app(), &caller, &attempt, id, Some(OrderKind::Pause), order).await?,
+    ))
 }
 
-/// Let an agent that drains or is paused work again
+/// Resume a draining or paused agent
 #[utoipa::path(post, path = "/v1/agents/{id}/resume", tag = "agents",
-    params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentOrder,
+    params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentDirective,
     responses((status = 200, description = "The agent", body = Agent)))]
 pub async fn resume(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<AgentId>,
     key: IdempotencyKey,
-    Json(order): Json<AgentOrder>,
-) -> Result<Kept, Failure> {
+    Json(order): Json<AgentDirective>,
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("agents.resume", &id.to_string(), key, &order);
-    Ok(Kept(agents::order(shared.app(), &caller, &attempt, id, None, order).await?))
+    Ok(EngineReply(agents::order(shared.app(), &caller, &attempt, id, None, order).await?))
 }

@@ -1,42 +1,42 @@
-//! Many answers at once over HTTP.
+//! Batches of answers over HTTP.
 
 use ade_api::batches::{BatchAnswer, NewBatch};
-use ade_engine::ops::batches;
+use ade_engine::review::batches;
 use axum::extract::State;
 use serde::Deserialize;
 
-use super::door::Known;
-use super::error::Failure;
+use super::auth_layer::Authenticated;
+use super::error::ApiError;
 use super::extract::{IdempotencyKey, Json, Query, RepeatHeader};
-use super::reply::{Kept, attempt};
+use super::reply::{EngineReply, attempt};
 use super::state::Shared;
 
 #[derive(Debug, Clone, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct BatchQuery {
-    /// Only say what would happen.
+    /// Only report what would happen.
     pub dry_run: Option<bool>,
 }
 
 /// Approve or reject up to 200 requests, all or none
 ///
-/// CRITICAL tasks are refused, HIGH ones only among identical changes.
-#[utoipa::path(post, path = "/v1/approvals/batch", tag = "approvals",
+/// CRITICAL tasks are refused; HIGH ones are accepted only among identical changes.
+#[utoipa::path(post, path = "/v1/approvals/batch", tag = "approvals", operation_id = "decide_batch",
     params(BatchQuery, RepeatHeader), request_body = NewBatch,
-    responses((status = 200, description = "All answers are given, or would be",
+    responses((status = 200, description = "All answers are recorded, or would be",
                body = BatchAnswer),
-              (status = 404, description = "`not_found`: an approval that you cannot see",
+              (status = 404, description = "`not_found`: an approval that you cannot access",
                body = ade_api::problem::Problem, content_type = "application/problem+json")))]
 pub async fn batch(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Query(query): Query<BatchQuery>,
     key: IdempotencyKey,
     Json(new): Json<NewBatch>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let is_dry_run = query.dry_run.unwrap_or(false);
     let operation = if is_dry_run { "approvals.batch_dry_run" } else { "approvals.batch" };
     let attempt = attempt(operation, "", key, &new);
-    Ok(Kept(batches::vote(shared.app(), &caller, &attempt, new, is_dry_run).await?))
+    Ok(EngineReply(batches::vote(shared.app(), &caller, &attempt, new, is_dry_run).await?))
 }

@@ -1,5 +1,5 @@
-//! Cookies: two of them, both with the `__Host-` prefix, so that neither another host nor a path
-//! nor a connection without TLS can set or see them.
+//! The cookies. All have the `__Host-` prefix, so that no other host, path or plain connection
+//! can set or read them.
 
 use std::time::Duration;
 
@@ -11,10 +11,12 @@ use axum::response::Response;
 
 /// The session of a person.
 pub const SESSION: &str = "__Host-ade_s";
-/// A browser that is away at its identity provider.
+/// The sign-in of a browser that is at its identity provider.
 pub const SIGN_IN: &str = "__Host-ade_l";
+/// The tenant that the person of this sign-in wants to join.
+pub const JOIN: &str = "__Host-ade_j";
 
-/// Two of one name are none: somebody has put one there.
+/// Returns the value of a cookie. A duplicate is ignored, because it may have been injected.
 pub fn get(headers: &HeaderMap, name: &str) -> Option<String> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
@@ -23,14 +25,14 @@ pub fn get(headers: &HeaderMap, name: &str) -> Option<String> {
     found.next().is_none().then(|| first.to_owned())
 }
 
-/// `Lax`: a link in a message leads to the page that it names, signed in.
+/// Builds a `Set-Cookie` header. It is `Lax`, so that links in messages open pages signed in.
 pub fn set(name: &str, value: &str, age: Duration) -> Result<HeaderValue, InvalidHeaderValue> {
     let age = age.as_secs();
     let text = format!("{name}={value}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age={age}");
     HeaderValue::from_str(&text)
 }
 
-/// The answer that gives a browser its session.
+/// Adds the session cookie to a response.
 pub fn with_session(mut answer: Response, session: &Token) -> Response {
     if let Ok(held) = set(SESSION, &session.reveal(), SESSION_TTL) {
         answer.headers_mut().append(SET_COOKIE, held);
@@ -51,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_found_by_its_whole_name_and_only_if_it_is_one() {
+    fn cookie_is_found_by_its_exact_name_if_unique() {
         let found = |lines: &[&'static str]| get(&headers(lines), SESSION);
         assert_eq!(found(&["__Host-ade_s=one"]).as_deref(), Some("one"));
         assert_eq!(found(&["a=b; __Host-ade_s=one; c=d"]).as_deref(), Some("one"));

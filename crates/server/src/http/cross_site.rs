@@ -1,25 +1,30 @@
-//! Whether a browser asks for a page of this server's own. A cookie goes along with whatever any
-//! page asks for, so a change needs more: the browser's own word on where the page is from, and a
-//! header that no form can send.
+//! Protection against cross-site requests. A browser sends cookies with the requests of any page,
+//! so a change also needs the origin of the page, as reported by the browser, and a header that no
+//! form can send.
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName};
 
-/// Pages of others cannot add it without asking first, and are not answered when they do.
+/// A header that pages of other sites can only add after a preflight request, which is refused.
 pub const MARK: HeaderName = HeaderName::from_static("x-ade-request");
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// `origins` are those that an operator has named beside our own.
+/// Returns whether the request comes from a page of this server or of a configured origin.
 pub fn is_own_page(headers: &HeaderMap, origins: &[String]) -> bool {
     let is_marked = one(headers, &MARK) == Some("1");
     let is_ours = match one(headers, &SITE) {
-        // A browser says it and no page can change it.
+        // The browser sets this header, and no page can change it.
         Some(site) => site == "same-origin" || site == "none",
         None if headers.contains_key(&SITE) => false,
-        // An old browser, behind which the page is named.
+        // An old browser sends only the origin.
         None => one(headers, &ORIGIN).is_some_and(|origin| is_known(headers, origin, origins)),
     };
     is_marked && is_ours
+}
+
+/// Returns whether the browser says that a link on a page of this server was followed.
+pub fn is_same_origin(headers: &HeaderMap) -> bool {
+    one(headers, &SITE) == Some("same-origin")
 }
 
 fn is_known(headers: &HeaderMap, origin: &str, origins: &[String]) -> bool {
@@ -48,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_pages_with_the_mark_may_change_anything() {
+    fn changes_are_accepted_only_from_own_marked_pages() {
         const MARKED: (&str, &str) = ("x-ade-request", "1");
         const US: (&str, &str) = ("host", "ade.internal:7700");
         let site = |site| ("sec-fetch-site", site);

@@ -1,21 +1,25 @@
-//! What the OpenAPI document says beyond the handlers: the class of every operation, how to sign
-//! in, and every error that the layers around a handler can give. Derived from the operation
-//! itself, so that a handler only describes what is its own.
+//! The parts of the OpenAPI document that do not come from handlers: the scope of every operation,
+//! authentication, and the errors of the layers around a handler. They are derived from the
+//! operation, so that a handler only describes its own responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ade_api::code::Code;
 use ade_api::events::Event;
 use ade_api::problem::{self, NextAction, Problem};
+use ade_api::schema::{AuditKind, TaskRef, Wait};
 use ade_core::limits::{HEAD_MAX_BYTES, HEADERS_MAX};
 use serde_json::json;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, ParameterIn, PathItem, Paths};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder, Schema};
+use utoipa::openapi::{
+    ContentBuilder, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
+};
 use utoipa::{Modify, OpenApi as _};
 
-use super::routes::{Door, Route};
+use super::catalogue;
+use super::route::{Route, RouteAuth};
 
 const SCHEME: &str = "token";
 const HEAD_TOO_LARGE: &str = "HeadTooLarge";
@@ -24,12 +28,13 @@ const HEAD_TOO_LARGE: &str = "HeadTooLarge";
 #[openapi(
     info(
         title = "Community ADE",
-        description = "The control plane between agents and production: propose a change, have \
-                       exactly its effect approved, apply it once.",
+        description = "The control plane between AI agents and production: propose a change, get \
+                       exactly its effect approved, apply it once. Agents need only a part of it: \
+                       `/openapi/agent.json`.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     servers((url = "/")),
-    components(schemas(Problem, Code, NextAction, Event)),
+    components(schemas(Problem, Code, NextAction, Event, AuditKind, TaskRef, Wait)),
     modifiers(&SignIn)
 )]
 struct Base;
@@ -49,7 +54,7 @@ impl Modify for SignIn {
     }
 }
 
-/// Without paths.
+/// Returns the document without paths.
 pub fn base() -> OpenApi {
     let mut document = Base::openapi();
     let codes: Vec<_> = Code::ALL
@@ -65,10 +70,11 @@ pub fn base() -> OpenApi {
         })
         .collect();
     document.extensions = Some(Extensions::builder().add("x-error-codes", codes).build());
+    document.tags = Some(catalogue::tags());
     document
 }
 
-/// `GET /v1/status`: method and path as the handler describes them; all of them if several.
+/// Returns the methods and paths that a handler describes, for example `GET /v1/status`.
 pub fn line_of(paths: &Paths) -> String {
     let mut lines = Vec::new();
     for (path, item) in &paths.paths {
@@ -77,13 +83,13 @@ pub fn line_of(paths: &Paths) -> String {
     lines.join(", ")
 }
 
-/// What the operations are called, as clients see them.
+/// Returns the names of the operations, as clients see them.
 pub fn names(paths: &Paths) -> BTreeSet<String> {
     let all = paths.paths.values().flat_map(operations);
     all.filter_map(|(_, operation)| operation.operation_id.clone()).collect()
 }
 
-/// The same of a route of its own.
+/// Returns the name of the operation of a single route.
 pub fn name_of(paths: &Paths) -> String {
     names(paths).into_iter().next().unwrap_or_default()
 }
@@ -102,24 +108,32 @@ fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
     all.into_iter().filter_map(|(name, found)| Some((name, found.as_ref()?))).collect()
 }
 
-pub fn complete(paths: &mut Paths, route: Route) {
+/// Adds the scope and errors of the route to its operations, and the shared error responses to the
+/// document.
+pub fn complete(document: &mut OpenApi, paths: &mut Paths, route: Route) {
+    let shared = &mut document.components.get_or_insert_default().responses;
     for item in paths.paths.values_mut() {
         let all = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
         for operation in all.into_iter().flatten() {
-            complete_operation(operation, route);
+            complete_operation(operation, route, shared);
         }
     }
 }
 
-fn complete_operation(operation: &mut Operation, route: Route) {
-    // A handler is called like its verb; several nouns have the same one.
+fn complete_operation(
+    operation: &mut Operation,
+    route: Route,
+    shared: &mut BTreeMap<String, RefOr<Response>>,
+) {
+    // A handler is named after its verb, which several nouns may share.
     let noun = operation.tags.iter().flatten().next().cloned();
     if let (Some(noun), Some(verb)) = (noun, operation.operation_id.take()) {
         operation.operation_id = Some(format!("{noun}_{verb}"));
     }
+    catalogue::add_example(operation);
     let class = match route.door {
-        Door::Open => "open",
-        Door::Class(class) => {
+        RouteAuth::Public => "open",
+        RouteAuth::Scope(class) => {
             let needed = SecurityRequirement::new(SCHEME, Vec::<String>::new());
             operation.security = Some(vec![needed]);
             class.as_str()
@@ -133,29 +147,36 @@ fn complete_operation(operation: &mut Operation, route: Route) {
     }
     for (status, codes) in by_status {
         let responses = &mut operation.responses.responses;
-        responses.entry(status.to_string()).or_insert_with(|| RefOr::T(response(&codes)));
+        responses.entry(status.to_string()).or_insert_with(|| {
+            let name = shared_name(&codes);
+            let reference = Ref::from_response_name(&name);
+            shared.entry(name).or_insert_with(|| RefOr::T(response(&codes)));
+            RefOr::Ref(reference)
+        });
     }
     let refused = RefOr::Ref(Ref::from_response_name(HEAD_TOO_LARGE));
     operation.responses.responses.insert("431".into(), refused);
 }
 
-/// Answered where the connection is read, before there is a request that could have a problem.
+/// Describes the response to a head that is too large. It has no problem document, because the
+/// connection sends it before there is a request.
 fn head_too_large() -> Response {
-    let told = format!(
-        "Address and headers together are longer than {HEAD_MAX_BYTES} bytes, or there are more \
-         than {HEADERS_MAX} headers. Nothing of the request was read, and the answer is empty."
+    let description = format!(
+        "The request line and headers together are longer than {HEAD_MAX_BYTES} bytes, or there \
+         are more than {HEADERS_MAX} headers. The request was not read, and the response is \
+         empty."
     );
-    ResponseBuilder::new().description(told).build()
+    ResponseBuilder::new().description(description).build()
 }
 
-/// What the layers and extractors of this operation may answer.
+/// Returns the errors that the layers and extractors of this operation may return.
 fn codes_of(operation: &Operation, route: Route) -> Vec<Code> {
     let mut codes = vec![Code::Internal, Code::Overloaded, Code::TimedOut];
     if !route.is_probe() {
         codes.push(Code::RateLimited);
     }
-    if matches!(route.door, Door::Class(_)) {
-        codes.extend([Code::Unauthenticated, Code::ClassClosed, Code::NotAllowed]);
+    if matches!(route.door, RouteAuth::Scope(_)) {
+        codes.extend([Code::Unauthenticated, Code::InsufficientScope, Code::NotAllowed]);
         codes.extend([Code::Busy, Code::DatabaseUnavailable]);
     }
     if operation.request_body.is_some() {
@@ -172,8 +193,11 @@ fn codes_of(operation: &Operation, route: Route) -> Vec<Code> {
             ParameterIn::Header | ParameterIn::Cookie => codes.push(Code::MalformedRequest),
         }
         match parameter.name.as_str() {
-            "If-Match" => codes.extend([Code::VersionMismatch, Code::PreconditionRequired]),
-            // Only calls that change something can be repeated, and only they can be refused.
+            "If-Match" if parameter.required == Required::True => {
+                codes.extend([Code::VersionMismatch, Code::PreconditionRequired]);
+            }
+            "If-Match" => codes.push(Code::VersionMismatch),
+            // These codes apply to changes, which are the calls with an idempotency key.
             "Idempotency-Key" => codes.extend([
                 Code::WrongState,
                 Code::Conflict,
@@ -184,7 +208,7 @@ fn codes_of(operation: &Operation, route: Route) -> Vec<Code> {
                 Code::OutcomeUnknown,
                 Code::AuditUnavailable,
             ]),
-            // A list of what belongs to somebody, who may be a stranger.
+            // The list belongs to a person or object that may not exist.
             "user" | "object" => codes.push(Code::NotFound),
             "page_token" => codes.push(Code::InvalidPageToken),
             _ => {}
@@ -195,7 +219,7 @@ fn codes_of(operation: &Operation, route: Route) -> Vec<Code> {
     codes
 }
 
-/// What is named twice in a set counts once, and is not refused: the document must not forbid it.
+/// Allows duplicates in sets, because the server accepts them and counts each item once.
 pub fn relax_sets(document: &mut OpenApi) {
     let schemas = document.components.iter_mut().flat_map(|all| all.schemas.values_mut());
     for schema in schemas {
@@ -208,13 +232,24 @@ pub fn relax_sets(document: &mut OpenApi) {
     }
 }
 
-/// An answer that carries one of these codes; handlers use it for their own refusals.
-pub fn response(codes: &[Code]) -> Response {
-    let told: Vec<String> =
+/// Returns the name of the shared response with these codes, such as
+/// `InsufficientScopeOrNotAllowed`.
+fn shared_name(codes: &[Code]) -> String {
+    let capitalized = |word: &str| {
+        let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+        first.to_uppercase() + rest
+    };
+    let names = codes.iter().map(|code| code.as_str().split('_').map(capitalized).collect());
+    names.collect::<Vec<String>>().join("Or")
+}
+
+/// Describes a response with one of these codes.
+fn response(codes: &[Code]) -> Response {
+    let titles: Vec<String> =
         codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.title())).collect();
     let schema = Ref::from_schema_name("Problem");
     ResponseBuilder::new()
-        .description(told.join("; "))
+        .description(titles.join("; "))
         .content(problem::MEDIA_TYPE, ContentBuilder::new().schema(Some(schema)).build())
         .build()
 }

@@ -1,68 +1,73 @@
-//! Signing a terminal in from a browser (RFC 8628): two calls of the terminal, which nobody knows
-//! yet, and three of the person who lets it in.
+//! Device sign-in (RFC 8628): two calls of the unauthenticated terminal, and three of the person
+//! who approves it.
 
 use ade_api::device::{
     DeviceApproval, DeviceLogin, DevicePoll, DeviceRequest, DeviceToken, NewDeviceLogin,
 };
 use ade_api::problem::Problem;
-use ade_engine::ops::device;
+use ade_engine::error;
+use ade_engine::identity::device;
 use axum::extract::State;
 
-use super::door::Known;
-use super::error::Failure;
-use super::extract::{IdempotencyKey, Json, Path, Place, RepeatHeader};
-use super::reply::{Kept, attempt};
+use super::auth_layer::Authenticated;
+use super::error::ApiError;
+use super::extract::{CallOrigin, IdempotencyKey, Json, Path, RepeatHeader};
+use super::reply::{EngineReply, attempt};
 use super::state::Shared;
 
-/// How often what happened.
+/// Counts device sign-ins by outcome.
 fn count(outcome: &'static str) {
     metrics::counter!("ade_device_logins_total", "outcome" => outcome).increment(1);
 }
 
-/// Ask to be let in
+/// Start a device sign-in
 ///
-/// For a program without a browser of its own. Show the person `user_code` and `verification_uri`,
-/// then ask `POST /auth/device/token` every `interval` seconds.
+/// For programs without a browser. Show the person `user_code` and `verification_uri`, then poll
+/// `POST /auth/device/token` every `interval` seconds.
 #[utoipa::path(post, path = "/auth/device", tag = "device", request_body = NewDeviceLogin,
     responses(
-        (status = 200, description = "Two codes: one to show, one to ask with", body = DeviceLogin),
-        (status = 409, description = "`conflict`: Somebody else has just got this code",
+        (status = 200, description = "The user code to show and the device code to poll with",
+            body = DeviceLogin),
+        (status = 409,
+            description = "`conflict`: the code was just taken by another request; retry",
          body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`rate_limited`: Too many from this address wait already",
+        (status = 429, description = "`rate_limited`: too many pending sign-ins from this address",
          body = Problem, content_type = "application/problem+json")
     ))]
 pub async fn begin(
     State(shared): State<Shared>,
-    Place(place): Place,
+    CallOrigin(place): CallOrigin,
     Json(new): Json<NewDeviceLogin>,
-) -> Result<Json<DeviceLogin>, Failure> {
+) -> Result<Json<DeviceLogin>, ApiError> {
     let begun = device::begin(shared.app(), new, &place).await?;
     count("begun");
     Ok(Json(begun))
 }
 
-/// Ask whether somebody has answered
+/// Poll a device sign-in
 ///
-/// The token is in one answer only.
+/// The token is returned once.
 #[utoipa::path(post, path = "/auth/device/token", tag = "device", request_body = DevicePoll,
     responses(
         (status = 200, description = "The person's token", body = DeviceToken),
-        (status = 400, description = "`authorization_pending`: Nobody has answered yet; \
-         `slow_down`: It asks too often; `expired_token`: No sign-in waits for this code; \
-         `access_denied`: The person said no; `malformed_body`: The body is not acceptable JSON",
+        (status = 400, description = "`authorization_pending`: the sign-in is not approved yet; \
+                                      `slow_down`: polling too fast; `expired_token`: no \
+                                      sign-in is pending for this code; `access_denied`: the \
+                                      sign-in was denied; `malformed_body`: the body is not \
+                                      valid JSON",
          body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`too_many_tokens`: The person has got two tokens meanwhile",
+        (status = 409, description = "`too_many_tokens`: the person has two active tokens",
          body = Problem, content_type = "application/problem+json")
     ))]
 pub async fn token(
     State(shared): State<Shared>,
-    Place(place): Place,
+    CallOrigin(place): CallOrigin,
     Json(poll): Json<DevicePoll>,
-) -> Result<Json<DeviceToken>, Failure> {
+) -> Result<Json<DeviceToken>, ApiError> {
     let issued = device::poll(shared.app(), &poll.device_code, place).await;
     match &issued {
         Ok(_) => count("issued"),
-        Err(ade_engine::Error::Device(device::DeviceRefusal::SlowDown { .. })) => {
+        Err(ade_engine::Error::Device(error::DeviceRefusal::SlowDown { .. })) => {
             count("slowed_down");
         }
         Err(_) => {}
@@ -70,51 +75,51 @@ pub async fn token(
     Ok(Json(issued?))
 }
 
-/// See who asks to be let in as you
-#[utoipa::path(get, path = "/v1/device/{user_code}", tag = "device",
+/// Get a pending device sign-in
+#[utoipa::path(get, path = "/v1/device/{user_code}", tag = "device", operation_id = "get",
     params(("user_code" = String, Path, max_length = 32)),
-    responses((status = 200, description = "Who asks, from where, since when",
+    responses((status = 200, description = "The pending sign-in",
                body = DeviceRequest)))]
 pub async fn show(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(code): Path<String>,
-) -> Result<Json<DeviceRequest>, Failure> {
+) -> Result<Json<DeviceRequest>, ApiError> {
     Ok(Json(device::show(shared.app(), &caller, &code).await?))
 }
 
-/// Let it in as you
+/// Approve a device sign-in
 ///
-/// It gets a token of yours, with the scopes that you name.
+/// The terminal gets a token of yours, with the scopes that you give.
 #[utoipa::path(post, path = "/v1/device/{user_code}/approve", tag = "device",
     params(("user_code" = String, Path, max_length = 32), RepeatHeader),
     request_body = DeviceApproval,
-    responses((status = 200, description = "It is let in", body = DeviceRequest)))]
+    responses((status = 200, description = "The terminal is signed in", body = DeviceRequest)))]
 pub async fn approve(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(code): Path<String>,
     key: IdempotencyKey,
     Json(wanted): Json<DeviceApproval>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("device.approve", &code, key, &wanted);
     let reply = device::approve(shared.app(), &caller, &attempt, &code, &wanted).await?;
     count("approved");
-    Ok(Kept(reply))
+    Ok(EngineReply(reply))
 }
 
-/// Turn it away
+/// Deny a device sign-in
 #[utoipa::path(post, path = "/v1/device/{user_code}/deny", tag = "device",
     params(("user_code" = String, Path, max_length = 32), RepeatHeader),
-    responses((status = 200, description = "It gets nothing", body = DeviceRequest)))]
+    responses((status = 200, description = "The sign-in is denied", body = DeviceRequest)))]
 pub async fn deny(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(code): Path<String>,
     key: IdempotencyKey,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("device.deny", &code, key, &());
     let reply = device::deny(shared.app(), &caller, &attempt, &code).await?;
     count("denied");
-    Ok(Kept(reply))
+    Ok(EngineReply(reply))
 }

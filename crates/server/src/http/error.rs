@@ -1,5 +1,5 @@
-//! The only place that turns what went wrong into an answer over HTTP: a code, the facts of the
-//! case, and what to do. Below this file nothing knows a status. What is logged is not here.
+//! Maps errors to HTTP responses: a code, the facts of the case, and the next action. Only this
+//! module knows HTTP statuses.
 
 use std::time::Duration;
 
@@ -7,29 +7,38 @@ use ade_api::code::Code;
 use ade_api::page::PageError;
 use ade_api::problem::Problem;
 use ade_core::access::Denied;
-use ade_core::approval::delegation::Fault;
+use ade_core::approval::delegation::DelegationError;
 use ade_core::freeze::InstallationFreeze;
-use ade_core::limits::{APPLY_ATTEMPTS_MAX, LOCKS_PER_AGENT_MAX, REASON_MAX_BYTES};
-use ade_core::task::Refusal;
-use ade_engine::ops::device::DeviceRefusal;
+use ade_core::limits::{APPLY_ATTEMPTS_MAX, REASON_MAX_BYTES};
+use ade_core::task::{Blocked, Refusal};
+use ade_engine::error::DeviceRefusal;
+use ade_engine::error::InvitationRefusal;
+use ade_engine::services::locks::LockQueueError;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::passkeys::unconfirmed_decision;
+use super::engine_reply::EngineReply;
+use super::lock_problems;
+use super::unconfirmed::unconfirmed_decision;
 
-/// A fact that says how long to stay away.
+/// The fact that contains the retry delay.
 const RETRY_AFTER_MS: &str = "retry_after_ms";
 
-/// What a handler returns when it cannot do what was asked. Its body is written at the outermost
-/// layer, which alone knows the request id.
-#[derive(Debug, Clone)]
-pub struct Failure(Box<Problem>);
+/// The reason why a handler ends early.
+#[derive(Debug)]
+pub enum ApiError {
+    /// The request failed. The body is written by the outermost layer, the only one that knows the
+    /// request id.
+    Problem(Box<Problem>),
+    /// The request was handled before, and its stored response is returned.
+    Replayed(EngineReply),
+}
 
-impl Failure {
+impl ApiError {
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self(Box::new(Problem::new(code, detail)))
+        Problem::new(code, detail).into()
     }
 
     pub fn query(detail: &str) -> Self {
@@ -40,41 +49,42 @@ impl Failure {
         Self::new(Code::NotFound, detail)
     }
 
-    /// Too many calls, counted as `of`.
+    /// Returns the refusal of a call that exceeded the rate limit `of`.
     pub fn limited(of: &str, wait: Duration) -> Self {
-        let detail = format!("too many calls of `{of}`: wait {} ms", wait.as_millis().max(1));
+        let detail =
+            format!("rate limit of `{of}` exceeded: retry after {} ms", wait.as_millis().max(1));
         Problem::new(Code::RateLimited, detail)
             .with("limit", of)
             .with(RETRY_AFTER_MS, millis(wait))
             .into()
     }
 
-    pub fn code(&self) -> Code {
-        self.0.code
-    }
-
-    /// How long to stay away; the caller's own spread comes on top.
-    fn retry_after_s(&self) -> Option<u64> {
-        let told = self.0.facts.get(RETRY_AFTER_MS).and_then(serde_json::Value::as_u64);
-        match (told, self.code().status()) {
-            (Some(millis), _) => Some(millis.div_ceil(1_000).max(1)),
-            (None, 423 | 429 | 503) => Some(1),
-            (None, _) => None,
+    /// Returns the code of the problem; `None` for a replay.
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::Problem(problem) => Some(problem.code),
+            Self::Replayed(_) => None,
         }
     }
+}
 
-    pub(super) fn into_problem(self, request_id: String) -> Problem {
-        Problem { request_id, ..*self.0 }
+/// Returns the value of `Retry-After` in seconds. Clients are expected to add jitter.
+fn retry_after_s(problem: &Problem) -> Option<u64> {
+    let wait = problem.facts.get(RETRY_AFTER_MS).and_then(serde_json::Value::as_u64);
+    match (wait, problem.code.status()) {
+        (Some(millis), _) => Some(millis.div_ceil(1_000).max(1)),
+        (None, 423 | 429 | 503) => Some(1),
+        (None, _) => None,
     }
 }
 
-impl From<Problem> for Failure {
+impl From<Problem> for ApiError {
     fn from(problem: Problem) -> Self {
-        Self(Box::new(problem))
+        Self::Problem(Box::new(problem))
     }
 }
 
-impl From<PageError> for Failure {
+impl From<PageError> for ApiError {
     fn from(error: PageError) -> Self {
         let code = match error {
             PageError::Size { .. } => Code::InvalidQuery,
@@ -84,21 +94,25 @@ impl From<PageError> for Failure {
     }
 }
 
-impl From<ade_engine::Error> for Failure {
+impl From<ade_engine::Error> for ApiError {
     fn from(error: ade_engine::Error) -> Self {
-        failed(error).into()
+        failed(error)
     }
 }
 
-impl From<Refusal> for Failure {
+impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         refused(refusal).into()
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let code = self.code();
+        let problem = match self {
+            Self::Problem(problem) => problem,
+            Self::Replayed(kept) => return kept.into_response(),
+        };
+        let code = problem.code;
         let status =
             StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = status.into_response();
@@ -106,10 +120,10 @@ impl IntoResponse for Failure {
         if code == Code::Unauthenticated {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if let Some(seconds) = self.retry_after_s() {
+        if let Some(seconds) = retry_after_s(&problem) {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        response.extensions_mut().insert(self);
+        response.extensions_mut().insert(problem);
         response
     }
 }
@@ -118,16 +132,20 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What an operation could not do. The cause of a fault of ours is logged, never told.
-fn failed(error: ade_engine::Error) -> Problem {
+/// Maps a failed operation. The cause of an internal error is logged, never returned.
+fn failed(error: ade_engine::Error) -> ApiError {
     use ade_engine::Error;
     let detail = error.to_string();
     let problem = |code| Problem::new(code, detail.clone());
-    match error {
+    let mapped = match error {
+        Error::Replayed(reply) => return ApiError::Replayed(EngineReply(reply)),
         Error::NotFound { .. } => problem(Code::NotFound),
         Error::TooManyListeners { .. } => problem(Code::TooManyListeners),
         Error::Draining => problem(Code::Draining),
         Error::Refused(refusal) => refused(refusal),
+        Error::Unclaimable { refusal, next_action } => {
+            Problem { next_action: *next_action, ..refused(*refusal) }
+        }
         Error::Denied(denied) => denied_by(denied),
         Error::Invalid { field, .. } => problem(Code::InvalidBody).with("path", field),
         Error::Document { errors } => problem(Code::InvalidPolicy).with("errors", errors),
@@ -148,26 +166,32 @@ fn failed(error: ade_engine::Error) -> Problem {
             problem(Code::PreviewUnavailable).with("executor", executor)
         }
         Error::Secret(error) => {
-            tracing::error!(%error, "no secret can be made");
-            Problem::new(Code::Internal, "no token can be made now")
+            tracing::error!(%error, "failed to create secret");
+            Problem::new(Code::Internal, "the token could not be created")
         }
-        Error::Store(error) => store_failed(&error),
+        Error::Store(error) | Error::Locks(LockQueueError::Store(error)) => store_failed(&error),
         Error::ReceiptsOff => problem(Code::ReceiptsUnavailable),
         Error::Blobs(error) => {
-            tracing::error!(%error, "the blob store has failed");
+            tracing::error!(%error, "blob store failed");
             problem(Code::LogUnavailable)
         }
         Error::EffectDrifted { approved, found } => {
             problem(Code::EffectDrifted).with("approved", approved).with("found", found)
         }
         Error::LocksOff => problem(Code::LocksUnavailable),
-        Error::Locks(error) => locks_failed(&error),
-        Error::LockHeld(blocked) => lock_held(problem(Code::LockHeld), *blocked),
-        Error::Deadlock { lease } => problem(Code::DeadlockDetected).with("lease_hash", lease),
-        Error::LeaseLost { state } => problem(Code::LeaseLost).with("state", state),
-        Error::SessionOver => problem(Code::SessionOver),
+        Error::Locks(error) => lock_problems::queue_failed(&error),
+        Error::LockHeld(blocked) => lock_problems::lock_held(problem(Code::LockHeld), *blocked),
+        Error::Deadlock { lease, cycle } => {
+            lock_problems::deadlock(problem(Code::DeadlockDetected), lease, &cycle)
+        }
+        Error::LeaseLost(lost) => lock_problems::lease_lost(problem(Code::LeaseLost), *lost),
+        Error::AbortRequested { abort } => problem(Code::AbortRequested).with_some("abort", abort),
+        Error::ProcessExpired => problem(Code::ProcessExpired),
         Error::StepUpRequired(unconfirmed) => {
             unconfirmed_decision(problem(Code::StepUpRequired), *unconfirmed)
+        }
+        Error::SignInTooOld { signed_in_at, .. } => {
+            problem(Code::SignInTooOld).with_some("signed_in_at", signed_in_at)
         }
         Error::PasskeyRefused(_) => problem(Code::PasskeyRefused),
         Error::PasskeysOff => problem(Code::PasskeysOff),
@@ -175,10 +199,13 @@ fn failed(error: ade_engine::Error) -> Problem {
             problem(Code::RateLimited).with(RETRY_AFTER_MS, millis(wait))
         }
         Error::Device(refusal) => device_refused(problem, refusal),
-    }
+        Error::Invitation(InvitationRefusal::NotValid) => problem(Code::InvitationNotValid),
+        Error::Invitation(_) => problem(Code::NotInvitable),
+    };
+    mapped.into()
 }
 
-/// With the pace that the terminal has to keep, as RFC 8628 has it.
+/// Describes the refusal of a device sign-in, with the polling interval of RFC 8628.
 fn device_refused(problem: impl Fn(Code) -> Problem, refusal: DeviceRefusal) -> Problem {
     let paced = |code, pace: Duration| problem(code).with("interval", pace.as_secs());
     match refusal {
@@ -189,70 +216,35 @@ fn device_refused(problem: impl Fn(Code) -> Problem, refusal: DeviceRefusal) -> 
     }
 }
 
-fn lock_held(problem: Problem, blocked: ade_engine::Blocked) -> Problem {
-    let ade_engine::Blocked { on, position, lease, holders } = blocked;
-    let problem = problem.with("holders", &holders).with("holder", holders.first());
-    let problem = problem.with_some("resource", on).with_some("position", position);
-    match lease {
-        Some(lease) => problem
-            .with("lease", lease)
-            .next("Send the same `lease` within ten seconds to keep your place, or release it.")
-            .call("POST /v1/locks/acquire"),
-        None => problem,
-    }
-}
-
-fn locks_failed(error: &ade_engine::locks::Error) -> Problem {
-    use ade_core::lock::Refusal as Lock;
-    use ade_engine::locks::Error;
-    let refusal = match error {
-        Error::Refused(refusal) => refusal,
-        Error::Store(error) => return store_failed(error),
-        Error::Unsettled | Error::Redis(_) => {
-            tracing::error!(%error, "no locks");
-            let detail = "the queue of locks gives no answer now";
-            return Problem::new(Code::LocksUnavailable, detail);
-        }
-    };
-    let problem = |code| Problem::new(code, refusal.to_string());
-    match refusal {
-        Lock::Unsure { until } => problem(Code::LocksUnsure).with("until", until),
-        Lock::Busy { resource } => problem(Code::LockHeld).with("resource", resource),
-        Lock::QueueFull { resource } => problem(Code::LockQueueFull).with("resource", resource),
-        Lock::TooMany { taken } => {
-            problem(Code::TooManyLocks).with("taken", taken).with("most", LOCKS_PER_AGENT_MAX)
-        }
-        Lock::SelfConflict { resource } => {
-            problem(Code::LockSelfConflict).with("resource", resource)
-        }
-        Lock::AlreadyWaiting { .. } => problem(Code::LockAlreadyWaiting),
-        Lock::OtherRequest => problem(Code::LeaseReused),
-        Lock::StaleEpoch { .. }
-        | Lock::Rebuild { .. }
-        | Lock::AlreadyRegistered
-        | Lock::NotFenced => problem(Code::LocksUnavailable),
-    }
-}
-
 fn store_failed(error: &ade_engine::StoreError) -> Problem {
     use ade_engine::StoreError;
     match error {
         StoreError::Conflict { .. } => Problem::new(Code::Conflict, error.to_string()),
         StoreError::Aborted | StoreError::Busy { .. } => {
-            tracing::info!(%error, "busy");
-            Problem::new(Code::Busy, "somebody else holds what this needs")
+            tracing::info!(%error, "request conflicted with another transaction");
+            Problem::new(Code::Busy, "another transaction holds a required row or lock")
         }
         StoreError::CommitUnknown(cause) => {
-            tracing::error!(%cause, "the answer to a commit was lost");
-            Problem::new(Code::OutcomeUnknown, "the record did not say whether it was kept")
+            tracing::error!(%cause, "commit was not confirmed");
+            Problem::new(
+                Code::OutcomeUnknown,
+                "the database did not confirm whether the change was committed",
+            )
         }
         StoreError::Unavailable(cause) => {
-            tracing::error!(%cause, "the record is away");
-            Problem::new(Code::DatabaseUnavailable, "the record cannot be reached now")
+            tracing::error!(%cause, "database request failed");
+            Problem::new(Code::DatabaseUnavailable, "the database is unavailable")
+        }
+        StoreError::ReadOnly => {
+            tracing::error!(%error, "database refused a write");
+            Problem::new(Code::DatabaseUnavailable, "the database accepts no writes now")
         }
         StoreError::AuditUnavailable { .. } => {
-            tracing::error!(%error, "the audit takes nothing");
-            Problem::new(Code::AuditUnavailable, "without its audit nothing is done")
+            tracing::error!(%error, "audit log write failed");
+            Problem::new(
+                Code::AuditUnavailable,
+                "the audit log is unavailable, so the request was not applied",
+            )
         }
         StoreError::Unaudited
         | StoreError::Constraint { .. }
@@ -262,25 +254,31 @@ fn store_failed(error: &ade_engine::StoreError) -> Problem {
         | StoreError::Migrate(_)
         | StoreError::Unstorable { .. }
         | StoreError::Database(_) => {
-            tracing::error!(%error, "unforeseen");
-            Problem::new(Code::Internal, "something unforeseen happened")
+            tracing::error!(%error, "request failed with an internal error");
+            Problem::new(Code::Internal, "an unexpected error occurred")
         }
     }
 }
 
-/// A refusal of the rules, with its facts.
+/// Describes a refusal by the rules, with its facts.
 pub fn refused(refusal: Refusal) -> Problem {
     with_facts(Problem::new(Code::from(&refusal), refusal.to_string()), refusal)
 }
 
+fn with_blocked(problem: Problem, blocked: &[Blocked]) -> Problem {
+    let blocked = blocked.iter().map(|one| json!({"resource": one.resource, "by": one.by}));
+    problem.with("blocked", blocked.collect::<Vec<_>>())
+}
+
 fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
     match refusal {
-        Refusal::WrongState { command, state, since, holder, works_from } => problem
+        Refusal::WrongState { command, state, since, holder, works_from, decision } => problem
             .with("command", command.as_str())
             .with("state", state)
             .with("since", since)
             .with("works_from", works_from)
-            .with_some("holder", holder),
+            .with_some("holder", holder)
+            .with_some("decision", decision),
         Refusal::Denied(denied) => with_rule(problem, denied),
         Refusal::SelfApproval(conflict) => {
             problem.with("part", conflict.part).with("account", conflict.account)
@@ -297,14 +295,15 @@ fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
         }
         Refusal::NothingChanged { revision } => problem.with("revision", revision),
         Refusal::AutoApprovalRefused { reasons } => {
-            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-            problem.with("reasons", reasons)
+            problem.with("reasons", reasons.iter().map(ToString::to_string).collect::<Vec<_>>())
         }
-        Refusal::DelegateNotAllowed { to } => problem.with("to", to),
+        Refusal::DelegateNotAllowed { to } => problem.with("delegate_id", to),
         Refusal::Delegation(
-            Fault::Cycle { path } | Fault::TooLong { path } | Fault::NotAllowed { path, .. },
+            DelegationError::Cycle { path }
+            | DelegationError::TooLong { path }
+            | DelegationError::NotAllowed { path, .. },
         ) => problem.with("path", path),
-        Refusal::NothingToReassign { reviewer } => problem.with("reviewer", reviewer),
+        Refusal::NothingToReassign { reviewer } => problem.with("reviewer_id", reviewer),
         Refusal::NotDue { at } | Refusal::AlreadyBegun { at } | Refusal::OverrideLapsed { at } => {
             problem.with("at", at)
         }
@@ -313,10 +312,7 @@ fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
             problem.with("freeze", id).with("reason", reason).with_some("ends_at", ends_at)
         }
         Refusal::InstallationFrozen(freeze) => with_stop(problem, freeze),
-        Refusal::ResourcesBlocked(blocked) => {
-            let blocked = blocked.iter().map(|one| json!({"resource": one.resource, "by": one.by}));
-            problem.with("blocked", blocked.collect::<Vec<_>>())
-        }
+        Refusal::ResourcesBlocked(blocked) => with_blocked(problem, &blocked),
         Refusal::AttemptsExhausted => problem.with("attempts_max", APPLY_ATTEMPTS_MAX),
         Refusal::OverrideOpen { asked_by, confirm_before } => {
             problem.with("asked_by", asked_by).with("confirm_before", confirm_before)
@@ -338,7 +334,7 @@ fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
         | Refusal::NoCapacity
         | Refusal::NotTheHold
         | Refusal::NotBegun
-        | Refusal::AbortAsked
+        | Refusal::AbortRequested
         | Refusal::NotDrifted
         | Refusal::HolderMayLive
         | Refusal::OverrideNotAsked => problem,
@@ -346,11 +342,11 @@ fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
 }
 
 fn with_stop(problem: Problem, freeze: InstallationFreeze) -> Problem {
-    let told = problem.with("scope", "installation").with("since", freeze.since);
-    told.with("set_by", freeze.set_by).with("reason", freeze.reason)
+    let problem = problem.with("scope", "installation").with("since", freeze.since);
+    problem.with("set_by", freeze.set_by).with("reason", freeze.reason)
 }
 
-/// For what is refused outside a task: policies, people, agents.
+/// Describes a denial that does not concern a task, but for example a policy, person or agent.
 pub fn denied_by(denied: Denied) -> Problem {
     with_rule(Problem::new(Code::NotAllowed, denied.to_string()), denied)
 }

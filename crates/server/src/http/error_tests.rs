@@ -1,4 +1,4 @@
-//! Refusals keep their facts on the way out, and their words say what happened.
+//! Refusals keep their facts in the response, and their texts say what happened.
 
 use ade_core::ids::UserId;
 use ade_core::task::{CommandKind, State};
@@ -7,13 +7,14 @@ use ade_core::time::Timestamp;
 use super::*;
 
 #[test]
-fn a_wrong_state_tells_where_it_is_and_from_where_it_works() {
+fn wrong_state_problem_names_the_state_and_valid_states() {
     let problem = refused(Refusal::WrongState {
         command: CommandKind::ALL[0],
         state: State::ALL[1],
         since: Timestamp::from_micros(0),
         holder: Some("agt_1".to_owned()),
         works_from: vec![State::ALL[0]],
+        decision: None,
     });
     assert_eq!((problem.code, problem.status), (Code::WrongState, 409));
     assert_eq!(problem.facts["state"], State::ALL[1].as_str());
@@ -23,7 +24,7 @@ fn a_wrong_state_tells_where_it_is_and_from_where_it_works() {
 }
 
 #[test]
-fn a_denial_names_the_rule() {
+fn denial_names_the_rule() {
     let denied = Denied {
         action: ade_core::access::Action::Approve,
         rule: Some("agents_never_decide".to_owned()),
@@ -36,16 +37,16 @@ fn a_denial_names_the_rule() {
 }
 
 #[test]
-fn people_in_facts_are_written_as_ids() {
+fn user_facts_are_written_as_ids() {
     let asked_by = UserId::from_u128(7);
     let problem = refused(Refusal::SameAdmin { asked_by });
     assert_eq!(problem.facts["asked_by"], asked_by.to_string());
 }
 
 #[test]
-fn an_answer_that_asks_to_come_back_says_when() {
+fn retryable_responses_have_a_retry_after_header() {
     for code in Code::ALL {
-        let response = Failure::new(*code, "x").into_response();
+        let response = ApiError::new(*code, "x").into_response();
         assert_eq!(response.status().as_u16(), code.status());
         let has_time = response.headers().contains_key(RETRY_AFTER);
         assert_eq!(has_time, matches!(code.status(), 423 | 429 | 503), "{code:?}");

@@ -1,31 +1,31 @@
-//! Freezes over HTTP: set and lifted by operators, seen by everybody.
+//! Freezes over HTTP: set and lifted by operators, visible to everyone.
 
 use ade_api::freezes::{Freeze, NewFreeze};
 use ade_api::page::{Page, PageQuery};
 use ade_api::schema;
 use ade_core::ids::FreezeId;
-use ade_engine::ops::freezes;
+use ade_engine::policies::freezes;
 use axum::extract::State;
 
-use super::door::Known;
-use super::error::Failure;
+use super::auth_layer::Authenticated;
+use super::error::ApiError;
 use super::extract::{IdempotencyKey, Json, Path, Query, RepeatHeader};
-use super::reply::{Kept, attempt, page, span};
+use super::reply::{EngineReply, Listing, attempt, page, span};
 use super::state::Shared;
 use super::users::ListQuery;
 
-/// Stop applies
+/// Freeze applies
 #[utoipa::path(post, path = "/v1/freezes", tag = "freezes", params(RepeatHeader),
     request_body = NewFreeze,
-    responses((status = 201, description = "In force from now on", body = Freeze)))]
+    responses((status = 201, description = "In force immediately", body = Freeze)))]
 pub async fn create(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     key: IdempotencyKey,
     Json(new): Json<NewFreeze>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("freezes.create", "", key, &new);
-    Ok(Kept(freezes::create(shared.app(), &caller, &attempt, new).await?))
+    Ok(EngineReply(freezes::create(shared.app(), &caller, &attempt, new).await?))
 }
 
 /// List freezes, newest first
@@ -33,9 +33,9 @@ pub async fn create(
     responses((status = 200, description = "A page", body = Page<Freeze>)))]
 pub async fn list(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Page<Freeze>>, Failure> {
+) -> Result<Listing<Freeze>, ApiError> {
     let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
     let span = span(&wanted, &caller, &"freezes")?;
     Ok(page(freezes::list(shared.app(), &caller, span).await?, &caller, &"freezes"))
@@ -44,13 +44,13 @@ pub async fn list(
 /// Lift a freeze
 #[utoipa::path(delete, path = "/v1/freezes/{id}", tag = "freezes",
     params(("id" = schema::FreezeId, Path), RepeatHeader),
-    responses((status = 200, description = "As it ended", body = Freeze)))]
+    responses((status = 200, description = "The final state", body = Freeze)))]
 pub async fn lift(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<FreezeId>,
     key: IdempotencyKey,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("freezes.lift", &id.to_string(), key, &());
-    Ok(Kept(freezes::lift(shared.app(), &caller, &attempt, id).await?))
+    Ok(EngineReply(freezes::lift(shared.app(), &caller, &attempt, id).await?))
 }

@@ -1,11 +1,11 @@
-//! Which answer names what the next call needs: the links of the OpenAPI document. Derived from
-//! the paths, so that a new route under a collection is linked without being listed here.
+//! The links of the OpenAPI document, from a response to the calls that use its id. They are
+//! derived from the paths, so that a new route of a collection is linked automatically.
 
 use utoipa::openapi::link::LinkBuilder;
 use utoipa::openapi::path::{Operation, Parameter, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
 
-/// What makes or lists the members of a collection, and where its answer has their id.
+/// Collections, the status of the response that creates or lists a member, and the path of its id.
 const MAKERS: &[(&str, &str, &str)] = &[
     ("/v1/tasks", "201", "$response.body#/id"),
     ("/v1/users", "201", "$response.body#/id"),
@@ -24,8 +24,8 @@ const MAKERS: &[(&str, &str, &str)] = &[
     ("/v1/after-reviews", "200", "$response.body#/items/0/id"),
 ];
 
-/// One call that can follow: its operation, the name of the id in its path, and whether it asks
-/// for the version that was read.
+/// A call that can follow: its operation, the name of the id in its path, and whether it needs the
+/// version that was read.
 struct Next {
     operation: String,
     id: String,
@@ -51,7 +51,8 @@ pub fn add(document: &mut OpenApi) {
     }
 }
 
-/// Every operation on one member: `{collection}/{id}` and what is below it with no other name.
+/// Returns all operations on a member: those of `{collection}/{id}` and of paths below it without
+/// another id.
 fn following(document: &OpenApi, collection: &str) -> Vec<Next> {
     let mut found = Vec::new();
     for (path, item) in &document.paths.paths {

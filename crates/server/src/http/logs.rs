@@ -1,17 +1,18 @@
-//! The log of a task's newest attempt as it grows, as server-sent events. It ends with the attempt,
-//! and after a while by itself: whoever comes back goes on after the last line, and is asked again
-//! who they are.
+//! The growing log of a task's newest attempt, as server-sent events. It ends with the attempt, or
+//! after a while: a client that reconnects continues after the last line and is authenticated
+//! again.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use ade_api::code::Code;
 use ade_api::events::Message;
 use ade_api::executions::Execution;
 use ade_api::schema;
 use ade_core::ids::{ExecutionId, TaskId};
-use ade_core::limits::{LIVE_STREAM_CHUNKS, LIVE_WRITE_TIMEOUT, LOG_LOOK_PERIOD, WAIT_MAX};
-use ade_engine::live::{Listener, Wanted};
-use ade_engine::ops::executions;
+use ade_core::limits::{LIVE_STREAM_CHUNKS, LIVE_WRITE_TIMEOUT, WAIT_MAX};
+use ade_engine::events::{Listener, Wanted};
+use ade_engine::executions;
 use ade_engine::{Caller, Error};
 use axum::body::Bytes;
 use axum::extract::State;
@@ -22,23 +23,27 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
-use super::door::Known;
-use super::error::Failure;
-use super::extract::{Path, Query};
+use super::auth_layer::Authenticated;
+use super::error::ApiError;
+use super::extract::Query;
 use super::live::{self, LAST_EVENT_ID, stream};
 use super::state::Shared;
+use super::task_path::TaskPath;
 use super::tasks::patience;
+
+/// How often a followed log is polled.
+const LOG_LOOK_PERIOD: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct LogsQuery {
-    /// How long the stream stays open, `55s` at most and if left out.
-    #[param(pattern = "^[0-9]{1,2}s$", example = "55s")]
+    /// How long the stream stays open; defaults to `55s`, which is also the maximum.
+    #[param(value_type = Option<schema::Wait>)]
     pub wait: Option<String>,
 }
 
-/// Where a reader is.
+/// The position of a reader.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     execution: ExecutionId,
@@ -47,7 +52,7 @@ struct Place {
 }
 
 impl Place {
-    /// `exec_…:17`, the last line that was seen.
+    /// Parses the id of the last line that was received, such as `exec_…:17`.
     fn parse(text: &str) -> Option<Self> {
         let (execution, last) = text.split_once(':')?;
         let next = last.parse::<u64>().ok()?.checked_add(1)?;
@@ -57,36 +62,39 @@ impl Place {
 
 /// Follow the log of the newest attempt
 ///
-/// Server-sent events: `line` with a line of the log, and `end` with the attempt when it is over.
-/// After a break, go on with `Last-Event-ID`. Without an attempt it waits for one.
-#[utoipa::path(get, path = "/v1/tasks/{id}/logs", tag = "executions",
-    params(("id" = schema::TaskId, Path), LogsQuery),
+/// Server-sent events: `line` with a log line, and `end` with the attempt when it has ended. After
+/// a disconnect, continue with `Last-Event-ID`. If there is no attempt yet, the stream waits for
+/// one.
+#[utoipa::path(get, path = "/v1/tasks/{id}/logs", tag = "executions", operation_id = "follow_logs",
+    params(("id" = schema::TaskRef, Path), LogsQuery),
     responses((status = 200, description = "A stream of lines", body = Message,
                content_type = "text/event-stream")))]
 pub async fn follow(
     State(shared): State<Shared>,
-    Known(caller): Known,
-    Path(id): Path<TaskId>,
+    Authenticated(caller): Authenticated,
+    TaskPath(id): TaskPath,
     headers: HeaderMap,
     Query(query): Query<LogsQuery>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let place = headers.get(LAST_EVENT_ID).map(|last| {
-        let unfit = || Failure::new(Code::MalformedRequest, "`Last-Event-ID` is no line of a log");
+        let unfit = || {
+            ApiError::new(Code::MalformedRequest, "`Last-Event-ID` is not a position in the log")
+        };
         last.to_str().ok().and_then(Place::parse).ok_or_else(unfit)
     });
     let wait = query.wait.as_deref().map(patience).transpose()?.unwrap_or(WAIT_MAX);
-    // Whoever may not see the task learns it before anything is sent.
+    // A caller without access gets an error before the stream starts.
     let attempts = executions::list(shared.app(), &caller, id).await?.items;
     let place = match place.transpose()? {
         Some(place) if attempts.iter().any(|attempt| attempt.id == place.execution) => Some(place),
-        Some(_) => return Err(Failure::new(Code::NotFound, "the task has no such attempt")),
+        Some(_) => return Err(ApiError::new(Code::NotFound, "the task has no such attempt")),
         None => newest(&attempts),
     };
     let wanted = Wanted { object: Some(id.to_string()), ..Wanted::default() };
     let (listener, room) = live::seat(&shared, caller.clone(), wanted).await?;
     let (chunks, taken) = mpsc::channel(LIVE_STREAM_CHUNKS);
     let follower = Follower { shared, caller, task: id, place, until: Instant::now() + wait };
-    tokio::spawn(follower.tell(listener, room, chunks));
+    tokio::spawn(follower.send_lines(listener, room, chunks));
     Ok(stream::of(taken))
 }
 
@@ -103,9 +111,9 @@ struct Follower {
 }
 
 impl Follower {
-    /// Listens to its task as well: what happens to it is a reason to look, and whoever may not
-    /// listen any more is let go.
-    async fn tell(
+    /// Sends new lines until the log or the stream ends. Events of the task trigger a read, and a
+    /// listener that loses access is disconnected.
+    async fn send_lines(
         mut self,
         mut listener: Listener,
         room: OwnedSemaphorePermit,
@@ -115,15 +123,15 @@ impl Follower {
             let (text, is_over) = match self.look().await {
                 Ok(seen) => seen,
                 Err(error) => {
-                    tracing::debug!(%error, "a follower of a log is let go");
+                    tracing::debug!(%error, "log stream closed");
                     break;
                 }
             };
-            let is_told = text.is_empty() || {
+            let is_sent = text.is_empty() || {
                 let sent = chunks.send(Bytes::from(text));
                 matches!(tokio::time::timeout(LIVE_WRITE_TIMEOUT, sent).await, Ok(Ok(())))
             };
-            if !is_told || is_over || Instant::now() >= self.until {
+            if !is_sent || is_over || Instant::now() >= self.until {
                 break;
             }
             tokio::select! {
@@ -135,7 +143,7 @@ impl Follower {
         drop(room);
     }
 
-    /// What is new, and whether that was all. Whether they still may is asked each time.
+    /// Reads the new lines and whether the log is complete. Access is checked each time.
     async fn look(&mut self) -> Result<(String, bool), Error> {
         let app = self.shared.app();
         let Some(place) = &mut self.place else {

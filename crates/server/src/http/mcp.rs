@@ -1,6 +1,6 @@
-//! The door for agents that speak the Model Context Protocol. A tool is some calls of this API,
-//! made within the process as the caller, with the caller's own token: whatever stands around a
-//! route stands around a tool too, and no tool can do what its caller cannot.
+//! The endpoint for agents that use the Model Context Protocol. A tool makes calls of this API
+//! within the process, with the caller's own token. They pass through the same layers as any other
+//! call, so no tool can do what its caller cannot.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,56 +22,56 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::extract::Json;
 use super::state::Shared;
 
-/// Stands for this process in the addresses of calls that never leave it.
+/// The base URL of calls within the process.
 const WITHIN: &str = "http://127.0.0.1";
 pub const METADATA: &str = "/.well-known/oauth-protected-resource";
 const TAKEN: &str = "application/json, text/event-stream";
-/// Of the SDK's own words; they are short.
+/// The maximum length of an error message of the SDK.
 const REFUSAL_MAX_BYTES: usize = 4096;
 
-/// All routes, for calls from within.
+/// All routes, for calls within the process.
 #[derive(Clone)]
 pub struct Own(pub Router);
 
-/// Call a tool
+/// Call an MCP tool
 ///
-/// One message of the Model Context Protocol, streamable HTTP without sessions: `tools/list` has
-/// the tools, `tools/call` calls one. Each tool is of class read, propose or execute; none
-/// decides. Answers are JSON.
+/// One message of the Model Context Protocol, streamable HTTP without sessions: `tools/list` lists
+/// the tools, `tools/call` calls one. Each tool needs the scope read, propose or execute; none can
+/// approve. Responses are JSON.
 #[utoipa::path(post, path = "/mcp", tag = "agents",
-    request_body(content = Object, description = "A message of JSON-RPC 2.0"),
-    responses((status = 200, description = "The answer of JSON-RPC 2.0", body = Object),
-        (status = 202, description = "Heard; there is nothing to answer")))]
+    request_body(content = Object, description = "A JSON-RPC 2.0 message"),
+    responses((status = 200, description = "The JSON-RPC 2.0 response", body = Object),
+        (status = 202, description = "Accepted; there is no response")))]
 pub async fn mcp(
     State(shared): State<Shared>,
     Extension(own): Extension<Own>,
     parts: Parts,
     Json(message): Json<Value>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let page = &shared.app().notify.page;
-    let unusable = |error| Failure::new(Code::MalformedRequest, format!("{error}"));
+    let unusable = |error| ApiError::new(Code::MalformedRequest, format!("{error}"));
     let client = Client::within(WITHIN, bearer(&parts), answering(own, &parts));
     let tools = Tools::new(client.map_err(unusable)?, page);
-    // Read by the one strict reader: what two readers could read as two things is not passed on.
+    // The body was parsed by the strict reader, so the SDK cannot interpret it differently.
     let body = Bytes::from(serde_json::to_vec(&message).unwrap_or_default());
     let mut question = Request::from_parts(parts, body);
-    // Answers are JSON; the SDK wants to hear that a stream would be taken, too.
+    // Responses are JSON, but the SDK requires that the client also accepts a stream.
     question.headers_mut().insert(ACCEPT, HeaderValue::from_static(TAKEN));
     let hosts = shared.settings().hosts.iter().cloned().chain(host_of(page)).collect::<Vec<_>>();
     let door = HttpDoor::new(&hosts, &shared.settings().origins);
     answered(door.answer(tools, question).await).await
 }
 
-/// What guards this server, as OAuth describes it
+/// Get the OAuth protected resource metadata
 ///
-/// RFC 9728. Tokens are made here, by admins and for this server alone, so no other server is
-/// named that would give them out.
+/// RFC 9728. Tokens are issued by this server for itself only, so no authorization server is
+/// listed.
 #[utoipa::path(get, path = "/.well-known/oauth-protected-resource", tag = "system", responses(
-    (status = 200, description = "The metadata of a protected resource", body = Protected)))]
+    (status = 200, description = "The protected resource metadata", body = Protected)))]
 pub async fn metadata(State(shared): State<Shared>) -> Json<Protected> {
     let page = &shared.app().notify.page;
     Json(Protected {
@@ -85,16 +85,16 @@ pub async fn metadata(State(shared): State<Shared>) -> Json<Protected> {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Protected {
-    /// What a token is for: this server, all of it.
+    /// The audience of a token: this server.
     pub resource: String,
     pub resource_name: &'static str,
     pub resource_documentation: String,
     pub bearer_methods_supported: Vec<&'static str>,
-    /// Those that agents can have.
+    /// The scopes that agents can have.
     pub scopes_supported: Vec<&'static str>,
 }
 
-/// The door has let it in, so there is one.
+/// Returns the token of the caller, which authentication has already checked.
 fn bearer(parts: &Parts) -> &str {
     let given = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     given.and_then(|text| text.split_once(' ')).map_or("", |(_, token)| token.trim())
@@ -104,7 +104,7 @@ fn host_of(page: &str) -> Option<String> {
     page.parse::<Uri>().ok()?.host().map(str::to_owned)
 }
 
-/// As if the caller had made the call itself, from the same place.
+/// Sends calls as if the caller had made them, from the same address.
 fn answering(own: Own, parts: &Parts) -> Answering {
     let address = parts.extensions.get::<SocketAddr>().copied();
     let program = parts.headers.get(USER_AGENT).cloned();
@@ -146,8 +146,8 @@ async fn pass(
     broken.into()
 }
 
-/// The answer as it is, or a refusal of the SDK in the form that every refusal has here.
-async fn answered(answer: HttpAnswer) -> Result<Response, Failure> {
+/// Returns the response, or converts an error of the SDK into a problem.
+async fn answered(answer: HttpAnswer) -> Result<Response, ApiError> {
     let (head, body) = answer.into_parts();
     let kind = head.headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     let is_refusal = head.status.is_client_error() || head.status.is_server_error();
@@ -158,8 +158,8 @@ async fn answered(answer: HttpAnswer) -> Result<Response, Failure> {
     let code = match head.status {
         StatusCode::FORBIDDEN => Code::OriginRefused,
         StatusCode::PAYLOAD_TOO_LARGE => Code::BodyTooLarge,
-        // That it is JSON was seen before: what the SDK means is that it is no message.
+        // The body is valid JSON, so the SDK means that it is not a valid message.
         _ => Code::MalformedRequest,
     };
-    Err(Failure::new(code, String::from_utf8_lossy(&words).into_owned()))
+    Err(ApiError::new(code, String::from_utf8_lossy(&words).into_owned()))
 }

@@ -1,43 +1,50 @@
-//! All routes on one screen. Each line has its door: open, or the class that a caller's token
-//! must hold. Handlers are in one file per noun; what every call goes through is in `envelope`
-//! (outermost), `guard` and `door`.
+//! The list of all routes. Each has its access rule: open, or the scope that the caller's token
+//! must have. There is one file of handlers per noun; the layers around every call are in
+//! `request_context` (outermost), `limits_layer` and `auth_layer`.
 
 mod agent_configs;
 mod agents;
 mod approvals;
 mod audit;
 mod auth;
+pub mod auth_layer;
 mod batches;
+mod catalogue;
+mod compression;
 mod cookie;
 mod cross_site;
 mod delegations;
 mod describe;
 mod device;
 mod docs;
-pub mod door;
-pub mod envelope;
+mod engine_reply;
 pub mod error;
+mod event_consumers;
 mod executions;
 pub mod extract;
 mod freezes;
 mod group_roles;
-mod groups;
-mod guard;
 mod inbound;
+mod invitations;
+mod limits_layer;
 mod links;
 mod live;
+mod lock_problems;
 mod locks;
 mod logs;
 mod mcp;
 mod notifications;
 mod on_call;
 mod overrides;
-mod pace;
 mod pages;
 mod passkeys;
+mod plain_words;
 mod policies;
+mod rate_limit_headers;
 mod reply;
+pub mod request_context;
 mod resources;
+mod route;
 pub mod routes;
 mod sessions;
 mod settings;
@@ -45,29 +52,33 @@ mod slack;
 pub mod state;
 mod stats;
 mod system;
+mod task_lists;
+mod task_path;
 mod tasks;
 mod tokens;
+mod unconfirmed;
 mod users;
 mod webhooks;
 
-use ade_core::access::Class;
+use ade_core::access::Scope;
 use axum::body::Bytes;
 use axum::middleware::from_fn;
 use axum::{Extension, Router};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::routes;
 
-use self::routes::{Door, Route, RouteError, Routes, Table};
+use self::route::{Route, RouteAuth};
+use self::routes::{RouteError, Routes, Table};
 use self::state::Shared;
-use self::system::Document;
+use self::system::{AgentDocument, Document};
 
-const OPEN: Door = Door::Open;
-const READ: Door = Door::Class(Class::Read);
-const EXECUTE: Door = Door::Class(Class::Execute);
-const PROPOSE: Door = Door::Class(Class::Propose);
-const OPERATE: Door = Door::Class(Class::Operate);
-const DECIDE: Door = Door::Class(Class::Decide);
-const ADMINISTER: Door = Door::Class(Class::Administer);
+const OPEN: RouteAuth = RouteAuth::Public;
+const READ: RouteAuth = RouteAuth::Scope(Scope::Read);
+const EXECUTE: RouteAuth = RouteAuth::Scope(Scope::Execute);
+const PROPOSE: RouteAuth = RouteAuth::Scope(Scope::Propose);
+const OPERATE: RouteAuth = RouteAuth::Scope(Scope::Operate);
+const DECIDE: RouteAuth = RouteAuth::Scope(Scope::Decide);
+const ADMINISTER: RouteAuth = RouteAuth::Scope(Scope::Administer);
 
 fn table(shared: Shared) -> Result<Table, RouteError> {
     let routes = entry(system(Routes::new(shared)));
@@ -75,21 +86,24 @@ fn table(shared: Shared) -> Result<Table, RouteError> {
     inbound(reading(hooks(routes))).finish()
 }
 
-/// What the server says of itself, and of the caller.
+/// Routes about the server and the caller.
 fn system(routes: Routes) -> Routes {
     routes
         .route(OPEN, "GET /healthz", routes!(system::health))
         .route(OPEN, "GET /readyz", routes!(system::ready))
         .route(OPEN, "GET /metrics", routes!(system::metrics))
         .route(OPEN, "GET /openapi.json", routes!(system::openapi))
+        .route(OPEN, "GET /openapi/agent.json", routes!(system::agent_openapi))
         .route(OPEN, "GET /docs", routes!(docs::page))
         .route(OPEN, "GET /docs/docs.js", routes!(docs::script))
         .route(OPEN, "GET /docs/docs.css", routes!(docs::style))
+        .route(OPEN, "GET /llms.txt", routes!(docs::summary))
+        .route(OPEN, "GET /v1", routes!(system::index))
         .route(READ, "GET /v1/status", routes!(system::status))
         .route(READ, "GET /v1/me", routes!(users::whoami))
 }
 
-/// How people come in, and stay.
+/// Routes for signing in and for sessions.
 fn entry(routes: Routes) -> Routes {
     routes
         .route(OPEN, "GET /v1/auth", routes!(auth::providers))
@@ -100,7 +114,9 @@ fn entry(routes: Routes) -> Routes {
         .route(DECIDE, "POST /v1/session/tenant", routes!(sessions::switch))
         .route(READ, "GET /v1/sessions", routes!(sessions::list))
         .route(DECIDE, "DELETE /v1/sessions/{id}", routes!(sessions::end))
-        .route(OPEN, "POST /leak", routes!(tokens::leak))
+        .route(ADMINISTER, "POST /v1/users/{id}/invitations", routes!(invitations::create))
+        .route(OPEN, "POST /v1/invitations/accept", routes!(invitations::accept))
+        .route(OPEN, "POST /v1/tokens/report-leak", routes!(tokens::leak))
         .route(OPEN, "POST /auth/device", routes!(device::begin))
         .route(OPEN, "POST /auth/device/token", routes!(device::token))
         .route(DECIDE, "GET /v1/device/{user_code}", routes!(device::show))
@@ -117,11 +133,11 @@ fn entry(routes: Routes) -> Routes {
         .route(ADMINISTER, "PUT /v1/group-roles", routes!(group_roles::set))
 }
 
-/// Tasks, and what people answer to them.
+/// Routes for tasks and their approvals.
 fn work(routes: Routes) -> Routes {
     routes
         .route(PROPOSE, "POST /v1/tasks", routes!(tasks::create))
-        .route(READ, "GET /v1/tasks", routes!(tasks::list))
+        .route(READ, "GET /v1/tasks", routes!(task_lists::list))
         .waiting(READ, "GET /v1/tasks/{id}", routes!(tasks::get))
         .route(PROPOSE, "PATCH /v1/tasks/{id}", routes!(tasks::amend))
         .route(PROPOSE, "DELETE /v1/tasks/{id}", routes!(tasks::delete))
@@ -138,13 +154,9 @@ fn work(routes: Routes) -> Routes {
         .route(READ, "GET /v1/tasks/{id}/approvals", routes!(tasks::approvals))
         .route(READ, "GET /v1/approvals", routes!(approvals::inbox))
         .route(READ, "GET /v1/approvals/{id}", routes!(approvals::get))
-        .route(DECIDE, "POST /v1/approvals/{id}/approve", routes!(approvals::approve))
-        .route(DECIDE, "POST /v1/approvals/{id}/reject", routes!(approvals::reject))
-        .route(
-            DECIDE,
-            "POST /v1/approvals/{id}/request-changes",
-            routes!(approvals::request_changes),
-        )
+        .route(DECIDE, "POST /v1/tasks/{id}/approve", routes!(approvals::approve))
+        .route(DECIDE, "POST /v1/tasks/{id}/reject", routes!(approvals::reject))
+        .route(DECIDE, "POST /v1/tasks/{id}/request-changes", routes!(approvals::request_changes))
         .route(DECIDE, "POST /v1/approvals/{id}/withdraw", routes!(approvals::withdraw))
         .route(DECIDE, "POST /v1/approvals/batch", routes!(batches::batch))
         .route(DECIDE, "POST /v1/tasks/{id}/override", routes!(overrides::ask))
@@ -155,19 +167,19 @@ fn work(routes: Routes) -> Routes {
         .route(DECIDE, "POST /v1/after-reviews/{id}/close", routes!(overrides::close))
 }
 
-/// What tasks are judged by.
+/// Routes for policies and other rules.
 fn rules(routes: Routes) -> Routes {
     routes
         .route(ADMINISTER, "POST /v1/policies", routes!(policies::draft))
         .route(READ, "GET /v1/policies", routes!(policies::list))
         .route(READ, "GET /v1/policies/{id}/versions", routes!(policies::versions))
         .route(ADMINISTER, "POST /v1/policies/{id}/rollback", routes!(policies::rollback))
-        .route(ADMINISTER, "POST /v1/policies/simulate", routes!(policies::replay))
+        .route(ADMINISTER, "POST /v1/policies/replay", routes!(policies::replay))
         .route(READ, "GET /v1/policy-drafts", routes!(policies::drafts))
         .route(READ, "GET /v1/policy-drafts/{id}", routes!(policies::get_draft))
         .route(ADMINISTER, "POST /v1/policy-drafts/{id}/publish", routes!(policies::publish))
         .route(ADMINISTER, "DELETE /v1/policy-drafts/{id}", routes!(policies::withdraw))
-        .route(PROPOSE, "POST /v1/simulate", routes!(policies::simulate))
+        .route(PROPOSE, "POST /v1/tasks/evaluate", routes!(policies::evaluate))
         .route(DECIDE, "POST /v1/approvals/{id}/delegate", routes!(delegations::hand_over))
         .route(DECIDE, "POST /v1/delegations", routes!(delegations::create))
         .route(READ, "GET /v1/delegations", routes!(delegations::list))
@@ -175,8 +187,8 @@ fn rules(routes: Routes) -> Routes {
         .route(DECIDE, "DELETE /v1/delegations/{id}", routes!(delegations::end))
         .route(READ, "GET /v1/risk/settings", routes!(settings::risk))
         .route(ADMINISTER, "PUT /v1/risk/settings", routes!(settings::set_risk))
-        .route(READ, "GET /v1/times", routes!(settings::times))
-        .route(ADMINISTER, "PUT /v1/times", routes!(settings::set_times))
+        .route(READ, "GET /v1/settings/timeouts", routes!(settings::timeouts))
+        .route(ADMINISTER, "PUT /v1/settings/timeouts", routes!(settings::set_timeouts))
         .route(READ, "GET /v1/flags", routes!(settings::flags))
         .route(ADMINISTER, "PUT /v1/flags/{name}", routes!(settings::set_flag))
         .route(OPERATE, "POST /v1/freezes", routes!(freezes::create))
@@ -184,7 +196,7 @@ fn rules(routes: Routes) -> Routes {
         .route(OPERATE, "DELETE /v1/freezes/{id}", routes!(freezes::lift))
 }
 
-/// Who is who, what is what, and what happened.
+/// Routes for people, resources and the audit log.
 fn people(routes: Routes) -> Routes {
     routes
         .route(ADMINISTER, "POST /v1/users", routes!(users::create))
@@ -199,7 +211,7 @@ fn people(routes: Routes) -> Routes {
         .route(ADMINISTER, "PUT /v1/resources/{type}/{id}", routes!(resources::put))
         .route(ADMINISTER, "POST /v1/tokens", routes!(tokens::create))
         .route(READ, "GET /v1/tokens", routes!(tokens::list))
-        .route(ADMINISTER, "DELETE /v1/tokens/{key_id}", routes!(tokens::revoke))
+        .route(READ, "DELETE /v1/tokens/{key_id}", routes!(tokens::revoke))
         .route(READ, "GET /v1/audit", routes!(audit::list))
         .route(READ, "GET /v1/stats/reviewers/{id}", routes!(stats::reviewer))
         .route(READ, "GET /v1/stats/tasks/{id}", routes!(stats::task))
@@ -207,7 +219,7 @@ fn people(routes: Routes) -> Routes {
         .route(READ, "GET /v1/stats/pairs", routes!(stats::pairs))
 }
 
-/// Registered programs, what they are told and what they are set up with.
+/// Routes for agents, their orders and their configuration.
 fn programs(routes: Routes) -> Routes {
     routes
         .route(ADMINISTER, "POST /v1/agents", routes!(agents::create))
@@ -234,7 +246,7 @@ fn programs(routes: Routes) -> Routes {
         )
 }
 
-/// Who holds what, for how long.
+/// Routes for locks.
 fn locking(routes: Routes) -> Routes {
     routes
         .waiting(EXECUTE, "POST /v1/locks/acquire", routes!(locks::acquire))
@@ -249,15 +261,15 @@ fn locking(routes: Routes) -> Routes {
         .route(OPERATE, "POST /v1/locks/{type}/{id}/break", routes!(locks::break_lock))
 }
 
-/// What becomes of approved tasks.
+/// Routes for applying approved tasks.
 fn applying(routes: Routes) -> Routes {
     routes
         .waiting(EXECUTE, "POST /v1/agents/{id}/claim", routes!(executions::claim))
+        .waiting(EXECUTE, "POST /v1/tasks/{id}/claim", routes!(executions::claim_task))
         .route(EXECUTE, "POST /v1/executions/{id}/begin", routes!(executions::begin))
         .route(EXECUTE, "POST /v1/executions/{id}/heartbeat", routes!(executions::heartbeat))
         .route(EXECUTE, "POST /v1/executions/{id}/log", routes!(executions::log))
         .route(EXECUTE, "POST /v1/executions/{id}/finish", routes!(executions::finish))
-        .route(EXECUTE, "POST /v1/executions/{id}/fail", routes!(executions::fail))
         .route(READ, "GET /v1/executions/{id}", routes!(executions::get))
         .route(READ, "GET /v1/executions/{id}/log", routes!(executions::lines))
         .route(READ, "GET /v1/tasks/{id}/executions", routes!(executions::list))
@@ -268,7 +280,7 @@ fn applying(routes: Routes) -> Routes {
         .waiting(READ, "POST /mcp", routes!(mcp::mcp))
 }
 
-/// Who is told of events, over HTTP.
+/// Routes for webhooks.
 fn hooks(routes: Routes) -> Routes {
     routes
         .route(ADMINISTER, "POST /v1/webhooks", routes!(webhooks::create))
@@ -282,7 +294,7 @@ fn hooks(routes: Routes) -> Routes {
         .route(ADMINISTER, "POST /v1/webhooks/{id}/redeliver", routes!(webhooks::redeliver))
 }
 
-/// Whose events become drafts.
+/// Routes for inbound sources.
 fn inbound(routes: Routes) -> Routes {
     routes
         .route(ADMINISTER, "POST /v1/inbound-sources", routes!(inbound::create))
@@ -294,12 +306,16 @@ fn inbound(routes: Routes) -> Routes {
         .route(OPEN, "POST /v1/inbound/{tenant}/{id}", routes!(inbound::receive))
 }
 
-/// Who reads events, what they could not take, and how people are told.
+/// Routes for event consumers, dead events and notifications.
 fn reading(routes: Routes) -> Routes {
     routes
-        .route(READ, "GET /v1/groups", routes!(groups::list))
-        .route(READ, "GET /v1/dead-events", routes!(groups::dead_events))
-        .route(OPERATE, "POST /v1/dead-events/redrive", routes!(groups::redrive))
+        .route(READ, "GET /v1/event-consumers", routes!(event_consumers::list))
+        .route(READ, "GET /v1/event-consumers/dead-events", routes!(event_consumers::dead_events))
+        .route(
+            OPERATE,
+            "POST /v1/event-consumers/dead-events/redrive",
+            routes!(event_consumers::redrive),
+        )
         .route(READ, "GET /v1/notifications/preferences", routes!(notifications::preferences))
         .route(DECIDE, "PUT /v1/notifications/preferences", routes!(notifications::set_preferences))
         .route(READ, "GET /v1/on-call", routes!(on_call::list))
@@ -308,15 +324,15 @@ fn reading(routes: Routes) -> Routes {
         .route(OPEN, "POST /v1/slack/interactions", routes!(slack::interactions))
 }
 
-/// What happens, as it happens.
+/// Routes for live events.
 fn telling(routes: Routes) -> Routes {
     routes
-        .route(READ, "GET /v1/events", routes!(live::events))
+        .route(READ, "GET /v1/events", routes!(live::stream))
         .route(READ, "POST /v1/ws/tickets", routes!(live::ticket))
         .route(OPEN, "GET /v1/ws", routes!(live::socket))
 }
 
-/// Everything the server answers, and what it says about it.
+/// The router of the server, its OpenAPI document and its route table.
 #[expect(missing_debug_implementations, reason = "the OpenAPI document has none")]
 pub struct Http {
     pub router: Router,
@@ -330,15 +346,18 @@ pub fn build(shared: Shared) -> Result<Http, RouteError> {
     Ok(wrap(table, shared))
 }
 
-/// Around a whole table, so that what no route takes goes through it too.
+/// Wraps the whole table, so that unmatched calls pass through the layers as well.
 pub fn wrap(table: Table, shared: Shared) -> Http {
     let Table { router, document, routes } = table;
     let written = Bytes::from(serde_json::to_vec(&document).unwrap_or_default());
+    let for_agents = serde_json::to_vec(&catalogue::for_agents(&document)).unwrap_or_default();
     let router = router
         .layer(Extension(Document(written)))
-        .layer(from_fn(envelope::wrap))
+        .layer(Extension(AgentDocument(Bytes::from(for_agents))))
+        .layer(from_fn(request_context::wrap))
+        .layer(compression::layer())
         .with_state(shared);
-    // The tools of agents call what everybody calls.
+    // MCP tools call the same routes as every other client.
     let router = router.clone().layer(Extension(mcp::Own(router)));
     Http { router, document, routes }
 }

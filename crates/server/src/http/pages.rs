@@ -1,10 +1,10 @@
-//! The dashboard, inside the program: its files as they were built, and its first page for every
-//! address that is a page's. A build without them serves the API alone, and says so.
+//! The dashboard, embedded in the program: its built files, and the index page for every path of a
+//! page. A build without these files serves only the API and reports that they are missing.
 
 use std::borrow::Cow;
 
 use ade_api::code::Code;
-use ade_engine::limiter::Nameless;
+use ade_engine::services::rate_limiter::Nameless;
 use axum::extract::{Request, State};
 use axum::http::header::{
     ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
@@ -14,41 +14,42 @@ use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::response::{IntoResponse as _, Response};
 use rust_embed::RustEmbed;
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::state::Shared;
-use super::{pace, system};
+use super::{rate_limit_headers, system};
 
-/// What `npm run build` in `web/` writes. A debug build reads it from there when it is asked.
+/// The output of `npm run build` in `web/`. A debug build reads the files at run time.
 #[derive(RustEmbed)]
 #[folder = "../../web/target/pages"]
 #[allow_missing = true]
 struct Built;
 
 const FIRST: &str = "index.html";
-/// Their names change with what is in them.
+/// The names of files in this folder contain a hash of their content.
 const NAMED_BY_CONTENT: &str = "assets/";
-/// How a file lies packed beside itself, by what a browser calls it and by its ending; the
-/// smallest first. The build packs what is worth it.
+/// The encodings in which the build compresses files, and their file name extensions, the smallest
+/// first.
 const PACKED: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
-/// What is no page even if a browser asks for it like one.
+/// Path prefixes that are not pages, even if a browser requests HTML.
 const NOT_PAGES: [&str; 5] = ["/v1/", "/auth/", "/docs/", "/mcp", "/.well-known/"];
 
-/// Scripts and styles are files of ours and nothing else; nobody frames a page.
+/// Only scripts and styles of this server are allowed, and pages cannot be framed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; \
      img-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; \
      form-action 'self'; frame-ancestors 'none'; object-src 'none'; \
      require-trusted-types-for 'script'";
 
-/// Files are not counted: a browser keeps them. Whoever looks for what is not there is.
+/// Serves the dashboard. Only requests for missing files count towards the rate limit, because
+/// browsers cache the others.
 pub(super) async fn page(State(shared): State<Shared>, request: Request) -> Response {
     let built = |path: &str| Built::get(path).map(|file| file.data);
     let found = answer(&built, request.method(), request.uri().path(), request.headers());
     if let Some(response) = found {
         return response;
     }
-    let (address, uri) = (pace::address_of(&request), request.uri().clone());
+    let (address, uri) = (rate_limit_headers::address_of(&request), request.uri().clone());
     let nothing = async { system::nothing_here(&uri).into_response() };
-    pace::nameless(&shared, address, Nameless::Open, nothing).await
+    rate_limit_headers::nameless(&shared, address, Nameless::Open, nothing).await
 }
 
 fn answer(
@@ -72,13 +73,14 @@ fn answer(
         return None;
     }
     let absent = || {
-        let detail = "this build has no pages: run `npm ci && npm run build` in `web/`, then build";
-        Failure::new(Code::NotFound, detail).into_response()
+        let detail = "this build contains no web pages: run `npm ci && npm run build` in `web/`, \
+                      then build again";
+        ApiError::new(Code::NotFound, detail).into_response()
     };
     Some(file(built, FIRST, headers).unwrap_or_else(absent))
 }
 
-/// Whoever asks for a page says so; a program that mistypes an address is not shown one.
+/// Returns whether to serve a page: a browser asks for HTML, a program with a wrong URL does not.
 fn is_page(path: &str, headers: &HeaderMap) -> bool {
     let wanted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let takes_pages = wanted.split(',').any(|kind| kind.trim().starts_with("text/html"));
@@ -86,7 +88,7 @@ fn is_page(path: &str, headers: &HeaderMap) -> bool {
     takes_pages && !has_ending && !NOT_PAGES.iter().any(|other| path.starts_with(other))
 }
 
-/// Whether this packing is among what the browser says it can unpack.
+/// Returns whether the browser accepts this encoding.
 fn unpacks(headers: &HeaderMap, packing: &str) -> bool {
     let taken = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     taken.unwrap_or_default().split(',').any(|one| {
@@ -115,6 +117,7 @@ fn file(
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
         Some("woff2") => "font/woff2",
+        Some("txt") => "text/plain; charset=utf-8",
         Some("json" | "webmanifest") => "application/json",
         _ => "application/octet-stream",
     };
@@ -140,12 +143,19 @@ mod tests {
     use super::*;
 
     fn built(path: &str) -> Option<Cow<'static, [u8]>> {
-        ["index.html", "theme.js", "assets/main-1.js", "assets/main-1.js.br", "assets/main-1.js.gz"]
-            .contains(&path)
-            .then(|| Cow::Owned(path.as_bytes().to_vec()))
+        [
+            "index.html",
+            "theme.js",
+            "licenses/font.txt",
+            "assets/main-1.js",
+            "assets/main-1.js.br",
+            "assets/main-1.js.gz",
+        ]
+        .contains(&path)
+        .then(|| Cow::Owned(path.as_bytes().to_vec()))
     }
 
-    /// Content type and lifetime of what is answered.
+    /// Returns the content type and the cache lifetime of the response.
     fn asked(method: &Method, path: &str, accept: &'static str) -> Option<(String, String)> {
         let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
         let response = answer(&built, method, path, &headers)?;
@@ -155,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn every_address_of_a_page_is_answered_with_the_first_page() {
+    fn page_paths_are_answered_with_the_index_page() {
         let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
         for path in ["/", "/inbox", "/tasks/t-1", "/sign-in", "/index.html/x"] {
             let (kind, kept) = asked(&Method::GET, path, browser).unwrap();
@@ -167,12 +177,12 @@ mod tests {
             assert_eq!(asked(&Method::GET, other, browser), None, "{other}");
         }
         assert_eq!(asked(&Method::GET, "/inbox", "application/json"), None);
-        assert_eq!(asked(&Method::GET, "/inbox", "*/*"), None, "a program");
+        assert_eq!(asked(&Method::GET, "/inbox", "*/*"), None, "not a browser");
         assert_eq!(asked(&Method::POST, "/inbox", browser), None);
     }
 
     #[test]
-    fn files_are_kept_as_long_as_their_names_say() {
+    fn file_cache_lifetime_depends_on_its_name() {
         let (kind, kept) = asked(&Method::GET, "/assets/main-1.js", "*/*").unwrap();
         assert_eq!(kind, "text/javascript; charset=utf-8");
         assert_eq!(kept, "public, max-age=31536000, immutable");
@@ -181,8 +191,15 @@ mod tests {
         assert_eq!(asked(&Method::GET, "/../Cargo.toml", "*/*"), None);
     }
 
+    #[test]
+    fn file_with_a_licence_is_served_as_text() {
+        let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+        let (kind, _) = asked(&Method::GET, "/licenses/font.txt", browser).unwrap();
+        assert_eq!(kind, "text/plain; charset=utf-8");
+    }
+
     #[tokio::test]
-    async fn a_file_comes_packed_to_whoever_can_unpack_it() {
+    async fn file_is_compressed_for_clients_that_accept_it() {
         for (taken, packing, name) in [
             ("gzip, deflate, br, zstd", Some("br"), "assets/main-1.js.br"),
             ("gzip;q=1.0, *;q=0", Some("gzip"), "assets/main-1.js.gz"),
@@ -194,10 +211,10 @@ mod tests {
             let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, taken.parse().unwrap())]);
             let path = "/assets/main-1.js";
             let response = answer(&built, &Method::GET, path, &headers).unwrap();
-            let told = response.headers();
-            assert_eq!(told.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap()), packing);
-            assert_eq!(told[CONTENT_TYPE], "text/javascript; charset=utf-8", "{taken}");
-            assert_eq!(told[VARY], "accept-encoding", "a cache between must not mix them");
+            let sent = response.headers();
+            assert_eq!(sent.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap()), packing);
+            assert_eq!(sent[CONTENT_TYPE], "text/javascript; charset=utf-8", "{taken}");
+            assert_eq!(sent[VARY], "accept-encoding", "a cache must not mix the encodings");
             let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
             assert_eq!(body, name, "{taken}");
         }
@@ -207,7 +224,14 @@ mod tests {
             "/theme.js",
             &HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("br"))]),
         );
-        assert!(!unpacked.unwrap().headers().contains_key(CONTENT_ENCODING), "it is not packed");
-        assert_eq!(asked(&Method::GET, "/assets/main-1.js.gz", "*/*"), None, "no file of its own");
+        assert!(
+            !unpacked.unwrap().headers().contains_key(CONTENT_ENCODING),
+            "there is no compressed file"
+        );
+        assert_eq!(
+            asked(&Method::GET, "/assets/main-1.js.gz", "*/*"),
+            None,
+            "compressed files have no path of their own"
+        );
     }
 }

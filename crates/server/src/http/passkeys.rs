@@ -1,160 +1,147 @@
-//! Passkeys over HTTP, and their word for one decision: a question, and where its answer goes.
+//! Passkeys over HTTP, and the confirmation of a decision with a passkey.
 
 use ade_api::passkeys::{
     NewPasskey, Passkey, PasskeyAnswer, PasskeyOffer, Passkeys, StepUp, StepUpAnswer,
-    StepUpQuestion, StepUpSubject, StepUpThing,
+    StepUpQuestion, StepUpSubject,
 };
 use ade_api::problem::Problem;
 use ade_api::schema;
 use ade_core::ids::{PasskeyId, StepUpId, UserId};
-use ade_core::step_up::Thing;
-use ade_engine::Unconfirmed;
-use ade_engine::ops::step_up::Given;
-use ade_engine::ops::{passkeys, step_up};
+use ade_engine::identity::step_up::StepUpGrant;
+use ade_engine::identity::{passkeys, step_up};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 
+use super::auth_layer::Authenticated;
 use super::cookie;
-use super::door::Known;
-use super::error::Failure;
+use super::error::ApiError;
 use super::extract::{IdempotencyKey, Json, Path, RepeatHeader};
-use super::reply::{Kept, attempt};
+use super::reply::{EngineReply, attempt};
 use super::state::Shared;
 
 /// List your passkeys
 #[utoipa::path(get, path = "/v1/passkeys", tag = "passkeys",
     responses((status = 200, description = "The oldest first", body = Passkeys),
-              (status = 404, description = "`not_found`: Only people have passkeys",
+              (status = 404, description = "`not_found`: only people have passkeys",
                body = Problem, content_type = "application/problem+json")))]
 pub async fn list(
     State(shared): State<Shared>,
-    Known(caller): Known,
-) -> Result<Json<Passkeys>, Failure> {
+    Authenticated(caller): Authenticated,
+) -> Result<Json<Passkeys>, ApiError> {
     Ok(Json(passkeys::list(shared.app(), &caller).await?))
 }
 
-/// Begin to add a passkey
+/// Start to register a passkey
 ///
-/// Whoever has one already confirms it with that one first. A later question replaces this one.
-#[utoipa::path(post, path = "/v1/passkeys", tag = "passkeys", request_body = NewPasskey,
-    responses((status = 201, description = "What to ask the new key", body = PasskeyOffer),
+/// If you already have a passkey, confirm with it first. A later call replaces this one.
+#[utoipa::path(post, path = "/v1/passkeys", tag = "passkeys",
+    operation_id = "begin", request_body = NewPasskey,
+    responses((status = 201, description = "The challenge for the new passkey",
+        body = PasskeyOffer),
               (status = 409, description = "`too_many`, `passkeys_off`", body = Problem,
                content_type = "application/problem+json")))]
 pub async fn offer(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Json(new): Json<NewPasskey>,
-) -> Result<(StatusCode, Json<PasskeyOffer>), Failure> {
+) -> Result<(StatusCode, Json<PasskeyOffer>), ApiError> {
     let offer = passkeys::offer(shared.app(), &caller, new).await?;
     Ok((StatusCode::CREATED, Json(offer)))
 }
 
-/// Add the passkey that has answered
+/// Register a passkey
 ///
-/// In the session that asked, within five minutes.
+/// In the session that started the registration, within five minutes.
 #[utoipa::path(post, path = "/v1/passkeys/{id}", tag = "passkeys",
     params(("id" = schema::PasskeyId, Path), RepeatHeader), request_body = PasskeyAnswer,
-    responses((status = 201, description = "Yours from now on", body = Passkey),
+    responses((status = 201, description = "The new passkey", body = Passkey),
               (status = 409, description = "`already_exists`, `too_many`, `passkeys_off`",
                body = Problem, content_type = "application/problem+json"),
               (status = 422, description = "`passkey_refused`, `invalid_body`", body = Problem,
                content_type = "application/problem+json")))]
 pub async fn add(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<PasskeyId>,
     key: IdempotencyKey,
     Json(answer): Json<PasskeyAnswer>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("passkeys.add", &id.to_string(), key, &answer);
-    Ok(Kept(passkeys::add(shared.app(), &caller, &attempt, id, answer).await?))
+    Ok(EngineReply(passkeys::add(shared.app(), &caller, &attempt, id, answer).await?))
 }
 
 /// Remove one of your passkeys
 ///
-/// Confirmed with any of them, also with this one.
+/// Requires confirmation with any of your passkeys, including this one.
 #[utoipa::path(delete, path = "/v1/passkeys/{id}", tag = "passkeys",
     params(("id" = schema::PasskeyId, Path), RepeatHeader),
-    responses((status = 200, description = "As it was", body = Passkey)))]
+    responses((status = 200, description = "The state before removal", body = Passkey)))]
 pub async fn remove(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<PasskeyId>,
     key: IdempotencyKey,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("passkeys.remove", &id.to_string(), key, &());
-    Ok(Kept(passkeys::remove(shared.app(), &caller, &attempt, id).await?))
+    Ok(EngineReply(passkeys::remove(shared.app(), &caller, &attempt, id).await?))
 }
 
-/// Take all passkeys of somebody who has lost them
+/// Remove all passkeys of a person who has lost them
 #[utoipa::path(delete, path = "/v1/users/{id}/passkeys", tag = "passkeys",
     params(("id" = schema::UserId, Path), RepeatHeader),
-    responses((status = 200, description = "As they were", body = Passkeys)))]
+    responses((status = 200, description = "The deleted passkey", body = Passkeys)))]
 pub async fn reset(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<UserId>,
     key: IdempotencyKey,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("passkeys.reset", &id.to_string(), key, &());
-    Ok(Kept(passkeys::reset(shared.app(), &caller, &attempt, id).await?))
+    Ok(EngineReply(passkeys::reset(shared.app(), &caller, &attempt, id).await?))
 }
 
-/// Ask for the word of your passkey
+/// Start a passkey confirmation
 ///
-/// For one decision, named as `step_up` of the refusal names it.
-#[utoipa::path(post, path = "/v1/step-up", tag = "passkeys", request_body = StepUpSubject,
-    responses((status = 201, description = "What to ask the key", body = StepUpQuestion),
+/// For one decision, given by `step_up` of the refusal.
+#[utoipa::path(post, path = "/v1/step-up", tag = "step_up",
+    operation_id = "begin", request_body = StepUpSubject,
+    responses((status = 201, description = "The challenge for the passkey", body = StepUpQuestion),
               (status = 403, description = "`step_up_required`: you have no passkey",
                body = Problem, content_type = "application/problem+json"),
               (status = 409, description = "`passkeys_off`", body = Problem,
                content_type = "application/problem+json")))]
 pub async fn ask(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Json(asked): Json<StepUpSubject>,
-) -> Result<(StatusCode, Json<StepUpQuestion>), Failure> {
+) -> Result<(StatusCode, Json<StepUpQuestion>), ApiError> {
     let question = step_up::ask(shared.app(), &caller, asked).await?;
     Ok((StatusCode::CREATED, Json(question)))
 }
 
-/// Give the word of your passkey
+/// Complete a passkey confirmation
 ///
-/// It counts for five minutes, for one decision about exactly what was asked, in the session that
-/// asked. A browser goes on with the cookie of the answer; the one before is worth nothing.
-#[utoipa::path(post, path = "/v1/step-up/{id}", tag = "passkeys",
+/// Valid for five minutes, for exactly one decision, in the same session. Browsers continue with
+/// the new session cookie; the previous one is invalid.
+#[utoipa::path(post, path = "/v1/step-up/{id}", tag = "step_up", operation_id = "confirm",
     params(("id" = schema::StepUpId, Path)), request_body = StepUpAnswer,
-    responses((status = 200, description = "Given", body = StepUp),
-              (status = 409, description = "`closed`: It was answered, or it is too old",
+    responses((status = 200, description = "The confirmation", body = StepUp),
+              (status = 409,
+                  description = "`closed`: the confirmation was already answered or has expired",
                body = Problem, content_type = "application/problem+json"),
               (status = 422, description = "`passkey_refused`, `invalid_body`", body = Problem,
                content_type = "application/problem+json")))]
 pub async fn give(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<StepUpId>,
     Json(answer): Json<StepUpAnswer>,
-) -> Result<Response, Failure> {
-    let Given { step_up, session } = step_up::give(shared.app(), &caller, id, answer).await?;
+) -> Result<Response, ApiError> {
+    let StepUpGrant { step_up, session } = step_up::give(shared.app(), &caller, id, answer).await?;
     let answer = Json(step_up).into_response();
     Ok(match session {
         Some(session) => cookie::with_session(answer, &session),
         None => answer,
     })
-}
-
-/// A refusal with the body of the call that comes next, and the page where it can be decided.
-pub(super) fn unconfirmed_decision(problem: Problem, unconfirmed: Unconfirmed) -> Problem {
-    let Unconfirmed { subject, has_passkey, page } = unconfirmed;
-    let things = subject.about().iter().cloned();
-    let about = things.map(|Thing { id, digest }| StepUpThing { id, digest }).collect();
-    let step_up = StepUpSubject { purpose: subject.purpose(), about };
-    let problem = problem.with("step_up", step_up).with("has_passkey", has_passkey);
-    let (says, call) = if has_passkey {
-        ("Decide it where your browser can ask your passkey", "POST /v1/step-up")
-    } else {
-        ("Add a passkey first", "POST /v1/passkeys")
-    };
-    problem.next(format!("{says}: {page}")).call(call).with("page", page)
 }

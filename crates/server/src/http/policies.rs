@@ -1,47 +1,49 @@
-//! Policies over HTTP: read by everybody, proposed by one admin, published by another.
+//! Policies over HTTP: read by everyone, proposed by one admin, published by another.
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::policies::{
-    NewDraft, PolicyDraft, PolicyHistory, PolicyRollback, PolicyVersionShown, Replay, Replayed,
-    Simulated,
+    Evaluation, NewDraft, PolicyDraft, PolicyHistory, PolicyRollback, PolicyVersionShown, Replay,
+    Replayed,
 };
 use ade_api::schema;
 use ade_api::tasks::NewTask;
 use ade_core::ids::{PolicyDraftId, PolicyId};
-use ade_engine::ops::{policies, simulation, tasks};
+use ade_engine::policies::{self, replay as replays};
+use ade_engine::tasks;
 use axum::extract::State;
 
-use super::door::Known;
-use super::error::Failure;
+use super::auth_layer::Authenticated;
+use super::error::ApiError;
 use super::extract::{IdempotencyKey, Json, Path, Query, RepeatHeader};
-use super::reply::{Kept, attempt, page, span};
+use super::reply::{EngineReply, Listing, attempt, page, span};
 use super::state::Shared;
 use super::users::ListQuery;
 
-/// Propose a policy, or the next version of one
+/// Propose a policy or a new version of one
 ///
-/// The document's name says which. Another admin has to publish it.
-#[utoipa::path(post, path = "/v1/policies", tag = "policies", params(RepeatHeader),
+/// The name in the document identifies the policy. Another admin must publish it.
+#[utoipa::path(post, path = "/v1/policies", tag = "policies",
+    operation_id = "create_draft", params(RepeatHeader),
     request_body = NewDraft,
-    responses((status = 201, description = "The draft and what it changes", body = PolicyDraft)))]
+    responses((status = 201, description = "The draft and its changes", body = PolicyDraft)))]
 pub async fn draft(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     key: IdempotencyKey,
     Json(new): Json<NewDraft>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("policies.draft", "", key, &new);
-    Ok(Kept(policies::draft(shared.app(), &caller, &attempt, new).await?))
+    Ok(EngineReply(policies::draft(shared.app(), &caller, &attempt, new).await?))
 }
 
-/// List policies in their current versions
+/// List the active versions of all policies
 #[utoipa::path(get, path = "/v1/policies", tag = "policies", params(ListQuery),
     responses((status = 200, description = "A page", body = Page<PolicyVersionShown>)))]
 pub async fn list(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Page<PolicyVersionShown>>, Failure> {
+) -> Result<Listing<PolicyVersionShown>, ApiError> {
     let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
     let span = span(&wanted, &caller, &"policies")?;
     Ok(page(policies::list(shared.app(), &caller, span).await?, &caller, &"policies"))
@@ -49,109 +51,115 @@ pub async fn list(
 
 /// List the versions of a policy
 #[utoipa::path(get, path = "/v1/policies/{id}/versions", tag = "policies",
+    operation_id = "list_versions",
     params(("id" = schema::PolicyId, Path)),
     responses((status = 200, description = "Newest first", body = PolicyHistory)))]
 pub async fn versions(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<PolicyId>,
-) -> Result<Json<PolicyHistory>, Failure> {
+) -> Result<Json<PolicyHistory>, ApiError> {
     Ok(Json(policies::history(shared.app(), &caller, id).await?))
 }
 
-/// Propose an earlier version anew
+/// Propose an earlier version again
 #[utoipa::path(post, path = "/v1/policies/{id}/rollback", tag = "policies",
+    operation_id = "roll_back",
     params(("id" = schema::PolicyId, Path), RepeatHeader), request_body = PolicyRollback,
-    responses((status = 201, description = "The draft and what it changes", body = PolicyDraft)))]
+    responses((status = 201, description = "The draft and its changes", body = PolicyDraft)))]
 pub async fn rollback(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<PolicyId>,
     key: IdempotencyKey,
     Json(rollback): Json<PolicyRollback>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("policies.rollback", &id.to_string(), key, &rollback);
-    Ok(Kept(policies::rollback(shared.app(), &caller, &attempt, id, rollback).await?))
+    Ok(EngineReply(policies::rollback(shared.app(), &caller, &attempt, id, rollback).await?))
 }
 
-/// List drafts that wait for a second admin
-#[utoipa::path(get, path = "/v1/policy-drafts", tag = "policies", params(ListQuery),
+/// List drafts that are waiting for a second admin
+#[utoipa::path(get, path = "/v1/policy-drafts", tag = "policies",
+    operation_id = "list_drafts", params(ListQuery),
     responses((status = 200, description = "A page", body = Page<PolicyDraft>)))]
 pub async fn drafts(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Page<PolicyDraft>>, Failure> {
+) -> Result<Listing<PolicyDraft>, ApiError> {
     let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
     let span = span(&wanted, &caller, &"policy_drafts")?;
     Ok(page(policies::drafts(shared.app(), &caller, span).await?, &caller, &"policy_drafts"))
 }
 
-/// Get a draft, and what it changes
+/// Get a draft and its changes
 #[utoipa::path(get, path = "/v1/policy-drafts/{id}", tag = "policies",
     params(("id" = schema::PolicyDraftId, Path)),
     responses((status = 200, description = "The draft", body = PolicyDraft)))]
 pub async fn get_draft(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<PolicyDraftId>,
-) -> Result<Json<PolicyDraft>, Failure> {
+) -> Result<Json<PolicyDraft>, ApiError> {
     Ok(Json(policies::get_draft(shared.app(), &caller, id).await?))
 }
 
 /// Publish a draft that another admin proposed
 #[utoipa::path(post, path = "/v1/policy-drafts/{id}/publish", tag = "policies",
+    operation_id = "publish_draft",
     params(("id" = schema::PolicyDraftId, Path), RepeatHeader),
-    responses((status = 200, description = "In force from now on", body = PolicyVersionShown)))]
+    responses((status = 200, description = "In force immediately", body = PolicyVersionShown)))]
 pub async fn publish(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<PolicyDraftId>,
     key: IdempotencyKey,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("policies.publish", &id.to_string(), key, &());
-    Ok(Kept(policies::publish(shared.app(), &caller, &attempt, id).await?))
+    Ok(EngineReply(policies::publish(shared.app(), &caller, &attempt, id).await?))
 }
 
 /// Withdraw a draft
 #[utoipa::path(delete, path = "/v1/policy-drafts/{id}", tag = "policies",
+    operation_id = "withdraw_draft",
     params(("id" = schema::PolicyDraftId, Path), RepeatHeader),
-    responses((status = 200, description = "As it ended", body = PolicyDraft)))]
+    responses((status = 200, description = "The final state", body = PolicyDraft)))]
 pub async fn withdraw(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<PolicyDraftId>,
     key: IdempotencyKey,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("policies.withdraw", &id.to_string(), key, &());
-    Ok(Kept(policies::withdraw(shared.app(), &caller, &attempt, id).await?))
+    Ok(EngineReply(policies::withdraw(shared.app(), &caller, &attempt, id).await?))
 }
 
-/// See how the tasks of the last days would have fared under another document
+/// Replay recent tasks against a policy document
 ///
-/// Nothing is written. Tasks that would now pass without a person come first.
-#[utoipa::path(post, path = "/v1/policies/simulate", tag = "policies", request_body = Replay,
-    responses((status = 200, description = "Counts, and the tasks that differ", body = Replayed),
-              (status = 404, description = "`not_found`: the draft",
+/// Nothing is written. Tasks that would newly be auto-approved come first.
+#[utoipa::path(post, path = "/v1/policies/replay", tag = "policies", request_body = Replay,
+    responses((status = 200, description = "Counts, and the tasks with a different result",
+        body = Replayed),
+              (status = 404, description = "`not_found`: no such draft",
                body = ade_api::problem::Problem, content_type = "application/problem+json"),
               (status = 422, description = "`invalid_body`, `invalid_policy`: see `errors`",
                body = ade_api::problem::Problem, content_type = "application/problem+json")))]
 pub async fn replay(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Json(asked): Json<Replay>,
-) -> Result<Json<Replayed>, Failure> {
-    Ok(Json(simulation::replay(shared.app(), &caller, asked).await?))
+) -> Result<Json<Replayed>, ApiError> {
+    Ok(Json(replays::replay(shared.app(), &caller, asked).await?))
 }
 
-/// See what would happen to a task, without proposing it
-#[utoipa::path(post, path = "/v1/simulate", tag = "policies", request_body = NewTask,
-    responses((status = 200, description = "Effect, risk, and who would be asked",
-               body = Simulated)))]
-pub async fn simulate(
+/// Evaluate a task without proposing it
+#[utoipa::path(post, path = "/v1/tasks/evaluate", tag = "tasks", request_body = NewTask,
+    responses((status = 200, description = "The effect, the risk, and the required reviewers",
+               body = Evaluation)))]
+pub async fn evaluate(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Json(new): Json<NewTask>,
-) -> Result<Json<Simulated>, Failure> {
-    Ok(Json(tasks::simulate(shared.app(), &caller, new).await?))
+) -> Result<Json<Evaluation>, ApiError> {
+    Ok(Json(tasks::evaluate(shared.app(), &caller, new).await?))
 }

@@ -1,9 +1,7 @@
-//! The builder of the route table, and the only way to add a route: it takes a door with every
-//! route, so that one without a class cannot be built. What it lists is what the OpenAPI document,
-//! the metrics and the tests of refusal go by.
+//! The builder of the route table. Every route is added with its access rule, so that none can lack
+//! one. The OpenAPI document, the metrics and the access tests use this table.
 
-use ade_core::access::Class;
-use ade_engine::limiter::Limiter;
+use ade_engine::services::rate_limiter::Limiter;
 use axum::Router;
 use axum::handler::Handler as _;
 use axum::middleware::from_fn_with_state;
@@ -11,52 +9,20 @@ use thiserror::Error;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
-use super::door::{self, Doorway};
+use super::auth_layer::{self, RouteScope};
+pub use super::route::{Route, RouteAuth, RouteTimeout};
 use super::state::Shared;
-use super::{describe, guard, links, system};
-
-/// Asked by what keeps the server alive, which is never turned away.
-const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
-
-/// Who may knock at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
-    /// Anybody, without a credential: probes, the description of the API.
-    Open,
-    /// Callers whose credential opens this class.
-    Class(Class),
-}
-
-/// How long an answer may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    Quick,
-    /// May hold its answer back until something changes, if asked with `wait`.
-    Waiting,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Route {
-    pub method: &'static str,
-    /// As a template, for example `/v1/tasks/{id}`.
-    pub path: &'static str,
-    pub door: Door,
-    pub pace: Pace,
-}
-
-impl Route {
-    pub fn is_probe(&self) -> bool {
-        PROBES.contains(&self.path)
-    }
-}
+use super::{describe, limits_layer, links, system};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RouteError {
-    #[error("`{line}` in the table is `{handler}` at its handler: make them the same")]
+    #[error("the route table has `{line}`, its handler has `{handler}`: make them the same")]
     Differs { line: &'static str, handler: String },
-    #[error("`rates.endpoints.{name}` is no endpoint: take an `operationId` of `/openapi.json`")]
+    #[error(
+        "`rates.endpoints.{name}` is not an endpoint: use an `operationId` from `/openapi.json`"
+    )]
     UnknownRate { name: String },
-    #[error("`rates.endpoints.{name}`: what hands in counts together; set `rates.submit`")]
+    #[error("`rates.endpoints.{name}`: submissions are counted together; set `rates.submit`")]
     SharedRate { name: String },
 }
 
@@ -68,14 +34,15 @@ pub struct Table {
 }
 
 impl Table {
-    /// A rate for what is no endpoint would limit nobody.
+    /// Refuses rate limits without an effect: those of unknown endpoints, and those of submissions,
+    /// which are counted together.
     pub fn check_rates(&self, shared: &Shared) -> Result<(), RouteError> {
         let known = describe::names(&self.document.paths);
         for name in shared.app().limiter.endpoints() {
             if !known.contains(name) {
                 return Err(RouteError::UnknownRate { name: name.to_owned() });
             }
-            if !Limiter::is_by_itself(name) {
+            if !Limiter::has_own_limit(name) {
                 return Err(RouteError::SharedRate { name: name.to_owned() });
             }
         }
@@ -97,22 +64,32 @@ impl Routes {
         Self { shared, router, listed: Vec::new(), error: None }
     }
 
-    /// `line` repeats method and path of the handler's description, so that the table can be
-    /// read; where they differ, nothing is built.
+    /// Adds a route. `line` repeats the method and path of the handler's description to make the
+    /// table readable; if they differ, the table is not built.
     #[must_use]
-    pub fn route(self, door: Door, line: &'static str, made: UtoipaMethodRouter<Shared>) -> Self {
-        self.add(door, Pace::Quick, line, made)
+    pub fn route(
+        self,
+        door: RouteAuth,
+        line: &'static str,
+        made: UtoipaMethodRouter<Shared>,
+    ) -> Self {
+        self.add(door, RouteTimeout::Default, line, made)
     }
 
     #[must_use]
-    pub fn waiting(self, door: Door, line: &'static str, made: UtoipaMethodRouter<Shared>) -> Self {
-        self.add(door, Pace::Waiting, line, made)
+    pub fn waiting(
+        self,
+        door: RouteAuth,
+        line: &'static str,
+        made: UtoipaMethodRouter<Shared>,
+    ) -> Self {
+        self.add(door, RouteTimeout::LongPoll, line, made)
     }
 
     fn add(
         mut self,
-        door: Door,
-        pace: Pace,
+        door: RouteAuth,
+        pace: RouteTimeout,
         line: &'static str,
         (schemas, mut paths, mut handlers): UtoipaMethodRouter<Shared>,
     ) -> Self {
@@ -122,19 +99,23 @@ impl Routes {
             return self;
         };
         let route = Route { method, path, door, pace };
-        describe::complete(&mut paths, route);
+        describe::complete(self.router.get_openapi_mut(), &mut paths, route);
         let shared = self.shared.clone();
         match door {
-            Door::Class(class) => {
+            RouteAuth::Scope(class) => {
                 let endpoint = describe::name_of(&paths).into();
-                let doorway = Doorway { shared, class, endpoint };
-                handlers = handlers.route_layer(from_fn_with_state(doorway, door::enter));
+                let doorway = RouteScope { shared, class, endpoint };
+                handlers =
+                    handlers.route_layer(from_fn_with_state(doorway, auth_layer::require_auth));
             }
-            Door::Open if route.is_probe() => {}
-            Door::Open => handlers = handlers.route_layer(from_fn_with_state(shared, door::pass)),
+            RouteAuth::Public if route.is_probe() => {}
+            RouteAuth::Public => {
+                handlers =
+                    handlers.route_layer(from_fn_with_state(shared, auth_layer::allow_anonymous));
+            }
         }
         let guarded = (self.shared.clone(), pace);
-        handlers = handlers.route_layer(from_fn_with_state(guarded, guard::watch));
+        handlers = handlers.route_layer(from_fn_with_state(guarded, limits_layer::limits_layer));
         self.router = self.router.routes((schemas, paths, handlers));
         self.listed.push(route);
         self
@@ -147,7 +128,7 @@ impl Routes {
         let (router, mut document) = self.router.split_for_parts();
         links::add(&mut document);
         describe::relax_sets(&mut document);
-        let counted = from_fn_with_state(self.shared, door::pass);
+        let counted = from_fn_with_state(self.shared, auth_layer::allow_anonymous);
         let router = router
             .fallback(super::pages::page)
             .method_not_allowed_fallback(system::not_with_this_method.layer(counted));

@@ -1,95 +1,94 @@
-//! What a tenant sets itself, over HTTP: how risk is rated, how long things may take, and flags by
-//! name.
+//! The settings of a tenant over HTTP: risk, timeouts and feature flags.
 
 use ade_api::schema;
 use ade_api::settings::{
-    FlagShown, Flags, NewRiskSettings, NewTimes, RiskSettings, SetFlag, Times,
+    FlagShown, Flags, NewRiskSettings, NewTimeouts, RiskSettings, SetFlag, Timeouts,
 };
 use ade_core::flag::Flag;
-use ade_engine::ops::settings;
+use ade_engine::policies::settings;
 use axum::extract::State;
 
-use super::door::Known;
-use super::error::Failure;
+use super::auth_layer::Authenticated;
+use super::error::ApiError;
 use super::extract::{IdempotencyKey, IfMatch, Json, Path, RepeatHeader, VersionHeader};
-use super::reply::{Kept, Tagged, attempt};
+use super::reply::{EngineReply, Tagged, attempt};
 use super::state::Shared;
 
-/// See how risk is rated
-#[utoipa::path(get, path = "/v1/risk/settings", tag = "settings",
+/// Get the risk settings
+#[utoipa::path(get, path = "/v1/risk/settings", tag = "settings", operation_id = "get_risk",
     responses((status = 200, description = "Weights, thresholds and patterns; `version` goes \
                into `If-Match`", body = RiskSettings)))]
 pub async fn risk(
     State(shared): State<Shared>,
-    Known(caller): Known,
-) -> Result<Tagged<RiskSettings>, Failure> {
+    Authenticated(caller): Authenticated,
+) -> Result<Tagged<RiskSettings>, ApiError> {
     let found = settings::risk(shared.app(), &caller).await?;
     Ok(Tagged(found.version, found))
 }
 
-/// Set how risk is rated from now on
+/// Set the risk settings
 #[utoipa::path(put, path = "/v1/risk/settings", tag = "settings",
     params(VersionHeader, RepeatHeader), request_body = NewRiskSettings,
     responses((status = 200, description = "The new version", body = RiskSettings)))]
 pub async fn set_risk(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     IfMatch(version): IfMatch,
     key: IdempotencyKey,
     Json(new): Json<NewRiskSettings>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("settings.set_risk", &version.to_string(), key, &new);
-    Ok(Kept(settings::set_risk(shared.app(), &caller, &attempt, version, new).await?))
+    Ok(EngineReply(settings::set_risk(shared.app(), &caller, &attempt, version, new).await?))
 }
 
-/// See how long things may take
-#[utoipa::path(get, path = "/v1/times", tag = "settings",
+/// Get the timeouts
+#[utoipa::path(get, path = "/v1/settings/timeouts", tag = "settings", operation_id = "get_timeouts",
     responses((status = 200, description = "Leases, reviews and attempts; `version` goes into \
-               `If-Match`", body = Times)))]
-pub async fn times(
+               `If-Match`", body = Timeouts)))]
+pub async fn timeouts(
     State(shared): State<Shared>,
-    Known(caller): Known,
-) -> Result<Tagged<Times>, Failure> {
-    let found = settings::times(shared.app(), &caller).await?;
+    Authenticated(caller): Authenticated,
+) -> Result<Tagged<Timeouts>, ApiError> {
+    let found = settings::timeouts(shared.app(), &caller).await?;
     Ok(Tagged(found.version, found))
 }
 
-/// Set how long things may take from now on
-#[utoipa::path(put, path = "/v1/times", tag = "settings",
-    params(VersionHeader, RepeatHeader), request_body = NewTimes,
-    responses((status = 200, description = "The new version", body = Times)))]
-pub async fn set_times(
+/// Set the timeouts
+#[utoipa::path(put, path = "/v1/settings/timeouts", tag = "settings",
+    params(VersionHeader, RepeatHeader), request_body = NewTimeouts,
+    responses((status = 200, description = "The new version", body = Timeouts)))]
+pub async fn set_timeouts(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     IfMatch(version): IfMatch,
     key: IdempotencyKey,
-    Json(new): Json<NewTimes>,
-) -> Result<Kept, Failure> {
-    let attempt = attempt("settings.set_times", &version.to_string(), key, &new);
-    Ok(Kept(settings::set_times(shared.app(), &caller, &attempt, version, new).await?))
+    Json(new): Json<NewTimeouts>,
+) -> Result<EngineReply, ApiError> {
+    let attempt = attempt("settings.set_timeouts", &version.to_string(), key, &new);
+    Ok(EngineReply(settings::set_timeouts(shared.app(), &caller, &attempt, version, new).await?))
 }
 
-/// See what is switched on
-#[utoipa::path(get, path = "/v1/flags", tag = "settings",
-    responses((status = 200, description = "Every flag there is", body = Flags)))]
+/// List the feature flags
+#[utoipa::path(get, path = "/v1/flags", tag = "settings", operation_id = "list_flags",
+    responses((status = 200, description = "All flags", body = Flags)))]
 pub async fn flags(
     State(shared): State<Shared>,
-    Known(caller): Known,
-) -> Result<Json<Flags>, Failure> {
+    Authenticated(caller): Authenticated,
+) -> Result<Json<Flags>, ApiError> {
     Ok(Json(settings::flags(shared.app(), &caller).await?))
 }
 
-/// Switch a flag on or off
+/// Set a feature flag
 #[utoipa::path(put, path = "/v1/flags/{name}", tag = "settings",
     params(("name" = schema::Flag, Path), RepeatHeader), request_body = SetFlag,
-    responses((status = 200, description = "The flag as it is now", body = FlagShown)))]
+    responses((status = 200, description = "The updated flag", body = FlagShown)))]
 pub async fn set_flag(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(flag): Path<Flag>,
     key: IdempotencyKey,
     Json(set): Json<SetFlag>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("settings.set_flag", flag.as_str(), key, &set);
-    Ok(Kept(settings::set_flag(shared.app(), &caller, &attempt, flag, set).await?))
+    Ok(EngineReply(settings::set_flag(shared.app(), &caller, &attempt, flag, set).await?))
 }

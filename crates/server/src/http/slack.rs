@@ -1,18 +1,18 @@
-//! What comes back from Slack. Whoever presses something there is shown where to decide; nothing
-//! is decided there, whatever was pressed.
+//! Slack interactions. A pressed button is answered with a link to the page on which to decide;
+//! nothing is decided in Slack.
 
 use ade_api::code::Code;
-use ade_engine::notify::Slack;
+use ade_engine::services::notify::Slack;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::extract::{Json, Raw};
 use super::state::Shared;
 
-/// What only the one who pressed it sees.
+/// The message, visible only to the person who pressed the button.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SlackAnswer {
     response_type: &'static str,
@@ -20,27 +20,28 @@ pub struct SlackAnswer {
     text: String,
 }
 
-/// Take note of something that was pressed in Slack
+/// Receive a Slack interaction
 ///
-/// Signed by Slack, or it is refused. The answer is a link; it decides nothing.
+/// Refused unless signed by Slack. The response is a link; nothing is decided.
 #[utoipa::path(post, path = "/v1/slack/interactions", tag = "notifications",
     request_body(content = String, content_type = "application/x-www-form-urlencoded",
-                 description = "As Slack sends it"),
-    responses((status = 200, description = "Where to decide", body = SlackAnswer),
-              (status = 401, description = "Slack has not signed it, or it is too old")))]
+                 description = "The form that Slack sends"),
+    responses((status = 200, description = "A link to the page where to decide",
+        body = SlackAnswer),
+              (status = 401, description = "The request is not signed by Slack or is too old")))]
 pub async fn interactions(
     State(shared): State<Shared>,
     headers: HeaderMap,
     Raw(body): Raw,
-) -> Result<Json<SlackAnswer>, Failure> {
-    let stranger = || Failure::new(Code::Unauthenticated, "Slack has not signed this");
+) -> Result<Json<SlackAnswer>, ApiError> {
+    let stranger = || ApiError::new(Code::Unauthenticated, "the request is not signed by Slack");
     let notify = &shared.app().notify;
     let slack: &Slack = notify.slack.as_ref().ok_or_else(stranger)?;
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let timestamp = header("x-slack-request-timestamp").unwrap_or_default();
     let signature = header("x-slack-signature").unwrap_or_default();
     let body = body.ok_or_else(stranger)?;
-    let now = ade_engine::webhooks::seconds();
+    let now = ade_engine::services::webhook_client::seconds();
     let pressed = slack.verify(timestamp, signature, &body, now).ok_or_else(stranger)?;
     let page = &notify.page;
     let link = match pressed.task {
@@ -50,6 +51,6 @@ pub async fn interactions(
     Ok(Json(SlackAnswer {
         response_type: "ephemeral",
         replace_original: false,
-        text: format!("Decisions are made here: {link}"),
+        text: format!("Decide here: {link}"),
     }))
 }

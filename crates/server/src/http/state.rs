@@ -1,7 +1,6 @@
-//! What every handler shares. Cheap to clone; nothing in it is per request.
+//! The state that all handlers share. It is cheap to clone and contains nothing per request.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ade_engine::App;
@@ -15,17 +14,16 @@ pub struct Shared(Arc<Inner>);
 
 struct Inner {
     app: Arc<App>,
-    settings: config::Server,
+    settings: config::ServerConfig,
     metrics: PrometheusHandle,
     started: Instant,
-    is_draining: AtomicBool,
     requests: Arc<Semaphore>,
     waits: Arc<Semaphore>,
     listeners: Arc<Semaphore>,
 }
 
 impl Shared {
-    pub fn new(app: Arc<App>, settings: config::Server, metrics: PrometheusHandle) -> Self {
+    pub fn new(app: Arc<App>, settings: config::ServerConfig, metrics: PrometheusHandle) -> Self {
         Self(Arc::new(Inner {
             app,
             requests: Arc::new(Semaphore::new(settings.requests_max)),
@@ -34,7 +32,6 @@ impl Shared {
             settings,
             metrics,
             started: Instant::now(),
-            is_draining: AtomicBool::new(false),
         }))
     }
 
@@ -42,17 +39,17 @@ impl Shared {
         &self.0.app
     }
 
-    /// For what outlives the request.
+    /// Returns the engine, for work that outlives the request.
     pub(super) fn app_shared(&self) -> &Arc<App> {
         &self.0.app
     }
 
-    /// Room for those who listen; each holds one permit until it has gone.
+    /// Returns the capacity for event listeners; each holds one permit until it disconnects.
     pub(super) fn listeners(&self) -> Arc<Semaphore> {
         self.0.listeners.clone()
     }
 
-    pub fn settings(&self) -> &config::Server {
+    pub fn settings(&self) -> &config::ServerConfig {
         &self.0.settings
     }
 
@@ -65,30 +62,35 @@ impl Shared {
     }
 
     pub fn is_draining(&self) -> bool {
-        self.0.is_draining.load(Ordering::Relaxed)
+        self.0.app.shutdown.has_begun()
     }
 
+    /// Ends all waits and event streams. New streams are refused.
     pub fn begin_draining(&self) {
-        self.0.is_draining.store(true, Ordering::Relaxed);
+        self.0.app.shutdown.begin();
         self.0.app.live.drain();
     }
 
-    /// Room for requests that work; each holds one permit until it is done, also when its caller
-    /// has gone.
+    /// Returns the capacity for requests; each holds one permit until it is done, even if its
+    /// caller has disconnected.
     pub(super) fn requests(&self) -> Arc<Semaphore> {
         self.0.requests.clone()
     }
 
-    /// Room for requests that wait for something to change.
+    /// Returns the capacity for requests that wait for a change.
     pub(super) fn waits(&self) -> Arc<Semaphore> {
         self.0.waits.clone()
     }
 
-    /// Resolves when no request is at work any more, those without a caller included.
+    /// Resolves when no request is in progress, including those without a caller.
     pub async fn finished(&self) {
-        let all = u32::try_from(self.0.settings.requests_max).unwrap_or(u32::MAX);
-        // A closed semaphore has no requests either; it is never closed.
-        let _ = self.0.requests.acquire_many(all).await;
+        let (requests, waits) = (&self.0.requests, &self.0.waits);
+        let limits = (self.0.settings.requests_max, self.0.settings.waits_max);
+        for (permits, limit) in [(requests, limits.0), (waits, limits.1)] {
+            let all = u32::try_from(limit).unwrap_or(u32::MAX);
+            // The semaphores are never closed.
+            let _ = permits.acquire_many(all).await;
+        }
         self.0.app.live.emptied().await;
     }
 }

@@ -1,17 +1,18 @@
-//! Figures over HTTP: of a reviewer, of a task, of the tenant.
+//! Statistics over HTTP: of a reviewer, of a task, of the tenant.
 
 use ade_api::schema;
 use ade_api::stats::{Overview, Pairs, ReviewerStats, TaskStats};
-use ade_core::ids::{IdError, TaskId, UserId};
+use ade_core::ids::{IdError, UserId};
 use ade_core::limits::{STATS_DAYS_DEFAULT, STATS_DAYS_MAX};
-use ade_engine::ops::stats;
+use ade_engine::admin::stats;
 use axum::extract::State;
 use serde::Deserialize;
 
-use super::door::Known;
-use super::error::Failure;
+use super::auth_layer::Authenticated;
+use super::error::ApiError;
 use super::extract::{Json, Path, Query};
 use super::state::Shared;
+use super::task_path::TaskPath;
 
 /// A user by id, or `me`.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -26,30 +27,30 @@ impl TryFrom<String> for Whose {
     }
 }
 
-/// See what waits for a reviewer and what they answered today
+/// Get a reviewer's statistics
 ///
-/// For yourself (`me`); of others for admins.
-#[utoipa::path(get, path = "/v1/stats/reviewers/{id}", tag = "stats",
-    params(("id" = schema::UserId, Path, description = "A user, or `me`")),
-    responses((status = 200, description = "Their figures; days are UTC",
+/// Your own (`me`); those of others only for admins.
+#[utoipa::path(get, path = "/v1/stats/reviewers/{id}", tag = "stats", operation_id = "get_reviewer",
+    params(("id" = schema::UserId, Path, description = "A user id, or `me`")),
+    responses((status = 200, description = "The person's statistics; days are in UTC",
                body = ReviewerStats)))]
 pub async fn reviewer(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(Whose(user)): Path<Whose>,
-) -> Result<Json<ReviewerStats>, Failure> {
+) -> Result<Json<ReviewerStats>, ApiError> {
     Ok(Json(stats::reviewer(shared.app(), &caller, user).await?))
 }
 
-/// See how far the review of a task has come
-#[utoipa::path(get, path = "/v1/stats/tasks/{id}", tag = "stats",
-    params(("id" = schema::TaskId, Path)),
-    responses((status = 200, description = "Its figures", body = TaskStats)))]
+/// Get the review statistics of a task
+#[utoipa::path(get, path = "/v1/stats/tasks/{id}", tag = "stats", operation_id = "get_task",
+    params(("id" = schema::TaskRef, Path)),
+    responses((status = 200, description = "The agent's statistics", body = TaskStats)))]
 pub async fn task(
     State(shared): State<Shared>,
-    Known(caller): Known,
-    Path(id): Path<TaskId>,
-) -> Result<Json<TaskStats>, Failure> {
+    Authenticated(caller): Authenticated,
+    TaskPath(id): TaskPath,
+) -> Result<Json<TaskStats>, ApiError> {
     Ok(Json(stats::task(shared.app(), &caller, id).await?))
 }
 
@@ -57,35 +58,37 @@ pub async fn task(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct OverviewQuery {
-    /// How many days back, today included.
+    /// The number of days, including today.
     #[param(minimum = 1, maximum = 90, default = 7)]
     pub days: Option<u32>,
 }
 
-/// See what is open, and what happened on the last days
-#[utoipa::path(get, path = "/v1/stats/overview", tag = "stats", params(OverviewQuery),
-    responses((status = 200, description = "Counts of the tenant", body = Overview)))]
+/// Get the tenant's open items and daily statistics
+#[utoipa::path(get, path = "/v1/stats/overview", tag = "stats",
+    operation_id = "get_overview", params(OverviewQuery),
+    responses((status = 200, description = "The tenant's counts", body = Overview)))]
 pub async fn overview(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Query(query): Query<OverviewQuery>,
-) -> Result<Json<Overview>, Failure> {
+) -> Result<Json<Overview>, ApiError> {
     let days = query.days.unwrap_or(STATS_DAYS_DEFAULT);
     if !(1..=STATS_DAYS_MAX).contains(&days) {
-        return Err(Failure::query(&format!("`days` is 1 to {STATS_DAYS_MAX}")));
+        return Err(ApiError::query(&format!("`days` must be 1 to {STATS_DAYS_MAX}")));
     }
     Ok(Json(stats::overview(shared.app(), &caller, days).await?))
 }
 
-/// See who agrees with whom
+/// Get approver and author pairs
 ///
-/// For admins and auditors: how many tasks of one author one reviewer agreed to in the last thirty
-/// days, of all that anybody agreed to.
-#[utoipa::path(get, path = "/v1/stats/pairs", tag = "stats",
-    responses((status = 200, description = "The pairs that meet most often", body = Pairs)))]
+/// For admins and auditors: how many tasks of an author a reviewer approved in the last thirty
+/// days, out of all that were approved.
+#[utoipa::path(get, path = "/v1/stats/pairs", tag = "stats", operation_id = "list_pairs",
+    responses((status = 200, description = "The most frequent author and approver pairs",
+        body = Pairs)))]
 pub async fn pairs(
     State(shared): State<Shared>,
-    Known(caller): Known,
-) -> Result<Json<Pairs>, Failure> {
+    Authenticated(caller): Authenticated,
+) -> Result<Json<Pairs>, ApiError> {
     Ok(Json(stats::pairs(shared.app(), &caller).await?))
 }

@@ -1,52 +1,52 @@
-//! People over HTTP: read by everybody of the tenant, changed by admins.
+//! People over HTTP: read by everyone in the tenant, changed by admins.
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::schema;
 use ade_api::users::{Alias, Me, NewUser, Roles, User, UserChange};
 use ade_core::ids::UserId;
-use ade_engine::ops::{me, users};
+use ade_engine::identity::{me, users};
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::door::Known;
-use super::error::Failure;
+use super::auth_layer::Authenticated;
+use super::error::ApiError;
 use super::extract::{IdempotencyKey, Json, Path, Query, RepeatHeader};
-use super::reply::{Kept, attempt, page, span};
+use super::reply::{EngineReply, Listing, attempt, page, span};
 use super::state::Shared;
 
-/// See who you are
-#[utoipa::path(get, path = "/v1/me", tag = "users",
-    responses((status = 200, description = "You", body = Me)))]
+/// Get the caller
+#[utoipa::path(get, path = "/v1/me", tag = "me", operation_id = "get",
+    responses((status = 200, description = "The caller", body = Me)))]
 pub async fn whoami(
     State(shared): State<Shared>,
-    Known(caller): Known,
-) -> Result<Json<Me>, Failure> {
+    Authenticated(caller): Authenticated,
+) -> Result<Json<Me>, ApiError> {
     Ok(Json(me::get(shared.app(), &caller).await?))
 }
 
-/// Enter a person
+/// Create a person
 #[utoipa::path(post, path = "/v1/users", tag = "users", params(RepeatHeader),
     request_body = NewUser,
     responses((status = 201, description = "The person", body = User)))]
 pub async fn create(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     key: IdempotencyKey,
     Json(new): Json<NewUser>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("users.create", "", key, &new);
-    Ok(Kept(users::create(shared.app(), &caller, &attempt, new).await?))
+    Ok(EngineReply(users::create(shared.app(), &caller, &attempt, new).await?))
 }
 
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListQuery {
-    /// How many at most.
+    /// The maximum number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub page_size: Option<u32>,
-    /// `next_page_token` of the page before.
+    /// The `next_page_token` of the previous page.
     pub page_token: Option<String>,
 }
 
@@ -55,9 +55,9 @@ pub struct ListQuery {
     responses((status = 200, description = "A page", body = Page<User>)))]
 pub async fn list(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Page<User>>, Failure> {
+) -> Result<Listing<User>, ApiError> {
     let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
     let span = span(&wanted, &caller, &"users")?;
     Ok(page(users::list(shared.app(), &caller, span).await?, &caller, &"users"))
@@ -69,25 +69,25 @@ pub async fn list(
     responses((status = 200, description = "The person", body = User)))]
 pub async fn get(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<UserId>,
-) -> Result<Json<User>, Failure> {
+) -> Result<Json<User>, ApiError> {
     Ok(Json(users::get(shared.app(), &caller, id).await?))
 }
 
-/// Change a person, or deactivate them
+/// Update or deactivate a person
 #[utoipa::path(patch, path = "/v1/users/{id}", tag = "users",
     params(("id" = schema::UserId, Path), RepeatHeader), request_body = UserChange,
     responses((status = 200, description = "The person", body = User)))]
 pub async fn change(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<UserId>,
     key: IdempotencyKey,
     Json(change): Json<UserChange>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("users.change", &id.to_string(), key, &change);
-    Ok(Kept(users::change(shared.app(), &caller, &attempt, id, change).await?))
+    Ok(EngineReply(users::change(shared.app(), &caller, &attempt, id, change).await?))
 }
 
 /// Set a person's roles
@@ -96,26 +96,26 @@ pub async fn change(
     responses((status = 200, description = "The person", body = User)))]
 pub async fn set_roles(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<UserId>,
     key: IdempotencyKey,
     Json(roles): Json<Roles>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("users.set_roles", &id.to_string(), key, &roles);
-    Ok(Kept(users::set_roles(shared.app(), &caller, &attempt, id, roles).await?))
+    Ok(EngineReply(users::set_roles(shared.app(), &caller, &attempt, id, roles).await?))
 }
 
-/// Say that another account is the same human
+/// Link another account of the same person
 #[utoipa::path(post, path = "/v1/users/{id}/aliases", tag = "users",
     params(("id" = schema::UserId, Path), RepeatHeader), request_body = Alias,
     responses((status = 200, description = "The person", body = User)))]
 pub async fn add_alias(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<UserId>,
     key: IdempotencyKey,
     Json(alias): Json<Alias>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("users.add_alias", &id.to_string(), key, &alias);
-    Ok(Kept(users::add_alias(shared.app(), &caller, &attempt, id, alias).await?))
+    Ok(EngineReply(users::add_alias(shared.app(), &caller, &attempt, id, alias).await?))
 }

@@ -1,4 +1,4 @@
-//! Webhooks over HTTP: for admins alone. A secret is in the answer that made it, and nowhere else.
+//! Webhooks over HTTP, for admins. A secret is only contained in the response that creates it.
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::schema;
@@ -7,32 +7,32 @@ use ade_api::webhooks::{
     WebhookRotation, WebhookSecret,
 };
 use ade_core::ids::WebhookId;
-use ade_engine::ops::webhooks;
+use ade_engine::webhooks;
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::door::Known;
-use super::error::Failure;
+use super::auth_layer::Authenticated;
+use super::error::ApiError;
 use super::extract::{IdempotencyKey, IfMatch, Json, Path, Query, RepeatHeader, VersionHeader};
-use super::reply::{Kept, Tagged, attempt, page, span};
+use super::reply::{EngineReply, Listing, Tagged, attempt, page, span};
 use super::state::Shared;
 use super::users::ListQuery;
 
-/// Have an address told of events
+/// Create a webhook
 ///
-/// Requests are signed as Standard Webhooks has it; an event comes at least once.
+/// Requests are signed as in Standard Webhooks; an event is delivered at least once.
 #[utoipa::path(post, path = "/v1/webhooks", tag = "webhooks", params(RepeatHeader),
     request_body = NewWebhook,
-    responses((status = 201, description = "With its secret, shown once", body = WebhookSecret)))]
+    responses((status = 201, description = "The secret is shown once", body = WebhookSecret)))]
 pub async fn create(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     key: IdempotencyKey,
     Json(new): Json<NewWebhook>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("webhooks.create", "", key, &new);
-    Ok(Kept(webhooks::create(shared.app(), &caller, &attempt, new).await?))
+    Ok(EngineReply(webhooks::create(shared.app(), &caller, &attempt, new).await?))
 }
 
 /// List webhooks, newest first
@@ -40,115 +40,118 @@ pub async fn create(
     responses((status = 200, description = "A page", body = Page<Webhook>)))]
 pub async fn list(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Page<Webhook>>, Failure> {
+) -> Result<Listing<Webhook>, ApiError> {
     let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
     let span = span(&wanted, &caller, &"webhooks")?;
     Ok(page(webhooks::list(shared.app(), &caller, span).await?, &caller, &"webhooks"))
 }
 
-/// See a webhook and how it does
+/// Get a webhook and its state
 #[utoipa::path(get, path = "/v1/webhooks/{id}", tag = "webhooks",
     params(("id" = schema::WebhookId, Path)),
-    responses((status = 200, description = "Its version goes into `If-Match`", body = Webhook)))]
+    responses((status = 200, description = "The current version, to be sent in `If-Match`",
+        body = Webhook)))]
 pub async fn get(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<WebhookId>,
-) -> Result<Tagged<Webhook>, Failure> {
+) -> Result<Tagged<Webhook>, ApiError> {
     let found = webhooks::get(shared.app(), &caller, id).await?;
     Ok(Tagged(found.version, found))
 }
 
-/// Change a webhook, disable or enable it
+/// Update, disable or enable a webhook
 #[utoipa::path(patch, path = "/v1/webhooks/{id}", tag = "webhooks",
     params(("id" = schema::WebhookId, Path), VersionHeader, RepeatHeader),
     request_body = WebhookChange,
-    responses((status = 200, description = "As it is now", body = Webhook)))]
+    responses((status = 200, description = "The updated object", body = Webhook)))]
 pub async fn change(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<WebhookId>,
     IfMatch(version): IfMatch,
     key: IdempotencyKey,
     Json(change): Json<WebhookChange>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("webhooks.change", &format!("{id} {version}"), key, &change);
-    Ok(Kept(webhooks::change(shared.app(), &caller, &attempt, id, version, change).await?))
+    Ok(EngineReply(webhooks::change(shared.app(), &caller, &attempt, id, version, change).await?))
 }
 
-/// Give a webhook a new secret
+/// Rotate the secret of a webhook
 ///
-/// For a while both sign, so that the receiver can change over without losing anything.
+/// Both secrets sign for a while, so that the receiver can switch without losing events.
 #[utoipa::path(post, path = "/v1/webhooks/{id}/rotate", tag = "webhooks",
     params(("id" = schema::WebhookId, Path), RepeatHeader), request_body = WebhookRotation,
-    responses((status = 200, description = "With the new secret, shown once",
+    responses((status = 200, description = "The new secret is shown once",
                body = WebhookSecret)))]
 pub async fn rotate(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<WebhookId>,
     key: IdempotencyKey,
     Json(rotation): Json<WebhookRotation>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("webhooks.rotate", &id.to_string(), key, &rotation);
-    Ok(Kept(webhooks::rotate(shared.app(), &caller, &attempt, id, rotation).await?))
+    Ok(EngineReply(webhooks::rotate(shared.app(), &caller, &attempt, id, rotation).await?))
 }
 
-/// Delete a webhook; what waits for it is not sent
+/// Delete a webhook; its pending deliveries are not sent
 #[utoipa::path(delete, path = "/v1/webhooks/{id}", tag = "webhooks",
     params(("id" = schema::WebhookId, Path), RepeatHeader),
-    responses((status = 200, description = "As it ended", body = Webhook)))]
+    responses((status = 200, description = "The final state", body = Webhook)))]
 pub async fn delete(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<WebhookId>,
     key: IdempotencyKey,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("webhooks.delete", &id.to_string(), key, &());
-    Ok(Kept(webhooks::delete(shared.app(), &caller, &attempt, id).await?))
+    Ok(EngineReply(webhooks::delete(shared.app(), &caller, &attempt, id).await?))
 }
 
-/// Try a webhook out
+/// Send a test event to a webhook
 #[utoipa::path(post, path = "/v1/webhooks/{id}/ping", tag = "webhooks",
     params(("id" = schema::WebhookId, Path), RepeatHeader),
-    responses((status = 202, description = "On its way; see the deliveries for what comes of it",
+    responses((status = 202, description = "Scheduled; see the deliveries for the result",
                body = Delivery)))]
 pub async fn ping(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<WebhookId>,
     key: IdempotencyKey,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("webhooks.ping", &id.to_string(), key, &());
-    Ok(Kept(webhooks::ping(shared.app(), &caller, &attempt, id).await?))
+    Ok(EngineReply(webhooks::ping(shared.app(), &caller, &attempt, id).await?))
 }
 
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct DeliveryQuery {
-    /// All of them if left out.
+    /// Defaults to all states.
     #[param(inline)]
     pub state: Option<DeliveryState>,
-    /// How many at most.
+    /// The maximum number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub page_size: Option<u32>,
-    /// `next_page_token` of the page before.
+    /// The `next_page_token` of the previous page.
     pub page_token: Option<String>,
 }
 
-/// See what is on its way to a webhook, and what was, newest first
+/// List the deliveries of a webhook, newest first
 #[utoipa::path(get, path = "/v1/webhooks/{id}/deliveries", tag = "webhooks",
+    operation_id = "list_deliveries",
     params(("id" = schema::WebhookId, Path), DeliveryQuery),
-    responses((status = 200, description = "A page; kept for 30 days", body = Page<Delivery>)))]
+    responses((status = 200, description = "A page; deliveries are kept for 30 days",
+        body = Page<Delivery>)))]
 pub async fn deliveries(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<WebhookId>,
     Query(query): Query<DeliveryQuery>,
-) -> Result<Json<Page<Delivery>>, Failure> {
+) -> Result<Listing<Delivery>, ApiError> {
     let wanted = PageQuery { page_size: query.page_size, page_token: query.page_token };
     let filter = ("deliveries", id, query.state);
     let span = span(&wanted, &caller, &filter)?;
@@ -156,19 +159,19 @@ pub async fn deliveries(
     Ok(page(found, &caller, &filter))
 }
 
-/// Send deliveries once more
+/// Redeliver deliveries
 ///
-/// Under the same `webhook-id`: a receiver that has seen it knows it.
+/// Under the same `webhook-id`, so that a receiver can detect duplicates.
 #[utoipa::path(post, path = "/v1/webhooks/{id}/redeliver", tag = "webhooks",
     params(("id" = schema::WebhookId, Path), RepeatHeader), request_body = Redelivery,
-    responses((status = 202, description = "How many are on their way", body = Redelivered)))]
+    responses((status = 202, description = "The number of items scheduled", body = Redelivered)))]
 pub async fn redeliver(
     State(shared): State<Shared>,
-    Known(caller): Known,
+    Authenticated(caller): Authenticated,
     Path(id): Path<WebhookId>,
     key: IdempotencyKey,
     Json(wanted): Json<Redelivery>,
-) -> Result<Kept, Failure> {
+) -> Result<EngineReply, ApiError> {
     let attempt = attempt("webhooks.redeliver", &id.to_string(), key, &wanted);
-    Ok(Kept(webhooks::redeliver(shared.app(), &caller, &attempt, id, wanted).await?))
+    Ok(EngineReply(webhooks::redeliver(shared.app(), &caller, &attempt, id, wanted).await?))
 }

@@ -1,38 +1,38 @@
-//! The hunt for a change that is made twice. Agents in processes of their own claim, begin, write
-//! to a target and report, and die or stop for longer than they may at every step in between; their
-//! requests are sent twice; others lock the same resources. The target keeps its own ledger and
-//! checks receipts and fences, and it alone says in the end what happened how often.
+//! Searches for a change that is applied twice. Agents in separate processes claim, begin, write to
+//! a target and report. Between any two steps they may die or pause for longer than their lease;
+//! some of their requests are sent twice, and other agents lock the same resources. The target
+//! keeps its own ledger and checks receipts and fences. The assertions use only that ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ade_receipt::{Expected, Fenced, KeySet, Mode, Watermark};
+use ade_receipt::{Expected, Fenced, KeySet, LockMode, Watermark};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::world::{Line, Person, World, id};
+use crate::world::{LockBackend, Person, World, id};
 
 const TTL: &str = "2s";
-/// Four agents and one that locks are let loose on six databases; of many tasks, more such packs,
-/// so that each has as much to fight over as one.
+/// One pack is four agents and one locker that compete for six databases. A larger number of tasks
+/// gets more packs, so that the contention in each pack stays the same.
 const DATABASES: usize = 6;
 const AGENTS: usize = 4;
 const TASKS_OF_A_PACK: usize = 500;
 const PACKS: usize = 6;
-/// Agents die and stop now and then; whoever has stopped goes on after more than its lease and its
-/// delay; a dead holder is found by others before the server comes to it, now and then.
-const HUNT: Rage = Rage {
+/// Agents die and pause now and then. A paused agent resumes after more than its lease and the lock
+/// delay. Sometimes other agents find a dead holder before the server does.
+const HUNT: FaultRates = FaultRates {
     dies: 24,
     stops: 24,
     stopped: Duration::from_millis(3_500),
     rescue: Duration::from_secs(4),
 };
-/// Mostly they stop, and the server is late.
-const CONTROL: Rage = Rage {
+/// Agents mostly pause, and the server detects dead holders late.
+const CONTROL: FaultRates = FaultRates {
     dies: 1_000,
     stops: 4,
     stopped: Duration::from_secs(6),
@@ -41,31 +41,31 @@ const CONTROL: Rage = Rage {
 const SOON: Duration = Duration::from_mins(10);
 const SOON_OF_A_TASK: Duration = Duration::from_millis(250);
 
-/// How things go wrong: one step in so many, and for how long.
+/// How often an agent dies or pauses (one step in so many), and for how long.
 #[derive(Clone, Copy)]
-struct Rage {
+struct FaultRates {
     dies: u64,
     stops: u64,
     stopped: Duration,
     rescue: Duration,
 }
 
-/// What the target knows.
+/// The state of the target.
 #[derive(Default)]
 struct Ledger {
     marks: BTreeMap<String, Watermark>,
-    /// Which attempt made the change of a task, every time it was made.
+    /// For each task, the attempts that applied its change.
     made: BTreeMap<String, Vec<String>>,
-    /// Attempts that came too late.
+    /// Attempts that the target refused because their fence was too old.
     refused: BTreeSet<String>,
-    /// Attempts after which somebody has looked: whatever they still send is to be refused.
+    /// Attempts that were reconciled: everything that they send afterwards must be refused.
     looked_after: BTreeSet<String>,
-    /// So far ahead of the world's clock is the one of the record, in seconds.
+    /// How far the clock of the database is ahead of the real one, in seconds.
     ahead: u64,
 }
 
 impl Ledger {
-    /// Attempts that were let begin, and were overtaken all the same.
+    /// Attempts that were allowed to begin although another holder had taken over.
     fn overtaken(&self) -> Vec<&String> {
         self.refused.difference(&self.looked_after).collect()
     }
@@ -93,7 +93,7 @@ impl Target {
         (target, address)
     }
 
-    /// A receipt in one line, and whether its change was made.
+    /// Reads a receipt from one line and replies whether its change was applied.
     async fn answer(self, stream: TcpStream) -> std::io::Result<()> {
         let mut stream = BufReader::new(stream);
         let mut receipt = String::new();
@@ -102,7 +102,7 @@ impl Target {
         stream.write_all(if is_made { b"made" } else { b"no" }).await
     }
 
-    /// In one step: the check of the fence and what it protects.
+    /// Checks the fence and applies the change in one atomic step.
     fn write(&self, receipt: &str) -> bool {
         let mut ledger = self.ledger.lock().unwrap();
         let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() + ledger.ahead + 1;
@@ -126,24 +126,25 @@ impl Target {
         true
     }
 
-    /// Somebody else holds the resource, and works on it.
+    /// Records that another holder works on the resource.
     fn touch(&self, resource: &str, fence: u64) {
         let mut ledger = self.ledger.lock().unwrap();
-        let next = Fenced { resource: resource.to_owned(), mode: Mode::Exclusive, fence };
+        let next = Fenced { resource: resource.to_owned(), mode: LockMode::Exclusive, fence };
         let mark = ledger.marks.entry(resource.to_owned()).or_default();
         *mark = mark.admit(&next).unwrap_or(*mark);
     }
 
-    /// Refuses everything up to this attempt's fence from now on; whether the change was made.
+    /// Refuses everything up to this attempt's fence from now on. Returns whether the change was
+    /// applied.
     fn look(&self, task: &str, attempt: &Value, resource: &str) -> bool {
-        self.touch(resource, attempt["token"].as_u64().unwrap() + 1);
+        self.touch(resource, attempt["fence"].as_u64().unwrap() + 1);
         let mut ledger = self.ledger.lock().unwrap();
         ledger.looked_after.insert(id(attempt).to_owned());
         ledger.made.contains_key(task)
     }
 }
 
-/// Whether the target says that it has done it.
+/// Sends a receipt and returns whether the target reports the change as applied.
 async fn send(target: &str, receipt: &str) -> bool {
     let sent = async {
         let mut stream = TcpStream::connect(target).await?;
@@ -155,7 +156,7 @@ async fn send(target: &str, receipt: &str) -> bool {
     sent.await.unwrap_or_default()
 }
 
-/// A small generator: the same seed is the same run of an agent.
+/// A small random number generator: the same seed gives the same run of an agent.
 struct Dice(u64);
 
 impl Dice {
@@ -164,7 +165,7 @@ impl Dice {
         (self.0 >> 33).is_multiple_of(sides)
     }
 
-    /// Dies, or stops until somebody has it go on, now and then.
+    /// Sometimes kills this process, or pauses it until the test resumes it.
     fn risk(&mut self, [dies, stops]: [u64; 2]) {
         let own = rustix::process::getpid();
         if self.one_in(dies) {
@@ -176,11 +177,11 @@ impl Dice {
     }
 }
 
-/// Claims, begins, writes, reports; until it is killed.
+/// An agent process: claims, begins, writes and reports in a loop until it is killed.
 #[tokio::test]
-#[ignore = "a process of the tests below"]
-async fn an_agent() {
-    // However the test ends, this ends with it.
+#[ignore = "child process of the tests below"]
+async fn agent_process() {
+    // This process ends with the test, however the test ends.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     let setting = |name: &str| std::env::var(format!("ADE_TEST_{name}")).unwrap();
     let (url, token, target) = (setting("URL"), setting("TOKEN"), setting("TARGET"));
@@ -195,12 +196,12 @@ async fn an_agent() {
     };
     let claim = format!("{url}/v1/agents/{}/claim?wait=2s", setting("AGENT"));
     loop {
-        let Some((200, claimed)) = post(claim.clone(), &json!({ "ttl": TTL })).await else {
+        let Some((200, claimed)) = post(claim.clone(), &json!({ "ttl_seconds": TTL })).await else {
             continue;
         };
         let permit = &claimed["permit"];
-        let Some(execution) = permit["execution"].as_str() else { continue };
-        let lease = json!({ "lease": permit["lease"] });
+        let Some(execution) = permit["execution_id"].as_str() else { continue };
+        let lease = json!({ "lease_id": permit["lease_id"] });
         let path = |verb: &str| format!("{url}/v1/executions/{execution}/{verb}");
         dice.risk(sides);
         if !matches!(post(path("begin"), &lease).await, Some((200, _))) {
@@ -232,18 +233,18 @@ struct Hunt {
     bots: Vec<Person>,
     packs: usize,
     tasks: Vec<Value>,
-    rage: Rage,
+    fault_rates: FaultRates,
 }
 
-const POLICY: &str = "name: nobody-is-asked
+const POLICY: &str = "name: approve-automatically
 match: {task_types: [\"db.*\"]}
 require:
   - {roles: [reviewer], min: 1}
 auto_approve_if: {risk_below: 100, accept_declared_effect: true}";
 
 impl Hunt {
-    async fn new(tasks: usize, rage: Rage) -> Self {
-        let line = Line::redis(Line::SETTINGS).await;
+    async fn new(tasks: usize, fault_rates: FaultRates) -> Self {
+        let line = LockBackend::redis(LockBackend::SETTINGS).await;
         let world = World::locking(line).await;
         world.policy(POLICY).await;
         let author = world.person("Bob", &["author"]).await;
@@ -258,7 +259,7 @@ impl Hunt {
             bots.push(bot);
         }
         let mut hunt =
-            Self { world, target, address, author, bots, packs, tasks: Vec::new(), rage };
+            Self { world, target, address, author, bots, packs, tasks: Vec::new(), fault_rates };
         for nth in 0..tasks {
             hunt.propose(nth).await;
         }
@@ -281,14 +282,14 @@ impl Hunt {
 
     fn agent(&self, bot: &Person, seed: u64) -> Child {
         Command::new(std::env::current_exe().unwrap())
-            .args(["applies::an_agent", "--exact", "--ignored", "--nocapture"])
+            .args(["applies::agent_process", "--exact", "--ignored", "--nocapture"])
             .env("ADE_TEST_URL", format!("http://{}", self.world.rig.address))
             .env("ADE_TEST_TOKEN", &bot.token)
             .env("ADE_TEST_AGENT", &bot.id)
             .env("ADE_TEST_TARGET", &self.address)
             .env("ADE_TEST_SEED", seed.to_string())
-            .env("ADE_TEST_DIES", self.rage.dies.to_string())
-            .env("ADE_TEST_STOPS", self.rage.stops.to_string())
+            .env("ADE_TEST_DIES", self.fault_rates.dies.to_string())
+            .env("ADE_TEST_STOPS", self.fault_rates.stops.to_string())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -304,7 +305,7 @@ impl Hunt {
         states
     }
 
-    /// What a person does with a task of which nobody knows what became of it.
+    /// Reconciles every task in state UNKNOWN, as a person would.
     async fn reconcile(&self) {
         let admin = &self.world.admin.token;
         let unknown = self.world.get(admin, "/v1/tasks?state=UNKNOWN&page_size=200").await;
@@ -323,27 +324,27 @@ impl Hunt {
         }
     }
 
-    /// Locks the databases of a pack for itself, between the tasks.
+    /// Locks the databases of a pack in turn, in competition with the tasks.
     async fn lock(&self, pack: usize) {
         let bot = self.world.agent(&format!("locker-{pack}"), &self.author).await;
         for nth in 0.. {
             let database = format!("d{}", pack * DATABASES + nth % DATABASES);
             let wanted = json!({
-                "resources": [{ "type": "database", "id": database }], "fenced": true,
-                "ttl": "1s", "wait": "1s"
+                "resources": [format!("database:{database}")], "fenced": true,
+                "ttl_seconds": 1, "wait": "1s"
             });
             let had = self.world.post(&bot.token, "/v1/locks/acquire", wanted).await;
             if had.status != 200 {
                 continue;
             }
-            let fence = had.body["token"].as_u64().unwrap();
+            let fence = had.body["fence"].as_u64().unwrap();
             self.target.touch(&format!("database:{database}"), fence);
-            let path = format!("/v1/leases/{}/release", had.body["lease"].as_str().unwrap());
+            let path = format!("/v1/leases/{}/release", had.body["lease_id"].as_str().unwrap());
             self.world.post(&bot.token, &path, json!({})).await;
         }
     }
 
-    /// What failed five times is handed in again by its author.
+    /// Retries the tasks that failed five times, as their author.
     async fn retry(&self) {
         let failed = self.world.get(&self.author.token, "/v1/tasks?state=FAILED&page_size=200");
         for task in failed.await.expect(200)["items"].as_array().unwrap() {
@@ -360,9 +361,9 @@ impl Hunt {
         }
     }
 
-    /// Until everything is done, with agents that are replaced when they die.
+    /// Runs until every task is completed. Agents that died are replaced.
     async fn drive(&self, seed: u64, is_over: impl Fn(&Ledger) -> bool) {
-        let watching = ade_engine::work::Driver::watch(&self.world.app);
+        let watching = ade_engine::workers::Driver::watch(&self.world.app);
         let mut seeds = seed * 1_000_000..;
         let mut next_agent = |bot| (self.agent(bot, seeds.next().unwrap()), None::<Instant>);
         let mut agents: Vec<_> = self.bots.iter().map(&mut next_agent).collect();
@@ -370,8 +371,8 @@ impl Hunt {
         let (began, mut rescued) = (Instant::now(), Instant::now());
         loop {
             self.world.work("review_opener").await;
-            // Late, so that others find a dead holder first now and then.
-            if rescued.elapsed() > self.rage.rescue {
+            // This runs late, so that other agents sometimes find a dead holder first.
+            if rescued.elapsed() > self.fault_rates.rescue {
                 self.world.work("apply_rescuer").await;
                 rescued = Instant::now();
             }
@@ -385,7 +386,7 @@ impl Hunt {
                     Ok(None) => {}
                     _ => (*child, *stopped) = next_agent(bot),
                 }
-                if stopped.is_some_and(|since| since.elapsed() > self.rage.stopped) {
+                if stopped.is_some_and(|since| since.elapsed() > self.fault_rates.stopped) {
                     kill_process(pid, Signal::CONT).unwrap();
                     *stopped = None;
                 }
@@ -396,7 +397,7 @@ impl Hunt {
                 break;
             }
             assert!(began.elapsed() < soon, "{states:?}");
-            // Time passes for what waits for its turn; a hold runs out by real time.
+            // Scheduled work follows the shifted clock, while a lease expires by real time.
             let ahead = {
                 let mut ledger = self.target.ledger.lock().unwrap();
                 ledger.ahead += 2;
@@ -418,23 +419,23 @@ fn tasks() -> usize {
 }
 
 #[tokio::test]
-async fn no_change_is_made_twice_whoever_dies_when() {
+async fn apply_with_dying_agents_makes_each_change_once() {
     let hunt = Hunt::new(tasks(), HUNT).await;
     hunt.run(1, |_| false).await;
     let ledger = hunt.target.ledger.lock().unwrap();
     for task in &hunt.tasks {
         let made = ledger.made.get(id(task)).map_or(0, Vec::len);
-        assert_eq!(made, 1, "{} was made {made} times", id(task));
+        assert_eq!(made, 1, "{} was applied {made} times", id(task));
     }
-    assert_eq!(ledger.overtaken(), Vec::<&String>::new(), "let begin, and overtaken");
+    assert_eq!(ledger.overtaken(), Vec::<&String>::new(), "allowed to begin although overtaken");
     let lost = ledger.refused.len();
-    println!("{} tasks, each made once; {lost} attempts came too late", hunt.tasks.len());
+    println!("{} tasks, each applied once; {lost} attempts came too late", hunt.tasks.len());
 }
 
-/// The same hunt over a record that asks no hold whether it still stands: it must find somebody who
-/// was let begin although others had taken over.
+/// The control: without the check that the lease is still valid, the same search must find an agent
+/// that was allowed to begin although another one had taken over.
 #[tokio::test]
-async fn without_the_assertion_somebody_who_was_overtaken_begins() {
+async fn apply_without_the_lease_check_lets_an_overtaken_agent_begin() {
     let hunt = Hunt::new(60, CONTROL).await;
     hunt.world
         .database
@@ -445,5 +446,5 @@ async fn without_the_assertion_somebody_who_was_overtaken_begins() {
         .await;
     hunt.run(2, |ledger| !ledger.overtaken().is_empty()).await;
     let ledger = hunt.target.ledger.lock().unwrap();
-    assert!(!ledger.overtaken().is_empty(), "the hunt would not have seen it");
+    assert!(!ledger.overtaken().is_empty(), "the search would miss the defect");
 }

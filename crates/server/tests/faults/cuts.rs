@@ -1,7 +1,7 @@
-//! The connection to PostgreSQL ends at the worst moment. Whoever was not told asks again with
-//! the same key, and whatever had happened by then, it happens once.
+//! The connection to PostgreSQL breaks around a commit. A caller without a definite response
+//! retries with the same idempotency key, and the change is made once.
 
-use ade_engine::setup;
+use ade_engine::admin::bootstrap;
 use ade_testkit::{Database, Direction, Proxy, eventually};
 use serde_json::json;
 
@@ -9,25 +9,26 @@ use crate::invariants;
 use crate::meetings::{Office, SOON, rounds};
 use crate::world::{Answer, World, id, plan, quoted};
 
-/// Of each kind: two hundred where the races have a thousand.
+/// How often each cut is made: two hundred times where the races run a thousand times.
 fn tries() -> usize {
     rounds() / 5
 }
 
-/// PostgreSQL's `CommandComplete`: tag, length, and the words of the command.
+/// PostgreSQL's `CommandComplete` message: tag, length, and the command.
 const COMMIT_DONE: &[u8] = b"C\0\0\0\x0bCOMMIT\0";
-/// The end of the message that asks for it.
+/// The query message that requests the commit.
 const COMMIT_ASKED: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 
 /// An office whose server reaches PostgreSQL through a proxy.
 async fn office() -> (Office, Proxy) {
-    let database = Database::fresh("server", async |url: String| setup::migrate(&url).await).await;
+    let database =
+        Database::fresh("server", async |url: String| bootstrap::migrate(&url).await).await;
     let proxy = Proxy::to_port(database.server().port(), 1);
     let world = World::through(database, proxy.port()).await;
     (Office::in_world(world, 1).await, proxy)
 }
 
-/// As `next_action` says: the same request again, until it is answered.
+/// Repeats the same request until it gets a definite response, as `next_action` says.
 async fn resolved(call: impl AsyncFn() -> Answer) -> Answer {
     eventually("the outcome is known", SOON, async || {
         let answer = call().await;
@@ -46,7 +47,7 @@ async fn create(office: &Office, title: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_at_the_answer_to_commit_is_resolved_by_the_key() {
+async fn cut_after_the_commit_is_resolved_by_the_key() {
     let (office, proxy) = office().await;
     for attempt in 0..tries() {
         let title = format!("task-{attempt}");
@@ -54,7 +55,7 @@ async fn a_cut_at_the_answer_to_commit_is_resolved_by_the_key() {
         create(&office, &title).await.refused(503, "outcome_unknown");
         trap.wait(SOON).await;
         let answer = resolved(async || create(&office, &title).await).await;
-        assert!(answer.is_repeated, "it had happened");
+        assert!(answer.is_repeated, "the change was committed before the cut");
         answer.expect(201);
         let found = format!("SELECT count(*) FROM task WHERE title = '{title}'");
         assert_eq!(office.number(&found).await, 1, "attempt {attempt}");
@@ -65,7 +66,7 @@ async fn a_cut_at_the_answer_to_commit_is_resolved_by_the_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_at_the_commit_itself_is_resolved_by_the_key() {
+async fn cut_at_the_commit_is_resolved_by_the_key() {
     let (office, proxy) = office().await;
     for attempt in 0..tries() {
         let title = format!("task-{attempt}");
@@ -73,7 +74,7 @@ async fn a_cut_at_the_commit_itself_is_resolved_by_the_key() {
         create(&office, &title).await.refused(503, "outcome_unknown");
         trap.wait(SOON).await;
         let answer = resolved(async || create(&office, &title).await).await;
-        assert!(!answer.is_repeated, "it had not happened");
+        assert!(!answer.is_repeated, "the change was not committed before the cut");
         answer.expect(201);
         let found = format!("SELECT count(*) FROM task WHERE title = '{title}'");
         assert_eq!(office.number(&found).await, 1, "attempt {attempt}");
@@ -84,11 +85,11 @@ async fn a_cut_at_the_commit_itself_is_resolved_by_the_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_before_the_commit_did_nothing_and_says_so() {
+async fn cut_before_the_commit_changes_nothing_and_is_reported() {
     let (office, proxy) = office().await;
     for attempt in 0..tries() {
         let title = format!("task-{attempt}");
-        // The title is first sent in the statement that writes.
+        // The title first occurs in the statement that writes the task.
         let trap = proxy.cut_after(Direction::ToServer, title.as_bytes(), 1);
         create(&office, &title).await.refused(503, "database_unavailable");
         trap.wait(SOON).await;
@@ -103,7 +104,7 @@ async fn a_cut_before_the_commit_did_nothing_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transition_that_was_cut_is_made_once() {
+async fn transition_cut_at_the_commit_is_made_once() {
     let (office, proxy) = office().await;
     for attempt in 0..tries() {
         let draft = office.world.draft(&office.bob, "Add a currency").await;

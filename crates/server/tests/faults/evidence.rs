@@ -1,19 +1,19 @@
-//! Without its audit nothing is done: a locked table, a full disk and a missing partition are
-//! told as what they are, in time, and work goes on by itself once they are gone.
+//! Nothing changes while the audit log is unavailable: a locked table, a full disk and a missing
+//! partition are reported as such, in time, and the server recovers without a restart.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ade_engine::setup;
-use ade_testkit::postgres::Settings;
+use ade_engine::admin::bootstrap;
+use ade_testkit::postgres::PostgresSettings;
 use ade_testkit::{Database, OwnedPostgres, within};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::invariants;
-use crate::meetings::{Asked, Office};
+use crate::meetings::Office;
 use crate::world::{Answer, World, id, plan, quoted};
 
 const IN_TIME: Duration = Duration::from_secs(2);
@@ -21,19 +21,19 @@ const RECORD: &str = "
     SELECT (SELECT count(*) FROM task) + (SELECT sum(version)::bigint FROM task)
          + (SELECT count(*) FROM vote) + (SELECT count(*) FROM app_user)
          + (SELECT count(*) FROM outbox) + (SELECT count(*) FROM idempotency)";
-/// As PostgreSQL says it when a file of the table cannot grow.
+/// Raises the error that PostgreSQL raises when the file of a table cannot grow.
 const FULL: &str = "
     CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         RAISE EXCEPTION 'could not extend file \"%\": No space left on device',
             pg_relation_filepath(TG_RELID) USING ERRCODE = 'disk_full';
     END $$;";
-const MONTH: &str = "SELECT 'audit_leaf_' || to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM')";
+const MONTH: &str = "SELECT 'audit_entry_' || to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM')";
 
-/// Every kind of change at once: a person's, an author's, a reviewer's, an admin's.
+/// Makes one change of every kind: creating, submitting and approving tasks, and an admin's change.
 async fn change_everything(
     office: &Office,
-    asked: &Asked,
+    reviewing: &Value,
     draft: &Value,
 ) -> [(Answer, Duration); 4] {
     let world = &office.world;
@@ -48,42 +48,43 @@ async fn change_everything(
     let (one, two, three) = tokio::join!(
         timed(Box::pin(world.send("POST", bob, "/v1/tasks", Some(plan("new")), &key))),
         timed(Box::pin(world.send("POST", bob, &submit, None, &matching))),
-        timed(Box::pin(office.approve(&office.rea, &asked.rea, &asked.task))),
+        timed(Box::pin(office.approve(&office.rea, reviewing))),
     );
-    // After the others: it closes the gate, and they would wait for it instead.
+    // This call comes last: it takes the exclusive lock of the tenant, and the others would wait.
     let eve = json!({ "name": "Eve", "roles": [] });
     let four = timed(Box::pin(world.post(&world.admin.token, "/v1/users", eve))).await;
     [one, two, three, four]
 }
 
-/// Nothing is done, so it can be asked again. How long the slowest took to be told why.
-async fn refused_after(office: &Office, asked: &Asked, draft: &Value) -> Duration {
+/// Asserts that every change is refused because of the audit log. Returns how long the slowest
+/// refusal took.
+async fn refused_after(office: &Office, reviewing: &Value, draft: &Value) -> Duration {
     let mut slowest = Duration::ZERO;
-    for (answer, took) in change_everything(office, asked, draft).await {
+    for (answer, took) in change_everything(office, reviewing, draft).await {
         answer.refused(503, "audit_unavailable");
         slowest = took.max(slowest);
     }
     slowest
 }
 
-/// Nothing changes while the audit is away, everything is told why, and all of it works once it
-/// is back.
+/// Asserts that nothing changes while the audit log is unavailable, that every refusal gives this
+/// reason, and that all changes succeed once the log is back.
 async fn assert_stops_and_goes_on(
     office: &Office,
     stop: impl AsyncFnOnce(&Office),
     go_on: impl AsyncFnOnce(&Office),
 ) {
-    let asked = office.reviewing(1).await.remove(0);
+    let reviewing = office.reviewing(1).await.remove(0);
     let draft = office.world.draft(&office.bob, "Add a currency").await;
     let before = office.number(RECORD).await;
     stop(office).await;
-    within(IN_TIME, async || refused_after(office, &asked, &draft).await).await;
-    assert_eq!(office.number(RECORD).await, before, "nothing was done");
+    within(IN_TIME, async || refused_after(office, &reviewing, &draft).await).await;
+    assert_eq!(office.number(RECORD).await, before, "nothing was changed");
     go_on(office).await;
-    let statuses = change_everything(office, &asked, &draft).await;
+    let statuses = change_everything(office, &reviewing, &draft).await;
     let statuses: Vec<u16> = statuses.iter().map(|(answer, _)| answer.status).collect();
-    assert_eq!(statuses, [201, 202, 200, 201], "by itself");
-    assert_eq!(office.task(id(&asked.task)).await["state"], "APPROVED");
+    assert_eq!(statuses, [201, 202, 200, 201], "recovered without a restart");
+    assert_eq!(office.task(id(&reviewing)).await["state"], "APPROVED");
     assert_eq!(office.task(id(&draft)).await["state"], "SUBMITTED");
     invariants::assert_hold(&office.world.database, 1).await;
 }
@@ -100,25 +101,25 @@ async fn hold(office: &Office, table: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_locked_audit_stops_every_change_in_time() {
+async fn audit_table_locked_stops_every_change_in_time() {
     let office = Office::open(1).await;
-    hold(&office, "audit_leaf").await;
+    hold(&office, "audit_entry").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_locked_partition_of_the_audit_stops_every_change_in_time() {
+async fn audit_partition_locked_stops_every_change_in_time() {
     let office = Office::open(1).await;
     let month = office.world.database.session().await.text(MONTH).await;
     hold(&office, &month).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_leaves_what_it_cannot_write_down_for_later() {
+async fn worker_without_the_audit_leaves_its_work_for_later() {
     let office = Office::open(1).await;
     let draft = office.world.draft(&office.bob, "Add a currency").await;
     let task = office.world.submit(&office.bob, &draft).await;
     let mut holder = office.world.database.session().await;
-    holder.run("BEGIN; LOCK TABLE audit_leaf IN ACCESS EXCLUSIVE MODE").await;
+    holder.run("BEGIN; LOCK TABLE audit_entry IN ACCESS EXCLUSIVE MODE").await;
     assert_eq!(office.world.work("review_opener").await.items, 0);
     assert_eq!(office.task(id(&task)).await["state"], "SUBMITTED");
     holder.run("COMMIT").await;
@@ -128,7 +129,7 @@ async fn a_worker_leaves_what_it_cannot_write_down_for_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_under_the_audit_stops_every_change_in_time() {
+async fn audit_on_a_full_disk_stops_every_change_in_time() {
     let office = Office::open(1).await;
     office.world.database.run(FULL).await;
     assert_stops_and_goes_on(
@@ -137,34 +138,34 @@ async fn a_full_disk_under_the_audit_stops_every_change_in_time() {
             let database = &office.world.database;
             database
                 .run(
-                    "CREATE TRIGGER is_full BEFORE INSERT ON audit_leaf
+                    "CREATE TRIGGER is_full BEFORE INSERT ON audit_entry
                         FOR EACH ROW EXECUTE FUNCTION no_space()",
                 )
                 .await;
         },
-        async |office| office.world.database.run("DROP TRIGGER is_full ON audit_leaf").await,
+        async |office| office.world.database.run("DROP TRIGGER is_full ON audit_entry").await,
     )
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_partition_of_this_month_is_missed_in_time_and_made() {
+async fn audit_partition_missing_is_reported_in_time_and_created() {
     let office = Office::open(1).await;
-    // All others are there, however long ago the first of this run were made.
+    // All other partitions exist now, however long ago this run created the first ones.
     office.world.work("partition_maker").await;
     let month = office.world.database.session().await.text(MONTH).await;
     assert_stops_and_goes_on(
         &office,
         async |office| {
             let away = format!(
-                "ALTER TABLE audit_leaf DETACH PARTITION {month};
+                "ALTER TABLE audit_entry DETACH PARTITION {month};
                  ALTER TABLE {month} RENAME TO put_away"
             );
             office.world.database.run(&away).await;
         },
         async |office| {
             assert_eq!(office.world.work("partition_maker").await.items, 1);
-            let back = "INSERT INTO audit_leaf SELECT * FROM put_away";
+            let back = "INSERT INTO audit_entry SELECT * FROM put_away";
             office.world.database.run(back).await;
         },
     )
@@ -172,7 +173,7 @@ async fn the_partition_of_this_month_is_missed_in_time_and_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_the_audits_fault_is_not_told_as_such() {
+async fn failure_outside_the_audit_is_not_reported_as_audit_failure() {
     let office = Office::open(1).await;
     let database = &office.world.database;
     let create = async || {
@@ -202,7 +203,7 @@ async fn what_is_not_the_audits_fault_is_not_told_as_such() {
     create().await.expect(201);
 }
 
-/// A small file system in memory, gone with its handle.
+/// A small file system in memory that is unmounted when its handle is dropped.
 struct SmallDisk {
     path: std::path::PathBuf,
 }
@@ -222,7 +223,7 @@ impl SmallDisk {
     }
 
     fn fill(&self) {
-        // Whole pages first, then to the last byte.
+        // Large blocks come first, then small ones up to the last byte.
         for (name, block) in [("pages", vec![0; 64 * 1024]), ("bytes", vec![0; 512])] {
             use std::io::Write as _;
             let mut file = fs::File::create(self.path.join(name)).unwrap();
@@ -244,10 +245,10 @@ impl Drop for SmallDisk {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "mounts a file system, for which it must be root; see docs/how-to/faults.md"]
-async fn a_disk_that_is_really_full_stops_every_change_in_time() {
-    let server = OwnedPostgres::start(Settings::test()).await;
-    let migrate = async |url: String| setup::migrate(&url).await;
+#[ignore = "mounts a file system, which needs root; see docs/how-to/faults.md"]
+async fn audit_on_a_mounted_full_disk_stops_every_change_in_time() {
+    let server = OwnedPostgres::start(PostgresSettings::test()).await;
+    let migrate = async |url: String| bootstrap::migrate(&url).await;
     let database = Database::clone_on(server.clone(), "server", migrate).await.unwrap();
     let port = server.port();
     let disk = SmallDisk::mount(&server.data_dir());
@@ -258,7 +259,7 @@ async fn a_disk_that_is_really_full_stops_every_change_in_time() {
     database.run(&format!("CREATE TABLESPACE small LOCATION '{path}'")).await;
     database.run(&format!("ALTER TABLE {month} SET TABLESPACE small")).await;
     disk.fill();
-    // What is left of the last page takes a few leaves more.
+    // The rest of the last page has room for a few more audit entries.
     let mut tries = 0;
     let refused = loop {
         tries += 1;
@@ -273,7 +274,7 @@ async fn a_disk_that_is_really_full_stops_every_change_in_time() {
     };
     refused.refused(503, "audit_unavailable");
     let made = office.number("SELECT count(*) FROM task").await;
-    assert_eq!(made, tries - 1, "what was refused was not done");
+    assert_eq!(made, tries - 1, "a refused change was not made");
     disk.free();
     office.world.draft(&office.bob, "Add a currency").await;
     println!("full after {} tasks", tries - 1);

@@ -1,33 +1,35 @@
-//! Somebody changes the rules while somebody else decides by them: a policy, a role, a delegation
-//! or a freeze against an approval and against a permit. What passes has passed before the change;
-//! what comes after it goes by the new rules. The control takes the gate away and sees them pass
-//! each other.
+//! A change of the rules races with a decision: a policy, a role, a delegation or a freeze against
+//! an approval and against a permit. A decision that passes was made before the change, and every
+//! later decision follows the new rules. The controls remove the tenant lock (the gate) and must
+//! find a decision that was written after a change that it did not see.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ade_core::ids::{ExecutionId, LeaseId, TaskId, TenantId};
 use ade_core::task::{ApplyFacts, Command, Facts, Hold, decide};
-use ade_engine::ops::deadline::Deadline;
-use ade_engine::ops::decision::Work;
-use ade_engine::{installation, setup};
-use ade_testkit::{Database, Session};
+use ade_engine::admin::bootstrap;
+use ade_engine::command::installation_freeze;
+use ade_engine::command::schedule::JobKind;
+use ade_engine::command::task_command::TaskCommand;
+use ade_testkit::{Database, DatabaseSession};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::meetings::{Meeting, SOON, rounds};
-use crate::world::{Person, World, id, quoted, seen};
+use crate::world::{Person, World, id, path_of, quoted, seen};
 
 const OPEN: &str = "name: gate\nrequire: [{roles: [reviewer], min: 1}]\n";
-const CLOSED: &str = "name: gate\nrequire: [{roles: [nobody], min: 1}]\n";
+const CLOSED: &str = "name: gate\nrequire: [{roles: [unassigned], min: 1}]\n";
 
-/// What takes away the ground a decision stands on.
+/// A change that removes what a decision is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Publish,
     Revoke,
     EndDelegation,
     Freeze,
-    /// Of the admin who asked for an override.
+    /// Revokes the role of the admin who requested an override.
     RevokeAdmin,
 }
 
@@ -35,7 +37,7 @@ enum Change {
 enum Decider {
     Approve,
     Permit,
-    /// The second admin's word for an override.
+    /// The second admin confirms an override.
     Confirm,
 }
 
@@ -45,14 +47,14 @@ struct Gatehouse {
     bob: Person,
     rea: Person,
     sam: Person,
-    holder: Mutex<Session>,
+    holder: Mutex<DatabaseSession>,
 }
 
-/// How a round ended.
+/// The outcome of a round.
 #[derive(Debug)]
 struct Ended {
     passed: bool,
-    /// The change was told as done while the decision had still to be written.
+    /// The change was reported as done before the decision was written.
     was_overtaken: bool,
 }
 
@@ -61,9 +63,9 @@ impl Gatehouse {
         Self::in_world(World::new().await, change).await
     }
 
-    /// In this database alone the locks that are the gate hold nobody up.
+    /// Uses a separate database in which the locks that make up the gate have no effect.
     async fn without_gate(change: Change) -> Self {
-        let migrate = async |url: String| setup::migrate(&url).await;
+        let migrate = async |url: String| bootstrap::migrate(&url).await;
         let database = Database::fresh("server", migrate).await;
         let name = database.name();
         database.run(&format!("ALTER DATABASE {name} SET search_path = public, pg_catalog")).await;
@@ -95,14 +97,14 @@ impl Gatehouse {
         self.world.send("POST", &self.second.token, &path, None, &[]).await.status
     }
 
-    /// The path that publishes it.
+    /// Creates a policy draft and returns the path that publishes it.
     async fn draft(&self, document: &str) -> String {
         let asked = json!({ "document": document });
         let draft = self.world.post(&self.world.admin.token, "/v1/policies", asked).await;
         format!("/v1/policy-drafts/{}/publish", id(&draft.expect(201)))
     }
 
-    /// Everything as it must be for the decision to pass; answers the call that changes it.
+    /// Sets up everything that the decision needs to pass. Returns the call that makes the change.
     async fn prepare(&self, change: Change) -> (&'static str, String, Option<Value>) {
         let admin = &self.world.admin.token;
         let roles = format!("/v1/users/{}/roles", self.rea.id);
@@ -118,7 +120,7 @@ impl Gatehouse {
             }
             Change::EndDelegation => {
                 let asked = json!({
-                    "delegate_to": self.sam.id, "kind": "transfer",
+                    "delegate_id": self.sam.id, "kind": "transfer",
                     "expires_at": "2100-01-01T00:00:00Z",
                 });
                 let made = self.world.post(&self.rea.token, "/v1/delegations", asked).await;
@@ -151,68 +153,59 @@ impl Gatehouse {
         if change == Change::EndDelegation { &self.sam } else { &self.rea }
     }
 
-    /// Asked of the task: what earlier rounds left unanswered fills more than a page of an inbox.
-    async fn request(&self, reviewer: &Person, task: &Value) -> String {
-        let path = format!("/v1/tasks/{}/approvals", id(task));
-        let found = self.world.get(&self.bob.token, &path).await.expect(200);
-        let mut requests = found["approvals"].as_array().unwrap().iter();
-        let request = requests.find(|request| request["reviewer"] == reviewer.id);
-        id(request.unwrap_or_else(|| panic!("{found}"))).to_owned()
-    }
-
-    async fn vote(&self, change: Change, task: &Value, request: &str) -> bool {
-        let path = format!("/v1/approvals/{request}/approve");
+    async fn vote(&self, change: Change, task: &Value) -> bool {
+        let path = format!("{}/approve", path_of(task));
         let voted = self.world.post(&self.voter(change).token, &path, seen(task)).await;
         if voted.status != 200 {
-            // Where it should have passed, this is what one wants to know.
-            println!("the vote was answered {}: {}", voted.status, voted.body);
+            // This explains a vote that should have passed.
+            println!("the vote was refused with {}: {}", voted.status, voted.body);
         }
         voted.status == 200 && voted.body["state"] == "APPROVED"
     }
 
-    /// What a permit will be: the basis and the freezes asked once more, then APPLYING.
+    /// Makes the decision behind a permit: it checks the basis and the freezes again and moves the
+    /// task to APPLYING.
     async fn permit(&self, task: &Value) -> bool {
         let tenant: TenantId = self.world.tenant.parse().unwrap();
         let task: TaskId = id(task).parse().unwrap();
-        let work = Work::by_worker(&self.world.app, "permit", tenant, task).await;
+        let work = TaskCommand::by_worker(&self.world.app, "permit", tenant, task).await;
         let mut work = work.unwrap().unwrap();
-        work.ask_installation().await.unwrap();
+        let gates = work.load_gates(BTreeSet::new()).await.unwrap();
         let hold = Hold { lease: LeaseId::from_uuid(task.uuid()), token: 1 };
         let execution = ExecutionId::from_uuid(task.uuid());
-        let command = Command::StartApply { execution, hold };
+        let command = Command::StartApply { execution, hold, gates };
         let apply = ApplyFacts { has_capacity: true, ..ApplyFacts::default() };
         let facts = Facts { apply, ..work.facts() };
         let decided = decide(&work.task, &command, &facts, work.now());
         let is_allowed = decided.is_ok();
-        is_allowed && work.settle(Deadline::CheckBasis, &command, decided).await.is_ok()
+        is_allowed && work.settle(JobKind::CheckBasis, &command, decided).await.is_ok()
     }
 
-    async fn ask_override(&self, task: &Value) {
+    async fn request_override(&self, task: &Value) {
         let path = format!("/v1/tasks/{}/override", id(task));
         let asked = json!({ "ticket": "INC-1", "reason": "it burns" });
         let matching = [("if-match", &*quoted(task))];
-        let told = self.world.send("POST", &self.sam.token, &path, Some(asked), &matching).await;
-        told.expect(202);
+        let requested = self.world.send("POST", &self.sam.token, &path, Some(asked), &matching);
+        requested.await.expect(202);
     }
 
     async fn confirm(&self, task: &Value) -> bool {
         let path = format!("/v1/tasks/{}/override/confirm", id(task));
-        let told = self.world.post(&self.second.token, &path, seen(task)).await;
-        told.status == 200 && told.body["state"] == "APPROVED"
+        let confirmed = self.world.post(&self.second.token, &path, seen(task)).await;
+        confirmed.status == 200 && confirmed.body["state"] == "APPROVED"
     }
 
     async fn round(&self, change: Change, decider: Decider, meeting: Meeting) -> Ended {
         let (method, path, body) = self.prepare(change).await;
         let task = self.world.reviewing(&self.bob, "Add a currency").await;
-        let request = self.request(self.voter(change), &task).await;
         match decider {
             Decider::Approve => {}
-            Decider::Permit => assert!(self.vote(change, &task, &request).await),
-            Decider::Confirm => self.ask_override(&task).await,
+            Decider::Permit => assert!(self.vote(change, &task).await),
+            Decider::Confirm => self.request_override(&task).await,
         }
         let decide = Box::pin(async {
             match decider {
-                Decider::Approve => self.vote(change, &task, &request).await,
+                Decider::Approve => self.vote(change, &task).await,
                 Decider::Permit => self.permit(&task).await,
                 Decider::Confirm => self.confirm(&task).await,
             }
@@ -223,8 +216,8 @@ impl Gatehouse {
             Change::Revoke | Change::RevokeAdmin | Change::Freeze => &self.world.admin,
         };
         let alter = Box::pin(async {
-            let told = self.world.send(method, &caller.token, &path, body, &[]).await;
-            assert!(matches!(told.status, 200 | 201), "{change:?}: {}", told.body);
+            let changed = self.world.send(method, &caller.token, &path, body, &[]).await;
+            assert!(matches!(changed.status, 200 | 201), "{change:?}: {}", changed.body);
         });
         let (passed, was_overtaken) = self.meet(meeting, decide, alter).await;
         if passed && !was_overtaken && takes_from(change, decider) {
@@ -234,7 +227,8 @@ impl Gatehouse {
         Ended { passed, was_overtaken }
     }
 
-    /// Whether the decision passed, and whether the change was done before it was written.
+    /// Returns whether the decision passed, and whether the change was done before the decision was
+    /// written.
     async fn meet(
         &self,
         meeting: Meeting,
@@ -247,17 +241,17 @@ impl Gatehouse {
                 let (passed, ()) = tokio::join!(decide, alter);
                 (passed, false)
             }
-            // Held when it has read all it needs and wants to write. Some changes write to the
-            // outbox, too; none to a task.
+            // The decision is held after all its reads, before its first write. Some changes write
+            // to the outbox as well, but none writes to a task.
             Meeting::InOrder => {
                 holder.run("BEGIN; LOCK TABLE task IN SHARE MODE").await;
                 tokio::select! {
-                    _ = &mut decide => panic!("it had to wait"),
+                    _ = &mut decide => panic!("the call had to wait"),
                     () = holder.wait_for_waiting(1, SOON) => {}
                 }
                 let was_overtaken = tokio::select! {
                     () = &mut alter => true,
-                    _ = &mut decide => panic!("it had to wait"),
+                    _ = &mut decide => panic!("the call had to wait"),
                     () = holder.wait_for_waiting(2, SOON) => false,
                 };
                 holder.run("COMMIT").await;
@@ -267,16 +261,16 @@ impl Gatehouse {
                 let (passed, ()) = tokio::join!(decide, alter);
                 (passed, false)
             }
-            // Held when it has changed the rules and wants to leave its leaf.
+            // The change is held after it has changed the rules, before it writes its audit entry.
             Meeting::Reversed => {
-                holder.run("BEGIN; LOCK TABLE audit_leaf IN SHARE MODE").await;
+                holder.run("BEGIN; LOCK TABLE audit_entry IN SHARE MODE").await;
                 tokio::select! {
-                    () = &mut alter => panic!("it had to wait"),
+                    () = &mut alter => panic!("the call had to wait"),
                     () = holder.wait_for_waiting(1, SOON) => {}
                 }
                 tokio::select! {
-                    _ = &mut decide => panic!("it had to wait"),
-                    () = &mut alter => panic!("it had to wait"),
+                    _ = &mut decide => panic!("the call had to wait"),
+                    () = &mut alter => panic!("the call had to wait"),
                     () = holder.wait_for_waiting(2, SOON) => {}
                 }
                 holder.run("COMMIT").await;
@@ -286,7 +280,7 @@ impl Gatehouse {
         }
     }
 
-    /// Both moments were taken behind the gate, so they are in the order of the two commits.
+    /// Asserts that the decision came first. Both timestamps were taken while holding the gate.
     async fn assert_in_time(&self, task: &Value, state: &str, change: Change) {
         let action = match change {
             Change::Publish => "policy.publish",
@@ -295,10 +289,10 @@ impl Gatehouse {
             Change::Freeze => "freeze.set",
         };
         let sql = format!(
-            "SELECT count(*) FROM audit_leaf decided, audit_leaf changed
+            "SELECT count(*) FROM audit_entry decided, audit_entry changed
               WHERE decided.object = '{}' AND decided.to_state = '{state}'
                 AND decided.kind = 'change' AND changed.action = '{action}'
-                AND changed.at = (SELECT max(at) FROM audit_leaf WHERE action = '{action}')
+                AND changed.at = (SELECT max(at) FROM audit_entry WHERE action = '{action}')
                 AND decided.at < changed.at",
             id(task)
         );
@@ -306,8 +300,8 @@ impl Gatehouse {
     }
 }
 
-/// A freeze stops applies and no answers; what was said for somebody stays said when the
-/// delegation ends.
+/// Returns whether the change prevents the decision. A freeze stops permits but no votes, and a
+/// vote that was given through a delegation stays valid when the delegation ends.
 fn takes_from(change: Change, decider: Decider) -> bool {
     !matches!(
         (change, decider),
@@ -315,9 +309,9 @@ fn takes_from(change: Change, decider: Decider) -> bool {
     )
 }
 
-/// Whichever comes first, the decision passes.
+/// Asserts that the decision passes, whichever call comes first.
 async fn meet_in_peace(change: Change, decider: Decider) {
-    assert!(!takes_from(change, decider), "{change:?} ends {decider:?}");
+    assert!(!takes_from(change, decider), "{change:?} prevents {decider:?}");
     let house = Gatehouse::open(change).await;
     for round in 0..rounds() {
         let meeting = Meeting::of(round);
@@ -340,66 +334,67 @@ async fn race(change: Change, decider: Decider) {
         }
         if ended.passed { passed += 1 } else { refused += 1 }
     }
-    println!("{change:?} against {decider:?}: {passed} passed before it, {refused} refused after");
+    println!(
+        "{change:?} against {decider:?}: {passed} passed before it, {refused} were refused after it"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_approval_passes_on_a_policy_that_is_gone() {
+async fn approval_never_passes_on_a_replaced_policy() {
     race(Change::Publish, Decider::Approve).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_permit_passes_on_a_policy_that_is_gone() {
+async fn permit_never_passes_on_a_replaced_policy() {
     race(Change::Publish, Decider::Permit).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_approval_passes_on_a_role_that_is_gone() {
+async fn approval_never_passes_on_a_revoked_role() {
     race(Change::Revoke, Decider::Approve).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_permit_passes_on_a_role_that_is_gone() {
+async fn permit_never_passes_on_a_revoked_role() {
     race(Change::Revoke, Decider::Permit).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_permit_stands_on_what_was_said_through_a_delegation_that_ends() {
+async fn permit_keeps_a_vote_given_through_an_ended_delegation() {
     meet_in_peace(Change::EndDelegation, Decider::Permit).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_freeze_stops_nobody_from_answering() {
+async fn freeze_does_not_stop_approvals() {
     meet_in_peace(Change::Freeze, Decider::Approve).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_approval_passes_on_a_delegation_that_is_gone() {
+async fn approval_never_passes_on_an_ended_delegation() {
     race(Change::EndDelegation, Decider::Approve).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_override_passes_on_an_admin_who_is_none_any_more() {
+async fn override_never_passes_for_a_revoked_admin() {
     race(Change::RevokeAdmin, Decider::Confirm).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_permit_passes_a_freeze() {
+async fn permit_never_passes_a_freeze() {
     race(Change::Freeze, Decider::Permit).await;
 }
 
-/// A stop of all tenants against a permit. When it has returned, the permit is there or never
-/// comes; whichever was first, nobody passes the other.
+/// Makes a freeze of the whole installation race with a permit. Once the freeze has returned, a
+/// permit either exists already or will not be given.
 async fn stop_all(house: &Gatehouse, meeting: Meeting) -> Ended {
     let url = house.world.database.url();
-    installation::thaw(&url, "ops", "over").await.unwrap();
+    installation_freeze::thaw(&url, "ops", "over").await.unwrap();
     let task = house.world.reviewing(&house.bob, "Add a currency").await;
-    let request = house.request(&house.rea, &task).await;
-    assert!(house.vote(Change::Freeze, &task, &request).await);
+    assert!(house.vote(Change::Freeze, &task).await);
     let uuid = id(&task).parse::<TaskId>().unwrap().uuid();
     let is_applying = AtomicBool::new(false);
     let freeze = async || {
-        let set = installation::freeze(&url, "ops", "INC-9").await.unwrap();
+        let set = installation_freeze::freeze(&url, "ops", "INC-9").await.unwrap();
         assert!(set.is_new && set.is_drained, "{set:?}");
         let sql = format!("SELECT count(*) FROM task WHERE id = '{uuid}' AND state = 'APPLYING'");
         is_applying.store(house.world.database.number(&sql).await == 1, Ordering::SeqCst);
@@ -419,7 +414,7 @@ async fn stop_all(house: &Gatehouse, meeting: Meeting) -> Ended {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_permit_passes_a_stop_of_the_installation() {
+async fn permit_never_passes_an_installation_freeze() {
     let house = Gatehouse::open(Change::Freeze).await;
     for round in 0..rounds() {
         let meeting = Meeting::of(round);
@@ -427,23 +422,23 @@ async fn no_permit_passes_a_stop_of_the_installation() {
         assert!(!ended.was_overtaken, "{meeting:?}");
         match meeting {
             Meeting::InOrder => assert!(ended.passed, "the permit was first"),
-            Meeting::Reversed => assert!(!ended.passed, "the stop was first"),
+            Meeting::Reversed => assert!(!ended.passed, "the freeze was first"),
             Meeting::Free => {}
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_gate_a_permit_passes_a_stop_of_the_installation() {
+async fn permit_without_the_gate_passes_an_installation_freeze() {
     let house = Gatehouse::without_gate(Change::Freeze).await;
     let ended = stop_all(&house, Meeting::InOrder).await;
     assert!(ended.passed && ended.was_overtaken, "{ended:?}");
 }
 
-/// With a gate that lets everybody through, every forced round shows a decision that is written
-/// after the change it does not know of.
+/// The control: with a gate that has no effect, every forced round shows a decision that is written
+/// after a change that it did not see.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_gate_they_pass_each_other() {
+async fn decision_without_the_gate_passes_a_change_of_the_rules() {
     for (change, decider) in [
         (Change::Publish, Decider::Approve),
         (Change::Revoke, Decider::Permit),

@@ -1,28 +1,28 @@
-//! Relays and the readers of events are killed while thousands of things happen: the ledger of
-//! every group has every event, in the order of each object, and none is counted twice.
-//! `ADE_ROUNDS=5000` makes a hundred thousand transitions.
+//! Relays and event consumers are killed during thousands of transitions. The ledger of every
+//! consumer group has every event, the events of each object are in order, and no event is counted
+//! twice. `ADE_ROUNDS=5000` makes a hundred thousand transitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ade_core::group::Group;
+use ade_core::consumer::Consumer;
 use ade_testkit::{Database, eventually};
 use serde_json::{Value, json};
 
 use crate::listeners::{Program, Settings, pepper};
 use crate::meetings::{Office, SOON, rounds};
-use crate::world::{Line, World, path_of, plan};
+use crate::world::{LockBackend, World, path_of, plan};
 
 const WORKERS: usize = 3;
 const WRITERS: usize = 4;
-/// Between two kills: long enough for the others to take over now and then.
+/// The time between two kills, long enough for the others to take over sometimes.
 const LIFE: Duration = Duration::from_millis(600);
 const RUN: &str = "relay,webhook_dispatcher,audit_logger,analytics_pipeline,notification_service,\
                    message_sender,event_redriver";
 
-/// So many tasks; each makes two events.
+/// The number of tasks. Each of them emits two events.
 fn tasks() -> usize {
     rounds() * 10 / WRITERS * WRITERS
 }
@@ -55,12 +55,12 @@ async fn kill(
     (kills, programs)
 }
 
-/// What came to a ledger: each event of an object in order, and all of them in the end.
-fn assert_ledger(name: &str, told: &[(u64, String, i64)], end: u64) {
-    let seqs: BTreeSet<u64> = told.iter().map(|(seq, ..)| *seq).collect();
+/// Asserts that a ledger is complete and has the events of each object in order.
+fn assert_ledger(name: &str, entries: &[(u64, String, i64)], end: u64) {
+    let seqs: BTreeSet<u64> = entries.iter().map(|(seq, ..)| *seq).collect();
     assert_eq!(seqs, (1..=end).collect(), "{name}");
     let (mut known, mut versions) = (BTreeSet::new(), BTreeMap::<&str, i64>::new());
-    for (seq, object, version) in told {
+    for (seq, object, version) in entries {
         if known.insert(seq) {
             let before = versions.insert(object, *version).unwrap_or_default();
             assert!(before <= *version, "{name}: {object} goes back at {seq}");
@@ -69,7 +69,7 @@ fn assert_ledger(name: &str, told: &[(u64, String, i64)], end: u64) {
 }
 
 fn lines(text: &str) -> Vec<(u64, String, i64)> {
-    // Whoever was killed while writing has left half a line; its events came again.
+    // A process that was killed while writing leaves half a line; its events are written again.
     let read = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     read.map(|event| {
         let object = event["object"].as_str().unwrap().to_owned();
@@ -78,7 +78,7 @@ fn lines(text: &str) -> Vec<(u64, String, i64)> {
     .collect()
 }
 
-/// What the record says of the groups whose ledger it is.
+/// Asserts the same for the groups that keep their ledger in the database.
 async fn assert_rows(database: &Database, end: u64) {
     for (what, sql, wanted) in [
         (
@@ -90,7 +90,7 @@ async fn assert_rows(database: &Database, end: u64) {
         ),
         ("each is counted once", "SELECT sum(count)::bigint FROM event_rate", end),
         ("each is delivered", "SELECT count(DISTINCT seq) FROM webhook_delivery", end),
-        ("once", "SELECT count(*) FROM webhook_delivery", end),
+        ("each is delivered once", "SELECT count(*) FROM webhook_delivery", end),
         ("none is put aside", "SELECT count(*) FROM dead_event", 0),
     ] {
         assert_eq!(u64::try_from(database.number(sql).await).unwrap(), wanted, "{what}");
@@ -98,9 +98,11 @@ async fn assert_rows(database: &Database, end: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_ledger_of_every_group_has_every_event_whoever_is_killed() {
-    let line = Line::redis(Line::SETTINGS).await;
-    let Line::Redis(redis, _) = line.clone() else { panic!("it is Redis") };
+async fn ledger_of_each_group_is_complete_when_processes_are_killed() {
+    let line = LockBackend::redis(LockBackend::SETTINGS).await;
+    let LockBackend::Redis(redis, _) = line.clone() else {
+        panic!("the lock queue is not in Redis")
+    };
     let office = Arc::new(Office::in_world(World::locking(line).await, 1).await);
     office.world.database.be_patient().await;
     let database = &office.world.database;
@@ -136,7 +138,7 @@ async fn the_ledger_of_every_group_has_every_event_whoever_is_killed() {
     let count = "SELECT count(*) FROM outbox o JOIN tenant t USING (tenant_id)
                   WHERE t.name = 'acme'";
     let end = database.number(count).await;
-    for group in Group::ALL {
+    for group in Consumer::ALL {
         let cursor = format!(
             "SELECT coalesce(max(c.tenant_seq), 0) FROM consumer_cursor c
                JOIN tenant t USING (tenant_id)
@@ -145,7 +147,7 @@ async fn the_ledger_of_every_group_has_every_event_whoever_is_killed() {
         eventually(&format!("{group} has read everything"), SOON, async || {
             match database.number(&cursor).await {
                 seq if seq == end => Ok(()),
-                seq => Err(format!("it is at {seq} of {end}")),
+                seq => Err(format!("position {seq} of {end}")),
             }
         })
         .await;

@@ -1,11 +1,11 @@
-//! What must hold for the whole database, whoever did what to it in which order. Each is a query
-//! that counts the rows which break it.
+//! Invariants of the whole database that hold after any sequence of calls. Each invariant is a
+//! query that counts the rows that violate it.
 
-use ade_testkit::{Database, Session};
+use ade_testkit::{Database, DatabaseSession};
 
-/// How an id is written where the audit and the events name a task; and the leaves and events of
-/// each task in the order of its versions. Transactions on one task take their numbers in the
-/// order of their locks on its row.
+/// A function that spells a task id as audit entries and events do, and tables of the audit entries
+/// and events of each task in the order of its versions. Transactions on one task get their numbers
+/// in the order in which they lock its row.
 const VIEWS: &str = "
     CREATE FUNCTION pg_temp.spelt(id uuid) RETURNS text LANGUAGE sql IMMUTABLE AS $$
         SELECT 'task_' || string_agg(
@@ -19,8 +19,8 @@ const VIEWS: &str = "
                row_number() OVER (PARTITION BY tenant_id, object ORDER BY xid, id) AS version,
                lag(to_state) OVER (PARTITION BY tenant_id, object ORDER BY xid, id) AS before,
                lag(at) OVER (PARTITION BY tenant_id, object ORDER BY xid, id) AS earlier
-          FROM audit_leaf WHERE kind = 'change' AND object LIKE 'task%';
-    CREATE TEMP TABLE told AS
+          FROM audit_entry WHERE kind = 'change' AND object LIKE 'task%';
+    CREATE TEMP TABLE event AS
         SELECT tenant_id, object, version, kind, payload->>'from' AS from_state,
                payload->>'to' AS to_state, xid
           FROM outbox WHERE object LIKE 'task%';
@@ -34,7 +34,7 @@ const VIEWS: &str = "
 
 const BROKEN: &[(&str, &str)] = &[
     (
-        "the leaves of a task are one chain from its creation on",
+        "the audit entries of a task form one chain from its creation on",
         "SELECT count(*) FROM step
           WHERE from_state IS DISTINCT FROM before OR (version = 1 AND from_state IS NOT NULL)",
     ),
@@ -44,34 +44,37 @@ const BROKEN: &[(&str, &str)] = &[
           WHERE s.to_state IS DISTINCT FROM t.state",
     ),
     (
-        "there is one leaf for each version and none besides",
+        "there is exactly one audit entry for each version",
         "SELECT count(*) FROM known t
           WHERE t.version <> (SELECT count(*) FROM step s
                                WHERE s.tenant_id = t.tenant_id AND s.object = t.object)",
     ),
-    ("a leaf is no older than the one before it", "SELECT count(*) FROM step WHERE at < earlier"),
     (
-        "every version has its events, which tell what its leaf tells",
+        "an audit entry is no older than the one before it",
+        "SELECT count(*) FROM step WHERE at < earlier",
+    ),
+    (
+        "every version has its events, which agree with its audit entry",
         "SELECT count(*) FROM step s
-          WHERE NOT EXISTS (SELECT FROM told e
+          WHERE NOT EXISTS (SELECT FROM event e
                              WHERE (e.tenant_id, e.object, e.version)
                                    = (s.tenant_id, s.object, s.version)
                                AND e.from_state IS NOT DISTINCT FROM s.from_state
                                AND e.to_state IS NOT DISTINCT FROM s.to_state)",
     ),
     (
-        "no event tells of a version that has no leaf",
-        "SELECT count(*) FROM told e LEFT JOIN step s USING (tenant_id, object, version)
+        "every event has a version with an audit entry",
+        "SELECT count(*) FROM event e LEFT JOIN step s USING (tenant_id, object, version)
           WHERE s.object IS NULL",
     ),
     (
-        "the events of one version come of one transaction, each once",
+        "the events of one version come from one transaction, each once",
         "SELECT count(*) FROM (
-             SELECT FROM told GROUP BY tenant_id, object, version
+             SELECT FROM event GROUP BY tenant_id, object, version
              HAVING count(DISTINCT xid) > 1 OR count(*) > count(DISTINCT kind)) AS twice",
     ),
     (
-        "whatever is approved has enough yes on exactly this digest, or two admins on it",
+        "an approved task has enough approvals of exactly its digest, or an override by two admins",
         "SELECT count(*) FROM known t
           WHERE t.state = 'APPROVED' AND NOT (
                 t.basis->>'basis' = 'quorum' AND {min} <= (
@@ -85,7 +88,7 @@ const BROKEN: &[(&str, &str)] = &[
                    AND o.dropped_at IS NULL AND o.confirmed_by <> o.asked_by))",
     ),
     (
-        "nobody answers what they had a part in, under any account",
+        "no person votes on a task that they took part in, under any account",
         "WITH RECURSIVE same (tenant_id, one, other) AS (
              SELECT tenant_id, id, id FROM app_user
              UNION
@@ -98,19 +101,19 @@ const BROKEN: &[(&str, &str)] = &[
           WHERE s.other IN (t.author_id, t.submitter_id) OR s.other = ANY (t.editors)",
     ),
     (
-        "a person has one answer in force per revision",
+        "a person has one effective vote per revision",
         "SELECT count(*) FROM (
              SELECT FROM yes GROUP BY tenant_id, task_id, revision, round, voter_id
              HAVING count(*) > 1) AS twice",
     ),
     (
-        "nobody is asked about what is not under review",
+        "a pending approval belongs to a task under review",
         "SELECT count(*)
            FROM approval a JOIN task t ON (t.tenant_id, t.id) = (a.tenant_id, a.task_id)
           WHERE a.status = 'PENDING' AND t.state <> 'REVIEWING'",
     ),
     (
-        "revisions are dense and the last one is the task's",
+        "revisions have no gaps and the last one is the task's",
         "SELECT count(*) FROM task t
           WHERE t.revision <> (SELECT count(*) FROM task_revision r
                                 WHERE (r.tenant_id, r.task_id) = (t.tenant_id, t.id))
@@ -119,14 +122,14 @@ const BROKEN: &[(&str, &str)] = &[
                                    = (t.tenant_id, t.id, t.revision, t.digest))",
     ),
     (
-        "numbers are dense within a tenant",
+        "task numbers have no gaps within a tenant",
         "SELECT count(*) FROM (
              SELECT FROM task GROUP BY tenant_id HAVING max(number) <> count(*)) AS gap",
     ),
 ];
 
-/// Ends the test with every invariant that does not hold. `min` people have to agree; drafts
-/// that were deleted are not looked for.
+/// Panics with every invariant that does not hold. `min` is the number of approvals that a task
+/// needs. Deleted drafts are not checked.
 pub async fn assert_hold(database: &Database, min: u32) {
     let mut session = database.session().await;
     session.run(VIEWS).await;
@@ -134,13 +137,13 @@ pub async fn assert_hold(database: &Database, min: u32) {
     for (name, query) in BROKEN {
         let rows = session.number(&query.replace("{min}", &min.to_string())).await;
         if rows > 0 {
-            broken.push(format!("{name}: not for {rows}"));
+            broken.push(format!("{name}: violated by {rows} rows"));
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
     assert!(count(&mut session, "step").await > 0, "nothing happened");
 }
 
-async fn count(session: &mut Session, table: &str) -> i64 {
+async fn count(session: &mut DatabaseSession, table: &str) -> i64 {
     session.number(&format!("SELECT count(*) FROM {table}")).await
 }

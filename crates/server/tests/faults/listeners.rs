@@ -1,6 +1,7 @@
-//! Relays and servers are killed while thousands of things happen and many listen: each listener
-//! hears every number once and in order, wherever it comes back, and all hear the same.
-//! `ADE_ROUNDS=5000` makes a hundred thousand transitions with two hundred listeners.
+//! Relays and servers are killed during thousands of transitions. Each listener receives every
+//! sequence number once and in order, whichever server it reconnects to, and all listeners receive
+//! the same events. `ADE_ROUNDS=5000` makes a hundred thousand transitions with two hundred
+//! listeners.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -18,16 +19,16 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use crate::meetings::{Office, SOON, rounds};
-use crate::world::{Line, Person, World, plan};
+use crate::world::{LockBackend, Person, World, plan};
 
 const SERVERS: usize = 2;
 const RELAYS: usize = 2;
 const WRITERS: usize = 4;
-/// Each names its own person: one may listen only so often.
+/// The listeners are spread over several people, because the sockets of one person are limited.
 const PEOPLE: usize = 8;
-/// Between two kills: long enough for the others to take over now and then.
+/// The time between two kills, long enough for the others to take over sometimes.
 const LIFE: Duration = Duration::from_millis(700);
-/// Between two tries of a listener that was refused.
+/// The time between two attempts of a listener that was refused.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn transitions() -> usize {
@@ -38,7 +39,7 @@ fn listeners() -> usize {
     (rounds() / 5).clamp(16, 200)
 }
 
-/// The built program over the database of the world.
+/// A process of the server binary that uses the database of the test.
 pub struct Program {
     pub child: Child,
     address: String,
@@ -49,9 +50,9 @@ pub struct Settings {
     pepper: PathBuf,
     urls: [String; 2],
     redis: String,
-    /// Which of them a worker runs.
+    /// The workers that a `worker` process runs.
     workers: &'static str,
-    /// Whatever else is set.
+    /// Additional environment variables.
     pub others: Vec<(&'static str, String)>,
 }
 
@@ -88,11 +89,11 @@ impl Settings {
             assert_ne!(log.read_line(&mut line).unwrap(), 0, "{what} ended");
             let line: Value = serde_json::from_str(&line).unwrap_or_default();
             match line["message"].as_str() {
-                Some("listening") => {
+                Some("HTTP server started") => {
                     line["address"].as_str().unwrap().clone_into(&mut address);
                     break;
                 }
-                Some("working") => break,
+                Some("workers started") => break,
                 _ => {}
             }
         }
@@ -112,12 +113,12 @@ impl Drop for Program {
 
 #[derive(Default)]
 struct Heard {
-    /// The id that each number was told with, by whoever heard it first.
+    /// The event id of each sequence number, from the listener that received it first.
     ids: Mutex<BTreeMap<u64, String>>,
     breaks: AtomicU64,
     resets: AtomicU64,
     is_over: AtomicBool,
-    /// The last number, once everything has happened.
+    /// The last sequence number, set once all transitions are made.
     end: AtomicU64,
 }
 
@@ -152,13 +153,13 @@ impl Listener {
         self.seq
     }
 
-    /// Until it breaks, by itself or because somebody was killed.
+    /// Listens until the socket breaks, by chance or because a process was killed.
     async fn follow(&mut self, address: &str, tries: usize) -> Option<()> {
         let world = &self.world.world;
         let made = world.rig.post("/v1/ws/tickets").bearer_auth(&self.token).send().await.ok()?;
         let made: Value = made.json().await.ok()?;
         let (ticket, seq) = (made["ticket"].as_str()?, self.seq);
-        let url = format!("ws://{address}/v1/ws?ticket={ticket}&resume={seq}");
+        let url = format!("ws://{address}/v1/ws?ticket={ticket}&after={seq}");
         let stream = TcpStream::connect(address).await.ok()?;
         let request = url.into_client_request().unwrap();
         let (mut socket, _) = tokio_tungstenite::client_async(request, stream).await.ok()?;
@@ -168,7 +169,7 @@ impl Listener {
             match next {
                 Ok(Some(Ok(Message::Text(text)))) => self.hear(&text),
                 Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return None,
-                // A ping, or nothing: the next look tells whether it is over.
+                // A ping or a timeout: `is_done` below decides whether to stop.
                 Ok(Some(Ok(_))) | Err(_) => {}
             }
             if self.is_done() {
@@ -179,19 +180,19 @@ impl Listener {
     }
 
     fn hear(&mut self, text: &str) {
-        let said: Value = serde_json::from_str(text).unwrap();
-        let seq = said["seq"].as_u64().unwrap();
-        match said["frame"].as_str() {
-            Some("ready") => assert_eq!(seq, self.seq, "it begins where it was left"),
+        let frame: Value = serde_json::from_str(text).unwrap();
+        let seq = frame["seq"].as_u64().unwrap();
+        match frame["frame"].as_str() {
+            Some("ready") => assert_eq!(seq, self.seq, "the socket resumes where it stopped"),
             Some("reset") => {
                 self.heard.resets.fetch_add(1, Ordering::Relaxed);
             }
-            Some(other) => panic!("everything is for them: {other}"),
+            Some(other) => panic!("unexpected frame: {other}"),
             None => {
                 assert_eq!(seq, self.seq + 1, "listener {}", self.number);
-                let id = said["id"].as_str().unwrap().to_owned();
+                let id = frame["id"].as_str().unwrap().to_owned();
                 let first = self.heard.ids.lock().unwrap().entry(seq).or_insert(id.clone()).clone();
-                assert_eq!(first, id, "{seq} is two events");
+                assert_eq!(first, id, "{seq} names two events");
             }
         }
         self.seq = seq;
@@ -205,7 +206,7 @@ async fn write(office: &Office, bob: &Person, count: usize) {
     }
 }
 
-/// One after the other dies and is replaced; servers change their address.
+/// Kills and replaces one process after the other. A new server has a new address.
 async fn kill(
     settings: Arc<Settings>,
     mut programs: Vec<Program>,
@@ -234,9 +235,9 @@ pub fn pepper(at: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_listener_hears_everything_once_whoever_is_killed() {
-    let line = Line::redis(Line::SETTINGS).await;
-    let Line::Redis(redis, _) = line.clone() else { panic!("it is Redis") };
+async fn listener_gets_each_event_once_when_processes_are_killed() {
+    let line = LockBackend::redis(LockBackend::SETTINGS).await;
+    let LockBackend::Redis(redis, _) = line.clone() else { panic!("the queue is not in Redis") };
     let office = Arc::new(Office::in_world(World::locking(line).await, 1).await);
     office.world.database.be_patient().await;
     let database = &office.world.database;
@@ -286,10 +287,10 @@ async fn every_listener_hears_everything_once_whoever_is_killed() {
     let end = u64::try_from(database.number(count).await).unwrap();
     heard.end.store(end, Ordering::Relaxed);
     heard.is_over.store(true, Ordering::Relaxed);
-    // Those that are left go on until everybody has heard everything.
+    // The remaining processes run until every listener has received everything.
     let (kills, programs) = killing.await.unwrap();
     for listener in listening {
-        let seq = tokio::time::timeout(SOON, listener).await.expect("it has not heard all");
+        let seq = tokio::time::timeout(SOON, listener).await.expect("a listener missed events");
         assert_eq!(seq.unwrap(), end);
     }
     drop(programs);

@@ -1,6 +1,7 @@
-//! What happens when calls meet, connections break, the audit takes nothing, PostgreSQL dies or a
-//! worker does: one file per family, on real servers, each followed by the invariants of the
-//! whole database. `ADE_ROUNDS=1000` runs every race a thousand times.
+//! Fault tests: concurrent calls, broken connections, an unavailable audit log, and killed
+//! databases and workers. There is one file per kind of fault. The tests run on real servers, and
+//! each of them ends by checking the invariants of the whole database. `ADE_ROUNDS=1000` runs every
+//! race a thousand times.
 
 #[cfg(test)]
 mod applies;
@@ -27,9 +28,9 @@ mod restarts;
 #[cfg(test)]
 mod revocations;
 #[cfg(test)]
-#[path = "../it/rig.rs"]
+#[path = "../it/test_server.rs"]
 #[expect(dead_code, reason = "the other tests of the server use the rest of it")]
-mod rig;
+mod test_server;
 #[cfg(test)]
 mod votes;
 #[cfg(test)]

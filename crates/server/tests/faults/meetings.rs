@@ -1,31 +1,32 @@
-//! An office with people and policies, and calls that truly meet: behind one lock on the row of
-//! their task, in either order, or let go at the same moment.
+//! A tenant with people and policies, and a way to make two calls race: they queue behind a lock on
+//! the row of their task, in either order, or start at the same moment.
 
 use std::time::Duration;
 
 use ade_core::ids::{TaskId, TenantId};
-use ade_testkit::{Database, Session};
+use ade_testkit::{Database, DatabaseSession};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, Notify};
 
-use crate::world::{Answer, Person, World, id, seen};
+use crate::world::{Answer, Person, World, id, path_of, seen};
 
-/// A deadline, not a wait: a starved machine may need it.
+/// A generous deadline for a slow machine; no test waits for all of it.
 pub const SOON: Duration = Duration::from_mins(1);
-/// Opened together by one activation of the worker.
+/// The number of reviews that one run of the worker opens.
 const BATCH: usize = 50;
 
-/// How often each race is run. The default is for every day; `ADE_ROUNDS=1000` for a release.
+/// How often each race runs. The default is for daily use; a release uses `ADE_ROUNDS=1000`.
 pub fn rounds() -> usize {
     std::env::var("ADE_ROUNDS").map_or(100, |text| text.parse().unwrap())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meeting {
-    /// Both wait for the row; the first of the pair came first.
+    /// Both calls wait for the row, and the first of the pair is first in the queue.
     InOrder,
+    /// Both calls wait for the row, and the second of the pair is first in the queue.
     Reversed,
-    /// Whoever comes first.
+    /// Both calls start at the same moment, in no fixed order.
     Free,
 }
 
@@ -40,20 +41,13 @@ pub struct Office {
     pub bob: Person,
     pub rea: Person,
     pub sam: Person,
-    session: Mutex<Session>,
-    /// Holds rows while calls run into it.
-    holder: Mutex<Session>,
-}
-
-/// A task under review, and the requests that wait for Rea and Sam.
-pub struct Asked {
-    pub task: Value,
-    pub rea: String,
-    pub sam: String,
+    session: Mutex<DatabaseSession>,
+    /// Locks rows, so that calls have to wait.
+    holder: Mutex<DatabaseSession>,
 }
 
 impl Office {
-    /// `min` reviewers have to agree on everything.
+    /// A new office in which `min` reviewers have to approve every task.
     pub async fn open(min: u32) -> Self {
         Self::in_world(World::new().await, min).await
     }
@@ -69,54 +63,42 @@ impl Office {
         Self { world, bob, rea, sam, session, holder }
     }
 
-    /// Where nobody is told to come back, however long they stand in line.
+    /// A new office in which no call is refused as busy, however long it waits for a lock.
     pub async fn patient(min: u32) -> Self {
         let office = Self::open(min).await;
         office.world.database.be_patient().await;
         office
     }
 
-    /// So many tasks under review, ready to be answered.
-    pub async fn reviewing(&self, count: usize) -> Vec<Asked> {
-        let mut asked = Vec::new();
-        while asked.len() < count {
+    /// Creates `count` tasks under review.
+    pub async fn reviewing(&self, count: usize) -> Vec<Value> {
+        let mut reviewing = Vec::new();
+        while reviewing.len() < count {
             let mut tasks = Vec::new();
-            for _ in 0..BATCH.min(count - asked.len()) {
+            for _ in 0..BATCH.min(count - reviewing.len()) {
                 let draft = self.world.draft(&self.bob, "Add a currency").await;
                 tasks.push(self.world.submit(&self.bob, &draft).await);
             }
             self.world.work("review_opener").await;
             for task in tasks {
-                asked.push(self.asked(id(&task)).await);
+                let task = self.task(id(&task)).await;
+                assert_eq!(task["state"], "REVIEWING", "{task}");
+                reviewing.push(task);
             }
         }
-        asked
-    }
-
-    pub async fn asked(&self, task: &str) -> Asked {
-        let task = self.task(task).await;
-        assert_eq!(task["state"], "REVIEWING", "{task}");
-        let path = format!("/v1/tasks/{}/approvals", id(&task));
-        let found = self.world.get(&self.bob.token, &path).await.expect(200);
-        let of = |person: &Person| {
-            let mut requests = found["approvals"].as_array().unwrap().iter();
-            let request = requests
-                .find(|request| request["reviewer"] == person.id && request["status"] == "PENDING");
-            id(request.unwrap_or_else(|| panic!("{found}"))).to_owned()
-        };
-        Asked { rea: of(&self.rea), sam: of(&self.sam), task }
+        reviewing
     }
 
     pub async fn task(&self, id: &str) -> Value {
         self.world.get(&self.bob.token, &format!("/v1/tasks/{id}")).await.expect(200)
     }
 
-    pub async fn approve(&self, reviewer: &Person, request: &str, task: &Value) -> Answer {
-        let path = format!("/v1/approvals/{request}/approve");
+    pub async fn approve(&self, reviewer: &Person, task: &Value) -> Answer {
+        let path = format!("{}/approve", path_of(task));
         self.world.post(&reviewer.token, &path, seen(task)).await
     }
 
-    /// Both calls at once on this task, so that they meet as `meeting` says.
+    /// Makes both calls on this task at once, in the order that `meeting` gives.
     pub async fn meet(
         &self,
         meeting: Meeting,
@@ -162,20 +144,20 @@ impl Office {
     }
 }
 
-/// As an admin would who publishes a policy and another who confirms it.
+/// Publishes a policy, as if one admin had proposed and another had confirmed it.
 async fn publish(database: &Database, tenant: TenantId, min: u32) {
     let document = json!({
         "name": "people-agree",
         "require": [{ "roles": ["reviewer"], "min": min }],
     });
     let tenant = tenant.uuid();
-    let somebody = |place: u32| {
+    let user = |place: u32| {
         format!(
             "(SELECT id FROM app_user WHERE tenant_id = '{tenant}' ORDER BY id OFFSET {place} \
               LIMIT 1)"
         )
     };
-    let (proposer, confirmer) = (somebody(0), somebody(1));
+    let (proposer, confirmer) = (user(0), user(1));
     database
         .run(&format!(
             "WITH head AS (

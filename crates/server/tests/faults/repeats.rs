@@ -1,4 +1,5 @@
-//! One key, a hundred times at once: one effect, and everybody is told of it or to come back.
+//! One idempotency key is sent a hundred times at once. It has one effect, and every caller gets
+//! its result or is asked to retry.
 
 use ade_core::ids::TaskId;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use crate::world::{Answer, id, plan, quoted};
 
 const CALLERS: usize = 100;
 
-/// All sent before any is answered.
+/// Makes all calls at once, before any of them gets a response.
 async fn at_once<T>(count: usize, call: impl AsyncFn(usize) -> T) -> Vec<T> {
     let mut calls: Vec<_> = (0..count).map(|number| Box::pin(call(number))).collect();
     let mut answers: Vec<Option<T>> = (0..count).map(|_| None).collect();
@@ -31,7 +32,7 @@ async fn at_once<T>(count: usize, call: impl AsyncFn(usize) -> T) -> Vec<T> {
     answers.into_iter().flatten().collect()
 }
 
-/// The one body that all who were answered have; at most one of them was the first.
+/// Returns the body that all successful responses share. Exactly one of them is not a repetition.
 fn the_answer(answers: Vec<Answer>, status: u16) -> Value {
     let mut bodies = Vec::new();
     let mut fresh = 0;
@@ -43,14 +44,14 @@ fn the_answer(answers: Vec<Answer>, status: u16) -> Value {
         fresh += usize::from(!answer.is_repeated);
         bodies.push(answer.expect(status));
     }
-    assert_eq!(fresh, 1, "one of them did it");
+    assert_eq!(fresh, 1, "one call made the change");
     bodies.dedup();
-    assert_eq!(bodies.len(), 1, "all are told the same: {bodies:?}");
+    assert_eq!(bodies.len(), 1, "the responses differ: {bodies:?}");
     bodies.remove(0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_sent_a_hundred_times_at_once_makes_one_task() {
+async fn idempotency_key_sent_concurrently_creates_one_task() {
     let office = Office::patient(1).await;
     let times = rounds() / 10;
     for round in 0..times {
@@ -73,7 +74,7 @@ async fn a_key_sent_a_hundred_times_at_once_makes_one_task() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_sent_a_hundred_times_at_once_moves_a_task_once() {
+async fn idempotency_key_sent_concurrently_moves_a_task_once() {
     let office = Office::patient(1).await;
     let times = rounds() / 10;
     for round in 0..times {
@@ -88,7 +89,7 @@ async fn a_key_sent_a_hundred_times_at_once_moves_a_task_once() {
         assert_eq!((&moved["state"], &moved["version"]), (&"SUBMITTED".into(), &2.into()));
         assert_eq!(office.task(id(&draft)).await["version"], 2, "moved once");
     }
-    let leaves = "SELECT count(*) FROM audit_leaf WHERE action = 'task.submit'";
+    let leaves = "SELECT count(*) FROM audit_entry WHERE action = 'task.submit'";
     assert_eq!(usize::try_from(office.number(leaves).await).unwrap(), times);
     invariants::assert_hold(&office.world.database, 1).await;
 }

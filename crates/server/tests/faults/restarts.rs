@@ -1,11 +1,11 @@
-//! PostgreSQL dies under load and comes back: whoever was told that something was done finds it
-//! done, whoever was not asks again with the same key, and nobody has to be restarted.
+//! PostgreSQL dies under load and comes back. Acknowledged changes are still there, callers without
+//! a response retry with the same idempotency key, and no server has to be restarted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ade_engine::setup;
-use ade_testkit::postgres::Settings;
+use ade_engine::admin::bootstrap;
+use ade_testkit::postgres::PostgresSettings;
 use ade_testkit::{Database, OwnedPostgres, eventually};
 
 use crate::invariants;
@@ -14,7 +14,7 @@ use crate::world::{World, id, plan};
 
 const CALLERS: usize = 8;
 const EACH: usize = 40;
-/// Between two tries of a caller who was refused.
+/// The time between two attempts of a caller that was refused.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ struct Seen {
     unknown: AtomicUsize,
 }
 
-/// Makes its tasks one after the other, each until it is told that it is made. Answers their ids.
+/// Creates tasks one after the other and retries each until it is acknowledged. Returns their ids.
 async fn call(office: &Office, caller: usize, seen: &Seen) -> Vec<String> {
     let mut made = Vec::new();
     for number in 0..EACH {
@@ -46,7 +46,7 @@ async fn call(office: &Office, caller: usize, seen: &Seen) -> Vec<String> {
                 (503, Some("outcome_unknown")) => {
                     seen.unknown.fetch_add(1, Ordering::Relaxed);
                 }
-                // The first try may still be on its way.
+                // The first attempt may still be in progress.
                 (409, Some("idempotency_in_flight")) => {}
                 _ => panic!("{}: {}", answer.status, answer.body),
             }
@@ -57,7 +57,7 @@ async fn call(office: &Office, caller: usize, seen: &Seen) -> Vec<String> {
 }
 
 async fn reach(counter: &AtomicUsize, count: usize) {
-    eventually("enough were answered", SOON, async || {
+    eventually("enough calls got a response", SOON, async || {
         let seen = counter.load(Ordering::Relaxed);
         if seen >= count { Ok(()) } else { Err(format!("{seen} so far")) }
     })
@@ -73,10 +73,10 @@ async fn break_in_the_middle(office: &Office, server: &OwnedPostgres, seen: &See
         reach(&seen.acknowledged, kill * CALLERS * EACH / 5).await;
         let refused = seen.refused.load(Ordering::Relaxed);
         server.kill();
-        assert_eq!(readiness(office).await, 503, "not ready without its record");
+        assert_eq!(readiness(office).await, 503, "not ready without its database");
         reach(&seen.refused, refused + 1).await;
         server.restart().await;
-        eventually("it is ready again", SOON, async || match readiness(office).await {
+        eventually("the server is ready again", SOON, async || match readiness(office).await {
             200 => Ok(()),
             status => Err(status),
         })
@@ -85,9 +85,9 @@ async fn break_in_the_middle(office: &Office, server: &OwnedPostgres, seen: &See
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_acknowledged_is_lost_when_postgres_dies_under_load() {
-    let server = OwnedPostgres::start(Settings::test()).await;
-    let migrate = async |url: String| setup::migrate(&url).await;
+async fn acknowledged_changes_survive_killing_postgres_under_load() {
+    let server = OwnedPostgres::start(PostgresSettings::test()).await;
+    let migrate = async |url: String| bootstrap::migrate(&url).await;
     let database = Database::clone_on(server.clone(), "server", migrate).await.unwrap();
     let office = Office::in_world(World::through(database, server.port()).await, 1).await;
     office.world.database.be_patient().await;
@@ -116,6 +116,6 @@ async fn nothing_acknowledged_is_lost_when_postgres_dies_under_load() {
         office.task(id).await;
     }
     let kept = office.world.database.number("SELECT count(*) FROM task").await;
-    assert_eq!(usize::try_from(kept).unwrap(), CALLERS * EACH, "and none besides");
+    assert_eq!(usize::try_from(kept).unwrap(), CALLERS * EACH, "and no others");
     invariants::assert_hold(&office.world.database, 1).await;
 }

@@ -1,6 +1,6 @@
-//! Answers that meet: with one another at the quorum, with an amendment, with a cancellation.
-//! Whoever is first, the task ends in one state, every answer is kept, and none counts for what
-//! its giver has not seen.
+//! Votes race with each other at the quorum, with an amendment, and with a cancellation. Whichever
+//! call is first, the task ends in one state, every vote is stored, and no vote counts for content
+//! that its voter has not seen.
 
 use ade_core::ids::TaskId;
 use serde_json::{Value, json};
@@ -9,33 +9,36 @@ use crate::invariants;
 use crate::meetings::{Meeting, Office, rounds};
 use crate::world::{id, quoted, seen};
 
-/// Of this task's decisions, those that led to APPROVED.
+/// A query that counts how often this task became APPROVED.
 fn approvals_of(task: &Value) -> String {
     format!(
-        "SELECT count(*) FROM audit_leaf WHERE object = '{}' AND kind = 'change'
+        "SELECT count(*) FROM audit_entry WHERE object = '{}' AND kind = 'change'
             AND to_state = 'APPROVED' AND from_state <> 'APPROVED'",
         id(task)
     )
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_approvals_that_reach_the_quorum_at_once_approve_once_and_are_both_kept() {
+async fn approvals_racing_for_the_quorum_approve_once_and_both_count() {
     let office = Office::patient(2).await;
-    for (round, asked) in office.reviewing(rounds()).await.into_iter().enumerate() {
-        let task = &asked.task;
+    for (round, task) in office.reviewing(rounds()).await.iter().enumerate() {
         let (rea, sam) = office
             .meet(
                 Meeting::of(round),
                 id(task),
-                async |office| office.approve(&office.rea, &asked.rea, task).await,
-                async |office| office.approve(&office.sam, &asked.sam, task).await,
+                async |office| office.approve(&office.rea, task).await,
+                async |office| office.approve(&office.sam, task).await,
             )
             .await;
         let (rea, sam) = (rea.expect(200), sam.expect(200));
         let mut states = [&rea["state"], &sam["state"]];
         states.sort_by_key(|state| state.as_str());
-        assert_eq!(states, [&json!("APPROVED"), &json!("REVIEWING")], "one of them completes it");
-        assert_eq!([&rea["effectual"], &sam["effectual"]], [&json!(true), &json!(true)]);
+        assert_eq!(
+            states,
+            [&json!("APPROVED"), &json!("REVIEWING")],
+            "one of them reaches the quorum"
+        );
+        assert_eq!([&rea["counted"], &sam["counted"]], [&json!(true), &json!(true)]);
         let after = office.task(id(task)).await;
         assert_eq!(after["state"], "APPROVED");
         assert_eq!(after["version"], task["version"].as_u64().unwrap() + 2);
@@ -47,17 +50,16 @@ async fn two_approvals_that_reach_the_quorum_at_once_approve_once_and_are_both_k
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_approval_that_meets_an_amendment_never_counts_for_the_new_revision() {
+async fn approval_racing_an_amendment_never_counts_for_the_new_one() {
     let office = Office::patient(1).await;
     let (mut approved_first, mut amended_first) = (0, 0);
-    for (round, asked) in office.reviewing(rounds()).await.into_iter().enumerate() {
-        let task = &asked.task;
+    for (round, task) in office.reviewing(rounds()).await.iter().enumerate() {
         let other = json!({ "parameters": { "for": format!("something else {round}") } });
         let (vote, amended) = office
             .meet(
                 Meeting::of(round),
                 id(task),
-                async |office| office.approve(&office.rea, &asked.rea, task).await,
+                async |office| office.approve(&office.rea, task).await,
                 async |office| {
                     let path = format!("/v1/tasks/{}", id(task));
                     let matching = [("if-match", &*quoted(task))];
@@ -69,10 +71,10 @@ async fn an_approval_that_meets_an_amendment_never_counts_for_the_new_revision()
             )
             .await;
         let after = office.task(id(task)).await;
-        // The amendment names a version: it loses against a vote. A vote names a digest.
+        // An amendment names a version, so it fails after a vote. A vote names a digest.
         if amended.status == 200 {
             amended_first += 1;
-            // It waits for its review to be opened anew; only then can it be answered at all.
+            // The task cannot be voted on before its review is opened again.
             vote.refused(409, "wrong_state");
             assert_eq!((&after["state"], &after["revision"]), (&json!("SUBMITTED"), &json!(2)));
             assert_eq!(office.number(&approvals_of(task)).await, 0);
@@ -84,24 +86,26 @@ async fn an_approval_that_meets_an_amendment_never_counts_for_the_new_revision()
         }
     }
     println!("approved first {approved_first}, amended first {amended_first}");
-    assert!(approved_first >= rounds() / 4 && amended_first >= rounds() / 4, "both ways were met");
+    assert!(
+        approved_first >= rounds() / 4 && amended_first >= rounds() / 4,
+        "both orders occurred"
+    );
     let kept = office.number("SELECT count(*) FROM vote").await;
     let kept = usize::try_from(kept).unwrap();
-    assert_eq!(kept, approved_first, "what was refused left no vote");
+    assert_eq!(kept, approved_first, "a refused vote is not stored");
     invariants::assert_hold(&office.world.database, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_approval_that_meets_a_cancellation_never_revives_the_task() {
+async fn approval_racing_a_cancellation_never_revives_the_task() {
     let office = Office::patient(1).await;
     let (mut approved_first, mut cancelled_first) = (0, 0);
-    for (round, asked) in office.reviewing(rounds()).await.into_iter().enumerate() {
-        let task = &asked.task;
+    for (round, task) in office.reviewing(rounds()).await.iter().enumerate() {
         let (vote, cancelled) = office
             .meet(
                 Meeting::of(round),
                 id(task),
-                async |office| office.approve(&office.rea, &asked.rea, task).await,
+                async |office| office.approve(&office.rea, task).await,
                 async |office| {
                     let path = format!("/v1/tasks/{}/cancel", id(task));
                     let matching = [("if-match", &*quoted(task))];
@@ -114,32 +118,35 @@ async fn an_approval_that_meets_a_cancellation_never_revives_the_task() {
         let after = office.task(id(task)).await;
         if cancelled.status == 200 {
             cancelled_first += 1;
-            // Too late: kept as evidence, told as such, and without effect.
-            assert_eq!((&vote["state"], &vote["effectual"]), (&json!("CANCELLED"), &json!(false)));
+            // The vote came too late: it is stored as evidence and reported as having no effect.
+            assert_eq!((&vote["state"], &vote["counted"]), (&json!("CANCELLED"), &json!(false)));
             assert_eq!(after["state"], "CANCELLED");
             assert_eq!(office.number(&approvals_of(task)).await, 0);
         } else {
             approved_first += 1;
             cancelled.refused(412, "version_mismatch");
-            assert_eq!((&vote["state"], &vote["effectual"]), (&json!("APPROVED"), &json!(true)));
+            assert_eq!((&vote["state"], &vote["counted"]), (&json!("APPROVED"), &json!(true)));
             assert_eq!(after["state"], "APPROVED");
         }
     }
     println!("approved first {approved_first}, cancelled first {cancelled_first}");
-    assert!(approved_first >= rounds() / 4 && cancelled_first >= rounds() / 4, "both were met");
+    assert!(
+        approved_first >= rounds() / 4 && cancelled_first >= rounds() / 4,
+        "both orders occurred"
+    );
     let kept = office.number("SELECT count(*) FROM vote").await;
-    assert_eq!(usize::try_from(kept).unwrap(), rounds(), "every answer is evidence");
+    assert_eq!(usize::try_from(kept).unwrap(), rounds(), "every vote is stored as evidence");
     invariants::assert_hold(&office.world.database, 1).await;
 }
 
-/// Two ways to the same state: one of them is taken, and the other leaves no basis behind.
+/// Both calls lead to the same state: one of them makes the transition, and the other one has no
+/// effect on it.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_override_that_meets_an_approval_passes_once() {
+async fn override_racing_an_approval_passes_once() {
     let office = Office::patient(1).await;
     let second = office.world.person("Second", &["admin"]).await;
     let (mut approved_first, mut overridden_first) = (0, 0);
-    for (round, asked) in office.reviewing(rounds()).await.into_iter().enumerate() {
-        let task = &asked.task;
+    for (round, task) in office.reviewing(rounds()).await.iter().enumerate() {
         let path = format!("/v1/tasks/{}/override", id(task));
         let reason = json!({ "ticket": "INC-1", "reason": "it burns" });
         let matching = [("if-match", &*quoted(task))];
@@ -149,7 +156,7 @@ async fn an_override_that_meets_an_approval_passes_once() {
             .meet(
                 Meeting::of(round),
                 id(task),
-                async |office| office.approve(&office.rea, &asked.rea, task).await,
+                async |office| office.approve(&office.rea, task).await,
                 async |office| {
                     let path = format!("{path}/confirm");
                     office.world.post(&second.token, &path, seen(task)).await
@@ -165,16 +172,19 @@ async fn an_override_that_meets_an_approval_passes_once() {
         );
         if confirmed.status == 200 {
             overridden_first += 1;
-            assert_eq!(vote["effectual"], false, "it came too late to count");
+            assert_eq!(vote["counted"], false, "the vote came too late to count");
             assert_eq!(office.number(&owed).await, 1);
         } else {
             approved_first += 1;
             confirmed.refused(409, "wrong_state");
-            assert_eq!(vote["effectual"], true);
+            assert_eq!(vote["counted"], true);
             assert_eq!(office.number(&owed).await, 0);
         }
     }
     println!("approved first {approved_first}, overridden first {overridden_first}");
-    assert!(approved_first >= rounds() / 4 && overridden_first >= rounds() / 4, "both were met");
+    assert!(
+        approved_first >= rounds() / 4 && overridden_first >= rounds() / 4,
+        "both orders occurred"
+    );
     invariants::assert_hold(&office.world.database, 1).await;
 }

@@ -1,22 +1,23 @@
-//! All of Redis dies under load and comes back empty a while later. Approvals, permits and reports
-//! go on from the record alone; no two attempts are ever at one resource; and afterwards those who
-//! wait for a lock get it in the order in which they came. `ADE_SECONDS=60` for a whole minute.
+//! All Redis nodes die under load and come back empty a while later. Approvals, permits and reports
+//! continue with the database alone, no two attempts work on one resource at the same time, and
+//! after the recovery locks are granted in the order of the requests. `ADE_SECONDS=60` keeps Redis
+//! down for a whole minute.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ade_engine::work::{Driver, Plan};
+use ade_engine::workers::{Driver, WorkerPlan};
 use ade_testkit::{Cluster, eventually};
 use serde_json::{Value, json};
 
-use crate::world::{Line, Person, World, seen};
+use crate::world::{LockBackend, Person, World, path_of, seen};
 
 const DATABASES: usize = 4;
 const AGENTS: usize = 3;
 const SOON: Duration = Duration::from_mins(2);
-/// Parts of the time without Redis; in each of them everything goes on.
+/// The outage is divided into parts; there has to be progress in each of them.
 const PARTS: usize = 3;
 
 fn seconds_away() -> u64 {
@@ -24,7 +25,7 @@ fn seconds_away() -> u64 {
     given.unwrap_or(12)
 }
 
-/// Who is at a resource now, and under which fence it was last touched.
+/// For each resource, the attempt that works on it and the last fence.
 #[derive(Default)]
 struct Target {
     at: Mutex<BTreeMap<String, (Option<String>, u64)>>,
@@ -32,11 +33,11 @@ struct Target {
 
 impl Target {
     fn enter(&self, permit: &Value) {
-        let (resource, execution) = (&permit["resources"][0], permit["execution"].to_string());
+        let (resource, execution) = (&permit["resources"][0], permit["execution_id"].to_string());
         let fence = resource["fence"].as_u64().unwrap();
         let mut at = self.at.lock().unwrap();
         let (who, last) = at.entry(resource["resource"].to_string()).or_default();
-        assert_eq!(*who, None, "two at {resource}");
+        assert_eq!(*who, None, "two attempts work on {resource}");
         assert!(fence > *last, "{fence} after {last} at {resource}");
         (*who, *last) = (Some(execution), fence);
     }
@@ -47,7 +48,7 @@ impl Target {
     }
 }
 
-/// How often each was done.
+/// How many approvals, permits and reports were made.
 #[derive(Default)]
 struct Counts {
     approvals: AtomicUsize,
@@ -76,7 +77,7 @@ impl Stage {
         !self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Proposes and approves one change after the other.
+    /// Creates and approves one task after the other.
     async fn review(&self) {
         for nth in 0.. {
             if !self.goes_on() {
@@ -93,13 +94,12 @@ impl Stage {
             });
             let task = self.world.post(&self.bob.token, "/v1/tasks", wanted).await.expect(201);
             self.world.submit(&self.bob, &task).await;
-            let task = eventually("it is reviewed", SOON, async || {
+            let task = eventually("the task is under review", SOON, async || {
                 let task = self.world.task(&self.bob, &task).await;
                 if task["state"] == "REVIEWING" { Ok(task) } else { Err(task["state"].clone()) }
             })
             .await;
-            let request = self.world.request(&self.rea, &task).await;
-            let path = format!("/v1/approvals/{request}/approve");
+            let path = format!("{}/approve", path_of(&task));
             let began = Instant::now();
             self.world.post(&self.rea.token, &path, seen(&task)).await.expect(200);
             let mut slowest = self.slowest.lock().unwrap();
@@ -111,30 +111,30 @@ impl Stage {
     async fn apply(&self, bot: &Person) {
         while self.goes_on() {
             let path = format!("/v1/agents/{}/claim?wait=2s", bot.id);
-            let claimed = self.world.post(&bot.token, &path, json!({ "ttl": "30s" })).await;
+            let claimed = self.world.post(&bot.token, &path, json!({ "ttl_seconds": 30 })).await;
             let permit = &claimed.expect(200)["permit"];
-            let Some(execution) = permit["execution"].as_str() else { continue };
+            let Some(execution) = permit["execution_id"].as_str() else { continue };
             self.counts.permits.fetch_add(1, Ordering::Relaxed);
-            let say = async |verb: &str| {
+            let report = async |verb: &str| {
                 let path = format!("/v1/executions/{execution}/{verb}");
-                let body = json!({ "lease": permit["lease"] });
+                let body = json!({ "lease_id": permit["lease_id"] });
                 self.world.post(&bot.token, &path, body).await.expect(200);
             };
-            say("begin").await;
+            report("begin").await;
             self.target.enter(permit);
             tokio::time::sleep(Duration::from_millis(20)).await;
             self.target.leave(permit);
-            say("finish").await;
+            report("finish").await;
             self.counts.reports.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Three ask one after the other for what a fourth has, and get it so.
-    async fn waits_are_fair(&self, bots: &[Person]) {
+    /// Asserts that three requests for a held lock are granted in the order of their arrival.
+    async fn assert_waits_are_fair(&self, bots: &[Person]) {
         let ask = |wait: &str| {
             json!({
-                "resources": [{ "type": "queue", "id": "one" }], "fenced": true,
-                "ttl": "30s", "wait": wait,
+                "resources": ["queue:one"], "fenced": true,
+                "ttl_seconds": 30, "wait": wait,
             })
         };
         let holder = eventually("the queue is back", SOON, async || {
@@ -149,7 +149,7 @@ impl Stage {
         };
         let wait = async |nth: usize| {
             let path = "/v1/locks/queue/one";
-            eventually("it is its turn to ask", SOON, async || {
+            eventually("the requests before it are queued", SOON, async || {
                 let seen = self.world.get(&bots[0].token, path).await.expect(200);
                 let waiting = seen["queue"].as_array().map_or(0, Vec::len);
                 if waiting + 1 == nth { Ok(()) } else { Err(waiting) }
@@ -158,16 +158,16 @@ impl Stage {
             let bot = &bots[nth % bots.len()];
             let had = self.world.post(&bot.token, "/v1/locks/acquire", ask("50s")).await;
             order.lock().unwrap().push(nth);
-            release(bot, &had.expect(200)["lease"]).await;
+            release(bot, &had.expect(200)["lease_id"]).await;
         };
         let let_go = async {
-            eventually("all wait", SOON, async || {
+            eventually("all requests are queued", SOON, async || {
                 let seen = self.world.get(&bots[0].token, "/v1/locks/queue/one").await.expect(200);
                 let waiting = seen["queue"].as_array().map_or(0, Vec::len);
                 if waiting == 3 { Ok(()) } else { Err(waiting) }
             })
             .await;
-            release(&bots[0], &holder["lease"]).await;
+            release(&bots[0], &holder["lease_id"]).await;
         };
         tokio::join!(wait(1), wait(2), wait(3), let_go);
         assert_eq!(*order.lock().unwrap(), [1, 2, 3]);
@@ -175,7 +175,7 @@ impl Stage {
 }
 
 async fn stage(cluster: &Cluster) -> (Stage, Vec<Person>) {
-    let world = World::locking(Line::Redis(cluster.urls(), Line::SETTINGS)).await;
+    let world = World::locking(LockBackend::Redis(cluster.urls(), LockBackend::SETTINGS)).await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let mut bots = Vec::new();
@@ -199,12 +199,12 @@ async fn stage(cluster: &Cluster) -> (Stage, Vec<Person>) {
 }
 
 #[tokio::test]
-async fn everything_goes_on_without_redis_and_is_fair_when_it_is_back() {
+async fn redis_outage_stops_nothing_and_locks_stay_fair_afterwards() {
     let cluster = Cluster::owned().await;
     let (stage, bots) = stage(&cluster).await;
     let watching = Driver::watch(&stage.world.app);
     let (period, lease) = (Duration::from_millis(100), Duration::from_secs(30));
-    let plan = Plan { run: vec!["all".to_owned()], period, lease };
+    let plan = WorkerPlan { run: vec!["all".to_owned()], period, lease };
     let working = Driver::start(&stage.world.app, &plan);
     let breaking = async {
         let with = Duration::from_secs(3);
@@ -215,15 +215,15 @@ async fn everything_goes_on_without_redis_and_is_fair_when_it_is_back() {
         for nth in 0..PARTS {
             let began = Instant::now();
             tokio::time::sleep(part).await;
-            // A short part may be over before a starved machine has come round.
-            before = eventually("everything goes on", SOON, async || {
+            // On a slow machine a short part may end before there was any progress.
+            before = eventually("there is progress without Redis", SOON, async || {
                 let now = stage.counts.now();
                 let done: Vec<usize> = now.iter().zip(before).map(|(now, was)| now - was).collect();
-                let told = format!("part {nth} without Redis, {:?}: {done:?}", began.elapsed());
+                let progress = format!("part {nth} without Redis, {:?}: {done:?}", began.elapsed());
                 if done.contains(&0) {
-                    return Err(told);
+                    return Err(progress);
                 }
-                println!("{told} approvals, permits and reports");
+                println!("{progress} approvals, permits and reports");
                 Ok(now)
             })
             .await;
@@ -233,7 +233,7 @@ async fn everything_goes_on_without_redis_and_is_fair_when_it_is_back() {
         }
         cluster.wait_until_ok(SOON).await;
         tokio::time::sleep(with).await;
-        assert!(stage.counts.now()[2] > before[2], "it goes on with Redis");
+        assert!(stage.counts.now()[2] > before[2], "there is progress with Redis");
         stage.is_over.store(true, Ordering::Relaxed);
     };
     tokio::join!(
@@ -244,7 +244,7 @@ async fn everything_goes_on_without_redis_and_is_fair_when_it_is_back() {
         stage.apply(&bots[2]),
     );
     println!("the slowest approval took {:?}", stage.slowest.lock().unwrap());
-    stage.waits_are_fair(&bots).await;
+    stage.assert_waits_are_fair(&bots).await;
     working.stop().await;
     watching.stop().await;
 }

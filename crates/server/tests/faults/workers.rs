@@ -1,12 +1,12 @@
-//! Workers in several processes, and workers that die: what is due is done once, by whoever
-//! comes to it, and a lease outlives its holder only until its deadline.
+//! Workers in several processes, and workers that die. Every due item is processed once, by any of
+//! them, and the lease of a dead worker expires at its deadline.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ade_core::ids::TaskId;
 use ade_engine::App;
-use ade_engine::work::{self, Driver, Plan};
+use ade_engine::workers::{self, Driver, WorkerPlan};
 use ade_testkit::eventually;
 use serde_json::Value;
 
@@ -17,21 +17,21 @@ use crate::world::id;
 const BATCH: usize = 50;
 const LEASE: Duration = Duration::from_millis(1_500);
 
-fn plan() -> Plan {
+fn plan() -> WorkerPlan {
     let run = vec!["all".to_owned()];
-    Plan { run, period: Duration::from_millis(20), lease: LEASE }
+    WorkerPlan { run, period: Duration::from_millis(20), lease: LEASE }
 }
 
-/// Every worker of both processes at once, as if there were no leases.
+/// Runs every worker of both processes at once, as if there were no leases.
 async fn run_everything(one: &App, two: &App) {
     let all = async |app: &App| {
-        for worker in work::WORKERS {
-            work::run_once(app, worker.name).await.unwrap().unwrap();
+        for worker in workers::all() {
+            workers::run_once(app, worker.name).await.unwrap().unwrap();
         }
     };
     let reversed = async |app: &App| {
-        for worker in work::WORKERS.iter().rev() {
-            work::run_once(app, worker.name).await.unwrap().unwrap();
+        for worker in workers::all().rev() {
+            workers::run_once(app, worker.name).await.unwrap().unwrap();
         }
     };
     tokio::join!(all(one), all(two), reversed(one), reversed(two));
@@ -47,12 +47,12 @@ async fn submitted(office: &Office, count: usize) -> Vec<Value> {
 }
 
 async fn done(office: &Office, action: &str) -> usize {
-    let leaves = format!("SELECT count(*) FROM audit_leaf WHERE action = '{action}'");
+    let leaves = format!("SELECT count(*) FROM audit_entry WHERE action = '{action}'");
     usize::try_from(office.number(&leaves).await).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_processes_that_run_every_worker_do_everything_once() {
+async fn workers_in_two_processes_do_everything_once() {
     let office = Office::patient(1).await;
     let other = office.world.another_app();
     let mut expired = 0;
@@ -60,13 +60,13 @@ async fn two_processes_that_run_every_worker_do_everything_once() {
         let count = BATCH.min(rounds() - batch * BATCH);
         let tasks = submitted(&office, count).await;
         run_everything(&office.world.app, &other).await;
-        // Every second one is taken to have waited for over a year; and all answers, to be old.
+        // Every second review is made over a year old, and all stored responses expire.
         for task in tasks.iter().step_by(2) {
             let uuid = id(task).parse::<TaskId>().unwrap().uuid();
             let aged = format!(
                 "UPDATE task SET review_opened_at = review_opened_at - interval '400 days'
                   WHERE id = '{uuid}';
-                 UPDATE due SET at = now() - interval '1 day'
+                 UPDATE scheduled_job SET at = now() - interval '1 day'
                   WHERE object = '{uuid}' AND kind = 'expire'"
             );
             office.world.database.run(&aged).await;
@@ -78,13 +78,13 @@ async fn two_processes_that_run_every_worker_do_everything_once() {
     }
     assert_eq!(done(&office, "task.open_review").await, rounds());
     assert_eq!(done(&office, "task.expire").await, expired);
-    assert_eq!(office.number("SELECT count(*) FROM due WHERE at <= now()").await, 0);
+    assert_eq!(office.number("SELECT count(*) FROM scheduled_job WHERE at <= now()").await, 0);
     assert_eq!(office.number("SELECT count(*) FROM idempotency").await, 0);
     invariants::assert_hold(&office.world.database, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_drivers_over_one_database_open_each_review_once() {
+async fn drivers_sharing_a_database_open_each_review_once() {
     let office = Office::open(1).await;
     let other = office.world.another_app();
     let drivers = [Driver::start(&office.world.app, &plan()), Driver::start(&other, &plan())];
@@ -102,30 +102,30 @@ async fn two_drivers_over_one_database_open_each_review_once() {
     invariants::assert_hold(&office.world.database, 1).await;
 }
 
-/// One more task that the worker has seen to.
+/// Submits one more task and waits until the worker has opened its review.
 async fn reviewed(office: &Office) {
     submitted(office, 1).await;
     let waiting = "SELECT count(*) FROM task WHERE state = 'SUBMITTED'";
-    eventually("it is under review", SOON, async || match office.number(waiting).await {
+    eventually("the task is under review", SOON, async || match office.number(waiting).await {
         0 => Ok(()),
         left => Err(left),
     })
     .await;
 }
 
-/// A number that the board has of the worker.
-async fn told(office: &Office, what: &str) -> usize {
+/// A column of the worker's row in `worker_lease`.
+async fn recorded(office: &Office, what: &str) -> usize {
     let sql = format!("SELECT {what} FROM worker_lease WHERE name = 'review_opener'");
     usize::try_from(office.number(&sql).await).unwrap()
 }
 
 fn opener(office: &Office) -> Driver {
     let (run, lease) = (vec!["review_opener".to_owned()], Duration::from_mins(1));
-    Driver::start(&office.world.app, &Plan { run, lease, ..plan() })
+    Driver::start(&office.world.app, &WorkerPlan { run, lease, ..plan() })
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_is_woken_often_writes_of_itself_seldom_and_forgets_nothing() {
+async fn worker_woken_often_rarely_writes_its_status_but_all_of_it() {
     const TASKS: usize = 20;
     let office = Office::open(1).await;
     let count = "CREATE SEQUENCE written;
@@ -139,19 +139,19 @@ async fn a_worker_that_is_woken_often_writes_of_itself_seldom_and_forgets_nothin
         reviewed(&office).await;
     }
     driver.stop().await;
-    // Once a second, and what is left when it stops.
+    // The worker writes once a second and once more when it stops.
     let most = began.elapsed().as_secs() + 2;
     let written = office.number("SELECT last_value FROM written").await;
-    // The lease given back is one more.
+    // Releasing the lease is one more write.
     assert!(u64::try_from(written).unwrap() <= most + 1, "{written} writes");
-    assert!(told(&office, "runs").await >= TASKS);
-    assert_eq!(told(&office, "items").await, TASKS);
+    assert!(recorded(&office, "runs").await >= TASKS);
+    assert_eq!(recorded(&office, "items").await, TASKS);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_board_could_not_be_told_is_told_later() {
+async fn worker_status_that_was_refused_is_written_later() {
     let office = Office::open(1).await;
-    // A sequence counts on although the write is undone.
+    // A sequence keeps its value when the write is rolled back.
     let shut = "CREATE SEQUENCE refused;
         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
         $$ BEGIN RAISE EXCEPTION 'shut %', nextval('refused'); END $$;
@@ -162,26 +162,26 @@ async fn what_the_board_could_not_be_told_is_told_later() {
     reviewed(&office).await;
     let refused = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM refused";
     let before = office.number(refused).await;
-    // The one that follows has what was done before it.
-    eventually("it was refused", SOON, async || match office.number(refused).await - before {
-        0 => Err("not once"),
+    // The next write includes the counts of the refused one.
+    eventually("a write was refused", SOON, async || match office.number(refused).await - before {
+        0 => Err("no write was refused"),
         _ => Ok(()),
     })
     .await;
-    assert_eq!(told(&office, "items").await, 0);
+    assert_eq!(recorded(&office, "items").await, 0);
     office.world.database.run("DROP TRIGGER refuse ON worker_lease").await;
     reviewed(&office).await;
     driver.stop().await;
-    assert_eq!(told(&office, "items").await, 2);
+    assert_eq!(recorded(&office, "items").await, 2);
 }
 
-/// A process of its own: dropped, it is gone at once, with whatever it was doing.
+/// Stands for a separate process: dropping it stops everything that it does at once.
 struct Process {
     runtime: Option<tokio::runtime::Runtime>,
 }
 
 impl Process {
-    fn work(app: impl FnOnce() -> Arc<App>, plan: &Plan) -> Self {
+    fn work(app: impl FnOnce() -> Arc<App>, plan: &WorkerPlan) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -211,25 +211,25 @@ impl Drop for Process {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_dies_in_the_middle_is_followed_by_another_and_nothing_is_done_twice() {
+async fn worker_that_dies_is_replaced_and_nothing_is_done_twice() {
     let office = Office::open(1).await;
     let tasks = submitted(&office, 8).await;
-    // The fourth is locked: the worker comes that far and waits.
+    // The fourth task is locked, so the worker waits there.
     let uuid = id(&tasks[3]).parse::<TaskId>().unwrap().uuid();
     let mut holder = office.world.database.session().await;
     holder.run(&format!("BEGIN; SELECT FROM task WHERE id = '{uuid}' FOR UPDATE")).await;
-    // Long enough to be looked at.
-    let plan = Plan { lease: Duration::from_secs(6), ..plan() };
+    // The lease is long enough to be observed after the kill.
+    let plan = WorkerPlan { lease: Duration::from_secs(6), ..plan() };
     let first = Process::work(|| office.world.another_app(), &plan);
     holder.wait_for_waiting(1, SOON).await;
     first.kill();
     let opened = done(&office, "task.open_review").await;
-    assert!(opened < tasks.len(), "it died in the middle");
+    assert!(opened < tasks.len(), "the worker died in the middle");
     let fence = "SELECT fence FROM worker_lease WHERE name = 'review_opener'";
     assert_eq!(office.number(fence).await, 1);
     let held = "SELECT (deadline > clock_timestamp())::int::bigint FROM worker_lease
                  WHERE name = 'review_opener'";
-    assert_eq!(office.number(held).await, 1, "the dead one still has its lease");
+    assert_eq!(office.number(held).await, 1, "the dead worker still has its lease");
     holder.run("COMMIT").await;
 
     let second = Process::work(|| office.world.another_app(), &plan);
@@ -239,7 +239,7 @@ async fn a_worker_that_dies_in_the_middle_is_followed_by_another_and_nothing_is_
         left => Err(left),
     })
     .await;
-    assert_eq!(office.number(fence).await, 2, "another has it now");
+    assert_eq!(office.number(fence).await, 2, "another worker has the lease now");
     second.kill();
     assert_eq!(done(&office, "task.open_review").await, tasks.len());
     invariants::assert_hold(&office.world.database, 1).await;

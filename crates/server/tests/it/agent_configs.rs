@@ -1,4 +1,4 @@
-//! What agents are set up with, over HTTP.
+//! Agent configurations over HTTP.
 
 use serde_json::{Value, json};
 
@@ -6,19 +6,19 @@ use crate::coverage::cases;
 use crate::world::{Answer, Person, World};
 
 cases! {
-    a_configuration_has_versions:
+    agent_config_change_adds_a_version:
         Happy "GET /v1/agents/{id}/config",
         Happy "PUT /v1/agents/{id}/config",
         Happy "GET /v1/agents/{id}/config/versions",
         Happy "GET /v1/agents/{id}/config/versions/{version}/diff",
         Happy "POST /v1/agents/{id}/config/rollback";
-    a_configuration_is_its_agents_business:
+    agent_config_of_another_agent_is_refused:
         Denied "GET /v1/agents/{id}/config",
         Denied "PUT /v1/agents/{id}/config",
         Denied "GET /v1/agents/{id}/config/versions",
         Denied "GET /v1/agents/{id}/config/versions/{version}/diff",
         Denied "POST /v1/agents/{id}/config/rollback";
-    one_version_follows_another:
+    agent_config_change_with_a_stale_version_is_refused:
         Conflict "PUT /v1/agents/{id}/config",
         Conflict "POST /v1/agents/{id}/config/rollback";
 }
@@ -32,7 +32,7 @@ async fn put(world: &World, who: &Person, bot: &Person, read: u32, body: Value) 
     world.send("PUT", &who.token, &path(bot), Some(body), &[("if-match", &*read)]).await
 }
 
-async fn a_configuration_has_versions(world: &World) {
+async fn agent_config_change_adds_a_version(world: &World) {
     let bob = world.person("Bob", &[]).await;
     let bot = world.agent("bot", &bob).await;
     let empty = world.get(&bot.token, &path(&bot)).await;
@@ -54,7 +54,7 @@ async fn a_configuration_has_versions(world: &World) {
         let path = format!("{}/versions/{query}", path(&bot));
         world.get(&bot.token, &path).await.expect(200)
     };
-    let told = difference("2/diff").await;
+    let diff = difference("2/diff").await;
     let changes = [
         ("log.to", json!("x"), json!(null)),
         ("regions", json!(["eu"]), json!(["eu", "us"])),
@@ -65,7 +65,7 @@ async fn a_configuration_has_versions(world: &World) {
         change["after"] = after;
         change
     });
-    assert_eq!(told, json!({ "version": 2, "against": 1, "changes": changes }));
+    assert_eq!(diff, json!({ "version": 2, "against": 1, "changes": changes }));
     assert_eq!(difference("2/diff?against=2").await["changes"], json!([]));
     assert_eq!(difference("1/diff").await["against"], 0);
     assert_eq!(difference("1/diff?against=0").await["changes"].as_array().unwrap().len(), 3);
@@ -78,23 +78,23 @@ async fn a_configuration_has_versions(world: &World) {
     assert_eq!(difference("3/diff?against=1").await["changes"], json!([]));
     let versions = format!("{}/versions", path(&bot));
     let versions = world.get(&bob.token, &versions).await.expect(200);
-    let told = versions["items"].as_array().unwrap().iter();
-    let told: Vec<Value> =
-        told.map(|one| json!([one["version"], one["set_by"], one["reason"]])).collect();
+    let listed = versions["items"].as_array().unwrap().iter();
+    let listed: Vec<Value> =
+        listed.map(|one| json!([one["version"], one["set_by"], one["reason"]])).collect();
     let expected = [
         json!([3, bob.id, "it was slow"]),
         json!([2, world.admin.id, null]),
         json!([1, bob.id, "first"]),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(listed, expected);
     assert!(versions["items"][0].get("config").is_none());
-    let session = json!({ "session": "ags_01k9xq3vb8f2n4s6t7w8y9z0ab" });
+    let session = json!({ "process_id": "ags_01k9xq3vb8f2n4s6t7w8y9z0ab" });
     let beat = format!("/v1/agents/{}/heartbeat", bot.id);
     let beat = world.post(&bot.token, &beat, session).await.expect(200);
-    assert_eq!(beat["config_version"], 3, "its agent learns of it");
+    assert_eq!(beat["config_version"], 3, "the heartbeat reports the new version");
 }
 
-async fn a_configuration_is_its_agents_business(world: &World) {
+async fn agent_config_of_another_agent_is_refused(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let eve = world.person("Eve", &["author", "operator", "reviewer", "auditor"]).await;
     let [bot, other] = [world.agent("bot", &bob).await, world.agent("other", &bob).await];
@@ -111,8 +111,8 @@ async fn a_configuration_is_its_agents_business(world: &World) {
     put(world, &eve, &bot, 1, json!({ "config": {} })).await.refused(403, "not_allowed");
     world.post(&eve.token, &below("/rollback"), back.clone()).await.refused(403, "not_allowed");
     assert_eq!(world.refusals(&bot.id, "agent.configure").await, 2);
-    put(world, &bot, &bot, 1, json!({ "config": {} })).await.refused(403, "class_closed");
-    world.post(&bot.token, &below("/rollback"), back).await.refused(403, "class_closed");
+    put(world, &bot, &bot, 1, json!({ "config": {} })).await.refused(403, "insufficient_scope");
+    world.post(&bot.token, &below("/rollback"), back).await.refused(403, "insufficient_scope");
     for read in &reads {
         world.get("", read).await.refused(401, "unauthenticated");
     }
@@ -123,7 +123,7 @@ async fn a_configuration_is_its_agents_business(world: &World) {
     assert_eq!((&kept["version"], &kept["config"]), (&json!(1), &json!({ "a": 1 })));
 }
 
-async fn one_version_follows_another(world: &World) {
+async fn agent_config_change_with_a_stale_version_is_refused(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let bot = world.agent("bot", &bob).await;
     let config = |room: u32| json!({ "config": { "room": room } });
@@ -137,9 +137,9 @@ async fn one_version_follows_another(world: &World) {
     let rollback = format!("{}/rollback", path(&bot));
     let back = |to: u32, reason: &str| json!({ "to": to, "reason": reason });
     world.post(&bob.token, &rollback, back(2, "same")).await.refused(409, "closed");
-    for none in [9, 1 << 31, u32::MAX] {
-        let told = world.post(&bob.token, &rollback, back(none, "none")).await;
-        told.refused(404, "not_found");
+    for unknown in [9, 1 << 31, u32::MAX] {
+        let missing = world.post(&bob.token, &rollback, back(unknown, "none")).await;
+        missing.refused(404, "not_found");
     }
     world.post(&bob.token, &rollback, back(1, " ")).await.refused(422, "invalid_body");
     world.twice("POST", &bob.token, &rollback, [back(1, "a"), back(1, "b")]).await;

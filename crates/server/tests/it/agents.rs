@@ -1,4 +1,4 @@
-//! Registered programs over HTTP.
+//! Registered agents over HTTP.
 
 use serde_json::json;
 
@@ -6,27 +6,27 @@ use crate::coverage::cases;
 use crate::world::{World, id};
 
 cases! {
-    an_admin_registers_an_agent: Happy "POST /v1/agents", Happy "GET /v1/agents/{id}";
-    agents_are_listed: Happy "GET /v1/agents", Denied "GET /v1/agents/{id}";
-    strangers_see_no_agents: Denied "GET /v1/agents";
-    only_admins_change_agents:
+    agent_registered_by_an_admin_can_be_read: Happy "POST /v1/agents", Happy "GET /v1/agents/{id}";
+    agent_list_has_the_registered_agents: Happy "GET /v1/agents", Denied "GET /v1/agents/{id}";
+    agent_list_without_a_token_is_refused: Denied "GET /v1/agents";
+    agent_change_by_a_non_admin_is_refused:
         Denied "POST /v1/agents",
         Denied "PATCH /v1/agents/{id}",
         Denied "DELETE /v1/agents/{id}";
-    an_agent_changes_until_it_is_revoked:
+    agent_change_after_revocation_is_refused:
         Happy "PATCH /v1/agents/{id}",
         Happy "DELETE /v1/agents/{id}",
         Conflict "PATCH /v1/agents/{id}";
-    a_name_is_one_agent: Conflict "POST /v1/agents", Conflict "PATCH /v1/agents/{id}";
-    a_key_revokes_one_agent: Conflict "DELETE /v1/agents/{id}";
+    agent_name_in_use_is_refused: Conflict "POST /v1/agents", Conflict "PATCH /v1/agents/{id}";
+    agent_revocation_key_applies_to_one_agent: Conflict "DELETE /v1/agents/{id}";
 }
 
 const NOTHING: &str = "agt_00000000000000000000000000";
 
-async fn an_admin_registers_an_agent(world: &World) {
+async fn agent_registered_by_an_admin_can_be_read(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let asked =
-        json!({ "name": "bot", "owner": bob.id, "capabilities": ["sql.*"], "max_tasks": 9 });
+        json!({ "name": "bot", "owner_id": bob.id, "capabilities": ["sql.*"], "max_tasks": 9 });
     let made = world.post(&world.admin.token, "/v1/agents", asked.clone()).await.expect(201);
     for (name, value) in asked.as_object().unwrap() {
         assert_eq!(made[name], *value);
@@ -34,18 +34,18 @@ async fn an_admin_registers_an_agent(world: &World) {
     let path = format!("/v1/agents/{}", id(&made));
     assert_eq!(world.get(&bob.token, &path).await.expect(200), made);
     for bad in [
-        json!({ "name": "", "owner": bob.id }),
-        json!({ "name": "x", "owner": "usr_00000000000000000000000000" }),
-        json!({ "name": "x", "owner": bob.id, "capabilities": [""] }),
-        json!({ "name": "x", "owner": bob.id, "max_tasks": 0 }),
-        json!({ "name": "x", "owner": bob.id, "max_tasks": 10_001 }),
+        json!({ "name": "", "owner_id": bob.id }),
+        json!({ "name": "x", "owner_id": "usr_00000000000000000000000000" }),
+        json!({ "name": "x", "owner_id": bob.id, "capabilities": [""] }),
+        json!({ "name": "x", "owner_id": bob.id, "max_tasks": 0 }),
+        json!({ "name": "x", "owner_id": bob.id, "max_tasks": 10_001 }),
     ] {
-        let told = world.post(&world.admin.token, "/v1/agents", bad).await;
-        told.refused(422, "invalid_body");
+        let response = world.post(&world.admin.token, "/v1/agents", bad).await;
+        response.refused(422, "invalid_body");
     }
 }
 
-async fn agents_are_listed(world: &World) {
+async fn agent_list_has_the_registered_agents(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let bot = world.agent("bot", &bob).await;
     let agents = world.get(&bot.token, "/v1/agents").await.expect(200);
@@ -53,34 +53,34 @@ async fn agents_are_listed(world: &World) {
     world.get(&bob.token, &format!("/v1/agents/{NOTHING}")).await.refused(404, "not_found");
 }
 
-async fn strangers_see_no_agents(world: &World) {
+async fn agent_list_without_a_token_is_refused(world: &World) {
     world.get("", "/v1/agents").await.refused(401, "unauthenticated");
 }
 
-async fn only_admins_change_agents(world: &World) {
+async fn agent_change_by_a_non_admin_is_refused(world: &World) {
     let bob = world.person("Bob", &["author", "operator"]).await;
     let bot = world.agent("bot", &bob).await;
     let path = format!("/v1/agents/{}", bot.id);
     let calls = [
-        ("POST", "/v1/agents", Some(json!({ "name": "other", "owner": bob.id }))),
+        ("POST", "/v1/agents", Some(json!({ "name": "other", "owner_id": bob.id }))),
         ("PATCH", &path, Some(json!({ "capabilities": ["*"] }))),
         ("DELETE", &path, None),
     ];
     for (number, (method, path, body)) in calls.into_iter().enumerate() {
-        let told = world.send(method, &bob.token, path, body.clone(), &[]).await;
-        told.refused(403, "not_allowed");
+        let response = world.send(method, &bob.token, path, body.clone(), &[]).await;
+        response.refused(403, "not_allowed");
         assert_eq!(world.refusals(&world.tenant, "agent.administer").await, number + 1);
-        let told = world.send(method, &bot.token, path, body, &[]).await;
-        told.refused(403, "class_closed");
+        let response = world.send(method, &bot.token, path, body, &[]).await;
+        response.refused(403, "insufficient_scope");
     }
     let path = format!("/v1/agents/{NOTHING}");
     for (method, body) in [("PATCH", Some(json!({ "name": "x" }))), ("DELETE", None)] {
-        let told = world.send(method, &world.admin.token, &path, body, &[]).await;
-        told.refused(404, "not_found");
+        let response = world.send(method, &world.admin.token, &path, body, &[]).await;
+        response.refused(404, "not_found");
     }
 }
 
-async fn an_agent_changes_until_it_is_revoked(world: &World) {
+async fn agent_change_after_revocation_is_refused(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let bot = world.agent("bot", &bob).await;
     let path = format!("/v1/agents/{}", bot.id);
@@ -88,7 +88,7 @@ async fn an_agent_changes_until_it_is_revoked(world: &World) {
     let change = json!({ "name": "robot", "capabilities": ["dns.*"] });
     let changed = world.send("PATCH", admin, &path, Some(change), &[]).await.expect(200);
     assert_eq!((&changed["name"], &changed["capabilities"]), (&json!("robot"), &json!(["dns.*"])));
-    assert_eq!(changed["max_tasks"], 4, "as many as by default");
+    assert_eq!(changed["max_tasks"], 4, "the default");
     let roomy = Some(json!({ "max_tasks": 10_000 }));
     let changed = world.send("PATCH", admin, &path, roomy, &[]).await.expect(200);
     assert_eq!((&changed["name"], &changed["max_tasks"]), (&json!("robot"), &json!(10_000)));
@@ -101,28 +101,32 @@ async fn an_agent_changes_until_it_is_revoked(world: &World) {
     let late = world.send("PATCH", admin, &path, Some(json!({ "name": "x" })), &[]).await;
     late.refused(409, "closed");
     let again = world.send("DELETE", admin, &path, None, &[]).await.expect(200);
-    assert_eq!(again["revoked_at"], gone["revoked_at"], "once");
-    let asked = json!({ "agent": bot.id, "scopes": ["read"] });
-    let told = world.post(admin, "/v1/tokens", asked).await;
-    assert!([404, 409].contains(&told.status), "a revoked agent gets no token: {}", told.body);
+    assert_eq!(again["revoked_at"], gone["revoked_at"], "revoked once");
+    let asked = json!({ "agent_id": bot.id, "scopes": ["read"] });
+    let response = world.post(admin, "/v1/tokens", asked).await;
+    assert!(
+        [404, 409].contains(&response.status),
+        "a revoked agent gets no token: {}",
+        response.body
+    );
 }
 
-async fn a_name_is_one_agent(world: &World) {
+async fn agent_name_in_use_is_refused(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     world.agent("bot", &bob).await;
     let other = world.agent("other", &bob).await;
     let admin = &world.admin.token;
-    let asked = json!({ "name": "bot", "owner": bob.id });
+    let asked = json!({ "name": "bot", "owner_id": bob.id });
     world.post(admin, "/v1/agents", asked).await.refused(409, "already_exists");
     let path = format!("/v1/agents/{}", other.id);
-    let told = world.send("PATCH", admin, &path, Some(json!({ "name": "bot" })), &[]).await;
-    told.refused(409, "already_exists");
-    let named = |name: &str| json!({ "name": name, "owner": bob.id });
+    let response = world.send("PATCH", admin, &path, Some(json!({ "name": "bot" })), &[]).await;
+    response.refused(409, "already_exists");
+    let named = |name: &str| json!({ "name": name, "owner_id": bob.id });
     world.twice("POST", admin, "/v1/agents", [named("a"), named("b")]).await;
 }
 
-/// The path is part of what a key stands for, so the same key may name another agent.
-async fn a_key_revokes_one_agent(world: &World) {
+/// An idempotency key belongs to one path, so the same key can be used for another agent.
+async fn agent_revocation_key_applies_to_one_agent(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let [one, other] = [world.agent("one", &bob).await, world.agent("other", &bob).await];
     let key = [("idempotency-key", "k")];

@@ -1,16 +1,16 @@
-//! What every answer carries, whoever asks for whatever.
+//! Properties of every response, for every caller and path.
 
 use ade_core::ids::RequestId;
 
-use crate::rig::{Rig, problem};
+use crate::test_server::{TestServer, problem};
 use crate::world::World;
 
 const EVERYWHERE: &[&str] =
     &["/healthz", "/metrics", "/docs", "/nowhere", "/v1/status", "/test/panic"];
 
 #[tokio::test]
-async fn every_answer_has_the_security_headers() {
-    let rig = Rig::start().await;
+async fn response_always_has_the_security_headers() {
+    let rig = TestServer::start().await;
     for path in EVERYWHERE {
         for method in ["GET", "DELETE"] {
             let response = rig.request(method, path).send().await.unwrap();
@@ -37,8 +37,8 @@ async fn every_answer_has_the_security_headers() {
 }
 
 #[tokio::test]
-async fn every_call_gets_an_id_of_its_own_and_takes_none_from_the_caller() {
-    let rig = Rig::start().await;
+async fn request_id_is_always_new_and_never_the_callers() {
+    let rig = TestServer::start().await;
     let mut seen = Vec::new();
     for path in EVERYWHERE {
         let asked = rig.get(path).header("x-request-id", "req_mine");
@@ -53,28 +53,28 @@ async fn every_call_gets_an_id_of_its_own_and_takes_none_from_the_caller() {
 }
 
 #[tokio::test]
-async fn an_unknown_path_and_a_wrong_method_are_problems() {
-    let rig = Rig::start().await;
+async fn unknown_path_or_wrong_method_returns_a_problem() {
+    let rig = TestServer::start().await;
     let body = problem(rig.get("/nowhere").send().await.unwrap(), 404, "not_found").await;
     assert_eq!(body["type"], "/docs#not_found");
     let response = rig.request("DELETE", "/healthz").send().await.unwrap();
     assert_eq!(response.headers()["allow"], "GET,HEAD");
     problem(response, 405, "method_not_allowed").await;
-    // A door does not hide that the method is wrong, and does not open for it.
+    // A wrong method is reported before the missing authentication.
     let response = rig.request("DELETE", "/v1/status").send().await.unwrap();
     problem(response, 405, "method_not_allowed").await;
 }
 
 #[tokio::test]
-async fn a_panic_is_an_answer_without_what_it_said() {
-    let rig = Rig::start().await;
+async fn panic_in_a_handler_returns_an_error_without_its_message() {
+    let rig = TestServer::start().await;
     let body = problem(rig.get("/test/panic").send().await.unwrap(), 500, "internal").await;
     assert!(!body.to_string().contains("hunter2"), "{body}");
     assert!(rig.get("/healthz").send().await.unwrap().status().is_success());
 }
 
 #[tokio::test]
-async fn the_probes_answer() {
+async fn probes_report_readiness_and_draining() {
     let world = World::new().await;
     let rig = &world.rig;
     for path in ["/healthz", "/readyz"] {
@@ -89,15 +89,15 @@ async fn the_probes_answer() {
 }
 
 #[tokio::test]
-async fn without_its_record_a_server_lives_but_is_not_ready() {
-    let rig = Rig::start().await;
+async fn server_without_its_database_is_alive_but_not_ready() {
+    let rig = TestServer::start().await;
     assert_eq!(rig.get("/healthz").send().await.unwrap().status(), 200);
     problem(rig.get("/readyz").send().await.unwrap(), 503, "database_unavailable").await;
 }
 
 #[tokio::test]
-async fn the_metrics_count_by_route_template_and_nothing_of_the_caller() {
-    let rig = Rig::start().await;
+async fn metrics_have_route_templates_and_no_caller_data() {
+    let rig = TestServer::start().await;
     for path in ["/healthz", "/nowhere/secret-path"] {
         let _ = rig.get(path).send().await.unwrap();
     }

@@ -1,5 +1,5 @@
-//! The whole way of a change to a real database, by three processes: one answers requests, one
-//! does the server's own work, one is the agent that applies what it gets a permit for.
+//! A change to a real database from the proposal to the result, with three processes: the API
+//! server, the workers, and the agent that applies the tasks it gets a permit for.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ match: {task_types: [\"sql.*\"]}
 require:
   - {roles: [dba], min: 2}";
 
-/// Ends with the test, however that ends.
+/// A child process that ends with the test, however the test ends.
 struct Process {
     child: Child,
     log: Option<leak::Reader>,
@@ -40,7 +40,7 @@ impl Drop for Process {
     }
 }
 
-/// The server's own work, in a process of its own.
+/// Starts the workers in a separate process.
 fn worker(world: &World) -> Process {
     let pepper = std::env::temp_dir().join(format!("{}.pepper", world.database.name()));
     std::fs::write(&pepper, [7; 32]).unwrap();
@@ -59,10 +59,10 @@ fn worker(world: &World) -> Process {
     Process::of(child)
 }
 
-/// This very program once more, as the agent below.
+/// Starts this test binary again, as the agent below.
 fn agent(world: &World, bot: &Person, target: &Database) -> Process {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["applying::the_agent", "--exact", "--ignored", "--nocapture"])
+        .args(["applying::agent_process", "--exact", "--ignored", "--nocapture"])
         .env("ADE_TEST_URL", format!("http://{}", world.rig.address))
         .env("ADE_TEST_TOKEN", &bot.token)
         .env("ADE_TEST_AGENT", &bot.id)
@@ -74,11 +74,11 @@ fn agent(world: &World, bot: &Person, target: &Database) -> Process {
     Process::of(child)
 }
 
-/// Claims, applies, reports; until it is killed.
+/// The agent process: claims, applies and reports in a loop until it is killed.
 #[tokio::test]
-#[ignore = "a process of the test below"]
-async fn the_agent() {
-    // However the test ends, this ends with it.
+#[ignore = "child process of the test below"]
+async fn agent_process() {
+    // This process ends with the test, however the test ends.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
     let setting = |name: &str| std::env::var(format!("ADE_TEST_{name}")).unwrap();
     let (url, token, target) = (setting("URL"), setting("TOKEN"), setting("TARGET"));
@@ -90,14 +90,14 @@ async fn the_agent() {
     };
     let claim = format!("/v1/agents/{}/claim?wait=5s", setting("AGENT"));
     loop {
-        let claimed = post(claim.clone(), json!({ "ttl": "5s" })).await;
+        let claimed = post(claim.clone(), json!({ "ttl_seconds": 60 })).await;
         let permit = &claimed["permit"];
-        let Some(execution) = permit["execution"].as_str() else { continue };
-        let say = async |verb: &str, mut body: Value| {
-            body["lease"] = permit["lease"].clone();
+        let Some(execution) = permit["execution_id"].as_str() else { continue };
+        let report = async |verb: &str, mut body: Value| {
+            body["lease_id"] = permit["lease_id"].clone();
             post(format!("/v1/executions/{execution}/{verb}"), body).await
         };
-        if say("begin", json!({})).await["state"] != "running" {
+        if report("begin", json!({})).await["state"] != "RUNNING" {
             continue;
         }
         let sql = permit["task"]["parameters"]["sql"].as_str().unwrap();
@@ -106,12 +106,13 @@ async fn the_agent() {
             .arg(format!("SET search_path = shop; {sql}"))
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&applied.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&applied.stderr).into_owned();
         if applied.status.success() {
-            say("finish", json!({ "output": "applied" })).await;
+            report("finish", json!({ "output": "applied" })).await;
         } else {
-            let failed = json!({ "result": "failure", "left": "rolled_back", "error": said });
-            say("fail", failed).await;
+            let failed =
+                json!({ "outcome": "failed", "left_behind": "rolled_back", "error": stderr });
+            report("finish", failed).await;
         }
     }
 }
@@ -122,9 +123,8 @@ async fn approved_by_two(world: &World, bob: &Person, dbas: &[Person; 2], sql: &
     let task = world.post(&bob.token, "/v1/tasks", wanted).await.expect(201);
     world.submit(bob, &task).await;
     let task = until(world, bob, &task, "REVIEWING").await;
+    let path = format!("{}/approve", path_of(&task));
     for dba in dbas {
-        let request = world.request(dba, &task).await;
-        let path = format!("/v1/approvals/{request}/approve");
         world.post(&dba.token, &path, seen(&task)).await.expect(200);
     }
     task
@@ -144,27 +144,27 @@ async fn until(world: &World, who: &Person, task: &Value, state: &str) -> Value 
 }
 
 #[tokio::test]
-async fn a_migration_is_previewed_approved_by_two_and_applied_and_a_failing_one_is_taken_back() {
+async fn migration_is_applied_and_a_failing_one_is_rolled_back() {
     let world = World::new().await;
     world.policy(POLICY).await;
     let target = target(&world).await;
     let bob = world.person("Bob", &["author"]).await;
     let dbas = [world.person("Ann", &["dba"]).await, world.person("Dan", &["dba"]).await];
     let bot = runner(&world, "migrator", &bob).await;
-    let watching = ade_engine::work::Driver::watch(&world.app);
+    let watching = ade_engine::workers::Driver::watch(&world.app);
     let _worker = worker(&world);
     let _agent = agent(&world, &bot, &target);
 
     let sql = "ALTER TABLE sale ADD COLUMN currency text NOT NULL DEFAULT 'EUR'";
     let task = approved_by_two(&world, &bob, &dbas, sql).await;
-    let told = task["effect"].to_string();
-    assert!(told.contains("currency") && task["effect"]["origin"] == "observed", "{told}");
+    let effect = task["effect"].to_string();
+    assert!(effect.contains("currency") && task["effect"]["origin"] == "observed", "{effect}");
     until(&world, &bob, &task, "COMPLETED").await;
     let added = "SELECT count(*) FROM information_schema.columns
                   WHERE table_name = 'sale' AND column_name = 'currency'";
     assert_eq!(target.number(added).await, 1);
 
-    // Fails for the agent and not for the preview: nobody could have seen it coming.
+    // This change fails for the agent but not for the preview, so the failure is not foreseeable.
     let preview = format!("{}_preview", world.database.name());
     target
         .run(&format!(
@@ -179,22 +179,25 @@ async fn a_migration_is_previewed_approved_by_two_and_applied_and_a_failing_one_
     let sql = "CREATE TABLE sold (id int); ALTER TABLE sale ADD COLUMN sold int";
     let task = approved_by_two(&world, &bob, &dbas, sql).await;
     let tried = until_tried(&world, &bob, &task).await;
-    assert_eq!((&tried["result"], &tried["left"]), (&json!("failure"), &json!("rolled_back")));
+    assert_eq!(
+        (&tried["outcome"], &tried["left_behind"]),
+        (&json!("failed"), &json!("rolled_back"))
+    );
     assert!(tried["error"].as_str().unwrap().contains("the disk is full"), "{tried}");
     let sold = "SELECT count(*) FROM information_schema.tables WHERE table_name = 'sold'";
-    assert_eq!(target.number(sold).await, 0, "its first half was taken back");
-    assert_eq!(world.task(&bob, &task).await["state"], "APPROVED", "and it is tried again");
+    assert_eq!(target.number(sold).await, 0, "its first statement was rolled back");
+    assert_eq!(world.task(&bob, &task).await["state"], "APPROVED", "the task is tried again");
     watching.stop().await;
 }
 
-/// The first attempt, once it has ended.
+/// Waits until the first attempt has ended and returns it.
 async fn until_tried(world: &World, who: &Person, task: &Value) -> Value {
     let began = Instant::now();
     loop {
         let path = format!("{}/executions", path_of(task));
         let tries = world.get(&who.token, &path).await.expect(200);
         let first = &tries["items"][0];
-        if first["state"] == "ended" {
+        if first["state"] == "ENDED" {
             return first.clone();
         }
         assert!(began.elapsed() < SOON, "{tries}");

@@ -1,5 +1,5 @@
-//! Whole logs outside of the record: moved when their attempt is over, read as before, and missing
-//! loudly when their store is.
+//! Logs in the blob store: they are moved there after their attempt has ended, read as before, and
+//! reported as unavailable when the store is down.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::executions::{permit, runner, say};
-use crate::world::{Fittings, Line, Person, World};
+use crate::world::{LockBackend, Person, TestServerOptions, World};
 
 const LINES: u64 = 2_500;
 const PAGES: [u64; 4] = [0, 1_000, 1_999, 2_400];
@@ -42,11 +42,12 @@ struct Stage {
 }
 
 impl Stage {
-    /// An attempt with a log of three pages, the last of them short.
+    /// Starts an attempt with a log of three pages; the last page is short.
     async fn new() -> Self {
         let folder = Folder::new();
         let blobs = Some(format!("file://{}", folder.0.display()));
-        let fittings = Fittings { blobs, ..Line::Rows(Line::SETTINGS).into() };
+        let fittings =
+            TestServerOptions { blobs, ..LockBackend::Rows(LockBackend::SETTINGS).into() };
         let world = World::fitted(fittings).await;
         let bob = world.person("Bob", &["author"]).await;
         let rea = world.person("Rea", &["reviewer"]).await;
@@ -66,7 +67,7 @@ impl Stage {
     }
 
     fn path(&self) -> String {
-        format!("/v1/executions/{}", self.held["execution"].as_str().unwrap())
+        format!("/v1/executions/{}", self.held["execution_id"].as_str().unwrap())
     }
 
     async fn page(&self, from: u64) -> Value {
@@ -80,11 +81,11 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_log_reads_the_same_when_it_has_left_the_record() {
+async fn log_read_from_the_archive_is_unchanged() {
     let stage = Stage::new().await;
     stage.world.pass(Duration::from_mins(61)).await;
     stage.world.work("output_archiver").await;
-    assert_eq!(stage.rows().await, 2_500, "it runs");
+    assert_eq!(stage.rows().await, 2_500, "the log of a running attempt stays in the database");
     say(&stage.world, &stage.bot, &stage.held, "finish", json!({})).await.expect(200);
     let mut before = Vec::new();
     for from in PAGES {
@@ -98,7 +99,8 @@ async fn a_log_reads_the_same_when_it_has_left_the_record() {
     assert!(seen["output_key"].as_str().unwrap().starts_with("logs/"), "{seen}");
     for (from, before) in PAGES.into_iter().zip(before) {
         let after = stage.page(from).await["lines"].as_array().unwrap().clone();
-        // A page of the record is so many lines, one of the store so many numbers.
+        // A page of the database has a fixed number of lines, and one of the store a fixed range of
+        // line numbers.
         assert!(!after.is_empty() && before.starts_with(&after), "from {from}");
     }
     let mut read = 0;
@@ -119,14 +121,14 @@ async fn a_log_reads_the_same_when_it_has_left_the_record() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_loses_nothing_and_says_so() {
+async fn log_store_outage_loses_nothing_and_is_reported() {
     let stage = Stage::new().await;
     say(&stage.world, &stage.bot, &stage.held, "finish", json!({})).await.expect(200);
     stage.world.pass(Duration::from_mins(61)).await;
     let away = stage.folder.0.with_extension("away");
     let put_away = || {
         std::fs::rename(&stage.folder.0, &away).unwrap();
-        // Where a directory is expected.
+        // A file in place of the directory makes the store unavailable.
         std::fs::write(&stage.folder.0, "").unwrap();
     };
     let bring_back = || {

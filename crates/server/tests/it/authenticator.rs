@@ -1,5 +1,5 @@
-//! A passkey made of software: it signs what a browser would hand it, and whatever else a test
-//! wants to be refused.
+//! A software passkey: it signs the challenges of a browser, and invalid ones for tests that expect
+//! a refusal.
 
 use aws_lc_rs::encoding::{AsDer as _, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
@@ -11,11 +11,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::world::{Answer, Person, World, id};
 
-/// The page of every world.
+/// The origin of the dashboard in every test world.
 const ORIGIN: &str = "https://ade.example.org";
 const PARTY: &str = "ade.example.org";
-/// The person is there, and the passkey has made sure who it is.
+/// The flags "user present" and "user verified".
 const VERIFIED: u8 = 0x05;
+/// The same flags, with attested credential data.
 const NEW: u8 = 0x45;
 
 pub struct Authenticator {
@@ -38,51 +39,51 @@ impl Authenticator {
     }
 
     fn client_data(&self, kind: &str, options: &Value) -> Vec<u8> {
-        let said = json!({
+        let data = json!({
             "type": kind, "challenge": options["challenge"], "origin": self.origin,
             "crossOrigin": false
         });
-        said.to_string().into_bytes()
+        data.to_string().into_bytes()
     }
 
-    fn told(&self, flags: u8) -> Vec<u8> {
-        let mut told = Sha256::digest(PARTY).to_vec();
-        told.push(flags);
-        told.extend(self.counter.to_be_bytes());
-        told
+    fn authenticator_data(&self, flags: u8) -> Vec<u8> {
+        let mut data = Sha256::digest(PARTY).to_vec();
+        data.push(flags);
+        data.extend(self.counter.to_be_bytes());
+        data
     }
 
-    /// As `navigator.credentials.create` would bring it.
+    /// The response of `navigator.credentials.create`.
     pub fn created(&self, options: &Value) -> Value {
-        let mut told = self.told(NEW);
-        told.extend([0; 16]);
-        told.extend(u16::try_from(self.credential.len()).unwrap().to_be_bytes());
-        told.extend(&self.credential);
+        let mut data = self.authenticator_data(NEW);
+        data.extend([0; 16]);
+        data.extend(u16::try_from(self.credential.len()).unwrap().to_be_bytes());
+        data.extend(&self.credential);
         let key: PublicKeyX509Der<'_> = self.pair.public_key().as_der().unwrap();
         json!({
             "client_data": text(&self.client_data("webauthn.create", options)),
-            "authenticator_data": text(&told),
+            "authenticator_data": text(&data),
             "public_key": text(key.as_ref()),
             "algorithm": -7
         })
     }
 
-    /// As `navigator.credentials.get` would bring it.
+    /// The response of `navigator.credentials.get`.
     pub fn word(&mut self, options: &Value) -> Value {
         self.counter += 1;
         let client_data = self.client_data("webauthn.get", options);
-        let told = self.told(self.flags);
-        let signed = [told.as_slice(), Sha256::digest(&client_data).as_slice()].concat();
+        let data = self.authenticator_data(self.flags);
+        let signed = [data.as_slice(), Sha256::digest(&client_data).as_slice()].concat();
         let signature = self.pair.sign(&SystemRandom::new(), &signed).unwrap();
         json!({
             "credential": text(&self.credential),
             "client_data": text(&client_data),
-            "authenticator_data": text(&told),
+            "authenticator_data": text(&data),
             "signature": text(signature.as_ref())
         })
     }
 
-    /// Asks for a word and gives it.
+    /// Starts a step-up and confirms it with this passkey.
     pub async fn confirm(&mut self, world: &World, token: &str, step_up: &Value) -> Answer {
         let question = world.post(token, "/v1/step-up", step_up.clone()).await.expect(201);
         let path = format!("/v1/step-up/{}", id(&question));
@@ -91,7 +92,7 @@ impl Authenticator {
     }
 }
 
-/// A first passkey of this person.
+/// Registers the first passkey of this person.
 pub async fn enrol(world: &World, who: &Person) -> Authenticator {
     let key = Authenticator::new();
     add(world, &who.token, &key).await.expect(201);
@@ -104,9 +105,11 @@ pub async fn add(world: &World, token: &str, key: &Authenticator) -> Answer {
     world.post(token, &path, key.created(&offer["options"])).await
 }
 
-/// The same person, at another place.
+/// Creates a second token of the same person.
 pub async fn second_token(world: &World, who: &Person) -> String {
-    let asked = json!({ "user": who.id, "scopes": crate::world::ALL_SCOPES });
-    let made = world.post(&world.admin.token, "/v1/tokens", asked).await.expect(201);
-    made["token"].as_str().unwrap().to_owned()
+    let asked = json!({ "scopes": crate::world::NO_AUTHORITY });
+    let made = world.post(&who.token, "/v1/tokens", asked).await.expect(201);
+    let token = made["token"].as_str().unwrap().to_owned();
+    world.widen(&token).await;
+    token
 }

@@ -1,23 +1,24 @@
-//! Many answers at once: all of them, or none.
+//! Batches of votes: all of them are written, or none.
 
 use ade_core::flag::Switches;
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
-use crate::world::{Fittings, Line, Person, World, id, quoted};
+use crate::world::{LockBackend, Person, TestServerOptions, World, id, quoted};
 
 cases! {
-    a_batch_says_before_what_it_would_do_and_does_it_at_once:
+    batch_dry_run_shows_what_the_batch_then_writes:
         Happy "POST /v1/approvals/batch",
         Conflict "POST /v1/approvals/batch";
-    one_swapped_item_leaves_nothing_written: Conflict "POST /v1/approvals/batch";
-    without_its_flag_a_batch_only_says_what_it_would_do: Conflict "POST /v1/approvals/batch";
-    what_cannot_be_skipped_repeated_or_found_is_refused: Denied "POST /v1/approvals/batch";
+    batch_with_one_changed_item_writes_nothing: Conflict "POST /v1/approvals/batch";
+    batch_without_its_flag_allows_only_a_dry_run: Conflict "POST /v1/approvals/batch";
+    batch_with_a_skipped_repeated_or_unknown_item_is_refused: Denied "POST /v1/approvals/batch";
 }
 
-/// Tasks that wait for this reviewer, each with what the reviewer has on screen.
+/// Creates tasks that wait for this reviewer, each with the batch item for its current content.
 async fn waiting(world: &World, author: &Person, reviewer: &Person, count: usize) -> Vec<Value> {
-    // Declared effects rate high; a resource of no weight keeps the tasks in reach of a batch.
+    // Declared effects have a high risk; a resource of criticality 0 keeps the tasks eligible for a
+    // batch.
     let entry = json!({ "criticality": 0 });
     let path = "/v1/resources/database/orders";
     world.send("PUT", &world.admin.token, path, Some(entry), &[]).await.expect(200);
@@ -26,7 +27,7 @@ async fn waiting(world: &World, author: &Person, reviewer: &Person, count: usize
         let task = world.reviewing(author, &format!("task {number}")).await;
         let approval = world.request(reviewer, &task).await;
         let item = json!({
-            "approval": approval, "revision": task["revision"], "digest": task["digest"]
+            "approval_id": approval, "revision": task["revision"], "digest": task["digest"]
         });
         items.push(json!({ "task": task, "item": item }));
     }
@@ -48,7 +49,7 @@ async fn states(world: &World, reader: &Person, items: &[Value]) -> Vec<String> 
     states
 }
 
-async fn a_batch_says_before_what_it_would_do_and_does_it_at_once(world: &World) {
+async fn batch_dry_run_shows_what_the_batch_then_writes(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let items = waiting(world, &bob, &rea, 3).await;
@@ -62,10 +63,10 @@ async fn a_batch_says_before_what_it_would_do_and_does_it_at_once(world: &World)
     let written = send().await.expect(200);
     assert_eq!(written["is_written"], true);
     assert_eq!(states(world, &bob, &items).await, ["APPROVED"; 3]);
-    assert_eq!(send().await.expect(200), written, "the same again");
+    assert_eq!(send().await.expect(200), written, "the response is replayed");
 }
 
-async fn one_swapped_item_leaves_nothing_written(world: &World) {
+async fn batch_with_one_changed_item_writes_nothing(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let items = waiting(world, &bob, &rea, 3).await;
@@ -75,37 +76,37 @@ async fn one_swapped_item_leaves_nothing_written(world: &World) {
     let matching = [("if-match", &*quoted(second))];
     world.send("PATCH", &bob.token, &path, Some(other), &matching).await.expect(200);
     world.work("review_opener").await;
-    let told = world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await;
-    let told = told.refused(409, "batch_refused");
-    assert!(told["items"][1]["refusal"].is_string() && told["items"][0]["refusal"].is_null());
+    let refused = world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await;
+    let refused = refused.refused(409, "batch_refused");
+    assert!(refused["items"][1]["refusal"].is_string() && refused["items"][0]["refusal"].is_null());
     assert_eq!(states(world, &bob, &items).await, ["REVIEWING"; 3]);
-    let leaves = "SELECT count(*) FROM audit_leaf WHERE action = 'task.approve'";
+    let leaves = "SELECT count(*) FROM audit_entry WHERE action = 'task.approve'";
     assert_eq!(world.database.number(leaves).await, 0);
 }
 
-async fn what_cannot_be_skipped_repeated_or_found_is_refused(world: &World) {
+async fn batch_with_a_skipped_repeated_or_unknown_item_is_refused(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let items = waiting(world, &bob, &rea, 1).await;
     let mut skipping = batch(&items);
     skipping["skip_validation"] = json!(true);
-    let told = world.post(&rea.token, "/v1/approvals/batch", skipping).await;
-    assert!(told.refused(422, "invalid_body")["detail"].as_str().unwrap().contains("skip"));
+    let response = world.post(&rea.token, "/v1/approvals/batch", skipping).await;
+    assert!(response.refused(422, "invalid_body")["detail"].as_str().unwrap().contains("skip"));
     let twice = [items[0].clone(), items[0].clone()];
-    let told = world.post(&rea.token, "/v1/approvals/batch", batch(&twice)).await;
-    assert!(told.refused(409, "batch_refused")["items"][1]["refusal"].is_string());
+    let response = world.post(&rea.token, "/v1/approvals/batch", batch(&twice)).await;
+    assert!(response.refused(409, "batch_refused")["items"][1]["refusal"].is_string());
     let mut strange = batch(&items);
-    strange["items"][0]["approval"] = json!("apr_00000000000000000000000001");
+    strange["items"][0]["approval_id"] = json!("apr_00000000000000000000000001");
     world.post(&rea.token, "/v1/approvals/batch", strange).await.refused(404, "not_found");
-    let mut nobody = batch(&items);
-    nobody["items"] = json!([]);
-    world.post(&rea.token, "/v1/approvals/batch", nobody).await.refused(422, "invalid_body");
+    let mut empty = batch(&items);
+    empty["items"] = json!([]);
+    world.post(&rea.token, "/v1/approvals/batch", empty).await.refused(422, "invalid_body");
     let (mut long, mut never) = (batch(&items), batch(&items));
     long["reason"] = json!("x".repeat(4097));
     never["items"][0]["revision"] = json!(0);
     for unfit in [long, never] {
-        let told = world.post(&rea.token, "/v1/approvals/batch?dry_run=true", unfit).await;
-        told.refused(422, "invalid_body");
+        let response = world.post(&rea.token, "/v1/approvals/batch?dry_run=true", unfit).await;
+        response.refused(422, "invalid_body");
     }
     world
         .post(&bob.token, "/v1/approvals/batch", batch(&items))
@@ -113,13 +114,13 @@ async fn what_cannot_be_skipped_repeated_or_found_is_refused(world: &World) {
         .refused(409, "batch_refused");
 }
 
-async fn without_its_flag_a_batch_only_says_what_it_would_do(world: &World) {
+async fn batch_without_its_flag_allows_only_a_dry_run(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let items = waiting(world, &bob, &rea, 2).await;
     world.database.run("DELETE FROM feature_flag").await;
-    let told = world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await;
-    assert_eq!(told.refused(409, "feature_off")["flag"], "batch_approvals");
+    let response = world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await;
+    assert_eq!(response.refused(409, "feature_off")["flag"], "batch_approvals");
     assert_eq!(states(world, &bob, &items).await, ["REVIEWING"; 2]);
     let dry = world.post(&rea.token, "/v1/approvals/batch?dry_run=true", batch(&items)).await;
     assert_eq!(dry.expect(200)["is_written"], false);
@@ -131,20 +132,20 @@ async fn without_its_flag_a_batch_only_says_what_it_would_do(world: &World) {
 }
 
 #[tokio::test]
-async fn a_flag_is_as_the_installation_has_it_until_an_admin_says_otherwise() {
+async fn flag_default_applies_until_an_admin_sets_the_flag() {
     let flags = Switches { batch_approvals: true, ..Switches::default() };
-    let line = Line::Rows(Line::SETTINGS);
-    let world = World::fitted(Fittings { flags, ..line.into() }).await;
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    let world = World::fitted(TestServerOptions { flags, ..line.into() }).await;
     world.database.run("DELETE FROM feature_flag").await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let shown = async || {
-        let told = world.get(&bob.token, "/v1/flags").await.expect(200);
+        let flags = world.get(&bob.token, "/v1/flags").await.expect(200);
         let is_it = |flag: &&Value| flag["name"] == "batch_approvals";
-        told["items"].as_array().unwrap().iter().find(is_it).cloned().unwrap()
+        flags["items"].as_array().unwrap().iter().find(is_it).cloned().unwrap()
     };
-    let told = shown().await;
-    assert_eq!((&told["enabled"], &told["set_by"]), (&json!(true), &Value::Null));
+    let flag = shown().await;
+    assert_eq!((&flag["enabled"], &flag["set_by"]), (&json!(true), &Value::Null));
     let items = waiting(&world, &bob, &rea, 2).await;
     world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await.expect(200);
     assert_eq!(states(&world, &bob, &items).await, ["APPROVED"; 2]);
@@ -154,6 +155,6 @@ async fn a_flag_is_as_the_installation_has_it_until_an_admin_says_otherwise() {
     world.send("PUT", &world.admin.token, path, off, &[]).await.expect(200);
     assert_eq!(shown().await["enabled"], false);
     let items = waiting(&world, &bob, &rea, 2).await;
-    let told = world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await;
-    assert_eq!(told.refused(409, "feature_off")["flag"], "batch_approvals");
+    let response = world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await;
+    assert_eq!(response.refused(409, "feature_off")["flag"], "batch_approvals");
 }

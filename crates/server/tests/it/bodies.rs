@@ -1,4 +1,4 @@
-//! What a body, a path, a query and the two headers of agreement must look like.
+//! Validation of bodies, paths, queries, and the `If-Match` and `Idempotency-Key` headers.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,14 @@ use ade_core::ids::TaskId;
 use ade_core::limits::BODY_MAX_BYTES;
 use serde_json::json;
 
-use crate::rig::{Rig, problem, rest_of, send};
+use crate::test_server::{TestServer, problem, rest_of, send};
 use crate::world::World;
 
 const LETTER: &str = r#"{"title":"x","items":[{"count":1}]}"#;
 
 #[tokio::test]
-async fn a_good_body_is_read() {
-    let rig = Rig::start().await;
+async fn json_body_with_a_json_media_type_is_accepted() {
+    let rig = TestServer::start().await;
     for media in ["application/json", "application/json; charset=utf-8", "Application/JSON"] {
         let asked = rig.post("/test/echo").header("content-type", media).body(LETTER);
         let response = asked.send().await.unwrap();
@@ -24,8 +24,8 @@ async fn a_good_body_is_read() {
 }
 
 #[tokio::test]
-async fn another_type_of_body_is_refused() {
-    let rig = Rig::start().await;
+async fn json_body_with_another_media_type_is_refused() {
+    let rig = TestServer::start().await;
     for media in ["text/plain", "application/x-www-form-urlencoded", "application/json5", ""] {
         let asked = rig.post("/test/echo").header("content-type", media).body(LETTER);
         problem(asked.send().await.unwrap(), 415, "unsupported_media_type").await;
@@ -35,8 +35,8 @@ async fn another_type_of_body_is_refused() {
 }
 
 #[tokio::test]
-async fn what_two_readers_could_read_in_two_ways_is_refused() {
-    let rig = Rig::start().await;
+async fn ambiguous_or_malformed_json_body_is_refused() {
+    let rig = TestServer::start().await;
     let deep = format!("{}{}", "[".repeat(33), "]".repeat(33));
     let far = "[".repeat(100_000);
     for bad in
@@ -50,8 +50,8 @@ async fn what_two_readers_could_read_in_two_ways_is_refused() {
 }
 
 #[tokio::test]
-async fn a_wrong_field_is_named_by_its_path() {
-    let rig = Rig::start().await;
+async fn invalid_field_is_reported_with_its_path() {
+    let rig = TestServer::start().await;
     for (bad, path) in [
         (r#"{"title":"x","items":[{"count":1},{"count":-1}]}"#, "items[1].count"),
         (r#"{"title":"x","items":[],"state":"APPROVED"}"#, "state"),
@@ -64,12 +64,12 @@ async fn a_wrong_field_is_named_by_its_path() {
 }
 
 #[tokio::test]
-async fn a_body_has_a_size_whether_it_is_announced_or_not() {
-    let rig = Rig::start().await;
+async fn body_over_the_limit_is_refused_with_or_without_a_length() {
+    let rig = TestServer::start().await;
     let fits = format!("{{\"title\":\"{}\",\"items\":[]}}", "x".repeat(BODY_MAX_BYTES - 23));
     assert_eq!(fits.len(), BODY_MAX_BYTES);
     assert_eq!(rig.json("/test/echo", fits.clone()).send().await.unwrap().status(), 200);
-    // Announced: refused before it is sent.
+    // A body with a length is refused before it is sent.
     let mut stream = rig.connect().await;
     let mut head = String::from("POST /test/echo HTTP/1.1\r\nhost: x\r\n");
     let _ =
@@ -78,7 +78,7 @@ async fn a_body_has_a_size_whether_it_is_announced_or_not() {
     let answer = rest_of(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     assert!(answer.contains("\"body_too_large\"") && answer.contains("1048576"), "{answer}");
-    // Not announced: read up to the bound and no further.
+    // A body without a length is read up to the limit.
     let mut stream = rig.connect().await;
     let head = "POST /test/echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
     let head = format!("{head}connection: close\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -89,8 +89,8 @@ async fn a_body_has_a_size_whether_it_is_announced_or_not() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_is_not_waited_for() {
-    let rig = Rig::with(&[("body_timeout_s", "1")]).await;
+async fn body_that_does_not_arrive_times_out() {
+    let rig = TestServer::with(&[("body_timeout_s", "1")]).await;
     let mut stream = rig.connect().await;
     let head = "POST /test/echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
     send(&mut stream, &format!("{head}content-length: 35\r\n\r\n{{\"title\"")).await;
@@ -100,8 +100,8 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_none_names_nothing() {
-    let rig = Rig::start().await;
+async fn malformed_id_in_a_path_is_not_found() {
+    let rig = TestServer::start().await;
     let id = TaskId::from_u128(7);
     let good = rig.get(&format!("/test/tasks/{id}?size=3")).send().await.unwrap();
     assert_eq!(good.text().await.unwrap(), format!("\"{id} 3\""));
@@ -112,10 +112,17 @@ async fn an_id_that_is_none_names_nothing() {
 }
 
 #[tokio::test]
-async fn a_wrong_query_names_its_parameter() {
-    let rig = Rig::start().await;
+async fn invalid_query_is_reported_with_its_parameter() {
+    let rig = TestServer::start().await;
     let id = TaskId::from_u128(7);
-    for (query, says) in [("size=x", "size"), ("colour=red", "colour"), ("size=1&size=2", "size")] {
+    for (query, says) in [
+        ("size=x", "size"),
+        ("colour=red", "colour"),
+        ("size=1&size=2", "size"),
+        ("size=", "`size` is empty"),
+        ("size", "`size` is empty"),
+        ("size=1&size=", "`size` is empty"),
+    ] {
         let response = rig.get(&format!("/test/tasks/{id}?{query}")).send().await.unwrap();
         let body = problem(response, 400, "invalid_query").await;
         assert!(body["detail"].as_str().unwrap().contains(says), "{body}");
@@ -123,8 +130,8 @@ async fn a_wrong_query_names_its_parameter() {
 }
 
 #[tokio::test]
-async fn the_version_is_asked_for_and_has_one_spelling() {
-    let rig = Rig::start().await;
+async fn if_match_header_is_required_and_has_one_spelling() {
+    let rig = TestServer::start().await;
     let patch = || rig.request("PATCH", "/test/versions");
     problem(patch().send().await.unwrap(), 428, "precondition_required").await;
     for bad in ["7", "\"x\"", "W/\"7\"", "*", "\"7\", \"8\"", "\"007\"", "\"+7\"", "\"-1\"", ""] {
@@ -138,8 +145,8 @@ async fn the_version_is_asked_for_and_has_one_spelling() {
 }
 
 #[tokio::test]
-async fn the_key_of_a_repeat_is_short_visible_ascii() {
-    let rig = Rig::start().await;
+async fn idempotency_key_must_be_short_visible_ascii() {
+    let rig = TestServer::start().await;
     let patch = || rig.request("PATCH", "/test/versions").header("if-match", "\"1\"");
     let longest = "k".repeat(256);
     for good in ["a", "2f1c-77", longest.as_str()] {
@@ -154,8 +161,8 @@ async fn the_key_of_a_repeat_is_short_visible_ascii() {
 }
 
 #[tokio::test]
-async fn no_text_holds_a_zero_character() {
-    let rig = Rig::start().await;
+async fn text_with_a_null_character_is_refused() {
+    let rig = TestServer::start().await;
     let letter = |title: &str| format!(r#"{{"title":"{title}","items":[]}}"#);
     for bad in [r"a\u0000b", r"\\\u0000", r"\u0000"] {
         let response = rig.json("/test/echo", letter(bad)).send().await.unwrap();
@@ -171,9 +178,10 @@ async fn no_text_holds_a_zero_character() {
     problem(rig.get("/test/tasks/a%00").send().await.unwrap(), 404, "not_found").await;
 }
 
-/// U+0000 is in no text of PostgreSQL; a list is no object; too long is too long.
+/// Covers U+0000, which PostgreSQL cannot store in a text, lists in place of objects, and texts
+/// that are too long.
 #[tokio::test]
-async fn what_the_record_cannot_keep_is_refused_before_it() {
+async fn value_the_database_cannot_store_is_refused_before_writing() {
     let world = World::new().await;
     let token = &world.admin.token;
     for (path, body) in [
@@ -189,7 +197,7 @@ async fn what_the_record_cannot_keep_is_refused_before_it() {
     }
     let gone = world.send("DELETE", token, "/v1/tokens/%00", None, &[]).await;
     gone.refused(404, "not_found");
-    // An escaped backslash before the same letters is six harmless characters.
+    // After an escaped backslash, the same letters are ordinary characters.
     world.post(token, "/v1/users", json!({ "name": "a\\u0000" })).await.expect(201);
     for body in [json!([null, null]), json!("x"), json!(null)] {
         let path = "/v1/resources/database/orders";

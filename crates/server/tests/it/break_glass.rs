@@ -1,4 +1,4 @@
-//! Two admins, one effect, and a review that is owed; and freezes.
+//! Overrides by two admins, the reviews that must follow them, and freezes.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::coverage::cases;
 use crate::world::{Person, World, id, quoted, seen};
 
 cases! {
-    a_second_admin_lets_exactly_what_they_saw_pass_and_owes_a_review:
+    override_confirmed_by_a_second_admin_owes_a_review:
         Happy "POST /v1/tasks/{id}/override",
         Denied "POST /v1/tasks/{id}/override",
         Conflict "POST /v1/tasks/{id}/override",
@@ -20,9 +20,9 @@ cases! {
         Happy "POST /v1/after-reviews/{id}/close",
         Denied "POST /v1/after-reviews/{id}/close",
         Conflict "POST /v1/after-reviews/{id}/close";
-    an_override_that_nobody_confirms_lapses_and_the_task_stays:
+    override_without_confirmation_expires_and_keeps_the_task:
         Conflict "POST /v1/tasks/{id}/override/confirm";
-    a_freeze_is_set_by_operators_seen_in_explain_and_lifted_once:
+    freeze_by_an_operator_is_explained_and_lifted_once:
         Happy "POST /v1/freezes",
         Denied "POST /v1/freezes",
         Conflict "POST /v1/freezes",
@@ -40,7 +40,7 @@ pub async fn ask(world: &World, admin: &Person, task: &Value) -> Value {
     world.send("POST", &admin.token, &path, Some(body), &matching).await.expect(202)
 }
 
-async fn a_second_admin_lets_exactly_what_they_saw_pass_and_owes_a_review(world: &World) {
+async fn override_confirmed_by_a_second_admin_owes_a_review(world: &World) {
     let second = world.person("Second", &["admin"]).await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
@@ -53,7 +53,7 @@ async fn a_second_admin_lets_exactly_what_they_saw_pass_and_owes_a_review(world:
     let asked = ask(world, &world.admin, &task).await;
     let again = world.send("POST", &second.token, &path, Some(body), &matching).await;
     again.refused(412, "version_mismatch");
-    assert_eq!(asked["state"], "REVIEWING", "asking changes nothing");
+    assert_eq!(asked["state"], "REVIEWING", "the request alone changes nothing");
     let confirm = format!("/v1/tasks/{}/override/confirm", id(&task));
     let own = world.post(&world.admin.token, &confirm, seen(&task)).await;
     assert_eq!(own.refused(403, "not_allowed")["rule"], "second_admin");
@@ -66,7 +66,7 @@ async fn a_second_admin_lets_exactly_what_they_saw_pass_and_owes_a_review(world:
     world.get("", "/v1/after-reviews").await.refused(401, "unauthenticated");
     let owed = world.get(&rea.token, "/v1/after-reviews").await.expect(200);
     let review = &owed["items"][0];
-    assert_eq!(review["task"], task["id"]);
+    assert_eq!(review["task_id"], task["id"]);
     let close = format!("/v1/after-reviews/{}/close", id(review));
     let finding = json!({ "finding": "it was right" });
     let own = world.post(&second.token, &close, finding.clone()).await;
@@ -80,7 +80,7 @@ async fn a_second_admin_lets_exactly_what_they_saw_pass_and_owes_a_review(world:
     assert_eq!(owed["items"], json!([]));
 }
 
-async fn an_override_that_nobody_confirms_lapses_and_the_task_stays(world: &World) {
+async fn override_without_confirmation_expires_and_keeps_the_task(world: &World) {
     let second = world.person("Second", &["admin"]).await;
     let bob = world.person("Bob", &["author"]).await;
     world.person("Rea", &["reviewer"]).await;
@@ -96,7 +96,7 @@ async fn an_override_that_nobody_confirms_lapses_and_the_task_stays(world: &Worl
     assert_eq!(world.get(&bob.token, &path).await.expect(200)["state"], "REVIEWING");
 }
 
-async fn a_freeze_is_set_by_operators_seen_in_explain_and_lifted_once(world: &World) {
+async fn freeze_by_an_operator_is_explained_and_lifted_once(world: &World) {
     let operator = world.person("Ops", &["operator"]).await;
     let bob = world.person("Bob", &["author"]).await;
     let body = json!({ "scope": "resources", "target": "database:*", "reason": "month's end" });
@@ -109,9 +109,9 @@ async fn a_freeze_is_set_by_operators_seen_in_explain_and_lifted_once(world: &Wo
     world.get("", "/v1/freezes").await.refused(401, "unauthenticated");
     let task = world.draft(&bob, "later").await;
     let explain = format!("/v1/tasks/{}/explain", id(&task));
-    let gate = |told: &Value| {
-        let gates = told["gates"].as_array().unwrap();
-        gates.iter().find(|gate| gate["name"] == "freeze").unwrap()["is_open"].clone()
+    let gate = |explained: &Value| {
+        let gates = explained["gates"].as_array().unwrap();
+        gates.iter().find(|gate| gate["name"] == "freeze").unwrap()["passed"].clone()
     };
     assert_eq!(gate(&world.get(&bob.token, &explain).await.expect(200)), false);
     let path = format!("/v1/freezes/{}", id(&freeze));
@@ -122,8 +122,8 @@ async fn a_freeze_is_set_by_operators_seen_in_explain_and_lifted_once(world: &Wo
     assert_eq!(gate(&world.get(&bob.token, &explain).await.expect(200)), true);
     let events = "SELECT coalesce(string_agg(kind, ' ' ORDER BY xid, seq), '') FROM outbox
                   WHERE kind LIKE 'freeze.%'";
-    let told = world.database.session().await.text(events).await;
-    assert_eq!(told, "freeze.set freeze.set freeze.lifted", "each once, the repeated one too");
+    let events = world.database.session().await.text(events).await;
+    assert_eq!(events, "freeze.set freeze.set freeze.lifted", "a repetition emits no event");
     for body in [
         json!({ "scope": "tenant", "target": "x", "reason": "r" }),
         json!({ "scope": "environment", "reason": "r" }),

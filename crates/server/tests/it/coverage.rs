@@ -1,28 +1,30 @@
-//! Which routes have which tests. A case names the routes and outcomes it is for, and fails if
-//! it did not see each of them; so the list of cases cannot claim what nothing shows.
+//! Test coverage of the routes. A case lists the routes and outcomes that it covers and fails if
+//! one of them did not occur, so the list cannot claim more than the tests show.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use ade_server::http;
-use ade_server::http::routes::Door;
+use ade_server::http::routes::RouteAuth;
 
-use crate::rig::shared;
+use crate::test_server::shared;
 use crate::world::{Exchange, World};
 use crate::{
-    agent_configs, agent_orders, agents, approvals, batches, break_glass, claiming, deadlines,
-    delegations, device, evidence, executions, explaining, groups, inbound, live, lock_bounds,
-    locks, logs, mcp, messages, passkeys, policies, proposals, registry, risk, signing_in, stats,
-    system, tasks, times, tokens, users, webhooks,
+    agent_configs, agent_directives, agents, approvals, batches, break_glass, claiming, deadlines,
+    delegations, device, event_consumers, evidence, executions, explaining, failure_table, inbound,
+    invitations, live, lock_bounds, locks, logs, mcp, messages, passkeys, policies, proposals,
+    registry, risk, signing_in, stats, system, task_numbers, tasks, timeouts, tokens, users,
+    webhooks,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// It did what was asked.
+    /// The call succeeds.
     Happy,
-    /// Whoever asked may not, or may not know.
+    /// The caller lacks the permission, or may not know that the object exists.
     Denied,
-    /// Asked by the right one at the wrong time, for the wrong version, or once more.
+    /// The caller has the permission, but the state or version is wrong, or the call is a
+    /// repetition.
     Conflict,
 }
 
@@ -32,7 +34,7 @@ pub struct Case {
     pub kind: Kind,
 }
 
-/// Each `name` is a function of the world; made into a test that also checks its claims.
+/// Makes a test of each function `name` that also checks the routes and outcomes it claims.
 macro_rules! cases {
     ($($name:ident: $($kind:ident $route:literal),+;)+) => {
         pub const CASES: &[$crate::coverage::Case] = &[$($($crate::coverage::Case {
@@ -56,17 +58,17 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
-/// The same, and each is run once more on Redis.
+/// Works like `cases`, and runs each function a second time with the lock queue in Redis.
 macro_rules! on_both {
     ($($name:ident: $($kind:ident $route:literal),+;)+) => {
         $crate::coverage::cases! { $($name: $($kind $route),+;)+ }
 
         mod on_redis {
-            use $crate::world::{Line, World};
+            use $crate::world::{LockBackend, World};
 
             $(#[tokio::test]
             async fn $name() {
-                let line = Line::redis(Line::SETTINGS).await;
+                let line = LockBackend::redis(LockBackend::SETTINGS).await;
                 super::$name(&World::locking(line).await).await;
             })+
         }
@@ -77,7 +79,7 @@ pub(crate) use on_both;
 impl Kind {
     fn is_shown_by(self, exchange: &Exchange) -> bool {
         match self {
-            // A socket is opened with 101.
+            // Opening a socket returns 101.
             Self::Happy => {
                 (exchange.status == 101 || (200..300).contains(&exchange.status))
                     && !exchange.is_repeated
@@ -92,7 +94,7 @@ impl Kind {
     }
 }
 
-/// Whether `path` is one of the template's.
+/// Whether `path` matches the template.
 fn fits(template: &str, path: &str) -> bool {
     let path = path.split('?').next().unwrap();
     let (mut parts, mut wanted) = (path.split('/'), template.split('/'));
@@ -112,23 +114,24 @@ pub fn assert_shown(world: &World, route: &str, kind: Kind) {
     let is_it = |one: &&Exchange| one.method == method && fits(template, &one.path);
     let of_route: Vec<&Exchange> = seen.iter().filter(is_it).collect();
     let is_shown = of_route.iter().any(|exchange| kind.is_shown_by(exchange));
-    assert!(is_shown, "no {kind:?} of {route} was seen, but {of_route:?}");
+    assert!(is_shown, "no {kind:?} of {route} occurred, only {of_route:?}");
 }
 
-/// What only says what would be cannot come too late or twice, nor can who finds a token; each
-/// ticket is another, and so is each terminal that asks, and each question to a passkey; whoever
-/// has no session or no terminal any more is told only that. What a tool writes is written by the
-/// routes that it calls.
-const WRITE_NOTHING: [&str; 12] = [
+/// Routes that cannot fail with a conflict. Evaluations and leak reports write nothing that could
+/// conflict. Each ticket, each login of a terminal and each step-up challenge is new. An expired
+/// session or device code is only reported as expired, and an invitation that was accepted before
+/// gets the same response as one that never existed. A tool writes through the routes it calls.
+const WRITE_NOTHING: [&str; 13] = [
     "DELETE /v1/sessions/{id}",
     "POST /auth/device",
     "POST /auth/device/token",
     "POST /auth/logout",
-    "POST /leak",
+    "POST /v1/tokens/report-leak",
     "POST /mcp",
-    "POST /v1/policies/simulate",
+    "POST /v1/invitations/accept",
+    "POST /v1/policies/replay",
     "POST /v1/session/tenant",
-    "POST /v1/simulate",
+    "POST /v1/tasks/evaluate",
     "POST /v1/slack/interactions",
     "POST /v1/step-up",
     "POST /v1/ws/tickets",
@@ -139,7 +142,7 @@ fn wanted() -> BTreeSet<(String, Kind)> {
     for route in http::build(shared(&[])).unwrap().routes {
         let line = format!("{} {}", route.method, route.path);
         wanted.insert((line.clone(), Kind::Happy));
-        if route.door != Door::Open {
+        if route.door != RouteAuth::Public {
             wanted.insert((line.clone(), Kind::Denied));
         }
         if route.method != "GET" && !WRITE_NOTHING.contains(&&*line) {
@@ -149,12 +152,12 @@ fn wanted() -> BTreeSet<(String, Kind)> {
     wanted
 }
 
-/// The committed list is what is missing now, and nothing may be missing.
+/// The committed list of missing cases is up to date and empty.
 #[tokio::test]
-async fn every_route_has_its_cases() {
+async fn coverage_has_the_required_cases_for_each_route() {
     let all = [
         agent_configs::CASES,
-        agent_orders::CASES,
+        agent_directives::CASES,
         agents::CASES,
         approvals::CASES,
         batches::CASES,
@@ -166,8 +169,10 @@ async fn every_route_has_its_cases() {
         evidence::CASES,
         executions::CASES,
         explaining::CASES,
-        groups::CASES,
+        event_consumers::CASES,
+        failure_table::CASES,
         inbound::CASES,
+        invitations::CASES,
         live::CASES,
         mcp::CASES,
         messages::CASES,
@@ -180,10 +185,11 @@ async fn every_route_has_its_cases() {
         proposals::CASES,
         registry::CASES,
         risk::CASES,
-        times::CASES,
+        timeouts::CASES,
         signing_in::CASES,
         stats::CASES,
         system::CASES,
+        task_numbers::CASES,
         tasks::CASES,
         tokens::CASES,
         users::CASES,
@@ -192,9 +198,9 @@ async fn every_route_has_its_cases() {
     let cases = all.into_iter().flatten().map(|case| (case.route.to_owned(), case.kind));
     let covered: BTreeSet<(String, Kind)> = cases.collect();
     let wanted = wanted();
-    let of_nothing = |(_, kind): &&(String, Kind)| *kind == Kind::Happy;
-    let strange: Vec<_> = covered.difference(&wanted).filter(of_nothing).collect();
-    assert!(strange.is_empty(), "cases of routes that are not there: {strange:?}");
+    let is_happy = |(_, kind): &&(String, Kind)| *kind == Kind::Happy;
+    let unknown: Vec<_> = covered.difference(&wanted).filter(is_happy).collect();
+    assert!(unknown.is_empty(), "cases for routes that do not exist: {unknown:?}");
     let missing = wanted.difference(&covered);
     let missing: Vec<String> = missing.map(|(route, kind)| format!("{route} {kind:?}\n")).collect();
     let missing = missing.concat();
@@ -205,7 +211,7 @@ async fn every_route_has_its_cases() {
 }
 
 #[test]
-fn a_template_takes_its_own_paths_only() {
+fn route_template_matches_only_its_own_paths() {
     assert!(fits("/v1/tasks/{id}", "/v1/tasks/task_1?wait=1s"));
     for other in ["/v1/tasks", "/v1/tasks/task_1/risk", "/v1/users/task_1"] {
         assert!(!fits("/v1/tasks/{id}", other), "{other}");

@@ -1,4 +1,4 @@
-//! The end of a review over HTTP: who is told before it comes, and who puts it off.
+//! Review deadlines over HTTP: the warning before a review expires, and extensions.
 
 use std::time::Duration;
 
@@ -8,22 +8,23 @@ use crate::coverage::cases;
 use crate::world::{Person, World, days_later, id, path_of, quoted};
 
 cases! {
-    a_review_that_gets_more_time_ends_later:
+    review_that_is_extended_expires_later:
         Happy "POST /v1/tasks/{id}/extend",
         Denied "POST /v1/tasks/{id}/extend",
         Conflict "POST /v1/tasks/{id}/extend";
-    whoever_is_waited_for_is_told_that_the_end_is_near:
+    review_about_to_expire_notifies_author_and_reviewer:
         Happy "GET /v1/notifications",
         Denied "GET /v1/notifications";
 }
 
-async fn told(world: &World, who: &Person) -> Vec<String> {
+/// The kinds of notification in the list of `who`, newest first.
+pub async fn notification_kinds(world: &World, who: &Person) -> Vec<String> {
     let page = world.get(&who.token, "/v1/notifications").await.expect(200);
     let items = page["items"].as_array().unwrap().iter();
     items.map(|item| item["kind"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn a_review_that_gets_more_time_ends_later(world: &World) {
+async fn review_that_is_extended_expires_later(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let task = world.reviewing(&bob, "slow").await;
@@ -35,12 +36,12 @@ async fn a_review_that_gets_more_time_ends_later(world: &World) {
     };
     ask(&bob, days_later(&task, 6)).await.refused(403, "not_allowed");
     let early = ask(&rea, days_later(&task, 0)).await.refused(422, "extension_out_of_range");
-    assert_eq!(early["ends_at"], days_later(&task, 2), "48 hours, if no policy says otherwise");
+    assert_eq!(early["ends_at"], days_later(&task, 2), "48 hours without a policy");
     ask(&rea, days_later(&task, 9)).await.refused(422, "extension_out_of_range");
     let extended = ask(&rea, days_later(&task, 6)).await.expect(200);
     assert_eq!(extended["state"], "REVIEWING");
     ask(&rea, days_later(&task, 7)).await.refused(412, "version_mismatch");
-    assert_eq!(told(world, &bob).await, ["task.extended"]);
+    assert_eq!(notification_kinds(world, &bob).await, ["task.extended"]);
     let state = async || world.task(&bob, &task).await["state"].clone();
     world.pass(Duration::from_hours(3 * 24)).await;
     world.work("task_expirer").await;
@@ -48,10 +49,10 @@ async fn a_review_that_gets_more_time_ends_later(world: &World) {
     world.pass(Duration::from_hours(6 * 24 + 1)).await;
     assert_eq!(world.work("task_expirer").await.items, 1);
     assert_eq!(state().await, "EXPIRED");
-    assert_eq!(told(world, &bob).await, ["task.expired", "task.extended"]);
+    assert_eq!(notification_kinds(world, &bob).await, ["task.expired", "task.extended"]);
 }
 
-async fn whoever_is_waited_for_is_told_that_the_end_is_near(world: &World) {
+async fn review_about_to_expire_notifies_author_and_reviewer(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let [rea, eve] = [world.person("Rea", &["reviewer"]).await, world.person("Eve", &[]).await];
     let task = world.reviewing(&bob, "slow").await;
@@ -63,9 +64,12 @@ async fn whoever_is_waited_for_is_told_that_the_end_is_near(world: &World) {
         let page = world.get(&who.token, "/v1/notifications").await.expect(200);
         let items: &Vec<Value> = page["items"].as_array().unwrap();
         assert_eq!(items.len(), 1, "{page}");
-        assert_eq!((&items[0]["kind"], &items[0]["task"]), (&json!("task.expiring"), &task["id"]));
+        assert_eq!(
+            (&items[0]["kind"], &items[0]["task_id"]),
+            (&json!("task.expiring"), &task["id"])
+        );
     }
-    assert_eq!(told(world, &eve).await, Vec::<String>::new());
+    assert_eq!(notification_kinds(world, &eve).await, Vec::<String>::new());
     let leaves = format!("/v1/audit?object={}", id(&task));
     let leaves = world.get(&world.admin.token, &leaves).await.expect(200);
     let warned = |item: &Value| item["leaf"]["what"]["action"] == "task.warn_expiry";
@@ -74,7 +78,7 @@ async fn whoever_is_waited_for_is_told_that_the_end_is_near(world: &World) {
 }
 
 #[tokio::test]
-async fn whoever_holds_a_role_that_is_to_be_told_is_told_once() {
+async fn escalation_notifies_a_holder_of_two_roles_once() {
     let world = World::new().await;
     world
         .policy(
@@ -88,9 +92,12 @@ async fn whoever_holds_a_role_that_is_to_be_told_is_told_once() {
     world.reviewing(&bob, "slow").await;
     world.pass(Duration::from_hours(5)).await;
     assert_eq!(world.work("review_escalator").await.items, 1);
-    assert_eq!(told(&world, &both).await, ["approval.escalated"]);
+    assert_eq!(notification_kinds(&world, &both).await, ["approval.escalated"]);
     world.pass(Duration::from_hours(9)).await;
     assert_eq!(world.work("review_escalator").await.items, 1);
-    assert_eq!(told(&world, &both).await, ["approval.requested", "approval.escalated"]);
-    assert_eq!(told(&world, &bob).await, Vec::<String>::new());
+    assert_eq!(
+        notification_kinds(&world, &both).await,
+        ["approval.requested", "approval.escalated"]
+    );
+    assert_eq!(notification_kinds(&world, &bob).await, Vec::<String>::new());
 }

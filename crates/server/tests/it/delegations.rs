@@ -1,5 +1,5 @@
-//! Who answers for whom: standing delegations, one request handed on, and the ways that lead in
-//! circles. And what time does: escalation asks more people and never agrees.
+//! Delegations: standing ones, the delegation of a single request, and cycles. Also escalations,
+//! which ask more people over time and never approve automatically.
 
 use std::time::Duration;
 
@@ -7,49 +7,49 @@ use ade_core::ids::UserId;
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
-use crate::world::{Person, World, id, seen};
+use crate::world::{Person, World, id, path_of, seen};
 
 cases! {
-    a_transfer_moves_requests_and_can_take_along_what_waits:
+    delegation_transfer_can_move_pending_requests:
         Happy "POST /v1/delegations",
         Happy "DELETE /v1/delegations/{id}",
         Denied "DELETE /v1/delegations/{id}",
         Conflict "DELETE /v1/delegations/{id}";
-    what_stays_is_told_with_its_code_and_told_again_word_for_word:
+    delegation_reports_requests_that_stay_and_is_replayed:
         Happy "POST /v1/delegations",
         Conflict "POST /v1/delegations";
-    circles_strangers_and_wrong_dates_are_refused_by_name: Denied "POST /v1/delegations";
-    one_request_is_handed_on_to_somebody_who_may_answer:
+    delegation_with_a_cycle_or_invalid_date_is_refused: Denied "POST /v1/delegations";
+    approval_request_is_delegated_to_an_eligible_reviewer:
         Happy "POST /v1/approvals/{id}/delegate",
         Denied "POST /v1/approvals/{id}/delegate",
         Conflict "POST /v1/approvals/{id}/delegate";
-    an_escalation_widens_the_group_when_its_time_has_come: Happy "POST /v1/policies";
-    delegations_are_listed_and_made_once_per_key:
+    escalation_that_is_due_widens_the_group: Happy "POST /v1/policies";
+    delegation_is_listed_and_created_once_per_key:
         Happy "GET /v1/delegations",
         Denied "GET /v1/delegations",
         Conflict "POST /v1/delegations";
-    who_may_act_is_told_with_the_way_and_the_reason:
+    delegation_resolution_shows_each_way_and_its_reason:
         Happy "GET /v1/delegations/resolve",
         Denied "GET /v1/delegations/resolve";
-    circles_in_the_record_are_named_and_lead_to_nobody: Happy "GET /v1/delegations/resolve";
+    delegation_cycle_in_the_database_is_reported_and_ignored: Happy "GET /v1/delegations/resolve";
 }
 
 const LATER: &str = "2100-01-01T00:00:00Z";
 
 fn transfer(to: &Person) -> Value {
-    json!({ "delegate_to": to.id, "kind": "transfer", "expires_at": LATER })
+    json!({ "delegate_id": to.id, "kind": "transfer", "expires_at": LATER })
 }
 
-/// Why this person may answer, by the explanation.
+/// The reasons why this person may vote, from the explanation of the task.
 async fn why(world: &World, task: &Value, person: &Person) -> Value {
     let path = format!("/v1/tasks/{}/explain", id(task));
-    let told = world.get(&world.admin.token, &path).await.expect(200);
-    let mut reviewers = told["may_answer"].as_array().unwrap().iter();
-    let found = reviewers.find(|one| one["user"] == person.id.as_str());
-    found.unwrap_or_else(|| panic!("{told}"))["because"].clone()
+    let explained = world.get(&world.admin.token, &path).await.expect(200);
+    let mut reviewers = explained["may_answer"].as_array().unwrap().iter();
+    let found = reviewers.find(|one| one["user_id"] == person.id.as_str());
+    found.unwrap_or_else(|| panic!("{explained}"))["because"].clone()
 }
 
-async fn a_transfer_moves_requests_and_can_take_along_what_waits(world: &World) {
+async fn delegation_transfer_can_move_pending_requests(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let cas = world.person("Cas", &["reviewer"]).await;
@@ -61,11 +61,11 @@ async fn a_transfer_moves_requests_and_can_take_along_what_waits(world: &World) 
     assert_eq!((&made["moved"], &made["stayed"]), (&json!(1), &json!([])), "{made}");
     let inbox = world.get(&rea.token, "/v1/approvals").await.expect(200);
     assert_eq!(inbox["items"], json!([]));
-    let given = format!("answers for {} by their delegation", rea.id);
-    let told = why(world, &waiting, &cas).await;
-    assert!(told.as_array().unwrap().contains(&json!(given)), "{told}");
-    let request = world.request(&cas, &waiting).await;
-    let approve = format!("/v1/approvals/{request}/approve");
+    let given = format!("answers for {} by delegation", rea.id);
+    let reasons = why(world, &waiting, &cas).await;
+    assert!(reasons.as_array().unwrap().contains(&json!(given)), "{reasons}");
+    world.request(&cas, &waiting).await;
+    let approve = format!("{}/approve", path_of(&waiting));
     let voted = world.post(&cas.token, &approve, seen(&waiting)).await.expect(200);
     assert_eq!(voted["state"], "APPROVED");
     let path = format!("/v1/delegations/{}", id(&made));
@@ -76,7 +76,7 @@ async fn a_transfer_moves_requests_and_can_take_along_what_waits(world: &World) 
     world.send("DELETE", &rea.token, &path, None, &[]).await.refused(409, "closed");
 }
 
-async fn what_stays_is_told_with_its_code_and_told_again_word_for_word(world: &World) {
+async fn delegation_reports_requests_that_stay_and_is_replayed(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let cas = world.person("Cas", &["author", "reviewer"]).await;
@@ -91,10 +91,10 @@ async fn what_stays_is_told_with_its_code_and_told_again_word_for_word(world: &W
     assert_eq!(made["moved"], 1, "{made}");
     let stayed = made["stayed"].as_array().unwrap();
     assert_eq!(stayed.len(), 1, "{made}");
-    assert_eq!(stayed[0]["approval"], request.as_str());
+    assert_eq!(stayed[0]["approval_id"], request.as_str());
     assert_eq!(stayed[0]["code"], "delegate_not_allowed");
     assert!(stayed[0]["detail"].as_str().unwrap().contains(&cas.id), "{made}");
-    // What waits then is what the answer says, and a repetition says the same.
+    // The pending requests agree with the response, and a repetition returns the same response.
     assert_eq!(world.request(&rea, &staying).await, request);
     world.request(&cas, &moving).await;
     let again = send().await;
@@ -102,46 +102,46 @@ async fn what_stays_is_told_with_its_code_and_told_again_word_for_word(world: &W
     assert_eq!(again.expect(201), made);
 }
 
-async fn circles_strangers_and_wrong_dates_are_refused_by_name(world: &World) {
+async fn delegation_with_a_cycle_or_invalid_date_is_refused(world: &World) {
     let rea = world.person("Rea", &["reviewer"]).await;
     let cas = world.person("Cas", &["reviewer"]).await;
     let dan = world.person("Dan", &["reviewer"]).await;
     for (from, to) in [(&rea, &cas), (&cas, &dan)] {
         world.post(&from.token, "/v1/delegations", transfer(to)).await.expect(201);
     }
-    let told = world.post(&dan.token, "/v1/delegations", transfer(&rea)).await;
-    let told = told.refused(422, "invalid_body");
-    let circle = format!("{} → {} → {} → {}", dan.id, rea.id, cas.id, dan.id);
-    assert!(told["detail"].as_str().unwrap().contains(&circle), "{told}");
+    let refused = world.post(&dan.token, "/v1/delegations", transfer(&rea)).await;
+    let refused = refused.refused(422, "invalid_body");
+    let cycle = format!("{} → {} → {} → {}", dan.id, rea.id, cas.id, dan.id);
+    assert!(refused["detail"].as_str().unwrap().contains(&cycle), "{refused}");
     let mut over = transfer(&cas);
     over["expires_at"] = json!("2020-01-01T00:00:00Z");
     world.post(&dan.token, "/v1/delegations", over).await.refused(422, "invalid_body");
     world.post(&dan.token, "/v1/delegations", transfer(&dan)).await.refused(422, "invalid_body");
     let mut others = transfer(&cas);
-    others["owner"] = json!(rea.id);
+    others["owner_id"] = json!(rea.id);
     let refused = world.post(&dan.token, "/v1/delegations", others.clone()).await;
     refused.refused(403, "not_allowed");
     world.post(&world.admin.token, "/v1/delegations", others).await.expect(201);
 }
 
-async fn one_request_is_handed_on_to_somebody_who_may_answer(world: &World) {
+async fn approval_request_is_delegated_to_an_eligible_reviewer(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let cas = world.person("Cas", &["reviewer"]).await;
     let task = world.reviewing(&bob, "handed on").await;
     let request = world.request(&rea, &task).await;
     let path = format!("/v1/approvals/{request}/delegate");
-    let own = world.post(&bob.token, &path, json!({ "to": cas.id })).await;
+    let own = world.post(&bob.token, &path, json!({ "delegate_id": cas.id })).await;
     own.refused(403, "self_approval");
-    let to_author = world.post(&rea.token, &path, json!({ "to": bob.id })).await;
+    let to_author = world.post(&rea.token, &path, json!({ "delegate_id": bob.id })).await;
     to_author.refused(409, "delegate_not_allowed");
-    let handed = world.post(&rea.token, &path, json!({ "to": cas.id })).await.expect(200);
+    let handed = world.post(&rea.token, &path, json!({ "delegate_id": cas.id })).await.expect(200);
     assert_eq!(handed["state"], "REVIEWING");
     let asked = world.get(&bob.token, &format!("/v1/tasks/{}/approvals", id(&task))).await;
     let asked = asked.expect(200);
     let of = |person: &Person| {
         let all = asked["approvals"].as_array().unwrap();
-        all.iter().find(|asked| asked["reviewer"] == person.id.as_str()).unwrap().clone()
+        all.iter().find(|asked| asked["reviewer_id"] == person.id.as_str()).unwrap().clone()
     };
     assert_eq!(of(&rea)["status"], "DELEGATED");
     assert_eq!(of(&cas)["status"], "PENDING");
@@ -149,7 +149,7 @@ async fn one_request_is_handed_on_to_somebody_who_may_answer(world: &World) {
     assert_eq!(why(world, &task, &cas).await, json!(["has the role reviewer", handed]));
 }
 
-async fn an_escalation_widens_the_group_when_its_time_has_come(world: &World) {
+async fn escalation_that_is_due_widens_the_group(world: &World) {
     let second = world.person("Second", &["admin"]).await;
     let bob = world.person("Bob", &["author"]).await;
     world.person("Dba", &["dba"]).await;
@@ -166,13 +166,13 @@ async fn an_escalation_widens_the_group_when_its_time_has_come(world: &World) {
     assert_eq!(inbox["items"], json!([]));
     world.pass(Duration::from_hours(5)).await;
     assert_eq!(world.work("review_escalator").await.items, 1);
-    let request = world.request(&lead, &task).await;
-    let approve = format!("/v1/approvals/{request}/approve");
+    world.request(&lead, &task).await;
+    let approve = format!("{}/approve", path_of(&task));
     let voted = world.post(&lead.token, &approve, seen(&task)).await.expect(200);
     assert_eq!(voted["state"], "APPROVED");
 }
 
-async fn delegations_are_listed_and_made_once_per_key(world: &World) {
+async fn delegation_is_listed_and_created_once_per_key(world: &World) {
     let rea = world.person("Rea", &["reviewer"]).await;
     let cas = world.person("Cas", &["reviewer"]).await;
     let mut other = transfer(&cas);
@@ -180,13 +180,13 @@ async fn delegations_are_listed_and_made_once_per_key(world: &World) {
     world.twice("POST", &rea.token, "/v1/delegations", [transfer(&cas), other]).await;
     let listed = world.get(&rea.token, "/v1/delegations").await.expect(200);
     assert_eq!(listed["items"].as_array().unwrap().len(), 1);
-    let path = format!("/v1/delegations?owner={}", rea.id);
+    let path = format!("/v1/delegations?owner_id={}", rea.id);
     assert_eq!(world.get(&cas.token, &path).await.expect(200), listed);
     world.get("", "/v1/delegations").await.refused(401, "unauthenticated");
 }
 
-/// Each way as `kind path acts because`, people by their names.
-fn told(resolved: &Value, people: &[(&str, &Person)]) -> Vec<String> {
+/// Formats who acts, as `route chain`, and each way, as `kind path: because`, with people's names.
+fn described(resolved: &Value, people: &[(&str, &Person)]) -> Vec<String> {
     let name = |id: &Value| {
         let known = people.iter().find(|(_, person)| id == person.id.as_str());
         known.map_or("?", |(name, _)| *name)
@@ -203,7 +203,7 @@ fn told(resolved: &Value, people: &[(&str, &Person)]) -> Vec<String> {
     acting.chain(ways).collect()
 }
 
-async fn who_may_act_is_told_with_the_way_and_the_reason(world: &World) {
+async fn delegation_resolution_shows_each_way_and_its_reason(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let cas = world.person("Cas", &["reviewer"]).await;
@@ -211,14 +211,14 @@ async fn who_may_act_is_told_with_the_way_and_the_reason(world: &World) {
     let people = [("Bob", &bob), ("Rea", &rea), ("Cas", &cas), ("Dan", &dan)];
     let resolve = "/v1/delegations/resolve";
     let alone = world.get(&rea.token, resolve).await.expect(200);
-    assert_eq!(told(&alone, &people), ["own Rea"]);
+    assert_eq!(described(&alone, &people), ["own Rea"]);
 
     let mut risky = transfer(&dan);
     risky["conditions"] = json!({ "risk_above": 99 });
     world.post(&rea.token, "/v1/delegations", risky).await.expect(201);
     let some = world.get(&rea.token, resolve).await.expect(200);
     let conditional = ["own Rea", "transfer Rea → Dan", "transfer Rea → Dan: acts"];
-    assert_eq!(told(&some, &people), conditional);
+    assert_eq!(described(&some, &people), conditional);
     assert_eq!(some["ways"][0]["steps"][0]["conditions"]["risk_above"], 99);
 
     let mut further = transfer(&cas);
@@ -232,34 +232,37 @@ async fn who_may_act_is_told_with_the_way_and_the_reason(world: &World) {
         "transfer Rea → Dan: acts",
         "transfer Rea → Cas → Bob: acts",
     ];
-    assert_eq!(told(&all, &people), cascading);
+    assert_eq!(described(&all, &people), cascading);
 
     let task = world.reviewing(&bob, "asked about").await;
-    let path = format!("{resolve}?task={}", id(&task));
+    let path = format!("{resolve}?task_id={}", id(&task));
     let asked = world.get(&rea.token, &path).await.expect(200);
     let risk = &task["risk"]["score"];
     let of_task = [
         "own Rea".to_owned(),
-        format!("transfer Rea → Dan: it is for a risk above 99, and this one has {risk}"),
-        format!("transfer Rea → Cas → Bob: {} may not approve this in their own right", bob.id),
+        format!("transfer Rea → Dan: the delegation covers risk above 99, the task has {risk}"),
+        format!("transfer Rea → Cas → Bob: {} cannot approve this task in their own right", bob.id),
     ];
-    assert_eq!(told(&asked, &people), of_task, "{asked}");
-    assert_eq!((&asked["task"], &asked["user"]), (&task["id"], &json!(rea.id)));
-    // What is told is what was asked: the request waits for Rea herself.
+    assert_eq!(described(&asked, &people), of_task, "{asked}");
+    assert_eq!((&asked["task_id"], &asked["user_id"]), (&task["id"], &json!(rea.id)));
+    // The resolution agrees with the review: the request waits for Rea herself.
     world.request(&rea, &task).await;
 
-    let path = format!("{resolve}?user={}", rea.id);
-    assert_eq!(told(&world.get(&world.admin.token, &path).await.expect(200), &people), cascading);
+    let path = format!("{resolve}?user_id={}", rea.id);
+    assert_eq!(
+        described(&world.get(&world.admin.token, &path).await.expect(200), &people),
+        cascading
+    );
     world.get(&cas.token, &path).await.refused(403, "not_allowed");
     world.get("", resolve).await.refused(401, "unauthenticated");
-    let path = format!("{resolve}?user=usr_{}", "0".repeat(26));
+    let path = format!("{resolve}?user_id=usr_{}", "0".repeat(26));
     world.get(&world.admin.token, &path).await.refused(404, "not_found");
-    let path = format!("{resolve}?task=task_{}", "0".repeat(26));
+    let path = format!("{resolve}?task_id=task_{}", "0".repeat(26));
     world.get(&rea.token, &path).await.refused(404, "not_found");
 }
 
-/// The server makes none; an older one, or two that began at different times, may have.
-async fn circles_in_the_record_are_named_and_lead_to_nobody(world: &World) {
+/// The server refuses cycles, but delegations that begin at different times may form one.
+async fn delegation_cycle_in_the_database_is_reported_and_ignored(world: &World) {
     let rea = world.person("Rea", &["reviewer"]).await;
     let cas = world.person("Cas", &["reviewer"]).await;
     let dan = world.person("Dan", &["reviewer"]).await;
@@ -279,9 +282,9 @@ async fn circles_in_the_record_are_named_and_lead_to_nobody(world: &World) {
         .await;
     let resolved = world.get(&rea.token, "/v1/delegations/resolve").await.expect(200);
     let people = [("Rea", &rea), ("Cas", &cas), ("Dan", &dan)];
-    assert_eq!(told(&resolved, &people), ["own Rea"]);
+    assert_eq!(described(&resolved, &people), ["own Rea"]);
     let fault = &resolved["faults"][0];
     assert_eq!(fault["fault"], "cycle", "{resolved}");
     assert_eq!(fault["path"], json!([rea.id, cas.id, dan.id, rea.id]));
-    assert!(resolved["next_action"].as_str().unwrap().contains("faults"), "{resolved}");
+    assert!(resolved["next_action"]["message"].as_str().unwrap().contains("faults"), "{resolved}");
 }

@@ -1,13 +1,13 @@
-//! The OpenAPI document: complete, consistent in itself, and the same as the committed one.
+//! The OpenAPI document is complete, consistent, and the same as the committed one.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ade_server::http::routes::Door;
+use ade_server::http::routes::RouteAuth;
 use ade_server::http::{self, Http};
 use serde_json::Value;
 
-use crate::rig::{Rig, shared};
+use crate::test_server::{TestServer, shared};
 
 const COMMITTED: &str = "docs/reference/openapi.json";
 
@@ -19,7 +19,7 @@ fn document() -> Value {
     serde_json::to_value(&built().document).unwrap()
 }
 
-fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+pub fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     match value {
         Value::Object(members) => {
             for (name, inner) in members {
@@ -35,7 +35,7 @@ fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
 }
 
 #[tokio::test]
-async fn every_reference_leads_somewhere() {
+async fn openapi_references_all_resolve() {
     let document = document();
     let mut found = Vec::new();
     references(&document, &mut found);
@@ -47,7 +47,7 @@ async fn every_reference_leads_somewhere() {
 }
 
 #[tokio::test]
-async fn every_route_is_described_once_with_its_class_and_its_errors() {
+async fn openapi_describes_each_route_once_with_class_and_errors() {
     let (document, routes) = (document(), built().routes);
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
     let mut ids = BTreeSet::new();
@@ -65,8 +65,8 @@ async fn every_route_is_described_once_with_its_class_and_its_errors() {
         let responses = operation["responses"].as_object().unwrap();
         let mut expected = vec!["500", "503"];
         match route.door {
-            Door::Open => assert_eq!(operation["x-class"], "open", "{name}"),
-            Door::Class(class) => {
+            RouteAuth::Public => assert_eq!(operation["x-class"], "open", "{name}"),
+            RouteAuth::Scope(class) => {
                 assert_eq!(operation["x-class"], class.as_str(), "{name}");
                 assert!(operation["security"][0]["token"].is_array(), "{name}");
                 expected.extend(["401", "403"]);
@@ -78,22 +78,25 @@ async fn every_route_is_described_once_with_its_class_and_its_errors() {
     }
 }
 
-/// Written anew with `ADE_UPDATE_OPENAPI=1`.
+/// `ADE_UPDATE_OPENAPI=1` writes the document again.
 #[tokio::test]
-async fn the_committed_document_is_what_the_handlers_say() {
+async fn openapi_file_matches_the_handlers() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let said = built().document.to_pretty_json().unwrap() + "\n";
+    let generated = built().document.to_pretty_json().unwrap() + "\n";
     let path = root.join(COMMITTED);
     if std::env::var_os("ADE_UPDATE_OPENAPI").is_some() {
-        std::fs::write(&path, &said).unwrap();
+        std::fs::write(&path, &generated).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == said, "{COMMITTED} is stale: run this test with ADE_UPDATE_OPENAPI=1");
+    assert!(
+        committed == generated,
+        "{COMMITTED} is stale: run this test with ADE_UPDATE_OPENAPI=1"
+    );
 }
 
 #[tokio::test]
-async fn the_document_and_its_page_are_served_and_load_nothing_from_outside() {
-    let rig = Rig::start().await;
+async fn openapi_document_and_page_load_nothing_external() {
+    let rig = TestServer::start().await;
     let served: Value = rig.get("/openapi.json").send().await.unwrap().json().await.unwrap();
     assert_eq!(served, document());
     for (path, media) in [
@@ -107,14 +110,14 @@ async fn the_document_and_its_page_are_served_and_load_nothing_from_outside() {
         assert!(!policy.contains("unsafe"), "{policy}");
         let text = response.text().await.unwrap();
         for foreign in ["http://", "https://", "//cdn", "innerHTML", "eval(", "style=", "onclick"] {
-            assert!(!text.contains(foreign), "{path} holds {foreign}");
+            assert!(!text.contains(foreign), "{path} contains {foreign}");
         }
     }
 }
 
-/// From an answer that names something to every call about that thing.
+/// A response with an id links to every operation on the object with that id.
 #[tokio::test]
-async fn an_answer_that_names_something_links_to_what_can_be_done_with_it() {
+async fn openapi_response_with_an_id_links_to_its_operations() {
     let document = document();
     let links = &document["paths"]["/v1/tasks"]["post"]["responses"]["201"]["links"];
     let submit = &links["tasks_submit"];
@@ -122,7 +125,7 @@ async fn an_answer_that_names_something_links_to_what_can_be_done_with_it() {
     assert_eq!(submit["parameters"]["If-Match"], "$response.header.etag", "{links}");
     assert!(links["tasks_get"]["parameters"]["If-Match"].is_null(), "{links}");
     let inbox = &document["paths"]["/v1/approvals"]["get"]["responses"]["200"]["links"];
-    assert_eq!(inbox["approvals_approve"]["parameters"]["id"], "$response.body#/items/0/id");
+    assert_eq!(inbox["approvals_withdraw"]["parameters"]["id"], "$response.body#/items/0/id");
     let mut linked = 0;
     for item in document["paths"].as_object().unwrap().values() {
         for operation in item.as_object().unwrap().values() {
@@ -131,5 +134,5 @@ async fn an_answer_that_names_something_links_to_what_can_be_done_with_it() {
             }
         }
     }
-    assert_eq!(linked, 66, "one for each route with an id alone in its path");
+    assert_eq!(linked, 68, "one for each route with an id alone in its path");
 }

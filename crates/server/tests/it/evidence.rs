@@ -1,17 +1,19 @@
-//! The audit over HTTP: whole for admins and auditors, for others that of a task they had a part
-//! in.
+//! The audit log over HTTP. Admins and auditors read all of it, other callers only the entries of
+//! tasks that they took part in.
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
-use crate::world::{World, id};
+use crate::world::{Person, World, id};
 
 cases! {
-    the_audit_tells_who_did_what: Happy "GET /v1/audit";
-    others_read_of_what_they_had_a_part_in: Denied "GET /v1/audit";
+    audit_log_shows_who_did_what: Happy "GET /v1/audit";
+    audit_log_for_others_has_only_their_own_tasks: Denied "GET /v1/audit";
 }
 
-async fn the_audit_tells_who_did_what(world: &World) {
+async fn audit_log_shows_who_did_what(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let ann = world.person("Ann", &["auditor"]).await;
     let task = world.draft(&bob, "x").await;
@@ -26,8 +28,13 @@ async fn the_audit_tells_who_did_what(world: &World) {
     assert!(leaf["who"].to_string().contains(&bob.id), "{leaf}");
     assert_eq!(leaf["where"]["service"], "http", "{leaf}");
     assert_eq!(leaf["where"]["address"], "127.0.0.1", "{leaf}");
-    let by_bob = read(&format!("user={}", bob.id)).await;
-    assert_eq!(by_bob, leaves);
+    let by_bob = read(&format!("user_id={}", bob.id)).await;
+    assert_eq!(by_bob[0], leaves[0]);
+    let mut actions: Vec<&Value> =
+        by_bob.iter().map(|item| &item["leaf"]["what"]["action"]).collect();
+    actions.sort_by_key(ToString::to_string);
+    // The person signed in through an invitation, and created a token of their own.
+    assert_eq!(actions, ["invitation.accept", "session.begin", "task.create", "token.create"]);
     let all = read("").await;
     let is_before =
         |pair: &[Value]| pair[0]["leaf"]["when"].as_str() >= pair[1]["leaf"]["when"].as_str();
@@ -37,13 +44,56 @@ async fn the_audit_tells_who_did_what(world: &World) {
     assert!(later.contains(&leaves[0]) && later.len() < all.len());
     let earlier = read(&format!("to={}", when.replace(':', "%3A"))).await;
     assert!(!earlier.contains(&leaves[0]) && earlier.len() < all.len());
-    for bad in [format!("user={}&agent=x", bob.id), "from=yesterday".to_owned()] {
-        let told = world.get(&ann.token, &format!("/v1/audit?{bad}")).await;
-        told.refused(400, "invalid_query");
+    // A refusal has an audit entry as well, and refusals can be listed alone.
+    let freeze = json!({ "scope": "tenant", "reason": "x" });
+    world.post(&bob.token, "/v1/freezes", freeze).await.refused(403, "not_allowed");
+    let refused = read("kind=refusal").await;
+    let actions: Vec<_> = refused.iter().map(|one| &one["leaf"]["what"]["action"]).collect();
+    assert_eq!(actions, ["freeze.set"]);
+    assert!(refused[0]["leaf"]["why"]["reason"].is_string(), "{refused:?}");
+    let changes = read("kind=change").await;
+    assert!(changes.contains(&leaves[0]) && !changes.contains(&refused[0]));
+    let wrong = "kind=success".to_owned();
+    for bad in [format!("user_id={}&agent_id=x", bob.id), "from=yesterday".to_owned(), wrong] {
+        let response = world.get(&ann.token, &format!("/v1/audit?{bad}")).await;
+        response.refused(400, "invalid_query");
     }
 }
 
-async fn others_read_of_what_they_had_a_part_in(world: &World) {
+#[tokio::test]
+async fn audit_log_records_who_read_it() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let ann = world.person("Ann", &["auditor"]).await;
+    let task = world.draft(&bob, "x").await;
+    let read = async |who: &Person, query: &str| {
+        world.get(&who.token, &format!("/v1/audit?{query}")).await.expect(200)
+    };
+    let reads = async || {
+        let found = read(&ann, "kind=disclosure").await;
+        let items = found["items"].as_array().unwrap();
+        items.iter().map(|item| item["leaf"]["who"].clone()).collect::<Vec<Value>>()
+    };
+    // The entries of one object are not the log.
+    read(&ann, &format!("object={}", id(&task))).await;
+    read(&bob, &format!("object={}", id(&task))).await;
+    let first = read(&ann, "page_size=2").await;
+    assert_eq!(reads().await.len(), 1);
+    // Further pages and reads within the hour are the same disclosure.
+    let next = first["next_page_token"].as_str().unwrap();
+    read(&ann, &format!("page_size=2&page_token={next}")).await;
+    read(&ann, "").await;
+    let found = reads().await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].to_string().contains(&ann.id), "{found:?}");
+    read(&world.admin, "").await;
+    assert_eq!(reads().await.len(), 2, "each reader leaves an entry");
+    world.pass(Duration::from_hours(2)).await;
+    read(&ann, "").await;
+    assert_eq!(reads().await.len(), 3);
+}
+
+async fn audit_log_for_others_has_only_their_own_tasks(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let bot = world.agent("bot", &bob).await;
     let rea = world.person("Rea", &["reviewer"]).await;
@@ -57,7 +107,7 @@ async fn others_read_of_what_they_had_a_part_in(world: &World) {
     world.get(&eve.token, &path).await.refused(403, "not_allowed");
     for who in [&bob, &bot, &rea, &eve] {
         world.get(&who.token, "/v1/audit").await.refused(403, "not_allowed");
-        let others = format!("/v1/audit?user={}", bob.id);
+        let others = format!("/v1/audit?user_id={}", bob.id);
         world.get(&who.token, &others).await.refused(403, "not_allowed");
     }
     let nothing = "/v1/audit?object=task_00000000000000000000000000";

@@ -1,21 +1,24 @@
-//! Executors that apply, each held to the same: a program that the settings allow, and an endpoint
-//! that checks who calls. What they do to a target is looked at in the target itself.
+//! Executors that can apply: a program that the settings allow, and an HTTP endpoint that verifies
+//! its caller. Both meet the same requirements. The tests check the effects in the target itself.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ade_api::executions::{FailureKind, FencedResource, Stream};
+use ade_api::claims::FencedResource;
+use ade_api::executions::{FinishOutcome, Stream};
 use ade_api::tasks::Mode;
 use ade_core::change::{Digest, StrictValue};
-use ade_core::ids::{ExecutionId, TaskId};
+use ade_core::ids::{ExecutionId, TaskId, TenantId};
 use ade_core::resource::ResourceRef;
-use ade_engine::execute::{
-    Applies, Command, Endpoint, Executor, Http, Leash, Left, Line, Outcome, Plan, PreviewError,
-    Program, ProgramLimits, Signer, Stash, Work,
+use ade_engine::services::executors::{
+    Applies, CommandExecutor, Executor, ExecutorOutcome, Http, HttpEndpoint, Leash, Left,
+    OutputLine, PermittedAttempt, PlanExecutor, PreviewError, Program, ProgramLimits, Signer,
+    SqlPreview, Stash,
 };
-use ade_engine::outbound::{AddressError, Reach};
+use ade_engine::services::outbound::{AddressError, AddressPolicy};
+use ade_engine::{Pool, PoolClass, PoolSettings};
 use ade_testkit::http_target::{AUDIENCE, ISSUER, RESOURCE};
 use ade_testkit::process::Process;
 use ade_testkit::{HttpTarget, eventually};
@@ -27,7 +30,7 @@ use crate::conformance::proposal;
 
 const SOON: Duration = Duration::from_secs(30);
 
-/// A folder of one test, gone with it.
+/// A folder that is deleted at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -81,12 +84,13 @@ impl Subject {
             environment: vec!["PATH".to_owned(), "CARGO_MANIFEST_DIR".to_owned()],
             limits,
         };
-        Self { executor: Arc::new(Command::new(program)), target: Target::Folder(folder) }
+        Self { executor: Arc::new(CommandExecutor::new(program)), target: Target::Folder(folder) }
     }
 
     pub async fn http() -> Self {
         let target = HttpTarget::start().await;
-        let endpoint = Endpoint::new(target.url(), Reach::Loopback, LIMITS.time).unwrap();
+        let endpoint =
+            HttpEndpoint::new(target.url(), AddressPolicy::Loopback, LIMITS.time).unwrap();
         let signer = Arc::new(Signer::from_pkcs8(target.key()).unwrap());
         let executor =
             Arc::new(Http::new(endpoint, signer, ISSUER.to_owned(), Some(AUDIENCE.to_owned())));
@@ -101,17 +105,21 @@ impl Subject {
     }
 
     pub fn set(&self, value: &str) {
-        let Target::Folder(folder) = &self.target else { panic!("only a program's is a file") };
+        let Target::Folder(folder) = &self.target else {
+            panic!("only the target of a program is a file")
+        };
         std::fs::write(folder.0.join("state"), value).unwrap();
     }
 
-    /// The tasks that were applied, in the target's own words.
+    /// The tasks that were applied, as the target recorded them.
     pub fn applied(&self) -> String {
-        let Target::Folder(folder) = &self.target else { panic!("only a program says so") };
+        let Target::Folder(folder) = &self.target else {
+            panic!("only the target of a program has this record")
+        };
         folder.read("state.applied")
     }
 
-    /// Who signs what it accepts, if it looks.
+    /// The issuer and key of the receipts that the target accepts, if it verifies them.
     pub fn key(&self) -> Option<(String, Vec<u8>)> {
         match &self.target {
             Target::Folder(_) => None,
@@ -127,14 +135,14 @@ impl Subject {
         self.executor.name()
     }
 
-    fn work(&self, parameters: &Value, fence: u64) -> Work {
+    fn work(&self, parameters: &Value, fence: u64) -> PermittedAttempt {
         let digest = Digest::of(b"content");
         let receipt = match &self.target {
             Target::Folder(_) => "signed".to_owned(),
             Target::Http(target) => target.receipt(&digest.to_string(), fence),
         };
         let resource: ResourceRef = RESOURCE.parse().unwrap();
-        Work {
+        PermittedAttempt {
             task: TaskId::from_u128(1),
             execution: ExecutionId::from_u128(2),
             revision: 1,
@@ -146,33 +154,33 @@ impl Subject {
         }
     }
 
-    /// Applies it within this time, with everything it says.
-    async fn try_out(&self, behave: &str, time: Duration) -> (Outcome, Vec<Line>) {
+    /// Applies a change within this time. Returns the outcome and all log lines.
+    async fn try_out(&self, behave: &str, time: Duration) -> (ExecutorOutcome, Vec<OutputLine>) {
         let work = self.work(&json!({ "behave": behave, "value": "two" }), 9);
         let (leash, _abort, mut lines) = leash(time);
         let outcome = self.applies().apply(&work, &leash).await;
         drop(leash);
-        let mut said = Vec::new();
+        let mut log = Vec::new();
         while let Some(line) = lines.recv().await {
-            said.push(line);
+            log.push(line);
         }
-        (outcome, said)
+        (outcome, log)
     }
 
-    /// The processes that the program has told of, once it has.
+    /// Waits until the program has recorded so many processes and returns them.
     pub async fn processes(&self, count: usize) -> Vec<Process> {
-        let Target::Folder(folder) = &self.target else { panic!("only a program has any") };
+        let Target::Folder(folder) = &self.target else { panic!("only a program has processes") };
         let all = async || {
             let pids = folder.read("state.pids");
             let pids: Vec<i32> = pids.lines().filter_map(|line| line.parse().ok()).collect();
             if pids.len() == count { Ok(pids) } else { Err(format!("{pids:?}")) }
         };
-        let pids = eventually("it has started", SOON, all).await;
+        let pids = eventually("the program has started", SOON, all).await;
         pids.into_iter().filter_map(Process::of).collect()
     }
 }
 
-fn leash(time: Duration) -> (Leash, watch::Sender<bool>, mpsc::Receiver<Line>) {
+fn leash(time: Duration) -> (Leash, watch::Sender<bool>, mpsc::Receiver<OutputLine>) {
     let (sender, abort) = watch::channel(false);
     let (lines, received) = mpsc::channel(1_000);
     (Leash { deadline: Instant::now() + time, abort, lines }, sender, received)
@@ -183,86 +191,86 @@ async fn subjects() -> [Subject; 2] {
 }
 
 #[track_caller]
-fn assert_failed(outcome: &Outcome, wanted: FailureKind, says: &str, leaves: Left) {
-    let Outcome::Failure { kind, error, left, .. } = outcome else { panic!("{outcome:?}") };
+fn assert_failed(outcome: &ExecutorOutcome, wanted: FinishOutcome, says: &str, leaves: Left) {
+    let ExecutorOutcome::Failure { kind, error, left, .. } = outcome else { panic!("{outcome:?}") };
     assert_eq!((*kind, *left), (wanted, leaves), "{error}");
     assert!(error.contains(says), "{error:?} does not say {says:?}");
 }
 
 #[tokio::test]
-async fn what_was_stashed_takes_back_what_was_applied() {
+async fn executor_rollback_restores_the_stash() {
     for subject in subjects().await {
         let name = subject.name();
         let (leash, _abort, _lines) = leash(SOON);
         let work = subject.work(&json!({ "value": "two" }), 5);
         let stash = subject.applies().stash(&work, &leash).await.unwrap();
-        assert_eq!(subject.value(), "one", "{name}: to stash changes nothing");
+        assert_eq!(subject.value(), "one", "{name}: a stash changes nothing");
         let applied = subject.applies().apply(&work, &leash).await;
         let details = Some(json!({ "set": "two" }));
-        assert_eq!(applied, Outcome::Success { details }, "{name}");
+        assert_eq!(applied, ExecutorOutcome::Success { details }, "{name}");
         assert_eq!(subject.value(), "two", "{name}");
         let back = subject.applies().roll_back(&work, &stash, &leash).await;
-        assert!(matches!(back, Outcome::Success { .. }), "{name}: {back:?}");
+        assert!(matches!(back, ExecutorOutcome::Success { .. }), "{name}: {back:?}");
         assert_eq!(subject.value(), "one", "{name}");
     }
 }
 
 #[tokio::test]
-async fn what_is_said_of_a_failure_is_passed_on() {
+async fn executor_failure_is_passed_on() {
     for subject in subjects().await {
         let (outcome, _) = subject.try_out("fail", SOON).await;
-        assert_failed(&outcome, FailureKind::Failure, "no room", Left::Nothing);
+        assert_failed(&outcome, FinishOutcome::Failed, "no room", Left::Nothing);
         assert_eq!(subject.value(), "one");
     }
 }
 
-/// Whatever ends without a whole answer may have done anything.
+/// An executor without a complete response may have changed anything.
 #[tokio::test]
-async fn no_answer_is_never_a_success() {
+async fn executor_without_a_complete_response_never_succeeds() {
     let command = Subject::command();
     for (behave, says) in [
-        ("junk", "cannot be read"),
-        ("flood", "more than"),
+        ("junk", "the response is invalid"),
+        ("flood", "longer than"),
         ("killed", "signal 9"),
         ("exit", "status 3: cannot"),
         ("both", "both"),
     ] {
         let (outcome, _) = command.try_out(behave, SOON).await;
-        assert_failed(&outcome, FailureKind::Failure, says, Left::Unknown);
+        assert_failed(&outcome, FinishOutcome::Failed, says, Left::Unknown);
     }
     let http = Subject::http().await;
     for (behave, says) in [
-        ("junk", "cannot be read"),
-        ("flood", "more than"),
-        ("cut", "does not answer"),
+        ("junk", "the response is invalid"),
+        ("flood", "longer than"),
+        ("cut", "did not respond"),
         ("error", "status 500"),
         ("redirect", "status 302"),
     ] {
         let (outcome, _) = http.try_out(behave, SOON).await;
-        assert_failed(&outcome, FailureKind::Failure, says, Left::Unknown);
+        assert_failed(&outcome, FinishOutcome::Failed, says, Left::Unknown);
     }
     let Target::Http(target) = &http.target else { unreachable!() };
-    assert_eq!(target.calls(), 5, "nobody is followed elsewhere");
+    assert_eq!(target.calls(), 5, "redirects are not followed");
     assert_eq!(target.refusals(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_deadline_ends_it() {
+async fn executor_deadline_ends_the_apply() {
     for subject in subjects().await {
         let (outcome, _) = subject.try_out("hang", Duration::from_millis(300)).await;
-        assert_failed(&outcome, FailureKind::Timeout, "too long", Left::Unknown);
+        assert_failed(&outcome, FinishOutcome::TimedOut, "timed out", Left::Unknown);
         assert_eq!(subject.value(), "one");
     }
 }
 
 #[tokio::test]
-async fn whoever_applies_can_be_told_to_stop() {
+async fn executor_apply_can_be_cancelled() {
     for subject in subjects().await {
         let work = subject.work(&json!({ "behave": "hang", "value": "two" }), 9);
         let (leash, abort, _lines) = leash(SOON);
         let stop = async { abort.send_replace(true) };
         let (outcome, _) = tokio::join!(subject.applies().apply(&work, &leash), stop);
-        assert_failed(&outcome, FailureKind::Cancelled, "told to stop", Left::Unknown);
+        assert_failed(&outcome, FinishOutcome::Cancelled, "asked to stop", Left::Unknown);
     }
 }
 
@@ -272,22 +280,23 @@ pub async fn assert_gone(processes: &[Process]) {
             processes.iter().filter(|one| one.is_alive()).map(|one| one.pid()).collect();
         if left.is_empty() { Ok(()) } else { Err(format!("{left:?} still run")) }
     };
-    eventually("nothing of it runs", SOON, all_gone).await;
+    eventually("none of the processes runs", SOON, all_gone).await;
 }
 
 #[tokio::test]
-async fn nothing_of_a_program_survives_it() {
-    // Its time is over: it is deaf, and one of its children has left the group.
+async fn program_that_ended_leaves_no_process_behind() {
+    // The program times out. It ignores signals, and one of its children has left its process
+    // group.
     let subject = Subject::command();
     let work = subject.work(&json!({ "behave": "hang", "value": "two" }), 9);
     let (held, _abort, _lines) = leash(Duration::from_secs(8));
     let (outcome, processes) =
         tokio::join!(subject.applies().apply(&work, &held), subject.processes(3));
-    assert_eq!(processes.len(), 3, "they ran");
-    assert_failed(&outcome, FailureKind::Timeout, "too long", Left::Unknown);
+    assert_eq!(processes.len(), 3, "the processes ran");
+    assert_failed(&outcome, FinishOutcome::TimedOut, "timed out", Left::Unknown);
     assert_gone(&processes).await;
 
-    // Nobody waits for it any more.
+    // The caller is cancelled.
     let subject = Subject::command();
     let (held, _abort, _lines) = leash(SOON);
     let processes = {
@@ -297,61 +306,64 @@ async fn nothing_of_a_program_survives_it() {
             processes = subject.processes(3) => processes,
         }
     };
-    assert_eq!(processes.len(), 3, "they ran");
+    assert_eq!(processes.len(), 3, "the processes ran");
     assert_gone(&processes).await;
 
-    // It has ended well, and left one behind.
+    // The program succeeds and leaves a child behind.
     let subject = Subject::command();
     let (outcome, _) = subject.try_out("daemon", SOON).await;
-    assert!(matches!(outcome, Outcome::Success { .. }), "{outcome:?}");
+    assert!(matches!(outcome, ExecutorOutcome::Success { .. }), "{outcome:?}");
     assert_gone(&subject.processes(1).await).await;
 }
 
 #[tokio::test]
-async fn a_program_sees_nothing_of_the_server_but_what_it_may() {
+async fn program_environment_has_only_the_allowed_variables() {
     let subject = Subject::command();
-    let (outcome, said) = subject.try_out("environment", SOON).await;
-    assert!(matches!(outcome, Outcome::Success { .. }), "{outcome:?}");
+    let (outcome, log) = subject.try_out("environment", SOON).await;
+    assert!(matches!(outcome, ExecutorOutcome::Success { .. }), "{outcome:?}");
     let names: Vec<&str> =
-        said.iter().filter_map(|line| line.text.split_once('=')).map(|(name, _)| name).collect();
-    // Those of the shell itself, the two that were let through, and the mark of the run.
+        log.iter().filter_map(|line| line.text.split_once('=')).map(|(name, _)| name).collect();
+    // The variables of the shell itself, the two allowed ones, and the id of the run.
     let known = ["ADE_RUN", "CARGO_MANIFEST_DIR", "OLDPWD", "PATH", "PWD", "SHLVL", "_"];
     let others: Vec<&&str> = names.iter().filter(|name| !known.contains(name)).collect();
     assert!(others.is_empty(), "{others:?}");
     assert!(names.contains(&"CARGO_MANIFEST_DIR") && names.contains(&"ADE_RUN"), "{names:?}");
     let Target::Folder(folder) = &subject.target else { unreachable!() };
     let place = std::fs::canonicalize(&folder.0).unwrap().display().to_string();
-    assert_eq!(said.last().map(|line| line.text.clone()), Some(place), "where it was told to be");
+    assert_eq!(log.last().map(|line| line.text.clone()), Some(place), "the configured directory");
 }
 
 #[tokio::test]
-async fn a_log_is_kept_up_to_its_bound() {
+async fn program_log_is_kept_up_to_its_limit() {
     let subject = Subject::command();
-    let (outcome, said) = subject.try_out("chatter", SOON).await;
-    assert!(matches!(outcome, Outcome::Success { .. }), "{outcome:?}");
-    let (note, lines) = said.split_last().unwrap();
+    let (outcome, log) = subject.try_out("chatter", SOON).await;
+    assert!(matches!(outcome, ExecutorOutcome::Success { .. }), "{outcome:?}");
+    let (note, lines) = log.split_last().unwrap();
     let kept: usize = lines.iter().map(|line| line.text.len()).sum();
     assert!(kept <= LIMITS.log_bytes && kept > LIMITS.log_bytes - 20, "{kept}");
     assert!(lines.iter().enumerate().all(|(at, line)| line.text == format!("line {at}")));
     assert!(lines.iter().all(|line| line.stream == Stream::Stderr));
     let whole: usize = (0..200).map(|at| format!("line {at}").len()).sum();
-    let dropped = format!("the log is full: {} bytes more were dropped", whole - kept);
+    let dropped = format!("the log is full: {} more bytes were dropped", whole - kept);
     assert_eq!((note.stream, note.text.as_str()), (Stream::Note, dropped.as_str()));
 }
 
 #[tokio::test]
-async fn a_program_takes_no_more_than_it_may_have() {
+async fn program_over_its_memory_limit_fails() {
     let subject = Subject::command();
     let (outcome, _) = subject.try_out("memory", SOON).await;
-    assert_failed(&outcome, FailureKind::Failure, "status 4", Left::Unknown);
+    assert_failed(&outcome, FinishOutcome::Failed, "status 4", Left::Unknown);
     assert_eq!(subject.value(), "one");
     let roomy = Subject::limited(ProgramLimits { memory_bytes: 4 << 30, ..LIMITS });
     let (outcome, _) = roomy.try_out("memory", SOON).await;
-    assert!(matches!(outcome, Outcome::Success { .. }), "with more room it goes: {outcome:?}");
+    assert!(
+        matches!(outcome, ExecutorOutcome::Success { .. }),
+        "more memory is enough: {outcome:?}"
+    );
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_has_changed_nothing() {
+async fn program_that_is_missing_has_changed_nothing() {
     let program = Program {
         path: PathBuf::from("/nowhere/at/all"),
         arguments: Vec::new(),
@@ -360,18 +372,19 @@ async fn a_program_that_is_not_there_has_changed_nothing() {
         limits: LIMITS,
     };
     let target = Target::Folder(Folder::new());
-    let subject = Subject { executor: Arc::new(Command::new(program)), target };
+    let subject = Subject { executor: Arc::new(CommandExecutor::new(program)), target };
     let (outcome, _) = subject.try_out("", SOON).await;
-    assert_failed(&outcome, FailureKind::Failure, "cannot be run", Left::Nothing);
+    assert_failed(&outcome, FinishOutcome::Failed, "could not be run", Left::Nothing);
     let (leash, _abort, _lines) = leash(SOON);
     let unstashed = subject.applies().stash(&subject.work(&json!({}), 1), &leash).await;
-    assert_eq!(unstashed.unwrap_err().kind, FailureKind::Failure);
-    let preview = subject.executor.preview(&proposal(&json!({ "value": "two" }), None)).await;
+    assert_eq!(unstashed.unwrap_err().kind, FinishOutcome::Failed);
+    let wanted = proposal(&json!({ "value": "two" }), None);
+    let preview = subject.executor.preview(TenantId::from_u128(1), &wanted).await;
     assert!(matches!(preview, Err(PreviewError::Unavailable { .. })), "{preview:?}");
 }
 
 #[tokio::test]
-async fn a_target_takes_nothing_from_behind_and_nothing_from_strangers() {
+async fn http_target_refuses_stale_fences_and_unknown_signers() {
     let subject = Subject::http().await;
     let Target::Http(target) = &subject.target else { unreachable!() };
     let (leash, _abort, _lines) = leash(SOON);
@@ -379,45 +392,45 @@ async fn a_target_takes_nothing_from_behind_and_nothing_from_strangers() {
         let work = subject.work(&json!({ "value": value }), fence);
         subject.applies().apply(&work, &leash).await
     };
-    assert!(matches!(apply("two", 7).await, Outcome::Success { .. }));
+    assert!(matches!(apply("two", 7).await, ExecutorOutcome::Success { .. }));
     let late = apply("late", 6).await;
-    assert_failed(&late, FailureKind::Failure, "status 403", Left::Unknown);
+    assert_failed(&late, FinishOutcome::Failed, "status 403", Left::Unknown);
     let mut forged = subject.work(&json!({ "value": "forged" }), 8);
     forged.digest = Digest::of(b"another");
     let forged = subject.applies().apply(&forged, &leash).await;
-    assert_failed(&forged, FailureKind::Failure, "status 403", Left::Unknown);
-    let endpoint = Endpoint::new(target.url(), Reach::Loopback, LIMITS.time).unwrap();
+    assert_failed(&forged, FinishOutcome::Failed, "status 403", Left::Unknown);
+    let endpoint = HttpEndpoint::new(target.url(), AddressPolicy::Loopback, LIMITS.time).unwrap();
     let stranger = Signer::from_pkcs8(&Signer::generate().unwrap()).unwrap();
     let stranger = Http::new(endpoint, Arc::new(stranger), ISSUER.to_owned(), None);
     let work = subject.work(&json!({ "value": "strange" }), 9);
-    let told = stranger.apply(&work, &leash).await;
-    assert_failed(&told, FailureKind::Failure, "status 403", Left::Unknown);
+    let unknown = stranger.apply(&work, &leash).await;
+    assert_failed(&unknown, FinishOutcome::Failed, "status 403", Left::Unknown);
     assert_eq!(target.value(), "two");
     let refusals = target.refusals();
     let why: Vec<bool> = refusals
         .iter()
-        .zip(["overtaken", "another content", "not known"])
-        .map(|(told, wanted)| told.contains(wanted))
+        .zip(["is stale", "another content", "unknown key"])
+        .map(|(refusal, wanted)| refusal.contains(wanted))
         .collect();
     assert_eq!(why, [true; 3], "{refusals:?}");
 }
 
 #[tokio::test]
-async fn nobody_there_has_changed_nothing() {
+async fn http_endpoint_that_is_down_has_changed_nothing() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
-    let endpoint = Endpoint::new(&url, Reach::Loopback, LIMITS.time).unwrap();
+    let endpoint = HttpEndpoint::new(&url, AddressPolicy::Loopback, LIMITS.time).unwrap();
     let signer = Signer::from_pkcs8(&Signer::generate().unwrap()).unwrap();
     let http = Http::new(endpoint, Arc::new(signer), ISSUER.to_owned(), None);
     let subject = Subject { executor: Arc::new(http), target: Target::Folder(Folder::new()) };
     let (outcome, _) = subject.try_out("", SOON).await;
-    assert_failed(&outcome, FailureKind::Failure, "does not answer", Left::Nothing);
+    assert_failed(&outcome, FinishOutcome::Failed, "did not respond", Left::Nothing);
 }
 
-/// Spellings of one address, names that stand for a closed one, and what is no address at all.
+/// Covers other spellings of an address, names that resolve to a closed one, and invalid addresses.
 #[test]
-fn closed_addresses_are_not_called_however_they_are_written() {
+fn http_endpoint_at_a_closed_address_is_refused() {
     let time = LIMITS.time;
     for url in [
         "https://127.0.0.1/",
@@ -447,35 +460,37 @@ fn closed_addresses_are_not_called_however_they_are_written() {
         "https://127。0。0。1/",
         "https://localhost/",
     ] {
-        let refused = Endpoint::new(url, Reach::Open, time);
+        let refused = HttpEndpoint::new(url, AddressPolicy::Open, time);
         assert!(matches!(refused, Err(AddressError::Closed { .. })), "{url}: {refused:?}");
     }
     for url in ["http://example.org/", "ftp://example.org/", "file:///etc/passwd", "gopher://x/"] {
-        let refused = Endpoint::new(url, Reach::Open, time);
+        let refused = HttpEndpoint::new(url, AddressPolicy::Open, time);
         assert!(matches!(refused, Err(AddressError::Plain { .. })), "{url}: {refused:?}");
     }
     for url in ["https://a:b@example.org/", "https://a@example.org/"] {
-        let refused = Endpoint::new(url, Reach::Open, time);
+        let refused = HttpEndpoint::new(url, AddressPolicy::Open, time);
         assert!(matches!(refused, Err(AddressError::Credentials { .. })), "{url}");
     }
     for url in ["", "example.org", "https://", "https://[::1", "https://1.2.3.4.5/"] {
-        let refused = Endpoint::new(url, Reach::Open, time);
+        let refused = HttpEndpoint::new(url, AddressPolicy::Open, time);
         assert!(matches!(refused, Err(AddressError::NotAnAddress { .. })), "{url}: {refused:?}");
     }
-    // Development stays on this machine.
-    let elsewhere = Endpoint::new("http://8.8.8.8/", Reach::Loopback, time);
+    // The development setting allows only this machine.
+    let elsewhere = HttpEndpoint::new("http://8.8.8.8/", AddressPolicy::Loopback, time);
     assert!(matches!(elsewhere, Err(AddressError::Closed { .. })), "{elsewhere:?}");
 }
 
-#[test]
-fn whoever_cannot_apply_says_so_before_it_is_asked_to() {
-    assert!(Plan.applies().is_none());
-    assert!(ade_engine::execute::SqlPreview::new(BTreeMap::new()).applies().is_none());
+#[tokio::test]
+async fn executor_that_only_previews_cannot_apply() {
+    assert!(PlanExecutor.applies().is_none());
+    let settings = PoolSettings::new("postgres://127.0.0.1:1/none");
+    let pool = Pool::new(&settings, PoolClass::Api).unwrap();
+    assert!(SqlPreview::new(BTreeMap::new(), pool).applies().is_none());
 }
 
-/// A rollback needs its stash in the words in which it was given.
+/// A rollback gets its stash exactly as it was returned.
 #[tokio::test]
-async fn a_stash_comes_back_as_it_was() {
+async fn executor_stash_is_returned_unchanged() {
     for subject in subjects().await {
         let (leash, _abort, _lines) = leash(SOON);
         let work = subject.work(&json!({ "value": "two" }), 3);

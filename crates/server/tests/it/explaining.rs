@@ -1,5 +1,5 @@
-//! Why an approved task waits: what explain says of locks and of who could run it is what a permit
-//! would find. The same with either queue.
+//! Explanations of why an approved task waits. The gates for locks and capacity agree with what a
+//! permit would find, with the lock queue in PostgreSQL and in Redis.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ade_core::time::Timestamp;
 use ade_testkit::eventually;
 use serde_json::{Value, json};
 
-use crate::agent_orders::{OTHER_SESSION, beat, fall_silent};
+use crate::agent_directives::{OTHER_SESSION, beat, fall_silent};
 use crate::claiming::{approved_of, may_have};
 use crate::coverage::on_both;
 use crate::executions::{claim, permit, runner, say};
@@ -15,31 +15,34 @@ use crate::locks::{ACQUIRE, lease_of, release};
 use crate::world::{Person, World, id, path_of, plan};
 
 on_both! {
-    a_lock_of_another_closes_its_gate_until_it_is_given_back:
+    lock_gate_is_closed_while_another_agent_holds_the_lock:
         Happy "GET /v1/tasks/{id}/explain";
-    who_shares_is_in_the_way_of_those_alone_who_do_not:
+    lock_gate_with_a_shared_lock_is_closed_to_exclusive_use:
         Happy "GET /v1/tasks/{id}/explain";
-    what_a_silent_holder_has_begun_stays_in_the_way:
+    lock_gate_stays_closed_while_a_silent_holder_has_begun:
         Happy "GET /v1/tasks/{id}/explain";
-    an_incident_is_in_the_way_under_the_name_of_who_declared_it:
+    lock_gate_during_an_incident_names_who_declared_it:
         Happy "GET /v1/tasks/{id}/explain";
-    somebody_must_be_there_who_may_run_it_and_has_a_slot:
+    capacity_gate_needs_an_active_agent_with_a_free_slot:
         Happy "GET /v1/tasks/{id}/explain";
-    whoever_waits_for_work_is_there_without_a_heartbeat:
+    capacity_gate_counts_a_waiting_agent_without_heartbeat:
         Happy "GET /v1/tasks/{id}/explain";
 }
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(1);
 
-fn gate_of(told: &Value, name: &str) -> Value {
-    let gates = told["gates"].as_array().unwrap();
+fn gate_of(explained: &Value, name: &str) -> Value {
+    let gates = explained["gates"].as_array().unwrap();
     gates.iter().find(|gate| gate["name"] == name).unwrap().clone()
 }
 
-/// One gate of a task, as explain tells it now.
+/// One gate of a task, from its explanation now.
 pub async fn gate(world: &World, who: &Person, task: &Value, name: &str) -> Value {
-    let told = world.get(&who.token, &format!("{}/explain", path_of(task))).await.expect(200);
-    gate_of(&told, name)
+    gate_of(&explained(world, who, task).await, name)
+}
+
+pub async fn explained(world: &World, who: &Person, task: &Value) -> Value {
+    world.get(&who.token, &format!("{}/explain", path_of(task))).await.expect(200)
 }
 
 struct Team {
@@ -53,14 +56,14 @@ async fn team(world: &World) -> Team {
     Team { bob, rea }
 }
 
-/// On the record, and for longer than a test takes.
+/// Acquires a fenced lock for longer than a test takes.
 async fn lock(world: &World, agent: &Person, mode: &str) -> Value {
-    let wanted = json!({ "type": "database", "id": "orders", "mode": mode });
-    let asked = json!({ "resources": [wanted], "fenced": true, "ttl": "120s" });
+    let wanted = json!({ "resource": "database:orders", "mode": mode });
+    let asked = json!({ "resources": [wanted], "fenced": true, "ttl_seconds": 120 });
     world.post(&agent.token, ACQUIRE, asked).await.expect(200)
 }
 
-/// Waits for its reviewers, and wants `database:orders` in this mode.
+/// Creates a task under review that needs `database:orders` in this mode.
 async fn reviewing_in(world: &World, bob: &Person, mode: &str) -> Value {
     let mut wanted = plan("Look at the orders");
     wanted["resources"][0]["mode"] = json!(mode);
@@ -70,35 +73,35 @@ async fn reviewing_in(world: &World, bob: &Person, mode: &str) -> Value {
     world.task(bob, &task).await
 }
 
-async fn a_lock_of_another_closes_its_gate_until_it_is_given_back(world: &World) {
+async fn lock_gate_is_closed_while_another_agent_holds_the_lock(world: &World) {
     let Team { bob, rea } = team(world).await;
     let other = world.agent("other-bot", &bob).await;
     let task = world.approved(&bob, &rea, "Add a currency").await;
-    assert_eq!(gate(world, &bob, &task, "locks").await["is_open"], true);
+    assert_eq!(gate(world, &bob, &task, "locks").await["passed"], true);
 
     let held = lock(world, &other, "exclusive").await;
     let closed = gate(world, &bob, &task, "locks").await;
-    assert_eq!(closed["is_open"], false, "{closed}");
+    assert_eq!(closed["passed"], false, "{closed}");
     assert_eq!(closed["evidence"], format!("database:orders is held by {}", other.id));
-    assert!(closed["opens_with"].is_string(), "{closed}");
-    let told = world.post(&bob.token, "/v1/simulate", plan("Another")).await.expect(200);
-    assert_eq!(gate_of(&told["explanation"], "locks"), closed, "for what is not there yet too");
-    let told = world.get(&bob.token, &format!("{}/explain", path_of(&task))).await.expect(200);
-    for secret in ["lease", "session"] {
+    assert!(closed["how_to_pass"].is_string(), "{closed}");
+    let evaluated = world.post(&bob.token, "/v1/tasks/evaluate", plan("Another")).await.expect(200);
+    assert_eq!(gate_of(&evaluated["explanation"], "locks"), closed, "an evaluation shows the same");
+    let shown = explained(world, &bob, &task).await;
+    for secret in ["lease_id", "process_id"] {
         let secret = held[secret].as_str().unwrap();
-        assert!(!told.to_string().contains(secret), "{told}");
+        assert!(!shown.to_string().contains(secret), "{shown}");
     }
 
     release(world, &other, lease_of(&held)).await.expect(200);
-    assert_eq!(gate(world, &bob, &task, "locks").await["is_open"], true);
+    assert_eq!(gate(world, &bob, &task, "locks").await["passed"], true);
 }
 
-async fn who_shares_is_in_the_way_of_those_alone_who_do_not(world: &World) {
+async fn lock_gate_with_a_shared_lock_is_closed_to_exclusive_use(world: &World) {
     let Team { bob, .. } = team(world).await;
     let other = world.agent("other-bot", &bob).await;
     let shares = reviewing_in(world, &bob, "shared").await;
     let alone = reviewing_in(world, &bob, "exclusive").await;
-    let open = async |task: &Value| gate(world, &bob, task, "locks").await["is_open"].clone();
+    let open = async |task: &Value| gate(world, &bob, task, "locks").await["passed"].clone();
     let held = lock(world, &other, "shared").await;
     assert_eq!((open(&shares).await, open(&alone).await), (json!(true), json!(false)));
     release(world, &other, lease_of(&held)).await.expect(200);
@@ -106,7 +109,7 @@ async fn who_shares_is_in_the_way_of_those_alone_who_do_not(world: &World) {
     assert_eq!((open(&shares).await, open(&alone).await), (json!(false), json!(false)));
 }
 
-async fn what_a_silent_holder_has_begun_stays_in_the_way(world: &World) {
+async fn lock_gate_stays_closed_while_a_silent_holder_has_begun(world: &World) {
     let Team { bob, rea } = team(world).await;
     let bot = runner(world, "infra-bot", &bob).await;
     let first = world.approved(&bob, &rea, "Add a currency").await;
@@ -117,85 +120,85 @@ async fn what_a_silent_holder_has_begun_stays_in_the_way(world: &World) {
     let silent = "UPDATE lock_hold SET deadline = clock_timestamp() - interval '1 hour'";
     world.database.run(silent).await;
     let closed = gate(world, &bob, &second, "locks").await;
-    assert_eq!(closed["is_open"], false, "{closed}");
+    assert_eq!(closed["passed"], false, "{closed}");
     assert_eq!(closed["evidence"], format!("database:orders is held by {}", id(&first)));
-    // What it holds itself is in nobody's way but others'.
+    // A task's own locks do not close its gates.
     for name in ["locks", "capacity"] {
         let own = gate(world, &bob, &first, name).await;
-        assert_eq!(own["is_open"], true, "{own}");
+        assert_eq!(own["passed"], true, "{own}");
         assert!(own["evidence"].as_str().unwrap().contains("APPLYING"), "{own}");
     }
 }
 
-async fn an_incident_is_in_the_way_under_the_name_of_who_declared_it(world: &World) {
+async fn lock_gate_during_an_incident_names_who_declared_it(world: &World) {
     let Team { bob, rea } = team(world).await;
     let task = world.approved(&bob, &rea, "Add a currency").await;
     let olga = world.person("Olga", &["operator"]).await;
-    let since: Timestamp = task["since"].as_str().unwrap().parse().unwrap();
+    let since: Timestamp = task["state_since"].as_str().unwrap().parse().unwrap();
     let ends_at = since.plus(Duration::from_hours(1)).to_string();
     let asked = json!({ "resources": ["database:orders"], "reason": "INC-7", "ends_at": ends_at });
     let made = world.post(&olga.token, "/v1/locks/incidents", asked).await;
     assert_eq!(made.status / 100, 2, "{}", made.body);
     let closed = gate(world, &bob, &task, "locks").await;
-    assert_eq!(closed["is_open"], false, "{closed}");
+    assert_eq!(closed["passed"], false, "{closed}");
     assert_eq!(closed["evidence"], format!("database:orders is held by {}", olga.id));
 }
 
-async fn somebody_must_be_there_who_may_run_it_and_has_a_slot(world: &World) {
+async fn capacity_gate_needs_an_active_agent_with_a_free_slot(world: &World) {
     let Team { bob, rea } = team(world).await;
     let task = world.approved(&bob, &rea, "Add a currency").await;
-    let says = async |is_open: bool, why: &str| {
-        let told = gate(world, &bob, &task, "capacity").await;
-        assert_eq!(told["is_open"], is_open, "{why}: {told}");
+    let assert_gate = async |passed: bool, why: &str| {
+        let gate = gate(world, &bob, &task, "capacity").await;
+        assert_eq!(gate["passed"], passed, "{why}: {gate}");
     };
-    says(false, "there is no agent").await;
+    assert_gate(false, "there is no agent").await;
     let unable = world.agent("other-bot", &bob).await;
     let (path, session) = (format!("/v1/agents/{}/heartbeat", unable.id), OTHER_SESSION);
-    world.post(&unable.token, &path, json!({ "session": session })).await.expect(200);
-    says(false, "it may not run this").await;
+    world.post(&unable.token, &path, json!({ "process_id": session })).await.expect(200);
+    assert_gate(false, "the agent lacks the capability").await;
 
     let bot = runner(world, "infra-bot", &bob).await;
-    says(false, "nobody has heard of it").await;
+    assert_gate(false, "the agent has sent no heartbeat").await;
     beat(world, &bot).await;
-    says(true, "it is there").await;
+    assert_gate(true, "the agent is active").await;
     for order in ["pause", "drain"] {
-        let tell = async |what: &str| {
+        let order_agent = async |what: &str| {
             let path = format!("/v1/agents/{}/{what}", bot.id);
             world.post(&world.admin.token, &path, json!({})).await.expect(200);
         };
-        tell(order).await;
-        says(false, order).await;
-        tell("resume").await;
-        says(true, "it was resumed").await;
+        order_agent(order).await;
+        assert_gate(false, order).await;
+        order_agent("resume").await;
+        assert_gate(true, "the agent was resumed").await;
     }
     fall_silent(world, &bot, 3_600).await;
-    says(false, "it has gone").await;
+    assert_gate(false, "the agent is silent").await;
     beat(world, &bot).await;
-    says(true, "it is back").await;
+    assert_gate(true, "the agent is back").await;
 
     may_have(world, &bot, 1).await;
     let other = approved_of(world, &bob, &rea, "prices").await;
-    let claimed = claim(world, &bot, json!({ "task": id(&other) })).await.expect(200);
+    let claimed = claim(world, &bot, json!({ "task_id": id(&other) })).await.expect(200);
     let held = claimed["permit"].clone();
     assert!(held.is_object(), "{claimed}");
-    says(false, "it is at another").await;
+    assert_gate(false, "the agent has another task").await;
     may_have(world, &bot, 2).await;
-    says(true, "it may have two").await;
+    assert_gate(true, "the agent may have two tasks").await;
     may_have(world, &bot, 1).await;
-    let failed = json!({ "result": "failure", "left": "nothing", "error": "no room" });
-    say(world, &bot, &held, "fail", failed).await.expect(200);
-    says(true, "its slot is free again").await;
+    let failed = json!({ "outcome": "failed", "left_behind": "nothing", "error": "no room" });
+    say(world, &bot, &held, "finish", failed).await.expect(200);
+    assert_gate(true, "the slot is free again").await;
 }
 
-async fn whoever_waits_for_work_is_there_without_a_heartbeat(world: &World) {
+async fn capacity_gate_counts_a_waiting_agent_without_heartbeat(world: &World) {
     let Team { bob, .. } = team(world).await;
     let bot = runner(world, "infra-bot", &bob).await;
     let task = world.reviewing(&bob, "Add a currency").await;
-    assert_eq!(gate(world, &bob, &task, "capacity").await["is_open"], false);
+    assert_eq!(gate(world, &bob, &task, "capacity").await["passed"], false);
     let path = format!("/v1/agents/{}/claim?wait=50s", bot.id);
-    let seen = eventually("the one who waits is seen", SOON, async || {
-        let told = gate(world, &bob, &task, "capacity").await;
-        if told["is_open"] == true { Ok(()) } else { Err(told.to_string()) }
+    let seen = eventually("the waiting agent opens the gate", SOON, async || {
+        let gate = gate(world, &bob, &task, "capacity").await;
+        if gate["passed"] == true { Ok(()) } else { Err(gate.to_string()) }
     });
     tokio::select! {
         claimed = world.post(&bot.token, &path, json!({})) => panic!("{}", claimed.body),

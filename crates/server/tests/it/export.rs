@@ -1,23 +1,24 @@
-//! Events that leave the installation: every one of them arrives, in order, through sinks that are
-//! away, break off and come back, and whoever sends dies; the ledger has no gap.
+//! Export of events to a sink. Every event arrives in order, although sinks are unavailable or
+//! break the connection and sending processes die, and the ledger has no gap.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use ade_core::limits::GROUP_AWAY_PAUSE;
-use ade_engine::work;
+use ade_engine::services::tenant_binding::TenantBinding;
+use ade_engine::workers;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::world::{Fittings, Line, World};
+use crate::world::{LockBackend, TestServerOptions, World};
 
 const WORKER: &str = "audit_logger";
 
 async fn world_with(sink: String) -> World {
-    let line = Line::Rows(Line::SETTINGS);
-    World::fitted(Fittings { sink: Some(sink), ..line.into() }).await
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    World::fitted(TestServerOptions { sink: Some(sink), ..line.into() }).await
 }
 
 fn place(world: &str) -> PathBuf {
@@ -25,7 +26,7 @@ fn place(world: &str) -> PathBuf {
     std::env::temp_dir().join(name)
 }
 
-async fn happen(world: &World, count: usize) {
+async fn make_events(world: &World, count: usize) {
     let bob = world.person("Bob", &["author"]).await;
     for number in 0..count {
         world.draft(&bob, &format!("task {number}")).await;
@@ -37,7 +38,7 @@ async fn read(world: &World) {
     while world.work(WORKER).await.has_more {}
 }
 
-/// Batches follow each other without a gap, from the first event on.
+/// Asserts that the batches follow each other without a gap from the first event on.
 async fn assert_ledger(world: &World, end: i64) {
     let gaps = "SELECT count(*) FROM (
                     SELECT first_seq - 1 AS before,
@@ -48,7 +49,7 @@ async fn assert_ledger(world: &World, end: i64) {
     assert_eq!(world.database.number(last).await, end);
 }
 
-/// Each number, once or more, and in order where it comes first.
+/// Asserts that every number occurs, and that the first occurrences are in order.
 fn assert_whole(seqs: &[u64], end: u64) {
     let mut known = BTreeSet::new();
     let first: Vec<u64> = seqs.iter().copied().filter(|seq| known.insert(*seq)).collect();
@@ -61,47 +62,90 @@ fn lines(path: &PathBuf) -> Vec<u64> {
     text.lines().map(seq).collect()
 }
 
+/// Redrives an event that failed while the sink still served the tenant of the world.
+async fn redrive_one(world: &World) {
+    let died =
+        "INSERT INTO dead_event (tenant_id, id, consumer, tenant_seq, event_id, kind, object,
+                    at, payload, state, tries, problem, died_at, changed_at)
+                SELECT tenant_id, gen_random_uuid(), 'audit-logger', 1, gen_random_uuid(),
+                       'task.created', 'task', now(), '{}', 'dead', 1, 'rejected', now(), now()
+                  FROM tenant WHERE name <> 'other'";
+    world.database.run(died).await;
+    let oper = world.person("Oper", &["operator"]).await;
+    let redrive = "/v1/event-consumers/dead-events/redrive";
+    world.post(&oper.token, redrive, json!({ "consumer": "audit_logger" })).await.expect(202);
+    world.work("event_redriver").await;
+    let state = "SELECT count(*) FROM dead_event WHERE state = 'dead' AND problem LIKE '%sink%'";
+    assert_eq!(world.database.number(state).await, 1);
+}
+
 #[tokio::test]
-async fn a_file_gets_every_event_in_order_however_long_it_was_away() {
+async fn export_contains_only_tenants_of_the_sink() {
+    let directory = place("tenants");
+    std::fs::create_dir(&directory).unwrap();
+    let file = directory.join("events.jsonl");
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    let world = World::fitted(TestServerOptions {
+        sink: Some(format!("file://{}", file.display())),
+        tenants: TenantBinding::Listed(vec!["other".to_owned()]),
+        ..line.into()
+    })
+    .await;
+    let (other, admin) = world.tenant("other").await;
+    world.draft(&admin, "exported").await;
+    make_events(&world, 3).await;
+    read(&world).await;
+    redrive_one(&world).await;
+    let text = std::fs::read_to_string(&file).unwrap();
+    let tenants: BTreeSet<String> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["tenant_id"].to_string())
+        .collect();
+    assert_eq!(tenants, BTreeSet::from([format!("\"{other}\"")]), "{text}");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[tokio::test]
+async fn export_to_a_file_is_complete_after_an_outage() {
     let directory = place("file");
     let file = directory.join("events.jsonl");
     let world = world_with(format!("file://{}", file.display())).await;
-    happen(&world, 5).await;
+    make_events(&world, 5).await;
     for tries in 0..10 {
         world.pass(GROUP_AWAY_PAUSE * 2 * tries).await;
         read(&world).await;
     }
-    let stands = world.get(&world.admin.token, "/v1/groups").await.expect(200);
+    let stands = world.get(&world.admin.token, "/v1/event-consumers").await.expect(200);
     let logger = &stands["items"][1];
-    assert_eq!((&logger["group"], &logger["seq"]), (&json!("audit-logger"), &json!(0)));
+    assert_eq!((&logger["consumer"], &logger["seq"]), (&json!("audit_logger"), &json!(0)));
     assert!(logger["trouble"]["problem"].as_str().unwrap().contains("file"), "{logger}");
-    assert_eq!(logger["dead"], 0, "what is away costs no event: {logger}");
+    assert_eq!(logger["dead"], 0, "an unavailable sink loses no event: {logger}");
     std::fs::create_dir(&directory).unwrap();
     world.pass(GROUP_AWAY_PAUSE * 40).await;
     read(&world).await;
     assert_eq!(lines(&file), [1, 2, 3, 4, 5]);
     std::fs::rename(&file, directory.join("rotated")).unwrap();
-    happen(&world, 2).await;
+    make_events(&world, 2).await;
     read(&world).await;
-    assert_eq!(lines(&file), [6, 7], "whoever rotates it may move it away");
+    assert_eq!(lines(&file), [6, 7], "the file may be moved away by a log rotation");
     assert_ledger(&world, 7).await;
     std::fs::remove_dir_all(directory).unwrap();
 }
 
 #[tokio::test]
-async fn several_processes_and_one_that_dies_leave_no_gap() {
+async fn export_by_several_dying_processes_leaves_no_gap() {
     let directory = place("many");
     std::fs::create_dir(&directory).unwrap();
     let file = directory.join("events.jsonl");
     let world = Arc::new(world_with(format!("file://{}", file.display())).await);
     world.database.be_patient().await;
-    happen(&world, 20).await;
+    make_events(&world, 20).await;
     let mut sending = Vec::new();
     for number in 0..12 {
         let app = world.another_app();
         sending.push(tokio::spawn(async move {
-            let reading = work::run_once(&app, WORKER);
-            // Some die at any moment of their work.
+            let reading = workers::run_once(&app, WORKER);
+            // Some processes die in the middle of their work.
             let patience = std::time::Duration::from_millis(number * 3);
             drop(tokio::time::timeout(patience, reading).await);
         }));
@@ -115,10 +159,10 @@ async fn several_processes_and_one_that_dies_leave_no_gap() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// Takes messages by their length, as RFC 6587 has it, and breaks off when it is told to.
+/// A syslog server with octet counting (RFC 6587) that can break the connection.
 struct Syslog {
     address: String,
-    /// Breaks off once it has read so many bytes of a connection.
+    /// Breaks a connection after so many bytes.
     breaks_after: Arc<Mutex<Option<usize>>>,
     heard: Arc<Mutex<Vec<u64>>>,
 }
@@ -145,12 +189,12 @@ impl Syslog {
     }
 }
 
-/// What of it was whole.
+/// Reads a connection and returns the sequence numbers of the complete messages.
 async fn take(mut stream: TcpStream, limit: Option<usize>) -> Vec<u64> {
     let mut bytes = Vec::new();
     while stream.read_buf(&mut bytes).await.unwrap() > 0 {
         if limit.is_some_and(|limit| bytes.len() >= limit) {
-            // With bytes unread it ends in a reset; closing without would look like a yes.
+            // Unread bytes cause a reset. A normal close would look like a success.
             stream.set_zero_linger().unwrap();
             break;
         }
@@ -172,13 +216,13 @@ async fn take(mut stream: TcpStream, limit: Option<usize>) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn syslog_gets_every_event_though_it_breaks_off() {
+async fn export_to_syslog_is_complete_after_a_broken_connection() {
     let syslog = Syslog::start().await;
     let world = world_with(format!("syslog+tcp://{}", syslog.address)).await;
     *syslog.breaks_after.lock().unwrap() = Some(700);
-    happen(&world, 30).await;
+    make_events(&world, 30).await;
     read(&world).await;
-    assert!(syslog.heard().len() < 30, "it broke off");
+    assert!(syslog.heard().len() < 30, "the connection broke");
     assert_eq!(world.database.number("SELECT count(*) FROM export_batch").await, 0);
     *syslog.breaks_after.lock().unwrap() = None;
     world.pass(GROUP_AWAY_PAUSE * 2).await;
@@ -187,7 +231,7 @@ async fn syslog_gets_every_event_though_it_breaks_off() {
     assert_ledger(&world, 30).await;
 }
 
-/// A collector that answers with what it is told, one request after the other.
+/// An OTLP collector that returns the given responses, one per request.
 async fn collector(answers: Vec<(u16, &'static str)>) -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -223,11 +267,11 @@ async fn collector(answers: Vec<(u16, &'static str)>) -> (String, Arc<Mutex<Vec<
 }
 
 #[tokio::test]
-async fn a_collector_gets_log_records_once_it_takes_them() {
+async fn export_to_a_collector_is_retried_until_it_accepts() {
     let answers = vec![(503, ""), (429, ""), (200, "{}")];
     let (sink, heard) = collector(answers).await;
     let world = world_with(sink).await;
-    happen(&world, 3).await;
+    make_events(&world, 3).await;
     for tries in 0..3 {
         world.pass(GROUP_AWAY_PAUSE * 2 * tries).await;
         read(&world).await;
@@ -248,11 +292,11 @@ fn seq_of(record: &Value) -> u64 {
 }
 
 #[tokio::test]
-async fn what_a_collector_will_not_have_is_a_dead_letter() {
+async fn export_rejected_by_a_collector_becomes_a_dead_letter() {
     let refused = r#"{"partialSuccess":{"rejectedLogRecords":"1","errorMessage":"no"}}"#;
     let (sink, _) = collector(vec![(200, refused); 3]).await;
     let world = world_with(sink).await;
-    happen(&world, 1).await;
+    make_events(&world, 1).await;
     for tries in 0..3 {
         world.pass(std::time::Duration::from_mins(1) * tries).await;
         read(&world).await;

@@ -1,38 +1,38 @@
-//! Everything that leaves something in Redis, once. `cargo xtask redis-keys audit` runs it on a
-//! cluster that nobody else uses and then looks at what is there (`ADE_WORKLOAD_REDIS`).
+//! Uses every feature that writes to Redis once. `cargo xtask redis-keys audit` runs this test on a
+//! dedicated cluster (`ADE_WORKLOAD_REDIS`) and then inspects the keys.
 
-use ade_engine::work::Driver;
+use ade_engine::workers::Driver;
 use ade_testkit::Cluster;
 use serde_json::json;
 
 use crate::locks::{bots, want, with};
-use crate::world::{Line, World, path_of, quoted};
+use crate::world::{LockBackend, World, path_of, quoted};
 
 #[tokio::test]
-async fn every_feature_over_redis() {
+async fn redis_workload_uses_each_feature() {
     let given = std::env::var("ADE_WORKLOAD_REDIS").ok();
     let urls = match given {
         Some(urls) => urls.split(',').map(str::to_owned).collect(),
         None => Cluster::shared().await.urls(),
     };
-    let world = World::locking(Line::Redis(urls, Line::SETTINGS)).await;
+    let world = World::locking(LockBackend::Redis(urls, LockBackend::SETTINGS)).await;
     let watching = Driver::watch(&world.app);
     let bob = world.person("Bo", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let [one, other] = bots(&world, ["one", "other"]).await;
 
-    // Locks: held alone, shared, in line, released, fenced and not.
+    // Locks: held and queued, fenced and advisory.
     for (bot, more) in [
-        (&one, json!({ "ttl": "60s", "fenced": true })),
-        (&one, json!({ "ttl": "60s", "fenced": false })),
+        (&one, json!({ "ttl_seconds": 60, "fenced": true })),
+        (&one, json!({ "ttl_seconds": 60, "fenced": false })),
     ] {
         let name = if more["fenced"] == true { "fenced" } else { "advisory" };
         world.post(&bot.token, "/v1/locks/acquire", with(want(&[name]), &more)).await.expect(200);
-        let ask = with(want(&[name]), &json!({ "ttl": "60s", "wait": "1s" }));
+        let ask = with(want(&[name]), &json!({ "ttl_seconds": 60, "wait": "1s" }));
         world.post(&other.token, "/v1/locks/acquire", ask).await.refused(423, "lock_held");
     }
 
-    // Tasks: reviewed, approved, deleted, and one that waits.
+    // Tasks: one approved, one under review, and one deleted.
     world.approved(&bob, &rea, "approved").await;
     let waiting = world.reviewing(&bob, "waiting").await;
     let gone = world.draft(&bob, "gone").await;
@@ -40,15 +40,15 @@ async fn every_feature_over_redis() {
     let matching = [("if-match", &*version)];
     world.send("DELETE", &bob.token, &path_of(&gone), None, &matching).await.expect(200);
 
-    // Agents, so that there is an event of each topic.
+    // An agent, so that every topic has an event.
     let able = json!({ "capabilities": ["*"], "max_tasks": 2 });
     let path = format!("/v1/agents/{}", one.id);
     world.send("PATCH", &world.admin.token, &path, Some(able), &[]).await.expect(200);
     let beat = format!("/v1/agents/{}/heartbeat", one.id);
-    let session = json!({ "session": uuid::Uuid::now_v7().to_string() });
+    let session = json!({ "process_id": uuid::Uuid::now_v7().to_string() });
     let _ = world.post(&one.token, &beat, session).await;
 
-    // Events and models.
+    // Events and read models.
     for _ in 0..3 {
         world.work("relay").await;
         world.work("read_model_projector").await;

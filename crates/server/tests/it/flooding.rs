@@ -1,5 +1,5 @@
-//! What nobody sends in good faith, hundreds of times over: each is refused as documented, and the
-//! memory of the server does not grow with what was sent to it.
+//! Hostile requests, each sent hundreds of times. Every one of them is refused as documented, and
+//! the memory of the server does not grow with the data sent to it.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -7,22 +7,22 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use ade_core::limits::{BODY_MAX_BYTES, HEAD_MAX_BYTES, LIVE_FRAME_MAX_BYTES};
-use ade_engine::secret::Pepper;
-use ade_engine::setup;
+use ade_engine::admin::bootstrap;
+use ade_engine::services::secrets::Pepper;
 use reqwest::Client;
 use serde_json::Value;
 
 use crate::program::Program;
 
-/// Threads, pools and caches are made on the way.
+/// Rounds before the measurement, in which threads, pools and caches are created.
 const WARM_UP: usize = 30;
 const TIMES: usize = 300;
-/// Above what an allocator keeps for later; a tenth of the bodies alone.
+/// More than an allocator keeps in reserve, and a tenth of what the bodies alone add up to.
 const GROWTH_MAX: usize = 32 * 1024 * 1024;
-/// Longer than any machine is busy, shorter than a socket may be silent.
+/// Long enough for a busy machine, and shorter than the idle timeout of a socket.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The program, and somebody who may call it.
+/// The server process and a token for it.
 struct Target {
     program: Program,
     address: String,
@@ -30,7 +30,7 @@ struct Target {
     token: String,
 }
 
-/// How it is refused, by its status and its code if it has one, and what is sent.
+/// A hostile request, with the status and, if there is one, the code of its refusal.
 struct Hostile {
     status: u16,
     code: &'static str,
@@ -39,16 +39,17 @@ struct Hostile {
 
 impl Target {
     async fn start() -> Self {
-        // Else most of it would be answered 429.
+        // With rate limits, most requests would get 429.
         let rates = ade_testkit::rates::unlimited().map(|(name, rate)| (name, rate.to_owned()));
         let (mut program, address) = Program::serving("info", rates).await;
         program.read_on();
         let pepper = Pepper::new(vec![7; 32]).unwrap();
-        let first = setup::bootstrap(&program.database.url(), &pepper, "acme").await.unwrap().token;
-        // None is kept: the server would close it just before it is used again.
+        let first =
+            bootstrap::bootstrap(&program.database.url(), &pepper, "acme").await.unwrap().token;
+        // No connection is reused, because the server might close it at that moment.
         let client = Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap();
         let mut target = Self { program, address, client, token: first.reveal() };
-        // The first token works once.
+        // The bootstrap token can be used once.
         let made = target.made("/v1/tokens", r#"{"scopes":["read","propose"]}"#).await;
         made["token"].as_str().unwrap().clone_into(&mut target.token);
         target
@@ -69,7 +70,7 @@ impl Target {
         stream
     }
 
-    /// How much of it went out before it was refused.
+    /// Asserts the refusal. Returns how many bytes were sent before it.
     fn refuses(&self, hostile: &Hostile) -> usize {
         let Hostile { status, code, request } = hostile;
         let mut stream = self.connect();
@@ -80,7 +81,8 @@ impl Target {
         sent
     }
 
-    /// The same of a socket: what is announced is refused, so nobody waits for it.
+    /// Asserts that a socket refuses a frame because of its announced length, before its data
+    /// arrives. Returns how many bytes were sent.
     async fn shuts_a_socket(&self) -> usize {
         let made = self.made("/v1/ws/tickets", "").await;
         let ticket = made["ticket"].as_str().unwrap();
@@ -98,7 +100,7 @@ impl Target {
         head.len() + sent
     }
 
-    /// What of its memory is really there.
+    /// The resident memory of the server.
     fn resident(&self) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.program.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -106,7 +108,7 @@ impl Target {
         kibibytes * 1024
     }
 
-    /// Everything so many times; how much of it went out.
+    /// Sends everything so many times. Returns how many bytes were sent.
     async fn flood(&self, times: usize) -> usize {
         let all = hostile(&self.token);
         let mut sent = 0;
@@ -118,7 +120,7 @@ impl Target {
     }
 }
 
-/// As much as the other end takes: it may have refused and gone before all of it is sent.
+/// Sends as much as the peer accepts. It may refuse and close before all of it is sent.
 fn push(stream: &mut TcpStream, bytes: &[u8]) -> usize {
     let mut sent = 0;
     while sent < bytes.len() {
@@ -133,11 +135,11 @@ fn push(stream: &mut TcpStream, bytes: &[u8]) -> usize {
     sent
 }
 
-/// Until the other end closes. What it said before is there also if it left something unread.
+/// Reads until the peer closes the connection, even if the peer left data unread.
 fn rest_of(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
     if let Err(error) = stream.read_to_end(&mut answer) {
-        assert_ne!(error.kind(), ErrorKind::WouldBlock, "neither answered nor closed");
+        assert_ne!(error.kind(), ErrorKind::WouldBlock, "neither a response nor a close");
     }
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -170,7 +172,7 @@ fn hostile(token: &str) -> Vec<Hostile> {
     ]
 }
 
-/// The beginning of a binary frame, masked as a client must, with far more announced than comes.
+/// The beginning of a masked binary frame that announces far more data than follows.
 fn frame() -> Vec<u8> {
     let mut frame = vec![0x82, 0xff];
     frame.extend((1_u64 << 40).to_be_bytes());
@@ -180,14 +182,14 @@ fn frame() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_flood_is_refused_and_takes_no_memory() {
+async fn hostile_requests_are_refused_and_take_no_memory() {
     let target = Target::start().await;
     target.flood(WARM_UP).await;
     let before = target.resident();
     let sent = target.flood(TIMES).await;
     let after = target.resident();
-    println!("{sent} bytes came in; it had {before} before and {after} after");
-    assert!(sent > 8 * GROWTH_MAX, "{sent} bytes are no flood");
+    println!("{sent} bytes sent; memory was {before} before and {after} after");
+    assert!(sent > 8 * GROWTH_MAX, "{sent} bytes are too few for a flood");
     assert!(after.saturating_sub(before) < GROWTH_MAX, "{before} grew to {after}");
     let well = target.client.get(format!("http://{}/healthz", target.address));
     assert_eq!(well.send().await.unwrap().status(), 200);

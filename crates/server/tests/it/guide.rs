@@ -1,6 +1,6 @@
-//! The guides, run as they are written: every `sh` block in order, in one shell, against a
-//! PostgreSQL of their own and the built program; every `text` block is what the block before it
-//! must have printed.
+//! Runs the guides as they are written. Every `sh` block runs in order, in one shell, against a
+//! separate PostgreSQL and the built binary. Every `text` block is the expected output of the block
+//! before it.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use std::process::Command;
 use ade_testkit::{OwnedPostgres, postgres};
 
 const FIRST: &str = "first-task.md";
-/// What comes before it makes people, an agent and a resource: every guide needs them.
+/// The heading after the setup steps, which create the people, agent and resource for every guide.
 const OWN_STEPS: &str = "\n## 5. ";
-/// Printed between blocks; no answer of the server looks like it.
+/// A separator that is printed between blocks and does not occur in responses of the server.
 const MARK: &str = "-- end of a block --";
-/// Stands for any text in what is expected.
+/// A wildcard for any text in an expected line.
 const ANYTHING: char = '…';
 
 #[derive(Default)]
@@ -22,7 +22,7 @@ struct Block {
     expected: Vec<String>,
 }
 
-/// Commands with what they are to print.
+/// The commands of a guide with their expected output.
 fn blocks(guide: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut fence = None;
@@ -58,7 +58,7 @@ fn script(blocks: &[Block]) -> String {
     script
 }
 
-/// Every expected line, in this order, with anything in between.
+/// Checks that the expected lines occur in this order, with any other lines in between.
 fn find(expected: &[String], printed: &str) -> Result<(), String> {
     let mut rest = printed.lines();
     for line in expected {
@@ -86,7 +86,7 @@ fn read(guide: &str) -> String {
     std::fs::read_to_string(root.join(guide)).unwrap()
 }
 
-/// The steps of the first guide that every other one begins with.
+/// The steps of the first guide that every other guide starts with.
 fn beginning() -> Vec<Block> {
     let first = read(FIRST);
     let (begin, _) = first.split_once(OWN_STEPS).unwrap();
@@ -94,8 +94,9 @@ fn beginning() -> Vec<Block> {
 }
 
 async fn follow(blocks: Vec<Block>) {
-    let server = OwnedPostgres::start(postgres::Settings::test()).await;
-    // Below all that others choose from, and nobody else's as long as the database has its own.
+    let server = OwnedPostgres::start(postgres::PostgresSettings::test()).await;
+    // This port is below the range of all other tests, and unique because the one of the database
+    // is.
     let port = server.port() - 10_000;
     let own = format!("ade-guide-{}-{port}", std::process::id());
     let folder = std::env::temp_dir().join(own);
@@ -119,22 +120,22 @@ async fn follow(blocks: Vec<Block>) {
     let printed = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{printed}\n{errors}\n{log}");
-    let mut answers = printed.split(MARK);
+    let mut outputs = printed.split(MARK);
     for block in &blocks {
-        let answer = answers.next().unwrap();
-        let found = find(&block.expected, answer);
+        let found = find(&block.expected, outputs.next().unwrap());
         assert!(found.is_ok(), "{}\n{}", block.commands, found.unwrap_err());
     }
 }
 
 #[tokio::test]
-async fn every_command_of_the_first_guide_does_what_the_guide_says() {
+async fn first_guide_runs_as_documented() {
+    require_ade();
     let blocks = blocks(&read(FIRST));
     assert!(blocks.len() > 10, "{} blocks", blocks.len());
     follow(blocks).await;
 }
 
-/// As a reader would: the beginning of the first guide, then this one, in the same shell.
+/// Runs the setup of the first guide and then this guide in the same shell, as a reader would.
 async fn follow_on(guide: &str) {
     let mut all = beginning();
     let own = blocks(&read(guide));
@@ -145,60 +146,120 @@ async fn follow_on(guide: &str) {
 }
 
 #[tokio::test]
-async fn the_guide_to_policies_does_what_it_says() {
+async fn policies_guide_runs_as_documented() {
     follow_on("policies.md").await;
 }
 
 #[tokio::test]
-async fn the_guide_to_delegation_does_what_it_says() {
+async fn delegation_guide_runs_as_documented() {
     follow_on("delegation.md").await;
 }
 
 #[tokio::test]
-async fn the_guide_to_breaking_glass_does_what_it_says() {
+async fn break_glass_guide_runs_as_documented() {
     follow_on("break-glass.md").await;
 }
 
 #[tokio::test]
-async fn the_guide_to_locks_does_what_it_says() {
+async fn locks_guide_runs_as_documented() {
     follow_on("locks.md").await;
 }
 
 #[tokio::test]
-async fn the_guide_to_applying_does_what_it_says() {
+async fn applying_guide_runs_as_documented() {
     follow_on("applying.md").await;
 }
 
 #[tokio::test]
-async fn the_guide_to_webhooks_does_what_it_says() {
+async fn webhooks_guide_runs_as_documented() {
     follow_on("webhooks.md").await;
 }
 
 #[tokio::test]
-async fn the_guide_to_agents_does_what_it_says() {
+async fn agents_guide_runs_as_documented() {
     follow_on("agents.md").await;
 }
 
-/// Built with the tests of the whole workspace.
+/// Requires the `ade` binary, which is built with the tests of the whole workspace.
 fn require_ade() {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_ade-server")).with_file_name("ade");
-    assert!(program.exists(), "build it first: cargo build --bin ade");
+    assert!(program.exists(), "the `ade` binary is missing: cargo build --bin ade");
 }
 
 #[tokio::test]
-async fn the_guide_to_running_commands_does_what_it_says() {
+async fn run_guide_runs_as_documented() {
     require_ade();
     follow_on("run.md").await;
 }
 
 #[tokio::test]
-async fn the_guide_to_connecting_agents_does_what_it_says() {
+async fn connect_an_agent_guide_runs_as_documented() {
     require_ade();
     follow_on("connect-an-agent.md").await;
 }
 
+/// Prepares what the four calls of the README need: an agent that may deploy, a resource, and a
+/// reviewer who approves the next task.
+const REVIEWED_AGENT: &str = r#"
+as "$ADMIN" "/v1/agents/$BOT" -X PATCH -d '{"capabilities":["deploy.service"]}'
+WANTED='{"agent_id":"'"$BOT"'","scopes":["read","propose","execute"]}'
+ADE_TOKEN=$(as "$ADMIN" /v1/tokens -d "$WANTED" | field token)
+export ADE_TOKEN
+as "$ADMIN" /v1/resources/service/shop -X PUT -d '{"criticality":20,"environment":"staging"}'
+approve_next() {
+  until as "$REA_TOKEN" /v1/approvals > inbox.json && grep -q task_ inbox.json; do sleep 0.2; done
+  as "$REA_TOKEN" "/v1/tasks/$(grep -oE 'task_[a-z0-9]+' inbox.json | head -n 1)/approve" \
+    -d '{"revision":1,"digest":"'"$(field digest < inbox.json)"'"}' > vote.json
+}
+approve_next &
+"#;
+
+#[tokio::test]
+async fn four_calls_of_the_readme_and_the_python_example_run() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let calls = blocks(&readme);
+    assert_eq!(calls.len(), 1, "the README has one block of commands");
+    assert_eq!(calls[0].commands.matches("\ncall ").count(), 4, "{}", calls[0].commands);
+    let example = root.join("examples/hello.py");
+    let lines = std::fs::read_to_string(&example).unwrap().lines().count();
+    assert!(lines <= 30, "{lines} lines");
+    let expected = ["review: http://…", "deploying version 1.5", "succeeded"];
+    let python = Block {
+        commands: format!("approve_next &\npython3 {}\n", example.display()),
+        expected: expected.map(str::to_owned).to_vec(),
+    };
+    let mut all = beginning();
+    // The server with a lock queue, as in the guide to `ade run`.
+    all.extend(blocks(&read("run.md")).into_iter().take(1));
+    all.push(Block { commands: REVIEWED_AGENT.to_owned(), expected: Vec::new() });
+    all.extend(calls);
+    all.push(python);
+    follow(all).await;
+}
+
+/// The first success must not need more terms than these, and the calls must use no others.
 #[test]
-fn what_a_guide_shows_is_compared_line_by_line() {
+fn four_calls_of_the_readme_need_eight_terms() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let (_, section) = readme.split_once("\n## Four calls\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let terms: Vec<&str> = section.split("**").skip(1).step_by(2).collect();
+    assert_eq!(terms.len(), 8, "{terms:?}");
+    let commands = &blocks(section)[0].commands;
+    for noun in terms {
+        assert!(commands.to_lowercase().contains(noun) || noun == "decision", "{noun}");
+    }
+    let known = ["token", "task", "plan", "resource", "claim", "execution", "lease"];
+    let ids = commands.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '_');
+    for id in ids.filter(|word| word.ends_with("_id")) {
+        assert!(known.iter().any(|noun| id.starts_with(noun)), "{id} is another term");
+    }
+}
+
+#[test]
+fn guide_output_is_compared_line_by_line() {
     assert!(is_like("…\"state\":\"APPROVED\"…", "{\"state\":\"APPROVED\",\"x\":1}"));
     assert!(is_like("2", "2"));
     assert!(!is_like("2", "12"));

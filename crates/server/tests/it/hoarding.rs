@@ -1,5 +1,5 @@
-//! One agent that asks for a lock again and again beside fifty that ask once: nobody is overtaken
-//! by more than a boost allows, and a line has an end.
+//! One agent requests a lock again and again while fifty others request it once. No request is
+//! overtaken more often than a boost allows, and the length of a lock queue is limited.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use ade_core::ids::{LeaseId, TenantId};
 use ade_core::limits::{LOCK_BOOST_MAX, LOCK_QUEUE_DEPTH_MAX, LOCK_WAIT_MAX};
 use ade_core::lock::{Arrival, Mode};
-use ade_engine::locks::Queue;
-use ade_engine::work::Driver;
+use ade_engine::workers::Driver;
 use ade_testkit::eventually;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -16,13 +15,13 @@ use tokio::sync::watch;
 
 use crate::locks::{ACQUIRE, bots, release, want, with};
 use crate::locks_waiting::request;
-use crate::world::{Answer, Line, Person, World};
+use crate::world::{Answer, LockBackend, Person, World};
 
 const SOON: Duration = Duration::from_mins(2);
-/// For all of them together.
+/// The deadline for all requests together.
 const SERVED: Duration = Duration::from_mins(5);
 const FAIR: usize = 50;
-/// Waits that the greedy one has at once.
+/// Concurrent waits of the greedy agent.
 const GREEDY: usize = 10;
 
 pub fn fresh() -> String {
@@ -31,12 +30,12 @@ pub fn fresh() -> String {
 
 fn wish(lease: &str, boost: u32, wait: &str) -> Value {
     let more = json!({
-        "lease": lease, "priority": boost, "wait": wait, "fenced": true, "ttl": "300s"
+        "lease_id": lease, "priority": boost, "wait": wait, "fenced": true, "ttl_seconds": 300
     });
     with(want(&["a"]), &more)
 }
 
-/// Whoever was told to come back on a busy machine asks the same again, under the same id.
+/// Sends a request and repeats it with the same lease id while a busy machine asks to retry.
 pub async fn ask(world: &World, who: &Person, wish: &Value) -> Answer {
     let began = Instant::now();
     loop {
@@ -48,8 +47,8 @@ pub async fn ask(world: &World, who: &Person, wish: &Value) -> Answer {
     }
 }
 
-/// It may have lost it meanwhile.
-async fn let_go(world: &World, who: &Person, lease: &str) {
+/// Releases a lease that may already be lost.
+async fn release_lease(world: &World, who: &Person, lease: &str) {
     let began = Instant::now();
     loop {
         let answer = release(world, who, lease).await;
@@ -61,11 +60,11 @@ async fn let_go(world: &World, who: &Person, lease: &str) {
     }
 }
 
-/// A grant, and who had it.
+/// A grant of the lock.
 #[derive(Debug, Clone, Copy)]
-struct Had {
-    /// The moment at which it came to stand in line; only of those who came before the lock was
-    /// free, and kept their place.
+struct Grant {
+    /// The position at which the request was queued. Only requests that were queued before the lock
+    /// was free and kept their place have one.
     turn: Option<usize>,
     boost: u32,
     token: u64,
@@ -73,9 +72,10 @@ struct Had {
 
 struct Scene<'a> {
     world: &'a World,
-    /// How many stand in line. They come one after the other, so that their order is known.
+    /// How many requests are queued. They are queued one after the other, so that their order is
+    /// known.
     turn: watch::Sender<usize>,
-    /// Fair ones that have not had it yet.
+    /// Fair agents that have not had the lock yet.
     left: AtomicUsize,
 }
 
@@ -85,7 +85,7 @@ impl Scene<'_> {
         assert!(turns.wait_for(|now| *now == turn).await.is_ok());
     }
 
-    /// In line for sure; the lease it will have.
+    /// Queues a request and returns its lease id.
     async fn stand(&self, who: &Person, boost: u32) -> String {
         let lease = fresh();
         let answer = ask(self.world, who, &wish(&lease, boost, "1ms")).await;
@@ -93,26 +93,26 @@ impl Scene<'_> {
         lease
     }
 
-    /// Goes on waiting at its place; no token if that was lost in a long silence.
+    /// Waits for the lock. Returns no token if the place was lost because of a slow machine.
     async fn wait(&self, who: &Person, boost: u32, lease: &str) -> Option<u64> {
         let began = Instant::now();
         loop {
             let answer = ask(self.world, who, &wish(lease, boost, "50s")).await;
             match answer.status {
-                200 => return Some(answer.body["token"].as_u64().unwrap()),
+                200 => return Some(answer.body["fence"].as_u64().unwrap()),
                 423 => drop(answer.refused(423, "lock_held")),
                 _ => {
                     answer.refused(409, "lease_lost");
                     return None;
                 }
             }
-            assert!(began.elapsed() < SERVED, "nobody lets it go");
+            assert!(began.elapsed() < SERVED, "the lock is never released");
         }
     }
 
-    /// Comes in its turn. A fair one gives back what it has at once; a greedy one asks again
-    /// before it does, for as long as there is anybody to keep waiting.
-    async fn come(&self, turn: usize, who: &Person, boost: u32) -> Vec<Had> {
+    /// Queues a request at its turn. A fair agent releases the lock at once. The greedy agent
+    /// queues another request first, as long as fair agents are waiting.
+    async fn come(&self, turn: usize, who: &Person, boost: u32) -> Vec<Grant> {
         self.until(turn).await;
         let mut lease = self.stand(who, boost).await;
         self.turn.send_modify(|now| *now += 1);
@@ -125,11 +125,11 @@ impl Scene<'_> {
                 if is_fair { token.is_none() } else { self.left.load(Ordering::Relaxed) > 0 };
             let next = if asks_again { Some(self.stand(who, boost).await) } else { None };
             if let Some(token) = token {
-                had.push(Had { turn, boost, token });
+                had.push(Grant { turn, boost, token });
                 if is_fair {
                     self.left.fetch_sub(1, Ordering::Relaxed);
                 }
-                let_go(self.world, who, &lease).await;
+                release_lease(self.world, who, &lease).await;
             }
             let Some(next) = next else { return had };
             (lease, turn) = (next, None);
@@ -137,20 +137,20 @@ impl Scene<'_> {
     }
 }
 
-/// The moment of asking and the token of those who kept their place.
-fn kept(had: &[Had]) -> Vec<(usize, u64)> {
+/// The queue position and the token of the grants that kept their place.
+fn kept(had: &[Grant]) -> Vec<(usize, u64)> {
     had.iter().filter_map(|one| Some((one.turn?, one.token))).collect()
 }
 
-fn judge(all: Vec<Had>) {
-    let (fair, greedy): (Vec<Had>, Vec<Had>) = all.into_iter().partition(|one| one.boost == 0);
-    assert_eq!(fair.len(), FAIR, "each of them had it once");
+fn assert_fair(all: Vec<Grant>) {
+    let (fair, greedy): (Vec<Grant>, Vec<Grant>) = all.into_iter().partition(|one| one.boost == 0);
+    assert_eq!(fair.len(), FAIR, "each fair agent had the lock once");
     for (same, count) in [(&fair, FAIR), (&greedy, GREEDY)] {
         let mut kept = kept(same);
-        assert!(2 * kept.len() > count, "too many lost their place: {same:?}");
+        assert!(2 * kept.len() > count, "too many requests lost their place: {same:?}");
         kept.sort_unstable();
         let is_in_order = kept.is_sorted_by_key(|(_, token)| *token);
-        assert!(is_in_order, "of one boost, the first is served first: {kept:?}");
+        assert!(is_in_order, "requests with the same boost are served in order: {kept:?}");
     }
     let most = usize::try_from(LOCK_BOOST_MAX).unwrap();
     let before = |token: u64| greedy.iter().filter(move |other| other.token < token);
@@ -160,13 +160,13 @@ fn judge(all: Vec<Had>) {
     let kept = kept(&fair);
     let overtaken: Vec<usize> = kept.iter().map(|one| overtaken(*one)).collect();
     assert!(overtaken.iter().all(|count| *count <= most), "{overtaken:?}");
-    assert!(overtaken.iter().any(|count| *count > 0), "a boost is of no use: {overtaken:?}");
+    assert!(overtaken.iter().any(|count| *count > 0), "a boost has no effect: {overtaken:?}");
     let last = kept.iter().map(|(_, token)| *token).max().unwrap();
     let got = before(last).count();
-    assert!(got <= GREEDY + most, "it had the lock {got} times before all the others");
+    assert!(got <= GREEDY + most, "the greedy agent had the lock {got} times before all others");
 }
 
-async fn a_greedy_agent_overtakes_nobody_for_ever(world: &World) {
+async fn assert_overtaking_is_limited(world: &World) {
     world.database.be_patient().await;
     let bob = world.person("Bob", &["author"]).await;
     let [opener, greedy] = [world.agent("opener", &bob).await, world.agent("greedy", &bob).await];
@@ -174,7 +174,7 @@ async fn a_greedy_agent_overtakes_nobody_for_ever(world: &World) {
     for number in 0..FAIR {
         fair.push(world.agent(&format!("fair {number}"), &bob).await);
     }
-    // Some came before the greedy one, and some after it.
+    // Some fair agents come before the greedy one, and some after it.
     let (early, late) = fair.split_at(FAIR / 2);
     let mut line: Vec<(&Person, u32)> = early.iter().map(|who| (who, 0)).collect();
     line.extend((0..GREEDY).map(|_| (&greedy, LOCK_BOOST_MAX)));
@@ -188,35 +188,36 @@ async fn a_greedy_agent_overtakes_nobody_for_ever(world: &World) {
     let coming = join_all(coming.map(|(turn, (who, boost))| scene.come(turn, who, *boost)));
     let opening = async {
         scene.until(line.len()).await;
-        let_go(world, &opener, &held).await;
+        release_lease(world, &opener, &held).await;
     };
     let all = async { tokio::join!(coming, opening).0 };
-    let had = tokio::time::timeout(SERVED, all).await.expect("somebody is never served");
+    let had = tokio::time::timeout(SERVED, all).await.expect("every request is served");
     watching.stop().await;
-    judge(had.into_iter().flatten().collect());
+    assert_fair(had.into_iter().flatten().collect());
 }
 
 #[tokio::test]
-async fn whoever_asks_all_the_time_overtakes_by_no_more_than_its_boost_in_rows() {
-    a_greedy_agent_overtakes_nobody_for_ever(&World::new().await).await;
+async fn greedy_agent_overtakes_within_its_boost_in_postgres() {
+    assert_overtaking_is_limited(&World::new().await).await;
 }
 
 #[tokio::test]
-async fn whoever_asks_all_the_time_overtakes_by_no_more_than_its_boost_on_redis() {
-    let line = Line::redis(Line::SETTINGS).await;
-    a_greedy_agent_overtakes_nobody_for_ever(&World::locking(line).await).await;
+async fn greedy_agent_overtakes_within_its_boost_in_redis() {
+    let line = LockBackend::redis(LockBackend::SETTINGS).await;
+    assert_overtaking_is_limited(&World::locking(line).await).await;
 }
 
-/// As the server would have put them in line, without a call for each. They want to share, so that
-/// they are not in each other's way: a circle is looked for among all whenever one comes.
+/// Queues requests as the server would, without a call for each. They are shared requests, so that
+/// they do not block each other and the deadlock detection stays fast.
 pub async fn fill(world: &World, first: usize, last: usize) {
     let tenant: TenantId = world.tenant.parse().unwrap();
-    if let Queue::Redis(redis) = &world.app.locks.as_ref().unwrap().queue {
+    let queue = &world.app.locks.as_ref().unwrap().queue;
+    if queue.is_separate() {
         for number in first..=last {
             let number = u128::try_from(number).unwrap();
             let request = request(number, "a", Mode::Shared, LOCK_WAIT_MAX);
-            eventually("it stands in line", SOON, async || {
-                redis.desk.acquire(tenant, &request, Arrival::New).await
+            eventually("the request is queued", SOON, async || {
+                queue.enqueue(tenant, &request, Arrival::New).unwrap().await
             })
             .await;
         }
@@ -239,64 +240,64 @@ pub async fn fill(world: &World, first: usize, last: usize) {
     world.database.run(&sql).await;
 }
 
-/// In the moment between a release and the next in line, who may step ahead finds it free.
+/// Between a release and the grant to the next in the queue, a boosted request finds the lock free.
 #[tokio::test]
-async fn who_steps_ahead_whenever_it_is_free_does_so_as_often_as_its_boost_allows() {
+async fn boosted_request_overtakes_only_as_often_as_its_boost() {
     let world = World::new().await;
     world.database.be_patient().await;
     let [fair, greedy] = bots(&world, ["fair", "greedy"]).await;
     let first = fresh();
     ask(&world, &fair, &wish(&first, 0, "1ms")).await.expect(200);
-    let_go(&world, &fair, &first).await;
-    // So many came before that one place in line is like another.
+    release_lease(&world, &fair, &first).await;
+    // The position is high enough for the full boost to apply.
     let come = usize::try_from(LOCK_BOOST_MAX).unwrap() * 2;
     fill(&world, come, come).await;
     let mut had = 0;
-    let told = loop {
+    let refused = loop {
         let lease = fresh();
         let answer = ask(&world, &greedy, &wish(&lease, LOCK_BOOST_MAX, "1ms")).await;
         if answer.status != 200 {
             break answer;
         }
         had += 1;
-        assert!(had <= LOCK_BOOST_MAX, "it steps past somebody for ever");
-        let_go(&world, &greedy, &lease).await;
+        assert!(had <= LOCK_BOOST_MAX, "the waiting request is overtaken without end");
+        release_lease(&world, &greedy, &lease).await;
     };
-    told.refused(423, "lock_held");
+    refused.refused(423, "lock_held");
     assert_eq!(had, LOCK_BOOST_MAX);
 }
 
-async fn a_full_line_takes_nobody(world: &World) {
+async fn assert_full_queue_refuses(world: &World) {
     world.database.be_patient().await;
     let [holder, fair, other] = bots(world, ["holder", "fair", "other"]).await;
     ask(world, &holder, &wish(&fresh(), 0, "1ms")).await.expect(200);
     fill(world, 1, LOCK_QUEUE_DEPTH_MAX - 1).await;
     let last = fresh();
-    let told = ask(world, &fair, &wish(&last, 0, "1ms")).await.refused(423, "lock_held");
-    assert_eq!(told["position"], LOCK_QUEUE_DEPTH_MAX, "there is room for one more: {told}");
-    let_go(world, &fair, &last).await;
+    let queued = ask(world, &fair, &wish(&last, 0, "1ms")).await.refused(423, "lock_held");
+    assert_eq!(queued["position"], LOCK_QUEUE_DEPTH_MAX, "there is room for one more: {queued}");
+    release_lease(world, &fair, &last).await;
 
     fill(world, LOCK_QUEUE_DEPTH_MAX, LOCK_QUEUE_DEPTH_MAX).await;
     for boost in [0, LOCK_BOOST_MAX] {
-        let told = ask(world, &other, &wish(&fresh(), boost, "50s")).await;
-        assert_eq!(told.refused(503, "lock_queue_full")["resource"], "db:a");
+        let refused = ask(world, &other, &wish(&fresh(), boost, "50s")).await;
+        assert_eq!(refused.refused(503, "lock_queue_full")["resource"], "db:a");
     }
-    eventually("nobody more is in line", SOON, async || {
+    eventually("no further request is queued", SOON, async || {
         let seen = world.get(&other.token, "/v1/locks/db/a").await;
         if seen.body["waiting"] == LOCK_QUEUE_DEPTH_MAX { Ok(()) } else { Err(seen.body) }
     })
     .await;
-    let elsewhere = with(want(&["b"]), &json!({ "lease": fresh() }));
+    let elsewhere = with(want(&["b"]), &json!({ "lease_id": fresh() }));
     ask(world, &other, &elsewhere).await.expect(200);
 }
 
 #[tokio::test]
-async fn a_line_in_rows_holds_no_more_than_its_bound() {
-    a_full_line_takes_nobody(&World::new().await).await;
+async fn lock_queue_in_postgres_refuses_requests_over_its_limit() {
+    assert_full_queue_refuses(&World::new().await).await;
 }
 
 #[tokio::test]
-async fn a_line_on_redis_holds_no_more_than_its_bound() {
-    let line = Line::redis(Line::SETTINGS).await;
-    a_full_line_takes_nobody(&World::locking(line).await).await;
+async fn lock_queue_in_redis_refuses_requests_over_its_limit() {
+    let line = LockBackend::redis(LockBackend::SETTINGS).await;
+    assert_full_queue_refuses(&World::locking(line).await).await;
 }

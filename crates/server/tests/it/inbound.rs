@@ -1,10 +1,10 @@
-//! Events of other systems: what is signed, fresh and new becomes one draft; whatever is not is
-//! answered alike, so that nobody learns what is here.
+//! Inbound events of other systems. An event that is signed, recent and new becomes one draft. All
+//! other requests get the same response, so that a caller cannot find out which sources exist.
 
 use std::time::Duration;
 
 use ade_core::limits::INBOUND_PER_MINUTE;
-use ade_engine::webhooks::seconds;
+use ade_engine::services::webhook_client::seconds;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -15,7 +15,7 @@ use crate::coverage::cases;
 use crate::world::{Answer, Person, World, id, without_request_id};
 
 cases! {
-    an_admin_enters_a_source_and_sees_its_secret_once:
+    inbound_source_shows_its_secret_once:
         Happy "POST /v1/inbound-sources",
         Happy "GET /v1/inbound-sources",
         Happy "GET /v1/inbound-sources/{id}",
@@ -24,13 +24,13 @@ cases! {
         Conflict "POST /v1/inbound-sources",
         Conflict "PATCH /v1/inbound-sources/{id}",
         Conflict "DELETE /v1/inbound-sources/{id}";
-    an_event_becomes_one_draft_and_nothing_more:
+    inbound_event_becomes_one_draft:
         Happy "POST /v1/inbound/{tenant}/{id}",
         Conflict "POST /v1/inbound/{tenant}/{id}";
-    both_secrets_are_good_while_they_change_over:
+    inbound_rotation_accepts_both_secrets_until_it_ends:
         Happy "POST /v1/inbound-sources/{id}/rotate",
         Conflict "POST /v1/inbound-sources/{id}/rotate";
-    nobody_but_an_admin_has_to_do_with_sources:
+    inbound_sources_are_closed_to_all_but_admins:
         Denied "POST /v1/inbound-sources",
         Denied "GET /v1/inbound-sources",
         Denied "GET /v1/inbound-sources/{id}",
@@ -41,9 +41,9 @@ cases! {
 
 const SOURCES: &str = "/v1/inbound-sources";
 
-/// A restart of whatever the event names.
+/// A source whose template proposes a restart of the host in the event.
 pub fn source(agent: &str) -> Value {
-    json!({ "label": "alerts", "agent": agent, "template": {
+    json!({ "label": "alerts", "agent_id": agent, "template": {
         "title": "Restart {{/host}}", "type": "db.change",
         "parameters": { "host": "{{/host}}", "load": "{{/load}}" },
         "resources": [{ "resource": "database:{{/host}}", "mode": "exclusive" }],
@@ -104,7 +104,7 @@ fn event() -> Value {
     json!({ "host": "web-1", "load": 97, "more": { "of": ["it"] } })
 }
 
-async fn an_admin_enters_a_source_and_sees_its_secret_once(world: &World) {
+async fn inbound_source_shows_its_secret_once(world: &World) {
     let admin = &world.admin.token;
     let bob = world.person("Bob", &["author"]).await;
     let agent = world.agent("alerts", &bob).await;
@@ -114,7 +114,11 @@ async fn an_admin_enters_a_source_and_sees_its_secret_once(world: &World) {
     let secret = made["secret"].as_str().unwrap();
     assert!(secret.starts_with("whsec_"), "{made}");
     let again = world.send("POST", admin, SOURCES, Some(body), &key).await;
-    assert!(again.is_repeated && again.body["secret"].is_null(), "shown once: {}", again.body);
+    assert!(
+        again.is_repeated && again.body["secret"].is_null(),
+        "the secret is shown once: {}",
+        again.body
+    );
     let path = format!("{SOURCES}/{}", id(&made));
     let seen = world.get(admin, &path).await.expect(200);
     assert_eq!((&seen["label"], &seen["active"]), (&json!("alerts"), &json!(true)));
@@ -128,19 +132,19 @@ async fn an_admin_enters_a_source_and_sees_its_secret_once(world: &World) {
     let sender = Sender::of(&made);
     sender.send(world, "m1", event()).await.refused(401, "unauthenticated");
     for (field, bad) in [
-        ("template", json!({ "agent": agent.id, "template": { "title": "x" } })),
-        ("template", json!({ "agent": agent.id, "template": { "type": "{{/a}}" } })),
-        ("template", json!({ "agent": agent.id, "template": { "type": "t", "title": "x" } })),
-        ("agent", source("agt_00000000000000000000000000")),
+        ("template", json!({ "agent_id": agent.id, "template": { "title": "x" } })),
+        ("template", json!({ "agent_id": agent.id, "template": { "type": "{{/a}}" } })),
+        ("template", json!({ "agent_id": agent.id, "template": { "type": "t", "title": "x" } })),
+        ("agent_id", source("agt_00000000000000000000000000")),
     ] {
-        let told = world.post(admin, SOURCES, bad).await.refused(422, "invalid_body");
-        assert_eq!(told["path"], field, "{told}");
+        let refused = world.post(admin, SOURCES, bad).await.refused(422, "invalid_body");
+        assert_eq!(refused["path"], field, "{refused}");
     }
     world.send("DELETE", admin, &path, None, &key).await.expect(200);
     assert!(world.send("DELETE", admin, &path, None, &key).await.is_repeated);
     world.get(admin, &path).await.refused(404, "not_found");
-    let leaves = world.get(admin, &format!("/v1/audit?object={}", id(&made))).await.expect(200);
-    let actions: Vec<&str> = leaves["items"]
+    let entries = world.get(admin, &format!("/v1/audit?object={}", id(&made))).await.expect(200);
+    let actions: Vec<&str> = entries["items"]
         .as_array()
         .unwrap()
         .iter()
@@ -151,7 +155,7 @@ async fn an_admin_enters_a_source_and_sees_its_secret_once(world: &World) {
     }
 }
 
-async fn an_event_becomes_one_draft_and_nothing_more(world: &World) {
+async fn inbound_event_becomes_one_draft(world: &World) {
     let (bob, agent, made) = cast(world).await;
     let sender = Sender::of(&made);
     let task = sender.send(world, "m1", event()).await.expect(201);
@@ -161,28 +165,33 @@ async fn an_event_becomes_one_draft_and_nothing_more(world: &World) {
     assert_eq!(whole["parameters"], json!({ "host": "web-1", "load": 97 }), "{whole}");
     let again = sender.send(world, "m1", event()).await;
     assert!(again.is_repeated, "{}", again.body);
-    assert_eq!(id(&again.expect(201)), id(&task), "sent twice, it is one draft");
+    assert_eq!(id(&again.expect(201)), id(&task), "a repeated event is one draft");
     let other = json!({ "host": "web-2", "load": 1 });
     sender.send(world, "m1", other.clone()).await.refused(401, "unauthenticated");
     let second = sender.send(world, "m2", other).await.expect(201);
     assert_eq!(second["title"], "Restart web-2");
     assert_eq!(world.database.number("SELECT count(*) FROM task").await, 2);
-    let told = sender.send(world, "m3", json!({ "load": 1 })).await.refused(422, "invalid_body");
-    assert!(told["detail"].as_str().unwrap().contains("/host"), "{told}");
+    let metrics = world.rig.get("/metrics").send().await.unwrap().text().await.unwrap();
+    for count in ["ade_inbound_taken_total 3\n", "ade_inbound_refused_total 1\n"] {
+        assert!(metrics.contains(count), "expected {count:?}, with the repeated event as taken");
+    }
+    let missing = sender.send(world, "m3", json!({ "load": 1 })).await;
+    let missing = missing.refused(422, "invalid_body");
+    assert!(missing["detail"].as_str().unwrap().contains("/host"), "{missing}");
     let nested = json!({ "host": { "a": 1 }, "load": 1 });
     sender.send(world, "m4", nested).await.refused(422, "invalid_body");
-    let leaves = world.get(&world.admin.token, &format!("/v1/audit?object={}", id(&task))).await;
-    let leaf = &leaves.expect(200)["items"][0]["leaf"];
-    assert_eq!(leaf["where"]["service"], "inbound", "{leaf}");
-    assert!(leaf["who"].to_string().contains(&agent.id), "{leaf}");
+    let entries = world.get(&world.admin.token, &format!("/v1/audit?object={}", id(&task))).await;
+    let entry = &entries.expect(200)["items"][0]["leaf"];
+    assert_eq!(entry["where"]["service"], "inbound", "{entry}");
+    assert!(entry["who"].to_string().contains(&agent.id), "{entry}");
 }
 
-async fn both_secrets_are_good_while_they_change_over(world: &World) {
+async fn inbound_rotation_accepts_both_secrets_until_it_ends(world: &World) {
     let (_, _, made) = cast(world).await;
     let old = Sender::of(&made);
     let path = format!("{SOURCES}/{}/rotate", id(&made));
     let key = [("idempotency-key", "turn")];
-    let body = Some(json!({ "overlap_hours": 1 }));
+    let body = Some(json!({ "overlap_seconds": "1h" }));
     let turned = world.send("POST", &world.admin.token, &path, body.clone(), &key).await;
     let turned = turned.expect(200);
     assert!(world.send("POST", &world.admin.token, &path, body, &key).await.is_repeated);
@@ -194,7 +203,7 @@ async fn both_secrets_are_good_while_they_change_over(world: &World) {
     new.send(world, "m4", event()).await.expect(201);
 }
 
-async fn nobody_but_an_admin_has_to_do_with_sources(world: &World) {
+async fn inbound_sources_are_closed_to_all_but_admins(world: &World) {
     let (bob, agent, made) = cast(world).await;
     let path = format!("{SOURCES}/{}", id(&made));
     let token = &bob.token;
@@ -209,9 +218,9 @@ async fn nobody_but_an_admin_has_to_do_with_sources(world: &World) {
     world.get(&other.token, &path).await.refused(404, "not_found");
 }
 
-/// Whatever is wrong before the signature is known to be good, the answer is the same.
+/// All errors up to the verification of the signature get the same response.
 #[tokio::test]
-async fn whatever_is_not_known_to_come_from_there_is_answered_alike() {
+async fn inbound_event_that_is_not_authentic_gets_one_response() {
     let world = World::new().await;
     let (_, _, made) = cast(&world).await;
     let sender = Sender::of(&made);
@@ -222,9 +231,10 @@ async fn whatever_is_not_known_to_come_from_there_is_answered_alike() {
     let mut flipped = good.clone().into_bytes();
     flipped[10] = if flipped[10] == b'A' { b'B' } else { b'A' };
     let flipped = String::from_utf8(flipped).unwrap();
-    let (nowhere, nobody) = ("ten_00000000000000000000000000", "inb_00000000000000000000000000");
-    let elsewhere = format!("/v1/inbound/{nowhere}/{}", id(&made));
-    let unknown = format!("/v1/inbound/{}/{nobody}", world.tenant);
+    let (no_tenant, no_source) =
+        ("ten_00000000000000000000000000", "inb_00000000000000000000000000");
+    let elsewhere = format!("/v1/inbound/{no_tenant}/{}", id(&made));
+    let unknown = format!("/v1/inbound/{}/{no_source}", world.tenant);
     let (other_tenant, _) = world.tenant("other").await;
     let of_other = format!("/v1/inbound/{other_tenant}/{}", id(&made));
     let large = json!({ "host": "x".repeat((1 << 20) + 1) });
@@ -234,13 +244,13 @@ async fn whatever_is_not_known_to_come_from_there_is_answered_alike() {
     let mut answers = Vec::new();
     for (what, path, id, at, signature, body) in [
         ("not signed", at, "m1", now, String::new(), body.clone()),
-        ("a bit is another", at, "m1", now, flipped, body.clone()),
-        ("another's secret", at, "m1", now, stranger.sign("m1", now, &text), body.clone()),
+        ("a changed signature", at, "m1", now, flipped, body.clone()),
+        ("another secret", at, "m1", now, stranger.sign("m1", now, &text), body.clone()),
         ("another body", at, "m1", now, good.clone(), json!({ "host": "x", "load": 1 })),
         ("another id", at, "m2", now, good.clone(), body.clone()),
         ("another time", at, "m1", now + 1, good.clone(), body.clone()),
         ("too old", at, "m1", old, signed("m1", old, &body), body.clone()),
-        ("from ahead", at, "m1", now + 400, signed("m1", now + 400, &body), body.clone()),
+        ("in the future", at, "m1", now + 400, signed("m1", now + 400, &body), body.clone()),
         ("no id", at, "", now, signed("", now, &body), body.clone()),
         ("too large", at, "m1", now, signed("m1", now, &large), large.clone()),
         ("another scheme", at, "m1", now, good.replace("v1,", "v2,"), body.clone()),
@@ -261,7 +271,7 @@ async fn whatever_is_not_known_to_come_from_there_is_answered_alike() {
 }
 
 #[tokio::test]
-async fn a_source_makes_so_many_drafts_in_a_minute() {
+async fn inbound_source_is_rate_limited() {
     let world = World::new().await;
     let (_, _, made) = cast(&world).await;
     let sender = Sender::of(&made);
@@ -274,13 +284,13 @@ async fn a_source_makes_so_many_drafts_in_a_minute() {
             other => panic!("{other}: {}", answer.body),
         }
     }
-    assert!(refused > 0, "the bound is felt, in whichever minutes they came");
+    assert!(refused > 0, "the limit applies, however the requests are spread over minutes");
     let drafts = world.database.number("SELECT count(*) FROM task").await;
     assert!(drafts <= i64::from(INBOUND_PER_MINUTE) * 2, "{drafts}");
 }
 
 #[tokio::test]
-async fn an_agent_that_was_revoked_proposes_nothing() {
+async fn inbound_event_for_a_revoked_agent_creates_no_task() {
     let world = World::new().await;
     let (_, agent, made) = cast(&world).await;
     let path = format!("/v1/agents/{}", agent.id);

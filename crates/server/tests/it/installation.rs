@@ -1,18 +1,19 @@
-//! One switch for all tenants: while it is set nobody is given a permit, in any process, everything
-//! else goes on, and whoever asks is told who set it, when and why.
+//! The freeze of the whole installation. While it is set, no process grants a permit in any tenant,
+//! everything else continues, and callers learn who set it, when and why.
 
 use std::process::{Command, Output};
 use std::time::Duration;
 
 use ade_core::time::Timestamp;
-use ade_engine::installation::{self, Frozen};
-use ade_engine::work::Driver;
+use ade_engine::command::installation_freeze::{self, Frozen};
+use ade_engine::workers::Driver;
 use ade_testkit::eventually;
 use serde_json::{Value, json};
 
 use crate::claiming::{approved_of, may_have};
 use crate::executions::{claim, permit, runner, say};
-use crate::rig::Rig;
+use crate::explaining::gate;
+use crate::test_server::TestServer;
 use crate::world::{Answer, Person, World, path_of};
 
 const SOON: Duration = Duration::from_mins(1);
@@ -35,13 +36,16 @@ async fn team(world: &World, admin: &Person) -> Team {
 }
 
 async fn freeze(world: &World) -> Frozen {
-    let set = installation::freeze(&world.database.url(), "Ops", "INC-9: all of it").await.unwrap();
+    let set = installation_freeze::freeze(&world.database.url(), "Ops", "INC-9: all of it")
+        .await
+        .unwrap();
     assert!(set.is_new && set.is_drained, "{set:?}");
     set
 }
 
 async fn thaw(world: &World) {
-    let lifted = installation::thaw(&world.database.url(), "Ops", "it is over").await.unwrap();
+    let lifted =
+        installation_freeze::thaw(&world.database.url(), "Ops", "it is over").await.unwrap();
     assert!(lifted.is_some());
 }
 
@@ -53,7 +57,7 @@ async fn refusals(world: &World, team: &Team) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_stop_of_the_installation_stops_every_tenant_until_it_is_thawed() {
+async fn installation_freeze_stops_permits_in_all_tenants() {
     let world = World::new().await;
     let (_, other) = world.tenant("other").await;
     let teams = [team(&world, &world.admin).await, team(&world, &other).await];
@@ -64,28 +68,26 @@ async fn a_stop_of_the_installation_stops_every_tenant_until_it_is_thawed() {
     let set = freeze(&world).await;
     for (team, task) in teams.iter().zip(&tasks) {
         for _ in 0..2 {
-            let told = claim(&world, &team.bot, json!({})).await.refused(409, "frozen");
-            let detail = told["detail"].as_str().unwrap();
+            let refused = claim(&world, &team.bot, json!({})).await.refused(409, "frozen");
+            let detail = refused["detail"].as_str().unwrap();
             for part in ["the whole installation", "by Ops", "INC-9: all of it"] {
-                assert!(detail.contains(part), "{part}: {told}");
+                assert!(detail.contains(part), "{part}: {refused}");
             }
-            assert_eq!((&told["scope"], &told["set_by"]), (&json!("installation"), &json!("Ops")));
-            let since: Timestamp = told["since"].as_str().unwrap().parse().unwrap();
+            let (scope, set_by) = (&refused["scope"], &refused["set_by"]);
+            assert_eq!((scope, set_by), (&json!("installation"), &json!("Ops")));
+            let since: Timestamp = refused["since"].as_str().unwrap().parse().unwrap();
             assert_eq!(since, set.freeze.since);
         }
         let left = refusals(&world, team).await;
         assert_eq!(left.len(), 1, "one for the agent and this freeze: {left:?}");
         assert_eq!(left[0]["what"]["action"], "execution.claim");
         assert!(left[0]["why"]["reason"].as_str().unwrap().contains("INC-9: all of it"));
-        let path = format!("{}/explain", path_of(task));
-        let told = world.get(&team.bob.token, &path).await.expect(200);
-        let mut gates = told["gates"].as_array().unwrap().iter();
-        let gate = gates.find(|gate| gate["name"] == "freeze").unwrap();
-        assert_eq!(gate["is_open"], false, "{gate}");
+        let gate = gate(&world, &team.bob, task, "freeze").await;
+        assert_eq!(gate["passed"], false, "{gate}");
         assert!(gate["evidence"].as_str().unwrap().contains("whole installation"), "{gate}");
         assert_eq!(world.task(&team.bob, task).await["state"], "APPROVED");
     }
-    // Who waits is given what there is as soon as it may be.
+    // A waiting claim gets its permit as soon as the installation is thawed.
     let watching = Driver::watch(&world.app);
     let [first, second] = &teams;
     let path = format!("/v1/agents/{}/claim?wait=20s", first.bot.id);
@@ -96,16 +98,16 @@ async fn a_stop_of_the_installation_stops_every_tenant_until_it_is_thawed() {
 }
 
 #[tokio::test]
-async fn under_a_stop_of_the_installation_all_goes_on_but_permits_and_says_so() {
+async fn installation_freeze_stops_only_permits_and_is_reported() {
     let world = World::new().await;
     let Team { bob, rea, bot, .. } = team(&world, &world.admin).await;
     let running = world.approved(&bob, &rea, "Add a currency").await;
     let held = permit(&world, &bot).await;
-    let unwanted = world.approved(&bob, &rea, "Nobody wants it").await;
+    let unwanted = world.approved(&bob, &rea, "Not wanted").await;
     let asked = world.reviewing(&bob, "Add another").await;
     let ready = async || {
-        let told = world.rig.get("/readyz").send().await.unwrap();
-        Answer::of(told).await.body["frozen"].clone()
+        let response = world.rig.get("/readyz").send().await.unwrap();
+        Answer::of(response).await.body["frozen"].clone()
     };
     let status = async || world.get(&bob.token, "/v1/status").await.expect(200);
     assert_eq!((ready().await, &status().await["freeze"]), (json!(false), &Value::Null));
@@ -115,30 +117,29 @@ async fn under_a_stop_of_the_installation_all_goes_on_but_permits_and_says_so() 
         say(&world, &bot, &held, verb, json!({})).await.expect(200);
     }
     assert_eq!(world.task(&bob, &running).await["state"], "COMPLETED");
-    let request = world.request(&rea, &asked).await;
-    world.approve(&rea, &asked, &request).await;
+    world.approve(&rea, &asked).await;
     let path = format!("{}/cancel", path_of(&unwanted));
     let gone = world.matching("POST", &bob.token, &path, Some(json!({})), &unwanted).await;
     assert!((200..300).contains(&gone.status), "{}", gone.body);
     assert_eq!(world.task(&bob, &unwanted).await["state"], "CANCELLED");
     world.draft(&bob, "Add a third").await;
 
-    // Whoever asks while the record is late is told what is known, and asks again.
-    let told = eventually("the status says so", SOON, async || {
-        let told = status().await;
-        let banner = told["banner"].as_str().unwrap_or_default();
-        if banner.starts_with("freeze: ") { Ok(told) } else { Err(told.to_string()) }
+    // The status may be cached for a moment, so the test polls it.
+    let frozen = eventually("the status reports the freeze", SOON, async || {
+        let status = status().await;
+        let banner = status["banner"].as_str().unwrap_or_default();
+        if banner.starts_with("freeze: ") { Ok(status) } else { Err(status.to_string()) }
     })
     .await;
-    assert_eq!(told["freeze"]["set_by"], "Ops", "{told}");
-    assert_eq!(told["freeze"]["reason"], "INC-9: all of it", "{told}");
-    eventually("it stays ready, and says so", SOON, async || {
-        let told = ready().await;
-        if told == json!(true) { Ok(()) } else { Err(told.to_string()) }
+    assert_eq!(frozen["freeze"]["set_by"], "Ops", "{frozen}");
+    assert_eq!(frozen["freeze"]["reason"], "INC-9: all of it", "{frozen}");
+    eventually("the readiness probe reports the freeze", SOON, async || {
+        let is_frozen = ready().await;
+        if is_frozen == json!(true) { Ok(()) } else { Err(is_frozen.to_string()) }
     })
     .await;
     let watching = Driver::watch(&world.app);
-    eventually("the figures say so", SOON, async || {
+    eventually("the metrics report the freeze", SOON, async || {
         let text = world.rig.get("/metrics").send().await.unwrap().text().await.unwrap();
         if text.contains("ade_degraded{part=\"freeze\"} 1") { Ok(()) } else { Err(text) }
     })
@@ -148,28 +149,28 @@ async fn under_a_stop_of_the_installation_all_goes_on_but_permits_and_says_so() 
     assert_eq!((ready().await, &status().await["freeze"]), (json!(false), &Value::Null));
 }
 
-async fn claim_at(rig: &Rig, agent: &Person) -> Answer {
+async fn claim_at(rig: &TestServer, agent: &Person) -> Answer {
     let call = rig.json(&format!("/v1/agents/{}/claim", agent.id), "{}");
     let call = call.header("authorization", format!("Bearer {}", agent.token));
     Answer::of(call.send().await.unwrap()).await
 }
 
-/// Until one is refused because all are.
-async fn claim_until_frozen(rig: &Rig, agent: &Person) -> usize {
+/// Claims until a claim is refused because of the freeze. Returns the number of permits.
+async fn claim_until_frozen(rig: &TestServer, agent: &Person) -> usize {
     let mut permits = 0;
     loop {
-        let told = claim_at(rig, agent).await;
-        match (told.status, told.body["code"].as_str()) {
-            (200, _) => permits += usize::from(told.body["permit"].is_object()),
+        let claimed = claim_at(rig, agent).await;
+        match (claimed.status, claimed.body["code"].as_str()) {
+            (200, _) => permits += usize::from(claimed.body["permit"].is_object()),
             (409, Some("frozen")) => return permits,
-            other => panic!("{other:?}: {}", told.body),
+            other => panic!("{other:?}: {}", claimed.body),
         }
     }
 }
 
-/// Two processes, each with connections of its own, give permits as fast as they can.
+/// Two processes with separate connections grant permits as fast as they can.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_process_gives_a_permit_once_the_installation_is_frozen() {
+async fn installation_freeze_stops_permits_in_all_processes() {
     const TASKS: u32 = 40;
     let world = World::new().await;
     world.database.be_patient().await;
@@ -183,7 +184,7 @@ async fn no_process_gives_a_permit_once_the_installation_is_frozen() {
     let beside = world.beside().await;
     let count = async || world.database.number("SELECT count(*) FROM execution").await;
     let stop = async {
-        eventually("some have theirs", SOON, async || {
+        eventually("some permits are granted", SOON, async || {
             let begun = count().await;
             if begun >= 4 { Ok(()) } else { Err(begun) }
         })
@@ -196,8 +197,8 @@ async fn no_process_gives_a_permit_once_the_installation_is_frozen() {
         claim_until_frozen(&beside, &bot),
         stop,
     );
-    assert_eq!(count().await, at_return, "none came after it had returned");
-    assert_eq!(i64::try_from(here + there).unwrap(), at_return, "and nobody was lied to");
+    assert_eq!(count().await, at_return, "no permit was granted after the freeze had returned");
+    assert_eq!(i64::try_from(here + there).unwrap(), at_return, "every reported permit exists");
     for rig in [&world.rig, &beside] {
         claim_at(rig, &bot).await.refused(409, "frozen");
     }
@@ -208,7 +209,7 @@ async fn no_process_gives_a_permit_once_the_installation_is_frozen() {
 }
 
 #[tokio::test]
-async fn whoever_runs_the_server_has_one_command_to_stop_all_and_one_to_go_on() {
+async fn installation_freeze_is_set_and_lifted_by_a_command() {
     let world = World::new().await;
     let pepper = std::env::temp_dir().join(format!("{}.stop", world.database.name()));
     std::fs::write(&pepper, [7; 32]).unwrap();
@@ -226,22 +227,25 @@ async fn whoever_runs_the_server_has_one_command_to_stop_all_and_one_to_go_on() 
             [&done.stdout, &done.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
         (done.status.code(), out, err)
     };
-    assert_eq!(as_owner(&["freeze"]).0, Some(2), "nobody stops all without a reason");
+    assert_eq!(as_owner(&["freeze"]).0, Some(2), "a freeze needs a reason");
     let spy = run(world.database.url_as("app"), &["freeze", "--reason", "mine"]);
-    let told = String::from_utf8_lossy(&spy.stderr).into_owned();
-    assert!(!spy.status.success() && told.contains("database.owner_url"), "{told}");
+    let stderr = String::from_utf8_lossy(&spy.stderr).into_owned();
+    assert!(!spy.status.success() && stderr.contains("database.owner_url"), "{stderr}");
 
     let (code, out, err) = as_owner(&["freeze", "--reason", "INC-9"]);
     assert_eq!(code, Some(0), "{out}{err}");
-    assert!(out.contains("No permit is given") && out.contains("by       root"), "{out}");
-    assert!(err.contains("the installation was frozen") && err.contains("INC-9"), "{err}");
+    assert!(
+        out.contains("no permits are granted in any tenant") && out.contains("by       root"),
+        "{out}"
+    );
+    assert!(err.contains("installation frozen") && err.contains("INC-9"), "{err}");
     let (code, out, _) = as_owner(&["freeze", "--reason", "INC-10", "--by", "Second"]);
-    assert!(code == Some(0) && out.contains("frozen before") && out.contains("INC-9"), "{out}");
+    assert!(code == Some(0) && out.contains("already frozen") && out.contains("INC-9"), "{out}");
     let (code, out, _) = as_owner(&["doctor"]);
-    assert!(code == Some(1) && out.contains("wrong freeze: the whole installation"), "{out}");
+    assert!(code == Some(1) && out.contains("fail  freeze: the whole installation"), "{out}");
 
     let (code, out, err) = as_owner(&["thaw", "--reason", "it is over", "--by", "Second"]);
-    assert!(code == Some(0) && out.contains("Permits are given again"), "{out}{err}");
+    assert!(code == Some(0) && out.contains("Permits are granted again"), "{out}{err}");
     let (code, out, _) = as_owner(&["thaw", "--reason", "once more"]);
     assert!(code == Some(0) && out.contains("was not frozen"), "{out}");
     let kept = "SELECT count(*) FROM installation_freeze

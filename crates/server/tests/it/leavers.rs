@@ -1,5 +1,5 @@
-//! People who leave or lose a role: what waits for them is asked of others at once, and what they
-//! agreed to is asked again.
+//! People who leave or lose a role. Their pending requests are reassigned at once, and tasks that
+//! they approved need a new approval.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::world::{Person, World, id, path_of};
 
 const TWO_DBAS: &str = "name: databases\nrequire: [{roles: [dba], min: 2}]\n";
 
-/// A person of this role with a manager.
+/// Creates a database administrator with a manager.
 async fn managed(world: &World, name: &str, manager: &Person) -> Person {
     let person = world.person(name, &["dba"]).await;
     let path = format!("/v1/users/{}", person.id);
-    let change = json!({ "manager": manager.id });
+    let change = json!({ "manager_id": manager.id });
     world.send("PATCH", &world.admin.token, &path, Some(change), &[]).await.expect(200);
     person
 }
@@ -25,14 +25,14 @@ pub async fn leave(world: &World, person: &Person) {
 
 async fn asked(world: &World, task: &Value) -> Vec<(String, String)> {
     let path = format!("{}/approvals", path_of(task));
-    let told = world.get(&world.admin.token, &path).await.expect(200);
+    let approvals = world.get(&world.admin.token, &path).await.expect(200);
     let text = |item: &Value, name: &str| item[name].as_str().unwrap().to_owned();
-    let items = told["approvals"].as_array().unwrap();
-    items.iter().map(|item| (text(item, "reviewer"), text(item, "status"))).collect()
+    let items = approvals["approvals"].as_array().unwrap();
+    items.iter().map(|item| (text(item, "reviewer_id"), text(item, "status"))).collect()
 }
 
 #[tokio::test]
-async fn what_waits_for_somebody_who_leaves_is_asked_of_their_manager_at_once() {
+async fn requests_of_a_leaver_move_to_the_manager_at_once() {
     let world = World::new().await;
     world.policy(TWO_DBAS).await;
     let bob = world.person("Bob", &["author"]).await;
@@ -54,7 +54,7 @@ async fn what_waits_for_somebody_who_leaves_is_asked_of_their_manager_at_once() 
         .collect();
     expected.sort();
     assert_eq!(found, expected);
-    assert_eq!(world.work("review_reassigner").await.items, 0, "and it is done");
+    assert_eq!(world.work("review_reassigner").await.items, 0, "nothing is left to reassign");
     let leaves = format!("/v1/audit?object={}", id(&task));
     let leaves = world.get(&world.admin.token, &leaves).await.expect(200);
     let escalated = |item: &&Value| item["leaf"]["what"]["action"] == "task.escalate";
@@ -62,7 +62,7 @@ async fn what_waits_for_somebody_who_leaves_is_asked_of_their_manager_at_once() 
 }
 
 #[tokio::test]
-async fn a_step_of_the_escalation_does_not_forget_who_left() {
+async fn escalation_step_keeps_the_reassignment_of_a_leaver() {
     let world = World::new().await;
     world
         .policy(&format!("{TWO_DBAS}escalation: [{{after: 4h, notify: {{roles: [lead]}}}}]\n"))
@@ -80,7 +80,7 @@ async fn a_step_of_the_escalation_does_not_forget_who_left() {
 }
 
 #[tokio::test]
-async fn what_was_agreed_is_asked_again_once_a_voter_is_no_reviewer_any_more() {
+async fn approval_by_a_former_reviewer_is_requested_again() {
     let world = World::new().await;
     world.policy("name: databases\nrequire: [{roles: [dba], min: 1}]\n").await;
     let bob = world.person("Bob", &["author"]).await;
@@ -98,7 +98,7 @@ async fn what_was_agreed_is_asked_again_once_a_voter_is_no_reviewer_any_more() {
             "leaves" => leave(&world, &ann).await,
             _ => {
                 let (path, same) =
-                    (format!("/v1/users/{}/aliases", bob.id), json!({ "alias": ann.id }));
+                    (format!("/v1/users/{}/aliases", bob.id), json!({ "alias_id": ann.id }));
                 world.post(&world.admin.token, &path, same).await.expect(200);
             }
         }
@@ -108,7 +108,7 @@ async fn what_was_agreed_is_asked_again_once_a_voter_is_no_reviewer_any_more() {
 }
 
 #[tokio::test]
-async fn a_basis_that_is_gone_when_its_time_is_over_is_asked_for_again_and_does_not_expire() {
+async fn approval_without_its_basis_is_requested_again_at_expiry() {
     let world = World::new().await;
     world.policy("name: databases\nrequire: [{roles: [dba], min: 1}]\n").await;
     let bob = world.person("Bob", &["author"]).await;

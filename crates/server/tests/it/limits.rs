@@ -1,12 +1,12 @@
-//! How much the server takes at once and how long it waits; slow callers cost it nothing.
+//! Limits on the load and on slow callers.
 
 use std::time::{Duration, Instant};
 
-use crate::rig::{Rig, problem, rest_of, send};
+use crate::test_server::{TestServer, problem, rest_of, send};
 
 #[tokio::test]
-async fn a_head_that_does_not_come_ends_the_connection() {
-    let rig = Rig::with(&[("head_timeout_s", "1")]).await;
+async fn request_head_that_does_not_arrive_closes_the_connection() {
+    let rig = TestServer::with(&[("head_timeout_s", "1")]).await;
     for begun in ["", "G", "GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: "] {
         let began = Instant::now();
         let mut stream = rig.connect().await;
@@ -18,8 +18,8 @@ async fn a_head_that_does_not_come_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn a_connection_that_asks_no_more_is_closed() {
-    let rig = Rig::with(&[("head_timeout_s", "1")]).await;
+async fn connection_that_is_idle_is_closed() {
+    let rig = TestServer::with(&[("head_timeout_s", "1")]).await;
     let mut stream = rig.connect().await;
     send(&mut stream, "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
     let read = tokio::time::timeout(Duration::from_secs(30), rest_of(&mut stream)).await;
@@ -28,8 +28,8 @@ async fn a_connection_that_asks_no_more_is_closed() {
 }
 
 #[tokio::test]
-async fn too_many_or_too_long_headers_are_refused() {
-    let rig = Rig::start().await;
+async fn headers_over_the_limits_are_refused() {
+    let rig = TestServer::start().await;
     let many = "x-one: 1\r\n".repeat(65);
     let long = format!("x-long: {}\r\n", "x".repeat(20_000));
     for headers in [many, long] {
@@ -41,8 +41,8 @@ async fn too_many_or_too_long_headers_are_refused() {
 }
 
 #[tokio::test]
-async fn what_has_no_room_is_turned_away_at_once_and_let_in_later() {
-    let rig = Rig::with(&[("requests_max", "1")]).await;
+async fn request_over_the_limit_is_refused_until_there_is_room() {
+    let rig = TestServer::with(&[("requests_max", "1")]).await;
     let first = tokio::spawn(rig.get("/test/held").send());
     rig.gate.entered.notified().await;
     let response = rig.get("/test/held").send().await.unwrap();
@@ -56,12 +56,12 @@ async fn what_has_no_room_is_turned_away_at_once_and_let_in_later() {
 }
 
 #[tokio::test]
-async fn those_who_wait_take_no_room_from_those_who_work() {
-    let rig = Rig::with(&[("requests_max", "1"), ("answer_timeout_s", "1")]).await;
+async fn long_poll_takes_no_room_from_other_requests() {
+    let rig = TestServer::with(&[("requests_max", "1"), ("answer_timeout_s", "1")]).await;
     let waiting = tokio::spawn(rig.get("/test/waits?wait=55s").send());
     rig.gate.entered.notified().await;
     assert_eq!(rig.get("/healthz").send().await.unwrap().status(), 200);
-    // Past the time of a quick answer it still waits.
+    // The call outlasts the normal response timeout.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert!(!waiting.is_finished());
     rig.gate.leave.notify_one();
@@ -69,35 +69,35 @@ async fn those_who_wait_take_no_room_from_those_who_work() {
 }
 
 #[tokio::test]
-async fn an_answer_that_takes_too_long_is_given_up() {
-    let rig = Rig::with(&[("answer_timeout_s", "1")]).await;
+async fn request_over_its_time_limit_times_out() {
+    let rig = TestServer::with(&[("answer_timeout_s", "1")]).await;
     let response = rig.get("/test/held").send().await.unwrap();
     problem(response, 503, "timed_out").await;
-    // Without `wait` even a route that could wait does not.
+    // Without `wait`, the normal timeout also applies to a route that can wait.
     let response = rig.get("/test/waits").send().await.unwrap();
     problem(response, 503, "timed_out").await;
 }
 
 #[tokio::test]
-async fn a_change_goes_on_when_its_caller_is_told_to_come_back() {
-    let rig = Rig::with(&[("answer_timeout_s", "1")]).await;
+async fn change_that_times_out_still_completes() {
+    let rig = TestServer::with(&[("answer_timeout_s", "1")]).await;
     let response = rig.post("/test/held").send().await.unwrap();
     problem(response, 503, "timed_out").await;
     rig.gate.leave.notify_one();
     let left = tokio::time::timeout(Duration::from_secs(30), rig.gate.left.notified()).await;
-    assert!(left.is_ok(), "the handler was cut short");
+    assert!(left.is_ok(), "the handler was cancelled");
 }
 
 #[tokio::test]
-async fn a_change_goes_on_when_its_caller_is_gone() {
-    let rig = Rig::start().await;
+async fn change_whose_caller_disconnects_still_completes() {
+    let rig = TestServer::start().await;
     let mut stream = rig.connect().await;
     send(&mut stream, "POST /test/held HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n").await;
     rig.gate.entered.notified().await;
     drop(stream);
-    // The next call on another connection shows that the server has seen the first one go.
+    // The next call on another connection shows that the server has noticed the disconnect.
     assert_eq!(rig.get("/healthz").send().await.unwrap().status(), 200);
     rig.gate.leave.notify_one();
     let left = tokio::time::timeout(Duration::from_secs(30), rig.gate.left.notified()).await;
-    assert!(left.is_ok(), "the handler was cut short");
+    assert!(left.is_ok(), "the handler was cancelled");
 }

@@ -1,12 +1,12 @@
-//! Events as they happen: told in order and without a gap, to those who may see them, over streams
-//! and sockets that end when the right to listen does.
+//! Live events: delivered in order and without a gap to callers who may see them, over streams and
+//! sockets that end when the permission to listen does.
 
 use std::time::{Duration, Instant};
 
 use ade_core::event::EventKind;
 use ade_core::limits::{EVENT_SHARDS, LIVE_PER_PRINCIPAL_MAX};
-use ade_engine::work::Driver;
-use ade_server::serve::Ended;
+use ade_engine::workers::Driver;
+use ade_server::serve::ShutdownOutcome;
 use ade_testkit::within;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
@@ -16,19 +16,19 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::coverage::cases;
-use crate::rig::{Rig, settings};
-use crate::world::{Line, Person, World, id, path_of};
+use crate::test_server::{TestServer, settings};
+use crate::world::{LockBackend, Person, World, id, path_of};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_mins(1);
 
 cases! {
-    a_stream_tells_what_happened:
+    event_stream_delivers_events_in_order:
         Happy "GET /v1/events", Denied "GET /v1/events";
-    a_ticket_opens_one_socket:
+    socket_ticket_works_once_before_it_expires:
         Happy "POST /v1/ws/tickets", Denied "POST /v1/ws/tickets", Happy "GET /v1/ws";
 }
 
-/// One end of a socket.
+/// The client end of a socket.
 pub struct Socket(WebSocketStream<TcpStream>);
 
 #[derive(Debug)]
@@ -38,8 +38,8 @@ pub enum Said {
 }
 
 impl Socket {
-    /// The status of a refusal, if it is one.
-    pub async fn open(rig: &Rig, query: &str, origin: Option<&str>) -> Result<Self, u16> {
+    /// Opens a socket. The error is the status of a refusal.
+    pub async fn open(rig: &TestServer, query: &str, origin: Option<&str>) -> Result<Self, u16> {
         let url = rig.url(&format!("/v1/ws?{query}")).replacen("http", "ws", 1);
         let mut request = url.into_client_request().unwrap();
         if let Some(origin) = origin {
@@ -57,13 +57,13 @@ impl Socket {
         let ticket = ticket(world, who).await;
         let socket = Self::open(&world.rig, &format!("ticket={ticket}&{query}"), None).await;
         let mut socket = socket.unwrap();
-        let Said::Message(ready) = socket.next().await else { panic!("it is closed") };
+        let Said::Message(ready) = socket.next().await else { panic!("the socket is closed") };
         assert_eq!(ready["frame"], "ready", "{ready}");
         socket
     }
 
     pub async fn next(&mut self) -> Said {
-        tokio::time::timeout(SOON, self.next_ever()).await.expect("nothing was said")
+        tokio::time::timeout(SOON, self.next_ever()).await.expect("no message arrived")
     }
 
     pub async fn next_ever(&mut self) -> Said {
@@ -81,17 +81,17 @@ impl Socket {
         }
     }
 
-    /// So many events, with what they skip: numbers must have no gap.
+    /// Receives so many events and asserts that, with the skip frames, the numbers have no gap.
     pub async fn events(&mut self, count: usize, mut seq: u64) -> Vec<Value> {
         let mut events = Vec::new();
         while events.len() < count {
-            let Said::Message(said) = self.next().await else { panic!("closed at {seq}") };
-            let number = said["seq"].as_u64().unwrap();
-            if said["frame"] == "skip" {
-                assert!(number > seq, "{said} after {seq}");
+            let Said::Message(message) = self.next().await else { panic!("closed at {seq}") };
+            let number = message["seq"].as_u64().unwrap();
+            if message["frame"] == "skip" {
+                assert!(number > seq, "{message} after {seq}");
             } else {
-                assert_eq!(number, seq + 1, "{said}");
-                events.push(said);
+                assert_eq!(number, seq + 1, "{message}");
+                events.push(message);
             }
             seq = number;
         }
@@ -112,53 +112,58 @@ pub async fn ticket(world: &World, who: &Person) -> String {
     made["ticket"].as_str().unwrap().to_owned()
 }
 
-/// What a stream says that ends at once, as `event` and `data`.
+/// The messages of a stream that ends at once, as `event` and `data`.
 async fn streamed(world: &World, token: &str, query: &str) -> Vec<(String, Value)> {
-    let told = world.streamed(token, &format!("/v1/events?wait=0s&{query}"), &[]).await;
-    let told = told.into_iter().map(|message| {
+    let messages = world.streamed(token, &format!("/v1/events?wait=0s&{query}"), &[]).await;
+    let messages = messages.into_iter().map(|message| {
         assert_eq!(message.id, Some(message.data["seq"].to_string()));
         (message.event, message.data)
     });
-    told.collect()
+    messages.collect()
 }
 
-fn types(told: &[(String, Value)]) -> Vec<&str> {
-    told.iter().map(|(kind, _)| kind.as_str()).collect()
+fn types(messages: &[(String, Value)]) -> Vec<&str> {
+    messages.iter().map(|(kind, _)| kind.as_str()).collect()
 }
 
-async fn a_stream_tells_what_happened(world: &World) {
+async fn event_stream_delivers_events_in_order(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let task = world.draft(&bob, "Grow").await;
     world.submit(&bob, &task).await;
     world.get("", "/v1/events").await.refused(401, "unauthenticated");
-    assert_eq!(types(&streamed(world, &bob.token, "resume=0").await), ["ready"]);
+    assert_eq!(types(&streamed(world, &bob.token, "after=0").await), ["ready"]);
     world.work("relay").await;
-    let told = streamed(world, &bob.token, "resume=0").await;
-    assert_eq!(types(&told), ["ready", "task.created", "task.submitted"]);
-    let (_, event) = &told[1];
+    let messages = streamed(world, &bob.token, "after=0").await;
+    assert_eq!(types(&messages), ["ready", "task.created", "task.submitted"]);
+    let (_, event) = &messages[1];
     assert_eq!(
-        (&event["object"], &event["actor"], &event["tenant"], &event["version"]),
+        (&event["object"], &event["actor"], &event["tenant_id"], &event["version"]),
         (&task["id"], &json!(bob.id), &json!(world.tenant), &json!(1)),
     );
-    let again = streamed(world, &bob.token, "resume=1").await;
-    assert_eq!(again[1].1, told[2].1, "the same id, too");
-    assert_eq!(types(&streamed(world, &bob.token, "").await), ["ready"], "from now on");
+    let again = streamed(world, &bob.token, "after=1").await;
+    assert_eq!(again[1].1, messages[2].1, "the id is the same as well");
+    assert_eq!(types(&streamed(world, &bob.token, "").await), ["ready"], "only new events");
     let path = "/v1/events?wait=0s&topics=";
     world.get(&bob.token, &format!("{path}tasks")).await.refused(400, "invalid_query");
-    let future = streamed(world, &bob.token, "resume=99").await;
+    let future = streamed(world, &bob.token, "after=99").await;
     assert_eq!((types(&future), future[1].1["seq"].as_u64()), (vec!["ready", "reset"], Some(2)));
 }
 
-async fn a_ticket_opens_one_socket(world: &World) {
+async fn socket_ticket_works_once_before_it_expires(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     world.send("POST", "", "/v1/ws/tickets", None, &[]).await.refused(401, "unauthenticated");
     let first = ticket(world, &bob).await;
     let query = format!("ticket={first}");
     let opened = Socket::open(&world.rig, &query, None).await;
     world.note("GET", "/v1/ws", opened.map_or_else(|status| status, |_| 101));
-    assert_eq!(Socket::open(&world.rig, &query, None).await.err(), Some(401), "it was used");
+    assert_eq!(
+        Socket::open(&world.rig, &query, None).await.err(),
+        Some(401),
+        "the ticket was used"
+    );
     let mistyped = format!("{query}x");
-    for wrong in ["ticket=x", "ticket=", &mistyped, "ticket=ten_x.y"] {
+    assert_eq!(Socket::open(&world.rig, "ticket=", None).await.err(), Some(400));
+    for wrong in ["ticket=x", &mistyped, "ticket=ten_x.y"] {
         assert_eq!(Socket::open(&world.rig, wrong, None).await.err(), Some(401), "{wrong}");
     }
     let other = world.tenant("other").await.0;
@@ -168,12 +173,16 @@ async fn a_ticket_opens_one_socket(world: &World) {
     let late = ticket(world, &bob).await;
     world.pass(Duration::from_secs(31)).await;
     let late = format!("ticket={late}");
-    assert_eq!(Socket::open(&world.rig, &late, None).await.err(), Some(401), "too late");
+    assert_eq!(
+        Socket::open(&world.rig, &late, None).await.err(),
+        Some(401),
+        "the ticket has expired"
+    );
     world.get("", "/v1/ws?ticket=x").await.refused(400, "malformed_request");
 }
 
 #[tokio::test]
-async fn only_pages_from_known_origins_open_a_socket() {
+async fn socket_from_an_unknown_origin_is_refused() {
     let world = World::new().await;
     let listed = settings(&[("origins", "https://ade.example,https://two.example")]);
     let rig = world.beside_with(listed).await;
@@ -182,7 +191,7 @@ async fn only_pages_from_known_origins_open_a_socket() {
         Socket::open(&rig, &query, Some(origin)).await.err()
     };
     assert_eq!(try_from("https://two.example").await, None);
-    assert_eq!(try_from("https://ade.example.org").await, None, "where people find us");
+    assert_eq!(try_from("https://ade.example.org").await, None, "the public URL of the server");
     for foreign in [
         "https://evil.example",
         "null",
@@ -196,8 +205,8 @@ async fn only_pages_from_known_origins_open_a_socket() {
     }
 }
 
-/// The same whichever way events come.
-async fn tells_in_order(world: &World) {
+/// Asserts that sockets receive events in order, for any source of events.
+async fn assert_in_order(world: &World) {
     let watching = Driver::watch(&world.app);
     let bob = world.person("Bob", &["author"]).await;
     let (_, stranger) = world.tenant("stranger").await;
@@ -214,32 +223,33 @@ async fn tells_in_order(world: &World) {
     drop(socket);
     world.draft(&bob, "Meanwhile").await;
     world.work("relay").await;
-    let mut again = Socket::of(world, &bob, "resume=9").await;
+    let mut again = Socket::of(world, &bob, "after=9").await;
     assert_eq!(again.events(2, 9).await[1]["data"]["title"], Value::Null);
     let quiet = tokio::time::timeout(Duration::from_millis(300), theirs.next_ever()).await;
-    assert!(quiet.is_err(), "another tenant hears of it: {quiet:?}");
+    assert!(quiet.is_err(), "another tenant received an event: {quiet:?}");
     watching.stop().await;
 }
 
 #[tokio::test]
-async fn sockets_are_told_in_order_without_redis() {
-    tells_in_order(&World::new().await).await;
+async fn socket_events_without_redis_are_in_order() {
+    assert_in_order(&World::new().await).await;
 }
 
 #[tokio::test]
-async fn sockets_are_told_in_order_over_streams() {
-    tells_in_order(&World::locking(Line::redis(Line::SETTINGS).await).await).await;
+async fn socket_events_over_redis_streams_are_in_order() {
+    assert_in_order(&World::locking(LockBackend::redis(LockBackend::SETTINGS).await).await).await;
 }
 
 #[tokio::test]
-async fn sockets_are_told_in_order_while_redis_is_away() {
+async fn socket_events_while_redis_is_down_are_in_order() {
     let nowhere = vec!["redis://127.0.0.1:1".to_owned()];
-    tells_in_order(&World::locking(Line::Redis(nowhere, Line::SETTINGS)).await).await;
+    assert_in_order(&World::locking(LockBackend::Redis(nowhere, LockBackend::SETTINGS)).await)
+        .await;
 }
 
 #[tokio::test]
-async fn what_the_streams_lost_is_read_from_the_record() {
-    let world = World::locking(Line::redis(Line::SETTINGS).await).await;
+async fn socket_events_lost_by_redis_are_read_from_the_database() {
+    let world = World::locking(LockBackend::redis(LockBackend::SETTINGS).await).await;
     let watching = Driver::watch(&world.app);
     let bob = world.person("Bob", &["author"]).await;
     let mut socket = Socket::of(&world, &bob, "").await;
@@ -248,10 +258,10 @@ async fn what_the_streams_lost_is_read_from_the_record() {
              generate_series(0, {EVENT_SHARDS}) AS all_of (shard)), {EVENT_SHARDS}, 500)"
     );
     for round in 0..3_u64 {
-        // Numbered by a relay that died before it could tell anybody.
+        // A relay that died numbered this event but did not publish it.
         world.draft(&bob, "Lost").await;
         assert_eq!(world.database.number(&number).await, 1);
-        world.draft(&bob, "Told").await;
+        world.draft(&bob, "Published").await;
         world.work("relay").await;
         socket.events(2, 2 * round).await;
     }
@@ -259,7 +269,7 @@ async fn what_the_streams_lost_is_read_from_the_record() {
 }
 
 #[tokio::test]
-async fn an_agent_hears_of_what_it_may_read_and_the_numbers_go_on() {
+async fn socket_of_an_agent_skips_events_it_may_not_read() {
     let world = World::new().await;
     let watching = Driver::watch(&world.app);
     let [bob, eve] =
@@ -279,9 +289,9 @@ async fn an_agent_hears_of_what_it_may_read_and_the_numbers_go_on() {
         let Said::Message(skip) = one.next().await else { panic!("closed") };
         assert_eq!((&skip["frame"], &skip["seq"]), (&json!("skip"), &json!(seq)));
     }
-    let only = streamed(&world, &bob.token, &format!("resume=0&object={}", id(&own))).await;
+    let only = streamed(&world, &bob.token, &format!("after=0&object={}", id(&own))).await;
     assert_eq!(types(&only), ["ready", "skip", EventKind::TaskCreated.as_str()]);
-    // That nothing may be applied concerns everybody.
+    // A freeze is visible to every caller.
     let stop = json!({ "scope": "tenant", "reason": "month's end" });
     world.post(&world.admin.token, "/v1/freezes", stop).await.expect(201);
     world.work("relay").await;
@@ -290,14 +300,14 @@ async fn an_agent_hears_of_what_it_may_read_and_the_numbers_go_on() {
 }
 
 #[tokio::test]
-async fn a_socket_closes_within_a_second_when_the_right_to_listen_ends() {
+async fn socket_closes_within_a_second_of_losing_permission() {
     let world = World::new().await;
     let watching = Driver::watch(&world.app);
     within(Duration::from_secs(1), async || sockets_close(&world).await).await;
     watching.stop().await;
 }
 
-/// How long the slower of two took whose right to listen ended.
+/// Returns how long the slower of two sockets stayed open after its permission to listen ended.
 async fn sockets_close(world: &World) -> Duration {
     let bob = world.person("Bob", &["author"]).await;
     let eve = world.person("Eve", &["author"]).await;
@@ -327,7 +337,7 @@ async fn sockets_close(world: &World) -> Duration {
 }
 
 #[tokio::test]
-async fn whoever_speaks_to_a_socket_or_opens_too_many_is_refused() {
+async fn socket_that_sends_or_exceeds_the_limit_is_refused() {
     let world = World::new().await;
     let watching = Driver::watch(&world.app);
     let bob = world.person("Bob", &["author"]).await;
@@ -338,9 +348,11 @@ async fn whoever_speaks_to_a_socket_or_opens_too_many_is_refused() {
     let _ = socket.0.send(Message::binary(vec![0; 8 * 1024])).await;
     let code = socket.closed().await;
     assert!([0, 1008, 1009].contains(&code), "{code}");
-    ade_testkit::eventually("both have left", SOON, async || match world.app.live.listeners() {
-        0 => Ok(()),
-        left => Err(left),
+    ade_testkit::eventually("both sockets are closed", SOON, async || {
+        match world.app.live.listeners() {
+            0 => Ok(()),
+            left => Err(left),
+        }
     })
     .await;
     let mut sockets = Vec::new();
@@ -354,7 +366,7 @@ async fn whoever_speaks_to_a_socket_or_opens_too_many_is_refused() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_says_so_to_everybody_who_listens() {
+async fn shutdown_closes_sockets_and_streams_properly() {
     let world = World::new().await;
     let mut rig = world.beside_with(settings(&[])).await;
     let query = format!("ticket={}", ticket(&world, &world.admin).await);
@@ -364,6 +376,6 @@ async fn a_server_that_stops_says_so_to_everybody_who_listens() {
     let stream = request.send().await.unwrap();
     rig.stop();
     let (ended, code, text) = tokio::join!(rig.ended(), socket.closed(), stream.text());
-    assert_eq!((ended, code), (Ended::Drained, 1001));
+    assert_eq!((ended, code), (ShutdownOutcome::Drained, 1001));
     assert!(text.unwrap().contains("event: ready"));
 }

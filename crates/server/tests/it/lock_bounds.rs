@@ -1,9 +1,10 @@
-//! How many locks one agent has at once, and for how long it keeps one: the same with either queue.
+//! Limits on the number of locks of an agent and on the time it keeps one, with the lock queue in
+//! PostgreSQL and in Redis.
 
 use std::time::Duration;
 
 use ade_core::limits::{LOCK_HOLD_MAX, LOCKS_PER_AGENT_MAX};
-use ade_engine::work::Driver;
+use ade_engine::workers::Driver;
 use ade_testkit::eventually;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -11,30 +12,31 @@ use serde_json::{Value, json};
 use crate::coverage::on_both;
 use crate::hoarding::{ask, fresh};
 use crate::locks::{ACQUIRE, HEARTBEAT, bots, lease_of, release, want, with};
-use crate::world::{Line, World};
+use crate::world::{LockBackend, World};
 
 on_both! {
-    an_agent_has_no_more_locks_than_it_may:
+    lock_request_over_the_agent_limit_is_refused:
         Conflict "POST /v1/locks/acquire";
-    of_many_at_once_no_more_are_had_than_one_agent_may:
+    lock_requests_made_concurrently_stay_within_the_limit:
         Conflict "POST /v1/locks/acquire";
-    a_fenced_lease_is_kept_no_longer_than_it_may_be:
+    fenced_lease_held_too_long_is_not_extended:
         Happy "POST /v1/leases/heartbeat";
 }
 
 const SOON: Duration = Duration::from_mins(1);
 const QUARTER: usize = LOCKS_PER_AGENT_MAX / 4;
 
-/// So many resources whose names begin so, under an id of its own: it can be sent again.
+/// A request for `count` resources with this prefix. It has its own lease id, so it can be
+/// repeated.
 fn wish(of: &str, count: usize, is_fenced: bool) -> Value {
     let names: Vec<String> = (0..count).map(|at| format!("{of}-{at}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let more = json!({ "lease": fresh(), "ttl": "300s", "fenced": is_fenced });
+    let more = json!({ "lease_id": fresh(), "ttl_seconds": 300, "fenced": is_fenced });
     with(want(&names), &more)
 }
 
-/// What is held counts, and what is waited for.
-async fn an_agent_has_no_more_locks_than_it_may(world: &World) {
+/// Both held and queued locks count.
+async fn lock_request_over_the_agent_limit_is_refused(world: &World) {
     world.database.be_patient().await;
     let [greedy, fair] = bots(world, ["greedy", "fair"]).await;
     let watching = Driver::watch(&world.app);
@@ -46,23 +48,23 @@ async fn an_agent_has_no_more_locks_than_it_may(world: &World) {
     let patient = with(wish("theirs", 1, true), &json!({ "wait": "50s" }));
     let waits = ask(world, &greedy, &patient);
     let meanwhile = async {
-        eventually("it stands in line", SOON, async || {
+        eventually("the request is queued", SOON, async || {
             let seen = world.get(&fair.token, "/v1/locks/db/theirs-0").await;
             if seen.body["waiting"] == 1 { Ok(()) } else { Err(seen.body) }
         })
         .await;
         for is_fenced in [true, false] {
-            let told = ask(world, &greedy, &wish("more", QUARTER, is_fenced)).await;
-            let told = told.refused(409, "too_many_locks");
-            assert_eq!(told["taken"], 3 * QUARTER + 1, "{told}");
-            assert_eq!(told["most"], LOCKS_PER_AGENT_MAX, "{told}");
+            let refused = ask(world, &greedy, &wish("more", QUARTER, is_fenced)).await;
+            let refused = refused.refused(409, "too_many_locks");
+            assert_eq!(refused["taken"], 3 * QUARTER + 1, "{refused}");
+            assert_eq!(refused["most"], LOCKS_PER_AGENT_MAX, "{refused}");
         }
         ask(world, &greedy, &wish("rest", QUARTER - 1, false)).await.expect(200);
         ask(world, &fair, &wish("others", QUARTER, true)).await.expect(200);
         release(world, &fair, lease_of(&theirs)).await.expect(200);
     };
     let (had, ()) = tokio::join!(waits, meanwhile);
-    // It was counted while it stood in line, so it is not turned away at the end of it.
+    // The request was counted while it was queued, so it is granted in the end.
     had.expect(200);
     let full = ask(world, &greedy, &wish("four", 1, false)).await.refused(409, "too_many_locks");
     assert_eq!(full["taken"], LOCKS_PER_AGENT_MAX);
@@ -71,7 +73,7 @@ async fn an_agent_has_no_more_locks_than_it_may(world: &World) {
     watching.stop().await;
 }
 
-async fn of_many_at_once_no_more_are_had_than_one_agent_may(world: &World) {
+async fn lock_requests_made_concurrently_stay_within_the_limit(world: &World) {
     const ROOM: usize = 4;
     world.database.be_patient().await;
     let [greedy] = bots(world, ["greedy"]).await;
@@ -79,51 +81,55 @@ async fn of_many_at_once_no_more_are_had_than_one_agent_may(world: &World) {
         ask(world, &greedy, &wish(name, count, true)).await.expect(200);
     }
     let wishes: Vec<Value> = (0..6 * ROOM).map(|at| wish(&format!("e{at}"), 1, true)).collect();
-    let told = join_all(wishes.iter().map(|wish| ask(world, &greedy, wish))).await;
-    let (had, refused): (Vec<_>, Vec<_>) = told.into_iter().partition(|told| told.status == 200);
+    let answers = join_all(wishes.iter().map(|wish| ask(world, &greedy, wish))).await;
+    let (had, refused): (Vec<_>, Vec<_>) =
+        answers.into_iter().partition(|answer| answer.status == 200);
     assert_eq!(had.len(), ROOM);
-    for told in refused {
-        told.refused(409, "too_many_locks");
+    for answer in refused {
+        answer.refused(409, "too_many_locks");
     }
     let open = "SELECT count(*) FROM lock_hold WHERE fenced_by IS NULL AND released_at IS NULL";
     assert_eq!(world.database.number(open).await, i64::try_from(LOCKS_PER_AGENT_MAX).unwrap());
 }
 
-async fn a_fenced_lease_is_kept_no_longer_than_it_may_be(world: &World) {
+async fn fenced_lease_held_too_long_is_not_extended(world: &World) {
     let [one, other] = bots(world, ["one", "other"]).await;
     let held = world.post(&one.token, ACQUIRE, wish("a", 2, true)).await.expect(200);
     let beat = async || {
-        let beat = json!({ "leases": [held["lease"]] });
+        let beat = json!({ "lease_ids": [held["lease_id"]] });
         world.post(&one.token, HEARTBEAT, beat).await.expect(200)["leases"][0].clone()
     };
     let kept = beat().await;
-    assert_eq!((&kept["state"], &kept["refused"]), (&json!("granted"), &Value::Null));
+    assert_eq!((&kept["state"], &kept["refused"]), (&json!("GRANTED"), &Value::Null));
 
-    // A minute is left, which is less than a heartbeat gives.
+    // The remaining minute is less than a heartbeat would add.
     let age = LOCK_HOLD_MAX.as_secs() - 60;
     let older = format!(
         "UPDATE lock_hold SET registered_at = clock_timestamp() - interval '{age} seconds'"
     );
     world.database.run(&older).await;
     for _ in 0..2 {
-        let told = beat().await;
-        assert_eq!(told["refused"], "lease_held_too_long", "{told}");
-        assert_eq!(told["state"], "granted", "until it runs out: {told}");
-        assert_eq!(told["expires_at"], kept["expires_at"], "it got nothing: {told}");
+        let extended = beat().await;
+        assert_eq!(extended["refused"], "lease_held_too_long", "{extended}");
+        assert_eq!(extended["state"], "GRANTED", "the lease lasts until it expires: {extended}");
+        assert_eq!(
+            extended["expires_at"], kept["expires_at"],
+            "the lease is not extended: {extended}"
+        );
     }
     let over = "UPDATE lock_hold SET deadline = clock_timestamp() - interval '1 hour'";
     world.database.run(over).await;
-    let told = beat().await;
-    assert_eq!(told["state"], "expired", "{told}");
-    assert_eq!(told["refused"], "lease_held_too_long", "{told}");
+    let expired = beat().await;
+    assert_eq!(expired["state"], "EXPIRED", "{expired}");
+    assert_eq!(expired["refused"], "lease_held_too_long", "{expired}");
     release(world, &one, lease_of(&held)).await.expect(200);
     ask(world, &other, &wish("a", 2, true)).await.expect(200);
 }
 
-/// The queue counts what it knows; what is registered counts in any case.
+/// The queue counts only the locks it knows, while the database counts all registered ones.
 #[tokio::test]
-async fn the_record_refuses_what_a_queue_that_forgot_has_granted() {
-    let world = World::locking(Line::redis(Line::SETTINGS).await).await;
+async fn lock_limit_holds_when_the_queue_has_lost_data() {
+    let world = World::locking(LockBackend::redis(LockBackend::SETTINGS).await).await;
     let [greedy, fair] = bots(&world, ["greedy", "fair"]).await;
     ask(&world, &greedy, &wish("known", 1, true)).await.expect(200);
     let forgotten = LOCKS_PER_AGENT_MAX - 1;
@@ -137,8 +143,8 @@ async fn the_record_refuses_what_a_queue_that_forgot_has_granted() {
            FROM lock_hold, generate_series(1, {forgotten}) AS n"
     );
     world.database.run(&sql).await;
-    let told = ask(&world, &greedy, &wish("more", 1, true)).await.refused(409, "too_many_locks");
-    assert_eq!(told["taken"], LOCKS_PER_AGENT_MAX, "{told}");
-    // Nobody waits for it until its lease has run out.
+    let full = ask(&world, &greedy, &wish("more", 1, true)).await.refused(409, "too_many_locks");
+    assert_eq!(full["taken"], LOCKS_PER_AGENT_MAX, "{full}");
+    // The refused request does not block others until its lease expires.
     ask(&world, &fair, &wish("more", 1, true)).await.expect(200);
 }

@@ -1,5 +1,5 @@
-//! Locks over HTTP, the same with either queue: in PostgreSQL, as every world has it, and in
-//! Redis.
+//! Locks over HTTP. Every case runs with the lock queue in PostgreSQL, which is the default of a
+//! test world, and in Redis.
 
 use std::time::Duration;
 
@@ -11,64 +11,64 @@ use crate::leavers::leave;
 use crate::world::{Answer, Person, World};
 
 on_both! {
-    a_lease_is_had_kept_seen_and_given_back:
+    lease_is_acquired_extended_shown_and_released:
         Happy "POST /v1/locks/acquire",
         Happy "POST /v1/leases/heartbeat",
         Happy "POST /v1/leases/{id}/release",
         Happy "GET /v1/leases",
         Happy "GET /v1/locks",
         Happy "GET /v1/locks/{type}/{id}";
-    a_fenced_lease_is_on_the_record:
+    fenced_lease_is_stored_and_audited_once:
         Happy "POST /v1/locks/acquire";
-    people_have_no_leases:
+    lease_for_a_person_is_refused:
         Denied "POST /v1/locks/acquire",
         Denied "POST /v1/leases/heartbeat",
         Denied "POST /v1/leases/{id}/release";
-    agents_of_somebody_who_left_have_no_leases:
+    lease_for_an_agent_of_a_leaver_is_refused:
         Denied "POST /v1/locks/acquire",
         Denied "POST /v1/leases/{id}/release";
-    strangers_see_no_locks:
+    locks_without_a_token_are_not_shown:
         Denied "GET /v1/leases",
         Denied "GET /v1/locks",
         Denied "GET /v1/locks/graph",
         Denied "GET /v1/locks/deadlocks",
         Denied "GET /v1/locks/{type}/{id}";
-    a_set_is_had_whole_or_not_at_all:
+    lock_set_is_granted_as_a_whole_or_not_at_all:
         Happy "POST /v1/locks/acquire";
-    of_many_at_once_one_has_it:
+    lock_requested_concurrently_is_granted_once:
         Happy "POST /v1/locks/acquire";
-    some_share_and_some_are_counted:
+    lock_modes_shared_and_counting_allow_several_holders:
         Happy "POST /v1/locks/acquire";
-    a_lease_id_is_one_request:
+    lease_id_reused_for_another_request_is_refused:
         Conflict "POST /v1/locks/acquire";
-    a_session_that_has_ended_stays_so:
+    session_that_expired_cannot_be_used_again:
         Conflict "POST /v1/leases/heartbeat";
-    what_was_lost_cannot_be_given_back:
+    lease_that_expired_cannot_be_released:
         Conflict "POST /v1/leases/{id}/release";
-    an_operator_breaks_a_lock:
+    lock_broken_by_an_operator_is_released_and_audited:
         Happy "POST /v1/locks/{type}/{id}/break",
         Denied "POST /v1/locks/{type}/{id}/break",
         Conflict "POST /v1/locks/{type}/{id}/break";
-    an_incident_keeps_everybody_out_until_its_end:
+    incident_lock_keeps_agents_out_until_it_ends:
         Happy "POST /v1/locks/incidents",
         Denied "POST /v1/locks/incidents",
         Conflict "POST /v1/locks/incidents";
-    who_waits_for_whom_is_seen:
+    lock_graph_shows_waiters_and_deadlocks:
         Happy "GET /v1/locks/graph",
         Happy "GET /v1/locks/deadlocks";
-    no_tenant_touches_the_locks_of_another:
+    locks_of_another_tenant_are_unreachable:
         Denied "POST /v1/leases/{id}/release";
-    what_cannot_be_asked_for_is_said:
+    lock_request_that_is_invalid_is_refused:
         Happy "POST /v1/locks/acquire";
 }
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_mins(1);
 pub const ACQUIRE: &str = "/v1/locks/acquire";
 pub const HEARTBEAT: &str = "/v1/leases/heartbeat";
 
-/// Exclusive locks of these databases.
+/// A request for exclusive locks on these databases.
 pub fn want(names: &[&str]) -> Value {
-    let locks: Vec<Value> = names.iter().map(|id| json!({ "type": "db", "id": id })).collect();
+    let locks: Vec<Value> = names.iter().map(|id| json!(format!("db:{id}"))).collect();
     json!({ "resources": locks })
 }
 
@@ -80,7 +80,7 @@ pub fn with(mut body: Value, more: &Value) -> Value {
 }
 
 pub fn lease_of(answer: &Value) -> &str {
-    answer["lease"].as_str().unwrap()
+    answer["lease_id"].as_str().unwrap()
 }
 
 pub async fn bots<const N: usize>(world: &World, names: [&str; N]) -> [Person; N] {
@@ -96,25 +96,25 @@ pub async fn release(world: &World, who: &Person, lease: &str) -> Answer {
     world.send("POST", &who.token, &format!("/v1/leases/{lease}/release"), None, &[]).await
 }
 
-async fn a_lease_is_had_kept_seen_and_given_back(world: &World) {
+async fn lease_is_acquired_extended_shown_and_released(world: &World) {
     let [one, other] = bots(world, ["one", "other"]).await;
     let held = world.post(&one.token, ACQUIRE, want(&["orders"])).await.expect(200);
     let lease = lease_of(&held).to_owned();
     assert_eq!(held["resources"], json!(["db:orders"]));
-    assert_eq!(held["ttl_ms"], 30_000);
+    assert_eq!(held["ttl_seconds"], 30);
 
     let busy = world.post(&other.token, ACQUIRE, want(&["orders"])).await.refused(423, "lock_held");
-    assert_eq!(busy["holder"]["agent"], json!(one.id), "{busy}");
+    assert_eq!(busy["holder"]["agent_id"], json!(one.id), "{busy}");
     assert_eq!(busy["resource"], "db:orders");
-    assert!(busy["position"].is_null(), "it did not stand in line: {busy}");
-    assert!(!busy.to_string().contains(&lease), "the id is its holder's secret: {busy}");
+    assert!(busy["position"].is_null(), "the request is not queued: {busy}");
+    assert!(!busy.to_string().contains(&lease), "the lease id is a secret of its holder: {busy}");
 
-    let beats = json!({ "leases": [lease, format!("lease_{}", "0".repeat(26))] });
+    let beats = json!({ "lease_ids": [lease, format!("lease_{}", "0".repeat(26))] });
     let beats = world.post(&one.token, HEARTBEAT, beats).await.expect(200);
-    assert_eq!(beats["leases"][0]["state"], "granted");
-    assert_eq!(beats["leases"][0]["token"], held["token"]);
+    assert_eq!(beats["leases"][0]["state"], "GRANTED");
+    assert_eq!(beats["leases"][0]["fence"], held["fence"]);
     assert!(beats["leases"][0]["expires_at"].as_str() > held["expires_at"].as_str(), "{beats}");
-    assert_eq!(beats["leases"][1]["state"], "unknown");
+    assert_eq!(beats["leases"][1]["state"], "UNKNOWN");
 
     let seen = world.get(&other.token, "/v1/locks/db/orders").await.expect(200);
     assert_eq!((&seen["holding"], &seen["waiting"]), (&json!(1), &json!(0)));
@@ -124,20 +124,20 @@ async fn a_lease_is_had_kept_seen_and_given_back(world: &World) {
     let own = world.get(&one.token, "/v1/leases").await.expect(200);
     assert_eq!(own["items"][0]["lease_hash"], held["lease_hash"]);
     let none = world.get(&other.token, "/v1/leases").await.expect(200);
-    assert_eq!(none["items"], json!([]), "an agent sees its own");
-    for told in [&seen, &all, &own] {
-        assert!(!told.to_string().contains(&lease), "{told}");
+    assert_eq!(none["items"], json!([]), "an agent sees only its own leases");
+    for shown in [&seen, &all, &own] {
+        assert!(!shown.to_string().contains(&lease), "{shown}");
     }
 
     for _ in 0..2 {
         let given = release(world, &one, &lease).await.expect(200);
-        assert_eq!(given["state"], "released");
+        assert_eq!(given["state"], "RELEASED");
     }
     world.get(&other.token, "/v1/locks/db/orders").await.refused(404, "not_found");
     world.post(&other.token, ACQUIRE, want(&["orders"])).await.expect(200);
 }
 
-async fn a_fenced_lease_is_on_the_record(world: &World) {
+async fn fenced_lease_is_stored_and_audited_once(world: &World) {
     let [one] = bots(world, ["one"]).await;
     let asked = json!({ "fenced": true, "purpose": "migrate the orders" });
     let asked = with(want(&["a", "b"]), &asked);
@@ -145,27 +145,27 @@ async fn a_fenced_lease_is_on_the_record(world: &World) {
     assert_eq!(held["fenced"], true);
     let open = "SELECT count(*) FROM lock_hold WHERE fenced_by IS NULL AND released_at IS NULL";
     assert_eq!(world.database.number(open).await, 2);
-    let again = with(asked, &json!({ "lease": held["lease"] }));
+    let again = with(asked, &json!({ "lease_id": held["lease_id"] }));
     let again = world.post(&one.token, ACQUIRE, again).await.expect(200);
-    assert_eq!((&again["token"], &again["lease"]), (&held["token"], &held["lease"]));
-    let leaves = "SELECT count(*) FROM audit_leaf WHERE action = 'lock.acquire'";
-    assert_eq!(world.database.number(leaves).await, 1, "told once, however often it is sent");
+    assert_eq!((&again["fence"], &again["lease_id"]), (&held["fence"], &held["lease_id"]));
+    let leaves = "SELECT count(*) FROM audit_entry WHERE action = 'lock.acquire'";
+    assert_eq!(world.database.number(leaves).await, 1, "recorded once, however often it is sent");
     release(world, &one, lease_of(&held)).await.expect(200);
     assert_eq!(world.database.number(open).await, 0);
-    let told = "SELECT count(*) FROM outbox WHERE kind IN ('lock.acquired', 'lock.released')";
-    assert_eq!(world.database.number(told).await, 2);
+    let events = "SELECT count(*) FROM outbox WHERE kind IN ('lock.acquired', 'lock.released')";
+    assert_eq!(world.database.number(events).await, 2);
     let secret =
         format!("SELECT count(*) FROM outbox WHERE payload::text LIKE '%{}%'", lease_of(&held));
     assert_eq!(world.database.number(&secret).await, 0);
 }
 
-/// Whoever was let in a moment ago is not asked again, but for less than a second.
-async fn agents_of_somebody_who_left_have_no_leases(world: &World) {
+/// A token that was checked a moment ago may be accepted for less than a second more.
+async fn lease_for_an_agent_of_a_leaver_is_refused(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let bot = world.agent("bot", &bob).await;
     let held = world.post(&bot.token, ACQUIRE, want(&["a"])).await.expect(200);
     leave(world, &bob).await;
-    eventually("the agent is let go", SOON, async || {
+    eventually("the agent is refused", SOON, async || {
         match world.post(&bot.token, ACQUIRE, want(&["b"])).await.status {
             401 => Ok(()),
             status => Err(status.to_string()),
@@ -175,7 +175,7 @@ async fn agents_of_somebody_who_left_have_no_leases(world: &World) {
     release(world, &bot, lease_of(&held)).await.refused(401, "unauthenticated");
 }
 
-async fn people_have_no_leases(world: &World) {
+async fn lease_for_a_person_is_refused(world: &World) {
     let admin = &world.admin;
     world.post(&admin.token, ACQUIRE, want(&["a"])).await.refused(403, "not_allowed");
     world.post(&admin.token, HEARTBEAT, json!({})).await.refused(403, "not_allowed");
@@ -184,7 +184,7 @@ async fn people_have_no_leases(world: &World) {
     assert_eq!(world.refusals(&world.tenant, "lock.acquire").await, 3);
 }
 
-async fn strangers_see_no_locks(world: &World) {
+async fn locks_without_a_token_are_not_shown(world: &World) {
     for path in
         ["/v1/leases", "/v1/locks", "/v1/locks/graph", "/v1/locks/deadlocks", "/v1/locks/db/a"]
     {
@@ -193,7 +193,7 @@ async fn strangers_see_no_locks(world: &World) {
     world.get(&world.admin.token, "/v1/locks/DB/a").await.refused(404, "not_found");
 }
 
-async fn a_set_is_had_whole_or_not_at_all(world: &World) {
+async fn lock_set_is_granted_as_a_whole_or_not_at_all(world: &World) {
     let [one, other] = bots(world, ["one", "other"]).await;
     let held = world.post(&one.token, ACQUIRE, want(&["b"])).await.expect(200);
     world.post(&other.token, ACQUIRE, want(&["a", "b", "c"])).await.refused(423, "lock_held");
@@ -201,7 +201,7 @@ async fn a_set_is_had_whole_or_not_at_all(world: &World) {
     release(world, &one, lease_of(&held)).await.expect(200);
     release(world, &one, lease_of(&rest)).await.expect(200);
     let whole = world.post(&other.token, ACQUIRE, want(&["c", "a", "b"])).await.expect(200);
-    assert_eq!(whole["resources"], json!(["db:a", "db:b", "db:c"]), "in one order for all");
+    assert_eq!(whole["resources"], json!(["db:a", "db:b", "db:c"]), "in the canonical order");
     let mut found = Vec::new();
     let mut token = String::new();
     loop {
@@ -213,13 +213,13 @@ async fn a_set_is_had_whole_or_not_at_all(world: &World) {
         token = format!("&page_token={next}");
     }
     found.sort();
-    assert_eq!(found, ["db:a", "db:b", "db:c"], "each once, whichever page it is on");
+    assert_eq!(found, ["db:a", "db:b", "db:c"], "each lock is on one page");
     let leases = world.get(&world.admin.token, "/v1/leases").await.expect(200);
-    assert_eq!(leases["items"].as_array().unwrap().len(), 1, "one lease of three locks");
+    assert_eq!(leases["items"].as_array().unwrap().len(), 1, "one lease with three locks");
 }
 
-/// As many as a world has connections, so that none waits for one of those instead.
-async fn of_many_at_once_one_has_it(world: &World) {
+/// Makes as many calls as a test world has connections, so that none waits for a connection.
+async fn lock_requested_concurrently_is_granted_once(world: &World) {
     world.database.be_patient().await;
     let [one] = bots(world, ["one"]).await;
     for round in 0..5 {
@@ -240,11 +240,11 @@ async fn of_many_at_once_one_has_it(world: &World) {
     }
 }
 
-async fn some_share_and_some_are_counted(world: &World) {
+async fn lock_modes_shared_and_counting_allow_several_holders(world: &World) {
     let [one] = bots(world, ["one"]).await;
-    let shared = json!({ "resources": [{ "type": "db", "id": "a", "mode": "shared" }] });
+    let shared = json!({ "resources": [{ "resource": "db:a", "mode": "shared" }] });
     let counted =
-        json!({ "resources": [{ "type": "slot", "id": "x", "mode": "counting", "capacity": 2 }] });
+        json!({ "resources": [{ "resource": "slot:x", "mode": "counting", "capacity": 2 }] });
     for body in [&shared, &shared, &shared, &counted, &counted] {
         world.post(&one.token, ACQUIRE, body.clone()).await.expect(200);
     }
@@ -252,51 +252,51 @@ async fn some_share_and_some_are_counted(world: &World) {
     world.post(&one.token, ACQUIRE, want(&["a"])).await.refused(423, "lock_held");
     let seen = world.get(&one.token, "/v1/locks/db/a").await.expect(200);
     assert_eq!(seen["holding"], 3);
-    assert_eq!(seen["holders"][0]["resources"][0]["mode"], "shared");
+    assert_eq!(seen["holders"][0]["mode"], "shared");
 }
 
-async fn a_lease_id_is_one_request(world: &World) {
+async fn lease_id_reused_for_another_request_is_refused(world: &World) {
     let [one] = bots(world, ["one"]).await;
     let lease = "lease_3s2m0aw1fkdk9gq4n8xz5v7t0e";
-    let asked = with(want(&["a"]), &json!({ "lease": lease }));
+    let asked = with(want(&["a"]), &json!({ "lease_id": lease }));
     let held = world.post(&one.token, ACQUIRE, asked.clone()).await.expect(200);
-    assert_eq!(held["lease"], lease);
+    assert_eq!(held["lease_id"], lease);
     let again = world.post(&one.token, ACQUIRE, asked.clone()).await.expect(200);
-    assert_eq!(again["token"], held["token"]);
-    let other = with(want(&["b"]), &json!({ "lease": lease }));
+    assert_eq!(again["fence"], held["fence"]);
+    let other = with(want(&["b"]), &json!({ "lease_id": lease }));
     world.post(&one.token, ACQUIRE, other).await.refused(409, "lease_reused");
     let session = "ags_00000000000000000000000001";
-    let mine = |name: &str| with(want(&[name]), &json!({ "session": session }));
+    let mine = |name: &str| with(want(&[name]), &json!({ "process_id": session }));
     world.post(&one.token, ACQUIRE, mine("s")).await.expect(200);
     world.post(&one.token, ACQUIRE, mine("s")).await.refused(409, "lock_self_conflict");
     release(world, &one, lease).await.expect(200);
     let late = world.post(&one.token, ACQUIRE, asked).await.refused(409, "lease_lost");
-    assert_eq!(late["state"], "released", "a late duplicate brings nothing back");
+    assert_eq!(late["state"], "RELEASED", "a late duplicate has no effect");
 }
 
-async fn a_session_that_has_ended_stays_so(world: &World) {
+async fn session_that_expired_cannot_be_used_again(world: &World) {
     let [one, other] = bots(world, ["one", "other"]).await;
-    let beat = json!({ "session": "ags_00000000000000000000000001" });
+    let beat = json!({ "process_id": "ags_00000000000000000000000001" });
     let begun = world.post(&one.token, HEARTBEAT, beat.clone()).await.expect(200);
-    assert!(begun["session_until"].is_string(), "{begun}");
+    assert!(begun["process_expires_at"].is_string(), "{begun}");
     world.post(&one.token, HEARTBEAT, beat.clone()).await.expect(200);
     world.post(&other.token, HEARTBEAT, beat.clone()).await.refused(404, "not_found");
     world.database.run("UPDATE agent_session SET lease_until = clock_timestamp()").await;
-    world.post(&one.token, HEARTBEAT, beat.clone()).await.refused(409, "session_over");
+    world.post(&one.token, HEARTBEAT, beat.clone()).await.refused(409, "process_expired");
     world.work("hold_reaper").await;
     let closed = "SELECT count(*) FROM agent_session WHERE closed_at IS NOT NULL";
     assert_eq!(world.database.number(closed).await, 1);
-    let asked = with(want(&["a"]), &json!({ "session": beat["session"] }));
-    world.post(&one.token, ACQUIRE, asked).await.refused(409, "session_over");
+    let asked = with(want(&["a"]), &json!({ "process_id": beat["process_id"] }));
+    world.post(&one.token, ACQUIRE, asked).await.refused(409, "process_expired");
 }
 
-async fn what_was_lost_cannot_be_given_back(world: &World) {
+async fn lease_that_expired_cannot_be_released(world: &World) {
     let [one, other] = bots(world, ["one", "other"]).await;
-    let short = json!({ "ttl": "1s", "fenced": true });
+    let short = json!({ "ttl_seconds": 1, "fenced": true });
     let held = world.post(&one.token, ACQUIRE, with(want(&["a"]), &short)).await.expect(200);
     let open = "SELECT count(*) FROM lock_hold WHERE fenced_by IS NULL";
-    // Its deadline, then the lock delay; then the worker notices.
-    eventually("it has run out", SOON, async || {
+    // The deadline and the lock delay have to pass before the worker notices.
+    eventually("the lease has expired", SOON, async || {
         world.pass(Duration::from_secs(1)).await;
         world.work("hold_reaper").await;
         match world.database.number(open).await {
@@ -305,19 +305,19 @@ async fn what_was_lost_cannot_be_given_back(world: &World) {
         }
     })
     .await;
-    let told = release(world, &one, lease_of(&held)).await.refused(409, "lease_lost");
-    assert_eq!(told["state"], "expired");
-    let beats = json!({ "leases": [held["lease"]] });
+    let lost = release(world, &one, lease_of(&held)).await.refused(409, "lease_lost");
+    assert_eq!(lost["state"], "EXPIRED");
+    let beats = json!({ "lease_ids": [held["lease_id"]] });
     let beats = world.post(&one.token, HEARTBEAT, beats).await.expect(200);
-    assert_eq!(beats["leases"][0]["state"], "expired");
-    let told = "SELECT count(*) FROM outbox WHERE kind = 'lock.expired'";
-    assert_eq!(world.database.number(told).await, 1);
+    assert_eq!(beats["leases"][0]["state"], "EXPIRED");
+    let events = "SELECT count(*) FROM outbox WHERE kind = 'lock.expired'";
+    assert_eq!(world.database.number(events).await, 1);
     let next = with(want(&["a"]), &json!({ "fenced": true }));
     let next = world.post(&other.token, ACQUIRE, next).await.expect(200);
-    assert!(next["token"].as_u64() > held["token"].as_u64(), "{next} after {held}");
+    assert!(next["fence"].as_u64() > held["fence"].as_u64(), "{next} after {held}");
 }
 
-async fn an_operator_breaks_a_lock(world: &World) {
+async fn lock_broken_by_an_operator_is_released_and_audited(world: &World) {
     let [one, other] = bots(world, ["one", "other"]).await;
     let olga = world.person("Olga", &["operator"]).await;
     let path = "/v1/locks/db/a/break";
@@ -325,7 +325,7 @@ async fn an_operator_breaks_a_lock(world: &World) {
     world.post(&olga.token, path, body.clone()).await.refused(404, "not_found");
     let held = with(want(&["a", "b"]), &json!({ "fenced": true }));
     let held = world.post(&one.token, ACQUIRE, held).await.expect(200);
-    world.post(&one.token, path, body.clone()).await.refused(403, "class_closed");
+    world.post(&one.token, path, body.clone()).await.refused(403, "insufficient_scope");
     let bob = world.person("Eve", &["author", "reviewer"]).await;
     world.post(&bob.token, path, body.clone()).await.refused(403, "not_allowed");
     world.post(&olga.token, path, json!({ "reason": " " })).await.refused(422, "invalid_body");
@@ -341,14 +341,14 @@ async fn an_operator_breaks_a_lock(world: &World) {
     release(world, &one, lease_of(&held)).await.refused(409, "lease_lost");
     let whole = with(want(&["a", "b"]), &json!({ "fenced": true }));
     world.post(&other.token, ACQUIRE, whole).await.expect(200);
-    let leaf = "SELECT count(*) FROM audit_leaf WHERE action = 'lock.break'
+    let leaf = "SELECT count(*) FROM audit_entry WHERE action = 'lock.break'
                    AND kind = 'change' AND object = 'db:a'";
     assert_eq!(world.database.number(leaf).await, 1);
-    let told = "SELECT count(*) FROM outbox WHERE kind = 'lock.broken'";
-    assert_eq!(world.database.number(told).await, 1);
+    let events = "SELECT count(*) FROM outbox WHERE kind = 'lock.broken'";
+    assert_eq!(world.database.number(events).await, 1);
 }
 
-async fn an_incident_keeps_everybody_out_until_its_end(world: &World) {
+async fn incident_lock_keeps_agents_out_until_it_ends(world: &World) {
     let [one] = bots(world, ["one"]).await;
     let olga = world.person("Olga", &["operator"]).await;
     let path = "/v1/locks/incidents";
@@ -362,20 +362,20 @@ async fn an_incident_keeps_everybody_out_until_its_end(world: &World) {
         let resources = json!(["db:a", "db:b"]);
         json!({ "resources": resources, "reason": "leak", "ends_at": at(seconds) })
     };
-    world.post(&one.token, path, body(60)).await.refused(403, "class_closed");
+    world.post(&one.token, path, body(60)).await.refused(403, "insufficient_scope");
     world.post(&olga.token, path, body(-60)).await.refused(422, "invalid_body");
     world.post(&olga.token, path, body(100_000)).await.refused(422, "invalid_body");
     let held = with(want(&["b"]), &json!({ "fenced": true }));
     let held = world.post(&one.token, ACQUIRE, held).await.expect(200);
     let busy = world.post(&olga.token, path, body(3_000)).await.refused(423, "lock_held");
-    assert_eq!(busy["holder"]["agent"], json!(one.id), "{busy}");
+    assert_eq!(busy["holder"]["agent_id"], json!(one.id), "{busy}");
     release(world, &one, lease_of(&held)).await.expect(200);
 
     world.twice("POST", &olga.token, path, [body(3_000), body(2_000)]).await;
     for fenced in [true, false] {
         let asked = with(want(&["a"]), &json!({ "fenced": fenced }));
-        let told = world.post(&one.token, ACQUIRE, asked).await.refused(423, "lock_held");
-        assert_eq!(told["holder"]["user"], json!(olga.id), "{told}");
+        let held = world.post(&one.token, ACQUIRE, asked).await.refused(423, "lock_held");
+        assert_eq!(held["holder"]["user_id"], json!(olga.id), "{held}");
     }
     let seen = world.get(&one.token, "/v1/locks/db/b").await.expect(200);
     assert_eq!(seen["holders"][0]["expires_at"], at(3_000), "no heartbeat is needed");
@@ -384,14 +384,14 @@ async fn an_incident_keeps_everybody_out_until_its_end(world: &World) {
     world.post(&one.token, ACQUIRE, want(&["a", "b"])).await.expect(200);
 }
 
-async fn who_waits_for_whom_is_seen(world: &World) {
+async fn lock_graph_shows_waiters_and_deadlocks(world: &World) {
     let [one, other] = bots(world, ["one", "other"]).await;
-    let session = |number: u8| json!({ "session": format!("ags_{number:026}") });
+    let session = |number: u8| json!({ "process_id": format!("ags_{number:026}") });
     let held = with(want(&["a"]), &session(1));
     let held = world.post(&one.token, ACQUIRE, held).await.expect(200);
     let asked = with(with(want(&["a"]), &session(2)), &json!({ "wait": "1ms", "priority": 7 }));
-    let told = world.post(&other.token, ACQUIRE, asked.clone()).await.refused(423, "lock_held");
-    assert_eq!(told["position"], 1, "{told}");
+    let queued = world.post(&other.token, ACQUIRE, asked.clone()).await.refused(423, "lock_held");
+    assert_eq!(queued["position"], 1, "{queued}");
     let graph = world.get(&one.token, "/v1/locks/graph").await.expect(200);
     assert_eq!(graph["edges"].as_array().unwrap().len(), 1, "{graph}");
     assert_eq!(graph["root_blockers"][0]["blocked"], 1);
@@ -399,12 +399,12 @@ async fn who_waits_for_whom_is_seen(world: &World) {
     assert_eq!(seen["queue"][0]["priority"], 7);
     assert_eq!(seen["holders"][0]["owner_hash"], graph["edges"][0]["waits_for"]);
 
-    // It keeps its place by its id; another request of this session has to wait for it.
-    let mine = json!({ "lease": told["lease"] });
+    // A request keeps its place by its lease id. Another request of the same session is refused.
+    let mine = json!({ "lease_id": queued["lease_id"] });
     let same = world.post(&other.token, ACQUIRE, with(asked.clone(), &mine)).await;
-    assert_eq!(same.refused(423, "lock_held")["lease"], told["lease"]);
+    assert_eq!(same.refused(423, "lock_held")["lease_id"], queued["lease_id"]);
     world.post(&other.token, ACQUIRE, asked).await.refused(409, "lock_already_waiting");
-    release(world, &other, lease_of(&told)).await.expect(200);
+    release(world, &other, lease_of(&queued)).await.expect(200);
 
     let next = with(with(want(&["b"]), &session(2)), &json!({}));
     world.post(&other.token, ACQUIRE, next).await.expect(200);
@@ -416,20 +416,20 @@ async fn who_waits_for_whom_is_seen(world: &World) {
     let cycle = found["items"][0]["cycle"].as_array().unwrap();
     assert_eq!(cycle.len(), 2, "{found}");
     assert_eq!(cycle[0]["lease_hash"], found["items"][0]["victim"]);
-    assert_eq!(cycle[0]["agent"], json!(other.id), "the youngest gives way");
+    assert_eq!(cycle[0]["agent_id"], json!(other.id), "the youngest request is the victim");
     assert!(!found.to_string().contains(lease_of(&held)));
-    let told = "SELECT count(*) FROM outbox WHERE kind = 'lock.deadlock'";
-    assert_eq!(world.database.number(told).await, 1);
+    let events = "SELECT count(*) FROM outbox WHERE kind = 'lock.deadlock'";
+    assert_eq!(world.database.number(events).await, 1);
 }
 
-async fn no_tenant_touches_the_locks_of_another(world: &World) {
+async fn locks_of_another_tenant_are_unreachable(world: &World) {
     let [one] = bots(world, ["one"]).await;
     let (_, stranger) = world.tenant("other").await;
     let made = world
-        .post(&stranger.token, "/v1/agents", json!({ "name": "theirs", "owner": stranger.id }))
+        .post(&stranger.token, "/v1/agents", json!({ "name": "theirs", "owner_id": stranger.id }))
         .await
         .expect(201);
-    let token = json!({ "agent": made["id"], "scopes": ["read", "execute"] });
+    let token = json!({ "agent_id": made["id"], "scopes": ["read", "execute"] });
     let token = world.post(&stranger.token, "/v1/tokens", token).await.expect(201);
     let theirs = Person {
         id: made["id"].as_str().unwrap().to_owned(),
@@ -438,35 +438,35 @@ async fn no_tenant_touches_the_locks_of_another(world: &World) {
     let held = with(want(&["a"]), &json!({ "fenced": true }));
     let held = world.post(&one.token, ACQUIRE, held).await.expect(200);
     release(world, &theirs, lease_of(&held)).await.refused(404, "not_found");
-    let beats = json!({ "leases": [held["lease"]] });
+    let beats = json!({ "lease_ids": [held["lease_id"]] });
     let beats = world.post(&theirs.token, HEARTBEAT, beats).await.expect(200);
-    assert_eq!(beats["leases"][0]["state"], "unknown");
+    assert_eq!(beats["leases"][0]["state"], "UNKNOWN");
     world.get(&theirs.token, "/v1/locks/db/a").await.refused(404, "not_found");
     world.post(&theirs.token, ACQUIRE, want(&["a"])).await.expect(200);
-    let still = json!({ "leases": [held["lease"]] });
+    let still = json!({ "lease_ids": [held["lease_id"]] });
     let still = world.post(&one.token, HEARTBEAT, still).await.expect(200);
-    assert_eq!(still["leases"][0]["state"], "granted");
+    assert_eq!(still["leases"][0]["state"], "GRANTED");
 }
 
-async fn what_cannot_be_asked_for_is_said(world: &World) {
+async fn lock_request_that_is_invalid_is_refused(world: &World) {
     let [one] = bots(world, ["one"]).await;
     for bad in [
         json!({ "resources": [] }),
         with(want(&["a", "a"]), &json!({})),
-        with(want(&["a"]), &json!({ "ttl": "0s" })),
-        with(want(&["a"]), &json!({ "ttl": "301s" })),
+        with(want(&["a"]), &json!({ "ttl_seconds": 0 })),
+        with(want(&["a"]), &json!({ "ttl_seconds": 301 })),
         with(want(&["a"]), &json!({ "wait": "56s" })),
         with(want(&["a"]), &json!({ "wait": "soon" })),
         with(want(&["a"]), &json!({ "priority": 101 })),
         with(want(&["a"]), &json!({ "purpose": " " })),
-        json!({ "resources": [{ "type": "db", "id": "a", "mode": "counting" }] }),
-        json!({ "resources": [{ "type": "db", "id": "a", "capacity": 2 }] }),
-        json!({ "resources": [{ "type": "DB", "id": "a" }] }),
+        json!({ "resources": [{ "resource": "db:a", "mode": "counting" }] }),
+        json!({ "resources": [{ "resource": "db:a", "capacity": 2 }] }),
+        json!({ "resources": ["DB:a"] }),
     ] {
         world.post(&one.token, ACQUIRE, bad.clone()).await.refused(422, "invalid_body");
     }
     let many: Vec<String> = (0..1_001).map(|number| format!("lease_{number:026}")).collect();
-    let beats = json!({ "leases": many });
+    let beats = json!({ "lease_ids": many });
     world.post(&one.token, HEARTBEAT, beats).await.refused(422, "invalid_body");
     world.post(&one.token, ACQUIRE, want(&["a"])).await.expect(200);
 }

@@ -1,8 +1,9 @@
-//! A log as it grows: every line once and in order, also over a break, and the end with it.
+//! Streaming of a growing log: every line arrives once and in order, also after a reconnect, and
+//! the stream reports the end.
 
 use std::time::{Duration, Instant};
 
-use ade_engine::work::Driver;
+use ade_engine::workers::Driver;
 use ade_testkit::{eventually, within};
 use serde_json::json;
 
@@ -11,17 +12,17 @@ use crate::executions::{permit, runner, say};
 use crate::world::{Message, Person, World, path_of};
 
 cases! {
-    a_log_is_followed_while_it_grows:
+    log_stream_delivers_each_line_once_while_it_grows:
         Happy "GET /v1/tasks/{id}/logs", Denied "GET /v1/tasks/{id}/logs";
 }
 
-/// What was told, once the stream has ended.
+/// Reads a stream to its end and returns its messages.
 async fn follow(world: &World, who: &Person, path: &str, last: Option<&str>) -> Vec<Message> {
     let last: Vec<(&str, &str)> = last.map(|last| ("last-event-id", last)).into_iter().collect();
     world.streamed(&who.token, path, &last).await
 }
 
-async fn a_log_is_followed_while_it_grows(world: &World) {
+async fn log_stream_delivers_each_line_once_while_it_grows(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let bot = runner(world, "infra-bot", &bob).await;
@@ -30,7 +31,7 @@ async fn a_log_is_followed_while_it_grows(world: &World) {
     assert_eq!(
         follow(world, &bob, &format!("{path}?wait=0s"), None).await,
         [],
-        "nobody applies it"
+        "the task is not being applied"
     );
     let following = format!("{path}?wait=20s");
     let working = async {
@@ -42,15 +43,15 @@ async fn a_log_is_followed_while_it_grows(world: &World) {
             say(world, &bot, &held, "log", log).await.expect(200);
         }
         say(world, &bot, &held, "finish", json!({})).await.expect(200);
-        held["execution"].as_str().unwrap().to_owned()
+        held["execution_id"].as_str().unwrap().to_owned()
     };
-    let (told, execution) = tokio::join!(follow(world, &bob, &following, None), working);
-    let kinds: Vec<&str> = told.iter().map(|message| message.event.as_str()).collect();
+    let (messages, execution) = tokio::join!(follow(world, &bob, &following, None), working);
+    let kinds: Vec<&str> = messages.iter().map(|message| message.event.as_str()).collect();
     assert_eq!(kinds, ["line", "line", "line", "end"]);
-    assert_eq!(told[2].data["text"], "line 2\n\ndata: x", "a line that looks like the end of one");
-    assert_eq!(told[3].data["result"], "success");
+    assert_eq!(messages[2].data["text"], "line 2\n\ndata: x", "line breaks are escaped");
+    assert_eq!(messages[3].data["outcome"], "succeeded");
     let again = follow(world, &bob, &following, Some(&format!("{execution}:1"))).await;
-    assert_eq!(again[0].data["number"], 2, "after the last that was seen");
+    assert_eq!(again[0].data["number"], 2, "after the last received line");
     assert_eq!(again.len(), 2);
     let other = world.approved(&bob, &rea, "Add another").await;
     let refused = |path: String, last: String, who: Person| async move {
@@ -64,32 +65,32 @@ async fn a_log_is_followed_while_it_grows(world: &World) {
     refused(path, last, stranger).await.refused(404, "not_found");
 }
 
-/// Not only at the end of its time: as everything else that somebody listens to.
+/// Like every live stream, a log stream ends at once and not only after its `wait`.
 #[tokio::test]
-async fn whoever_may_not_listen_any_more_is_let_go_within_a_second() {
+async fn log_stream_ends_within_a_second_of_losing_permission() {
     let world = World::new().await;
     let watching = Driver::watch(&world.app);
-    within(Duration::from_secs(1), async || somebody_is_let_go(&world).await).await;
+    within(Duration::from_secs(1), async || stream_ends(&world).await).await;
     watching.stop().await;
 }
 
-/// How long after the right to listen ended.
-async fn somebody_is_let_go(world: &World) -> Duration {
+/// Returns how long the stream stayed open after the permission to listen ended.
+async fn stream_ends(world: &World) -> Duration {
     let bob = world.person("Bob", &["author"]).await;
     let task = world.draft(&bob, "Add a currency").await;
     let path = format!("{}/logs?wait=30s", path_of(&task));
     let revoking = async {
         let joined = async || match world.app.live.listeners() {
-            0 => Err("nobody listens"),
+            0 => Err("there is no listener"),
             _ => Ok(()),
         };
-        eventually("somebody follows", Duration::from_secs(10), joined).await;
+        eventually("the log is followed", Duration::from_secs(10), joined).await;
         let key = bob.token.split('_').nth(2).unwrap();
         let path = format!("/v1/tokens/{key}");
         world.send("DELETE", &world.admin.token, &path, None, &[]).await.expect(200);
         Instant::now()
     };
-    let (told, revoked) = tokio::join!(follow(world, &bob, &path, None), revoking);
-    assert_eq!(told, []);
+    let (messages, revoked) = tokio::join!(follow(world, &bob, &path, None), revoking);
+    assert_eq!(messages, []);
     revoked.elapsed()
 }

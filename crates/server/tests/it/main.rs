@@ -1,10 +1,9 @@
-//! The server over real sockets: what every answer carries, what is refused and how, how much is
-//! taken at once, and how it ends. One binary; one file per subject.
+//! Tests of the server over real sockets. They are one binary with one file per subject.
 
 #[cfg(test)]
 mod agent_configs;
 #[cfg(test)]
-mod agent_orders;
+mod agent_directives;
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
@@ -30,6 +29,8 @@ mod conformance;
 #[cfg(test)]
 mod coverage;
 #[cfg(test)]
+mod credentials;
+#[cfg(test)]
 mod deadlines;
 #[cfg(test)]
 mod degradations;
@@ -44,7 +45,11 @@ mod doors;
 #[cfg(test)]
 mod ending;
 #[cfg(test)]
+mod event_consumers;
+#[cfg(test)]
 mod evidence;
+#[cfg(test)]
+mod examples;
 #[cfg(test)]
 mod executions;
 #[cfg(test)]
@@ -54,11 +59,13 @@ mod explaining;
 #[cfg(test)]
 mod export;
 #[cfg(test)]
+mod failover;
+#[cfg(test)]
+mod failure_table;
+#[cfg(test)]
 mod features;
 #[cfg(test)]
 mod flooding;
-#[cfg(test)]
-mod groups;
 #[cfg(test)]
 mod guide;
 #[cfg(test)]
@@ -67,6 +74,8 @@ mod hoarding;
 mod inbound;
 #[cfg(test)]
 mod installation;
+#[cfg(test)]
+mod invitations;
 #[cfg(test)]
 mod leavers;
 #[cfg(test)]
@@ -80,11 +89,15 @@ mod locks;
 #[cfg(test)]
 mod locks_waiting;
 #[cfg(test)]
+mod logins;
+#[cfg(test)]
 mod logs;
 #[cfg(test)]
 mod matrix;
 #[cfg(test)]
 mod mcp;
+#[cfg(test)]
+mod mcp_failures;
 #[cfg(test)]
 mod mcp_hosts;
 #[cfg(test)]
@@ -92,15 +105,21 @@ mod mcp_tasks;
 #[cfg(test)]
 mod messages;
 #[cfg(test)]
+mod naming;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod organisations;
 #[cfg(test)]
 mod passkeys;
 #[cfg(test)]
+mod plain_errors;
+#[cfg(test)]
 mod policies;
 #[cfg(test)]
 mod policy_test;
+#[cfg(test)]
+mod preview_targets;
 #[cfg(test)]
 mod previews;
 #[cfg(test)]
@@ -119,8 +138,6 @@ mod registry;
 mod repeats;
 #[cfg(test)]
 mod replica;
-#[cfg(test)]
-mod rig;
 #[cfg(test)]
 mod risk;
 #[cfg(test)]
@@ -142,9 +159,17 @@ mod story;
 #[cfg(test)]
 mod system;
 #[cfg(test)]
+mod task_lists;
+#[cfg(test)]
+mod task_numbers;
+#[cfg(test)]
 mod tasks;
 #[cfg(test)]
-mod times;
+mod tenant_bindings;
+#[cfg(test)]
+mod test_server;
+#[cfg(test)]
+mod timeouts;
 #[cfg(test)]
 mod timing;
 #[cfg(test)]

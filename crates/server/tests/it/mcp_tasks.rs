@@ -1,14 +1,15 @@
-//! Hosts with the tasks extension of the Model Context Protocol: a wait is handed over as a task of
-//! the protocol, whose id is ours, and nothing is kept for it.
+//! Hosts with the tasks extension of the Model Context Protocol. A wait becomes a protocol task
+//! with the id of the product's task, and the server stores nothing for it.
 
 use serde_json::{Value, json};
 
 use crate::executions::runner;
-use crate::world::{Answer, Person, World, plan};
+use crate::mcp::request_of;
+use crate::world::{Answer, Person, World, path_of, seen};
 
 const VERSION: &str = "2026-07-28";
 
-/// One call of a host without a handshake, which says with each what it can do.
+/// Makes one call of a host without a handshake, which sends its capabilities with every call.
 async fn ask(world: &World, who: &Person, method: &str, mut params: Value, able: bool) -> Answer {
     let extensions = if able { json!({ "io.modelcontextprotocol/tasks": {} }) } else { json!({}) };
     params["_meta"] = json!({
@@ -34,16 +35,16 @@ async fn look(world: &World, who: &Person, task: &Value) -> Answer {
 }
 
 #[tokio::test]
-async fn a_wait_is_a_task_of_the_protocol_until_people_have_answered() {
+async fn mcp_wait_is_a_protocol_task_until_the_review_ends() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let bot = runner(&world, "bot", &bob).await;
-    let proposed = call(&world, &bot, "propose_task", json!({ "task": plan("Slow") }), true).await;
-    let id = proposed["structuredContent"]["id"].clone();
+    let proposed = call(&world, &bot, "request_approval", request_of("Slow"), true).await;
+    let id = proposed["structuredContent"]["task_id"].clone();
     world.work("review_opener").await;
 
-    let waits = call(&world, &bot, "wait_for_task", json!({ "task": id }), true).await;
+    let waits = call(&world, &bot, "wait_for_decision", json!({ "task_id": id }), true).await;
     assert_eq!((&waits["resultType"], &waits["taskId"]), (&json!("task"), &id), "{waits}");
     assert_eq!(
         (&waits["status"], &waits["statusMessage"]),
@@ -53,39 +54,67 @@ async fn a_wait_is_a_task_of_the_protocol_until_people_have_answered() {
     let looked = look(&world, &bot, &id).await.expect(200)["result"].clone();
     assert_eq!((&looked["status"], &looked["result"]), (&json!("working"), &json!(null)));
 
-    // Nobody waits any more, which takes nothing back.
+    // Cancelling the wait does not cancel the task.
     let gone = ask(&world, &bot, "tasks/cancel", json!({ "taskId": id }), true).await.expect(200);
     assert!(gone["error"].is_null(), "{gone}");
     let task = json!({ "id": id });
     assert_eq!(world.task(&bob, &task).await["state"], "REVIEWING");
 
     let task = world.task(&rea, &task).await;
-    let request = world.request(&rea, &task).await;
-    world.approve(&rea, &task, &request).await;
+    world.approve(&rea, &task).await;
     let looked = look(&world, &bot, &id).await.expect(200)["result"].clone();
     assert_eq!(looked["status"], "completed", "{looked}");
-    let told = &looked["result"];
-    assert_eq!(told["structuredContent"]["state"], "APPROVED", "{looked}");
-    assert!(told["structuredContent"]["next_action"].is_string(), "{looked}");
-    // What has ended already is answered at once.
-    let ended = call(&world, &bot, "wait_for_task", json!({ "task": id }), true).await;
+    let result = &looked["result"];
+    assert_eq!(result["structuredContent"]["state"], "APPROVED", "{looked}");
+    assert!(result["structuredContent"]["next_action"]["message"].is_string(), "{looked}");
+    // A wait for a finished review returns at once.
+    let ended = call(&world, &bot, "wait_for_decision", json!({ "task_id": id }), true).await;
     assert_eq!(ended["structuredContent"]["state"], "APPROVED", "{ended}");
 }
 
 #[tokio::test]
-async fn who_has_no_such_extension_or_no_such_task_gets_none() {
+async fn mcp_wait_returns_the_reason_of_the_decision() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let bot = runner(&world, "bot", &bob).await;
+    for (answer, outcome, next) in [
+        ("reject", "rejected", "do not ask for the same one again"),
+        ("request-changes", "changes_requested", "do what decision.reason asks"),
+    ] {
+        let proposed = call(&world, &bot, "request_approval", request_of(answer), false).await;
+        let id = proposed["structuredContent"]["task_id"].clone();
+        world.work("review_opener").await;
+        let task = world.task(&rea, &json!({ "id": id })).await;
+        let mut vote = seen(&task);
+        vote["reason"] = json!("use a batch");
+        let path = format!("{}/{answer}", path_of(&task));
+        world.post(&rea.token, &path, vote).await.expect(200);
+        let ended = call(&world, &bot, "wait_for_decision", json!({ "task_id": id }), false).await;
+        let ended = &ended["structuredContent"];
+        assert_eq!(ended["decision"]["outcome"], outcome, "{ended}");
+        assert_eq!(ended["decision"]["reason"], "use a batch", "{ended}");
+        assert!(ended["next_action"]["message"].as_str().unwrap().contains(next), "{ended}");
+    }
+}
+
+#[tokio::test]
+async fn mcp_wait_without_the_extension_is_no_protocol_task() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let bot = runner(&world, "bot", &bob).await;
-    let proposed = call(&world, &bot, "propose_task", json!({ "task": plan("Slow") }), false).await;
-    let id = proposed["structuredContent"]["id"].clone();
-    let wait = json!({ "task": id, "seconds": 1 });
-    let waits = call(&world, &bot, "wait_for_task", wait, false).await;
-    assert_eq!(waits["structuredContent"]["timed_out"], true, "it waits in the call: {waits}");
+    let proposed = call(&world, &bot, "request_approval", request_of("Slow"), false).await;
+    let id = proposed["structuredContent"]["task_id"].clone();
+    let wait = json!({ "task_id": id, "wait_seconds": 1 });
+    let waits = call(&world, &bot, "wait_for_decision", wait, false).await;
+    assert_eq!(waits["structuredContent"]["timed_out"], true, "the call itself waits: {waits}");
     let (_, other) = world.tenant("other").await;
     let nothing = json!("task_01k9xq3vb8f2n4s6t7w8y9z0ab");
     let [theirs, none] = [look(&world, &other, &id).await, look(&world, &other, &nothing).await];
     assert!(theirs.body["error"].is_object(), "{}", theirs.body);
     assert_eq!(theirs.status, none.status);
-    assert_eq!(theirs.body["error"]["code"], none.body["error"]["code"], "another tenant's");
+    assert_eq!(
+        theirs.body["error"]["code"], none.body["error"]["code"],
+        "a task of another tenant"
+    );
 }

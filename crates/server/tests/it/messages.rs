@@ -1,13 +1,14 @@
-//! People are told where they are: by mail and in Slack, of what they want, when they want it, and
-//! a flood in one message. The other sides keep to their contracts: a mail server speaks SMTP and
-//! refuses what is out of order, and Slack takes only what it documents.
+//! Notifications by mail and Slack, according to the preferences of each person, with many
+//! notifications combined into one message. The fake servers keep to the contracts of the real
+//! ones: the mail server speaks SMTP and refuses commands out of order, and Slack accepts only
+//! documented requests.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ade_core::limits::AFTER_REVIEW_WITHIN;
-use ade_engine::work::{Driver, run_once};
+use ade_engine::workers::{Driver, run_once};
 use ade_testkit::eventually;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
@@ -15,19 +16,23 @@ use sha2::Sha256;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::authenticator::{Authenticator, add, enrol};
 use crate::break_glass;
 use crate::coverage::cases;
+use crate::deadlines::notification_kinds;
 use crate::degradations::{detail, status};
-use crate::world::{Fittings, Line, Person, SLACK_SECRET, World, id, path_of, quoted, seen};
+use crate::world::{
+    LockBackend, Person, SLACK_SECRET, TestServerOptions, World, id, path_of, quoted, seen,
+};
 
 cases! {
-    a_person_says_how_they_want_to_be_told:
+    notification_preferences_are_validated_and_versioned:
         Happy "GET /v1/notifications/preferences",
         Happy "PUT /v1/notifications/preferences",
         Conflict "PUT /v1/notifications/preferences",
         Denied "GET /v1/notifications/preferences",
         Denied "PUT /v1/notifications/preferences";
-    an_operator_puts_people_on_duty:
+    on_call_duty_is_managed_by_operators:
         Happy "GET /v1/on-call",
         Happy "POST /v1/on-call",
         Happy "DELETE /v1/on-call/{id}",
@@ -46,18 +51,18 @@ pub const SLACK_CASES: &[crate::coverage::Case] = &[crate::coverage::Case {
 const PREFERENCES: &str = "/v1/notifications/preferences";
 const ON_CALL: &str = "/v1/on-call";
 
-/// One message as a server took it.
+/// A message that the mail server accepted.
 #[derive(Debug, Clone)]
 struct Mail {
     to: String,
     data: String,
 }
 
-/// Speaks as much of SMTP as a client needs, and nothing out of order.
+/// A mail server with the part of SMTP that a client needs. It refuses commands out of order.
 struct MailServer {
     url: String,
     taken: Arc<Mutex<Vec<Mail>>>,
-    /// How it answers to a recipient; 250 if it is nothing.
+    /// The response to a recipient; 250 by default.
     answer: Arc<Mutex<Option<&'static str>>>,
 }
 
@@ -82,8 +87,9 @@ impl MailServer {
         self.taken.lock().unwrap().clone()
     }
 
-    /// To whom mail went since the last time this was asked, and that all of it says this.
-    fn told(&self, what: &str) -> Vec<String> {
+    /// Removes the accepted mails, asserts that all of them contain `what`, and returns the
+    /// recipients.
+    fn take_recipients(&self, what: &str) -> Vec<String> {
         let taken = std::mem::take(&mut *self.taken.lock().unwrap());
         for mail in &taken {
             assert!(mail.data.replace("=\r\n", "").contains(what), "{}", mail.data);
@@ -109,7 +115,7 @@ async fn converse(
         }
         let line = line.strip_suffix("\r\n").expect("a line ends with CRLF");
         let verb = line.to_ascii_uppercase();
-        let said = match () {
+        let reply = match () {
             () if verb.starts_with("EHLO ") => {
                 is_greeted = true;
                 "250 mail.example.org".to_owned()
@@ -139,7 +145,7 @@ async fn converse(
             }
             () => "503 out of order".to_owned(),
         };
-        stream.write_all(format!("{said}\r\n").as_bytes()).await?;
+        stream.write_all(format!("{reply}\r\n").as_bytes()).await?;
     }
 }
 
@@ -156,7 +162,7 @@ async fn data(stream: &mut BufReader<TcpStream>) -> std::io::Result<String> {
     }
 }
 
-/// Takes messages as Slack's Web API does: a token, a channel, text; and says no in its own way.
+/// Accepts messages and reports errors as Slack's Web API does.
 struct FakeSlack {
     api: String,
     taken: Arc<Mutex<Vec<Value>>>,
@@ -227,7 +233,7 @@ async fn take(mut stream: TcpStream, refused: Option<&'static str>) -> Option<Va
     error.is_none().then_some(message)
 }
 
-async fn tell(world: &World) {
+async fn deliver(world: &World) {
     while world.work("relay").await.has_more {}
     while world.work("notification_service").await.has_more {}
     while world.work("message_sender").await.items > 0 {}
@@ -246,22 +252,77 @@ async fn prefer(world: &World, person: &Person, wanted: Value) {
 }
 
 async fn with_mail(server: &MailServer) -> World {
-    let line = Line::Rows(Line::SETTINGS);
-    World::fitted(Fittings { mail: Some(server.url.clone()), ..line.into() }).await
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    World::fitted(TestServerOptions { mail: Some(server.url.clone()), ..line.into() }).await
 }
 
 async fn with_slack(slack: &FakeSlack) -> World {
-    let line = Line::Rows(Line::SETTINGS);
-    World::fitted(Fittings { slack: Some(slack.api.clone()), ..line.into() }).await
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    World::fitted(TestServerOptions { slack: Some(slack.api.clone()), ..line.into() }).await
 }
 
-async fn a_person_says_how_they_want_to_be_told(world: &World) {
+/// A person with a mail address and a Slack member id who wants no messages.
+async fn recluse(world: &World) -> Person {
+    let ada = world.person("Ada", &["reviewer"]).await;
+    email(world, &ada, "ada@example.org").await;
+    let nothing = json!({
+        "mail": [], "slack": [], "slack_member": "U012AB3CD", "digest_seconds": 86_400,
+    });
+    prefer(world, &ada, nothing).await;
+    ada
+}
+
+#[tokio::test]
+async fn passkey_changes_notify_on_every_channel() {
+    let (mail, slack) = (MailServer::start().await, FakeSlack::start().await);
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    let fittings = TestServerOptions {
+        mail: Some(mail.url.clone()),
+        slack: Some(slack.api.clone()),
+        ..line.into()
+    };
+    let world = World::fitted(fittings).await;
+    let ada = recluse(&world).await;
+    let mut key = enrol(&world, &ada).await;
+    deliver(&world).await;
+    assert!(mail.taken().is_empty(), "the first passkey is part of joining");
+
+    let asked = json!({ "purpose": "add_passkey", "about": [] });
+    key.confirm(&world, &ada.token, &asked).await.expect(200);
+    add(&world, &ada.token, &Authenticator::new()).await.expect(201);
+    deliver(&world).await;
+    let added = "A passkey was added to your account";
+    assert_eq!(mail.take_recipients(added), ["ada@example.org"]);
+    let sent = slack.taken();
+    assert!(sent.len() == 1 && sent[0].to_string().contains(added), "{sent:?}");
+
+    let mut own = enrol(&world, &world.admin).await;
+    let path = format!("/v1/users/{}/passkeys", ada.id);
+    let reset = async || world.send("DELETE", &world.admin.token, &path, None, &[]).await;
+    let asked = reset().await.refused(403, "step_up_required");
+    own.confirm(&world, &world.admin.token, &asked["step_up"]).await.expect(200);
+    reset().await.expect(200);
+    deliver(&world).await;
+    let removed = "The passkeys of your account were removed";
+    assert_eq!(mail.take_recipients(removed), ["ada@example.org"]);
+    assert_eq!(slack.taken().len(), 2, "the message does not wait for the digest interval");
+
+    let listed = world.get(&ada.token, "/v1/notifications").await.expect(200);
+    let items = listed["items"].as_array().unwrap();
+    let kinds: Vec<&Value> = items.iter().map(|item| &item["kind"]).collect();
+    assert_eq!(kinds, ["passkey.reset", "passkey.added"]);
+    assert!(items.iter().all(|item| item["task_id"].is_null() && item["title"] != ""), "{listed}");
+    let others = world.get(&world.admin.token, "/v1/notifications").await.expect(200);
+    assert_eq!(others["items"], json!([]));
+}
+
+async fn notification_preferences_are_validated_and_versioned(world: &World) {
     let rea = world.person("Rea", &["reviewer"]).await;
     let before = world.get(&rea.token, PREFERENCES).await.expect(200);
-    assert_eq!((&before["version"], &before["digest_minutes"]), (&json!(0), &json!(5)));
+    assert_eq!((&before["version"], &before["digest_seconds"]), (&json!(0), &json!(300)));
     assert!(before["mail"].as_array().unwrap().contains(&json!("approval.requested")));
     let wanted = json!({
-        "mail": [], "slack": ["approval.*"], "slack_member": "U012AB3CD", "digest_minutes": 30,
+        "mail": [], "slack": ["approval.*"], "slack_member": "U012AB3CD", "digest_seconds": 1800,
         "quiet_hours": { "zone": "Europe/Vienna", "from": "22:00", "to": "07:00" },
     });
     let set = world.matching("PUT", &rea.token, PREFERENCES, Some(wanted.clone()), &before).await;
@@ -270,47 +331,47 @@ async fn a_person_says_how_they_want_to_be_told(world: &World) {
     let stale = world.matching("PUT", &rea.token, PREFERENCES, Some(wanted.clone()), &before).await;
     stale.refused(412, "version_mismatch");
     for (field, bad) in [
-        ("mail", json!({ "mail": ["tasks.*"], "slack": [], "digest_minutes": 5 })),
-        ("slack_member", json!({ "mail": [], "slack": ["*"], "digest_minutes": 5 })),
-        ("digest_minutes", json!({ "mail": [], "slack": [], "digest_minutes": 1441 })),
+        ("mail", json!({ "mail": ["tasks.*"], "slack": [], "digest_seconds": 300 })),
+        ("slack_member", json!({ "mail": [], "slack": ["*"], "digest_seconds": 300 })),
+        ("digest_seconds", json!({ "mail": [], "slack": [], "digest_seconds": 86_401 })),
         (
             "quiet_hours",
-            json!({ "mail": [], "slack": [], "digest_minutes": 5,
+            json!({ "mail": [], "slack": [], "digest_seconds": 300,
                     "quiet_hours": { "zone": "Mars", "from": "22:00", "to": "07:00" } }),
         ),
     ] {
-        let told = world.matching("PUT", &rea.token, PREFERENCES, Some(bad), &set).await;
-        assert_eq!(told.refused(422, "invalid_body")["path"], field);
+        let refused = world.matching("PUT", &rea.token, PREFERENCES, Some(bad), &set).await;
+        assert_eq!(refused.refused(422, "invalid_body")["path"], field);
     }
     let bob = world.person("Bob", &["author"]).await;
     let agent = world.agent("helper", &bob).await;
     world.get(&agent.token, PREFERENCES).await.refused(403, "person_required");
     let answer = world.matching("PUT", &agent.token, PREFERENCES, Some(wanted), &set).await;
-    answer.refused(403, "class_closed");
+    answer.refused(403, "insufficient_scope");
     let own = world.get(&bob.token, PREFERENCES).await.expect(200);
-    assert_eq!(own["version"], 0, "another's are another's");
+    assert_eq!(own["version"], 0, "the preferences of others are unchanged");
 }
 
-async fn an_operator_puts_people_on_duty(world: &World) {
+async fn on_call_duty_is_managed_by_operators(world: &World) {
     let oper = world.person("Oper", &["operator"]).await;
     let dba = world.person("Dba", &["dba"]).await;
     let other = world.person("Other", &["dba"]).await;
     let duty = json!({
-        "role": "dba", "user": dba.id, "starts_at": "2020-01-01T00:00:00Z",
+        "role": "dba", "user_id": dba.id, "starts_at": "2020-01-01T00:00:00Z",
         "ends_at": "2100-01-01T00:00:00Z",
     });
     let mut later = duty.clone();
     later["starts_at"] = json!("2099-01-01T00:00:00Z");
-    later["user"] = json!(other.id);
+    later["user_id"] = json!(other.id);
     world.twice("POST", &oper.token, ON_CALL, [duty.clone(), later.clone()]).await;
     world.post(&oper.token, ON_CALL, later).await.expect(201);
     let all = world.get(&dba.token, ON_CALL).await.expect(200);
     assert_eq!(all["items"].as_array().unwrap().len(), 2, "{all}");
-    assert_eq!(all["now"], json!([{ "role": "dba", "people": [dba.id] }]), "{all}");
+    assert_eq!(all["now"], json!([{ "role": "dba", "user_ids": [dba.id] }]), "{all}");
     let mut wrong = duty.clone();
     wrong["role"] = json!("admin");
-    let told = world.post(&oper.token, ON_CALL, wrong).await.refused(422, "invalid_body");
-    assert_eq!(told["path"], "user", "a duty gives no role: {told}");
+    let refused = world.post(&oper.token, ON_CALL, wrong).await.refused(422, "invalid_body");
+    assert_eq!(refused["path"], "user_id", "being on call gives no role: {refused}");
     let mut past = duty.clone();
     past["ends_at"] = json!("2021-01-01T00:00:00Z");
     world.post(&oper.token, ON_CALL, past).await.refused(422, "invalid_body");
@@ -323,19 +384,19 @@ async fn an_operator_puts_people_on_duty(world: &World) {
     assert!(world.send("DELETE", &oper.token, &path, None, &key).await.is_repeated);
     world.send("DELETE", &oper.token, &path, None, &[]).await.refused(404, "not_found");
     let left = world.get(&dba.token, ON_CALL).await.expect(200);
-    let people = left["now"][0]["people"].as_array().unwrap().len();
-    assert_eq!(people, 2, "nobody is on duty, so all who hold the role are reached");
+    let people = left["now"][0]["user_ids"].as_array().unwrap().len();
+    assert_eq!(people, 2, "with no one on call, all holders of the role are reached");
 }
 
 #[tokio::test]
-async fn a_reviewer_is_told_by_mail_and_a_title_is_text() {
+async fn mail_to_a_reviewer_is_plain_text_and_sent_once() {
     let server = MailServer::start().await;
     let world = with_mail(&server).await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Réa Viewer", &["reviewer"]).await;
     email(&world, &rea, "rea@example.org").await;
     let task = world.reviewing(&bob, "Grow it <b>now</b>").await;
-    tell(&world).await;
+    deliver(&world).await;
     let taken = server.taken();
     assert_eq!(taken.len(), 1, "{taken:?}");
     assert_eq!(taken[0].to, "rea@example.org");
@@ -344,12 +405,12 @@ async fn a_reviewer_is_told_by_mail_and_a_title_is_text() {
     assert!(!data.to_ascii_lowercase().contains("text/html"), "{data}");
     let link = format!("https://ade.example.org/tasks/{}", id(&task));
     assert!(data.replace("=\r\n", "").contains(&link), "{data}");
-    tell(&world).await;
-    assert_eq!(server.taken().len(), 1, "once");
+    deliver(&world).await;
+    assert_eq!(server.taken().len(), 1, "sent once");
 }
 
 #[tokio::test]
-async fn a_flood_is_one_message_and_what_cannot_wait_does_not() {
+async fn mail_digest_combines_a_flood_of_notifications() {
     let server = MailServer::start().await;
     let world = with_mail(&server).await;
     let bob = world.person("Bob", &["author"]).await;
@@ -358,22 +419,22 @@ async fn a_flood_is_one_message_and_what_cannot_wait_does_not() {
     for number in 0..30 {
         world.reviewing(&bob, &format!("task {number}")).await;
         if number == 0 {
-            tell(&world).await;
+            deliver(&world).await;
         }
     }
-    tell(&world).await;
-    assert_eq!(server.taken().len(), 1, "the first at once, the others wait");
+    deliver(&world).await;
+    assert_eq!(server.taken().len(), 1, "the first is sent at once, the others wait");
     world.pass(Duration::from_mins(6)).await;
-    tell(&world).await;
+    deliver(&world).await;
     let taken = server.taken();
     assert_eq!(taken.len(), 2, "{taken:?}");
-    assert!(taken[1].data.contains("29 things"), "{}", taken[1].data);
+    assert!(taken[1].data.contains("29 notifications"), "{}", taken[1].data);
     let waiting = "SELECT count(*) FROM message_item WHERE state <> 'sent'";
     assert_eq!(world.database.number(waiting).await, 0);
 }
 
 #[tokio::test]
-async fn a_mail_server_that_is_busy_is_asked_again_and_a_no_is_a_no() {
+async fn mail_is_retried_when_busy_and_dropped_when_refused() {
     let server = MailServer::start().await;
     let world = with_mail(&server).await;
     let bob = world.person("Bob", &["author"]).await;
@@ -381,22 +442,22 @@ async fn a_mail_server_that_is_busy_is_asked_again_and_a_no_is_a_no() {
     email(&world, &rea, "rea@example.org").await;
     *server.answer.lock().unwrap() = Some("450 later");
     world.reviewing(&bob, "one").await;
-    tell(&world).await;
+    deliver(&world).await;
     assert_eq!(server.taken().len(), 0);
     *server.answer.lock().unwrap() = None;
     world.pass(Duration::from_mins(2)).await;
-    tell(&world).await;
-    assert_eq!(server.taken().len(), 1, "it comes when it is taken");
-    *server.answer.lock().unwrap() = Some("550 nobody here");
+    deliver(&world).await;
+    assert_eq!(server.taken().len(), 1, "sent once the server accepts it");
+    *server.answer.lock().unwrap() = Some("550 no such user");
     world.pass(Duration::from_mins(20)).await;
     world.reviewing(&bob, "two").await;
-    tell(&world).await;
+    deliver(&world).await;
     let dead = "SELECT count(*) FROM message_item WHERE state = 'dead'";
     assert_eq!(world.database.number(dead).await, 1);
 }
 
 #[tokio::test]
-async fn an_escalation_reaches_whoever_is_on_duty() {
+async fn escalation_notifies_only_people_on_call() {
     let server = MailServer::start().await;
     let world = with_mail(&server).await;
     world
@@ -412,18 +473,18 @@ async fn an_escalation_reaches_whoever_is_on_duty() {
     email(&world, &on, "on@example.org").await;
     email(&world, &off, "off@example.org").await;
     let duty = json!({
-        "role": "dba", "user": on.id, "starts_at": "2020-01-01T00:00:00Z",
+        "role": "dba", "user_id": on.id, "starts_at": "2020-01-01T00:00:00Z",
         "ends_at": "2100-01-01T00:00:00Z",
     });
     world.post(&world.admin.token, ON_CALL, duty).await.expect(201);
     world.reviewing(&bob, "one").await;
     world.pass(Duration::from_mins(61)).await;
     world.work("review_escalator").await;
-    tell(&world).await;
+    deliver(&world).await;
     let to: Vec<String> = server.taken().into_iter().map(|mail| mail.to).collect();
     assert_eq!(to, ["on@example.org"]);
-    let told = world.get(&off.token, "/v1/notifications").await.expect(200);
-    assert_eq!(told["items"], json!([]), "nor is it in the list of others");
+    let listed = world.get(&off.token, "/v1/notifications").await.expect(200);
+    assert_eq!(listed["items"], json!([]), "people who are off call get no notification");
 }
 
 async fn confirm_override(world: &World, admin: &Person, task: &Value) {
@@ -431,19 +492,12 @@ async fn confirm_override(world: &World, admin: &Person, task: &Value) {
     world.post(&admin.token, &path, seen(task)).await.expect(200);
 }
 
-/// Of what somebody finds in their own list, newest first.
-async fn listed(world: &World, person: &Person) -> Vec<String> {
-    let list = world.get(&person.token, "/v1/notifications").await.expect(200);
-    let items = list["items"].as_array().unwrap().iter();
-    items.map(|item| item["kind"].as_str().unwrap().to_owned()).collect()
-}
-
 #[tokio::test]
-async fn all_admins_are_told_of_an_override_at_once_and_whoever_acts_is_not() {
+async fn override_notifies_all_admins_but_the_acting_one() {
     let (server, slack) = (MailServer::start().await, FakeSlack::start().await);
     let (mail, api) = (Some(server.url.clone()), Some(slack.api.clone()));
-    let line = Line::Rows(Line::SETTINGS);
-    let world = World::fitted(Fittings { mail, slack: api, ..line.into() }).await;
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    let world = World::fitted(TestServerOptions { mail, slack: api, ..line.into() }).await;
     let second = world.person("Second", &["admin"]).await;
     let third = world.person("Third", &["admin"]).await;
     let gone = world.person("Gone", &["admin"]).await;
@@ -453,11 +507,11 @@ async fn all_admins_are_told_of_an_override_at_once_and_whoever_acts_is_not() {
     let path = format!("/v1/users/{}", gone.id);
     let leaves = Some(json!({ "active": false }));
     world.send("PATCH", &world.admin.token, &path, leaves, &[]).await.expect(200);
-    // What an agent proposes is its owner's.
+    // The owner of the agent counts as the author of the task.
     let bot = world.agent("helper", &bob).await;
     let task = world.reviewing(&bot, "burning").await;
-    // Nobody has an address yet: that they are asked to review it reaches nobody outside.
-    tell(&world).await;
+    // No person has an address yet, so the review request is not sent by mail.
+    deliver(&world).await;
     for (person, address) in [
         (&world.admin, "admin@example.org"),
         (&second, "second@example.org"),
@@ -467,34 +521,41 @@ async fn all_admins_are_told_of_an_override_at_once_and_whoever_acts_is_not() {
         email(&world, person, address).await;
     }
     let wanted = json!({
-        "mail": [], "slack": ["override.*"], "slack_member": "U012AB3CD", "digest_minutes": 60,
+        "mail": [], "slack": ["override.*"], "slack_member": "U012AB3CD", "digest_seconds": 3600,
     });
     prefer(&world, &third, wanted).await;
 
     break_glass::ask(&world, &world.admin, &task).await;
-    tell(&world).await;
-    let asked = "An admin asks to let it pass without its reviewers: #";
-    assert_eq!(server.told(asked), ["bob@example.org", "second@example.org"]);
+    deliver(&world).await;
+    let asked = "Override requested: #";
+    assert_eq!(server.take_recipients(asked), ["bob@example.org", "second@example.org"]);
     let taken = slack.taken();
     assert_eq!(taken.len(), 1, "{taken:?}");
     assert!(taken[0]["text"].as_str().unwrap().starts_with(asked), "{}", taken[0]);
 
     confirm_override(&world, &second, &task).await;
-    tell(&world).await;
-    let confirmed = "Two admins let it pass without its reviewers: #";
-    assert_eq!(server.told(confirmed), ["admin@example.org", "bob@example.org"]);
-    assert_eq!(slack.taken().len(), 2, "it does not wait for the interval");
+    deliver(&world).await;
+    let confirmed = "Override confirmed by two admins: #";
+    assert_eq!(server.take_recipients(confirmed), ["admin@example.org", "bob@example.org"]);
+    assert_eq!(slack.taken().len(), 2, "the message does not wait for the digest interval");
 
-    assert_eq!(listed(&world, &world.admin).await, ["override.confirmed"]);
-    assert_eq!(listed(&world, &second).await, ["override.asked"]);
+    assert_eq!(notification_kinds(&world, &world.admin).await, ["override.confirmed"]);
+    assert_eq!(notification_kinds(&world, &second).await, ["override.asked"]);
     for both in [&third, &bob] {
-        assert_eq!(listed(&world, both).await, ["override.confirmed", "override.asked"]);
+        assert_eq!(
+            notification_kinds(&world, both).await,
+            ["override.confirmed", "override.asked"]
+        );
     }
-    assert_eq!(listed(&world, &rea).await, [""; 0], "it concerns her when she is asked to look");
+    assert_eq!(
+        notification_kinds(&world, &rea).await,
+        [""; 0],
+        "a reviewer is notified only when asked to review the override"
+    );
 }
 
 #[tokio::test]
-async fn an_override_that_lapses_is_told_to_whoever_heard_of_it() {
+async fn override_that_expires_notifies_the_same_people() {
     let server = MailServer::start().await;
     let world = with_mail(&server).await;
     let second = world.person("Second", &["admin"]).await;
@@ -502,22 +563,26 @@ async fn an_override_that_lapses_is_told_to_whoever_heard_of_it() {
     world.person("Rea", &["reviewer"]).await;
     let task = world.reviewing(&bob, "burning").await;
     break_glass::ask(&world, &world.admin, &task).await;
-    tell(&world).await;
+    deliver(&world).await;
     email(&world, &second, "second@example.org").await;
     email(&world, &bob, "bob@example.org").await;
     world.pass(Duration::from_mins(61)).await;
     assert_eq!(world.work("override_lapser").await.items, 1);
-    tell(&world).await;
-    let lapsed = "No second admin let it pass without its reviewers: #";
-    assert_eq!(server.told(lapsed), ["bob@example.org", "second@example.org"]);
-    assert_eq!(listed(&world, &world.admin).await, ["override.lapsed"], "time did it");
+    deliver(&world).await;
+    let lapsed = "Override expired without a second admin: #";
+    assert_eq!(server.take_recipients(lapsed), ["bob@example.org", "second@example.org"]);
+    assert_eq!(
+        notification_kinds(&world, &world.admin).await,
+        ["override.lapsed"],
+        "the requester is notified as well"
+    );
 }
 
-/// The review that the override of this task owes.
+/// The pending review of this task's override.
 async fn owed(world: &World, task: &Value) -> Value {
     let owed = world.get(&world.admin.token, "/v1/after-reviews").await.expect(200);
     let mut items = owed["items"].as_array().unwrap().iter();
-    items.find(|review| review["task"] == task["id"]).unwrap().clone()
+    items.find(|review| review["task_id"] == task["id"]).unwrap().clone()
 }
 
 async fn close(world: &World, reviewer: &Person, review: &Value) {
@@ -526,20 +591,20 @@ async fn close(world: &World, reviewer: &Person, review: &Value) {
     world.post(&reviewer.token, &path, finding).await.expect(200);
 }
 
-async fn overdue_is_measured(world: &World) {
+async fn assert_overdue_is_measured(world: &World) {
     let watching = Driver::watch(&world.app);
-    eventually("the figures say so", Duration::from_mins(1), async || {
+    eventually("the metrics report it", Duration::from_mins(1), async || {
         let text = world.rig.get("/metrics").send().await.unwrap().text().await.unwrap();
-        let is_told = text.contains("ade_degraded{part=\"after_review\"}")
+        let is_reported = text.contains("ade_degraded{part=\"after_review\"}")
             && text.contains("ade_after_reviews_overdue");
-        if is_told { Ok(()) } else { Err(text) }
+        if is_reported { Ok(()) } else { Err(text) }
     })
     .await;
     watching.stop().await;
 }
 
 #[tokio::test]
-async fn a_review_that_nobody_writes_is_told_once_and_stands_out_until_it_is_written() {
+async fn override_review_overdue_is_reported_until_it_is_closed() {
     let hour = Duration::from_hours(1);
     let server = MailServer::start().await;
     let world = with_mail(&server).await;
@@ -555,7 +620,7 @@ async fn a_review_that_nobody_writes_is_told_once_and_stands_out_until_it_is_wri
         confirm_override(&world, &second, task).await;
     }
     close(&world, &rea, &owed(&world, &written).await).await;
-    tell(&world).await;
+    deliver(&world).await;
     for (person, address) in [
         (&world.admin, "admin@example.org"),
         (&second, "second@example.org"),
@@ -574,13 +639,13 @@ async fn a_review_that_nobody_writes_is_told_once_and_stands_out_until_it_is_wri
     let other = world.another_app();
     let (one, two) =
         tokio::join!(world.work("override_lapser"), run_once(&other, "override_lapser"));
-    assert_eq!(one.items + two.unwrap().unwrap().items, 1, "by one of two, and once");
+    assert_eq!(one.items + two.unwrap().unwrap().items, 1, "reported once by one of two processes");
     assert_eq!(world.work("override_lapser").await.items, 0);
-    tell(&world).await;
-    let overdue = "Nobody has reviewed its override in time: #";
+    deliver(&world).await;
+    let overdue = "Override review overdue: #";
     let admins = ["admin@example.org", "second@example.org", "third@example.org"];
-    assert_eq!(server.told(overdue), admins);
-    let kinds = listed(&world, &third).await;
+    assert_eq!(server.take_recipients(overdue), admins);
+    let kinds = notification_kinds(&world, &third).await;
     assert_eq!(kinds.iter().filter(|kind| *kind == "override.review_overdue").count(), 1);
     let audit = format!("/v1/audit?object={}", id(&review));
     let leaves = world.get(&world.admin.token, &audit).await.expect(200);
@@ -588,40 +653,40 @@ async fn a_review_that_nobody_writes_is_told_once_and_stands_out_until_it_is_wri
     assert_eq!(leaf["what"]["action"], "after_review.overdue", "{leaves}");
     assert_eq!(leaves["items"].as_array().unwrap().len(), 1, "{leaves}");
 
-    let told = status(&world, &rea).await;
-    assert!(detail(&told, "after_review").unwrap().contains("overdue: 1,"), "{told}");
+    let degraded = status(&world, &rea).await;
+    assert!(detail(&degraded, "after_review").unwrap().contains("overdue: 1,"), "{degraded}");
     let elsewhere = status(&world, &stranger).await;
-    assert_eq!(detail(&elsewhere, "after_review"), None, "it is their own matter");
+    assert_eq!(detail(&elsewhere, "after_review"), None, "other tenants do not see it");
     let count = "SELECT overdue_after_reviews()";
     assert_eq!(world.database.number(count).await, 1);
-    overdue_is_measured(&world).await;
+    assert_overdue_is_measured(&world).await;
 
     close(&world, &rea, &review).await;
     assert_eq!(detail(&status(&world, &rea).await, "after_review"), None);
     assert_eq!(world.database.number(count).await, 0);
     world.pass(AFTER_REVIEW_WITHIN * 3).await;
     assert_eq!(world.work("override_lapser").await.items, 0);
-    tell(&world).await;
-    assert_eq!(server.told(overdue), [""; 0], "nor is the one that was written in time");
-    let told = "SELECT count(*) FROM outbox WHERE kind = 'override.review_overdue'";
-    assert_eq!(world.database.number(told).await, 1);
-    let watched = "SELECT count(*) FROM due WHERE kind = 'after_review'";
+    deliver(&world).await;
+    assert_eq!(server.take_recipients(overdue), [""; 0], "neither review is reported again");
+    let events = "SELECT count(*) FROM outbox WHERE kind = 'override.review_overdue'";
+    assert_eq!(world.database.number(events).await, 1);
+    let watched = "SELECT count(*) FROM scheduled_job WHERE kind = 'after_review'";
     assert_eq!(world.database.number(watched).await, 0);
 }
 
 #[tokio::test]
-async fn slack_gets_text_with_a_link() {
+async fn slack_message_has_text_with_a_link() {
     let slack = FakeSlack::start().await;
     let world = with_slack(&slack).await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let wanted = json!({
         "mail": [], "slack": ["approval.requested"], "slack_member": "U012AB3CD",
-        "digest_minutes": 0,
+        "digest_seconds": 0,
     });
     prefer(&world, &rea, wanted).await;
     let task = world.reviewing(&bob, "<!channel> *now*").await;
-    tell(&world).await;
+    deliver(&world).await;
     let taken = slack.taken();
     assert_eq!(taken.len(), 1, "{taken:?}");
     assert_eq!(taken[0]["channel"], "U012AB3CD");
@@ -632,11 +697,11 @@ async fn slack_gets_text_with_a_link() {
     assert_eq!(block["accessory"]["url"], json!(link));
     *slack.error.lock().unwrap() = Some("ratelimited");
     world.reviewing(&bob, "two").await;
-    tell(&world).await;
+    deliver(&world).await;
     *slack.error.lock().unwrap() = None;
     world.pass(Duration::from_mins(2)).await;
-    tell(&world).await;
-    assert_eq!(slack.taken().len(), 2, "it comes when it is taken");
+    deliver(&world).await;
+    assert_eq!(slack.taken().len(), 2, "sent once Slack accepts it");
 }
 
 fn signed(body: &str, at: u64) -> String {
@@ -651,7 +716,7 @@ fn signed(body: &str, at: u64) -> String {
 }
 
 #[tokio::test]
-async fn what_is_pressed_in_slack_opens_the_page_and_decides_nothing() {
+async fn slack_button_links_to_the_page_and_decides_nothing() {
     let slack = FakeSlack::start().await;
     let world = with_slack(&slack).await;
     let bob = world.person("Bob", &["author"]).await;
@@ -670,14 +735,14 @@ async fn what_is_pressed_in_slack_opens_the_page_and_decides_nothing() {
         world.note("POST", path, status);
         (status, answer.json::<Value>().await.unwrap())
     };
-    let now = ade_engine::webhooks::seconds();
+    let now = ade_engine::services::webhook_client::seconds();
     let action =
         format!("payload=%7B%22actions%22%3A%5B%7B%22value%22%3A%22approve%20{}", id(&task));
-    let (status, told) = press(&action, now, &signed(&action, now)).await;
-    assert_eq!(status, 200, "{told}");
+    let (status, reply) = press(&action, now, &signed(&action, now)).await;
+    assert_eq!(status, 200, "{reply}");
     let link = format!("https://ade.example.org/tasks/{}", id(&task));
-    assert!(told["text"].as_str().unwrap().ends_with(&link), "{told}");
-    assert_eq!(told["response_type"], "ephemeral");
+    assert!(reply["text"].as_str().unwrap().ends_with(&link), "{reply}");
+    assert_eq!(reply["response_type"], "ephemeral");
     crate::coverage::assert_shown(
         &world,
         "POST /v1/slack/interactions",
@@ -687,12 +752,12 @@ async fn what_is_pressed_in_slack_opens_the_page_and_decides_nothing() {
     assert_eq!((&after["state"], quoted(&after)), (&json!("REVIEWING"), quoted(&task)));
     let large = "x".repeat((1 << 20) + 1);
     for (what, body, at, signature) in [
-        ("another's", &*action, now, signed("other", now)),
+        ("signed for another body", &*action, now, signed("other", now)),
         ("old", &*action, now - 400, signed(&action, now - 400)),
         ("unsigned", &*action, now, String::new()),
         ("too large", &*large, now, signed(&large, now)),
     ] {
-        let (status, told) = press(body, at, &signature).await;
-        assert_eq!((status, told["code"].as_str()), (401, Some("unauthenticated")), "{what}");
+        let (status, problem) = press(body, at, &signature).await;
+        assert_eq!((status, problem["code"].as_str()), (401, Some("unauthenticated")), "{what}");
     }
 }

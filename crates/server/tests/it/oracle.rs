@@ -1,33 +1,33 @@
-//! What must come out, by trying everything: an organisation as a few lists, and the outcome of
-//! its tasks without any of the product's own code. Slow and plain on purpose.
+//! An oracle for reviews: it describes an organisation by a few lists and computes the outcome of
+//! its tasks by brute force, without using product code. It is deliberately slow and simple.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ordinary people; after them come the two admins who publish the policies.
+/// The number of ordinary people. The two admins who publish policies come after them.
 pub const PEOPLE: usize = 6;
 pub const ADMINS: [usize; 2] = [PEOPLE, PEOPLE + 1];
-pub const EVERYBODY: usize = PEOPLE + ADMINS.len();
+pub const ALL_PEOPLE: usize = PEOPLE + ADMINS.len();
 
-/// Of a human who agrees, by number.
+/// A set of humans, one bit each.
 type Mask = u32;
 
 #[derive(Debug, Clone)]
 pub struct Organisation {
-    /// Of each ordinary person.
+    /// The roles of each ordinary person.
     pub roles: Vec<BTreeSet<&'static str>>,
-    /// Two accounts of one human.
+    /// Two accounts that belong to one human.
     pub same: Option<(usize, usize)>,
-    /// Has left, and who their manager was.
+    /// A person who has left, and their manager.
     pub leaver: Option<(usize, usize)>,
     pub policies: Vec<Policy>,
-    /// In the order in which they were made.
+    /// All delegations, in the order of their creation.
     pub delegations: Vec<Delegation>,
     pub stories: Vec<Story>,
 }
 
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// `db` or `infra`; every task if there is none.
+    /// `db` or `infra`; without it, the policy applies to every task.
     pub family: Option<&'static str>,
     pub groups: Vec<Group>,
     pub reject_threshold: usize,
@@ -52,7 +52,7 @@ pub struct Delegation {
     pub family: Option<&'static str>,
 }
 
-/// One task and what people try on it.
+/// One task and the moves that people attempt on it.
 #[derive(Debug, Clone)]
 pub struct Story {
     pub author: usize,
@@ -84,7 +84,8 @@ impl Organisation {
         self.roles.get(person).map_or(role == "admin", |roles| roles.contains(role))
     }
 
-    /// Whether the new one would close a circle with those of its kind, whatever they are for.
+    /// Whether the new delegation would close a cycle with others of its kind, regardless of their
+    /// conditions.
     pub fn closes_circle(&self, new: &Delegation) -> bool {
         let mut reached = BTreeSet::from([new.to]);
         loop {
@@ -104,7 +105,7 @@ impl Organisation {
 pub struct Review<'a> {
     organisation: &'a Organisation,
     story: &'a Story,
-    /// Who answered, in order; a withdrawn answer stays and counts for nothing.
+    /// The answers in order. A withdrawn answer stays in the list and does not count.
     ballots: Vec<(usize, Move, bool)>,
     pub state: &'static str,
 }
@@ -120,7 +121,7 @@ impl<'a> Review<'a> {
         all.filter(move |policy| policy.family.is_none_or(|of| of == family))
     }
 
-    /// Of all policies that match; the same people asked twice are asked for the greater number.
+    /// The groups of all matching policies. Equal groups are merged and need the greater number.
     fn groups(&self) -> Vec<Group> {
         let mut merged: Vec<Group> = Vec::new();
         for group in self.policies().flat_map(|policy| &policy.groups) {
@@ -156,7 +157,7 @@ impl<'a> Review<'a> {
                 || by_role.any(|role| self.organisation.has_role(person, role)))
     }
 
-    /// In their own right.
+    /// Whether this person may approve without a delegation.
     fn may_approve(&self, person: usize) -> bool {
         self.organisation.is_active(person)
             && !self.is_involved(person)
@@ -175,7 +176,7 @@ impl<'a> Review<'a> {
         all.filter(|edge| edge.owner == owner && edge.follows == follows).collect()
     }
 
-    /// Everybody a transfer leads to, in the order in which they are found.
+    /// Everyone a transfer leads to, in the order in which they are found.
     fn transfer_ends(&self, path: &[usize]) -> Vec<usize> {
         let edges = self.delegations(*path.last().unwrap(), false);
         let open = edges.into_iter().filter(|edge| !path.contains(&edge.to));
@@ -201,7 +202,7 @@ impl<'a> Review<'a> {
         found
     }
 
-    /// Who may fill the seat of this person.
+    /// The people who may fill the seat of this person.
     fn fillers(&self, owner: usize) -> BTreeSet<usize> {
         let mut fillers = self.followed(&[owner]);
         let moved_to = self.transfer_ends(&[owner]).into_iter().find(|end| self.may_approve(*end));
@@ -215,12 +216,12 @@ impl<'a> Review<'a> {
         fillers
     }
 
-    /// Whose seats, by the person who may fill them.
+    /// Maps each person who is asked to the owners of the seats that they may fill.
     pub fn asked(&self) -> BTreeMap<usize, BTreeSet<usize>> {
         let groups = self.groups();
         let mut asked: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         let has_seat = |person: &usize| groups.iter().any(|group| self.sits_in(group, *person));
-        for owner in (0..EVERYBODY).filter(has_seat) {
+        for owner in (0..ALL_PEOPLE).filter(has_seat) {
             for filler in self.fillers(owner) {
                 asked.entry(filler).or_default().insert(owner);
             }
@@ -228,14 +229,14 @@ impl<'a> Review<'a> {
         asked
     }
 
-    /// Whether these accounts could meet every group together, each human in one seat. Every way
-    /// to sit is tried, group by group and seat by seat.
+    /// Whether these accounts together can satisfy every group, with each human in at most one
+    /// seat. Every assignment is tried, group by group and seat by seat.
     fn suffices(&self, accounts: &BTreeSet<usize>) -> bool {
         let asked = self.asked();
         let mut used: BTreeSet<Mask> = BTreeSet::from([0]);
         for group in self.groups() {
             let mut seats: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-            for owner in (0..EVERYBODY).filter(|person| self.sits_in(&group, *person)) {
+            for owner in (0..ALL_PEOPLE).filter(|person| self.sits_in(&group, *person)) {
                 let seat = seats.entry(self.organisation.human(owner)).or_default();
                 let fills = |account: &&usize| {
                     asked.get(account).is_some_and(|owners| owners.contains(&owner))
@@ -261,7 +262,7 @@ impl<'a> Review<'a> {
         self.suffices(&self.asked().into_keys().collect())
     }
 
-    /// The latest answer of each human, if it was not taken back.
+    /// The latest answer of each human, unless it was withdrawn.
     fn standing(&self) -> Vec<(usize, Move)> {
         let mut latest: BTreeMap<usize, (usize, Move, bool)> = BTreeMap::new();
         for ballot in &self.ballots {
@@ -270,7 +271,7 @@ impl<'a> Review<'a> {
         latest.into_values().filter(|ballot| !ballot.2).map(|ballot| (ballot.0, ballot.1)).collect()
     }
 
-    /// Whether the move is taken; moves the review on if it is.
+    /// Applies a move and returns whether it was accepted.
     pub fn take(&mut self, person: usize, what: Move) -> bool {
         if self.state != "REVIEWING" || !self.organisation.is_active(person) {
             return false;

@@ -1,5 +1,5 @@
-//! Passkeys come, are listed and go; an answer is taken once, from the key, the person and the
-//! session that were asked.
+//! Passkeys are added, listed and removed. A confirmation is accepted once, from the passkey, the
+//! person and the session that it was requested from.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 
 use crate::authenticator::{Authenticator, add, enrol, second_token, text};
 use crate::coverage::cases;
-use crate::world::{Fittings, Line, World, id};
+use crate::world::{LockBackend, TestServerOptions, World, id};
 
 cases! {
-    a_passkey_is_added_listed_and_removed:
+    passkey_is_added_listed_and_removed:
         Happy "GET /v1/passkeys", Denied "GET /v1/passkeys",
         Happy "POST /v1/passkeys", Denied "POST /v1/passkeys",
         Happy "POST /v1/passkeys/{id}", Denied "POST /v1/passkeys/{id}",
         Conflict "POST /v1/passkeys/{id}",
         Happy "DELETE /v1/passkeys/{id}", Denied "DELETE /v1/passkeys/{id}",
         Conflict "DELETE /v1/passkeys/{id}";
-    nobody_has_more_keys_than_they_could_look_after: Conflict "POST /v1/passkeys";
-    an_admin_takes_the_keys_of_somebody_who_lost_them:
+    passkeys_beyond_the_limit_are_refused: Conflict "POST /v1/passkeys";
+    passkeys_lost_by_a_user_are_reset_by_an_admin:
         Happy "DELETE /v1/users/{id}/passkeys", Denied "DELETE /v1/users/{id}/passkeys",
         Conflict "DELETE /v1/users/{id}/passkeys";
-    a_word_is_given_once_in_the_session_that_asked:
+    step_up_is_confirmed_once_in_the_session_that_asked:
         Happy "POST /v1/step-up", Denied "POST /v1/step-up",
         Happy "POST /v1/step-up/{id}", Denied "POST /v1/step-up/{id}",
         Conflict "POST /v1/step-up/{id}";
@@ -36,13 +36,13 @@ async fn actions(world: &World, object: &str) -> Vec<String> {
     let found = world.get(&world.admin.token, &path).await.expect(200);
     let items = found["items"].as_array().unwrap().iter();
     let shown = |item: &Value| {
-        let leaf = &item["leaf"];
-        format!("{} {}", leaf["kind"].as_str().unwrap(), leaf["what"]["action"].as_str().unwrap())
+        let entry = &item["leaf"];
+        format!("{} {}", entry["kind"].as_str().unwrap(), entry["what"]["action"].as_str().unwrap())
     };
     items.map(shown).collect()
 }
 
-async fn a_passkey_is_added_listed_and_removed(world: &World) {
+async fn passkey_is_added_listed_and_removed(world: &World) {
     let ada = world.person("Ada", &["reviewer"]).await;
     let eve = world.person("Eve", &["reviewer"]).await;
     world.get("", "/v1/passkeys").await.refused(401, "unauthenticated");
@@ -58,7 +58,7 @@ async fn a_passkey_is_added_listed_and_removed(world: &World) {
     assert_eq!((&options["attestation"], &options["timeout"]), (&json!("none"), &json!(300_000)));
     let path = format!("/v1/passkeys/{}", id(&offer));
     let created = key.created(options);
-    // Neither somebody else nor the same person elsewhere.
+    // Neither another person nor another session of the same person can complete the enrolment.
     let elsewhere = second_token(world, &ada).await;
     for token in [&eve.token, &elsewhere] {
         world.post(token, &path, created.clone()).await.refused(404, "not_found");
@@ -80,7 +80,7 @@ async fn a_passkey_is_added_listed_and_removed(world: &World) {
     assert_eq!((&added["id"], &added["name"]), (&offer["id"], &json!("ring")));
     world.post(&ada.token, &path, created).await.refused(404, "not_found");
     assert_eq!(actions(world, id(&added)).await, ["change passkey.add"]);
-    // The key is known, whoever shows it.
+    // A known passkey is refused for every person.
     add(world, &eve.token, &key).await.refused(409, "already_exists");
 
     let listed = world.get(&ada.token, "/v1/passkeys").await.expect(200);
@@ -88,7 +88,7 @@ async fn a_passkey_is_added_listed_and_removed(world: &World) {
     let others = world.get(&eve.token, "/v1/passkeys").await.expect(200);
     assert_eq!(others["items"], json!([]));
 
-    // Whoever has one confirms with it that there shall be another, or none.
+    // A person with a passkey must confirm adding or removing one.
     let more = world.post(&ada.token, "/v1/passkeys", json!({ "name": "two" })).await;
     let asked = more.refused(403, "step_up_required");
     assert_eq!(asked["step_up"], json!({ "purpose": "add_passkey", "about": [] }));
@@ -113,7 +113,7 @@ async fn a_passkey_is_added_listed_and_removed(world: &World) {
     refused.refused(422, "passkey_refused");
 }
 
-async fn nobody_has_more_keys_than_they_could_look_after(world: &World) {
+async fn passkeys_beyond_the_limit_are_refused(world: &World) {
     let ada = world.person("Ada", &[]).await;
     enrol(world, &ada).await;
     let copies = "INSERT INTO passkey (tenant_id, id, user_id, name, credential, algorithm,
@@ -126,7 +126,7 @@ async fn nobody_has_more_keys_than_they_could_look_after(world: &World) {
     assert_eq!(more.refused(409, "too_many")["most"], 10);
 }
 
-async fn an_admin_takes_the_keys_of_somebody_who_lost_them(world: &World) {
+async fn passkeys_lost_by_a_user_are_reset_by_an_admin(world: &World) {
     let ada = world.person("Ada", &["reviewer"]).await;
     let mut lost = enrol(world, &ada).await;
     let mut own = enrol(world, &world.admin).await;
@@ -140,19 +140,19 @@ async fn an_admin_takes_the_keys_of_somebody_who_lost_them(world: &World) {
     assert_eq!(reset().await.expect(200)["items"].as_array().unwrap().len(), 1);
     assert!(reset().await.is_repeated);
     assert!(actions(world, &ada.id).await.contains(&"change passkey.reset".to_owned()));
-    // What was found again is worth nothing, also for what was asked before.
+    // A removed passkey is not accepted, not even for a question that was asked before.
     let path = format!("/v1/step-up/{}", id(&question));
     let said = lost.word(&question["options"]);
     world.post(&ada.token, &path, said).await.refused(422, "passkey_refused");
-    let told = world.post(&ada.token, "/v1/step-up", subject()).await;
-    assert_eq!(told.refused(403, "step_up_required")["has_passkey"], false);
+    let response = world.post(&ada.token, "/v1/step-up", subject()).await;
+    assert_eq!(response.refused(403, "step_up_required")["has_passkey"], false);
     enrol(world, &ada).await;
-    let nobody = format!("/v1/users/usr_{}/passkeys", "0".repeat(26));
-    let nobody = world.send("DELETE", &world.admin.token, &nobody, None, &[]).await;
-    nobody.refused(404, "not_found");
+    let unknown = format!("/v1/users/usr_{}/passkeys", "0".repeat(26));
+    let unknown = world.send("DELETE", &world.admin.token, &unknown, None, &[]).await;
+    unknown.refused(404, "not_found");
 }
 
-async fn a_word_is_given_once_in_the_session_that_asked(world: &World) {
+async fn step_up_is_confirmed_once_in_the_session_that_asked(world: &World) {
     let ada = world.person("Ada", &["reviewer"]).await;
     let eve = world.person("Eve", &["reviewer"]).await;
     let none = world.post(&ada.token, "/v1/step-up", subject()).await;
@@ -171,13 +171,14 @@ async fn a_word_is_given_once_in_the_session_that_asked(world: &World) {
         world.post(token, &path, said.clone()).await.refused(404, "not_found");
     }
     world.post(&ada.token, &path, hers.word(options)).await.refused(422, "passkey_refused");
-    // A page of somebody else, a passkey that nobody has unlocked, and a question of yesterday.
+    // A page of another origin, a passkey that was not unlocked, and the answer to another question
+    // are refused.
     key.origin = "https://evil.example";
     world.post(&ada.token, &path, key.word(options)).await.refused(422, "passkey_refused");
     key.origin = "https://ade.example.org";
     key.flags = 0x01;
-    let told = world.post(&ada.token, &path, key.word(options)).await;
-    assert!(told.refused(422, "passkey_refused")["detail"].as_str().unwrap().contains("PIN"));
+    let response = world.post(&ada.token, &path, key.word(options)).await;
+    assert!(response.refused(422, "passkey_refused")["detail"].as_str().unwrap().contains("PIN"));
     key.flags = 0x05;
     let other = ask().await;
     world
@@ -192,17 +193,20 @@ async fn a_word_is_given_once_in_the_session_that_asked(world: &World) {
     let given = world.post(&ada.token, &path, said.clone()).await.expect(200);
     assert_eq!((&given["id"], &given["purpose"]), (&question["id"], &json!("break_lock")));
     world.post(&ada.token, &path, said.clone()).await.refused(409, "closed");
-    let leaves = actions(world, id(&question)).await;
-    assert_eq!(leaves[0], "change step_up.give", "{leaves:?}");
-    assert_eq!(leaves.iter().filter(|leaf| *leaf == "refusal step_up.give").count(), 5);
+    let entries = actions(world, id(&question)).await;
+    assert_eq!(entries[0], "change step_up.give", "{entries:?}");
+    assert_eq!(entries.iter().filter(|entry| *entry == "refusal step_up.give").count(), 5);
 
-    // The answer to one question is none to the next, and a copy of the key counts too few.
+    // The answer to one question does not answer the next, and a copied passkey is detected by its
+    // counter.
     let next = ask().await;
     let path = format!("/v1/step-up/{}", id(&next));
     world.post(&ada.token, &path, said).await.refused(422, "passkey_refused");
     key.counter = 0;
-    let told = world.post(&ada.token, &path, key.word(&next["options"])).await;
-    assert!(told.refused(422, "passkey_refused")["detail"].as_str().unwrap().contains("copy"));
+    let response = world.post(&ada.token, &path, key.word(&next["options"])).await;
+    assert!(
+        response.refused(422, "passkey_refused")["detail"].as_str().unwrap().contains("copied")
+    );
     key.counter = 100;
     world.pass(Duration::from_secs(301)).await;
     world.post(&ada.token, &path, key.word(&next["options"])).await.refused(409, "closed");
@@ -216,7 +220,7 @@ async fn a_word_is_given_once_in_the_session_that_asked(world: &World) {
 }
 
 #[tokio::test]
-async fn an_offer_is_answered_in_time_and_the_last_one_counts() {
+async fn enrolment_superseded_or_not_answered_in_time_is_refused() {
     let world = World::new().await;
     let ada = world.person("Ada", &[]).await;
     let key = Authenticator::new();
@@ -236,8 +240,8 @@ async fn an_offer_is_answered_in_time_and_the_last_one_counts() {
 }
 
 #[tokio::test]
-async fn questions_that_nobody_answers_give_way() {
-    let world = World::locking(Line::Off).await;
+async fn step_up_questions_left_unanswered_are_discarded() {
+    let world = World::locking(LockBackend::Off).await;
     let ada = world.person("Ada", &[]).await;
     enrol(&world, &ada).await;
     for _ in 0..20 {
@@ -251,13 +255,13 @@ async fn questions_that_nobody_answers_give_way() {
 }
 
 #[tokio::test]
-async fn without_a_name_that_browsers_take_there_are_no_passkeys() {
+async fn passkeys_without_a_usable_hostname_are_disabled() {
     let page = "http://127.0.0.1:7700".to_owned();
-    let world = World::fitted(Fittings { page, ..Line::Off.into() }).await;
+    let world = World::fitted(TestServerOptions { page, ..LockBackend::Off.into() }).await;
     let ada = world.person("Ada", &[]).await;
-    let told = world.post(&ada.token, "/v1/passkeys", json!({ "name": "mine" })).await;
-    told.refused(409, "passkeys_off");
-    let told = world.post(&ada.token, "/v1/step-up", subject()).await;
-    told.refused(409, "passkeys_off");
+    let response = world.post(&ada.token, "/v1/passkeys", json!({ "name": "mine" })).await;
+    response.refused(409, "passkeys_off");
+    let response = world.post(&ada.token, "/v1/step-up", subject()).await;
+    response.refused(409, "passkeys_off");
     assert_eq!(world.get(&ada.token, "/v1/passkeys").await.expect(200)["items"], json!([]));
 }

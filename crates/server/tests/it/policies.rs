@@ -1,40 +1,40 @@
-//! Rules proposed by one admin and published by another, and what they change for tasks.
+//! Policies are proposed by one admin and published by another, and change how tasks are reviewed.
 
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
-use crate::world::{Person, World, id, plan, seen};
+use crate::world::{Person, World, id, path_of, plan, seen};
 
 cases! {
-    a_policy_takes_two_admins_and_is_asked_from_then_on:
+    policy_needs_two_admins_and_then_applies:
         Happy "POST /v1/policies",
         Happy "POST /v1/policy-drafts/{id}/publish",
         Denied "POST /v1/policy-drafts/{id}/publish",
         Conflict "POST /v1/policy-drafts/{id}/publish";
-    a_draft_shows_what_it_changes_and_grows_stale:
+    policy_draft_shows_its_changes_and_becomes_stale:
         Happy "GET /v1/policy-drafts/{id}",
         Happy "POST /v1/policies/{id}/rollback";
-    everything_wrong_with_a_document_is_told_with_its_place: Denied "POST /v1/policies";
-    a_replay_puts_first_what_would_pass_without_a_person:
-        Happy "POST /v1/policies/simulate",
-        Denied "POST /v1/policies/simulate",
+    policy_errors_are_all_reported_with_their_positions: Denied "POST /v1/policies";
+    policy_replay_lists_auto_approved_tasks_first:
+        Happy "POST /v1/policies/replay",
+        Denied "POST /v1/policies/replay",
         Happy "GET /v1/policies";
-    a_simulated_task_is_rated_and_explained_and_does_not_exist:
-        Happy "POST /v1/simulate",
-        Denied "POST /v1/simulate";
-    what_was_approved_goes_back_when_stricter_rules_come: Happy "POST /v1/policies";
-    policies_are_seen_by_the_tenant_alone:
+    evaluated_task_is_rated_and_explained_but_not_stored:
+        Happy "POST /v1/tasks/evaluate",
+        Denied "POST /v1/tasks/evaluate";
+    approved_task_returns_to_review_under_a_stricter_policy: Happy "POST /v1/policies";
+    policies_are_visible_only_to_their_tenant:
         Happy "GET /v1/policies/{id}/versions",
         Happy "GET /v1/policy-drafts",
         Denied "GET /v1/policies",
         Denied "GET /v1/policies/{id}/versions",
         Denied "GET /v1/policy-drafts",
         Denied "GET /v1/policy-drafts/{id}";
-    a_draft_is_withdrawn_once:
+    policy_draft_is_withdrawn_once:
         Happy "DELETE /v1/policy-drafts/{id}",
         Denied "DELETE /v1/policy-drafts/{id}",
         Conflict "DELETE /v1/policy-drafts/{id}";
-    a_key_proposes_one_draft:
+    idempotency_key_proposes_one_policy_draft:
         Conflict "POST /v1/policies",
         Conflict "POST /v1/policies/{id}/rollback",
         Denied "POST /v1/policies/{id}/rollback";
@@ -53,7 +53,7 @@ async fn publish(world: &World, draft: &Value, admin: &Person) -> Value {
     world.send("POST", &admin.token, &path, None, &[]).await.expect(200)
 }
 
-async fn a_policy_takes_two_admins_and_is_asked_from_then_on(world: &World) {
+async fn policy_needs_two_admins_and_then_applies(world: &World) {
     let second = world.person("Second", &["admin"]).await;
     let bob = world.person("Bob", &["author"]).await;
     let dbas = [world.person("D1", &["dba"]).await, world.person("D2", &["dba"]).await];
@@ -67,22 +67,26 @@ async fn a_policy_takes_two_admins_and_is_asked_from_then_on(world: &World) {
     assert_eq!((&published["version"], &published["name"]), (&json!(1), &json!("databases")));
     let again = world.send("POST", &second.token, &path, None, &[]).await;
     again.refused(409, "closed");
-    let told = "SELECT coalesce(string_agg(concat_ws(' ', kind, object, version,
+    let sql = "SELECT coalesce(string_agg(concat_ws(' ', kind, object, version,
                     payload->>'name'), '; '), '') FROM outbox WHERE kind LIKE 'policy.%'";
-    let told = world.database.session().await.text(told).await;
-    let policy = published["policy"].as_str().unwrap();
-    assert_eq!(told, format!("policy.published {policy} 1 databases"), "once, by who could");
+    let events = world.database.session().await.text(sql).await;
+    let policy = published["policy_id"].as_str().unwrap();
+    assert_eq!(
+        events,
+        format!("policy.published {policy} 1 databases"),
+        "the policy is published once"
+    );
 
     let task = world.reviewing(&bob, "under the policy").await;
     for (dba, state) in dbas.iter().zip(["REVIEWING", "APPROVED"]) {
-        let request = world.request(dba, &task).await;
-        let path = format!("/v1/approvals/{request}/approve");
+        world.request(dba, &task).await;
+        let path = format!("{}/approve", path_of(&task));
         let voted = world.post(&dba.token, &path, seen(&task)).await.expect(200);
         assert_eq!(voted["state"], state);
     }
 }
 
-async fn a_draft_shows_what_it_changes_and_grows_stale(world: &World) {
+async fn policy_draft_shows_its_changes_and_becomes_stale(world: &World) {
     let second = world.person("Second", &["admin"]).await;
     let first = propose(world, &world.admin, TWO_DBAS).await;
     publish(world, &first, &second).await;
@@ -95,7 +99,7 @@ async fn a_draft_shows_what_it_changes_and_grows_stale(world: &World) {
     assert_eq!(world.get(&second.token, &path).await.expect(200)["is_stale"], true);
     let stale = world.send("POST", &second.token, &format!("{path}/publish"), None, &[]).await;
     stale.refused(409, "closed");
-    let back = format!("/v1/policies/{}/rollback", one["policy"].as_str().unwrap());
+    let back = format!("/v1/policies/{}/rollback", one["policy_id"].as_str().unwrap());
     let asked = json!({ "version": 1, "reason": "three are too many" });
     let back = world.post(&world.admin.token, &back, asked).await.expect(201);
     let published = publish(world, &back, &second).await;
@@ -105,12 +109,12 @@ async fn a_draft_shows_what_it_changes_and_grows_stale(world: &World) {
     );
 }
 
-async fn everything_wrong_with_a_document_is_told_with_its_place(world: &World) {
+async fn policy_errors_are_all_reported_with_their_positions(world: &World) {
     let document = "name: x\nrequire: [{roles: [dba], min: 0}]\nrespond_within: soon\n";
     let asked = json!({ "document": document });
-    let told = world.post(&world.admin.token, "/v1/policies", asked).await;
-    let told = told.refused(422, "invalid_policy");
-    let places: Vec<_> = told["errors"]
+    let response = world.post(&world.admin.token, "/v1/policies", asked).await;
+    let problem = response.refused(422, "invalid_policy");
+    let places: Vec<_> = problem["errors"]
         .as_array()
         .unwrap()
         .iter()
@@ -122,7 +126,7 @@ async fn everything_wrong_with_a_document_is_told_with_its_place(world: &World) 
     world.post(&bob.token, "/v1/policies", asked).await.refused(403, "not_allowed");
 }
 
-async fn a_replay_puts_first_what_would_pass_without_a_person(world: &World) {
+async fn policy_replay_lists_auto_approved_tasks_first(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     for number in 0..3 {
         let task = world.draft(&bob, &format!("task {number}")).await;
@@ -131,45 +135,45 @@ async fn a_replay_puts_first_what_would_pass_without_a_person(world: &World) {
     let same =
         "name: nothing\nmatch: {task_types: [\"other.*\"]}\nrequire: [{roles: [x], min: 9}]\n";
     let asked = json!({ "document": same, "days": 1 });
-    let told = world.post(&world.admin.token, "/v1/policies/simulate", asked).await.expect(200);
+    let replay = world.post(&world.admin.token, "/v1/policies/replay", asked).await.expect(200);
     assert_eq!(
-        (&told["examined"], &told["same"], &told["tasks"]),
+        (&replay["examined"], &replay["same"], &replay["tasks"]),
         (&json!(3), &json!(3), &json!([]))
     );
     let open = "name: open\nauto_approve_if: {risk_below: 100, accept_declared_effect: true}\n";
     let asked = json!({ "document": open, "days": 1 });
-    let told = world.post(&world.admin.token, "/v1/policies/simulate", asked).await.expect(200);
+    let replay = world.post(&world.admin.token, "/v1/policies/replay", asked).await.expect(200);
     assert_eq!(
-        (&told["without_a_person"], &told["tasks"][0]["without_a_person"]),
+        (&replay["without_a_person"], &replay["tasks"][0]["without_a_person"]),
         (&json!(3), &json!(true))
     );
     let asked = json!({ "document": open, "days": 1 });
-    world.post(&bob.token, "/v1/policies/simulate", asked).await.refused(403, "not_allowed");
+    world.post(&bob.token, "/v1/policies/replay", asked).await.refused(403, "not_allowed");
     let policies = world.get(&world.admin.token, "/v1/policies").await.expect(200);
     assert_eq!(policies["items"], json!([]), "nothing was written");
 }
 
-async fn a_simulated_task_is_rated_and_explained_and_does_not_exist(world: &World) {
+async fn evaluated_task_is_rated_and_explained_but_not_stored(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
-    let told = world.post(&bob.token, "/v1/simulate", plan("maybe")).await.expect(200);
-    assert_eq!(told["would_pass_without_a_person"], false);
-    assert!(told["risk"]["score"].as_u64().unwrap() > 0);
-    let may: Vec<_> = told["explanation"]["may_answer"].as_array().unwrap().iter().collect();
-    assert!(may.iter().any(|who| who["user"] == rea.id.as_str()), "{told}");
-    assert!(may.iter().all(|who| who["user"] != bob.id.as_str()), "{told}");
+    let evaluated = world.post(&bob.token, "/v1/tasks/evaluate", plan("maybe")).await.expect(200);
+    assert_eq!(evaluated["would_pass_without_a_person"], false);
+    assert!(evaluated["risk"]["score"].as_u64().unwrap() > 0);
+    let may: Vec<_> = evaluated["explanation"]["may_answer"].as_array().unwrap().iter().collect();
+    assert!(may.iter().any(|who| who["user_id"] == rea.id.as_str()), "{evaluated}");
+    assert!(may.iter().all(|who| who["user_id"] != bob.id.as_str()), "{evaluated}");
     let tasks = world.get(&bob.token, "/v1/tasks").await.expect(200);
     assert_eq!(tasks["items"], json!([]));
-    world.post(&rea.token, "/v1/simulate", plan("maybe")).await.refused(403, "not_allowed");
+    world.post(&rea.token, "/v1/tasks/evaluate", plan("maybe")).await.refused(403, "not_allowed");
 }
 
-async fn what_was_approved_goes_back_when_stricter_rules_come(world: &World) {
+async fn approved_task_returns_to_review_under_a_stricter_policy(world: &World) {
     let second = world.person("Second", &["admin"]).await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let task = world.reviewing(&bob, "approved under no policy").await;
-    let request = world.request(&rea, &task).await;
-    let approve = format!("/v1/approvals/{request}/approve");
+    world.request(&rea, &task).await;
+    let approve = format!("{}/approve", path_of(&task));
     world.post(&rea.token, &approve, seen(&task)).await.expect(200);
     let draft = propose(world, &world.admin, TWO_DBAS).await;
     publish(world, &draft, &second).await;
@@ -179,21 +183,21 @@ async fn what_was_approved_goes_back_when_stricter_rules_come(world: &World) {
     assert_eq!(task["state"], "SUBMITTED", "{task}");
 }
 
-async fn policies_are_seen_by_the_tenant_alone(world: &World) {
+async fn policies_are_visible_only_to_their_tenant(world: &World) {
     let second = world.person("Second", &["admin"]).await;
     let bob = world.person("Bob", &["author"]).await;
     let draft = propose(world, &world.admin, TWO_DBAS).await;
     let drafts = world.get(&bob.token, "/v1/policy-drafts").await.expect(200);
     assert_eq!(drafts["items"][0]["id"], draft["id"]);
-    let versions = format!("/v1/policies/{}/versions", draft["policy"].as_str().unwrap());
-    let told = world.get(&bob.token, &versions).await.expect(200);
-    assert_eq!(told["items"], json!([]), "it is only proposed");
+    let versions = format!("/v1/policies/{}/versions", draft["policy_id"].as_str().unwrap());
+    let listed = world.get(&bob.token, &versions).await.expect(200);
+    assert_eq!(listed["items"], json!([]), "the policy is only proposed");
     let (_, other) = world.tenant("other").await;
     world.get(&other.token, &versions).await.refused(404, "not_found");
     publish(world, &draft, &second).await;
-    let told = world.get(&bob.token, &versions).await.expect(200);
-    assert_eq!(told["items"].as_array().unwrap().len(), 1);
-    assert_eq!(told["items"][0]["confirmed_by"], second.id.as_str());
+    let listed = world.get(&bob.token, &versions).await.expect(200);
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["items"][0]["confirmed_by"], second.id.as_str());
     for path in ["/v1/policies", "/v1/policy-drafts"] {
         world.get("", path).await.refused(401, "unauthenticated");
     }
@@ -204,7 +208,7 @@ async fn policies_are_seen_by_the_tenant_alone(world: &World) {
     assert_eq!(none["items"], json!([]));
 }
 
-async fn a_draft_is_withdrawn_once(world: &World) {
+async fn policy_draft_is_withdrawn_once(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let draft = propose(world, &world.admin, TWO_DBAS).await;
     let path = format!("/v1/policy-drafts/{}", id(&draft));
@@ -214,7 +218,7 @@ async fn a_draft_is_withdrawn_once(world: &World) {
     world.send("DELETE", &world.admin.token, &path, None, &[]).await.refused(409, "closed");
 }
 
-async fn a_key_proposes_one_draft(world: &World) {
+async fn idempotency_key_proposes_one_policy_draft(world: &World) {
     let second = world.person("Second", &["admin"]).await;
     let bob = world.person("Bob", &["author"]).await;
     let admin = &world.admin.token;
@@ -226,7 +230,7 @@ async fn a_key_proposes_one_draft(world: &World) {
         publish(world, &draft, &second).await;
     }
     let policies = world.get(admin, "/v1/policies").await.expect(200);
-    let policy = policies["items"][0]["policy"].as_str().unwrap().to_owned();
+    let policy = policies["items"][0]["policy_id"].as_str().unwrap().to_owned();
     let path = format!("/v1/policies/{policy}/rollback");
     let bodies = ["one", "two"].map(|reason| json!({ "version": 1, "reason": reason }));
     world.post(&bob.token, &path, bodies[0].clone()).await.refused(403, "not_allowed");

@@ -1,4 +1,4 @@
-//! `ade-server policy test` as CI runs it: the built program, files, and what it ends with.
+//! `ade-server policy test` as CI runs it: the built program with files, its output and exit code.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ const DATABASES: &str = "name: databases\nmatch: {resource_patterns: ['database:
 const SMALL: &str = r#"{"name":"small","match":{"task_types":["note.*"]},
                         "auto_approve_if":{"risk_below":20}}"#;
 
-/// A directory that goes with the test.
+/// A directory that is removed after the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -23,7 +23,7 @@ impl Folder {
         self
     }
 
-    /// Without any setting: none is needed, and a wrong one does not matter.
+    /// Runs the command without settings. It needs none, and ignores a wrong one.
     fn test(&self, policies: &str) -> Output {
         Command::new(env!("CARGO_BIN_EXE_ade-server"))
             .args(["policy", "test", "--policies", policies, "--cases", "cases.yaml"])
@@ -41,7 +41,8 @@ impl Drop for Folder {
     }
 }
 
-fn told(output: &Output) -> (Option<i32>, String, String) {
+/// Returns the exit code, the standard output and the standard error.
+fn parts(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -52,75 +53,75 @@ const CASES: &str = "cases:\n\
     expect: {outcome: review, groups: [{roles: [dba], min: 2}], policies: [databases]}\n";
 
 #[test]
-fn a_directory_of_policies_that_keeps_its_word_ends_with_zero() {
+fn policy_test_with_matching_policies_exits_with_zero() {
     let folder = Folder::new("good")
         .with("policies/databases.yaml", DATABASES)
         .with("policies/small.json", SMALL)
         .with("policies/README.md", "no policy")
         .with("cases.yaml", CASES);
-    let (code, out, errors) = told(&folder.test("policies"));
+    let (code, out, errors) = parts(&folder.test("policies"));
     assert_eq!((code, errors.as_str()), (Some(0), ""), "{out}");
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(
         lines,
         [
-            "ok       a note   passes   nobody is asked: small",
+            "ok       a note   passes   no approval is needed: small",
             "ok       a table  review   2 of dba: databases",
-            "2 case(s): 2 as expected, 0 not",
+            "cases: 2, as expected: 2, different: 0",
         ]
     );
 }
 
 #[test]
-fn what_differs_is_told_with_both_sides_the_rule_and_the_line_and_ends_with_one() {
+fn policy_test_differences_are_explained_and_exit_with_one() {
     let loose = DATABASES.replace("min: 2", "min: 1");
     let folder = Folder::new("loose").with("databases.yaml", &loose).with("cases.yaml", CASES);
-    let (code, out, _) = told(&folder.test("databases.yaml"));
+    let (code, out, _) = parts(&folder.test("databases.yaml"));
     assert_eq!(code, Some(1), "{out}");
     for line in [
-        "DIFFERS  a note   review   1 of admin or reviewer: the default, since no policy matches",
+        "DIFFERS  a note   review   1 of admin or reviewer: the default, because no policy matches",
         "         outcome: expected passes",
-        "                  came     review",
+        "                  found    review",
         "DIFFERS  a table  review   1 of dba: databases",
         "         groups: expected 2 of dba",
-        "                 came     1 of dba",
+        "                 found    1 of dba",
         "         the case is on line 5",
-        "2 case(s): 0 as expected, 2 not",
+        "cases: 2, as expected: 0, different: 2",
     ] {
-        assert!(out.lines().any(|told| told == line), "`{line}` is not in\n{out}");
+        assert!(out.lines().any(|found| found == line), "`{line}` is not in\n{out}");
     }
 }
 
 #[test]
-fn files_that_cannot_be_read_are_named_with_the_place_and_end_with_two() {
+fn policy_test_invalid_files_are_named_and_exit_with_two() {
     let folder = Folder::new("bad")
         .with("policies/one.yaml", "name: x\nrequire: [{roles: [a], min: 0}]\n")
         .with("policies/two.yaml", "name: y\n")
         .with("cases.yaml", "cases:\n- {name: a, task: {type: t}, expect: {outcome: passes}}\n");
-    let (code, out, errors) = told(&folder.test("policies"));
+    let (code, out, errors) = parts(&folder.test("policies"));
     assert_eq!((code, out.as_str()), (Some(2), ""));
     for line in [
-        "policies/one.yaml: line 2, column 29: require[0].min: expected a whole number of 1 to 50, \
-         found the number 0",
-        "policies/two.yaml: line 1, column 1: the policy asks nobody: give `require`, \
+        "policies/one.yaml: line 2, column 29: require[0].min: expected a whole number from 1 to \
+         50, found the number 0",
+        "policies/two.yaml: line 1, column 1: the policy requires no approval: give `require`, \
          `auto_approve_if`, or both",
         "cases.yaml: line 2, column 19: cases[0].task: `risk` is missing",
     ] {
-        assert!(errors.lines().any(|told| told == line), "`{line}` is not in\n{errors}");
+        assert!(errors.lines().any(|found| found == line), "`{line}` is not in\n{errors}");
     }
-    let (code, _, errors) = told(&folder.test("nowhere"));
+    let (code, _, errors) = parts(&folder.test("nowhere"));
     assert_eq!(code, Some(2));
     assert!(errors.starts_with("nowhere: "), "{errors}");
 }
 
 #[test]
-fn no_policies_and_one_policy_twice_are_mistakes_not_answers() {
+fn policy_test_without_or_with_duplicate_policies_fails() {
     let folder = Folder::new("twice").with("cases.yaml", CASES);
-    let (code, _, errors) = told(&folder.test("policies"));
+    let (code, _, errors) = parts(&folder.test("policies"));
     assert_eq!(code, Some(2));
-    assert!(errors.contains("no .yaml, .yml or .json file is in it"), "{errors}");
+    assert!(errors.contains("contains no .yaml, .yml or .json file"), "{errors}");
     let folder = folder.with("policies/a.yaml", DATABASES).with("policies/b.yaml", DATABASES);
-    let (code, _, errors) = told(&folder.test("policies"));
+    let (code, _, errors) = parts(&folder.test("policies"));
     assert_eq!(code, Some(2));
-    assert_eq!(errors.trim(), "policies/b.yaml: `databases` is in another file, too");
+    assert_eq!(errors.trim(), "policies/b.yaml: `databases` is already defined in another file");
 }

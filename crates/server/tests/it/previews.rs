@@ -1,5 +1,5 @@
-//! Changes tried out on a real database: what is shown is what was seen, nothing of it stays, and
-//! what is handed in is what would happen now.
+//! Previews on a real database: they report the observed effect, leave no trace, and are repeated
+//! when a task is submitted.
 
 use ade_testkit::Database;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ const SCRIPT: &str = "ALTER TABLE sale ADD COLUMN currency text NOT NULL DEFAULT
     UPDATE sale SET currency = 'USD' WHERE id <= 3;
     DELETE FROM sale WHERE id = 4";
 
-/// The database that the server previews on, with a login that owns its tables and no more.
+/// Creates the preview target, with a login that owns only its tables.
 pub async fn target(world: &World) -> Database {
     let target = world.database.beside("orders").await;
     let login = format!("{}_preview", world.database.name());
@@ -68,7 +68,7 @@ fn summaries(task: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn what_a_script_would_do_is_seen_and_nothing_stays() {
+async fn preview_reports_effects_and_leaves_no_trace() {
     let world = World::new().await;
     let target = target(&world).await;
     let before = fingerprint(&target).await;
@@ -77,9 +77,9 @@ async fn what_a_script_would_do_is_seen_and_nothing_stays() {
     assert_eq!(fingerprint(&target).await, before);
     let effect = &task["effect"];
     assert_eq!((&effect["origin"], &effect["errors"]), (&json!("observed"), &json!([])));
-    let told = summaries(&task);
+    let found = summaries(&task);
     for expected in ["delete 1 row(s)", "insert 2 row(s)", "update 3 row(s)", "column"] {
-        assert!(told.iter().any(|it| it.contains(expected)), "{expected}: {told:?}");
+        assert!(found.iter().any(|it| it.contains(expected)), "{expected}: {found:?}");
     }
     let irreversible = effect["counts"]["irreversible"].as_u64().unwrap();
     assert_eq!(irreversible, 1, "the deleted row: {effect}");
@@ -90,7 +90,7 @@ async fn what_a_script_would_do_is_seen_and_nothing_stays() {
 }
 
 #[tokio::test]
-async fn a_script_that_fails_is_a_task_that_says_so() {
+async fn preview_of_a_failing_script_reports_the_error() {
     let world = World::new().await;
     let target = target(&world).await;
     let before = fingerprint(&target).await;
@@ -99,7 +99,7 @@ async fn a_script_that_fails_is_a_task_that_says_so() {
     let task = propose(&world, &bob, sql).await.expect(201);
     let errors = task["effect"]["errors"].as_array().unwrap();
     assert!(errors[0].as_str().unwrap().contains("SQLSTATE 23502"), "{errors:?}");
-    assert_eq!(task["effect"]["changes"], json!([]), "it did nothing");
+    assert_eq!(task["effect"]["changes"], json!([]), "a failed script has no effect");
     let sql = "SELECTED 1; COMMIT";
     let task = propose(&world, &bob, sql).await.expect(201);
     assert!(!task["effect"]["errors"].as_array().unwrap().is_empty());
@@ -107,13 +107,13 @@ async fn a_script_that_fails_is_a_task_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_preview_needs_a_known_target_named_as_a_resource() {
+async fn preview_needs_a_known_target_named_as_a_resource() {
     let world = World::new().await;
     let _target = target(&world).await;
     let bob = world.person("Bob", &["author"]).await;
     let post = async |body: Value| world.post(&bob.token, "/v1/tasks", body).await;
-    let told = post(change("elsewhere", "SELECT 1")).await.refused(422, "invalid_body");
-    assert_eq!(told["path"], "parameters.target");
+    let problem = post(change("elsewhere", "SELECT 1")).await.refused(422, "invalid_body");
+    assert_eq!(problem["path"], "parameters.target");
     let mut unnamed = change("orders", "SELECT 1");
     unnamed["resources"] = json!([{ "resource": "database:other" }]);
     assert_eq!(post(unnamed).await.refused(422, "invalid_body")["path"], "resources");
@@ -126,18 +126,18 @@ async fn a_preview_needs_a_known_target_named_as_a_resource() {
 }
 
 #[tokio::test]
-async fn without_its_target_a_preview_says_so_and_tells_no_address() {
+async fn preview_without_its_target_fails_and_hides_the_address() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
-    let told = propose(&world, &bob, "SELECT 1").await.refused(503, "preview_unavailable");
-    assert_eq!(told["executor"], "sql_preview");
+    let problem = propose(&world, &bob, "SELECT 1").await.refused(503, "preview_unavailable");
+    assert_eq!(problem["executor"], "sql_preview");
     for secret in ["127.0.0.1", "_preview", world.database.name()] {
-        assert!(!told.to_string().replace("sql_preview", "").contains(secret), "{told}");
+        assert!(!problem.to_string().replace("sql_preview", "").contains(secret), "{problem}");
     }
 }
 
 #[tokio::test]
-async fn a_small_change_that_was_seen_is_rated_below_one_that_was_stated() {
+async fn preview_observed_change_is_rated_below_a_declared_one() {
     let world = World::new().await;
     let _target = target(&world).await;
     let bob = world.person("Bob", &["author"]).await;
@@ -150,7 +150,7 @@ async fn a_small_change_that_was_seen_is_rated_below_one_that_was_stated() {
 }
 
 #[tokio::test]
-async fn what_is_handed_in_is_what_would_happen_now() {
+async fn preview_is_repeated_when_a_task_is_submitted() {
     let world = World::new().await;
     let target = target(&world).await;
     let bob = world.person("Bob", &["author"]).await;
@@ -166,16 +166,17 @@ async fn what_is_handed_in_is_what_would_happen_now() {
     assert_eq!(first.expect(200)["digest"], task["digest"]);
 }
 
-/// A script runs with the rights of the server's login, so who may not propose must not run one.
+/// A script runs with the permissions of the server's login, so a caller who may not propose must
+/// not be able to run one.
 #[tokio::test]
-async fn nobody_runs_a_script_who_may_not_propose_or_change_the_task() {
+async fn preview_by_unauthorized_callers_runs_no_script() {
     let world = World::new().await;
     let target = target(&world).await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let login = format!("{}_preview", world.database.name());
     target.run(&format!("CREATE SEQUENCE shop.runs; GRANT ALL ON shop.runs TO {login}")).await;
-    // A sequence does not roll back, so it tells whether anything ran.
+    // A sequence does not roll back, so it counts the executions.
     let ran = "SELECT last_value - 1 + is_called::int FROM shop.runs";
     let sql = "SELECT nextval('runs')";
     propose(&world, &rea, sql).await.refused(403, "not_allowed");
@@ -184,12 +185,12 @@ async fn nobody_runs_a_script_who_may_not_propose_or_change_the_task() {
     let task = propose(&world, &bob, "SELECT 1").await.expect(201);
     let other = json!({ "parameters": { "target": "orders", "sql": sql } });
     let path = path_of(&task);
-    let told = world.matching("PATCH", &rea.token, &path, Some(other.clone()), &task).await;
-    told.refused(403, "not_allowed");
+    let response = world.matching("PATCH", &rea.token, &path, Some(other.clone()), &task).await;
+    response.refused(403, "not_allowed");
     assert_eq!(target.number(ran).await, 0);
     let task = world.matching("PATCH", &bob.token, &path, Some(other), &task).await.expect(200);
     let after = target.number(ran).await;
-    assert!(after > 0, "who may, does");
+    assert!(after > 0, "an authorized caller runs the script");
     let submit = format!("{path}/submit");
     world.matching("POST", &rea.token, &submit, None, &task).await.refused(403, "not_allowed");
     assert_eq!(target.number(ran).await, after);

@@ -1,4 +1,4 @@
-//! The program as a process: it logs as JSON without secrets, and ends as signals ask.
+//! The program as a process: it logs JSON without secrets and stops on signals.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,8 +6,8 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 
 use ade_core::token::Token;
-use ade_engine::secret::Pepper;
-use ade_engine::setup;
+use ade_engine::admin::bootstrap;
+use ade_engine::services::secrets::Pepper;
 use ade_testkit::Database;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -17,13 +17,13 @@ pub struct Program {
     pub database: Database,
     child: Child,
     log: Option<BufReader<ChildStderr>>,
-    /// Reads on, so that a full pipe stops nobody.
+    /// Keeps reading, so that the program is not blocked by a full pipe.
     reader: Option<JoinHandle<String>>,
     pub seen: String,
 }
 
 impl Program {
-    /// Started, and its address once it listens.
+    /// Starts the program and returns its address once it listens.
     async fn start() -> (Self, String) {
         Self::logging("info").await
     }
@@ -32,12 +32,13 @@ impl Program {
         Self::serving(level, []).await
     }
 
-    /// Set up as it needs to be, and with these settings besides.
+    /// Starts the program with a database, a pepper and these additional settings.
     pub async fn serving(
         level: &str,
         more: impl IntoIterator<Item = (String, String)>,
     ) -> (Self, String) {
-        let database = Database::fresh("server", async |url: String| setup::migrate(&url).await);
+        let database =
+            Database::fresh("server", async |url: String| bootstrap::migrate(&url).await);
         let database = database.await;
         let pepper = std::env::temp_dir().join(format!("{}.pepper", database.name()));
         std::fs::write(&pepper, [7; 32]).unwrap();
@@ -71,7 +72,7 @@ impl Program {
         let log = BufReader::new(child.stderr.take().unwrap());
         let log = Some(log);
         let mut program = Self { database, child, log, reader: None, seen: String::new() };
-        let line = program.read_until("listening");
+        let line = program.read_until("HTTP server started");
         (program, line["address"].as_str().unwrap().to_owned())
     }
 
@@ -79,12 +80,12 @@ impl Program {
         self.child.id()
     }
 
-    /// Every line up to the one with this message; each must be JSON.
+    /// Reads lines up to the one with this message. Each must be JSON.
     fn read_until(&mut self, message: &str) -> Value {
         loop {
             let mut line = String::new();
             let read = self.log.as_mut().unwrap().read_line(&mut line).unwrap();
-            assert_ne!(read, 0, "ended before {message:?}");
+            assert_ne!(read, 0, "the log ended before {message:?}");
             self.seen.push_str(&line);
             let value: Value = serde_json::from_str(&line).unwrap();
             if value["message"].as_str().is_some_and(|text| text.starts_with(message)) {
@@ -98,7 +99,7 @@ impl Program {
         kill_process(pid, Signal::TERM).unwrap();
     }
 
-    /// For one that has a lot to say.
+    /// Reads the log in the background, for a program that logs a lot.
     pub fn read_on(&mut self) {
         self.reader = self.log.take().map(|log| std::thread::spawn(|| rest_of(log)));
     }
@@ -135,7 +136,7 @@ fn get(address: &str, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn one_signal_ends_it_in_order_and_its_log_names_calls_without_their_secrets() {
+async fn program_stops_on_one_signal_and_logs_no_secrets() {
     let (mut program, address) = Program::start().await;
     let mut stream = TcpStream::connect(&address).unwrap();
     let planted = "ade_agt_0000000000000000_planted";
@@ -145,7 +146,7 @@ async fn one_signal_ends_it_in_order_and_its_log_names_calls_without_their_secre
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
-    let line = program.read_until("answered");
+    let line = program.read_until("request completed");
     assert_eq!(line["status"], 401, "{line}");
     assert_eq!(line["code"], "unauthenticated", "{line}");
     assert_eq!(line["span"]["route"], "/v1/status", "{line}");
@@ -157,14 +158,14 @@ async fn one_signal_ends_it_in_order_and_its_log_names_calls_without_their_secre
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_it_at_once() {
+async fn program_stops_at_once_on_a_second_signal() {
     let (mut program, address) = Program::start().await;
-    // Half a request keeps the first signal waiting, once the server has it.
+    // After the first signal, the server waits for this incomplete request.
     let mut half = TcpStream::connect(&address).unwrap();
     half.write_all(b"GET /he").unwrap();
     while !get(&address, "/metrics").contains("\nade_http_connections 2\n") {}
     program.signal();
-    program.read_until("stopping");
+    program.read_until("shutdown started");
     assert!(program.child.try_wait().unwrap().is_none(), "the first signal was enough");
     program.signal();
     assert!(!program.end().success());
@@ -172,11 +173,11 @@ async fn a_second_signal_ends_it_at_once() {
 }
 
 #[tokio::test]
-async fn a_real_token_is_in_no_line_of_the_log() {
+async fn log_at_trace_level_contains_no_token() {
     let (mut program, address) = Program::logging("trace").await;
     let pepper = Pepper::new(vec![7; 32]).unwrap();
     let url = program.database.url();
-    let first = setup::bootstrap(&url, &pepper, "acme").await.unwrap().token;
+    let first = bootstrap::bootstrap(&url, &pepper, "acme").await.unwrap().token;
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let asked = client.post(format!("http://{address}/v1/tokens"));
     let asked = asked.bearer_auth(first.reveal()).header("content-type", "application/json");
@@ -188,7 +189,7 @@ async fn a_real_token_is_in_no_line_of_the_log() {
     assert_eq!(me.send().await.unwrap().status(), 200);
     program.signal();
     assert!(program.end().success());
-    assert!(program.seen.contains("\"/v1/tokens\""), "it logs what is called");
+    assert!(program.seen.contains("\"/v1/tokens\""), "the log contains the called routes");
     for token in [&first, &second] {
         assert!(!program.seen.contains(token.secret.reveal()), "{}", token.key_id);
         assert!(!program.seen.contains(&token.reveal()));

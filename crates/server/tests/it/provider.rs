@@ -1,5 +1,5 @@
-//! An identity provider that keeps to its side: codes that work once, for the client and the
-//! verifier they were asked for with, and keys that it can change.
+//! A conforming identity provider: its codes work once, for the client and the verifier that they
+//! were requested with, and it can change its keys.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ pub struct FakeProvider {
 
 struct Inner {
     keys: Keys,
-    /// Codes that were handed out and not yet turned in.
+    /// Codes that were issued and not yet redeemed.
     codes: BTreeMap<String, Grant>,
     handed_out: u32,
     asked_for_keys: u32,
@@ -86,14 +86,14 @@ impl FakeProvider {
         provider
     }
 
-    /// From now on it signs with another key, and publishes only that.
+    /// Replaces the key. Only the new one is published.
     pub fn change_keys(&self) {
         let mut inner = self.inner.lock().unwrap();
         let id = inner.keys.id + 1;
         inner.keys = Keys::new(id);
     }
 
-    /// As with keys that it does not publish.
+    /// Signs with a key that is not published from now on.
     pub fn sign_with_strange_keys(&self) {
         let mut inner = self.inner.lock().unwrap();
         let strange = Keys::new(99);
@@ -101,7 +101,7 @@ impl FakeProvider {
         inner.keys.id = 99;
     }
 
-    /// Takes calls, and does not answer them.
+    /// Makes the provider accept requests without answering them.
     pub fn be_silent(&self, is_silent: bool) {
         self.inner.lock().unwrap().is_silent = is_silent;
     }
@@ -110,7 +110,7 @@ impl FakeProvider {
         self.inner.lock().unwrap().asked_for_keys
     }
 
-    /// Somebody follows the link and agrees. Answers where the browser is sent, as a query.
+    /// Follows the link, grants consent, and returns the query of the redirect.
     pub fn agree(&self, link: &str, claims: &Value) -> String {
         let url = Url::parse(link).unwrap();
         let asked: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
@@ -119,7 +119,7 @@ impl FakeProvider {
         assert_eq!(asked["client_id"], "ade");
         assert_eq!(asked["code_challenge_method"], "S256");
         assert!(asked["scope"].split(' ').any(|scope| scope == "openid"), "{asked:?}");
-        let now = ade_engine::webhooks::seconds();
+        let now = ade_engine::services::webhook_client::seconds();
         let mut all = json!({ "iss": self.issuer, "aud": "ade", "iat": now, "exp": now + 300,
                               "nonce": asked["nonce"] });
         for (name, value) in claims.as_object().unwrap() {

@@ -1,23 +1,23 @@
-//! Read models in Redis: what they answer, what they never answer, and how they are put right.
+//! Read models in Redis: what they return, what they never return, and how they are corrected.
 
 use std::process::Command;
 use std::time::Duration;
 
 use ade_core::ids::TenantId;
-use ade_engine::models::{check, rebuild};
-use ade_engine::work::Driver;
+use ade_engine::read_models::{check, rebuild};
+use ade_engine::workers::Driver;
 use ade_testkit::{Cluster, eventually};
 use serde_json::{Value, json};
 
-use crate::world::{Line, Person, World, id, path_of, quoted, seen};
+use crate::world::{LockBackend, Person, World, id, path_of, quoted, seen};
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_mins(1);
 
 async fn over_redis() -> World {
-    World::locking(Line::redis(Line::SETTINGS).await).await
+    World::locking(LockBackend::redis(LockBackend::SETTINGS).await).await
 }
 
-/// What happened so far is in the models.
+/// Brings the read models up to date.
 async fn settle(world: &World) {
     world.work("relay").await;
     world.work("read_model_projector").await;
@@ -32,16 +32,17 @@ async fn queue(world: &World, who: &Person, query: &str) -> Value {
     world.get(&who.token, &format!("/v1/approvals{query}")).await.expect(200)
 }
 
-/// A slow answer of Redis is not waited for: then the record is asked, and for a while after.
-async fn is_told(expected: &Value, ask: impl AsyncFn() -> Value) {
+/// Repeats the request until it returns this value. A slow response of Redis is not waited for:
+/// then the database is read, and for a while afterwards.
+async fn assert_eventually(expected: &Value, ask: impl AsyncFn() -> Value) {
     eventually("the model answers", SOON, async || {
-        let told = ask().await;
-        if told == *expected { Ok(()) } else { Err(told) }
+        let found = ask().await;
+        if found == *expected { Ok(()) } else { Err(found) }
     })
     .await;
 }
 
-/// So that an answer shows where it came from: the models know nothing of it.
+/// Changes the titles in the database only, so that a response shows where it came from.
 async fn retitle(world: &World, title: &str) {
     world.database.run(&format!("UPDATE task SET title = '{title}'")).await;
 }
@@ -51,15 +52,15 @@ fn tenant(world: &World) -> TenantId {
 }
 
 #[tokio::test]
-async fn a_task_is_read_from_its_model_by_whoever_knows_a_version() {
+async fn task_with_known_version_is_read_from_its_model() {
     let world = over_redis().await;
     let bob = world.person("Bob", &["author"]).await;
     let task = world.draft(&bob, "mine").await;
     settle(&world).await;
     let record = world.task(&bob, &task).await;
-    assert_eq!(known(&world, &bob, &task, 1).await, record, "word for word");
+    assert_eq!(known(&world, &bob, &task, 1).await, record, "the model equals the task");
     retitle(&world, "changed behind its back").await;
-    is_told(&record, async || known(&world, &bob, &task, 1).await).await;
+    assert_eventually(&record, async || known(&world, &bob, &task, 1).await).await;
     assert_eq!(world.task(&bob, &task).await["title"], "changed behind its back");
     let path = format!("{}?wait=5s&since_version=0", path_of(&task));
     let waited = world.get(&bob.token, &path).await.expect(200);
@@ -67,14 +68,15 @@ async fn a_task_is_read_from_its_model_by_whoever_knows_a_version() {
 }
 
 #[tokio::test]
-async fn nobody_who_knows_a_version_is_shown_an_older_one() {
+async fn read_model_never_returns_an_older_version() {
     let world = over_redis().await;
     let bob = world.person("Bob", &["author"]).await;
     let task = world.draft(&bob, "mine").await;
     settle(&world).await;
     let moved = world.submit(&bob, &task).await;
-    // The model is behind.
-    is_told(&json!(1), async || known(&world, &bob, &task, 1).await["version"].clone()).await;
+    // The model is out of date.
+    assert_eventually(&json!(1), async || known(&world, &bob, &task, 1).await["version"].clone())
+        .await;
     let version = moved["version"].as_u64().unwrap();
     assert_eq!(known(&world, &bob, &task, version).await["version"], version);
     settle(&world).await;
@@ -82,7 +84,7 @@ async fn nobody_who_knows_a_version_is_shown_an_older_one() {
 }
 
 #[tokio::test]
-async fn a_model_gives_nobody_a_right() {
+async fn read_model_grants_no_access() {
     let world = over_redis().await;
     let bob = world.person("Bob", &["author"]).await;
     let eve = world.person("Eve", &["author"]).await;
@@ -94,7 +96,7 @@ async fn a_model_gives_nobody_a_right() {
     world.get(&eves.token, &path).await.refused(404, "not_found");
     let (_, stranger) = world.tenant("other").await;
     world.get(&stranger.token, &path).await.refused(404, "not_found");
-    // What the rules allow changes without a word to the models.
+    // The permissions of the agent change without an update of the models.
     let allow = async |capabilities: Value| {
         let (agent, able) =
             (format!("/v1/agents/{}", eves.id), json!({ "capabilities": capabilities }));
@@ -103,13 +105,13 @@ async fn a_model_gives_nobody_a_right() {
     allow(json!([task["type"]])).await;
     retitle(&world, "not in the model").await;
     let title = async || known(&world, &eves, &task, 1).await["title"].clone();
-    is_told(&json!("mine"), title).await;
+    assert_eventually(&json!("mine"), title).await;
     allow(json!([])).await;
     world.get(&eves.token, &path).await.refused(404, "not_found");
 }
 
 #[tokio::test]
-async fn a_deleted_draft_is_gone_from_the_models_too() {
+async fn deleted_draft_is_removed_from_the_read_models() {
     let world = over_redis().await;
     let bob = world.person("Bob", &["author"]).await;
     let task = world.draft(&bob, "mine").await;
@@ -123,7 +125,7 @@ async fn a_deleted_draft_is_gone_from_the_models_too() {
 }
 
 #[tokio::test]
-async fn a_queue_is_read_from_its_model_and_never_goes_back() {
+async fn queue_is_read_from_its_model_and_never_goes_back() {
     let world = over_redis().await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
@@ -139,7 +141,7 @@ async fn a_queue_is_read_from_its_model_and_never_goes_back() {
     retitle(&world, "changed behind its back").await;
     let since = format!("?since_version={version}");
     let again = async || queue(&world, &rea, &since).await["items"].clone();
-    is_told(&record["items"], again).await;
+    assert_eventually(&record["items"], again).await;
     let walk = async || {
         let mut walked = Vec::new();
         let mut next = String::new();
@@ -150,54 +152,53 @@ async fn a_queue_is_read_from_its_model_and_never_goes_back() {
             next = format!("&page_token={token}");
         }
     };
-    is_told(&record["items"], walk).await;
+    assert_eventually(&record["items"], walk).await;
 
-    let request = world.request(&rea, &one).await;
-    world.approve(&rea, &one, &request).await;
-    // The record answers, and cannot say how new it is: its events have no numbers yet.
+    world.approve(&rea, &one).await;
+    // The database is read. Its version is unknown, because the events have no numbers yet.
     let ahead = format!("?since_version={}", version + 1);
-    let told = queue(&world, &rea, &ahead).await;
-    assert_eq!((told["items"].as_array().unwrap().len(), &told["version"]), (1, &Value::Null));
+    let listed = queue(&world, &rea, &ahead).await;
+    assert_eq!((listed["items"].as_array().unwrap().len(), &listed["version"]), (1, &Value::Null));
     world.work("relay").await;
-    let told = queue(&world, &rea, &ahead).await;
-    let newer = told["version"].as_u64().unwrap();
+    let listed = queue(&world, &rea, &ahead).await;
+    let newer = listed["version"].as_u64().unwrap();
     assert!(newer > version, "{newer}");
     world.work("read_model_projector").await;
-    let told = queue(&world, &rea, &format!("?since_version={newer}")).await;
-    assert_eq!(told["items"].as_array().unwrap().len(), 1);
-    assert!(told["version"].as_u64().unwrap() >= newer);
+    let listed = queue(&world, &rea, &format!("?since_version={newer}")).await;
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1);
+    assert!(listed["version"].as_u64().unwrap() >= newer);
 }
 
 #[tokio::test]
-async fn what_a_read_misses_is_there_for_the_next() {
+async fn missing_read_model_is_filled_after_a_read() {
     let world = over_redis().await;
     let watching = Driver::watch(&world.app);
     let bob = world.person("Bob", &["author"]).await;
     world.draft(&bob, "so that there are models").await;
     settle(&world).await;
-    // Somebody new, whose queue nobody has made.
+    // The queue of a new reviewer has no model yet.
     let rea = world.person("Rea", &["reviewer"]).await;
     let task = world.reviewing(&bob, "one").await;
     settle(&world).await;
     let models = world.app.live.models.as_ref().unwrap();
     let look = async || check(&world.app, models, tenant(&world)).await.unwrap();
     assert_eq!(look().await.missing, 1, "her queue");
-    let told = eventually("her queue is in a model", SOON, async || {
-        // Whoever finds Redis slow does not see that anything is missed.
-        let told = queue(&world, &rea, "?since_version=0").await;
-        assert_eq!(told["items"].as_array().unwrap().len(), 1, "from the record");
+    let listed = eventually("her queue is in a model", SOON, async || {
+        // A request that finds Redis slow does not notice the missing model.
+        let listed = queue(&world, &rea, "?since_version=0").await;
+        assert_eq!(listed["items"].as_array().unwrap().len(), 1, "from the database");
         let checked = look().await;
-        if checked.missing == 0 { Ok(told) } else { Err(format!("{checked:?}")) }
+        if checked.missing == 0 { Ok(listed) } else { Err(format!("{checked:?}")) }
     })
     .await;
     let model = queue(&world, &rea, "?since_version=0").await;
-    assert_eq!(model["items"], told["items"]);
+    assert_eq!(model["items"], listed["items"]);
     known(&world, &bob, &task, 1).await;
     watching.stop().await;
 }
 
 #[tokio::test]
-async fn the_checker_finds_what_is_wrong_and_puts_it_right() {
+async fn read_model_checker_finds_and_corrects_differences() {
     let world = over_redis().await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
@@ -211,7 +212,11 @@ async fn the_checker_finds_what_is_wrong_and_puts_it_right() {
 
     world.submit(&bob, &world.draft(&bob, "two").await).await;
     let checked = look().await;
-    assert_eq!(checked.differences, Vec::<String>::new(), "behind is not wrong: {checked:?}");
+    assert_eq!(
+        checked.differences,
+        Vec::<String>::new(),
+        "an outdated model is not a difference: {checked:?}"
+    );
     settle(&world).await;
 
     retitle(&world, "as it is now").await;
@@ -220,18 +225,18 @@ async fn the_checker_finds_what_is_wrong_and_puts_it_right() {
     assert_eq!(known(&world, &bob, &task, 1).await["title"], "as it is now");
     let status = async || world.get(&bob.token, "/v1/status").await.expect(200);
     let differences = json!({ "behind": 0, "differences": 2 });
-    is_told(&differences, async || status().await["read_models"].clone()).await;
+    assert_eventually(&differences, async || status().await["read_models"].clone()).await;
 
-    // A request that ended without an event, as if one had been lost.
+    // An approval request ends without an event, as if the event had been lost.
     world.database.run("UPDATE approval SET status = 'SUPERSEDED'").await;
     world.work("read_model_checker").await;
-    let told = queue(&world, &rea, "?since_version=0").await;
-    assert_eq!(told["items"], json!([]));
+    let listed = queue(&world, &rea, "?since_version=0").await;
+    assert_eq!(listed["items"], json!([]));
     assert_eq!(look().await.differences, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn models_are_written_anew_beside_running_work() {
+async fn read_models_are_rebuilt_during_normal_operation() {
     let world = over_redis().await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
@@ -241,10 +246,9 @@ async fn models_are_written_anew_beside_running_work() {
     let models = world.app.live.models.as_ref().unwrap();
     assert_eq!(rebuild(&world.app, models, tenant(&world), false).await.unwrap(), 1);
     assert_eq!(known(&world, &bob, &task, 1).await["title"], "as it is now");
-    let told = queue(&world, &rea, "?since_version=0").await;
-    assert_eq!(told["items"][0]["task"]["title"], "as it is now");
-    let request = told["items"][0]["id"].as_str().unwrap();
-    let path = format!("/v1/approvals/{request}/approve");
+    let listed = queue(&world, &rea, "?since_version=0").await;
+    assert_eq!(listed["items"][0]["task"]["title"], "as it is now");
+    let path = format!("{}/approve", path_of(&task));
     world.post(&rea.token, &path, seen(&task)).await.expect(200);
     settle(&world).await;
     assert_eq!(queue(&world, &rea, "?since_version=0").await["items"], json!([]));
@@ -252,16 +256,17 @@ async fn models_are_written_anew_beside_running_work() {
     assert_eq!(id(&task), id(&known(&world, &bob, &task, 1).await));
 }
 
-/// Held at the first task: another has nothing to do meanwhile, and everything once it has failed.
+/// While one rebuild is blocked at the first task, another has nothing to do. Once the first has
+/// failed, the next one rebuilds everything.
 #[tokio::test]
-async fn whoever_fails_to_write_models_anew_leaves_the_turn_to_the_next() {
+async fn failed_read_model_rebuild_can_be_repeated() {
     let world = over_redis().await;
     let bob = world.person("Bob", &["author"]).await;
     world.draft(&bob, "one").await;
     let models = world.app.live.models.as_ref().unwrap();
     let again = async || rebuild(&world.app, models, tenant(&world), false).await;
-    // It waits for less than a second: the other may come too late, and fail like the first.
-    eventually("the first was at it", SOON, async || {
+    // A rebuild waits for less than a second, so the other may start too late and fail like it.
+    eventually("the first rebuild was running", SOON, async || {
         let mut holder = world.database.session().await;
         holder.run("BEGIN; LOCK TABLE task IN ACCESS EXCLUSIVE MODE").await;
         let meanwhile = async {
@@ -281,7 +286,7 @@ async fn whoever_fails_to_write_models_anew_leaves_the_turn_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_too_large_is_read_from_the_record() {
+async fn oversized_task_is_read_from_the_database() {
     let world = over_redis().await;
     let bob = world.person("Bob", &["author"]).await;
     let mut wanted = crate::world::plan("large");
@@ -296,9 +301,9 @@ async fn a_task_that_is_too_large_is_read_from_the_record() {
 }
 
 #[tokio::test]
-async fn an_operator_has_one_command_for_each() {
+async fn read_models_command_checks_and_rebuilds() {
     let urls = Cluster::shared().await.urls();
-    let world = World::locking(Line::Redis(urls.clone(), Line::SETTINGS)).await;
+    let world = World::locking(LockBackend::Redis(urls.clone(), LockBackend::SETTINGS)).await;
     let bob = world.person("Bob", &["author"]).await;
     let task = world.draft(&bob, "mine").await;
     settle(&world).await;
@@ -319,17 +324,17 @@ async fn an_operator_has_one_command_for_each() {
     };
     let redis = urls.join(",");
     let redis = Some(redis.as_str());
-    let (code, told) = run("check", redis);
-    assert!(code == Some(0) && told.ends_with("differences: 0\n"), "{told}");
+    let (code, printed) = run("check", redis);
+    assert!(code == Some(0) && printed.ends_with("differences: 0\n"), "{printed}");
     retitle(&world, "as it is now").await;
-    let (code, told) = run("check", redis);
-    assert!(code == Some(1) && told.ends_with("differences: 1\n"), "{told}");
-    assert!(told.contains(id(&task)), "{told}");
+    let (code, printed) = run("check", redis);
+    assert!(code == Some(1) && printed.ends_with("differences: 1\n"), "{printed}");
+    assert!(printed.contains(id(&task)), "{printed}");
     retitle(&world, "once more").await;
-    let (code, told) = run("rebuild", redis);
-    assert!(code == Some(0) && told.contains("1 open tasks of 1 tenants"), "{told}");
-    let (code, told) = run("check", redis);
-    assert!(code == Some(0) && told.ends_with("differences: 0\n"), "{told}");
-    assert_eq!(run("check", None).0, Some(2), "there is no Redis to speak of");
+    let (code, printed) = run("rebuild", redis);
+    assert!(code == Some(0) && printed.contains("1 open tasks of 1 tenants"), "{printed}");
+    let (code, printed) = run("check", redis);
+    assert!(code == Some(0) && printed.ends_with("differences: 0\n"), "{printed}");
+    assert_eq!(run("check", None).0, Some(2), "Redis is not configured");
     std::fs::remove_file(pepper).unwrap();
 }

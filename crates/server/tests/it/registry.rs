@@ -1,4 +1,4 @@
-//! The registry of resources over HTTP.
+//! The resource registry over HTTP.
 
 use serde_json::{Value, json};
 
@@ -6,16 +6,16 @@ use crate::coverage::cases;
 use crate::world::World;
 
 cases! {
-    an_admin_enters_a_resource:
+    resource_is_registered_by_an_admin:
         Happy "PUT /v1/resources/{type}/{id}",
         Happy "GET /v1/resources/{type}/{id}",
         Happy "GET /v1/resources",
         Conflict "PUT /v1/resources/{type}/{id}";
-    only_admins_write_the_registry:
+    registry_is_written_only_by_admins:
         Denied "PUT /v1/resources/{type}/{id}",
         Denied "GET /v1/resources/{type}/{id}";
-    strangers_see_no_resources: Denied "GET /v1/resources";
-    many_entries_come_in_at_once_or_not_at_all:
+    resources_are_hidden_without_a_token: Denied "GET /v1/resources";
+    resource_import_is_all_or_nothing:
         Happy "POST /v1/resources/import",
         Denied "POST /v1/resources/import",
         Conflict "POST /v1/resources/import";
@@ -23,13 +23,13 @@ cases! {
 
 const ORDERS: &str = "/v1/resources/database/orders";
 
-async fn an_admin_enters_a_resource(world: &World) {
+async fn resource_is_registered_by_an_admin(world: &World) {
     let admin = &world.admin.token;
     let put = async |path: &str, entry| world.send("PUT", admin, path, Some(entry), &[]).await;
     put("/v1/resources/service/shop", json!({})).await.expect(200);
     let entry = json!({
         "criticality": 90, "environment": "production", "tags": ["money"],
-        "owner": world.admin.id, "block_on_unknown": false, "dependents": ["service:shop"],
+        "owner_id": world.admin.id, "block_on_unknown": false, "dependents": ["service:shop"],
     });
     let made = put(ORDERS, entry.clone()).await.expect(200);
     for (name, value) in entry.as_object().unwrap() {
@@ -44,7 +44,7 @@ async fn an_admin_enters_a_resource(world: &World) {
     for bad in [
         json!({ "criticality": 101 }),
         json!({ "environment": "" }),
-        json!({ "owner": "usr_00000000000000000000000000" }),
+        json!({ "owner_id": "usr_00000000000000000000000000" }),
         json!({ "dependents": ["service:unknown"] }),
         json!({ "dependents": ["database:orders"] }),
         json!({ "tags": ["x".repeat(129)] }),
@@ -56,16 +56,16 @@ async fn an_admin_enters_a_resource(world: &World) {
     assert_eq!(world.get(admin, ORDERS).await.expect(200)["criticality"], 1);
 }
 
-async fn only_admins_write_the_registry(world: &World) {
+async fn registry_is_written_only_by_admins(world: &World) {
     let bob = world.person("Bob", &["author", "reviewer", "operator"]).await;
     let entry = Some(json!({ "criticality": 0 }));
-    let told = world.send("PUT", &bob.token, ORDERS, entry, &[]).await;
-    told.refused(403, "not_allowed");
+    let response = world.send("PUT", &bob.token, ORDERS, entry, &[]).await;
+    response.refused(403, "not_allowed");
     assert_eq!(world.refusals(&world.tenant, "resource.edit").await, 1);
     world.get(&bob.token, ORDERS).await.refused(404, "not_found");
 }
 
-async fn strangers_see_no_resources(world: &World) {
+async fn resources_are_hidden_without_a_token(world: &World) {
     world.get("", "/v1/resources").await.refused(401, "unauthenticated");
 }
 
@@ -75,11 +75,11 @@ fn counts(created: u32, changed: u32, unchanged: u32) -> Value {
     json!({ "created": created, "changed": changed, "unchanged": unchanged })
 }
 
-async fn many_entries_come_in_at_once_or_not_at_all(world: &World) {
+async fn resource_import_is_all_or_nothing(world: &World) {
     let admin = &world.admin.token;
     let items = json!([
         { "resource": "database:orders", "criticality": 90, "environment": "production",
-          "tags": ["money"], "owner": world.admin.id, "dependents": ["service:shop"] },
+          "tags": ["money"], "owner_id": world.admin.id, "dependents": ["service:shop"] },
         { "resource": "service:shop", "criticality": 40, "dependents": ["service:web"] },
         { "resource": "service:web" },
     ]);
@@ -97,18 +97,18 @@ async fn many_entries_come_in_at_once_or_not_at_all(world: &World) {
     assert_eq!(world.post(admin, IMPORT, less).await.expect(200), counts(0, 2, 1));
     let orders = world.get(admin, ORDERS).await.expect(200);
     assert_eq!((&orders["dependents"], &orders["criticality"]), (&json!([]), &json!(90)));
-    let leaves = world.get(admin, "/v1/audit?object=database:orders").await.expect(200);
-    assert_eq!(leaves["items"].as_array().unwrap().len(), 2, "made, and changed once");
+    let entries = world.get(admin, "/v1/audit?object=database:orders").await.expect(200);
+    assert_eq!(entries["items"].as_array().unwrap().len(), 2, "created, and changed once");
     for bad in [
         json!([]),
         json!([{ "resource": "a:new" }, { "resource": "a:bad", "criticality": 101 }]),
         json!([{ "resource": "a:new" }, { "resource": "a:bad", "dependents": ["a:unknown"] }]),
         json!([{ "resource": "a:new" }, { "resource": "a:new" }]),
         json!([{ "resource": "a:new", "dependents": ["a:new"] }]),
-        json!([{ "resource": "a:new", "owner": "usr_00000000000000000000000000" }]),
+        json!([{ "resource": "a:new", "owner_id": "usr_00000000000000000000000000" }]),
     ] {
-        let told = world.post(admin, IMPORT, json!({ "items": bad })).await;
-        told.refused(422, "invalid_body");
+        let response = world.post(admin, IMPORT, json!({ "items": bad })).await;
+        response.refused(422, "invalid_body");
     }
     world.get(admin, "/v1/resources/a/new").await.refused(404, "not_found");
     let bob = world.person("Bob", &["author", "operator"]).await;

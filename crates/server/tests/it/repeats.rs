@@ -1,16 +1,16 @@
-//! The same request sent twice has one effect and one answer, whichever process is asked.
+//! A request that is sent twice has one effect and one response, in any process.
 
 use std::time::Duration;
 
-use ade_engine::work;
+use ade_engine::workers;
 use serde_json::json;
 
 use crate::world::{World, id, plan};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(1);
 
 #[tokio::test]
-async fn a_key_gives_the_first_answer_again_and_no_other_request() {
+async fn idempotency_key_replays_only_the_same_request() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let key = [("idempotency-key", "one")];
@@ -27,12 +27,12 @@ async fn a_key_gives_the_first_answer_again_and_no_other_request() {
     assert_eq!(tasks["items"].as_array().unwrap().len(), 1);
     let other = world.person("Rea", &["author"]).await;
     let others = world.send("POST", &other.token, "/v1/tasks", Some(plan("a")), &key).await;
-    assert!(!others.is_repeated, "a key belongs to who used it");
+    assert!(!others.is_repeated, "a key belongs to the caller who used it");
 }
 
-/// It stands at no gate for that, where everybody's decisions would stand behind it.
+/// The second request waits for no lock of the tenant, which would block all other decisions.
 #[tokio::test]
-async fn what_is_on_its_way_is_told_so_at_once() {
+async fn idempotent_request_in_flight_is_refused_at_once() {
     let world = World::new().await;
     world.database.be_patient().await;
     let mut holder = world.database.session().await;
@@ -52,7 +52,7 @@ async fn what_is_on_its_way_is_told_so_at_once() {
 }
 
 #[tokio::test]
-async fn two_processes_open_each_review_once() {
+async fn review_is_opened_once_by_two_processes() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     world.person("Rea", &["reviewer"]).await;
@@ -63,16 +63,16 @@ async fn two_processes_open_each_review_once() {
     }
     let other = world.another_app();
     let (one, two) = tokio::join!(
-        work::run_once(&world.app, "review_opener"),
-        work::run_once(&other, "review_opener"),
+        workers::run_once(&world.app, "review_opener"),
+        workers::run_once(&other, "review_opener"),
     );
     one.unwrap().unwrap();
     two.unwrap().unwrap();
     for task in &tasks {
         let path = format!("/v1/audit?object={}", id(task));
-        let leaves = world.get(&world.admin.token, &path).await.expect(200);
-        let opened = leaves["items"].as_array().unwrap().iter();
+        let entries = world.get(&world.admin.token, &path).await.expect(200);
+        let opened = entries["items"].as_array().unwrap().iter();
         let opened = opened.filter(|item| item["leaf"]["what"]["to"] == json!("REVIEWING"));
-        assert_eq!(opened.count(), 1, "{leaves}");
+        assert_eq!(opened.count(), 1, "{entries}");
     }
 }

@@ -1,20 +1,23 @@
-//! Tasks that the server applies itself, by a program and by an endpoint: the worker runs as it
-//! does in its own process, and what came of it is looked at in the target.
+//! Tasks that the server applies itself, by a program or an HTTP endpoint. The worker runs as in
+//! its own process, and the results are checked in the target.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ade_engine::App;
-use ade_engine::work::{Driver, Plan};
+use ade_engine::services::tenant_binding::TenantBinding;
+use ade_engine::workers::{Driver, WorkerPlan};
 use ade_testkit::eventually;
 use serde_json::{Value, json};
 
-use crate::executions::{claim, runner};
+use crate::executions::{claim, permit, runner};
 use crate::executors::{Subject, assert_gone};
 use crate::explaining::gate;
-use crate::world::{Fittings, Line, Person, World, path_of};
+use crate::world::{
+    LockBackend, Person, TestServerOptions, World, path_of, plan, without_request_id,
+};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(1);
 const TYPE: &str = "value.set";
 
 struct Stage {
@@ -25,19 +28,32 @@ struct Stage {
 }
 
 impl Stage {
-    async fn new(subject: Subject, line: Line) -> Self {
+    async fn new(subject: Subject, line: LockBackend) -> Self {
         let executors = vec![("value.*".parse().unwrap(), Arc::clone(&subject.executor))];
-        let world = World::fitted(Fittings { executors, key: subject.key(), ..line.into() }).await;
+        let world =
+            World::fitted(TestServerOptions { executors, key: subject.key(), ..line.into() }).await;
+        let bob = world.person("Bob", &["author"]).await;
+        let rea = world.person("Rea", &["reviewer"]).await;
+        Self { world, subject, bob, rea }
+    }
+
+    /// Like [`Stage::on_rows`], with an executor that serves another tenant.
+    async fn of_another_tenant(subject: Subject) -> Self {
+        let executors = vec![("value.*".parse().unwrap(), Arc::clone(&subject.executor))];
+        let tenants = TenantBinding::Listed(vec!["other".to_owned()]);
+        let line = LockBackend::Rows(LockBackend::SETTINGS);
+        let options = TestServerOptions { executors, tenants, key: subject.key(), ..line.into() };
+        let world = World::fitted(options).await;
         let bob = world.person("Bob", &["author"]).await;
         let rea = world.person("Rea", &["reviewer"]).await;
         Self { world, subject, bob, rea }
     }
 
     async fn on_rows(subject: Subject) -> Self {
-        Self::new(subject, Line::Rows(Line::SETTINGS)).await
+        Self::new(subject, LockBackend::Rows(LockBackend::SETTINGS)).await
     }
 
-    /// Approved, and nobody applies it yet.
+    /// Creates an approved task that is not applied yet.
     async fn task(&self, value: &str, behave: &str, rollback: &str) -> Value {
         let asked = json!({
             "title": "Set the value",
@@ -50,8 +66,7 @@ impl Stage {
         self.world.submit(&self.bob, &task).await;
         self.world.work("review_opener").await;
         let task = self.world.task(&self.bob, &task).await;
-        let request = self.world.request(&self.rea, &task).await;
-        self.world.approve(&self.rea, &task, &request).await;
+        self.world.approve(&self.rea, &task).await;
         task
     }
 
@@ -73,7 +88,7 @@ impl Stage {
     async fn ended(&self, task: &Value) -> Value {
         eventually("the attempt ends", SOON, async || {
             let last = self.attempts(task).await.into_iter().next().unwrap_or_default();
-            if last["result"].is_string() { Ok(last) } else { Err(last.to_string()) }
+            if last["outcome"].is_string() { Ok(last) } else { Err(last.to_string()) }
         })
         .await
     }
@@ -81,13 +96,13 @@ impl Stage {
     async fn cancel(&self, task: &Value) {
         let (now, path) = (self.world.task(&self.bob, task).await, path_of(task));
         let path = format!("{path}/cancel");
-        let told = self.world.matching("POST", &self.bob.token, &path, Some(json!({})), &now);
-        told.await.expect(202);
+        let cancelling = self.world.matching("POST", &self.bob.token, &path, Some(json!({})), &now);
+        cancelling.await.expect(202);
     }
 }
 
 fn working(app: &Arc<App>) -> Driver {
-    let plan = Plan {
+    let plan = WorkerPlan {
         run: vec!["apply_runner".to_owned()],
         period: Duration::from_secs(1),
         lease: Duration::from_secs(30),
@@ -95,42 +110,78 @@ fn working(app: &Arc<App>) -> Driver {
     Driver::start(app, &plan)
 }
 
+/// To this tenant the task type is like one without an executor: the author declares the changes,
+/// and an agent applies them.
 #[tokio::test]
-async fn what_the_server_has_an_executor_for_it_applies_and_no_agent_does() {
-    let redis = Line::redis(Line::SETTINGS).await;
+async fn executor_of_another_tenant_applies_nothing() {
+    let stage = Stage::of_another_tenant(Subject::command()).await;
+    let (world, bob) = (&stage.world, &stage.bob);
+    let bot = runner(world, "infra-bot", bob).await;
+    let mut wanted = plan("Set the value");
+    wanted["type"] = json!(TYPE);
+    wanted["parameters"] = json!({ "value": "two" });
+    let mut without = wanted.clone();
+    without.as_object_mut().unwrap().remove("plan");
+    let refused = world.post(&bob.token, "/v1/tasks", without.clone()).await;
+    without["type"] = json!("unknown.set");
+    let unknown = world.post(&bob.token, "/v1/tasks", without).await;
+    assert_eq!(refused.status, unknown.status);
+    let [refused, unknown] =
+        [refused.body, unknown.body].map(|body| without_request_id(body).to_string());
+    assert_eq!(refused, unknown.replace("unknown.set", TYPE));
+
+    let driver = working(&world.app);
+    let task = world.post(&bob.token, "/v1/tasks", wanted).await.expect(201);
+    world.submit(bob, &task).await;
+    world.work("review_opener").await;
+    world.approve(&stage.rea, &world.task(bob, &task).await).await;
+    let permit = permit(world, &bot).await;
+    assert_eq!(permit["task"]["id"], task["id"]);
+    driver.stop().await;
+    assert_eq!((stage.subject.value().as_str(), stage.subject.applied().as_str()), ("one", ""));
+}
+
+#[tokio::test]
+async fn server_executor_applies_its_tasks_instead_of_agents() {
+    let redis = LockBackend::redis(LockBackend::SETTINGS).await;
     let endpoint = Subject::http().await;
-    for (subject, line) in [(Subject::command(), redis), (endpoint, Line::Rows(Line::SETTINGS))] {
+    for (subject, line) in
+        [(Subject::command(), redis), (endpoint, LockBackend::Rows(LockBackend::SETTINGS))]
+    {
         let stage = Stage::new(subject, line).await;
         let bot = runner(&stage.world, "infra-bot", &stage.bob).await;
         let task = stage.task("two", "", "automatic").await;
         let claimed = claim(&stage.world, &bot, json!({})).await.expect(200);
-        assert_eq!(claimed["permit"], Value::Null, "it could say that it was done");
+        assert_eq!(claimed["permit"], Value::Null, "an agent could report a false result");
         let capacity = gate(&stage.world, &stage.bob, &task, "capacity").await;
-        assert_eq!(capacity["is_open"], true, "no agent is needed: {capacity}");
+        assert_eq!(capacity["passed"], true, "no agent is needed: {capacity}");
         let driver = working(&stage.world.app);
         stage.until(&task, "COMPLETED").await;
         assert_eq!(stage.subject.value(), "two");
         let ended = stage.ended(&task).await;
-        assert_eq!((&ended["result"], &ended["agent"]), (&json!("success"), &Value::Null));
+        assert_eq!((&ended["outcome"], &ended["agent_id"]), (&json!("succeeded"), &Value::Null));
         assert_eq!(ended["details"]["set"], "two");
         driver.stop().await;
     }
 }
 
 #[tokio::test]
-async fn what_was_changed_half_way_is_taken_back_and_tried_again() {
+async fn partial_apply_is_rolled_back_and_retried() {
     let stage = Stage::on_rows(Subject::command()).await;
     let task = stage.task("two", "half", "automatic").await;
     let driver = working(&stage.world.app);
     let ended = stage.ended(&task).await;
-    assert_eq!((&ended["result"], &ended["left"]), (&json!("failure"), &json!("rolled_back")));
-    // Before its time comes again.
+    assert_eq!(
+        (&ended["outcome"], &ended["left_behind"]),
+        (&json!("failed"), &json!("rolled_back"))
+    );
+    // The worker stops before the next attempt is due.
     driver.stop().await;
     assert_eq!(stage.subject.value(), "one");
     assert_eq!(stage.world.task(&stage.bob, &task).await["state"], "APPROVED");
     stage.world.pass(Duration::from_mins(5)).await;
     let driver = working(&stage.world.app);
-    eventually("it is tried again", SOON, async || match stage.attempts(&task).await.len() {
+    eventually("the task is retried", SOON, async || match stage.attempts(&task).await.len() {
         0 | 1 => Err("one attempt"),
         _ => Ok(()),
     })
@@ -143,17 +194,17 @@ async fn what_was_changed_half_way_is_taken_back_and_tried_again() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_say_is_unknown_and_blocks_what_it_touched() {
+async fn unknown_outcome_blocks_the_resources_of_the_task() {
     let stage = Stage::on_rows(Subject::command()).await;
     let task = stage.task("two", "killed", "none").await;
     let driver = working(&stage.world.app);
     stage.until(&task, "UNKNOWN").await;
     let ended = stage.attempts(&task).await.remove(0);
-    assert_eq!(ended["result"], "unknown");
+    assert_eq!(ended["outcome"], "unknown");
     assert!(ended["error"].as_str().unwrap().contains("signal 9"), "{ended}");
     let next = stage.task("three", "", "none").await;
-    eventually("it was looked at and left", SOON, async || {
-        let sql = "SELECT count(*) FROM due WHERE kind = 'run' AND at > moment()";
+    eventually("the task was examined and skipped", SOON, async || {
+        let sql = "SELECT count(*) FROM scheduled_job WHERE kind = 'run' AND at > moment()";
         if stage.world.database.number(sql).await == 1 { Ok(()) } else { Err("not yet") }
     })
     .await;
@@ -163,7 +214,7 @@ async fn what_nobody_can_say_is_unknown_and_blocks_what_it_touched() {
 }
 
 #[tokio::test]
-async fn another_effect_than_the_approved_one_is_not_applied() {
+async fn effect_that_was_not_approved_is_not_applied() {
     let stage = Stage::on_rows(Subject::command()).await;
     let task = stage.task("two", "", "none").await;
     stage.subject.set("meanwhile");
@@ -171,11 +222,11 @@ async fn another_effect_than_the_approved_one_is_not_applied() {
     stage.until(&task, "SUBMITTED").await;
     driver.stop().await;
     assert_eq!(stage.subject.value(), "meanwhile");
-    assert_eq!(stage.attempts(&task).await[0]["result"], "drifted");
+    assert_eq!(stage.attempts(&task).await[0]["outcome"], "drifted");
 }
 
 #[tokio::test]
-async fn who_is_told_to_stop_stops() {
+async fn cancelled_apply_stops_and_rolls_back() {
     let stage = Stage::on_rows(Subject::command()).await;
     let task = stage.task("two", "hang", "automatic").await;
     let driver = working(&stage.world.app);
@@ -183,26 +234,36 @@ async fn who_is_told_to_stop_stops() {
     stage.cancel(&task).await;
     stage.until(&task, "FAILED").await;
     let ended = stage.ended(&task).await;
-    assert_eq!((&ended["result"], &ended["left"]), (&json!("cancelled"), &json!("rolled_back")));
+    assert_eq!(
+        (&ended["outcome"], &ended["left_behind"]),
+        (&json!("cancelled"), &json!("rolled_back"))
+    );
     assert_gone(&processes).await;
     driver.stop().await;
 }
 
 #[tokio::test]
-async fn a_process_that_ends_takes_back_what_it_began() {
+async fn stopping_process_rolls_back_its_apply() {
     let stage = Stage::on_rows(Subject::command()).await;
     let task = stage.task("two", "hang", "automatic").await;
     let driver = working(&stage.world.app);
     let processes = stage.subject.processes(3).await;
     driver.stop().await;
     let ended = stage.ended(&task).await;
-    assert_eq!((&ended["result"], &ended["left"]), (&json!("cancelled"), &json!("rolled_back")));
+    assert_eq!(
+        (&ended["outcome"], &ended["left_behind"]),
+        (&json!("cancelled"), &json!("rolled_back"))
+    );
     assert_gone(&processes).await;
-    assert_eq!(stage.world.task(&stage.bob, &task).await["state"], "APPROVED", "for another");
+    assert_eq!(
+        stage.world.task(&stage.bob, &task).await["state"],
+        "APPROVED",
+        "another process can apply it"
+    );
 }
 
 #[tokio::test]
-async fn who_loses_its_lock_ends_at_once() {
+async fn apply_that_loses_its_lock_ends_at_once() {
     let stage = Stage::on_rows(Subject::command()).await;
     stage.task("two", "hang", "automatic").await;
     let driver = working(&stage.world.app);
@@ -216,10 +277,10 @@ async fn who_loses_its_lock_ends_at_once() {
 }
 
 #[tokio::test]
-async fn of_several_processes_one_applies_each_task() {
+async fn task_is_applied_once_by_several_processes() {
     let stage = Stage::on_rows(Subject::command()).await;
     let mut tasks = Vec::new();
-    // Each sees what the one before left: approved together they would drift.
+    // Each task is approved after the previous one was applied; otherwise its effect would differ.
     let both = [working(&stage.world.app), working(&stage.world.another_app())];
     for number in 0..12 {
         let task = stage.task(&format!("v{number}"), "", "none").await;

@@ -1,5 +1,5 @@
-//! People sign in with an identity provider: who they become, what a session is worth, and what a
-//! forged or repeated answer is worth.
+//! People sign in with an identity provider: which account and roles they get, what a session
+//! allows, and that forged or replayed responses are refused.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use ade_core::limits::{
     ACCOUNTS_OF_ADDRESS_MAX, GROUP_ROLE_PROVIDERS_MAX, PROVIDER_WAITERS_MAX, TENANTS_OF_PERSON_MAX,
 };
 use ade_core::token::Token;
-use ade_engine::work::Driver;
+use ade_engine::workers::Driver;
 use ade_testkit::{eventually, within};
 use futures_util::future::join_all;
 use reqwest::header::{LOCATION, SET_COOKIE};
@@ -21,19 +21,19 @@ use crate::authenticator::Authenticator;
 use crate::coverage::cases;
 use crate::live::{Said, Socket};
 use crate::provider::FakeProvider;
-use crate::rig::{Rig, settings};
-use crate::world::{Answer, Fittings, Line, World, id};
+use crate::test_server::{TestServer, settings};
+use crate::world::{Answer, LockBackend, TestServerOptions, World, id};
 
 cases! {
-    somebody_signs_in_by_their_groups_and_is_out_within_a_second:
+    sign_in_follows_groups_and_is_revoked_within_a_second:
         Happy "GET /v1/auth", Happy "GET /auth/login", Happy "GET /auth/callback",
         Happy "GET /v1/session", Denied "GET /v1/session";
-    a_session_is_listed_and_ended_within_a_second:
+    session_is_listed_and_ended_within_a_second:
         Happy "GET /v1/sessions", Denied "GET /v1/sessions", Happy "DELETE /v1/sessions/{id}",
         Denied "DELETE /v1/sessions/{id}", Happy "POST /auth/logout", Denied "POST /auth/logout";
-    a_person_goes_on_in_another_tenant:
+    session_switches_to_another_tenant:
         Happy "POST /v1/session/tenant", Denied "POST /v1/session/tenant";
-    admins_say_which_groups_give_which_roles:
+    group_roles_are_set_by_admins:
         Happy "GET /v1/group-roles", Denied "GET /v1/group-roles", Happy "PUT /v1/group-roles",
         Denied "PUT /v1/group-roles", Conflict "PUT /v1/group-roles";
 }
@@ -41,17 +41,17 @@ cases! {
 const SOON: Duration = Duration::from_mins(1);
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// A browser, as far as it matters: it keeps cookies and follows nothing by itself.
+/// A minimal browser: it stores cookies and does not follow redirects.
 pub struct Browser<'a> {
-    /// Takes note of what was asked.
+    /// The world that records the requests.
     noted: &'a World,
-    rig: &'a Rig,
+    rig: &'a TestServer,
     client: Client,
     pub cookies: BTreeMap<String, String>,
 }
 
 impl<'a> Browser<'a> {
-    pub fn new(noted: &'a World, rig: &'a Rig) -> Self {
+    pub fn new(noted: &'a World, rig: &'a TestServer) -> Self {
         let client = Client::builder().no_proxy().redirect(Policy::none()).build().unwrap();
         Self { noted, rig, client, cookies: BTreeMap::new() }
     }
@@ -81,7 +81,7 @@ impl<'a> Browser<'a> {
         let location = response.headers().get(LOCATION);
         let location = location.map(|value| value.to_str().unwrap().to_owned());
         let answer = Answer::of(response).await;
-        // A page that leads on has done what it is for.
+        // A redirect counts as success.
         let status = if answer.status == 303 { 200 } else { answer.status };
         self.noted.note(method, path, status);
         (answer, location)
@@ -102,7 +102,7 @@ impl<'a> Browser<'a> {
         }
     }
 
-    /// As a page of the server's own would.
+    /// Sends a GET request as a page of the server would.
     pub async fn get(&mut self, path: &str) -> Answer {
         self.ask("GET", path, None, &[]).await.0
     }
@@ -112,7 +112,7 @@ impl<'a> Browser<'a> {
         self.ask(method, path, body, &headers).await.0
     }
 
-    /// To the provider, and where it was sent.
+    /// Starts a sign-in and returns the link to the provider.
     async fn leave(&mut self, return_to: &str) -> String {
         let path = format!("/auth/login?provider=company&return_to={return_to}");
         let (answer, link) = self.ask("GET", &path, None, &[]).await;
@@ -120,11 +120,19 @@ impl<'a> Browser<'a> {
         link.unwrap()
     }
 
-    /// Back with the provider's answer, and where that leads.
+    /// Returns from the provider with its response, and returns the location of the redirect.
     async fn return_with(&mut self, query: &str) -> String {
         let (answer, to) = self.ask("GET", &format!("/auth/callback?{query}"), None, &[]).await;
         assert_eq!(answer.status, 303);
         to.unwrap()
+    }
+
+    /// Signs in to join a tenant, from the page of this server that says so.
+    pub async fn join(&mut self, provider: &FakeProvider, claims: &Value, tenant: &str) -> String {
+        let path = format!("/auth/login?provider=company&return_to=/inbox&tenant={tenant}");
+        let own = [("sec-fetch-site", "same-origin")];
+        let (_, link) = self.ask("GET", &path, None, &own).await;
+        self.return_with(&provider.agree(&link.unwrap(), claims)).await
     }
 
     pub async fn sign_in(&mut self, provider: &FakeProvider, claims: &Value) -> String {
@@ -135,7 +143,8 @@ impl<'a> Browser<'a> {
 
 pub async fn home() -> (World, FakeProvider) {
     let provider = FakeProvider::start().await;
-    let fittings = Fittings { provider: Some(provider.issuer.clone()), ..Line::Off.into() };
+    let fittings =
+        TestServerOptions { provider: Some(provider.issuer.clone()), ..LockBackend::Off.into() };
     let world = World::fitted(fittings).await;
     give(&world, &world.admin.token, &provider, json!({ "dba": ["reviewer"] })).await;
     (world, provider)
@@ -150,16 +159,16 @@ pub fn ada(groups: &[&str]) -> Value {
     json!({ "sub": "ada", "name": "Ada", "groups": groups })
 }
 
-async fn somebody_signs_in_by_their_groups_and_is_out_within_a_second(noted: &World) {
-    within(AT_ONCE, async || somebody_signs_in_and_is_out(noted).await).await;
+async fn sign_in_follows_groups_and_is_revoked_within_a_second(noted: &World) {
+    within(AT_ONCE, async || sign_in_and_revoke(noted).await).await;
 }
 
-/// How long it took until they were out.
-async fn somebody_signs_in_and_is_out(noted: &World) -> Duration {
+/// Returns the time until the deactivated user was refused.
+async fn sign_in_and_revoke(noted: &World) -> Duration {
     let (world, provider) = home().await;
     let mut browser = Browser::new(noted, &world.rig);
-    let told = browser.get("/v1/auth").await.expect(200);
-    assert_eq!(told["providers"], json!([{ "name": "company", "title": "The company" }]));
+    let methods = browser.get("/v1/auth").await.expect(200);
+    assert_eq!(methods["providers"], json!([{ "name": "company", "title": "The company" }]));
     browser.get("/v1/session").await.refused(401, "unauthenticated");
 
     assert_eq!(browser.sign_in(&provider, &ada(&["dba", "staff"])).await, "/inbox");
@@ -178,7 +187,7 @@ async fn somebody_signs_in_and_is_out(noted: &World) -> Duration {
     let actions: Vec<&Value> = actions.collect();
     assert_eq!(actions, ["session.begin", "user.create"], "{found}");
 
-    // The same person again, who has lost a group and been given a role by hand.
+    // The same person signs in again after losing a group and being given a role by an admin.
     let roles = json!({ "roles": ["reviewer", "lead"] });
     let path = format!("/v1/users/{user}/roles");
     world.send("PUT", &world.admin.token, &path, Some(roles), &[]).await.expect(200);
@@ -186,9 +195,13 @@ async fn somebody_signs_in_and_is_out(noted: &World) -> Duration {
     other.sign_in(&provider, &ada(&["staff"])).await;
     assert_eq!(other.get("/v1/session").await.expect(200)["user"]["id"], user);
     assert_eq!(other.get("/v1/me").await.expect(200)["roles"], json!(["lead"]));
-    assert_eq!(browser.get("/v1/me").await.expect(200)["roles"], json!(["lead"]), "everywhere");
+    assert_eq!(
+        browser.get("/v1/me").await.expect(200)["roles"],
+        json!(["lead"]),
+        "in every session"
+    );
 
-    // A group that gives nothing lets nobody in, and neither does a closed account.
+    // Neither a group without roles nor a deactivated account can sign in.
     let stranger = json!({ "sub": "eve", "groups": ["staff"] });
     assert_eq!(other.sign_in(&provider, &stranger).await, "/sign-in?problem=no_tenant");
     let body = Some(json!({ "active": false }));
@@ -199,18 +212,18 @@ async fn somebody_signs_in_and_is_out(noted: &World) -> Duration {
     refused_after(&mut browser).await
 }
 
-/// In whatever process.
+/// Returns the time until the browser's session is refused.
 async fn refused_after(browser: &mut Browser<'_>) -> Duration {
     let began = Instant::now();
     while browser.get("/v1/me").await.status != 401 {
-        assert!(began.elapsed() < 5 * AT_ONCE, "it still works");
+        assert!(began.elapsed() < 5 * AT_ONCE, "the session still works");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     began.elapsed()
 }
 
 #[tokio::test]
-async fn the_word_of_a_passkey_leaves_a_copied_cookie_worth_nothing() {
+async fn passkey_confirmation_invalidates_a_copied_cookie() {
     let (world, provider) = home().await;
     let beside = world.beside().await;
     let mut browser = Browser::new(&world, &world.rig);
@@ -223,7 +236,7 @@ async fn the_word_of_a_passkey_leaves_a_copied_cookie_worth_nothing() {
     let ticket = browser.change("POST", "/v1/ws/tickets", None).await.expect(201);
     let query = format!("ticket={}", ticket["ticket"].as_str().unwrap());
 
-    // Somebody has a copy of the cookie, and both processes know it.
+    // A thief has copied the cookie, and both processes have cached the session.
     let [mut thief, mut elsewhere] = [&world.rig, &beside].map(|rig| Browser::new(&world, rig));
     for copy in [&mut thief, &mut elsewhere] {
         copy.cookies = browser.cookies.clone();
@@ -236,16 +249,16 @@ async fn the_word_of_a_passkey_leaves_a_copied_cookie_worth_nothing() {
     let mut wrong = key.word(&question["options"]);
     wrong["signature"] = json!("AA");
     browser.change("POST", &path, Some(wrong)).await.refused(422, "passkey_refused");
-    assert_eq!(browser.cookies, thief.cookies, "nothing was proved");
+    assert_eq!(browser.cookies, thief.cookies, "the confirmation was refused");
     let right = key.word(&question["options"]);
     browser.change("POST", &path, Some(right)).await.expect(200);
 
     assert_ne!(browser.cookies, thief.cookies);
     thief.get("/v1/me").await.refused(401, "unauthenticated");
-    // The session is the same one, in whatever process, with what was bound to it.
+    // The session stays the same in every process, with everything that was bound to it.
     assert_eq!(browser.get("/v1/session").await.expect(200)["id"], before["id"]);
     Socket::open(&world.rig, &query, None).await.unwrap();
-    eventually("the copy is refused there too", SOON, async || {
+    eventually("the other process refuses the copied cookie", SOON, async || {
         match elsewhere.get("/v1/me").await.status {
             401 => Ok(()),
             other => Err(other.to_string()),
@@ -257,19 +270,19 @@ async fn the_word_of_a_passkey_leaves_a_copied_cookie_worth_nothing() {
 }
 
 #[tokio::test]
-async fn an_answer_works_once_in_the_browser_that_asked() {
+async fn sign_in_response_works_once_in_the_browser_that_asked() {
     let (world, provider) = home().await;
     let not_begun = "/sign-in?problem=not_begun";
     let mut browser = Browser::new(&world, &world.rig);
     let link = browser.leave("/inbox").await;
     let answer = provider.agree(&link, &ada(&["dba"]));
 
-    // Sent to somebody else, who would be signed in as another without noticing.
+    // The response is sent to a victim, who would be signed in as another person.
     let mut victim = Browser::new(&world, &world.rig);
     assert_eq!(victim.return_with(&answer).await, not_begun);
     victim.leave("/inbox").await;
     assert_eq!(victim.return_with(&answer).await, not_begun);
-    // Nor is the victim's own sign-in used up by it.
+    // The victim's own sign-in is not consumed by it.
     let own = victim.leave("/").await;
     assert_eq!(victim.return_with(&answer).await, not_begun);
     assert_eq!(victim.return_with(&provider.agree(&own, &ada(&["dba"]))).await, "/");
@@ -286,17 +299,21 @@ async fn an_answer_works_once_in_the_browser_that_asked() {
         drop(link);
     }
     browser.cookies = held;
-    assert_eq!(browser.return_with(&answer).await, not_begun, "used up by the answer without code");
+    assert_eq!(
+        browser.return_with(&answer).await,
+        not_begun,
+        "consumed by the response without a code"
+    );
 
     let link = browser.leave("/inbox").await;
     let (held, answer) = (browser.cookies.clone(), provider.agree(&link, &ada(&["dba"])));
     assert_eq!(browser.return_with(&answer).await, "/inbox");
     browser.cookies = held;
-    assert_eq!(browser.return_with(&answer).await, not_begun, "twice");
+    assert_eq!(browser.return_with(&answer).await, not_begun, "used twice");
 }
 
 #[tokio::test]
-async fn an_answer_that_waits_too_long_is_nobodys() {
+async fn sign_in_response_that_expired_is_refused() {
     let (world, provider) = home().await;
     let mut browser = Browser::new(&world, &world.rig);
     let link = browser.leave("/inbox").await;
@@ -307,7 +324,7 @@ async fn an_answer_that_waits_too_long_is_nobodys() {
 }
 
 #[tokio::test]
-async fn what_the_provider_says_is_held_against_what_was_asked() {
+async fn sign_in_response_that_does_not_match_is_refused() {
     let (world, provider) = home().await;
     let mut browser = Browser::new(&world, &world.rig);
     let not_believed = "/sign-in?problem=not_believed";
@@ -320,7 +337,7 @@ async fn what_the_provider_says_is_held_against_what_was_asked() {
     ] {
         assert_eq!(browser.sign_in(&provider, &forged).await, not_believed, "{forged}");
     }
-    // The answer of another provider, or of none where this one always says who it is.
+    // The response names another issuer, or none although this provider always sends one.
     for mixed in [
         |query: &str| query.split("&iss").next().unwrap().to_owned(),
         |query: &str| query.replace("&iss=http", "&iss=evil"),
@@ -333,11 +350,12 @@ async fn what_the_provider_says_is_held_against_what_was_asked() {
     let asked: BTreeMap<String, String> =
         Url::parse(&link).unwrap().query_pairs().into_owned().collect();
     let state = &asked["state"];
-    let refused = format!("error=access_denied&state={state}&iss={}", provider.issuer);
+    // Providers also send empty parameters.
+    let refused = format!("error=access_denied&error_uri=&state={state}&iss={}", provider.issuer);
     assert_eq!(browser.return_with(&refused).await, "/sign-in?problem=refused");
     assert!(!browser.cookies.contains_key("__Host-ade_s"), "{:?}", browser.cookies);
 
-    let (answer, to) = browser.ask("GET", "/auth/login?provider=nobody", None, &[]).await;
+    let (answer, to) = browser.ask("GET", "/auth/login?provider=unknown", None, &[]).await;
     assert_eq!((answer.status, to.as_deref()), (303, Some("/sign-in?problem=no_provider")));
     for elsewhere in ["https://evil.example", "//evil.example", "/%5Cevil.example"] {
         let link = browser.leave(elsewhere).await;
@@ -346,7 +364,7 @@ async fn what_the_provider_says_is_held_against_what_was_asked() {
 }
 
 #[tokio::test]
-async fn a_provider_may_change_its_keys_and_not_make_us_ask_all_the_time() {
+async fn provider_key_rotation_works_and_key_requests_are_limited() {
     let (world, provider) = home().await;
     let mut browser = Browser::new(&world, &world.rig);
     assert_eq!(browser.sign_in(&provider, &ada(&["dba"])).await, "/inbox");
@@ -359,15 +377,15 @@ async fn a_provider_may_change_its_keys_and_not_make_us_ask_all_the_time() {
         let to = browser.sign_in(&provider, &ada(&["dba"])).await;
         assert_eq!(to, "/sign-in?problem=not_believed");
     }
-    assert_eq!(provider.asked_for_keys(), 2, "asked for strangers");
+    assert_eq!(provider.asked_for_keys(), 2, "unknown keys cause no requests");
 }
 
-async fn a_session_is_listed_and_ended_within_a_second(noted: &World) {
-    within(AT_ONCE, async || a_session_is_listed_and_ended(noted).await).await;
+async fn session_is_listed_and_ended_within_a_second(noted: &World) {
+    within(AT_ONCE, async || list_and_end_session(noted).await).await;
 }
 
-/// How long it took until the last of it was over.
-async fn a_session_is_listed_and_ended(noted: &World) -> Duration {
+/// Returns the time until both the socket and the session had ended.
+async fn list_and_end_session(noted: &World) -> Duration {
     let (world, provider) = home().await;
     let (beside, watching) = (world.beside().await, Driver::watch(&world.app));
     let [mut one, mut two] = [&beside, &world.rig].map(|rig| Browser::new(noted, rig));
@@ -383,14 +401,14 @@ async fn a_session_is_listed_and_ended(noted: &World) -> Duration {
     let (own, other) = (id(of(true)), id(of(false)));
     assert_eq!(two.get("/v1/session").await.expect(200)["id"], other);
 
-    // Somebody else's is as good as none.
+    // A session of another person is not found.
     let mut eve = Browser::new(noted, &world.rig);
     eve.sign_in(&provider, &json!({ "sub": "eve", "groups": ["dba"] })).await;
     let path = format!("/v1/sessions/{own}");
     eve.change("DELETE", &path, None).await.refused(404, "not_found");
     world.send("DELETE", &world.admin.token, &path, None, &[]).await.refused(404, "not_found");
 
-    // A socket of a session that is ended elsewhere closes, too.
+    // The socket of a session that is ended by another process is closed.
     let ticket = two.change("POST", "/v1/ws/tickets", None).await.expect(201);
     let query = format!("ticket={}", ticket["ticket"].as_str().unwrap());
     let mut socket = Socket::open(&world.rig, &query, None).await.unwrap();
@@ -411,36 +429,35 @@ async fn a_session_is_listed_and_ended(noted: &World) -> Duration {
     closed.max(refused)
 }
 
-/// Those who wait for it take no room from the others, and are told when it has been silent for as
-/// long as one question may take.
+/// Requests that wait for the provider take no capacity from other requests. They are redirected
+/// with an error once the provider has been silent for the timeout of one request.
 #[tokio::test]
-async fn a_silent_provider_is_noticed_by_nobody_but_those_who_sign_in() {
+async fn silent_provider_affects_only_those_who_sign_in() {
     const AT_FIRST: usize = 40;
     let (world, provider) = home().await;
     let mut known = Browser::new(&world, &world.rig);
     assert_eq!(known.sign_in(&provider, &ada(&["dba"])).await, "/inbox");
     provider.be_silent(true);
-    // Knows nothing of the provider yet, and has room for a few more than those who come at once.
+    // This process has not contacted the provider yet, and has capacity for a few requests more
+    // than those that arrive at once.
     let beside = world.beside_with(settings(&[("requests_max", "45")])).await;
     let mut stays = Browser::new(&world, &beside);
     stays.cookies = known.cookies.clone();
     let login = "/auth/login?provider=company&return_to=/inbox";
-    let told_so_far = AtomicUsize::new(0);
+    let redirected = AtomicUsize::new(0);
     let comes = async || {
         let (answer, to) = Browser::new(&world, &beside).ask("GET", login, None, &[]).await;
-        let told = (answer.status, to.as_deref());
-        assert_eq!(told, (303, Some("/sign-in?problem=provider_unavailable")));
-        told_so_far.fetch_add(1, Ordering::Relaxed);
+        let redirect = (answer.status, to.as_deref());
+        assert_eq!(redirect, (303, Some("/sign-in?problem=provider_unavailable")));
+        redirected.fetch_add(1, Ordering::Relaxed);
     };
     let others = async {
-        eventually("those for whom there is no place are told", SOON, async || {
-            match told_so_far.load(Ordering::Relaxed) {
-                told if told + PROVIDER_WAITERS_MAX >= AT_FIRST => Ok(()),
-                told => Err(told),
-            }
+        eventually("the callers beyond the limit are redirected", SOON, async || {
+            let count = redirected.load(Ordering::Relaxed);
+            if count + PROVIDER_WAITERS_MAX >= AT_FIRST { Ok(()) } else { Err(count) }
         })
         .await;
-        assert!(told_so_far.load(Ordering::Relaxed) < AT_FIRST, "while the others wait");
+        assert!(redirected.load(Ordering::Relaxed) < AT_FIRST, "the others are still waiting");
         for _ in 0..40 {
             comes().await;
             stays.get("/v1/me").await.expect(200);
@@ -448,7 +465,7 @@ async fn a_silent_provider_is_noticed_by_nobody_but_those_who_sign_in() {
     };
     tokio::join!(join_all((0..AT_FIRST).map(|_| comes())), others);
     provider.be_silent(false);
-    eventually("it is asked again", SOON, async || {
+    eventually("the provider is contacted again", SOON, async || {
         let (_, to) = Browser::new(&world, &beside).ask("GET", login, None, &[]).await;
         let to = to.unwrap();
         if to.starts_with(&provider.issuer) { Ok(()) } else { Err(to) }
@@ -456,9 +473,9 @@ async fn a_silent_provider_is_noticed_by_nobody_but_those_who_sign_in() {
     .await;
 }
 
-/// Threat T2: somebody with two accounts is one human, as far as anybody can know.
+/// Threat T2: accounts with the same verified address count as one person.
 #[tokio::test]
-async fn an_account_with_the_same_verified_address_is_the_same_human() {
+async fn accounts_with_one_verified_address_are_linked() {
     let (world, provider) = home().await;
     let entered = json!({ "name": "Ada", "roles": ["author"], "email": "Ada@Example.org" });
     let entered = world.post(&world.admin.token, "/v1/users", entered).await.expect(201);
@@ -474,34 +491,38 @@ async fn an_account_with_the_same_verified_address_is_the_same_human() {
         world.get(&world.admin.token, &path).await.expect(200)
     };
     let claimed = comes("says-so", false).await;
-    assert_eq!(claimed["aliases"], json!([]), "anybody can say so");
+    assert_eq!(claimed["alias_ids"], json!([]), "the address is not verified");
     let joined = comes("ada", true).await;
-    assert_eq!(joined["aliases"], json!([entered["id"]]));
+    assert_eq!(joined["alias_ids"], json!([entered["id"]]));
     let audit = format!("/v1/audit?object={}", id(&joined));
-    let leaves = world.get(&world.admin.token, &audit).await.expect(200).to_string();
-    assert!(leaves.contains("user.add_alias") && leaves.contains("verified address"), "{leaves}");
+    let entries = world.get(&world.admin.token, &audit).await.expect(200).to_string();
+    assert!(
+        entries.contains("user.add_alias") && entries.contains("same verified email address"),
+        "{entries}"
+    );
 
-    // One that an admin gives the address later: nobody has verified it there, but here.
+    // An admin sets the address on another account later. The account is linked at the next
+    // sign-in, which verifies the address.
     let later = json!({ "name": "Ada's other", "roles": ["author"] });
     let later = world.post(&world.admin.token, "/v1/users", later).await.expect(201);
     let path = format!("/v1/users/{}", id(&later));
     let body = Some(json!({ "email": "ADA@example.org" }));
     let changed = world.send("PATCH", &world.admin.token, &path, body, &[]).await.expect(200);
-    assert_eq!(changed["aliases"], json!([]), "an admin may have mistyped it");
+    assert_eq!(changed["alias_ids"], json!([]), "an admin may have mistyped the address");
     let again = comes("ada", true).await;
     assert_eq!(again["id"], joined["id"]);
-    let aliases = again["aliases"].as_array().unwrap();
+    let aliases = again["alias_ids"].as_array().unwrap();
     assert!([&entered, &later].iter().all(|one| aliases.contains(&one["id"])), "{again}");
-    let told = world.get(&world.admin.token, &audit).await.expect(200).to_string();
+    let updated = world.get(&world.admin.token, &audit).await.expect(200).to_string();
     let count = |text: &str| text.matches("user.add_alias").count();
-    assert_eq!(count(&told), count(&leaves) + 1, "{told}");
+    assert_eq!(count(&updated), count(&entries) + 1, "{updated}");
     comes("ada", true).await;
-    let told = world.get(&world.admin.token, &audit).await.expect(200).to_string();
-    assert_eq!(count(&told), count(&leaves) + 1, "once: {told}");
+    let updated = world.get(&world.admin.token, &audit).await.expect(200).to_string();
+    assert_eq!(count(&updated), count(&entries) + 1, "linked once: {updated}");
 }
 
 #[tokio::test]
-async fn a_session_is_worth_nothing_outside_of_its_browser() {
+async fn session_is_not_accepted_as_a_bearer_token() {
     let (world, provider) = home().await;
     let mut browser = Browser::new(&world, &world.rig);
     browser.sign_in(&provider, &ada(&["dba"])).await;
@@ -512,13 +533,13 @@ async fn a_session_is_worth_nothing_outside_of_its_browser() {
     browser.get("/v1/me").await.refused(401, "unauthenticated");
     browser.cookies.insert("__Host-ade_s".to_owned(), session);
     browser.get("/v1/me").await.expect(200);
-    // Tokens and sessions do not show up among each other.
+    // Sessions are not listed as tokens.
     let tokens = browser.get("/v1/tokens").await.expect(200);
     assert_eq!(tokens["items"], json!([]));
 }
 
 #[tokio::test]
-async fn a_page_of_others_changes_nothing() {
+async fn cross_site_requests_change_nothing() {
     let (world, provider) = home().await;
     let mut browser = Browser::new(&world, &world.rig);
     browser.sign_in(&provider, &ada(&["dba"])).await;
@@ -542,13 +563,13 @@ async fn a_page_of_others_changes_nothing() {
         let (answer, _) = browser.ask("POST", "/v1/ws/tickets", None, headers).await;
         answer.expect(201);
     }
-    // A link from elsewhere may lead here; it only shows.
+    // A link on another site may lead here, because it only reads.
     let (answer, _) = browser.ask("GET", "/v1/me", None, &[("sec-fetch-site", "cross-site")]).await;
     answer.expect(200);
 }
 
 #[tokio::test]
-async fn a_session_ends_when_nobody_uses_it_and_after_half_a_day() {
+async fn session_ends_when_idle_and_after_twelve_hours() {
     let (world, provider) = home().await;
     let mut sql = world.database.session().await;
     for over in [
@@ -562,7 +583,7 @@ async fn a_session_ends_when_nobody_uses_it_and_after_half_a_day() {
         sql.run(over).await;
         browser.get("/v1/session").await.refused(401, "unauthenticated");
     }
-    // Each use puts the end off again, which is written down once a minute.
+    // Each use extends the session; the extension is stored once a minute.
     let mut browser = Browser::new(&world, &world.rig);
     browser.sign_in(&provider, &ada(&["dba"])).await;
     sql.run("UPDATE token SET idle_until = now() + interval '1 minute' WHERE idle_until > now()")
@@ -572,12 +593,17 @@ async fn a_session_ends_when_nobody_uses_it_and_after_half_a_day() {
     assert!(world.database.number(left).await > 29 * 60);
 }
 
-async fn a_person_goes_on_in_another_tenant(noted: &World) {
+async fn session_switches_to_another_tenant(noted: &World) {
     let (world, provider) = home().await;
     let (other, admin) = world.tenant("other").await;
     let (strange, _) = world.tenant("strange").await;
     give(&world, &admin.token, &provider, json!({ "dba": ["author"] })).await;
     let mut browser = Browser::new(noted, &world.rig);
+    for tenant in ["acme", "other"] {
+        assert_eq!(browser.join(&provider, &ada(&["dba"]), tenant).await, "/inbox");
+        let session = browser.get("/v1/session").await.expect(200);
+        assert_eq!(session["tenant"]["name"], tenant, "the tenant that was joined");
+    }
     browser.sign_in(&provider, &ada(&["dba"])).await;
     let session = browser.get("/v1/session").await.expect(200);
     let names = session["tenants"].as_array().unwrap().iter().map(|tenant| &tenant["id"]);
@@ -588,53 +614,58 @@ async fn a_person_goes_on_in_another_tenant(noted: &World) {
     assert_eq!(names, wanted);
     let there = if session["tenant"]["id"] == *other { &world.tenant } else { &other };
 
-    let refused = browser.change("POST", "/v1/session/tenant", Some(json!({ "tenant": strange })));
+    let refused =
+        browser.change("POST", "/v1/session/tenant", Some(json!({ "tenant_id": strange })));
     refused.await.refused(404, "not_found");
     let before = browser.cookies.clone();
-    let switched = browser.change("POST", "/v1/session/tenant", Some(json!({ "tenant": there })));
+    let switched =
+        browser.change("POST", "/v1/session/tenant", Some(json!({ "tenant_id": there })));
     assert_eq!(switched.await.status, 204);
     let now = browser.get("/v1/session").await.expect(200);
     assert_eq!(now["tenant"]["id"], there.as_str());
-    assert_ne!(now["user"]["id"], session["user"]["id"], "an account in each");
-    // It does not live longer for that.
+    assert_ne!(now["user"]["id"], session["user"]["id"], "there is an account in each tenant");
+    // Switching does not extend the session.
     let [was, is] = [&session, &now].map(|one| one["expires_at"].as_str().unwrap());
     assert_eq!(was, is);
     browser.cookies = before;
     browser.get("/v1/session").await.refused(401, "unauthenticated");
 }
 
-/// Where it has not, roles may stand that the person has lost since.
+/// A tenant that the sign-in did not update may still have roles that the person has lost.
 #[tokio::test]
-async fn nobody_goes_on_in_a_tenant_that_their_sign_in_has_not_reached() {
+async fn session_cannot_switch_to_a_tenant_not_signed_in_to() {
     let (world, provider) = home().await;
     let mut far = Vec::new();
     for number in 0..=TENANTS_OF_PERSON_MAX {
-        far.push(world.tenant(&format!("far-{number:02}")).await.0);
+        far.push(world.tenant(&format!("aaa-{number:02}")).await.0);
     }
     let known = format!(
         "INSERT INTO app_user (tenant_id, id, issuer, subject, name)
          SELECT tenant_id, gen_random_uuid(), '{}', 'ada', 'Ada' FROM tenant
-          WHERE name LIKE 'far-%'",
+          WHERE name LIKE 'aaa-%'",
         provider.issuer
     );
     world.database.run(&known).await;
     let mut browser = Browser::new(&world, &world.rig);
-    browser.sign_in(&provider, &ada(&["dba"])).await;
+    browser.join(&provider, &ada(&["dba"]), "acme").await;
     let session = browser.get("/v1/session").await.expect(200);
-    let told = session["tenants"].as_array().unwrap();
-    assert_eq!(told.len(), TENANTS_OF_PERSON_MAX, "{session}");
-    assert_eq!(told[0]["name"], "acme", "by name");
-    let [near, last] = [&far[0], &far[TENANTS_OF_PERSON_MAX]];
-    let wanted = Some(json!({ "tenant": last }));
-    let refused = browser.change("POST", "/v1/session/tenant", wanted).await;
-    refused.refused(404, "not_found");
-    let wanted = Some(json!({ "tenant": near }));
+    let tenants = session["tenants"].as_array().unwrap();
+    assert_eq!(tenants.len(), TENANTS_OF_PERSON_MAX, "{session}");
+    // The joined tenant comes before all others, so the sign-in left out the last two.
+    assert_eq!(tenants.last().unwrap()["name"], "acme", "sorted by name");
+    let near = &far[0];
+    for last in &far[TENANTS_OF_PERSON_MAX - 1..] {
+        let wanted = Some(json!({ "tenant_id": last }));
+        let refused = browser.change("POST", "/v1/session/tenant", wanted).await;
+        refused.refused(404, "not_found");
+    }
+    let wanted = Some(json!({ "tenant_id": near }));
     assert_eq!(browser.change("POST", "/v1/session/tenant", wanted).await.status, 204);
     let now = browser.get("/v1/session").await.expect(200);
     assert_eq!(now["tenant"]["id"], near.as_str());
 }
 
-async fn admins_say_which_groups_give_which_roles(world: &World) {
+async fn group_roles_are_set_by_admins(world: &World) {
     let admin = &world.admin.token;
     let bob = world.person("Bob", &["author"]).await;
     let body = json!({ "issuer": "https://id.example", "groups": { "dba": ["reviewer"] } });
@@ -644,8 +675,8 @@ async fn admins_say_which_groups_give_which_roles(world: &World) {
     let other = json!({ "issuer": "https://id.example", "groups": {} });
     world.twice("PUT", admin, path, [body.clone(), other.clone()]).await;
     let elsewhere = json!({ "issuer": "https://other.example", "groups": { "ops": ["admin"] } });
-    let told = world.send("PUT", admin, path, Some(elsewhere.clone()), &[]).await.expect(200);
-    assert_eq!(told, elsewhere, "those of this provider");
+    let stored = world.send("PUT", admin, path, Some(elsewhere.clone()), &[]).await.expect(200);
+    assert_eq!(stored, elsewhere, "only the groups of this provider");
     let found = world.get(admin, path).await.expect(200);
     assert_eq!(found["items"], json!([body, elsewhere]));
     for bad in [
@@ -654,16 +685,16 @@ async fn admins_say_which_groups_give_which_roles(world: &World) {
         json!({ "issuer": "https://id.example", "groups": { "dba": [] } }),
         json!({ "issuer": "https://id.example", "groups": { "dba": [" "] } }),
     ] {
-        let told = world.send("PUT", admin, path, Some(bad), &[]).await;
-        told.refused(422, "invalid_body");
+        let response = world.send("PUT", admin, path, Some(bad), &[]).await;
+        response.refused(422, "invalid_body");
     }
-    let told = world.send("PUT", admin, path, Some(other.clone()), &[]).await.expect(200);
-    assert_eq!(told, other);
+    let stored = world.send("PUT", admin, path, Some(other.clone()), &[]).await.expect(200);
+    assert_eq!(stored, other);
     assert_eq!(world.get(admin, path).await.expect(200)["items"], json!([elsewhere]));
 }
 
 #[tokio::test]
-async fn so_many_providers_give_roles_and_no_more() {
+async fn group_roles_of_too_many_providers_are_refused() {
     let world = World::new().await;
     let fill = format!(
         "INSERT INTO group_role (tenant_id, issuer, group_name, role)
@@ -676,17 +707,17 @@ async fn so_many_providers_give_roles_and_no_more() {
         world.send("PUT", &world.admin.token, "/v1/group-roles", Some(body), &[]).await
     };
     let some = || json!({ "dba": ["author"] });
-    let told = set("https://new.example", some()).await.refused(409, "too_many");
-    assert!(told["detail"].as_str().unwrap().contains("providers"), "{told}");
+    let problem = set("https://new.example", some()).await.refused(409, "too_many");
+    assert!(problem["detail"].as_str().unwrap().contains("providers"), "{problem}");
     set("https://new.example", json!({})).await.expect(200);
     set("https://1.example", some()).await.expect(200);
     set("https://1.example", json!({})).await.expect(200);
     set("https://new.example", some()).await.expect(200);
 }
 
-/// Threat T2: whoever could not be joined with all their accounts could agree with one of them.
+/// Threat T2: a person who is not linked with all their accounts could approve with one of them.
 #[tokio::test]
-async fn nobody_comes_in_with_the_address_of_too_many_accounts() {
+async fn sign_in_with_too_many_linked_accounts_is_refused() {
     let (world, provider) = home().await;
     let fill = format!(
         "INSERT INTO app_user (tenant_id, id, issuer, subject, name, email)
@@ -707,5 +738,5 @@ async fn nobody_comes_in_with_the_address_of_too_many_accounts() {
     let joined = "SELECT count(*) FROM user_alias a JOIN app_user u
                       ON (u.tenant_id, u.id) = (a.tenant_id, a.user_id) WHERE u.subject = 'ada'";
     let others = i64::try_from(ACCOUNTS_OF_ADDRESS_MAX).unwrap() - 1;
-    assert_eq!(world.database.number(joined).await, others, "with every one of them");
+    assert_eq!(world.database.number(joined).await, others, "linked with all of them");
 }

@@ -1,23 +1,23 @@
-//! Figures about work: exact at any moment, whether or not the worker has folded them.
+//! Statistics are exact at any time, whether or not the worker has aggregated them.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
-use crate::world::{Person, World, id, seen};
+use crate::world::{Person, World, id, path_of, seen};
 
 cases! {
-    a_reviewer_sees_what_waits_and_what_they_answered_today:
+    reviewer_stats_count_pending_and_answered_today:
         Happy "GET /v1/stats/reviewers/{id}",
         Denied "GET /v1/stats/reviewers/{id}";
-    a_task_tells_how_far_its_review_has_come:
+    task_stats_report_the_progress_of_the_review:
         Happy "GET /v1/stats/tasks/{id}",
         Denied "GET /v1/stats/tasks/{id}";
-    the_overview_counts_each_day_once_folded_or_not:
+    overview_counts_each_day_once_folded_or_not:
         Happy "GET /v1/stats/overview",
         Denied "GET /v1/stats/overview";
-    a_pair_that_always_agrees_stands_out_for_those_who_read_the_audit:
+    pair_that_always_agrees_stands_out_for_auditors:
         Happy "GET /v1/stats/pairs",
         Denied "GET /v1/stats/pairs";
 }
@@ -26,10 +26,9 @@ const ME: &str = "/v1/stats/reviewers/me";
 const OVERVIEW: &str = "/v1/stats/overview";
 
 async fn answer(world: &World, who: &Person, task: &Value, verb: &str) -> Value {
-    let request = world.request(who, task).await;
     let mut vote = seen(task);
     vote["reason"] = json!("because");
-    world.post(&who.token, &format!("/v1/approvals/{request}/{verb}"), vote).await.expect(200)
+    world.post(&who.token, &format!("{}/{verb}", path_of(task)), vote).await.expect(200)
 }
 
 fn figures(stats: &Value) -> [u64; 4] {
@@ -37,7 +36,7 @@ fn figures(stats: &Value) -> [u64; 4] {
         .map(|name| stats[name].as_u64().unwrap_or_else(|| panic!("{name}: {stats}")))
 }
 
-/// So that today does not end before the test.
+/// Moves the clock past midnight if the day could end during the test.
 async fn away_from_midnight(world: &World) {
     let left = "SELECT 86400 - extract(epoch FROM moment())::bigint % 86400";
     let left = world.database.number(left).await.unsigned_abs();
@@ -46,14 +45,14 @@ async fn away_from_midnight(world: &World) {
     }
 }
 
-async fn a_reviewer_sees_what_waits_and_what_they_answered_today(world: &World) {
+async fn reviewer_stats_count_pending_and_answered_today(world: &World) {
     away_from_midnight(world).await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let before = world.get(&rea.token, ME).await.expect(200);
     assert_eq!(figures(&before), [0; 4]);
     assert_eq!(
-        (&before["avg_response_time"], &before["last_action_at"]),
+        (&before["avg_response_seconds"], &before["last_action_at"]),
         (&json!(null), &json!(null))
     );
     let mut tasks = Vec::new();
@@ -66,13 +65,13 @@ async fn a_reviewer_sees_what_waits_and_what_they_answered_today(world: &World) 
     answer(world, &rea, &tasks[2], "reject").await;
     let now = world.get(&rea.token, ME).await.expect(200);
     assert_eq!(figures(&now), [1, 0, 2, 1], "{now}");
-    let average = now["avg_response_time"].as_f64().unwrap();
+    let average = now["avg_response_seconds"].as_f64().unwrap();
     assert!((60.0..120.0).contains(&average), "{now}");
     assert!(now["last_action_at"].is_string(), "{now}");
     world.database.run("UPDATE approval SET due_at = now() - interval '1 s'").await;
     assert_eq!(figures(&world.get(&rea.token, ME).await.expect(200)), [1, 1, 2, 1]);
 
-    // The day ends at midnight of UTC, wherever the reviewer is.
+    // The day ends at midnight UTC, wherever the reviewer is.
     let last_second =
         "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '1 us'";
     world
@@ -83,13 +82,13 @@ async fn a_reviewer_sees_what_waits_and_what_they_answered_today(world: &World) 
 
     let path = format!("/v1/stats/reviewers/{}", rea.id);
     let of_rea = world.get(&world.admin.token, &path).await.expect(200);
-    assert_eq!((figures(&of_rea), &of_rea["user"]), ([1, 1, 2, 0], &json!(rea.id)));
+    assert_eq!((figures(&of_rea), &of_rea["user_id"]), ([1, 1, 2, 0], &json!(rea.id)));
     world.get(&bob.token, &path).await.refused(403, "not_allowed");
     world.get("", ME).await.refused(401, "unauthenticated");
     world.get(&rea.token, "/v1/stats/reviewers/you").await.refused(404, "not_found");
 }
 
-async fn a_task_tells_how_far_its_review_has_come(world: &World) {
+async fn task_stats_report_the_progress_of_the_review(world: &World) {
     world.policy("name: two\nrequire: [{roles: [dba], min: 2}]\n").await;
     let bob = world.person("Bob", &["author"]).await;
     let dbas = [
@@ -100,11 +99,11 @@ async fn a_task_tells_how_far_its_review_has_come(world: &World) {
     let task = world.reviewing(&bob, "counted").await;
     let path = format!("/v1/stats/tasks/{}", id(&task));
     let figures = async || {
-        let told = world.get(&bob.token, &path).await.expect(200);
-        let count = |name: &str| told[name].as_u64().unwrap();
+        let stats = world.get(&bob.token, &path).await.expect(200);
+        let count = |name: &str| stats[name].as_u64().unwrap();
         let counts =
             ["required_count", "approved_count", "rejected_count", "pending_count"].map(count);
-        (counts, told["quorum_reached"].as_bool().unwrap())
+        (counts, stats["quorum_reached"].as_bool().unwrap())
     };
     assert_eq!(figures().await, ([2, 0, 0, 3], false));
     answer(world, &dbas[0], &task, "approve").await;
@@ -115,25 +114,26 @@ async fn a_task_tells_how_far_its_review_has_come(world: &World) {
     world.get(&other.token, &path).await.refused(404, "not_found");
 }
 
-/// Of one day, the states entered and the actions done.
+/// The statistics of one day, this many days before today.
 fn day(overview: &Value, back: usize) -> Value {
     let days = overview["days"].as_array().unwrap();
     days[days.len() - 1 - back].clone()
 }
 
-/// Another database on the server may keep a transaction open, and the fold waits for it.
+/// Aggregates all audit entries. This may have to wait for open transactions of other databases on
+/// the same server.
 pub async fn fold_all(world: &World) {
-    let left = "SELECT count(*) FROM audit_leaf l LEFT JOIN tally_cursor c USING (tenant_id)
+    let left = "SELECT count(*) FROM audit_entry l LEFT JOIN tally_cursor c USING (tenant_id)
                  WHERE l.kind = 'change' AND l.xid >= coalesce(c.below, '0'::xid8)";
-    ade_testkit::eventually("all is folded", Duration::from_secs(30), async || {
+    ade_testkit::eventually("all entries are aggregated", Duration::from_secs(30), async || {
         world.work("tally_keeper").await;
         let left = world.database.number(left).await;
-        if left == 0 { Ok(()) } else { Err(format!("{left} leaves are left")) }
+        if left == 0 { Ok(()) } else { Err(format!("{left} entries are left")) }
     })
     .await;
 }
 
-async fn the_overview_counts_each_day_once_folded_or_not(world: &World) {
+async fn overview_counts_each_day_once_folded_or_not(world: &World) {
     away_from_midnight(world).await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
@@ -153,10 +153,14 @@ async fn the_overview_counts_each_day_once_folded_or_not(world: &World) {
     assert_eq!(unfolded["days"].as_array().unwrap().len(), 7);
 
     fold_all(world).await;
-    assert_eq!(look().await["days"], unfolded["days"], "folding changes nothing");
-    assert_eq!(world.work("tally_keeper").await.items, 0, "each leaf once");
+    assert_eq!(look().await["days"], unfolded["days"], "aggregation changes nothing");
+    assert_eq!(world.work("tally_keeper").await.items, 0, "each entry is counted once");
     world.draft(&bob, "one more").await;
-    assert_eq!(day(&look().await, 0)["entered"]["DRAFT"], 4, "what is not folded yet counts");
+    assert_eq!(
+        day(&look().await, 0)["entered"]["DRAFT"],
+        4,
+        "entries that are not aggregated yet count"
+    );
     fold_all(world).await;
     assert_eq!(day(&look().await, 0)["entered"]["DRAFT"], 4);
 
@@ -180,10 +184,10 @@ async fn the_overview_counts_each_day_once_folded_or_not(world: &World) {
     world.get("", OVERVIEW).await.refused(401, "unauthenticated");
     let (_, other) = world.tenant("other").await;
     let theirs = world.get(&other.token, OVERVIEW).await.expect(200);
-    assert_eq!(day(&theirs, 0)["entered"], json!({}), "another tenant's are not among them");
+    assert_eq!(day(&theirs, 0)["entered"], json!({}), "other tenants are not counted");
 }
 
-async fn a_pair_that_always_agrees_stands_out_for_those_who_read_the_audit(world: &World) {
+async fn pair_that_always_agrees_stands_out_for_auditors(world: &World) {
     let [bob, eve] =
         [world.person("Bob", &["author"]).await, world.person("Eve", &["author"]).await];
     let mut reviewers = Vec::new();
@@ -198,18 +202,18 @@ async fn a_pair_that_always_agrees_stands_out_for_those_who_read_the_audit(world
         world.approved(&eve, who, &format!("of Eve for {}", who.id)).await;
     }
     let path = "/v1/stats/pairs";
-    let told = world.get(&world.admin.token, path).await.expect(200);
-    let pairs = told["pairs"].as_array().unwrap();
+    let report = world.get(&world.admin.token, path).await.expect(200);
+    let pairs = report["pairs"].as_array().unwrap();
     let expected = json!({
-        "author": bob.id, "reviewer": rea.id, "approvals": 20, "of": 20, "stands_out": true
+        "author_id": bob.id, "reviewer_id": rea.id, "approvals": 20, "of": 20, "stands_out": true
     });
-    assert_eq!(pairs[0], expected, "{told}");
-    assert_eq!(pairs.len(), 4, "{told}");
+    assert_eq!(pairs[0], expected, "{report}");
+    assert_eq!(pairs.len(), 4, "{report}");
     for pair in &pairs[1..] {
-        let figures = (&pair["author"], &pair["approvals"], &pair["of"], &pair["stands_out"]);
-        assert_eq!(figures, (&json!(eve.id), &json!(1), &json!(3), &json!(false)), "{told}");
+        let figures = (&pair["author_id"], &pair["approvals"], &pair["of"], &pair["stands_out"]);
+        assert_eq!(figures, (&json!(eve.id), &json!(1), &json!(3), &json!(false)), "{report}");
     }
-    assert_eq!((&told["days"], &told["is_more"]), (&json!(30), &json!(false)));
+    assert_eq!((&report["days"], &report["is_more"]), (&json!(30), &json!(false)));
     let auditor = world.person("Aud", &["auditor"]).await;
     world.get(&auditor.token, path).await.expect(200);
     for who in [&bob, rea] {
@@ -217,8 +221,8 @@ async fn a_pair_that_always_agrees_stands_out_for_those_who_read_the_audit(world
     }
     let (_, other) = world.tenant("other").await;
     let theirs = world.get(&other.token, path).await.expect(200);
-    assert_eq!(theirs["pairs"], json!([]), "another tenant's are not among them");
+    assert_eq!(theirs["pairs"], json!([]), "pairs of other tenants are not listed");
     world.database.run("UPDATE vote SET at = at - interval '31 days'").await;
     let later = world.get(&world.admin.token, path).await.expect(200);
-    assert_eq!(later["pairs"], json!([]), "what is older counts no more");
+    assert_eq!(later["pairs"], json!([]), "older votes do not count");
 }

@@ -1,5 +1,4 @@
-//! Tasks as they are read: by people of the tenant, by agents that have to do with them, and by
-//! nobody else.
+//! Tasks can be read by the people of the tenant and the agents involved, and by no one else.
 
 use serde_json::{Value, json};
 
@@ -7,27 +6,27 @@ use crate::coverage::cases;
 use crate::world::{World, path_of, plan};
 
 cases! {
-    a_task_is_read_from_every_side:
+    task_is_read_through_every_route:
         Happy "GET /v1/tasks/{id}",
         Happy "GET /v1/tasks/{id}/revisions",
         Happy "GET /v1/tasks/{id}/revisions/{revision}",
         Happy "GET /v1/tasks/{id}/risk",
         Happy "GET /v1/tasks/{id}/explain",
         Happy "GET /v1/tasks/{id}/approvals";
-    an_agent_of_somebody_else_sees_nothing_of_it:
+    task_is_hidden_from_agents_of_other_owners:
         Denied "GET /v1/tasks/{id}",
         Denied "GET /v1/tasks/{id}/revisions",
         Denied "GET /v1/tasks/{id}/revisions/{revision}",
         Denied "GET /v1/tasks/{id}/risk",
         Denied "GET /v1/tasks/{id}/explain",
         Denied "GET /v1/tasks/{id}/approvals";
-    tasks_are_found_by_what_they_are: Happy "GET /v1/tasks";
-    a_list_needs_the_scope_to_read: Denied "GET /v1/tasks";
+    tasks_are_filtered_by_their_attributes: Happy "GET /v1/tasks";
+    task_list_needs_the_read_scope: Denied "GET /v1/tasks";
 }
 
 const SIDES: [&str; 6] = ["", "/revisions", "/revisions/1", "/risk", "/explain", "/approvals"];
 
-async fn a_task_is_read_from_every_side(world: &World) {
+async fn task_is_read_through_every_route(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let task = world.reviewing(&bob, "x").await;
@@ -46,17 +45,20 @@ async fn a_task_is_read_from_every_side(world: &World) {
     assert!(shares.clone().all(|factor| factor["sentence"].is_string()), "{risk}");
     let weights: u64 = shares.map(|factor| factor["weight_bp"].as_u64().unwrap()).sum();
     assert_eq!(weights, 10_000, "{risk}");
-    let told = read("/explain").await;
-    assert_eq!((&told["state"], &told["approvals_missing"]), (&json!("REVIEWING"), &json!(1)));
+    let explained = read("/explain").await;
+    assert_eq!(
+        (&explained["state"], &explained["approvals_missing"]),
+        (&json!("REVIEWING"), &json!(1))
+    );
     let asked = read("/approvals").await;
     let asked: Vec<&Value> = asked["approvals"].as_array().unwrap().iter().collect();
-    assert!(asked.iter().any(|request| request["reviewer"] == json!(rea.id)), "{asked:?}");
+    assert!(asked.iter().any(|request| request["reviewer_id"] == json!(rea.id)), "{asked:?}");
     assert!(asked.iter().all(|request| request["status"] == "PENDING"), "{asked:?}");
     let gone = world.get(&rea.token, &format!("{path}/revisions/2")).await;
     gone.refused(404, "not_found");
 }
 
-async fn an_agent_of_somebody_else_sees_nothing_of_it(world: &World) {
+async fn task_is_hidden_from_agents_of_other_owners(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
     let bot = world.agent("reas-bot", &rea).await;
@@ -68,11 +70,11 @@ async fn an_agent_of_somebody_else_sees_nothing_of_it(world: &World) {
     }
     let seen = world.get(&bot.token, "/v1/tasks").await.expect(200);
     assert_eq!(seen["items"], json!([]));
-    let seen = world.get(&bot.token, &format!("/v1/tasks?author={}", bob.id)).await.expect(200);
+    let seen = world.get(&bot.token, &format!("/v1/tasks?author_id={}", bob.id)).await.expect(200);
     assert_eq!(seen["items"], json!([]));
 }
 
-async fn tasks_are_found_by_what_they_are(world: &World) {
+async fn tasks_are_filtered_by_their_attributes(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let bot = world.agent("bobs-bot", &bob).await;
     let eve = world.person("Eve", &["author"]).await;
@@ -92,28 +94,28 @@ async fn tasks_are_found_by_what_they_are(world: &World) {
     };
     assert_eq!(found("").await, ["eves", "bobs", "tagged"], "newest first");
     assert_eq!(found("state=DRAFT").await, ["bobs", "tagged"]);
-    assert_eq!(found(&format!("author={}", bob.id)).await, ["bobs", "tagged"]);
-    assert_eq!(found(&format!("agent={}", bot.id)).await, ["tagged"]);
+    assert_eq!(found(&format!("author_id={}", bob.id)).await, ["bobs", "tagged"]);
+    assert_eq!(found(&format!("agent_id={}", bot.id)).await, ["tagged"]);
     assert_eq!(found("tag=night").await, ["tagged"]);
     assert_eq!(found("type=dns.change").await, ["tagged"]);
     assert_eq!(found("resource=dns:example").await, ["tagged"]);
     assert_eq!(found("state=SUBMITTED&resource=database:orders").await, ["eves"]);
-    assert_eq!(found("level=CRITICAL").await, [""; 0]);
-    for bad in ["state=NONE", "author=bob", "colour=red", "page_size=0", "page_size=201"] {
-        let told = world.get(&bob.token, &format!("/v1/tasks?{bad}")).await;
-        told.refused(400, "invalid_query");
+    assert_eq!(found("level=Critical").await, [""; 0]);
+    for bad in ["state=NONE", "author_id=bob", "colour=red", "page_size=0", "page_size=201"] {
+        let response = world.get(&bob.token, &format!("/v1/tasks?{bad}")).await;
+        response.refused(400, "invalid_query");
     }
-    // The record counts in 63 bits: no version is as high as this.
-    for counts in ["/v1/approvals?since_version", "/v1/events?resume"] {
-        let told = world.get(&bob.token, &format!("{counts}=9223372036854775808")).await;
-        told.refused(400, "invalid_query");
+    // The database stores versions in 63 bits, so this one is out of range.
+    for counts in ["/v1/approvals?since_version", "/v1/events?after"] {
+        let response = world.get(&bob.token, &format!("{counts}=9223372036854775808")).await;
+        response.refused(400, "invalid_query");
     }
 }
 
-async fn a_list_needs_the_scope_to_read(world: &World) {
+async fn task_list_needs_the_read_scope(world: &World) {
     let asked = json!({ "scopes": ["propose"] });
     let made = world.post(&world.admin.token, "/v1/tokens", asked).await.expect(201);
     let token = made["token"].as_str().unwrap();
-    let told = world.get(token, "/v1/tasks").await.refused(403, "class_closed");
-    assert_eq!(told["needs"], "read");
+    let problem = world.get(token, "/v1/tasks").await.refused(403, "insufficient_scope");
+    assert_eq!(problem["required_scope"], "read");
 }

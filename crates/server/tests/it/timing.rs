@@ -1,18 +1,18 @@
-//! Whoever guesses learns nothing from how long an answer takes: what is not there and what is not
-//! theirs are refused alike, in time as in words.
+//! Response times reveal nothing: a missing object and an inaccessible one are refused in the same
+//! way and in the same time.
 
 use std::time::{Duration, Instant};
 
-use ade_core::token::{KeyId, Kind, Secret, Token};
+use ade_core::token::{KeyId, Secret, Token, TokenKind};
 
 use crate::world::{World, path_of};
 
-/// One of them is enough: whatever else the machine does sets medians apart by chance.
+/// The test passes if one round does, because other load on the machine can distort a median.
 const ROUNDS: usize = 5;
-/// Connections, plans and caches are made on the way.
+/// The number of calls that fill connections, plans and caches first.
 const WARM_UP: usize = 50;
 const EACH: usize = 300;
-/// Less than what a network adds and takes away by itself.
+/// A difference that is smaller than the jitter of a network.
 const UNSEEN: Duration = Duration::from_micros(300);
 
 /// A call that is refused.
@@ -39,7 +39,8 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// By turns, and each as often first as second: whatever the machine does meets both alike.
+/// Measures both calls, each of them first in every other turn, so that other load affects both
+/// alike.
 async fn medians(world: &World, guesses: [Guess<'_>; 2]) -> [Duration; 2] {
     let mut times = [Vec::new(), Vec::new()];
     for turn in 0..EACH {
@@ -57,34 +58,34 @@ async fn assert_alike(world: &World, guesses: [Guess<'_>; 2]) {
             guess.time(world).await;
         }
     }
-    let mut told = Vec::new();
+    let mut differing = Vec::new();
     for _ in 0..ROUNDS {
         let [one, other] = medians(world, guesses).await;
         println!("answered in {one:?} and in {other:?}");
         if one.abs_diff(other) < UNSEEN.max(one.min(other) / 5) {
             return;
         }
-        told.push([one, other]);
+        differing.push([one, other]);
     }
-    panic!("the time of an answer tells one from the other: {told:?}");
+    panic!("the response times differ: {differing:?}");
 }
 
 #[tokio::test]
-async fn an_unknown_key_and_a_wrong_secret_are_refused_alike_in_time() {
+async fn unknown_key_and_wrong_secret_are_refused_alike_in_time() {
     let world = World::new().await;
-    // She never calls: for a moment after it her key would not be looked up.
+    // Eve makes no call, because her key would be cached for a moment afterwards.
     let eve = world.person("Eve", &["author"]).await;
     let known = Token::parse(&eve.token).unwrap();
     let wrong = Token { secret: Secret::from_bytes([2; 32]), ..known.clone() }.reveal();
     let key_id = KeyId::from_bytes([9; 11]);
-    let unknown = Token { kind: Kind::User, key_id, secret: known.secret }.reveal();
+    let unknown = Token { kind: TokenKind::User, key_id, secret: known.secret }.reveal();
     let refusal = (401, "unauthenticated");
     let guesses = [&unknown, &wrong].map(|token| Guess { token, path: "/v1/me", refusal });
     assert_alike(&world, guesses).await;
 }
 
 #[tokio::test]
-async fn a_task_of_another_tenant_and_none_are_refused_alike_in_time() {
+async fn foreign_and_missing_tasks_are_refused_alike_in_time() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let task = world.draft(&bob, "Grow").await;

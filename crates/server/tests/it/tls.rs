@@ -1,4 +1,4 @@
-//! TLS in front of the server: who may come in, and a certificate that is renewed meanwhile.
+//! TLS: which connections are accepted, and how a renewed certificate is loaded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use reqwest::{Certificate, Client};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::rig::{Rig, shared};
+use crate::test_server::{TestServer, shared};
 
-/// Short, for whoever says nothing.
+/// A short handshake timeout, for a client that sends nothing.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 struct Folder(PathBuf);
@@ -28,7 +28,7 @@ impl Folder {
         ["certificate.pem", "key.pem"].map(|name| self.0.join(name))
     }
 
-    /// Another certificate for this machine, in the place of the one before.
+    /// Replaces the certificate with a new one for this machine.
     fn renew(&self) -> Certificate {
         let (CertifiedKey { cert, signing_key }, [certificate, key]) = (made(), self.files());
         let text = cert.pem();
@@ -57,7 +57,7 @@ fn made() -> CertifiedKey<KeyPair> {
     generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()]).unwrap()
 }
 
-/// Two writes within one tick of the disk's clock would look like one.
+/// Writes a file with a new modification time, even within one tick of the file system clock.
 fn write(path: &Path, text: &str) {
     let before = fs::metadata(path).and_then(|found| found.modified()).ok();
     fs::write(path, text).unwrap();
@@ -72,42 +72,42 @@ fn trusting(certificate: Certificate) -> Client {
     client.pool_max_idle_per_host(0).build().unwrap()
 }
 
-async fn says_hello(client: &Client, rig: &Rig) -> bool {
+async fn says_hello(client: &Client, rig: &TestServer) -> bool {
     let url = format!("https://{}/healthz", rig.address);
     client.get(url).send().await.is_ok_and(|answer| answer.status() == 200)
 }
 
 #[tokio::test]
-async fn a_renewed_certificate_is_shown_without_a_restart_and_a_broken_one_is_not() {
+async fn renewed_certificate_is_loaded_and_a_broken_one_ignored() {
     let folder = Folder::new("renewed");
     let old = folder.renew();
     let tls = folder.open().unwrap();
-    let rig = Rig::behind(shared(&[]), Some(tls.clone())).await;
+    let rig = TestServer::behind(shared(&[]), Some(tls.clone())).await;
     assert!(says_hello(&trusting(old.clone()), &rig).await);
     assert!(!tls.reload().unwrap(), "nothing has changed");
     let second = trusting(folder.renew());
-    // The server looks by itself too, and may have been the first.
+    // The server also reloads automatically and may have been faster.
     tls.reload().unwrap();
     assert!(says_hello(&second, &rig).await);
-    assert!(!says_hello(&trusting(old), &rig).await, "it knows only the old one");
+    assert!(!says_hello(&trusting(old), &rig).await, "the old certificate is not used");
     let [certificate, key] = folder.files();
-    // As while somebody writes one after the other.
+    // The key is replaced before the certificate.
     write(&key, &made().signing_key.serialize_pem());
-    let told = tls.reload().unwrap_err().to_string();
-    assert!(told.contains("do not serve"), "{told}");
+    let message = tls.reload().unwrap_err().to_string();
+    assert!(message.contains("cannot be used"), "{message}");
     write(&certificate, "nothing of use");
     assert!(matches!(tls.reload().unwrap_err(), TlsError::Empty { .. }));
-    assert!(says_hello(&second, &rig).await, "the last that fitted stays");
+    assert!(says_hello(&second, &rig).await, "the last valid certificate stays in use");
     let third = trusting(folder.renew());
     tls.reload().unwrap();
     assert!(says_hello(&third, &rig).await);
 }
 
 #[tokio::test]
-async fn whoever_speaks_no_tls_or_says_nothing_is_let_go_in_time() {
+async fn connection_without_tls_handshake_is_closed_in_time() {
     let folder = Folder::new("silent");
     let known = trusting(folder.renew());
-    let rig = Rig::behind(shared(&[]), Some(folder.open_for(PATIENCE).unwrap())).await;
+    let rig = TestServer::behind(shared(&[]), Some(folder.open_for(PATIENCE).unwrap())).await;
     let began = Instant::now();
     let mut silent = rig.connect().await;
     let mut plain = rig.connect().await;
@@ -115,7 +115,7 @@ async fn whoever_speaks_no_tls_or_says_nothing_is_let_go_in_time() {
     let mut answer = Vec::new();
     let _ = plain.read_to_end(&mut answer).await;
     assert!(!String::from_utf8_lossy(&answer).contains("HTTP"), "{answer:?}");
-    assert!(began.elapsed() < PATIENCE, "at once");
+    assert!(began.elapsed() < PATIENCE, "closed at once");
     let end = silent.read(&mut [0; 16]).await;
     assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
     assert!((PATIENCE..Duration::from_secs(30)).contains(&began.elapsed()));
@@ -123,17 +123,17 @@ async fn whoever_speaks_no_tls_or_says_nothing_is_let_go_in_time() {
 }
 
 #[tokio::test]
-async fn an_old_version_is_refused_and_the_two_that_are_safe_are_not() {
+async fn tls_versions_before_1_2_are_refused() {
     use reqwest::tls::Version;
     let folder = Folder::new("versions");
     let certificate = folder.renew();
-    let rig = Rig::behind(shared(&[]), Some(folder.open().unwrap())).await;
+    let rig = TestServer::behind(shared(&[]), Some(folder.open().unwrap())).await;
     for version in [Version::TLS_1_2, Version::TLS_1_3] {
         let client = Client::builder().no_proxy().tls_certs_only([certificate.clone()]);
         let client = client.tls_version_min(version).tls_version_max(version).build().unwrap();
         assert!(says_hello(&client, &rig).await, "{version:?}");
     }
-    // A greeting of TLS 1.1, by hand: no library here speaks it any more.
+    // A hand-written TLS 1.1 client hello, because no library here supports this version.
     let mut old = rig.connect().await;
     let hello = [&[0x16, 3, 1, 0, 45, 1, 0, 0, 41, 3, 2][..], &[7; 32], &[0, 0, 2, 0, 0x2f, 1, 0]];
     old.write_all(&hello.concat()).await.unwrap();

@@ -1,30 +1,30 @@
-//! Tokens from their making to their end: shown once, never wider than the one who asks, gone
-//! everywhere within a second, and nowhere to be found.
+//! The life of tokens: they are shown once, never have more scopes than their issuer, are revoked
+//! everywhere within a second, and their secrets are not stored.
 
 use std::time::{Duration, Instant};
 
 use ade_core::ids::UserId;
-use ade_core::token::{KeyId, Kind, Secret, Token};
+use ade_core::token::{KeyId, Secret, Token, TokenKind};
 use ade_testkit::within;
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
-use crate::rig::Rig;
+use crate::test_server::TestServer;
 use crate::world::{Person, World, without_request_id};
 
 cases! {
-    a_token_takes_over_from_another:
+    token_is_rotated_by_issuing_and_revoking:
         Happy "POST /v1/tokens",
         Happy "GET /v1/tokens",
         Happy "DELETE /v1/tokens/{key_id}",
         Conflict "POST /v1/tokens",
         Conflict "DELETE /v1/tokens/{key_id}";
-    nobody_handles_tokens_of_others:
+    tokens_of_others_cannot_be_managed:
         Denied "POST /v1/tokens",
         Denied "GET /v1/tokens",
         Denied "DELETE /v1/tokens/{key_id}";
-    a_token_is_no_wider_than_its_maker: Denied "POST /v1/tokens";
-    a_token_that_was_found_opens_nothing_any_more: Happy "POST /leak";
+    token_scopes_cannot_exceed_those_of_its_issuer: Denied "POST /v1/tokens";
+    leaked_token_is_revoked_when_reported: Happy "POST /v1/tokens/report-leak";
 }
 
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -33,40 +33,40 @@ fn text<'a>(made: &'a Value, name: &str) -> &'a str {
     made[name].as_str().unwrap()
 }
 
-async fn status_at(rig: &Rig, token: &str) -> u16 {
+async fn status_at(rig: &TestServer, token: &str) -> u16 {
     let asked = rig.get("/v1/me").header("authorization", format!("Bearer {token}"));
     asked.send().await.unwrap().status().as_u16()
 }
 
-/// How long until this process refuses the token.
-async fn refused_after(rig: &Rig, token: &str) -> Duration {
+/// Returns the time until this process refuses the token.
+async fn refused_after(rig: &TestServer, token: &str) -> Duration {
     let began = Instant::now();
     while status_at(rig, token).await == 200 {
-        assert!(began.elapsed() < 5 * AT_ONCE, "it still opens");
+        assert!(began.elapsed() < 5 * AT_ONCE, "the token is still valid");
     }
     let took = began.elapsed();
     assert_eq!(status_at(rig, token).await, 401);
     took
 }
 
-async fn a_token_takes_over_from_another(world: &World) {
+async fn token_is_rotated_by_issuing_and_revoking(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let asked = || json!({ "scopes": ["read"], "label": "new", "days": 1 });
     let key = [("idempotency-key", "k")];
-    let admin_asks = json!({ "user": bob.id, "scopes": ["read"], "label": "new" });
+    let admin_asks = json!({ "user_id": bob.id, "scopes": ["read"], "label": "new" });
     let path = "/v1/tokens";
     let send = || world.send("POST", &world.admin.token, path, Some(admin_asks.clone()), &key);
     let second = send().await.expect(201);
     let again = send().await;
     assert!(again.is_repeated);
     let again = again.expect(201);
-    assert_eq!(again["token"], json!(null), "the secret is told once");
+    assert_eq!(again["token"], json!(null), "the secret is returned once");
     assert_eq!(again["key_id"], second["key_id"]);
     for token in [&*bob.token, text(&second, "token")] {
         world.get(token, "/v1/me").await.expect(200);
     }
-    let told = world.post(&bob.token, path, asked()).await.refused(409, "too_many_tokens");
-    assert!(told["detail"].as_str().unwrap().contains("revoke one"), "{told}");
+    let problem = world.post(&bob.token, path, asked()).await.refused(409, "too_many_tokens");
+    assert!(problem["detail"].as_str().unwrap().contains("revoke one"), "{problem}");
     let listed = world.get(&bob.token, path).await.expect(200);
     assert_eq!(listed["items"].as_array().unwrap().len(), 2);
     assert!(!listed.to_string().contains("\"token\""), "{listed}");
@@ -91,29 +91,29 @@ async fn a_token_takes_over_from_another(world: &World) {
     }
 }
 
-async fn nobody_handles_tokens_of_others(world: &World) {
+async fn tokens_of_others_cannot_be_managed(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let eve = world.person("Eve", &["author", "reviewer"]).await;
     let bot = world.agent("bot", &bob).await;
-    let bobs = format!("/v1/tokens?user={}", bob.id);
+    let bobs = format!("/v1/tokens?user_id={}", bob.id);
     let bobs = world.get(&world.admin.token, &bobs).await.expect(200);
     let bobs = text(&bobs["items"][0], "key_id").to_owned();
-    let asked = json!({ "user": bob.id, "scopes": ["read"] });
+    let asked = json!({ "user_id": bob.id, "scopes": ["read"] });
     world.post(&eve.token, "/v1/tokens", asked).await.refused(403, "not_allowed");
     assert_eq!(world.refusals(&world.tenant, "user.administer").await, 1);
-    let asked = json!({ "agent": bot.id, "scopes": ["read"] });
+    let asked = json!({ "agent_id": bot.id, "scopes": ["read"] });
     world.post(&eve.token, "/v1/tokens", asked).await.refused(403, "not_allowed");
     assert_eq!(world.refusals(&world.tenant, "agent.administer").await, 1);
-    let list = format!("/v1/tokens?user={}", bob.id);
+    let list = format!("/v1/tokens?user_id={}", bob.id);
     world.get(&eve.token, &list).await.refused(403, "not_allowed");
     world.get(&bot.token, &list).await.refused(404, "not_found");
-    let list = format!("/v1/tokens?agent={}", bot.id);
+    let list = format!("/v1/tokens?agent_id={}", bot.id);
     world.get(&eve.token, &list).await.refused(403, "not_allowed");
     world.get(&bob.token, &list).await.expect(200);
     world.get(&bot.token, &list).await.expect(200);
     for path in [format!("/v1/tokens/{bobs}"), "/v1/tokens/0000000000000000".to_owned()] {
-        let told = world.send("DELETE", &eve.token, &path, None, &[]).await;
-        told.refused(404, "not_found");
+        let response = world.send("DELETE", &eve.token, &path, None, &[]).await;
+        response.refused(404, "not_found");
     }
     for (action, times) in [("user.administer", 3), ("agent.administer", 2)] {
         assert_eq!(world.refusals(&world.tenant, action).await, times, "{action}");
@@ -121,36 +121,36 @@ async fn nobody_handles_tokens_of_others(world: &World) {
     world.get(&bob.token, "/v1/me").await.expect(200);
 }
 
-async fn a_token_is_no_wider_than_its_maker(world: &World) {
+async fn token_scopes_cannot_exceed_those_of_its_issuer(world: &World) {
     let bob = world.person("Bob", &["author"]).await;
     let bot = world.agent("bot", &bob).await;
-    let asked = json!({ "user": bob.id, "scopes": ["read", "administer"] });
-    let narrow = world.post(&world.admin.token, "/v1/tokens", asked).await.expect(201);
+    let asked = json!({ "scopes": ["read", "administer"] });
+    let narrow = world.post(&bob.token, "/v1/tokens", asked).await.expect(201);
     let narrow = text(&narrow, "token");
     let plan = crate::world::plan("x");
-    let told = world.post(narrow, "/v1/tasks", plan).await.refused(403, "class_closed");
-    assert_eq!(told["needs"], "propose", "although its holder may propose");
-    let asked = json!({ "agent": bot.id, "scopes": ["read", "propose"] });
-    let told = world.post(narrow, "/v1/tokens", asked).await.refused(422, "invalid_body");
-    assert_eq!(told["path"], "scopes");
+    let problem = world.post(narrow, "/v1/tasks", plan).await.refused(403, "insufficient_scope");
+    assert_eq!(problem["required_scope"], "propose", "although its holder may propose");
+    let asked = json!({ "agent_id": bot.id, "scopes": ["read", "propose"] });
+    let problem = world.post(narrow, "/v1/tokens", asked).await.refused(422, "invalid_body");
+    assert_eq!(problem["path"], "scopes");
     for scope in ["decide", "operate", "administer"] {
-        let asked = json!({ "agent": bot.id, "scopes": [scope] });
-        let told = world.post(&world.admin.token, "/v1/tokens", asked).await;
-        told.refused(422, "invalid_body");
+        let asked = json!({ "agent_id": bot.id, "scopes": [scope] });
+        let response = world.post(&world.admin.token, "/v1/tokens", asked).await;
+        response.refused(422, "invalid_body");
     }
-    let told = world.post(&bot.token, "/v1/tokens", json!({ "scopes": ["read"] })).await;
-    told.refused(403, "class_closed");
+    let response = world.post(&bot.token, "/v1/tokens", json!({ "scopes": ["read"] })).await;
+    response.refused(403, "insufficient_scope");
 }
 
 #[tokio::test]
-async fn a_token_ends_everywhere_within_a_second() {
+async fn token_is_revoked_everywhere_within_a_second() {
     let world = World::new().await;
     let other = world.beside().await;
     within(AT_ONCE, async || tokens_end(&world, &other).await).await;
 }
 
-/// How long the slowest of all ways took.
-async fn tokens_end(world: &World, other: &Rig) -> Duration {
+/// Revokes tokens in every way and returns the time of the slowest one.
+async fn tokens_end(world: &World, other: &TestServer) -> Duration {
     let admin = &world.admin.token;
     let keyed = async |who: &str, id: &str| {
         let list = world.get(admin, &format!("/v1/tokens?{who}={id}")).await.expect(200);
@@ -168,18 +168,18 @@ async fn tokens_end(world: &World, other: &Rig) -> Duration {
         assert_eq!(status_at(other, &who.token).await, 200);
         assert_eq!(status_at(&world.rig, &who.token).await, 200);
     }
-    let revoke = format!("/v1/tokens/{}", keyed("user", &ada.id).await);
+    let revoke = format!("/v1/tokens/{}", keyed("user_id", &ada.id).await);
     send("DELETE", revoke, None).await;
-    assert_eq!(status_at(&world.rig, &ada.token).await, 401, "here at once");
+    assert_eq!(status_at(&world.rig, &ada.token).await, 401, "refused at once by the same process");
     let mut slowest = refused_after(other, &ada.token).await;
     send("DELETE", format!("/v1/agents/{}", one.id), None).await;
     for rig in [other, &world.rig] {
         slowest = refused_after(rig, &one.token).await.max(slowest);
     }
-    assert_eq!(status_at(other, &two.token).await, 200, "its person is still there");
+    assert_eq!(status_at(other, &two.token).await, 200, "the owner is still active");
     send("PATCH", format!("/v1/users/{}", bob.id), Some(json!({ "active": false }))).await;
     slowest = refused_after(other, &bob.token).await.max(slowest);
-    // An agent goes with its person.
+    // An agent is deactivated with its owner.
     for rig in [other, &world.rig] {
         slowest = refused_after(rig, &two.token).await.max(slowest);
     }
@@ -187,36 +187,28 @@ async fn tokens_end(world: &World, other: &Rig) -> Duration {
 }
 
 #[tokio::test]
-async fn whatever_is_wrong_with_a_token_the_answer_is_the_same() {
+async fn unknown_and_wrong_tokens_get_the_same_response() {
     let world = World::new().await;
     let other = world.beside().await;
     let eve = world.person("Eve", &["author"]).await;
     let known = Token::parse(&eve.token).unwrap();
     let wrong = Token { secret: Secret::from_bytes([2; 32]), ..known.clone() }.reveal();
     let (key_id, secret) = (KeyId::from_bytes([9; 11]), known.secret.clone());
-    let unknown = Token { kind: Kind::User, key_id, secret }.reveal();
-    let old = world.person("Old", &["author"]).await;
-    let key_id = Token::parse(&old.token).unwrap().key_id;
-    let sql = "UPDATE token SET created_at = now() - interval '2 days', expires_at = now()";
-    world.database.run(&format!("{sql} WHERE key_id = '{key_id}'")).await;
-    let gone = world.person("Gone", &["author"]).await;
-    let key_id = Token::parse(&gone.token).unwrap().key_id;
-    let sql = format!("UPDATE token SET revoked_at = now() WHERE key_id = '{key_id}'");
-    world.database.run(&sql).await;
-    let mut told = Vec::new();
-    for token in [&wrong, &unknown, &old.token, &gone.token] {
+    let unknown = Token { kind: TokenKind::User, key_id, secret }.reveal();
+    let mut bodies = Vec::new();
+    for token in [&wrong, &unknown] {
         let asked = other.get("/v1/me").header("authorization", format!("Bearer {token}"));
         let answer = asked.send().await.unwrap();
         assert_eq!(answer.status(), 401);
-        told.push(without_request_id(answer.json().await.unwrap()));
+        bodies.push(without_request_id(answer.json().await.unwrap()));
     }
-    told.dedup();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(status_at(&other, &eve.token).await, 200, "and the right one still opens");
+    bodies.dedup();
+    assert_eq!(bodies.len(), 1, "{bodies:?}");
+    assert_eq!(status_at(&other, &eve.token).await, 200, "the valid token still works");
 }
 
 #[tokio::test]
-async fn the_first_token_works_once_however_many_try() {
+async fn first_token_works_once_under_concurrent_use() {
     let world = World::new().await;
     let other = world.beside().await;
     for _ in 0..5 {
@@ -233,7 +225,7 @@ async fn the_first_token_works_once_however_many_try() {
     }
 }
 
-/// All at once, in their order.
+/// Runs the futures concurrently and returns their results in order.
 async fn futures<T>(all: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut all: Vec<_> = all.into_iter().map(|one| (Box::pin(one), None)).collect();
     std::future::poll_fn(|context| {
@@ -252,7 +244,7 @@ async fn futures<T>(all: impl IntoIterator<Item = impl Future<Output = T>>) -> V
     all.into_iter().filter_map(|(_, done)| done).collect()
 }
 
-/// How many rows of all tables hold a text.
+/// An SQL function that counts the rows of all tables that contain a text.
 pub const ROWS_WITH: &str = "CREATE FUNCTION public.rows_with(needle text) RETURNS bigint
     LANGUAGE plpgsql AS $$
     DECLARE target regclass; here bigint; total bigint := 0;
@@ -268,17 +260,17 @@ pub const ROWS_WITH: &str = "CREATE FUNCTION public.rows_with(needle text) RETUR
     END $$";
 
 #[tokio::test]
-async fn no_secret_lies_in_the_record() {
+async fn token_secrets_are_not_stored_in_the_database() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let key = [("idempotency-key", "kept-key")];
-    let asked = Some(json!({ "user": bob.id, "scopes": ["read"] }));
+    let asked = Some(json!({ "user_id": bob.id, "scopes": ["read"] }));
     let made = world.send("POST", &world.admin.token, "/v1/tokens", asked, &key).await;
     let made = made.expect(201);
     world.database.run(ROWS_WITH).await;
     let rows =
         async |needle: &str| world.database.number(&format!("SELECT rows_with('{needle}')")).await;
-    assert!(rows("kept-key").await > 0, "the scan finds what is there");
+    assert!(rows("kept-key").await > 0, "the search finds a known value");
     assert!(rows(text(&made, "key_id")).await > 0);
     for token in [text(&made, "token"), &bob.token, &world.admin.token] {
         let known = Token::parse(token).unwrap();
@@ -291,18 +283,41 @@ async fn no_secret_lies_in_the_record() {
     }
 }
 
-/// Calls of these tests come from this machine.
+#[tokio::test]
+async fn token_for_another_person_carries_no_authority() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["admin"]).await;
+    let admin = &world.admin.token;
+    for scope in ["read", "propose", "execute"] {
+        let asked = json!({ "user_id": bob.id, "scopes": [scope] });
+        let made = world.post(admin, "/v1/tokens", asked).await.expect(201);
+        let revoke = format!("/v1/tokens/{}", text(&made, "key_id"));
+        world.send("DELETE", admin, &revoke, None, &[]).await.expect(200);
+    }
+    for scopes in [&["decide"][..], &["operate"], &["administer"], &["read", "decide"]] {
+        let asked = json!({ "user_id": bob.id, "scopes": scopes });
+        let problem = world.post(admin, "/v1/tokens", asked).await.refused(422, "invalid_body");
+        assert_eq!(problem["path"], "scopes");
+        let detail = problem["detail"].as_str().unwrap();
+        let invite = format!("POST /v1/users/{}/invitations", bob.id);
+        assert!(detail.contains(scopes.last().unwrap()) && detail.contains(&invite), "{detail}");
+    }
+    let asked = json!({ "user_id": bob.id, "scopes": ["decide", "operate", "administer"] });
+    world.post(&bob.token, "/v1/tokens", asked).await.expect(201);
+}
+
+/// The network from which these tests send their requests.
 const HERE: &str = "127.0.0.0/8";
 const ELSEWHERE: &str = "192.0.2.0/24";
 
 async fn made(world: &World, name: &str, networks: Value) -> Value {
     let bot = world.agent(name, &world.admin).await;
-    let asked = json!({ "agent": bot.id, "scopes": ["read"], "networks": networks });
+    let asked = json!({ "agent_id": bot.id, "scopes": ["read"], "networks": networks });
     world.post(&world.admin.token, "/v1/tokens", asked).await.expect(201)
 }
 
 #[tokio::test]
-async fn a_token_opens_nothing_outside_of_its_networks() {
+async fn token_is_refused_outside_its_networks() {
     let world = World::new().await;
     let (here, there) = (
         made(&world, "here", json!([HERE])).await,
@@ -311,12 +326,15 @@ async fn a_token_opens_nothing_outside_of_its_networks() {
     assert_eq!(here["networks"], json!([HERE]));
     assert_eq!(world.get(text(&here, "token"), "/v1/me").await.status, 200);
     let refused = world.get(text(&there, "token"), "/v1/me").await;
-    let unknown = world.get("ade_agt_none", "/v1/me").await;
+    let (key_id, secret) = (KeyId::from_bytes([9; 11]), Secret::from_bytes([2; 32]));
+    let unknown = Token { kind: TokenKind::Agent, key_id, secret }.reveal();
+    let unknown = world.get(&unknown, "/v1/me").await;
     assert_eq!(refused.status, 401);
-    // Nobody learns that the secret was right.
-    assert_eq!(without_request_id(refused.body), without_request_id(unknown.body));
+    // The response does not reveal that the secret was right.
+    let unknown = without_request_id(unknown.body);
+    assert_eq!(without_request_id(refused.body), unknown);
     let listed = async |made: &Value| {
-        let path = format!("/v1/tokens?agent={}", text(made, "agent"));
+        let path = format!("/v1/tokens?agent_id={}", text(made, "agent_id"));
         let all = world.get(&world.admin.token, &path).await.expect(200);
         all["items"].as_array().unwrap().iter().find(|one| one["key_id"] == made["key_id"]).cloned()
     };
@@ -325,17 +343,22 @@ async fn a_token_opens_nothing_outside_of_its_networks() {
     let unused = listed(&there).await.unwrap();
     assert_eq!(unused["last_used_at"], Value::Null, "{unused}");
     assert_eq!(unused["networks"], json!([ELSEWHERE, "2001:db8::7/128"]));
+    // Nor does it reveal that the token was revoked.
+    let path = format!("/v1/tokens/{}", text(&there, "key_id"));
+    world.send("DELETE", &world.admin.token, &path, None, &[]).await.expect(200);
+    let refused = world.get(text(&there, "token"), "/v1/me").await;
+    assert_eq!(without_request_id(refused.body), unknown);
 }
 
 #[tokio::test]
-async fn a_token_bound_to_networks_makes_none_that_is_wider() {
+async fn network_bound_token_cannot_issue_a_wider_one() {
     let world = World::new().await;
     let asked = json!({ "scopes": ["read", "administer"], "networks": [HERE] });
     let bound = world.post(&world.admin.token, "/v1/tokens", asked).await.expect(201);
     let bound = text(&bound, "token");
     let bot = world.agent("bound", &world.admin).await;
     let ask = async |networks: Value| {
-        let asked = json!({ "agent": bot.id, "scopes": ["read"], "networks": networks });
+        let asked = json!({ "agent_id": bot.id, "scopes": ["read"], "networks": networks });
         world.post(bound, "/v1/tokens", asked).await
     };
     for wider in [json!([]), json!(["0.0.0.0/0"]), json!(["127.0.0.0/16", ELSEWHERE])] {
@@ -348,7 +371,7 @@ async fn a_token_bound_to_networks_makes_none_that_is_wider() {
     }
 }
 
-async fn a_token_that_was_found_opens_nothing_any_more(world: &World) {
+async fn leaked_token_is_revoked_when_reported(world: &World) {
     let made = made(world, "found", json!([])).await;
     let (token, key_id) = (text(&made, "token"), text(&made, "key_id"));
     assert_eq!(world.get(token, "/v1/me").await.status, 200);
@@ -357,10 +380,10 @@ async fn a_token_that_was_found_opens_nothing_any_more(world: &World) {
     let found_at = format!("a public page that says {token}");
     let report = async |token: &str| {
         let asked = json!({ "token": token, "found_at": found_at });
-        let answer = world.post("", "/leak", asked).await;
+        let answer = world.post("", "/v1/tokens/report-leak", asked).await;
         (answer.status, answer.body)
     };
-    // Whoever has not got it cannot end it, and nobody is told what it was.
+    // Only the complete token is revoked, and the response never says what it was.
     let nothing = report(&guess).await;
     assert_eq!(nothing.0, 204);
     for other in ["", "none", &token[..20], &"x".repeat(500)] {
@@ -373,18 +396,19 @@ async fn a_token_that_was_found_opens_nothing_any_more(world: &World) {
         assert_eq!(world.get(token, "/v1/me").await.status, 401);
     }
     let path = format!("/v1/audit?object=token%20{key_id}");
-    let leaves = world.get(&world.admin.token, &path).await.expect(200);
-    let is_leak = |leaf: &&Value| leaf["leaf"]["what"]["action"] == "token.leak";
-    let leaves: Vec<&Value> = leaves["items"].as_array().unwrap().iter().filter(is_leak).collect();
-    assert_eq!(leaves.len(), 1, "{leaves:?}");
-    let leaf = leaves[0].to_string();
-    assert!(leaf.contains(key_id) && leaf.contains("a public page"), "{leaf}");
-    assert!(!leaf.contains(known.secret.reveal()), "the secret is in the audit");
+    let entries = world.get(&world.admin.token, &path).await.expect(200);
+    let is_leak = |entry: &&Value| entry["leaf"]["what"]["action"] == "token.leak";
+    let entries: Vec<&Value> =
+        entries["items"].as_array().unwrap().iter().filter(is_leak).collect();
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    let entry = entries[0].to_string();
+    assert!(entry.contains(key_id) && entry.contains("a public page"), "{entry}");
+    assert!(!entry.contains(known.secret.reveal()), "the secret is in the audit");
 }
 
-/// Of a tenant, by the worker of every installation: the old goes, with both of its kinds.
+/// The worker prunes old tokens and old sessions of every tenant.
 #[tokio::test]
-async fn tokens_and_sessions_that_ended_long_ago_are_forgotten() {
+async fn tokens_and_sessions_are_pruned_long_after_they_end() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let (_, stranger) = world.tenant("other").await;
@@ -416,7 +440,7 @@ async fn tokens_and_sessions_that_ended_long_ago_are_forgotten() {
     let done = world.work("token_pruner").await;
     assert_eq!((done.items, done.has_more), (4, false));
     assert_eq!((like("old%").await, like("recent%").await), (0, 4));
-    assert_eq!(like("%").await, before - 4, "and nothing else");
+    assert_eq!(like("%").await, before - 4, "nothing else is deleted");
     assert_eq!(world.work("token_pruner").await.items, 0);
     let listed = world.get(&bob.token, "/v1/tokens").await.expect(200);
     let keys = listed["items"].as_array().unwrap().iter().map(|token| text(token, "key_id"));

@@ -1,5 +1,5 @@
-//! Who hears of what: every topic of the live events, held against a table for everybody of a
-//! tenant, and for those of another tenant in which the same happens.
+//! Who receives which live events: every topic is checked against a table, for everyone in a tenant
+//! and for members of another tenant in which the same things happen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::live::{Said, Socket};
 use crate::locks::{ACQUIRE, want, with};
 use crate::world::{Person, World, id};
 
-/// Longer than a busy machine keeps anybody waiting.
+/// Longer than any wait on a busy machine.
 const SOON: Duration = Duration::from_mins(1);
 const SESSIONS: [&str; 2] = ["ags_01k9xq3vb8f2n4s6t7w8y9z0ab", "ags_01k9xq3vb8f2n4s6t7w8y9z0ac"];
 
-/// Five people, three agents, two of another tenant, and two who may not listen at all.
+/// Five people, three agents, two members of another tenant, and two callers who may not listen.
 const WHO: [&str; 12] = [
     "author",
     "reviewer",
@@ -23,16 +23,16 @@ const WHO: [&str; 12] = [
     "operator",
     "auditor",
     "agent of the author",
-    "agent of somebody else",
-    "agent of somebody else that may run it",
+    "agent of another owner",
+    "agent of another owner that may run it",
     "foreign admin",
     "foreign agent",
     "token without `read`",
-    "nobody",
+    "caller without a token",
 ];
 
-/// In the order of [`WHO`]: `+` hears what happens in the tenant, `.` hears nothing of it, `x` is
-/// refused.
+/// The expected results in the order of [`WHO`]: `+` receives the events of the tenant, `.`
+/// receives none of them, `x` is refused.
 const TABLE: &[(Topic, &str)] = &[
     (Topic::Task, "+++++ +.+ .. xx"),
     (Topic::Approval, "+++++ +.+ .. xx"),
@@ -46,14 +46,14 @@ const HEARS: char = '+';
 const HEARS_NOTHING: char = '.';
 const REFUSED: char = 'x';
 
-/// Where something of every topic has happened.
+/// A tenant in which an event of every topic has happened.
 struct Tenant {
     id: String,
     admin: Person,
     author: Person,
     reviewer: Person,
     agent: Person,
-    /// What the events of each topic are about.
+    /// The object of the events of each topic.
     objects: BTreeMap<Topic, String>,
 }
 
@@ -63,7 +63,7 @@ async fn happen(world: &World, (tenant, admin): (String, Person), session: &str)
     let agent = world.agent_of(&admin, "bot", &author).await;
     let task = world.approved(&author, &reviewer, "Grow").await;
     let beat = format!("/v1/agents/{}/heartbeat", agent.id);
-    world.post(&agent.token, &beat, json!({ "session": session })).await.expect(200);
+    world.post(&agent.token, &beat, json!({ "process_id": session })).await.expect(200);
     let asked = with(want(&["a"]), &json!({ "fenced": true }));
     let held = world.post(&agent.token, ACQUIRE, asked).await.expect(200);
     let stop = json!({ "scope": "tenant", "reason": "month's end" });
@@ -73,14 +73,14 @@ async fn happen(world: &World, (tenant, admin): (String, Person), session: &str)
         Topic::Task | Topic::Approval => id(&task),
         Topic::Lock => held["lease_hash"].as_str().unwrap(),
         Topic::Agent => agent.id.as_str(),
-        Topic::Policy => published["policy"].as_str().unwrap(),
+        Topic::Policy => published["policy_id"].as_str().unwrap(),
         Topic::Freeze => id(&freeze),
     };
     let objects = Topic::ALL.into_iter().map(|topic| (topic, about(topic).to_owned())).collect();
     Tenant { id: tenant, admin, author, reviewer, agent, objects }
 }
 
-/// A policy of no task here, by two admins.
+/// Publishes a policy that applies to no task of these tests.
 async fn publish(world: &World, admin: &Person) -> Value {
     let second = world.person_of(admin, "Second", &["admin"]).await;
     let document =
@@ -91,7 +91,7 @@ async fn publish(world: &World, admin: &Person) -> Value {
     world.send("POST", &second.token, &path, None, &[]).await.expect(200)
 }
 
-/// In the order of [`WHO`].
+/// Returns all callers in the order of [`WHO`].
 async fn cast(world: &World, home: &Tenant, other: &Tenant) -> [Person; 12] {
     let olga = world.person("Olga", &["operator"]).await;
     let aude = world.person("Aude", &["auditor"]).await;
@@ -101,29 +101,30 @@ async fn cast(world: &World, home: &Tenant, other: &Tenant) -> [Person; 12] {
     let path = format!("/v1/agents/{}", able.id);
     let change = Some(json!({ "capabilities": ["db.*"] }));
     world.send("PATCH", &home.admin.token, &path, change, &[]).await.expect(200);
-    let asked = json!({ "user": home.author.id, "scopes": ["propose"] });
+    let asked = json!({ "user_id": home.author.id, "scopes": ["propose"] });
     let made = world.post(&home.admin.token, "/v1/tokens", asked).await.expect(201);
     let token = made["token"].as_str().unwrap().to_owned();
     let deaf = Person { id: home.author.id.clone(), token };
-    let nobody = Person { id: String::new(), token: String::new() };
+    let anonymous = Person { id: String::new(), token: String::new() };
     let [author, reviewer, admin, agent] =
         [&home.author, &home.reviewer, &home.admin, &home.agent].map(Person::clone);
     let [stranger, theirs] = [&other.admin, &other.agent].map(Person::clone);
-    [author, reviewer, admin, olga, aude, agent, eves, able, stranger, theirs, deaf, nobody]
+    [author, reviewer, admin, olga, aude, agent, eves, able, stranger, theirs, deaf, anonymous]
 }
 
 /// The number of the last event of a tenant.
 async fn head(world: &World, of: &Tenant) -> u64 {
-    let told = world.streamed(&of.admin.token, "/v1/events?wait=0s", &[]).await;
-    told[0].data["seq"].as_u64().unwrap()
+    let messages = world.streamed(&of.admin.token, "/v1/events?wait=0s", &[]).await;
+    messages[0].data["seq"].as_u64().unwrap()
 }
 
-/// All events up to this number. Each number is told or skipped, so silence has an end, too.
+/// Reads all events up to this number. Each number is sent or skipped, so the loop always ends.
 async fn heard(socket: &mut Socket, head: u64) -> Vec<Value> {
     let mut events = Vec::new();
     loop {
-        let said = tokio::time::timeout(SOON, socket.next_ever()).await.expect("nothing is said");
-        let Said::Message(said) = said else { panic!("it is closed") };
+        let said =
+            tokio::time::timeout(SOON, socket.next_ever()).await.expect("no message arrived");
+        let Said::Message(said) = said else { panic!("the socket was closed") };
         let number = said["seq"].as_u64().unwrap();
         if said["frame"].is_null() {
             events.push(said);
@@ -136,32 +137,32 @@ async fn heard(socket: &mut Socket, head: u64) -> Vec<Value> {
     }
 }
 
-/// As the table writes it: what these events tell of a tenant.
+/// Returns the mark of the table for these events with regard to a tenant.
 fn mark(events: &[Value], of: &Tenant, topic: Topic) -> char {
-    let mut told = events.iter().filter(|event| event["tenant"] == json!(of.id)).peekable();
-    if told.peek().is_none() {
+    let mut of_tenant = events.iter().filter(|event| event["tenant_id"] == json!(of.id)).peekable();
+    if of_tenant.peek().is_none() {
         return HEARS_NOTHING;
     }
     let object = &of.objects[&topic];
-    assert!(told.any(|event| event["object"] == json!(object)), "not of {object}: {events:?}");
+    assert!(of_tenant.any(|event| event["object"] == json!(object)), "not of {object}: {events:?}");
     HEARS
 }
 
 async fn assert_refused(world: &World, who: &Person, topic: Topic) {
-    let path = format!("/v1/events?wait=0s&resume=0&topics={}", topic.as_str());
+    let path = format!("/v1/events?wait=0s&after=0&topics={}", topic.as_str());
     let stream = world.get(&who.token, &path).await;
     let ticket = world.send("POST", &who.token, "/v1/ws/tickets", None, &[]).await;
-    for told in [stream, ticket] {
-        let code = if who.token.is_empty() { "unauthenticated" } else { "class_closed" };
-        assert!([401, 403].contains(&told.status), "{}", told.body);
-        assert_eq!(told.body["code"], code, "{}", told.body);
+    for answer in [stream, ticket] {
+        let code = if who.token.is_empty() { "unauthenticated" } else { "insufficient_scope" };
+        assert!([401, 403].contains(&answer.status), "{}", answer.body);
+        assert_eq!(answer.body["code"], code, "{}", answer.body);
     }
 }
 
 #[tokio::test]
-async fn each_topic_is_heard_by_those_the_table_names_and_by_no_other_tenant() {
+async fn topics_are_delivered_only_to_entitled_listeners() {
     let listed: BTreeSet<Topic> = TABLE.iter().map(|(topic, _)| *topic).collect();
-    assert_eq!(listed, BTreeSet::from(Topic::ALL), "every topic has its row");
+    assert_eq!(listed, BTreeSet::from(Topic::ALL), "every topic has a row");
     let world = World::new().await;
     let home = (world.tenant.clone(), world.admin.clone());
     let home = happen(&world, home, SESSIONS[0]).await;
@@ -172,7 +173,8 @@ async fn each_topic_is_heard_by_those_the_table_names_and_by_no_other_tenant() {
     let heads = [head(&world, &home).await, head(&world, &other).await];
     assert!(heads.iter().all(|head| *head > 0), "{heads:?}");
 
-    // All listen before anybody is heard: who hears nothing is told so only after a second.
+    // All sockets are opened before any is read: a caller without events gets its first message
+    // only after a second.
     let mut listening = Vec::new();
     for (topic, row) in TABLE {
         let row: Vec<char> = row.chars().filter(|mark| *mark != ' ').collect();
@@ -182,7 +184,7 @@ async fn each_topic_is_heard_by_those_the_table_names_and_by_no_other_tenant() {
                 assert_refused(&world, who, *topic).await;
                 continue;
             }
-            let query = format!("resume=0&topics={}", topic.as_str());
+            let query = format!("after=0&topics={}", topic.as_str());
             let socket = Socket::of(&world, who, &query).await;
             listening.push((*topic, *name, expected, socket));
         }
@@ -194,7 +196,7 @@ async fn each_topic_is_heard_by_those_the_table_names_and_by_no_other_tenant() {
         let is_of_topic = |event: &Value| Topic::of(event["type"].as_str().unwrap()) == topic;
         assert!(events.iter().all(is_of_topic), "{shown}");
         assert_eq!(mark(&events, &home, topic), expected, "{shown}");
-        // Each hears what is their own, so none is silent for another reason.
+        // Each caller receives the events of its own tenant, so no socket is silent by mistake.
         let elsewhere = if is_foreign { HEARS } else { HEARS_NOTHING };
         assert_eq!(mark(&events, &other, topic), elsewhere, "{shown}");
     }

@@ -1,16 +1,16 @@
-//! Callers who wait for a task to move, here or by another process.
+//! Requests that wait for a task to change, in the same or another process; and lists in pages.
 
 use std::time::{Duration, Instant};
 
-use ade_engine::work::{Driver, Plan};
+use ade_engine::workers::{Driver, WorkerPlan};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use crate::world::{Line, World, path_of, quoted};
+use crate::world::{LockBackend, World, path_of, quoted};
 
 #[tokio::test]
-async fn a_wait_ends_when_another_process_moves_the_task() {
+async fn wait_ends_when_another_process_changes_the_task() {
     let world = World::new().await;
     let other = world.beside().await;
     let bob = world.person("Bob", &["author"]).await;
@@ -38,11 +38,43 @@ async fn a_wait_ends_when_another_process_moves_the_task() {
     watching.stop().await;
 }
 
-/// Far below what the slow look at the record would take for so many in a row.
+#[tokio::test]
+async fn wait_until_decided_passes_over_other_changes() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let task = world.draft(&bob, "x").await;
+    world.submit(&bob, &task).await;
+    let watching = Driver::watch(&world.app);
+    let waits = async {
+        let path = format!("{}?wait=55s&until=decided", path_of(&task));
+        world.get(&bob.token, &path).await.expect(200)
+    };
+    let moves = async {
+        while world.app.watch.wanted().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        world.work("review_opener").await;
+        let task = world.task(&bob, &task).await;
+        assert_eq!(task["state"], "REVIEWING");
+        world.approve(&rea, &task).await;
+    };
+    let (decided, ()) = tokio::join!(waits, moves);
+    assert_eq!((&decided["state"], &decided["timed_out"]), (&json!("APPROVED"), &json!(false)));
+    assert_eq!((&decided["is_decided"], &decided["is_final"]), (&json!(true), &json!(false)));
+    let path = format!("{}?wait=1s&until=ended", path_of(&task));
+    let open = world.get(&bob.token, &path).await.expect(200);
+    assert_eq!((&open["state"], &open["timed_out"]), (&json!("APPROVED"), &json!(true)));
+    let path = format!("{}?wait=1s&until=later", path_of(&task));
+    world.get(&bob.token, &path).await.refused(400, "invalid_query");
+    watching.stop().await;
+}
+
+/// Far below the time that polling the database would take for this number of changes.
 const MOVES: u64 = 6;
 const BY_EVENTS: Duration = Duration::from_secs(4);
 
-async fn events_wake_those_who_wait_in_time(world: &World) {
+async fn events_end_waits_in_time(world: &World) {
     let other = world.beside().await;
     let bob = world.person("Bob", &["author"]).await;
     world.person("Rea", &["reviewer"]).await;
@@ -50,7 +82,7 @@ async fn events_wake_those_who_wait_in_time(world: &World) {
     let first = task["version"].as_u64().unwrap();
     let watching = Driver::watch(&world.app);
     let (period, lease) = (Duration::from_mins(1), Duration::from_secs(30));
-    let relay = Plan { run: vec!["relay".to_owned()], period, lease };
+    let relay = WorkerPlan { run: vec!["relay".to_owned()], period, lease };
     let relaying = Driver::start(&world.another_app(), &relay);
     let mut took = Duration::ZERO;
     for version in first..first + MOVES {
@@ -80,18 +112,20 @@ async fn events_wake_those_who_wait_in_time(world: &World) {
 }
 
 #[tokio::test]
-async fn events_of_another_process_wake_those_who_wait_in_time() {
-    events_wake_those_who_wait_in_time(&World::locking(Line::redis(Line::SETTINGS).await).await)
-        .await;
+async fn events_from_another_process_end_waits_in_time() {
+    events_end_waits_in_time(
+        &World::locking(LockBackend::redis(LockBackend::SETTINGS).await).await,
+    )
+    .await;
 }
 
 #[tokio::test]
-async fn events_wake_those_who_wait_in_time_without_redis_too() {
-    events_wake_those_who_wait_in_time(&World::new().await).await;
+async fn events_without_redis_end_waits_in_time() {
+    events_end_waits_in_time(&World::new().await).await;
 }
 
 #[tokio::test]
-async fn a_wait_in_the_process_that_moves_it_needs_no_look_at_the_record() {
+async fn wait_in_the_changing_process_needs_no_polling() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let task = world.draft(&bob, "x").await;
@@ -108,7 +142,7 @@ async fn a_wait_in_the_process_that_moves_it_needs_no_look_at_the_record() {
 }
 
 #[tokio::test]
-async fn a_wait_in_vain_says_so_and_one_for_the_past_ends_at_once() {
+async fn wait_times_out_and_an_old_version_returns_at_once() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let task = world.draft(&bob, "x").await;
@@ -123,9 +157,11 @@ async fn a_wait_in_vain_says_so_and_one_for_the_past_ends_at_once() {
     let seen = world.get(&bob.token, &past).await.expect(200);
     assert_eq!(seen["timed_out"], false);
     assert!(began.elapsed() < Duration::from_secs(20));
-    for bad in ["56s", "1", "-1s", "1.5s", "s", "99999999999999999999s"] {
-        let told = world.get(&bob.token, &format!("{path}?wait={bad}")).await;
-        told.refused(400, "invalid_query");
+    for bad in
+        ["56s", "1m", "0m", "007", "0000ms", "56", "-1s", "1.5s", "s", "99999999999999999999s"]
+    {
+        let response = world.get(&bob.token, &format!("{path}?wait={bad}")).await;
+        response.refused(400, "invalid_query");
     }
     let eve = world.person("Eve", &["author"]).await;
     let bot = world.agent("eves", &eve).await;
@@ -134,7 +170,7 @@ async fn a_wait_in_vain_says_so_and_one_for_the_past_ends_at_once() {
     watching.stop().await;
 }
 
-/// Everything of a list in pages of two, by what tells the items apart.
+/// Reads a list in pages of two and returns the field `key` of each item.
 async fn walk(world: &World, token: &str, path: &str, key: &str) -> Vec<Value> {
     let mut walked = Vec::new();
     let mut next = String::new();
@@ -155,7 +191,7 @@ async fn walk(world: &World, token: &str, path: &str, key: &str) -> Vec<Value> {
     }
 }
 
-/// In pages of two there is the same as in one.
+/// Asserts that a list in pages of two has the same items as in one page.
 async fn assert_walked(world: &World, token: &str, path: &str, key: &str, count: usize) {
     let whole = world.get(token, path).await.expect(200);
     assert_eq!(whole["next_page_token"], Value::Null);
@@ -166,7 +202,7 @@ async fn assert_walked(world: &World, token: &str, path: &str, key: &str, count:
 }
 
 #[tokio::test]
-async fn every_list_gives_everything_once_in_pages_of_two() {
+async fn lists_return_every_item_once_in_pages() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let rea = world.person("Rea", &["reviewer"]).await;
@@ -204,7 +240,7 @@ async fn every_list_gives_everything_once_in_pages_of_two() {
 }
 
 #[tokio::test]
-async fn a_page_token_continues_only_its_own_list() {
+async fn page_token_continues_only_its_own_list() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     for number in 0..3 {
@@ -226,7 +262,8 @@ async fn a_page_token_continues_only_its_own_list() {
     }
 }
 
-/// Tokens, roles by groups, delegations and owed reviews: five of each for one who asks.
+/// Creates five tokens, group role mappings, delegations and after-reviews, and returns the paths
+/// of their lists with the fields that identify an item.
 async fn five_of_each(world: &World) -> [(String, &'static str); 4] {
     let admin = &world.admin.token;
     let bob = world.person("Bob", &["author"]).await;
@@ -234,35 +271,35 @@ async fn five_of_each(world: &World) -> [(String, &'static str); 4] {
     for number in 0..5 {
         world.draft(&bob, &format!("task {number}")).await;
         let later = format!("210{number}-01-01T00:00:00Z");
-        let asked = json!({ "delegate_to": bob.id, "kind": "transfer", "expires_at": later });
+        let asked = json!({ "delegate_id": bob.id, "kind": "transfer", "expires_at": later });
         world.post(&rea.token, "/v1/delegations", asked).await.expect(201);
     }
-    // All in one moment, as far as their order goes by it.
+    // All have the same time, so the order cannot depend on it.
     let owed = "INSERT INTO after_review (tenant_id, task_id, opened_at, due_at)
                 SELECT tenant_id, id, now(), now() FROM task";
     world.database.run(owed).await;
     for _ in 0..4 {
-        let asked = json!({ "user": bob.id, "scopes": ["read"] });
+        let asked = json!({ "user_id": bob.id, "scopes": ["read"] });
         let made = world.post(admin, "/v1/tokens", asked).await.expect(201);
         let revoke = format!("/v1/tokens/{}", made["key_id"].as_str().unwrap());
         world.send("DELETE", admin, &revoke, None, &[]).await.expect(200);
     }
-    // Whose order depends on who sorts.
+    // The order of these issuers depends on the collation.
     for issuer in ["https://a", "https://B", "https://c\u{1}", "https://C", "https://é"] {
         let body = json!({ "issuer": issuer, "groups": { "dba": ["a", "b"], "ops": ["c"] } });
-        let told = world.send("PUT", admin, "/v1/group-roles", Some(body.clone()), &[]).await;
-        assert_eq!(told.expect(200), body);
+        let response = world.send("PUT", admin, "/v1/group-roles", Some(body.clone()), &[]).await;
+        assert_eq!(response.expect(200), body);
     }
     [
-        (format!("/v1/tokens?user={}", bob.id), "key_id"),
+        (format!("/v1/tokens?user_id={}", bob.id), "key_id"),
         ("/v1/group-roles".to_owned(), "issuer"),
-        (format!("/v1/delegations?owner={}", rea.id), "id"),
+        (format!("/v1/delegations?owner_id={}", rea.id), "id"),
         ("/v1/after-reviews".to_owned(), "id"),
     ]
 }
 
 #[tokio::test]
-async fn what_people_have_is_given_once_in_pages_of_two() {
+async fn user_lists_return_every_item_once_in_pages() {
     let world = World::new().await;
     let admin = &world.admin.token;
     let lists = five_of_each(&world).await;
@@ -274,7 +311,7 @@ async fn what_people_have_is_given_once_in_pages_of_two() {
             world.get(admin, &asked).await.refused(400, "invalid_query");
         }
     }
-    // Nothing of these lists is another tenant's.
+    // The lists of another tenant are empty.
     let (_, stranger) = world.tenant("other").await;
     for path in ["/v1/group-roles", "/v1/after-reviews", "/v1/delegations"] {
         assert_walked(&world, &stranger.token, path, "id", 0).await;
@@ -282,12 +319,12 @@ async fn what_people_have_is_given_once_in_pages_of_two() {
 }
 
 #[tokio::test]
-async fn a_page_of_what_people_have_continues_only_its_own_list() {
+async fn user_list_page_token_continues_only_its_own_list() {
     let world = World::new().await;
     let admin = &world.admin.token;
     let lists = five_of_each(&world).await;
     let mut others: Vec<String> = lists.iter().map(|(path, _)| path.clone()).collect();
-    // The same list of somebody else is another one.
+    // The same list of another user is a different list.
     others.extend(["/v1/tokens", "/v1/delegations"].map(str::to_owned));
     let at = |path: &str, asked: &str| {
         let join = if path.contains('?') { '&' } else { '?' };
@@ -308,9 +345,9 @@ async fn a_page_of_what_people_have_continues_only_its_own_list() {
     }
 }
 
-/// Whoever forges where a page begins skips a part of their own list, and breaks nothing.
+/// A caller with a forged page token skips a part of their own list and breaks nothing.
 #[tokio::test]
-async fn a_page_that_begins_with_what_no_text_holds_is_refused() {
+async fn page_token_with_a_nul_character_is_refused() {
     let world = World::new().await;
     let admin = &world.admin.token;
     let lists = five_of_each(&world).await;

@@ -1,5 +1,5 @@
-//! What endpoints hear, against receivers that keep their side of the contract and misbehave when
-//! told to: at least once, in order per object, signed, within bounds, and nobody pays for another.
+//! Webhook deliveries to receivers that follow the protocol or misbehave on demand. Events arrive
+//! at least once, signed, in order per object and within bounds, and no endpoint affects another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ use ade_core::limits::{
     WEBHOOK_DELIVERIES_KEPT, WEBHOOK_DELIVERY_MAX_AGE, WEBHOOK_PAUSE_MAX, WEBHOOK_SENDING_MAX,
     WEBHOOK_SENDING_PER_ENDPOINT, WEBHOOK_SENDING_PER_TENANT, WEBHOOK_TRIES_MAX,
 };
-use ade_engine::{App, work};
+use ade_engine::{App, workers};
 use ade_testkit::WebhookReceiver;
-use ade_testkit::webhook_receiver::{Behaviour, Heard};
+use ade_testkit::webhook_receiver::{Behaviour, ReceivedCall};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::webhooks::{hook, hook_of, path};
 use crate::world::{Person, World, id, path_of, quoted};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(1);
 
-/// Time goes on from where it was.
+/// A clock that can be advanced several times.
 #[derive(Default)]
 struct Clock(Duration);
 
@@ -35,7 +35,7 @@ impl Clock {
     }
 }
 
-/// Everything that can go out now has gone out.
+/// Sends everything that can be sent now.
 async fn settle(world: &World) {
     while world.work("relay").await.has_more {}
     while world.work("webhook_dispatcher").await.has_more {}
@@ -67,11 +67,11 @@ async fn shown(world: &World, hook: &Value) -> Value {
     world.get(&world.admin.token, &path(hook)).await.expect(200)
 }
 
-fn kinds(heard: &[Heard]) -> Vec<&str> {
+fn kinds(heard: &[ReceivedCall]) -> Vec<&str> {
     heard.iter().map(|heard| heard.body["type"].as_str().unwrap()).collect()
 }
 
-/// So many tasks, each with a life of a few events.
+/// Creates tasks with a few events each.
 async fn lives(world: &World, author: &Person, tasks: usize) -> Vec<Value> {
     let mut made = Vec::new();
     for number in 0..tasks {
@@ -88,7 +88,7 @@ async fn lives(world: &World, author: &Person, tasks: usize) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn an_endpoint_hears_of_what_it_asked_for_in_the_common_envelope() {
+async fn webhook_receives_only_subscribed_events_in_the_envelope() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let early = world.draft(&bob, "too early").await;
@@ -102,26 +102,29 @@ async fn an_endpoint_hears_of_what_it_asked_for_in_the_common_envelope() {
     world.submit(&bob, &task).await;
     settle(&world).await;
     let heard = all.taken();
-    let of_task: Vec<&Heard> =
+    let of_task: Vec<&ReceivedCall> =
         heard.iter().filter(|heard| heard.body["object"] == task["id"]).collect();
     assert_eq!(kinds(&heard)[..2], ["task.created", "task.submitted"], "{heard:?}");
     for heard in &of_task {
         let body = &heard.body;
         assert_eq!(body["id"], heard.id.as_str());
-        assert_eq!((&body["tenant"], &body["actor"]), (&json!(world.tenant), &json!(bob.id)));
+        assert_eq!((&body["tenant_id"], &body["actor"]), (&json!(world.tenant), &json!(bob.id)));
         assert!(body["seq"].is_u64() && body["version"].is_u64() && body["at"].is_string());
         assert!(body["data"].is_object(), "{body}");
     }
-    assert!(heard.iter().all(|heard| heard.body["object"] != early["id"]), "it was not there yet");
+    assert!(
+        heard.iter().all(|heard| heard.body["object"] != early["id"]),
+        "the endpoint did not exist yet"
+    );
     assert_eq!(kinds(&few.taken()), ["task.submitted"]);
     assert_eq!(few.taken()[0].id, of_task[1].id, "one event has one id");
     assert_eq!((all.refusals(), elsewhere.calls()), (Vec::new(), 0));
 }
 
-/// The official library of another language is the judge, and an implementation of Ed25519 that
-/// is not ours.
+/// The signatures are verified by the official library of another language and by an independent
+/// implementation of Ed25519.
 #[tokio::test]
-async fn the_official_library_verifies_our_signatures() {
+async fn webhook_signatures_pass_the_official_library() {
     let Some(python) = tools() else { return };
     let world = World::new().await;
     let receiver = WebhookReceiver::start().await;
@@ -136,10 +139,10 @@ async fn the_official_library_verifies_our_signatures() {
     }
     send(&world).await;
     let heard = receiver.taken();
-    let is_of = |heard: &&Heard, hook: &Value| heard.body["object"] == hook["id"];
+    let is_of = |heard: &&ReceivedCall, hook: &Value| heard.body["object"] == hook["id"];
     let of = |hook: &Value| heard.iter().find(|heard| is_of(heard, hook)).unwrap();
     let mut cases = Vec::new();
-    let case = |heard: &Heard, key: &Value, is_good: bool| {
+    let case = |heard: &ReceivedCall, key: &Value, is_good: bool| {
         json!({ "key": key, "id": heard.id, "timestamp": heard.timestamp,
                 "signature": heard.signature, "body": heard.text, "good": is_good })
     };
@@ -150,7 +153,7 @@ async fn the_official_library_verifies_our_signatures() {
     for heard in [by_shared, by_pair] {
         let key =
             if std::ptr::eq(heard, by_shared) { &turned["secret"] } else { &pair["public_key"] };
-        let other = |change: &dyn Fn(&mut Heard)| {
+        let other = |change: &dyn Fn(&mut ReceivedCall)| {
             let mut other = heard.clone();
             change(&mut other);
             case(&other, key, false)
@@ -170,17 +173,17 @@ async fn the_official_library_verifies_our_signatures() {
     assert_eq!(said.trim(), format!("{} verified as expected", cases.len()));
 }
 
-/// CI has them; whoever has not is told.
+/// Returns the Python interpreter with the test libraries. Only CI is sure to have it.
 fn tools() -> Option<PathBuf> {
     let python = std::env::var_os("ADE_TOOLS").map(|tools| PathBuf::from(tools).join("python"));
     if python.is_none() {
-        eprintln!("ADE_TOOLS is not set: nobody but us has looked at the signatures");
+        eprintln!("ADE_TOOLS is not set: the signatures were not verified independently");
     }
     python
 }
 
 #[tokio::test]
-async fn several_senders_keep_the_order_of_every_object_while_everything_fails() {
+async fn webhook_order_per_object_holds_despite_failures() {
     let world = World::new().await;
     let mut clock = Clock::default();
     let bob = world.person("Bob", &["author"]).await;
@@ -217,23 +220,23 @@ async fn several_senders_keep_the_order_of_every_object_while_everything_fails()
         let before = last.insert(object.clone(), seq);
         assert!(before < Some(seq), "{object}: {seq} after {before:?}");
     }
-    assert_eq!(receiver.taken().len(), listed.len(), "all of them, each once");
-    assert!(receiver.calls() > listed.len(), "some came twice");
+    assert_eq!(receiver.taken().len(), listed.len(), "every delivery was accepted once");
+    assert!(receiver.calls() > listed.len(), "some were sent again");
     assert_eq!(receiver.refusals(), Vec::<String>::new());
 }
 
-/// In all these processes at once.
+/// Runs a worker in all these processes at once.
 async fn together(apps: &[Arc<App>], worker: &'static str) {
     let mut running = JoinSet::new();
     for app in apps {
         let app = Arc::clone(app);
-        running.spawn(async move { work::run_once(&app, worker).await.unwrap().unwrap() });
+        running.spawn(async move { workers::run_once(&app, worker).await.unwrap().unwrap() });
     }
     running.join_all().await;
 }
 
 #[tokio::test]
-async fn what_nobody_takes_is_a_dead_letter_in_the_end_and_can_be_sent_again() {
+async fn undeliverable_webhook_becomes_dead_and_can_be_resent() {
     let world = World::new().await;
     let mut clock = Clock::default();
     let bob = world.person("Bob", &["author"]).await;
@@ -245,7 +248,7 @@ async fn what_nobody_takes_is_a_dead_letter_in_the_end_and_can_be_sent_again() {
     world.submit(&bob, &task).await;
     settle(&world).await;
     assert_eq!(kinds(&well.taken()), ["task.created", "task.submitted"], "unaffected");
-    let is_first = |heard: &&Heard| heard.body["type"] == "task.created";
+    let is_first = |heard: &&ReceivedCall| heard.body["type"] == "task.created";
     let calls = || down.heard().iter().filter(is_first).count();
     for hour in 0.. {
         let listed = deliveries(&world, &failing).await;
@@ -255,10 +258,10 @@ async fn what_nobody_takes_is_a_dead_letter_in_the_end_and_can_be_sent_again() {
             break;
         }
         assert_eq!((&first["state"], &first["tries"]), (&json!("pending"), &json!(calls())));
-        let told = (&first["status"], &first["problem"]);
-        assert_eq!(told, (&json!(500), &json!("it answered with 500")));
+        let failure = (&first["status"], &first["problem"]);
+        assert_eq!(failure, (&json!(500), &json!("the endpoint responded with 500")));
         assert_eq!(first["excerpt"], "no\u{fffd}[31m room\u{fffd}\u{fffd}");
-        assert_eq!(listed[0]["state"], "waiting", "behind the first");
+        assert_eq!(listed[0]["state"], "waiting", "it waits for the first");
         assert!(hour < 60, "{first}");
         clock.pass(&world, WEBHOOK_PAUSE_MAX / 24).await;
         send(&world).await;
@@ -266,21 +269,21 @@ async fn what_nobody_takes_is_a_dead_letter_in_the_end_and_can_be_sent_again() {
     assert_eq!(calls(), usize::try_from(WEBHOOK_TRIES_MAX).unwrap());
     let listed = deliveries(&world, &failing).await;
     assert_eq!(listed[1]["state"], "dead", "{listed:?}");
-    assert_eq!(listed[0]["state"], "pending", "its turn has come");
+    assert_eq!(listed[0]["state"], "pending", "it is the next of its object");
     down.behave(Behaviour::Status(204));
     clock.pass(&world, WEBHOOK_CIRCUIT_REST_MAX).await;
     send(&world).await;
     assert_eq!(kinds(&down.taken()), ["task.submitted"]);
     let again = format!("{}/redeliver", path(&failing));
     let since = json!({ "dead_since": "2026-01-01T00:00:00Z" });
-    let told = world.post(&world.admin.token, &again, since).await.expect(202);
-    assert_eq!(told["count"], 1);
+    let redelivered = world.post(&world.admin.token, &again, since).await.expect(202);
+    assert_eq!(redelivered["count"], 1);
     send(&world).await;
     assert_eq!(kinds(&down.taken()), ["task.submitted", "task.created"]);
 }
 
 #[tokio::test]
-async fn what_has_lain_too_long_is_given_up() {
+async fn webhook_delivery_past_its_maximum_age_is_dead() {
     let world = World::new().await;
     let mut clock = Clock::default();
     let bob = world.person("Bob", &["author"]).await;
@@ -290,20 +293,20 @@ async fn what_has_lain_too_long_is_given_up() {
     let task = world.draft(&bob, "one").await;
     world.submit(&bob, &task).await;
     settle(&world).await;
-    // More than once if the first pause was drawn short.
+    // There may be several calls if the first random delay was short.
     let calls = receiver.calls();
     clock.pass(&world, WEBHOOK_DELIVERY_MAX_AGE).await;
     send(&world).await;
     let listed = deliveries(&world, &made).await;
     assert_eq!(states_of(&listed), ["dead", "dead"]);
-    assert_eq!(receiver.calls(), calls, "nobody is bothered with it any more");
+    assert_eq!(receiver.calls(), calls, "a dead delivery is not sent");
 
-    // Sent again, whatever is said in what order, they go in their own.
+    // Redelivery keeps the original order, regardless of the order in the request.
     receiver.behave(Behaviour::Status(204));
-    let named = json!({ "deliveries": [listed[0]["id"], listed[1]["id"], listed[0]["id"]] });
+    let named = json!({ "delivery_ids": [listed[0]["id"], listed[1]["id"], listed[0]["id"]] });
     let again = format!("{}/redeliver", path(&made));
-    let told = world.post(&world.admin.token, &again, named).await.expect(202);
-    assert_eq!(told["count"], 2);
+    let redelivered = world.post(&world.admin.token, &again, named).await.expect(202);
+    assert_eq!(redelivered["count"], 2);
     assert_eq!(states_of(&deliveries(&world, &made).await), ["waiting", "pending"]);
     clock.pass(&world, WEBHOOK_CIRCUIT_REST_MAX).await;
     send(&world).await;
@@ -316,7 +319,7 @@ fn states_of(listed: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_fails_is_left_alone_and_tried_with_one() {
+async fn failing_webhook_endpoint_is_paused_and_probed() {
     let world = World::new().await;
     let mut clock = Clock::default();
     let receiver = WebhookReceiver::start().await;
@@ -327,20 +330,20 @@ async fn an_endpoint_that_fails_is_left_alone_and_tried_with_one() {
         ping(&world, &made).await;
     }
     send(&world).await;
-    // As many as were on their way together when the last one failed may have gone too.
+    // Deliveries that were in flight when the last one failed may have been sent as well.
     let calls = receiver.calls();
     assert!((failures..failures + 4).contains(&calls), "{calls}");
     let seen = shown(&world, &made).await;
     assert_eq!(seen["failures"], json!(calls));
     assert!(seen["resting_until"].is_string(), "{seen}");
     send(&world).await;
-    assert_eq!(receiver.calls(), calls, "left alone");
+    assert_eq!(receiver.calls(), calls, "the endpoint is paused");
     let status = world.get(&world.admin.token, "/v1/status").await.expect(200);
-    let told = status["degradations"].to_string();
-    assert!(told.contains("webhook") && told.contains(id(&made)), "{told}");
+    let degradations = status["degradations"].to_string();
+    assert!(degradations.contains("webhook") && degradations.contains(id(&made)), "{degradations}");
     clock.pass(&world, WEBHOOK_CIRCUIT_REST_MAX).await;
     send(&world).await;
-    assert_eq!(receiver.calls(), calls + 1, "one finds out");
+    assert_eq!(receiver.calls(), calls + 1, "one delivery probes the endpoint");
     receiver.behave(Behaviour::Status(204));
     clock.pass(&world, WEBHOOK_CIRCUIT_REST_MAX).await;
     send(&world).await;
@@ -354,7 +357,7 @@ async fn an_endpoint_that_fails_is_left_alone_and_tried_with_one() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_asks_for_time_gets_it() {
+async fn webhook_retry_after_header_is_respected() {
     let world = World::new().await;
     let mut clock = Clock::default();
     let receiver = WebhookReceiver::start().await;
@@ -364,14 +367,14 @@ async fn an_endpoint_that_asks_for_time_gets_it() {
     send(&world).await;
     clock.pass(&world, Duration::from_mins(59)).await;
     send(&world).await;
-    assert_eq!(receiver.calls(), 1, "not before");
+    assert_eq!(receiver.calls(), 1, "not before the requested time");
     clock.pass(&world, Duration::from_mins(2)).await;
     send(&world).await;
     assert_eq!((receiver.calls(), receiver.taken().len()), (2, 1));
 }
 
 #[tokio::test]
-async fn whoever_is_gone_is_not_called_again() {
+async fn webhook_endpoint_that_answers_gone_is_disabled() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let receiver = WebhookReceiver::start().await;
@@ -387,15 +390,15 @@ async fn whoever_is_gone_is_not_called_again() {
     assert!(seen["disabled_because"].as_str().unwrap().contains("410"), "{seen}");
     assert_eq!(deliveries(&world, &made).await.len(), 1);
     let at = format!("/v1/audit?object={}", id(&made));
-    let leaves = world.get(&world.admin.token, &at).await.expect(200);
-    let leaf = &leaves["items"][0]["leaf"];
-    assert_eq!(leaf["what"]["action"], "webhook.disable", "{leaves}");
-    assert_eq!(leaf["who"]["worker"], "webhook_sender");
+    let entries = world.get(&world.admin.token, &at).await.expect(200);
+    let entry = &entries["items"][0]["leaf"];
+    assert_eq!(entry["what"]["action"], "webhook.disable", "{entries}");
+    assert_eq!(entry["who"]["worker"], "webhook_sender");
 }
 
-/// One that hangs, one that drips, one that never ends, and one that is well.
+/// Endpoints that hang, send slowly, never end or cut the connection do not delay a healthy one.
 #[tokio::test]
-async fn a_slow_endpoint_holds_up_nobody_and_is_given_up_in_time() {
+async fn slow_webhook_endpoint_delays_no_other_and_ends_in_time() {
     let world = World::new().await;
     let slow = [Behaviour::Hang, Behaviour::Drip, Behaviour::Endless, Behaviour::Cut];
     let mut made = Vec::new();
@@ -420,24 +423,24 @@ async fn a_slow_endpoint_holds_up_nobody_and_is_given_up_in_time() {
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     world.app.webhooks.quiet().await;
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
-    let mut told = Vec::new();
+    let mut outcomes = Vec::new();
     for (hook, _) in &made {
         let one = deliveries(&world, hook).await[0].clone();
-        told.push((one["state"].clone(), one["problem"].clone()));
+        outcomes.push((one["state"].clone(), one["problem"].clone()));
     }
-    let late = json!("no answer within 10 s");
-    let cut = json!("the connection broke off before an answer came");
+    let late = json!("no response within 10 s");
+    let cut = json!("the connection was lost before a response arrived");
     let pending = json!("pending");
-    assert_eq!(told[0], (pending.clone(), late.clone()));
-    assert_eq!(told[1], (pending.clone(), late));
-    assert_eq!(told[2], (json!("delivered"), json!(null)), "its status was a yes");
-    assert_eq!(told[3], (pending, cut));
+    assert_eq!(outcomes[0], (pending.clone(), late.clone()));
+    assert_eq!(outcomes[1], (pending.clone(), late));
+    assert_eq!(outcomes[2], (json!("delivered"), json!(null)), "its status was a success");
+    assert_eq!(outcomes[3], (pending, cut));
     let excerpt = deliveries(&world, &made[2].0).await[0]["excerpt"].clone();
     assert_eq!(excerpt.as_str().unwrap().len(), 256);
 }
 
 #[tokio::test]
-async fn nobody_is_followed_and_nothing_closed_is_called() {
+async fn webhook_redirects_and_private_addresses_are_not_followed() {
     let world = World::new().await;
     let [receiver, inside] = [WebhookReceiver::start().await, WebhookReceiver::start().await];
     let made = hook(&world, &receiver, &["*"]).await;
@@ -449,19 +452,19 @@ async fn nobody_is_followed_and_nothing_closed_is_called() {
         assert_eq!((&one["status"], &one["state"]), (&json!(307), &json!("pending")), "{one}");
     }
     assert_eq!(inside.calls(), 0);
-    // As if it had been entered under other settings.
+    // The address is set as if it had been accepted under other settings.
     let other = hook(&world, &inside, &["*"]).await;
     world.database.run("UPDATE webhook_endpoint SET url = 'http://169.254.169.254/x'").await;
     ping(&world, &other).await;
     send(&world).await;
     let one = deliveries(&world, &other).await[0].clone();
-    assert!(one["problem"].as_str().unwrap().contains("may not be called"), "{one}");
+    assert!(one["problem"].as_str().unwrap().contains("an address that is not allowed"), "{one}");
     assert_eq!(inside.calls(), 0);
 }
 
-/// The process that sends dies after the receiver has heard and before it is recorded.
+/// The sending process dies after the receiver got the event and before the result is recorded.
 #[tokio::test]
-async fn a_sender_that_dies_in_between_costs_a_repetition_and_no_event() {
+async fn webhook_sender_crash_repeats_but_loses_no_event() {
     let world = World::new().await;
     let mut clock = Clock::default();
     let receiver = WebhookReceiver::start().await;
@@ -473,23 +476,23 @@ async fn a_sender_that_dies_in_between_costs_a_repetition_and_no_event() {
         let _within = runtime.enter();
         world.another_app()
     };
-    runtime.spawn(async move { work::run_once(&doomed, "webhook_sender").await });
+    runtime.spawn(async move { workers::run_once(&doomed, "webhook_sender").await });
     receiver.called(1, SOON).await;
     runtime.shutdown_background();
     send(&world).await;
-    assert_eq!(receiver.calls(), 1, "for all anybody knows it is still on its way");
+    assert_eq!(receiver.calls(), 1, "the delivery may still be in flight");
     clock.pass(&world, WEBHOOK_SENDING_MAX).await;
     send(&world).await;
     let heard = receiver.heard();
     assert_eq!(heard.len(), 2);
-    assert_eq!(heard[0].id, heard[1].id, "the receiver knows it");
+    assert_eq!(heard[0].id, heard[1].id, "the receiver can detect the duplicate");
     assert_eq!(receiver.taken().len(), 1);
     let one = deliveries(&world, &made).await[0].clone();
     assert_eq!((&one["state"], &one["tries"]), (&json!("delivered"), &json!(2)));
 }
 
 #[tokio::test]
-async fn no_more_are_on_their_way_than_the_bounds_allow() {
+async fn webhook_deliveries_in_flight_are_bounded() {
     let world = World::new().await;
     let receiver = WebhookReceiver::start().await;
     receiver.behave(Behaviour::Hang);
@@ -516,7 +519,7 @@ async fn no_more_are_on_their_way_than_the_bounds_allow() {
 }
 
 #[tokio::test]
-async fn several_dispatchers_make_each_delivery_once() {
+async fn webhook_delivery_is_created_once_by_many_dispatchers() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let receiver = WebhookReceiver::start().await;
@@ -528,18 +531,23 @@ async fn several_dispatchers_make_each_delivery_once() {
         together(&apps, "webhook_dispatcher").await;
     }
     let listed = deliveries(&world, &made).await;
-    let events: BTreeSet<&str> = listed.iter().map(|one| one["event"].as_str().unwrap()).collect();
+    let events: BTreeSet<&str> =
+        listed.iter().map(|one| one["event_id"].as_str().unwrap()).collect();
     assert_eq!((listed.len(), events.len()), (20, 20));
     let out_of_line = "
         SELECT count(*) FROM webhook_delivery d
          WHERE (d.state = 'pending') <> NOT EXISTS (
                SELECT FROM webhook_delivery e
                 WHERE e.endpoint_id = d.endpoint_id AND e.object = d.object AND e.seq < d.seq)";
-    assert_eq!(world.database.number(out_of_line).await, 0, "the first of each object goes first");
+    assert_eq!(
+        world.database.number(out_of_line).await,
+        0,
+        "only the first delivery of each object is pending"
+    );
 }
 
 #[tokio::test]
-async fn a_disabled_endpoint_hears_nothing_and_what_waited_goes_on_later() {
+async fn disabled_webhook_receives_nothing_until_enabled() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let receiver = WebhookReceiver::start().await;
@@ -561,7 +569,7 @@ async fn a_disabled_endpoint_hears_nothing_and_what_waited_goes_on_later() {
 }
 
 #[tokio::test]
-async fn a_late_word_about_a_delivery_counts_for_nothing() {
+async fn late_webhook_result_is_ignored() {
     let world = World::new().await;
     let mut clock = Clock::default();
     let receiver = WebhookReceiver::start().await;
@@ -569,25 +577,29 @@ async fn a_late_word_about_a_delivery_counts_for_nothing() {
     receiver.behave_once(Behaviour::Hang);
     ping(&world, &made).await;
     let slow = world.another_app();
-    work::run_once(&slow, "webhook_sender").await.unwrap().unwrap();
+    workers::run_once(&slow, "webhook_sender").await.unwrap().unwrap();
     receiver.called(1, SOON).await;
     clock.pass(&world, WEBHOOK_SENDING_MAX).await;
     send(&world).await;
     let state = deliveries(&world, &made).await[0].clone();
     assert_eq!((&state["state"], &state["tries"]), (&json!("delivered"), &json!(2)));
     slow.webhooks.quiet().await;
-    assert_eq!(deliveries(&world, &made).await[0], state, "it was another's by then");
+    assert_eq!(
+        deliveries(&world, &made).await[0],
+        state,
+        "another process has taken over the delivery"
+    );
     assert_eq!(shown(&world, &made).await["failures"], 0);
 }
 
 #[tokio::test]
-async fn what_nobody_listens_to_is_passed_over_and_old_deliveries_are_forgotten() {
+async fn unheard_events_are_skipped_and_old_deliveries_pruned() {
     let world = World::new().await;
     let mut clock = Clock::default();
     let bob = world.person("Bob", &["author"]).await;
     world.draft(&bob, "unheard").await;
     world.work("relay").await;
-    assert_eq!(world.work("webhook_dispatcher").await.items, 0, "nobody listens");
+    assert_eq!(world.work("webhook_dispatcher").await.items, 0, "no endpoint is subscribed");
     let cursor = "SELECT coalesce(max(tenant_seq), 0) FROM consumer_cursor
                    WHERE consumer = 'webhook-dispatcher'";
     assert_eq!(world.database.number(cursor).await, 0);
@@ -599,7 +611,7 @@ async fn what_nobody_listens_to_is_passed_over_and_old_deliveries_are_forgotten(
     world.draft(&bob, "heard").await;
     settle(&world).await;
     assert_eq!(kinds(&receiver.taken()), ["task.created"]);
-    // Tokens do not live as long, so the rows are asked.
+    // Tokens expire earlier, so the rows are counted directly.
     let kept = "SELECT count(*) FROM webhook_delivery";
     for left in [1, 0] {
         clock.pass(&world, WEBHOOK_DELIVERIES_KEPT / 2).await;
@@ -617,9 +629,9 @@ async fn what_nobody_listens_to_is_passed_over_and_old_deliveries_are_forgotten(
     }
 }
 
-/// However much one endpoint is behind, what waits for it has an end.
+/// The number of pending deliveries of one endpoint is limited.
 #[tokio::test]
-async fn no_more_waits_for_an_endpoint_than_there_is_room_for() {
+async fn webhook_backlog_of_an_endpoint_is_bounded() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;
     let receiver = WebhookReceiver::start().await;
@@ -644,5 +656,5 @@ async fn no_more_waits_for_an_endpoint_than_there_is_room_for() {
     let dead = world.get(&world.admin.token, &at).await.expect(200);
     assert_eq!(dead["items"][0]["type"], "task.submitted");
     let problem = dead["items"][0]["problem"].as_str().unwrap();
-    assert!(problem.contains("too much waits"), "{problem}");
+    assert!(problem.contains("backlog of this endpoint is full"), "{problem}");
 }

@@ -1,4 +1,4 @@
-//! Webhooks over HTTP: who enters them, what may be entered, and what is shown of them.
+//! Webhooks over HTTP: who manages them, which settings are valid, and what is shown of them.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use crate::coverage::cases;
 use crate::world::{Person, World, id, quoted};
 
 cases! {
-    an_admin_enters_a_webhook_and_sees_its_secret_once:
+    webhook_is_created_and_its_secret_shown_once:
         Happy "POST /v1/webhooks",
         Happy "GET /v1/webhooks",
         Happy "GET /v1/webhooks/{id}",
         Conflict "POST /v1/webhooks";
-    a_webhook_is_changed_over_the_version_that_was_read:
+    webhook_change_needs_the_current_version:
         Happy "PATCH /v1/webhooks/{id}",
         Conflict "PATCH /v1/webhooks/{id}";
-    a_deleted_webhook_is_gone:
+    deleted_webhook_is_not_found:
         Happy "DELETE /v1/webhooks/{id}",
         Conflict "DELETE /v1/webhooks/{id}";
-    a_new_secret_signs_beside_the_old_one_for_a_while:
+    rotated_webhook_secret_overlaps_with_the_old_one:
         Happy "POST /v1/webhooks/{id}/rotate",
         Conflict "POST /v1/webhooks/{id}/rotate";
-    a_webhook_is_tried_out_and_its_deliveries_are_seen:
+    webhook_ping_is_sent_and_its_delivery_listed:
         Happy "POST /v1/webhooks/{id}/ping",
         Happy "GET /v1/webhooks/{id}/deliveries",
         Happy "POST /v1/webhooks/{id}/redeliver",
         Conflict "POST /v1/webhooks/{id}/ping",
         Conflict "POST /v1/webhooks/{id}/redeliver";
-    nobody_but_an_admin_has_to_do_with_webhooks:
+    webhooks_are_managed_only_by_admins:
         Denied "POST /v1/webhooks",
         Denied "GET /v1/webhooks",
         Denied "GET /v1/webhooks/{id}",
@@ -48,7 +48,7 @@ pub fn path(hook: &Value) -> String {
     format!("{HOOKS}/{}", id(hook))
 }
 
-/// One that the receiver trusts from the start.
+/// Creates a webhook whose secret the receiver trusts.
 pub async fn hook(world: &World, receiver: &WebhookReceiver, events: &[&str]) -> Value {
     hook_of(world, &world.admin, receiver, events).await
 }
@@ -65,7 +65,7 @@ pub async fn hook_of(
     made
 }
 
-async fn an_admin_enters_a_webhook_and_sees_its_secret_once(world: &World) {
+async fn webhook_is_created_and_its_secret_shown_once(world: &World) {
     let admin = &world.admin.token;
     let body = json!({
         "url": "http://127.0.0.1:9/hook?room=1", "events": ["task.*", "approval.voted"],
@@ -77,7 +77,11 @@ async fn an_admin_enters_a_webhook_and_sees_its_secret_once(world: &World) {
     assert!(secret.starts_with("whsec_") && secret.len() == 6 + 44, "{secret}");
     let again = world.send("POST", admin, HOOKS, Some(body), &key).await;
     assert!(again.is_repeated);
-    assert_eq!((again.status, &again.body["secret"]), (201, &json!(null)), "shown once");
+    assert_eq!(
+        (again.status, &again.body["secret"]),
+        (201, &json!(null)),
+        "the secret is shown once"
+    );
     let seen = world.get(admin, &path(&made)).await;
     assert_eq!(seen.etag.as_deref(), Some("\"1\""));
     let seen = seen.expect(200);
@@ -85,7 +89,7 @@ async fn an_admin_enters_a_webhook_and_sees_its_secret_once(world: &World) {
     assert_eq!((&seen["label"], &seen["active"]), (&json!("chat"), &json!(true)));
     let pair = json!({ "url": "http://127.0.0.1:9/", "events": ["*"], "scheme": "v1a" });
     let pair = world.post(admin, HOOKS, pair).await.expect(201);
-    assert_eq!(pair["secret"], json!(null), "its public half is enough");
+    assert_eq!(pair["secret"], json!(null), "the receiver needs only the public key");
     assert!(pair["public_key"].as_str().unwrap().starts_with("whpk_"), "{pair}");
     let all = world.get(admin, HOOKS).await.expect(200);
     assert_eq!(all["items"].as_array().unwrap().len(), 2);
@@ -105,18 +109,18 @@ async fn an_admin_enters_a_webhook_and_sees_its_secret_once(world: &World) {
         ("events", json!({ "url": "http://127.0.0.1/", "events": ["tasks.*"] })),
         ("label", json!({ "url": "http://127.0.0.1/", "events": ["*"], "label": "x".repeat(129) })),
     ] {
-        let told = world.post(admin, HOOKS, bad).await.refused(422, "invalid_body");
-        assert_eq!(told["path"], field, "{told}");
+        let problem = world.post(admin, HOOKS, bad).await.refused(422, "invalid_body");
+        assert_eq!(problem["path"], field, "{problem}");
     }
     let reused = json!({ "url": "http://127.0.0.1:9/", "events": ["*"] });
     let reused = world.send("POST", admin, HOOKS, Some(reused), &key).await;
     reused.refused(422, "idempotency_key_reused");
-    let leaves = world.get(admin, &format!("/v1/audit?object={}", id(&made))).await.expect(200);
-    assert_eq!(leaves["items"][0]["leaf"]["what"]["action"], "webhook.create");
-    assert!(!leaves.to_string().contains(&secret));
+    let entries = world.get(admin, &format!("/v1/audit?object={}", id(&made))).await.expect(200);
+    assert_eq!(entries["items"][0]["leaf"]["what"]["action"], "webhook.create");
+    assert!(!entries.to_string().contains(&secret));
 }
 
-async fn a_webhook_is_changed_over_the_version_that_was_read(world: &World) {
+async fn webhook_change_needs_the_current_version(world: &World) {
     let admin = &world.admin.token;
     let receiver = WebhookReceiver::start().await;
     let made = hook(world, &receiver, &["*"]).await;
@@ -127,7 +131,7 @@ async fn a_webhook_is_changed_over_the_version_that_was_read(world: &World) {
     let changed = world.matching("PATCH", admin, &path, Some(change.clone()), &made).await;
     let changed = changed.expect(200);
     assert_eq!((&changed["version"], &changed["active"]), (&json!(2), &json!(false)));
-    assert_eq!(changed["disabled_because"], "an admin has disabled it");
+    assert_eq!(changed["disabled_because"], "disabled by an admin");
     let stale = world.matching("PATCH", admin, &path, Some(change), &made).await;
     stale.refused(412, "version_mismatch");
     let nothing = world.matching("PATCH", admin, &path, Some(json!({})), &changed).await;
@@ -141,7 +145,7 @@ async fn a_webhook_is_changed_over_the_version_that_was_read(world: &World) {
     assert_eq!((&back["active"], &back["disabled_because"]), (&json!(true), &json!(null)));
 }
 
-async fn a_deleted_webhook_is_gone(world: &World) {
+async fn deleted_webhook_is_not_found(world: &World) {
     let admin = &world.admin.token;
     let receiver = WebhookReceiver::start().await;
     let made = hook(world, &receiver, &["*"]).await;
@@ -154,26 +158,26 @@ async fn a_deleted_webhook_is_gone(world: &World) {
     world.get(admin, &path).await.refused(404, "not_found");
     world.work("webhook_sender").await;
     world.app.webhooks.quiet().await;
-    assert_eq!(receiver.calls(), 0, "what waited is not sent");
+    assert_eq!(receiver.calls(), 0, "pending deliveries are not sent");
     for number in 0..ade_core::limits::WEBHOOK_ENDPOINTS_MAX {
         let body = json!({ "url": format!("http://127.0.0.1:9/{number}"), "events": ["*"] });
         world.post(admin, HOOKS, body).await.expect(201);
     }
     let body = json!({ "url": "http://127.0.0.1:9/", "events": ["*"] });
-    let told = world.post(admin, HOOKS, body).await.refused(409, "too_many");
-    assert_eq!(told["most"], ade_core::limits::WEBHOOK_ENDPOINTS_MAX);
+    let problem = world.post(admin, HOOKS, body).await.refused(409, "too_many");
+    assert_eq!(problem["most"], ade_core::limits::WEBHOOK_ENDPOINTS_MAX);
 }
 
-async fn a_new_secret_signs_beside_the_old_one_for_a_while(world: &World) {
+async fn rotated_webhook_secret_overlaps_with_the_old_one(world: &World) {
     let admin = &world.admin.token;
     let receiver = WebhookReceiver::start().await;
     let made = hook(world, &receiver, &["*"]).await;
     let path = path(&made);
     let rotate = format!("{path}/rotate");
-    let too_long = world.post(admin, &rotate, json!({ "overlap_hours": 169 })).await;
+    let too_long = world.post(admin, &rotate, json!({ "overlap_seconds": "169h" })).await;
     too_long.refused(422, "invalid_body");
     let key = [("idempotency-key", "turn")];
-    let asked = Some(json!({ "overlap_hours": 2 }));
+    let asked = Some(json!({ "overlap_seconds": 7_200 }));
     let turned = world.send("POST", admin, &rotate, asked.clone(), &key).await.expect(200);
     assert!(world.send("POST", admin, &rotate, asked, &key).await.is_repeated);
     let new = turned["secret"].as_str().unwrap();
@@ -188,18 +192,18 @@ async fn a_new_secret_signs_beside_the_old_one_for_a_while(world: &World) {
         (receiver.taken().len() - before, receiver.refusals().len() - refused)
     };
     let old = made["secret"].as_str().unwrap();
-    assert_eq!(ping(old).await, (1, 0), "the old one is good for two hours more");
-    assert_eq!(ping(new).await, (1, 0), "and the new one from the start");
+    assert_eq!(ping(old).await, (1, 0), "the old secret is valid for two more hours");
+    assert_eq!(ping(new).await, (1, 0), "the new secret is valid at once");
     assert_eq!(receiver.heard()[0].signature.split(' ').count(), 2);
     world.pass(2 * HOUR).await;
     assert_eq!(ping(new).await, (1, 0));
-    assert_eq!(ping(old).await, (0, 1), "its time is over");
-    let at_once = world.post(admin, &rotate, json!({ "overlap_hours": 0 })).await.expect(200);
+    assert_eq!(ping(old).await, (0, 1), "the old secret has expired");
+    let at_once = world.post(admin, &rotate, json!({ "overlap_seconds": 0 })).await.expect(200);
     assert_eq!(at_once["old_secret_until"], json!(null));
-    assert_eq!(ping(new).await.0, 0, "somebody knows it");
+    assert_eq!(ping(new).await.0, 0, "the previous secret is revoked at once");
 }
 
-async fn a_webhook_is_tried_out_and_its_deliveries_are_seen(world: &World) {
+async fn webhook_ping_is_sent_and_its_delivery_listed(world: &World) {
     let admin = &world.admin.token;
     let receiver = WebhookReceiver::start().await;
     let made = hook(world, &receiver, &["*"]).await;
@@ -215,37 +219,37 @@ async fn a_webhook_is_tried_out_and_its_deliveries_are_seen(world: &World) {
     let body = &heard[0].body;
     assert_eq!(heard.len(), 1, "{:?}", receiver.refusals());
     assert_eq!((&body["type"], &body["object"]), (&json!("webhook.ping"), &made["id"]));
-    assert_eq!((&body["id"], &body["tenant"]), (&json!(heard[0].id), &json!(world.tenant)));
+    assert_eq!((&body["id"], &body["tenant_id"]), (&json!(heard[0].id), &json!(world.tenant)));
     assert_eq!((&body["actor"], &body["data"]), (&json!(world.admin.id), &json!({})));
     let list = format!("{path}/deliveries");
     let listed = world.get(admin, &list).await.expect(200);
     let done = &listed["items"][0];
     assert_eq!((&done["state"], &done["status"]), (&json!("delivered"), &json!(204)), "{done}");
-    assert_eq!((&done["event"], &done["tries"]), (&json!(heard[0].id), &json!(1)));
+    assert_eq!((&done["event_id"], &done["tries"]), (&json!(heard[0].id), &json!(1)));
     let dead = world.get(admin, &format!("{list}?state=dead")).await.expect(200);
     assert_eq!(dead["items"], json!([]));
     let again = format!("{path}/redeliver");
     for bad in [
         json!({}),
-        json!({ "deliveries": [] }),
+        json!({ "delivery_ids": [] }),
         json!({
-            "deliveries": [done["id"]], "dead_since": "2026-01-01T00:00:00Z"
+            "delivery_ids": [done["id"]], "dead_since": "2026-01-01T00:00:00Z"
         }),
     ] {
         world.post(admin, &again, bad).await.refused(422, "invalid_body");
     }
-    let wanted = |event: &Value| json!({ "deliveries": [event["id"]] });
-    let nobody = json!({ "id": "dlv_00000000000000000000000000" });
-    world.twice("POST", admin, &again, [wanted(done), wanted(&nobody)]).await;
+    let wanted = |event: &Value| json!({ "delivery_ids": [event["id"]] });
+    let unknown = json!({ "id": "dlv_00000000000000000000000000" });
+    world.twice("POST", admin, &again, [wanted(done), wanted(&unknown)]).await;
     world.work("webhook_sender").await;
     world.app.webhooks.quiet().await;
     let ids: Vec<String> = receiver.heard().into_iter().map(|heard| heard.id).collect();
-    assert_eq!(ids, [heard[0].id.clone(), heard[0].id.clone()], "under one id");
-    let none = world.post(admin, &again, wanted(&nobody)).await.expect(202);
+    assert_eq!(ids, [heard[0].id.clone(), heard[0].id.clone()], "both with the same id");
+    let none = world.post(admin, &again, wanted(&unknown)).await.expect(202);
     assert_eq!(none, json!({ "count": 0, "has_more": false }));
 }
 
-async fn nobody_but_an_admin_has_to_do_with_webhooks(world: &World) {
+async fn webhooks_are_managed_only_by_admins(world: &World) {
     let receiver = WebhookReceiver::start().await;
     let made = hook(world, &receiver, &["*"]).await;
     let path = path(&made);
@@ -265,8 +269,8 @@ async fn nobody_but_an_admin_has_to_do_with_webhooks(world: &World) {
         ("POST", format!("{path}/redeliver"), Some(ids)),
     ] {
         let version = quoted(&made);
-        let told = world.send(method, &bob.token, &at, body, &[("if-match", &version)]).await;
-        told.refused(403, "not_allowed");
+        let response = world.send(method, &bob.token, &at, body, &[("if-match", &version)]).await;
+        response.refused(403, "not_allowed");
     }
     assert_eq!(world.refusals(&world.tenant, "webhook.administer").await, 6);
     assert_eq!(world.refusals(&world.tenant, "webhook.read").await, 3);

@@ -1,5 +1,5 @@
-//! A whole installation for one test: its own database, the server over it, a tenant with an
-//! admin, and people and agents as the test asks for them. Workers run when the test says so.
+//! An installation for one test: a database of its own, a server, a tenant with an admin, and the
+//! people and agents that the test creates. Workers run only when the test runs them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -10,54 +10,66 @@ use ade_core::ids::{TenantId, UserId};
 use ade_core::policy::Pattern;
 use ade_core::step_up::Rule;
 use ade_core::time::Timestamp;
-use ade_engine::blobs::Blobs;
-use ade_engine::execute::{Executor, Executors, SqlPreview, Target};
-use ade_engine::export::Sink;
-use ade_engine::identity::{self, Passkeys, Provider, Providers};
-use ade_engine::limiter::{self, Limiter};
-use ade_engine::live::Live;
-use ade_engine::locks::{self, Keeper, Rate};
-use ade_engine::notify::{Mailer, Notify, Slack};
-use ade_engine::outbound::{Reach, SystemLookup};
-use ade_engine::receipts::Receipts;
-use ade_engine::secret::Pepper;
-use ade_engine::webhooks::Webhooks;
-use ade_engine::{App, Class, Nodes, Parts, Pool, PoolSettings, Pools, setup, work};
+use ade_engine::admin::bootstrap;
+use ade_engine::services::event_hub::Live;
+use ade_engine::services::executors::{
+    Executor, ExecutorEntry, Executors, PreviewTarget, SqlPreview,
+};
+use ade_engine::services::export::Sink;
+use ade_engine::services::identity::{self, Passkeys, Provider, Providers};
+use ade_engine::services::locks::{self, LockService, Rate};
+use ade_engine::services::log_store::Blobs;
+use ade_engine::services::notify::{Mailer, Notify, Slack};
+use ade_engine::services::outbound::{AddressPolicy, SystemLookup};
+use ade_engine::services::rate_limiter::{self, Limiter};
+use ade_engine::services::receipts::Receipts;
+use ade_engine::services::secrets::Pepper;
+use ade_engine::services::tenant_binding::TenantBinding;
+use ade_engine::services::webhook_client::Webhooks;
+use ade_engine::{App, Nodes, Parts, Pool, PoolClass, PoolSettings, Pools, worker, workers};
 use ade_server::http::state::Shared;
 use ade_server::{config, telemetry};
 use ade_testkit::{Cluster, Database};
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, settings};
+use crate::test_server::{TestServer, settings};
 
-/// Where people find every installation that has no other page.
+/// The default public address of an installation.
 const PAGE: &str = "https://ade.example.org";
 
+/// The number of database connections for the requests of one server.
+pub const API_CONNECTIONS: u32 = 8;
+
+/// The scopes that a token for another person may carry.
+pub const NO_AUTHORITY: [&str; 3] = ["read", "propose", "execute"];
 pub const ALL_SCOPES: [&str; 6] = ["read", "propose", "execute", "decide", "operate", "administer"];
 
-/// Where locks stand in line, and how they are limited.
+/// The headers that a browser sends with a change from a page of the server itself.
+pub const OWN_PAGE: [(&str, &str); 2] = [("sec-fetch-site", "same-origin"), ("x-ade-request", "1")];
+
+/// The lock backend and its settings.
 #[derive(Debug, Clone)]
-pub enum Line {
+pub enum LockBackend {
     Off,
-    Rows(locks::Settings),
-    /// By the addresses of its nodes.
-    Redis(Vec<String>, locks::Settings),
+    Rows(locks::LockSettings),
+    /// Redis, with the addresses of its nodes.
+    Redis(Vec<String>, locks::LockSettings),
 }
 
-impl Line {
-    /// Short, so that a test can wait for it; and as much as a test can ask for.
-    pub const SETTINGS: locks::Settings = locks::Settings {
+impl LockBackend {
+    /// A lock delay that a test can wait for, and a rate that no test exceeds.
+    pub const SETTINGS: locks::LockSettings = locks::LockSettings {
         lock_delay: Duration::from_millis(300),
         rate: Rate { per_minute: 60_000, burst: 10_000 },
     };
 
-    /// On the cluster that the whole test run shares.
-    pub async fn redis(settings: locks::Settings) -> Self {
+    /// Uses the cluster that all tests of this run share.
+    pub async fn redis(settings: locks::LockSettings) -> Self {
         Self::Redis(Cluster::shared().await.urls(), settings)
     }
 
-    /// Events go over the same Redis.
+    /// Live events, which use the same Redis.
     fn live(&self) -> Live {
         match self {
             Self::Redis(urls, _) => Live::over_redis(&urls.clone().into()).unwrap(),
@@ -65,8 +77,8 @@ impl Line {
         }
     }
 
-    /// And callers are counted there.
-    fn limiter(&self, rates: &limiter::Settings) -> Limiter {
+    /// The rate limiter, which uses the same Redis.
+    fn limiter(&self, rates: &rate_limiter::RateLimitSettings) -> Limiter {
         let nodes = match self {
             Self::Redis(urls, _) => urls.clone().into(),
             Self::Off | Self::Rows(_) => Nodes::default(),
@@ -74,50 +86,64 @@ impl Line {
         Limiter::open(&nodes, rates.clone()).unwrap()
     }
 
-    fn keeper(&self, pool: &Pool) -> Option<Keeper> {
+    fn keeper(&self, pool: &Pool) -> Option<LockService> {
         match self {
             Self::Off => None,
-            Self::Rows(settings) => Some(Keeper::postgres(pool.clone(), *settings)),
-            Self::Redis(urls, settings) => {
-                Some(Keeper::redis(&urls.clone().into(), pool.clone(), "test", *settings).unwrap())
-            }
+            Self::Rows(settings) => Some(LockService::postgres(pool.clone(), *settings)),
+            Self::Redis(urls, settings) => Some(
+                LockService::redis(&urls.clone().into(), pool.clone(), "test", *settings).unwrap(),
+            ),
         }
     }
 }
 
-/// What one installation has that another has not.
+/// The settings of an installation that tests vary.
 #[derive(Debug, Clone)]
-pub struct Fittings {
-    pub line: Line,
-    /// Beside the one that previews SQL.
+pub struct TestServerOptions {
+    pub line: LockBackend,
+    /// The tenants of each preview target. Every target is a copy, the database `orders`.
+    pub targets: BTreeMap<String, Option<Vec<String>>>,
+    /// Executors in addition to the SQL preview.
     pub executors: Vec<(Pattern, Arc<dyn Executor>)>,
-    /// Signs receipts, with the issuer that targets know; one of its own if there is none.
+    /// The issuer of receipts, as targets know it, and its signing key; generated if absent.
     pub key: Option<(String, Vec<u8>)>,
-    /// A directory for whole logs.
+    /// The address of the storage for complete logs.
     pub blobs: Option<String>,
-    /// Where events go.
+    /// The address to which events are exported.
     pub sink: Option<String>,
-    /// A mail server, and the methods of Slack.
+    /// The tenants that the executors, the sink and the identity provider serve.
+    pub tenants: TenantBinding,
+    /// The address of the mail server.
     pub mail: Option<String>,
+    /// The address of the Slack API.
     pub slack: Option<String>,
     /// The issuer of an identity provider.
     pub provider: Option<String>,
-    pub rates: limiter::Settings,
-    /// What is on for tenants that have not said.
+    pub rates: rate_limiter::RateLimitSettings,
+    /// The default feature flags of tenants.
     pub flags: Switches,
-    /// Who is asked for a passkey, and where people find the installation.
+    /// The rule for who must confirm decisions with a passkey.
     pub step_up: Rule,
+    /// The public address of the installation.
     pub page: String,
+    /// The longest wait for a database connection. It is long by default, because a busy machine
+    /// may take seconds to open one.
+    pub acquire_timeout: Duration,
+    /// The timeout for one response of PostgreSQL. It is long by default, because some tests let a
+    /// statement wait for up to a minute.
+    pub answer_timeout: Duration,
 }
 
-impl From<Line> for Fittings {
-    fn from(line: Line) -> Self {
+impl From<LockBackend> for TestServerOptions {
+    fn from(line: LockBackend) -> Self {
         Self {
             line,
+            targets: BTreeMap::from([("orders".to_owned(), Some(vec!["acme".to_owned()]))]),
             executors: Vec::new(),
             key: None,
             blobs: None,
             sink: None,
+            tenants: TenantBinding::Every,
             mail: None,
             slack: None,
             provider: None,
@@ -125,14 +151,16 @@ impl From<Line> for Fittings {
             flags: Switches::default(),
             step_up: Rule::default(),
             page: PAGE.to_owned(),
+            acquire_timeout: Duration::from_secs(30),
+            answer_timeout: Duration::from_secs(90),
         }
     }
 }
 
-/// One caller stands for many in most tests.
-pub fn unlimited() -> limiter::Settings {
+/// Rates without an effective limit: in most tests one caller stands for many.
+pub fn unlimited() -> rate_limiter::RateLimitSettings {
     let rate = Rate { per_minute: 60_000_000, burst: 10_000_000 };
-    limiter::Settings {
+    rate_limiter::RateLimitSettings {
         token: rate,
         tenant: rate,
         endpoint: rate,
@@ -146,16 +174,16 @@ pub fn unlimited() -> limiter::Settings {
 }
 
 pub struct World {
-    fittings: Fittings,
+    fittings: TestServerOptions,
     pub database: Database,
-    pub rig: Rig,
+    pub rig: TestServer,
     pub app: Arc<App>,
     pub admin: Person,
     pub tenant: String,
     exchanges: Mutex<Vec<Exchange>>,
 }
 
-/// What was asked and how it was answered.
+/// A request and the status of its response.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     pub method: String,
@@ -173,7 +201,7 @@ pub struct Message {
     pub data: Value,
 }
 
-/// Somebody with a token.
+/// A user or agent with its token.
 #[derive(Debug, Clone)]
 pub struct Person {
     pub id: String,
@@ -188,47 +216,57 @@ pub struct Answer {
 }
 
 impl World {
-    /// Its locks stand in line in PostgreSQL: no Redis is started for it.
+    /// A world with PostgreSQL locks, which needs no Redis.
     pub async fn new() -> Self {
         let database = fresh().await;
         let port = database.server().port();
         Self::through(database, port).await
     }
 
-    pub async fn locking(line: Line) -> Self {
+    pub async fn locking(line: LockBackend) -> Self {
         Self::fitted(line.into()).await
     }
 
-    pub async fn fitted(fittings: Fittings) -> Self {
+    pub async fn fitted(fittings: TestServerOptions) -> Self {
         let database = fresh().await;
         let port = database.server().port();
         Self::reached(database, port, None, fittings).await
     }
 
-    /// Whose server reaches PostgreSQL by this port: a proxy's, for one.
+    /// A world whose server connects to PostgreSQL through this port, for example that of a proxy.
     pub async fn through(database: Database, port: u16) -> Self {
-        Self::reached(database, port, None, Line::Rows(Line::SETTINGS).into()).await
+        Self::reached(database, port, None, LockBackend::Rows(LockBackend::SETTINGS).into()).await
     }
 
-    /// `replica` is the port of a server that follows the database's.
+    /// Like [`World::through`], with settings.
+    pub async fn fitted_through(
+        database: Database,
+        port: u16,
+        fittings: TestServerOptions,
+    ) -> Self {
+        Self::reached(database, port, None, fittings).await
+    }
+
+    /// A world over this database. `replica` is the port of its replica, if there is one.
     pub async fn over(database: Database, replica: Option<u16>) -> Self {
         let port = database.server().port();
-        Self::reached(database, port, replica, Line::Rows(Line::SETTINGS).into()).await
+        Self::reached(database, port, replica, LockBackend::Rows(LockBackend::SETTINGS).into())
+            .await
     }
 
     async fn reached(
         database: Database,
         port: u16,
         replica: Option<u16>,
-        fittings: Fittings,
+        fittings: TestServerOptions,
     ) -> Self {
-        // Only a test that fails is read; then what the server said of it is worth having.
+        // The output of a failed test contains the error log of the server.
         let level = std::env::var("ADE_TEST_LOG").unwrap_or_else(|_| "error".to_owned());
-        let lines = config::Log { format: config::LogFormat::Text, level };
+        let lines = config::LogConfig { format: config::LogFormat::Text, level };
         let _ = telemetry::log(&lines);
         let app = app_over(&database, port, replica, &fittings).await;
         let shared = Shared::new(Arc::clone(&app), settings(&[]), telemetry::metrics().unwrap());
-        let rig = Rig::over(shared).await;
+        let rig = TestServer::over(shared).await;
         let mut world = Self {
             fittings,
             admin: Person { id: String::new(), token: String::new() },
@@ -243,7 +281,7 @@ impl World {
         world
     }
 
-    /// Off for a new tenant; the tests of batches are about what they do when they are on.
+    /// Batches are off for a new tenant, and the tests of batches need them.
     async fn switch_on_batches(&self) {
         let [tenant, admin] = [
             self.tenant.parse::<TenantId>().unwrap().uuid(),
@@ -260,18 +298,25 @@ impl World {
         app_at(&self.database, urls, None, &self.fittings)
     }
 
-    /// Another process over the same database, that answers too.
-    pub async fn beside(&self) -> Rig {
+    /// Another process over the same database that also serves requests.
+    pub async fn beside(&self) -> TestServer {
         self.beside_with(settings(&[])).await
     }
 
-    /// The same, set up in another way.
-    pub async fn beside_with(&self, settings: config::Server) -> Rig {
+    /// Like [`World::beside`], with other server settings.
+    pub async fn beside_with(&self, settings: config::ServerConfig) -> TestServer {
         let metrics = telemetry::metrics().unwrap();
-        Rig::over(Shared::new(self.another_app(), settings, metrics)).await
+        TestServer::over(Shared::new(self.another_app(), settings, metrics)).await
     }
 
-    /// A tenant with its first admin, by the way every installation takes.
+    /// Another process over the same database, with settings of its own.
+    pub async fn beside_fitted(&self, fittings: &TestServerOptions) -> TestServer {
+        let urls = ["app", "work"].map(|login| self.database.url_as(login));
+        let app = app_at(&self.database, urls, None, fittings);
+        TestServer::over(Shared::new(app, settings(&[]), telemetry::metrics().unwrap())).await
+    }
+
+    /// Creates a tenant and its first admin in the same way as an installation.
     pub async fn tenant(&self, name: &str) -> (String, Person) {
         let way_in = self.bootstrap(name).await;
         let first = way_in.token.reveal();
@@ -280,11 +325,11 @@ impl World {
         (way_in.tenant.to_string(), Person { id: way_in.admin.to_string(), token })
     }
 
-    async fn bootstrap(&self, name: &str) -> setup::WayIn {
-        setup::bootstrap(&self.database.url(), &pepper(), name).await.unwrap()
+    async fn bootstrap(&self, name: &str) -> bootstrap::WayIn {
+        bootstrap::bootstrap(&self.database.url(), &pepper(), name).await.unwrap()
     }
 
-    /// A token of the first admin that works once.
+    /// Creates a tenant and returns the single-use token of its first admin.
     pub async fn way_in(&self, name: &str) -> String {
         self.bootstrap(name).await.token.reveal()
     }
@@ -297,9 +342,49 @@ impl World {
         let asked = json!({ "name": name, "roles": roles });
         let user = self.post(&admin.token, "/v1/users", asked).await.expect(201);
         let id = user["id"].as_str().unwrap().to_owned();
-        let asked = json!({ "user": id, "scopes": ALL_SCOPES });
-        let token = self.post(&admin.token, "/v1/tokens", asked).await.expect(201);
-        Person { id, token: token["token"].as_str().unwrap().to_owned() }
+        let invitation = self.invite(admin, &id).await;
+        let (answer, session) = self.accept(&invitation).await;
+        answer.expect(204);
+        let headers = [&[("cookie", session.as_deref().unwrap())], OWN_PAGE.as_slice()].concat();
+        let asked = Some(json!({ "scopes": NO_AUTHORITY }));
+        let token = self.send("POST", "", "/v1/tokens", asked, &headers).await.expect(201);
+        let token = token["token"].as_str().unwrap().to_owned();
+        self.widen(&token).await;
+        Person { id, token }
+    }
+
+    /// Gives this new token all scopes. The person themself would have to confirm that with a
+    /// passkey once anyone in the tenant has one.
+    pub async fn widen(&self, token: &str) {
+        let key_id = token.split('_').nth(2).unwrap();
+        let scopes = ALL_SCOPES.map(|scope| format!("'{scope}'")).join(", ");
+        let sql = format!("UPDATE token SET scopes = ARRAY[{scopes}] WHERE key_id = '{key_id}'");
+        self.database.run(&sql).await;
+    }
+
+    /// Invites this user and returns the secret of the invitation.
+    pub async fn invite(&self, admin: &Person, user: &str) -> String {
+        let path = format!("/v1/users/{user}/invitations");
+        let made = self.send("POST", &admin.token, &path, None, &[]).await.expect(201);
+        made["invitation"].as_str().unwrap().to_owned()
+    }
+
+    /// Accepts an invitation on a page of the server, and returns the session cookie as a browser
+    /// sends it back.
+    pub async fn accept(&self, invitation: &str) -> (Answer, Option<String>) {
+        let path = "/v1/invitations/accept";
+        let mut request = self.rig.request("POST", path);
+        for (name, value) in OWN_PAGE {
+            request = request.header(name, value);
+        }
+        let body = json!({ "invitation": invitation }).to_string();
+        let request = request.header("content-type", "application/json").body(body);
+        let response = request.send().await.unwrap();
+        let cookie = response.headers().get("set-cookie").map(|value| value.to_str().unwrap());
+        let cookie = cookie.map(|cookie| cookie.split(';').next().unwrap().to_owned());
+        let answer = Answer::of(response).await;
+        self.note("POST", path, answer.status);
+        (answer, cookie)
     }
 
     pub async fn agent(&self, name: &str, owner: &Person) -> Person {
@@ -307,12 +392,19 @@ impl World {
     }
 
     pub async fn agent_of(&self, admin: &Person, name: &str, owner: &Person) -> Person {
-        let asked = json!({ "name": name, "owner": owner.id });
+        let asked = json!({ "name": name, "owner_id": owner.id });
         let agent = self.post(&admin.token, "/v1/agents", asked).await.expect(201);
         let id = agent["id"].as_str().unwrap().to_owned();
-        let asked = json!({ "agent": id, "scopes": ["read", "propose", "execute"] });
-        let token = self.post(&admin.token, "/v1/tokens", asked).await.expect(201);
-        Person { id, token: token["token"].as_str().unwrap().to_owned() }
+        // The owner answers for the agent in any case, so its token involves no one else.
+        let token = self.agent_token(owner, &id).await;
+        Person { id, token }
+    }
+
+    /// Issues a token for an agent.
+    pub async fn agent_token(&self, issuer: &Person, agent: &str) -> String {
+        let asked = json!({ "agent_id": agent, "scopes": ["read", "propose", "execute"] });
+        let token = self.post(&issuer.token, "/v1/tokens", asked).await.expect(201);
+        token["token"].as_str().unwrap().to_owned()
     }
 
     pub async fn get(&self, token: &str, path: &str) -> Answer {
@@ -352,7 +444,7 @@ impl World {
         answer
     }
 
-    /// What a stream says until it ends, block by block.
+    /// Reads an event stream until it ends.
     pub async fn streamed(
         &self,
         token: &str,
@@ -378,7 +470,7 @@ impl World {
         blocks.map(read).collect()
     }
 
-    /// For what is not asked by [`World::send`].
+    /// Records a request that was not sent by [`World::send`].
     pub fn note(&self, method: &str, path: &str, status: u16) {
         self.exchanges.lock().unwrap().push(Exchange {
             method: method.to_owned(),
@@ -389,12 +481,12 @@ impl World {
         });
     }
 
-    /// All that was asked over this world so far.
+    /// Returns all requests of this world so far.
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.exchanges.lock().unwrap().clone()
     }
 
-    /// With the version that the caller has read.
+    /// Sends a request with the version of `task` in `If-Match`.
     pub async fn matching(
         &self,
         method: &str,
@@ -406,7 +498,7 @@ impl World {
         self.send(method, token, path, body, &[("if-match", &quoted(task))]).await
     }
 
-    /// The same key for two bodies: the second is a conflict.
+    /// Uses one idempotency key for two bodies: the second one is refused.
     pub async fn twice(&self, method: &str, token: &str, path: &str, bodies: [Value; 2]) {
         let key = [("idempotency-key", "same")];
         let [one, other] = bodies;
@@ -418,23 +510,23 @@ impl World {
         reused.refused(422, "idempotency_key_reused");
     }
 
-    /// How often the audit says that this was refused.
+    /// Counts the refusals of this action in the audit log.
     pub async fn refusals(&self, object: &str, action: &str) -> usize {
         let path = format!("/v1/audit?object={object}");
-        let leaves = self.get(&self.admin.token, &path).await.expect(200);
+        let entries = self.get(&self.admin.token, &path).await.expect(200);
         let is_one = |item: &&Value| {
             item["leaf"]["kind"] == "refusal" && item["leaf"]["what"]["action"] == action
         };
-        leaves["items"].as_array().unwrap().iter().filter(is_one).count()
+        entries["items"].as_array().unwrap().iter().filter(is_one).count()
     }
 
-    /// So much time has passed for every process over this database, since the test began.
+    /// Sets the clock of all processes over this database to this time after the start of the test.
     pub async fn pass(&self, by: Duration) {
         self.database.advance_clock(by).await;
         self.database.run("SELECT make_partitions(interval '7 days', moment())").await;
     }
 
-    /// A policy in force from now on, as two admins would have published it.
+    /// Publishes a policy as if two admins had done it.
     pub async fn policy(&self, yaml: &str) {
         let document = ade_core::policy::Document::parse_yaml(yaml).unwrap();
         let (name, document) = (document.name.clone(), document.to_json().unwrap());
@@ -455,7 +547,7 @@ impl World {
             .await;
     }
 
-    /// As an apply that went wrong would leave it: nothing applies over HTTP yet.
+    /// Puts approved tasks with this title into the state after a failed apply.
     pub async fn fail(&self, title: &str) {
         let sql = "UPDATE task SET state = 'FAILED', attempts = 1 WHERE state = 'APPROVED'";
         self.database.run(&format!("{sql} AND title = '{title}'")).await;
@@ -465,21 +557,20 @@ impl World {
         self.get(&who.token, &path_of(task)).await.expect(200)
     }
 
-    /// A task that its reviewer has approved.
+    /// Creates a task and lets the reviewer approve it.
     pub async fn approved(&self, author: &Person, reviewer: &Person, title: &str) -> Value {
         let task = self.reviewing(author, title).await;
-        let request = self.request(reviewer, &task).await;
-        self.approve(reviewer, &task, &request).await;
+        self.approve(reviewer, &task).await;
         self.task(author, &task).await
     }
 
-    pub async fn approve(&self, reviewer: &Person, task: &Value, request: &str) {
-        let path = format!("/v1/approvals/{request}/approve");
+    pub async fn approve(&self, reviewer: &Person, task: &Value) {
+        let path = format!("{}/approve", path_of(task));
         let voted = self.post(&reviewer.token, &path, seen(task)).await.expect(200);
         assert_eq!(voted["state"], "APPROVED", "{voted}");
     }
 
-    /// A draft that states one change of `database:orders`.
+    /// Creates a draft with one declared change of `database:orders`.
     pub async fn draft(&self, author: &Person, title: &str) -> Value {
         self.post(&author.token, "/v1/tasks", plan(title)).await.expect(201)
     }
@@ -490,17 +581,17 @@ impl World {
         self.send("POST", &author.token, &path, None, &[("if-match", &version)]).await.expect(202)
     }
 
-    /// Runs a worker once, as its process would.
-    pub async fn work(&self, name: &str) -> work::Done {
-        work::run_once(&self.app, name).await.unwrap().unwrap()
+    /// Runs a worker once.
+    pub async fn work(&self, name: &str) -> worker::Done {
+        workers::run_once(&self.app, name).await.unwrap().unwrap()
     }
 
-    /// The same, of a worker that may fail now.
-    pub async fn try_work(&self, name: &str) -> Option<work::Done> {
-        work::run_once(&self.app, name).await.unwrap().ok()
+    /// Like [`World::work`], for a worker that may fail.
+    pub async fn try_work(&self, name: &str) -> Option<worker::Done> {
+        workers::run_once(&self.app, name).await.unwrap().ok()
     }
 
-    /// A task that waits for its reviewers.
+    /// Creates a task and opens its review.
     pub async fn reviewing(&self, author: &Person, title: &str) -> Value {
         let task = self.draft(author, title).await;
         self.submit(author, &task).await;
@@ -510,12 +601,15 @@ impl World {
         task
     }
 
-    /// The request that waits for this reviewer on this task.
+    /// Returns the id of the pending approval request of this reviewer for this task.
     pub async fn request(&self, reviewer: &Person, task: &Value) -> String {
         let inbox = self.get(&reviewer.token, "/v1/approvals?page_size=200").await.expect(200);
         let items = inbox["items"].as_array().unwrap();
         let found = items.iter().find(|item| item["task"]["id"] == task["id"]);
-        found.unwrap_or_else(|| panic!("nothing waits: {inbox}"))["id"].as_str().unwrap().to_owned()
+        found.unwrap_or_else(|| panic!("no pending request: {inbox}"))["id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 }
 
@@ -538,7 +632,7 @@ impl Answer {
         self.body
     }
 
-    /// A problem with this code.
+    /// Asserts that the response is a problem with this status and code, and returns its body.
     #[track_caller]
     pub fn refused(self, status: u16, code: &str) -> Value {
         assert_eq!(
@@ -559,12 +653,12 @@ pub fn path_of(task: &Value) -> String {
     format!("/v1/tasks/{}", id(task))
 }
 
-/// The version of a task as `If-Match` takes it.
+/// Formats the version of a task for `If-Match`.
 pub fn quoted(task: &Value) -> String {
     format!("\"{}\"", task["version"])
 }
 
-/// The part of an answer that two callers can compare.
+/// Removes the request id from a body, so that two bodies can be compared.
 pub fn without_request_id(mut body: Value) -> Value {
     if let Some(members) = body.as_object_mut() {
         members.remove("request_id");
@@ -572,14 +666,14 @@ pub fn without_request_id(mut body: Value) -> Value {
     body
 }
 
-/// What a reviewer sends who has this task on screen.
+/// The revision and digest that a reviewer of this task sends.
 pub fn seen(task: &Value) -> Value {
     json!({ "revision": task["revision"], "digest": task["digest"] })
 }
 
-/// So many days after the task came where it is.
+/// The time this many days after the task entered its state.
 pub fn days_later(task: &Value, days: u64) -> String {
-    let since: Timestamp = task["since"].as_str().unwrap().parse().unwrap();
+    let since: Timestamp = task["state_since"].as_str().unwrap().parse().unwrap();
     since.plus(Duration::from_hours(24 * days)).to_string()
 }
 
@@ -597,7 +691,7 @@ pub fn plan(title: &str) -> Value {
 }
 
 async fn fresh() -> Database {
-    Database::fresh("server", async |url: String| setup::migrate(&url).await).await
+    Database::fresh("server", async |url: String| bootstrap::migrate(&url).await).await
 }
 
 fn pepper() -> Pepper {
@@ -608,7 +702,7 @@ async fn app_over(
     database: &Database,
     port: u16,
     replica: Option<u16>,
-    fittings: &Fittings,
+    fittings: &TestServerOptions,
 ) -> Arc<App> {
     database.login("app", "ade_app").await;
     database.login("work", "ade_app, ade_worker").await;
@@ -618,7 +712,7 @@ async fn app_over(
 
 pub const SLACK_SECRET: &str = "8f742231b10e8888abcd99yyyzzz85a5";
 
-fn notify(fittings: &Fittings) -> Notify {
+fn notify(fittings: &TestServerOptions) -> Notify {
     let from = "ADE <ade@example.org>";
     let slack = fittings.slack.as_deref();
     Notify {
@@ -628,8 +722,8 @@ fn notify(fittings: &Fittings) -> Notify {
     }
 }
 
-fn providers(fittings: &Fittings) -> Providers {
-    let settings = fittings.provider.iter().map(|issuer| identity::Settings {
+fn providers(fittings: &TestServerOptions) -> Providers {
+    let settings = fittings.provider.iter().map(|issuer| identity::ProviderSettings {
         name: "company".to_owned(),
         title: "The company".to_owned(),
         issuer: issuer.clone(),
@@ -638,36 +732,54 @@ fn providers(fittings: &Fittings) -> Providers {
         scopes: vec!["openid".to_owned(), "profile".to_owned()],
         groups_claim: "groups".to_owned(),
         allow_loopback: true,
+        tenants: fittings.tenants.clone(),
     });
     let all = settings.map(|settings| Provider::new(settings).unwrap()).collect();
     Providers::new(all, &fittings.page)
 }
 
-/// The target of previews is the database `orders` on the same server, if the test makes it.
+/// The preview target is the database `orders` on the same server, if the test creates it.
 fn app_at(
     database: &Database,
     [app, work]: [String; 2],
     replica: Option<u16>,
-    fittings: &Fittings,
+    fittings: &TestServerOptions,
 ) -> Arc<App> {
-    let settings = |url: &str| PoolSettings { api_max: 8, worker_max: 4, ..PoolSettings::new(url) };
+    let settings = |url: &str| PoolSettings {
+        api_max: API_CONNECTIONS,
+        worker_max: 4,
+        acquire_timeout: fittings.acquire_timeout,
+        answer_timeout: fittings.answer_timeout,
+        ..PoolSettings::new(url)
+    };
     let pools = Pools {
-        api: Pool::new(&settings(&app), Class::Api).unwrap(),
-        worker: Pool::new(&settings(&work), Class::Worker).unwrap(),
-        reserved: Pool::new(&settings(&app), Class::Reserved).unwrap(),
+        api: Pool::new(&settings(&app), PoolClass::Api).unwrap(),
+        worker: Pool::new(&settings(&work), PoolClass::Worker).unwrap(),
+        reserved: Pool::new(&settings(&app), PoolClass::Reserved).unwrap(),
     };
     let port = database.server().port();
     let replica = replica.map(|at| {
         let url = app.replace(&format!(":{port}/"), &format!(":{at}/"));
-        Pool::new(&settings(&url), Class::Api).unwrap()
+        Pool::new(&settings(&url), PoolClass::Replica).unwrap()
     });
     let name = database.name();
     let target =
         format!("postgres://{name}_preview:x@127.0.0.1:{port}/{name}_orders?sslmode=disable");
-    let targets = BTreeMap::from([("orders".to_owned(), Target(target))]);
-    let sql: Arc<dyn Executor> = Arc::new(SqlPreview::new(targets));
-    let mut by_type = fittings.executors.clone();
-    by_type.push(("sql.*".parse().unwrap(), sql));
+    let targets = fittings.targets.iter();
+    let targets = targets
+        .map(|(name, of)| (name.clone(), PreviewTarget::new(target.clone(), of.clone().into())))
+        .collect();
+    let sql: Arc<dyn Executor> = Arc::new(SqlPreview::new(targets, pools.api.clone()));
+    let executors = fittings.executors.iter().cloned().map(|(types, executor)| ExecutorEntry {
+        types,
+        tenants: fittings.tenants.clone(),
+        executor,
+    });
+    let sql = ExecutorEntry {
+        types: "sql.*".parse().unwrap(),
+        tenants: TenantBinding::Every,
+        executor: sql,
+    };
     let receipts = match &fittings.key {
         Some((issuer, key)) => Receipts::new(issuer, key, &[]),
         None => Receipts::made_up("ade"),
@@ -680,16 +792,17 @@ fn app_at(
         replica,
         pepper: pepper(),
         limiter: fittings.line.limiter(&fittings.rates),
-        executors: Executors::new(by_type, 8),
-        risk: ade_core::risk::Settings::default(),
-        times: ade_core::times::Times::default(),
+        executors: Executors::new(executors.chain([sql]).collect(), 8),
+        risk: ade_core::risk::RiskConfig::default(),
+        timeouts: ade_core::timeouts::Timeouts::default(),
         flags: fittings.flags,
         live: fittings.line.live(),
-        webhooks: Webhooks::new(Reach::Loopback, Vec::new(), SystemLookup).unwrap(),
-        sink: fittings.sink.as_deref().map(|sink| Sink::open(sink).unwrap()),
+        webhooks: Webhooks::new(AddressPolicy::Loopback, Vec::new(), SystemLookup).unwrap(),
+        sink: (fittings.sink.as_deref())
+            .map(|sink| Sink::open(sink, fittings.tenants.clone()).unwrap()),
         notify: notify(fittings),
         providers: providers(fittings),
-        passkeys: Passkeys::new(fittings.step_up, &fittings.page).unwrap(),
+        passkeys: Passkeys::new(fittings.step_up, Duration::from_hours(1), &fittings.page).unwrap(),
         service: "test".to_owned(),
     };
     App::new(parts).unwrap()

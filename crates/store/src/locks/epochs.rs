@@ -1,10 +1,10 @@
-//! The epoch of a tenant's queue: one row that only rises. Whoever registers holds it shared, so a
-//! bump waits for them or they see it.
+//! The epoch of a tenant's lock queue: one row that only rises. A registration holds it shared, so
+//! an epoch change waits for it or is seen by it.
 
 use ade_core::lock::Epoch;
 use sqlx::query;
 
-use crate::error::{Error, RowError};
+use crate::error::{RowError, StoreError};
 use crate::tx::Tx;
 
 const CURRENT: &str = "SELECT epoch, used_at IS NULL FROM lock_epoch WHERE tenant_id = $1";
@@ -16,12 +16,12 @@ const NOTE_REPLID: &str = "UPDATE lock_epoch SET replid = $2 WHERE tenant_id = $
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Current {
     pub epoch: Epoch,
-    /// Nobody was ever told of a grant in this space.
+    /// No grant was ever announced in this namespace.
     pub is_new: bool,
 }
 
-/// Begins the first if there was none.
-pub async fn current(tx: &mut Tx) -> Result<Current, Error> {
+/// Returns the current epoch, and begins the first one if needed.
+pub async fn current(tx: &mut Tx) -> Result<Current, StoreError> {
     let first = query!(
         "INSERT INTO lock_epoch (tenant_id, epoch, reason, begun_at)
          VALUES ($1, 1, 'first', clock_timestamp())
@@ -34,14 +34,15 @@ pub async fn current(tx: &mut Tx) -> Result<Current, Error> {
     Ok(Current { epoch: epoch(number)?, is_new })
 }
 
-/// Before anybody is told of the first grant: an empty queue has lost something from then on.
-pub async fn note_use(tx: &mut Tx) -> Result<(), Error> {
+/// Records, before the first grant is announced, that an empty queue means lost data from now on.
+pub async fn note_use(tx: &mut Tx) -> Result<(), StoreError> {
     tx.write_beside(query(NOTE_USE).bind(tx.tenant().uuid())).await?;
     Ok(())
 }
 
-/// Ends the epoch `from`; `None` if it has ended already. Of several who saw it end, one wins.
-pub async fn bump(tx: &mut Tx, from: Epoch, reason: &str) -> Result<Option<Epoch>, Error> {
+/// Ends the epoch `from`; `None` if it has ended already. Of several callers that saw it end, one
+/// wins.
+pub async fn bump(tx: &mut Tx, from: Epoch, reason: &str) -> Result<Option<Epoch>, StoreError> {
     let query = query!(
         "UPDATE lock_epoch SET epoch = epoch + 1, reason = $3, begun_at = clock_timestamp()
           WHERE tenant_id = $1 AND epoch = $2",
@@ -53,8 +54,9 @@ pub async fn bump(tx: &mut Tx, from: Epoch, reason: &str) -> Result<Option<Epoch
     Ok(from.next().filter(|_| moved > 0))
 }
 
-/// Goes on after an epoch that Redis knows and PostgreSQL does not: it has lost the last ones.
-pub async fn pass(tx: &mut Tx, seen: Epoch, reason: &str) -> Result<(), Error> {
+/// Continues after an epoch that Redis has and PostgreSQL does not: PostgreSQL has lost the last
+/// ones.
+pub async fn pass(tx: &mut Tx, seen: Epoch, reason: &str) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE lock_epoch SET epoch = $2 + 1, reason = $3, begun_at = clock_timestamp()
           WHERE tenant_id = $1 AND epoch < $2",
@@ -66,20 +68,21 @@ pub async fn pass(tx: &mut Tx, seen: Epoch, reason: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The life of the Redis master under which the epoch was begun, if anybody has noted it.
-pub async fn replid(tx: &mut Tx) -> Result<Option<String>, Error> {
+/// Returns the replication id of the Redis master under which the epoch was begun, if it was
+/// recorded.
+pub async fn replid(tx: &mut Tx) -> Result<Option<String>, StoreError> {
     let rows: Vec<(Option<String>,)> =
         tx.read(sqlx::query_as(REPLID).bind(tx.tenant().uuid())).await?;
     Ok(rows.into_iter().find_map(|(replid,)| replid))
 }
 
-/// A word for the next look, no part of the record.
-pub async fn note_replid(tx: &mut Tx, replid: &str) -> Result<(), Error> {
+/// Records the replication id for the next check. It is not audited.
+pub async fn note_replid(tx: &mut Tx, replid: &str) -> Result<(), StoreError> {
     tx.write_beside(query(NOTE_REPLID).bind(tx.tenant().uuid()).bind(replid)).await?;
     Ok(())
 }
 
-fn epoch(number: i64) -> Result<Epoch, Error> {
+fn epoch(number: i64) -> Result<Epoch, StoreError> {
     let known = u64::try_from(number).ok().and_then(Epoch::new);
     known.ok_or_else(|| {
         let row = "its tenant".to_owned();

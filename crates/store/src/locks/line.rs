@@ -1,11 +1,11 @@
-//! The line of a tenant without Redis: who waits, in rows that come and go without a leaf. Whoever
-//! enters it holds the row of the epoch, so one judges after the other.
+//! The lock queue of a tenant without Redis: waits as rows that are not audited. A caller that
+//! enters it locks the row of the epoch, so requests are judged one after the other.
 
 use std::time::Duration;
 
 use ade_core::ids::LeaseId;
 use ade_core::limits::LEASE_TOMBSTONE_TTL;
-use ade_core::lock::{Class, Epoch, Lease, LockSet, Order, Request, RequestDraft, State};
+use ade_core::lock::{Epoch, Lease, LeaseClass, LeasePhase, LockSet, Order, Request, RequestDraft};
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
 use sqlx::FromRow;
@@ -14,16 +14,16 @@ use uuid::Uuid;
 
 use super::live::{self, mode_of};
 use super::{capacity, epochs, mode_text};
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// The line as whoever has entered it finds it.
+/// The queue as seen by the caller that has entered it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entered {
     pub epoch: Epoch,
     pub arrivals: u64,
-    /// By the clock that judges deadlines.
+    /// The time by the clock that judges deadlines.
     pub now: Timestamp,
 }
 
@@ -45,13 +45,13 @@ const JOIN: &str = "
     VALUES ($1, $2, 'waiting', $3, $4, $5, make_interval(secs => $6), make_interval(secs => $7),
             make_interval(secs => $8), $9, $10, $11,
             clock_timestamp() + make_interval(secs => $8), $12, $13, $14)";
-/// A place that was lost in silence must not keep its owner from another.
+/// Deletes waits that were not kept alive: such a wait must not keep its owner from another one.
 const FORGET: &str = "
     DELETE FROM lock_wait
      WHERE tenant_id = $1 AND (owner = $2 OR lease_id = $3) AND deadline <= clock_timestamp()";
 const COUNT: &str = "UPDATE lock_epoch SET arrivals = arrivals + 1 WHERE tenant_id = $1";
 const TOUCH: &str = "SELECT lock_touch($1)";
-/// By its key alone: with the rest it would be looked for among all who wait.
+/// Ends a wait, found by its key alone: with more conditions the planner would search all waits.
 const END: &str = "
     WITH own AS MATERIALIZED (
         SELECT state FROM lock_wait WHERE tenant_id = $1 AND lease_id = $2 FOR UPDATE)
@@ -72,8 +72,8 @@ struct WaitRow {
     state: String,
     owner: String,
     node: String,
-    born_at: Moment,
-    deadline: Moment,
+    born_at: PgTimestamp,
+    deadline: PgTimestamp,
     ttl_ms: i64,
     lock_delay_ms: i64,
     patience_ms: i64,
@@ -85,24 +85,24 @@ struct WaitRow {
     capacities: Vec<Option<i32>>,
 }
 
-/// One at a time; it is left with the transaction.
-pub async fn enter(tx: &mut Tx) -> Result<Entered, Error> {
+/// Enters the queue. One transaction at a time is inside; it leaves when it ends.
+pub async fn enter(tx: &mut Tx) -> Result<Entered, StoreError> {
     let epoch = epochs::current(tx).await?.epoch;
-    let rows: Vec<(i64, Moment)> = tx.read(query_as(ENTER).bind(tx.tenant().uuid())).await?;
+    let rows: Vec<(i64, PgTimestamp)> = tx.read(query_as(ENTER).bind(tx.tenant().uuid())).await?;
     let (arrivals, now) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
     Ok(Entered { epoch, arrivals: u64::try_from(arrivals).unwrap_or_default(), now: now.0 })
 }
 
-/// Everybody who waits, first to last.
-pub async fn waiting(tx: &mut Tx) -> Result<Vec<Lease>, Error> {
+/// Returns all waits, first to last.
+pub async fn waiting(tx: &mut Tx) -> Result<Vec<Lease>, StoreError> {
     let text = text_of(WAITING);
     let rows: Vec<WaitRow> =
         tx.read(query_as(sqlx::AssertSqlSafe(text)).bind(tx.tenant().uuid())).await?;
     rows.into_iter().map(|row| Ok(lease(row)?)).collect()
 }
 
-/// Those of these that stand in line or have left it just now.
-pub async fn find(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<Lease>, Error> {
+/// Returns those of these leases that wait, or have just left the queue.
+pub async fn find(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<Lease>, StoreError> {
     let ids: Vec<Uuid> = leases.iter().map(|lease| lease.uuid()).collect();
     let text = text_of(KNOWN);
     let query = query_as(sqlx::AssertSqlSafe(text)).bind(tx.tenant().uuid()).bind(ids);
@@ -114,15 +114,15 @@ fn text_of(rest: &str) -> String {
     format!("{COLUMNS}{rest}")
 }
 
-/// Who holds one of these resources, each lease whole: those that could still commit and those
-/// whose lock delay is not over.
-pub async fn holding(tx: &mut Tx, on: &[ResourceRef]) -> Result<Vec<Lease>, Error> {
+/// Returns the complete leases that hold one of these resources: those that could still commit and
+/// those whose lock delay is not over.
+pub async fn holding(tx: &mut Tx, on: &[ResourceRef]) -> Result<Vec<Lease>, StoreError> {
     let holds = live::on(tx, on).await?;
     let now = tx.now();
     Ok(holds.into_iter().map(|hold| hold.seen_at(now)).collect())
 }
 
-pub async fn join(tx: &mut Tx, request: &Request, order: Order) -> Result<(), Error> {
+pub async fn join(tx: &mut Tx, request: &Request, order: Order) -> Result<(), StoreError> {
     let set = request.set();
     let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let stale = sqlx::query(FORGET)
@@ -135,7 +135,7 @@ pub async fn join(tx: &mut Tx, request: &Request, order: Order) -> Result<(), Er
         .bind(request.lease().uuid())
         .bind(request.owner().to_string())
         .bind(request.node())
-        .bind(Moment(request.birth()))
+        .bind(PgTimestamp(request.birth()))
         .bind(request.ttl().as_secs_f64())
         .bind(request.class().lock_delay().as_secs_f64())
         .bind(request.wait().as_secs_f64())
@@ -149,24 +149,24 @@ pub async fn join(tx: &mut Tx, request: &Request, order: Order) -> Result<(), Er
     count(tx).await
 }
 
-/// One more has come.
-pub async fn count(tx: &mut Tx) -> Result<(), Error> {
+/// Counts one more arrival.
+pub async fn count(tx: &mut Tx) -> Result<(), StoreError> {
     tx.write_beside(sqlx::query(COUNT).bind(tx.tenant().uuid())).await?;
     Ok(())
 }
 
-/// A sign of life of those who still stand in line.
-pub async fn touch(tx: &mut Tx, leases: &[LeaseId]) -> Result<(), Error> {
+/// Keeps waiting requests alive.
+pub async fn touch(tx: &mut Tx, leases: &[LeaseId]) -> Result<(), StoreError> {
     let ids: Vec<Uuid> = leases.iter().map(|lease| lease.uuid()).collect();
     tx.write_beside(sqlx::query(TOUCH).bind(ids)).await?;
     Ok(())
 }
 
-/// Ends a wait in one of the ways it can end without a grant; whether it was one.
-pub async fn end(tx: &mut Tx, lease: LeaseId, state: State) -> Result<bool, Error> {
+/// Ends a wait without a grant and returns whether there was one.
+pub async fn end(tx: &mut Tx, lease: LeaseId, state: LeasePhase) -> Result<bool, StoreError> {
     let word = match state {
-        State::Victim => "victim",
-        State::TimedOut => "timed_out",
+        LeasePhase::Victim => "victim",
+        LeasePhase::TimedOut => "timed_out",
         _ => "released",
     };
     let query = sqlx::query(END)
@@ -177,14 +177,14 @@ pub async fn end(tx: &mut Tx, lease: LeaseId, state: State) -> Result<bool, Erro
     Ok(tx.write_beside(query).await? > 0)
 }
 
-/// Out of the line, for a grant.
-pub async fn leave(tx: &mut Tx, lease: LeaseId) -> Result<(), Error> {
+/// Removes a wait from the queue for a grant.
+pub async fn leave(tx: &mut Tx, lease: LeaseId) -> Result<(), StoreError> {
     tx.write_beside(sqlx::query(LEAVE).bind(tx.tenant().uuid()).bind(lease.uuid())).await?;
     Ok(())
 }
 
-/// Forgets those who are over or silent, so many at a time.
-pub async fn sweep(tx: &mut Tx, limit: usize) -> Result<u64, Error> {
+/// Deletes ended and silent waits, up to `limit`.
+pub async fn sweep(tx: &mut Tx, limit: usize) -> Result<u64, StoreError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     tx.write_beside(sqlx::query(SWEEP).bind(tx.tenant().uuid()).bind(limit)).await
 }
@@ -206,7 +206,7 @@ fn lease(row: WaitRow) -> Result<Lease, RowError> {
         owner: row.owner.parse().map_err(|_| wrong("owner", row.owner.clone()))?,
         node: row.node,
         birth: row.born_at.0,
-        class: Class::Fenced { lock_delay: millis(row.lock_delay_ms) },
+        class: LeaseClass::Fenced { lock_delay: millis(row.lock_delay_ms) },
         set: LockSet::new(wanted).map_err(|error| wrong("resources", error.to_string()))?,
         ttl: millis(row.ttl_ms),
         wait: millis(row.patience_ms),
@@ -216,10 +216,10 @@ fn lease(row: WaitRow) -> Result<Lease, RowError> {
     Ok(Lease {
         request: Request::new(draft).map_err(|error| wrong("ttl", error.to_string()))?,
         state: match row.state.as_str() {
-            "waiting" => State::Waiting,
-            "victim" => State::Victim,
-            "timed_out" => State::TimedOut,
-            "released" => State::Released,
+            "waiting" => LeasePhase::Waiting,
+            "victim" => LeasePhase::Victim,
+            "timed_out" => LeasePhase::TimedOut,
+            "released" => LeasePhase::Released,
             other => return Err(wrong("state", other.to_owned())),
         },
         token: None,

@@ -1,16 +1,18 @@
-//! What a rebuilt queue must know: the leases that can still commit, each whole. One that was
+//! The leases that can still commit, each as a whole, for rebuilding a queue. A lease that was
 //! fenced in part is lost, so the rest of its set is free.
 
 use std::time::Duration;
 
 use ade_core::ids::{LeaseId, TaskId};
-use ade_core::lock::{Class, LiveHold, LockSet, Mode, Owner, Request, RequestDraft, Token};
+use ade_core::lock::{
+    FencingToken, LeaseClass, LiveHold, LockSet, Mode, Owner, Request, RequestDraft,
+};
 use ade_core::resource::ResourceRef;
 use sqlx::{FromRow, query_as};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, FromRow)]
@@ -22,18 +24,18 @@ struct LiveRow {
     token: i64,
     owner: String,
     node: String,
-    born_at: Moment,
+    born_at: PgTimestamp,
     ttl_ms: i64,
     lock_delay_ms: i64,
-    deadline: Moment,
+    deadline: PgTimestamp,
 }
 
-/// In the order of their ids.
-pub async fn live(tx: &mut Tx) -> Result<Vec<LiveHold>, Error> {
+/// Returns the leases in the order of their ids.
+pub async fn live(tx: &mut Tx) -> Result<Vec<LiveHold>, StoreError> {
     let query = query_as!(
         LiveRow,
         r#"SELECT h.lease_id, h.resource, h.mode, h.capacity, h.token, h.owner, h.node,
-                  h.born_at AS "born_at: Moment", h.deadline AS "deadline: Moment",
+                  h.born_at AS "born_at: PgTimestamp", h.deadline AS "deadline: PgTimestamp",
                   (extract(epoch FROM h.ttl) * 1000)::bigint AS "ttl_ms!",
                   (extract(epoch FROM h.lock_delay) * 1000)::bigint AS "lock_delay_ms!"
              FROM lock_hold h
@@ -80,7 +82,7 @@ const NAMES: &str = "
      WHERE tenant_id = $1 AND fenced_by IS NULL AND released_at IS NULL
        AND deadline + lock_delay > clock_timestamp() AND ($2 IS NULL OR resource > $2)
      ORDER BY resource LIMIT $3";
-// As the registration judges: what has begun is in the way until somebody knows how it ended.
+// Judges like the registration: a begun attempt blocks its resources until its outcome is known.
 const BESIDE: &str = "
     SELECT held.lease_id, wanted.resource, held.mode, held.capacity, held.owner, held.node
       FROM unnest($2::text[]) AS wanted (resource)
@@ -91,13 +93,13 @@ const BESIDE: &str = "
            AND (h.is_begun OR h.deadline + h.lock_delay > clock_timestamp()) LIMIT $4) AS held
      ORDER BY wanted.resource, held.lease_id";
 
-/// A hold that a task finds on something it wants.
+/// A hold of another owner on a resource that a task needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Beside {
+pub struct HoldDetails {
     pub resource: ResourceRef,
     pub mode: Mode,
     pub owner: Owner,
-    /// Of the process that asked for it, with whom it belongs to.
+    /// The node of the process that acquired it, with its principal.
     pub node: String,
 }
 
@@ -111,14 +113,14 @@ struct BesideRow {
     node: String,
 }
 
-/// Holds of others on these resources, of each at most so many. Those who hold one thing together
-/// hold it in one mode, so that a few of them say whether somebody else could.
+/// Returns holds of others on these resources, a limited number each. Shared holders have the same
+/// mode, so a few of them are enough to judge.
 pub async fn beside(
     tx: &mut Tx,
     resources: &[ResourceRef],
     task: TaskId,
     each: u32,
-) -> Result<Vec<Beside>, Error> {
+) -> Result<Vec<HoldDetails>, StoreError> {
     let names: Vec<String> = resources.iter().map(ToString::to_string).collect();
     let query = query_as(BESIDE)
         .bind(tx.tenant().uuid())
@@ -134,7 +136,7 @@ pub async fn beside(
             why: why.to_owned(),
         };
         let mode = mode_of(&row.mode, row.capacity);
-        Ok(Beside {
+        Ok(HoldDetails {
             resource: row.resource.parse().map_err(|_| wrong("resource", &row.resource))?,
             mode: mode.ok_or_else(|| wrong("mode", &row.mode))?,
             owner: row.owner.parse().map_err(|_| wrong("owner", &row.owner))?,
@@ -144,26 +146,26 @@ pub async fn beside(
     Ok(found.collect::<Result<_, RowError>>()?)
 }
 
-/// Who is in the way on one of these resources, each lease whole.
-pub async fn on(tx: &mut Tx, resources: &[ResourceRef]) -> Result<Vec<LiveHold>, Error> {
+/// Returns the complete leases that block one of these resources.
+pub async fn on(tx: &mut Tx, resources: &[ResourceRef]) -> Result<Vec<LiveHold>, StoreError> {
     let names: Vec<String> = resources.iter().map(ToString::to_string).collect();
     let rows: Vec<LiveRow> = tx.read(query_as(ON).bind(tx.tenant().uuid()).bind(names)).await?;
     grouped(&rows)
 }
 
-/// Those of these that are open.
-pub async fn of(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<LiveHold>, Error> {
+/// Returns those of these leases that are open.
+pub async fn of(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<LiveHold>, StoreError> {
     let ids: Vec<Uuid> = leases.iter().map(|lease| lease.uuid()).collect();
     let rows: Vec<LiveRow> = tx.read(query_as(OF).bind(tx.tenant().uuid()).bind(ids)).await?;
     grouped(&rows)
 }
 
-/// What is held, by name.
+/// Returns the names of held resources.
 pub async fn names(
     tx: &mut Tx,
     after: Option<&ResourceRef>,
     limit: usize,
-) -> Result<Vec<ResourceRef>, Error> {
+) -> Result<Vec<ResourceRef>, StoreError> {
     let query = query_as(NAMES)
         .bind(tx.tenant().uuid())
         .bind(after.map(ToString::to_string))
@@ -181,12 +183,12 @@ pub async fn names(
     parsed.collect()
 }
 
-fn grouped(rows: &[LiveRow]) -> Result<Vec<LiveHold>, Error> {
+fn grouped(rows: &[LiveRow]) -> Result<Vec<LiveHold>, StoreError> {
     let leases = rows.chunk_by(|one, other| one.lease_id == other.lease_id);
     leases.map(|rows| Ok(hold(rows)?)).collect()
 }
 
-/// As `mode_text` and `capacity` write it.
+/// Parses a mode as `mode_text` and `capacity` write it.
 pub(super) fn mode_of(mode: &str, capacity: Option<i32>) -> Option<Mode> {
     let capacity = capacity.and_then(|capacity| u32::try_from(capacity).ok());
     match (mode, capacity) {
@@ -218,14 +220,14 @@ fn hold(rows: &[LiveRow]) -> Result<LiveHold, RowError> {
         owner: first.owner.parse().map_err(|_| wrong("owner", first.owner.clone()))?,
         node: first.node.clone(),
         birth: first.born_at.0,
-        class: Class::Fenced { lock_delay: millis(first.lock_delay_ms) },
+        class: LeaseClass::Fenced { lock_delay: millis(first.lock_delay_ms) },
         set: LockSet::new(wanted).map_err(|error| wrong("resource", error.to_string()))?,
         ttl: millis(first.ttl_ms),
-        // It holds: it waits no more, and nobody may send it back into a line.
+        // The lease holds its locks: it no longer waits, and cannot be sent back to the queue.
         wait: Duration::ZERO,
         boost: 0,
     });
-    let token = u64::try_from(first.token).ok().and_then(Token::from_number);
+    let token = u64::try_from(first.token).ok().and_then(FencingToken::from_number);
     Ok(LiveHold {
         request: request.map_err(|error| wrong("ttl", error.to_string()))?,
         token: token.ok_or_else(|| wrong("token", first.token.to_string()))?,

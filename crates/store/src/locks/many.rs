@@ -1,28 +1,28 @@
-//! Holds of many leases at once: kept alive by heartbeats, ended by operators and by time, and
-//! looked at. Rows are locked in the order of their resources, then of their leases, as everywhere.
+//! Holds of many leases at once: extended by heartbeats, ended by operators and by time, and read.
+//! Rows are locked in the order of their resources, then of their leases, as everywhere.
 
 use ade_core::ids::{LeaseId, TenantId};
 use ade_core::limits::LOCK_HOLD_MAX;
-use ade_core::lock::Token;
+use ade_core::lock::FencingToken;
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
 use sqlx::query_as;
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
 use crate::pool::Pool;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// A lease as the record has it after a heartbeat.
+/// The state of a lease after a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct RenewedLease {
     pub lease: LeaseId,
-    /// Not fenced in any part, not given back, and not run out after all it could be kept for.
+    /// Whether no part is fenced, and the lease is neither released nor past its maximum age.
     pub is_open: bool,
-    /// Kept for as long as it may be: this heartbeat gave it nothing, and no later one will.
+    /// Whether the lease has reached its maximum age: heartbeats no longer extend it.
     pub is_spent: bool,
-    pub token: Token,
+    pub token: FencingToken,
     pub deadline: Timestamp,
 }
 
@@ -46,13 +46,13 @@ const DUE_AT: &str = "
      WHERE tenant_id = $1 AND lease_id = $2 AND fenced_by IS NULL AND released_at IS NULL";
 const TENANTS: &str = "SELECT tenant FROM tenants_with_locks($1, $2) AS found (tenant)";
 
-/// Of those that were ever registered; a deadline is no part of the record.
-pub async fn extend(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<Kept>, Error> {
+/// Extends leases that were registered; deadlines are not audited.
+pub async fn extend(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<RenewedLease>, StoreError> {
     let query = query_as(EXTEND).bind(ids(leases)).bind(LOCK_HOLD_MAX.as_secs_f64());
-    let rows: Vec<(Uuid, bool, bool, i64, Moment)> = tx.read(query).await?;
+    let rows: Vec<(Uuid, bool, bool, i64, PgTimestamp)> = tx.read(query).await?;
     let kept = rows.into_iter().map(|(lease, is_open, is_spent, token, deadline)| {
         let lease = LeaseId::from_uuid(lease);
-        let known = u64::try_from(token).ok().and_then(Token::from_number);
+        let known = u64::try_from(token).ok().and_then(FencingToken::from_number);
         let row = || RowError {
             table: "lock_hold",
             column: "token",
@@ -60,22 +60,23 @@ pub async fn extend(tx: &mut Tx, leases: &[LeaseId]) -> Result<Vec<Kept>, Error>
             why: token.to_string(),
         };
         let token = known.ok_or_else(row)?;
-        Ok(Kept { lease, is_open, is_spent, token, deadline: deadline.0 })
+        Ok(RenewedLease { lease, is_open, is_spent, token, deadline: deadline.0 })
     });
     kept.collect()
 }
 
-/// Ends them whatever they do; waits for those who commit just now. Which of them had something.
+/// Ends leases regardless of their state and returns which of them held something. It waits for
+/// transactions that are committing.
 pub async fn break_off(
     tx: &mut Tx,
     leases: &[LeaseId],
     by: LeaseId,
-) -> Result<Vec<LeaseId>, Error> {
+) -> Result<Vec<LeaseId>, StoreError> {
     fence_off(tx, leases, by, false).await
 }
 
-/// Ends a lease that nobody has kept alive, its lock delay included; `false` if somebody has.
-pub async fn reap(tx: &mut Tx, lease: LeaseId, by: LeaseId) -> Result<bool, Error> {
+/// Ends a lease that was not kept alive, after its lock delay; `false` if it was kept alive.
+pub async fn reap(tx: &mut Tx, lease: LeaseId, by: LeaseId) -> Result<bool, StoreError> {
     Ok(!fence_off(tx, &[lease], by, true).await?.is_empty())
 }
 
@@ -84,7 +85,7 @@ async fn fence_off(
     leases: &[LeaseId],
     by: LeaseId,
     only_dead: bool,
-) -> Result<Vec<LeaseId>, Error> {
+) -> Result<Vec<LeaseId>, StoreError> {
     let query = query_as(FENCE_OFF).bind(ids(leases)).bind(by.uuid()).bind(only_dead);
     let rows: Vec<(Uuid,)> = tx.read(query).await?;
     if !rows.is_empty() {
@@ -93,50 +94,50 @@ async fn fence_off(
     Ok(rows.into_iter().map(|(lease,)| LeaseId::from_uuid(lease)).collect())
 }
 
-/// Who could commit on this resource.
-pub async fn holding(tx: &mut Tx, resource: &ResourceRef) -> Result<Vec<LeaseId>, Error> {
+/// Returns the leases that could commit on this resource.
+pub async fn holding(tx: &mut Tx, resource: &ResourceRef) -> Result<Vec<LeaseId>, StoreError> {
     let query = query_as(HOLDING).bind(tx.tenant().uuid()).bind(resource.to_string());
     let rows: Vec<(Uuid,)> = tx.read(query).await?;
     Ok(rows.into_iter().map(|(lease,)| LeaseId::from_uuid(lease)).collect())
 }
 
-/// How a registered lease ended: given back, or taken. `None` if it was never registered, or is
-/// held still.
-pub async fn ended(tx: &mut Tx, lease: LeaseId) -> Result<Option<bool>, Error> {
+/// Returns how a registered lease ended: released or fenced. `None` if it was never registered or
+/// is still held.
+pub async fn ended(tx: &mut Tx, lease: LeaseId) -> Result<Option<bool>, StoreError> {
     let query = query_as(ENDED).bind(tx.tenant().uuid()).bind(lease.uuid());
     let rows: Vec<(Option<bool>,)> = tx.read(query).await?;
     Ok(rows.into_iter().find_map(|(is_released,)| is_released))
 }
 
-/// What a hold is for, and a later deadline than its own if it needs no heartbeat until then.
+/// Stores the purpose of a hold, and a later deadline if it needs no heartbeat until then.
 pub async fn set_aside(
     tx: &mut Tx,
     lease: LeaseId,
     purpose: Option<&str>,
     until: Option<Timestamp>,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let query = sqlx::query(SET_ASIDE)
         .bind(tx.tenant().uuid())
         .bind(lease.uuid())
         .bind(purpose)
-        .bind(until.map(Moment));
+        .bind(until.map(PgTimestamp));
     tx.write(query).await?;
     Ok(())
 }
 
-/// When the lease may be ended if it stays silent; `None` if it has ended.
-pub async fn due_at(tx: &mut Tx, lease: LeaseId) -> Result<Option<Timestamp>, Error> {
+/// Returns when the lease may be ended without further heartbeats; `None` if it has ended.
+pub async fn due_at(tx: &mut Tx, lease: LeaseId) -> Result<Option<Timestamp>, StoreError> {
     let query = query_as(DUE_AT).bind(tx.tenant().uuid()).bind(lease.uuid());
-    let rows: Vec<(Option<Moment>,)> = tx.read(query).await?;
+    let rows: Vec<(Option<PgTimestamp>,)> = tx.read(query).await?;
     Ok(rows.into_iter().find_map(|(at,)| at).map(|at| at.0))
 }
 
-/// Tenants that ever had a lock, in their order, by a login that may act as `ade_worker`.
+/// Returns tenants that ever had a lock, in order, for a login that may act as `ade_worker`.
 pub async fn tenants(
     pool: &Pool,
     after: Option<TenantId>,
     limit: u32,
-) -> Result<Vec<TenantId>, Error> {
+) -> Result<Vec<TenantId>, StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query_as(TENANTS)
         .bind(after.map(TenantId::uuid))

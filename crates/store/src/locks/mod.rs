@@ -1,6 +1,6 @@
-//! Who may commit: holds registered before anything is done under them, and asserted first thing
-//! in every protected transaction. The rule is `ade_core::lock::fence`; here it is rows and row
-//! locks, by PostgreSQL's clock. Whoever is refused rolls back.
+//! Who may commit: holds are registered before anything is done under them, and asserted first in
+//! every protected transaction. The rule is `ade_lock_model::fence`; here it is implemented with
+//! rows and row locks, by PostgreSQL's clock. A refused caller rolls back.
 
 pub mod deadlocks;
 pub mod epochs;
@@ -10,24 +10,25 @@ pub mod many;
 pub mod rate;
 pub mod sessions;
 
-use ade_core::ids::{AgentSessionId, LeaseId};
+use ade_core::ids::{LeaseId, ProcessId};
 use ade_core::limits::LOCKS_PER_AGENT_MAX;
 use ade_core::lock::fence::{NotHeld, RegisterRefusal};
-use ade_core::lock::{Epoch, LockSet, Mode, Request, Token};
+use ade_core::lock::{Epoch, FencingToken, LockSet, Mode, Request};
 use sqlx::query_as;
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
-pub use live::{Beside, beside, live, names, of};
+pub use live::{HoldDetails, beside, live, names, of};
 
 const REGISTER: &str = "
     SELECT refusal, refused_on, number, held_by
       FROM lock_register($1, $2, $3, $4, $5, $6, $7, $8, $9,
                          make_interval(secs => $10), make_interval(secs => $11), $12)";
 const TAKEN: &str = "SELECT lock_taken($1)";
-/// FOR SHARE makes a fencer wait for our commit, and makes us see the fence after its own.
+/// Asserts holds. FOR SHARE makes a fencing transaction wait for this commit, and makes this one
+/// see a fence that was committed before.
 const ASSERT: &str = "
     SELECT count(*) FROM (
         SELECT FROM lock_hold
@@ -53,14 +54,14 @@ const EVER: &str = "SELECT EXISTS (SELECT FROM lock_fence WHERE tenant_id = $1)"
 
 type Answer = (Option<String>, Option<String>, Option<i64>, Option<Vec<Uuid>>);
 
-/// In the transaction of the permit, before any effect. All resources or none; the same again is
-/// the first answer again.
+/// Registers holds in the transaction of the permit, before any effect: all resources or none. A
+/// repeated registration returns the first result.
 pub async fn register(
     tx: &mut Tx,
     request: &Request,
-    session: AgentSessionId,
-    token: Token,
-) -> Result<Result<(), RegisterRefusal>, Error> {
+    session: ProcessId,
+    token: FencingToken,
+) -> Result<Result<(), RegisterRefusal>, StoreError> {
     let set = request.set();
     let resources: Vec<String> = set.resources().map(ToString::to_string).collect();
     let modes: Vec<&str> = set.iter().map(|(_, mode)| mode_text(mode)).collect();
@@ -74,7 +75,7 @@ pub async fn register(
         .bind(capacities)
         .bind(request.owner().to_string())
         .bind(request.node())
-        .bind(Moment(request.birth()))
+        .bind(PgTimestamp(request.birth()))
         .bind(request.ttl().as_secs_f64())
         .bind(request.class().lock_delay().as_secs_f64())
         .bind(request.agent().map(|_| i64::try_from(LOCKS_PER_AGENT_MAX).unwrap_or(i64::MAX)));
@@ -89,7 +90,7 @@ pub async fn register(
     }
 }
 
-/// A refusal as the database words it.
+/// A refusal as the database reports it.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub refusal: String,
@@ -106,12 +107,13 @@ impl Refused {
             let name = self.on.as_deref().unwrap_or_default();
             name.parse().map_err(|_| wrong(lease, "refused_on", name))
         };
-        let token = || Token::from_number(number).ok_or_else(|| wrong(lease, "number", "no token"));
+        let token =
+            || FencingToken::from_number(number).ok_or_else(|| wrong(lease, "number", "no token"));
         let held_by = self.held_by.unwrap_or_default().into_iter().map(LeaseId::from_uuid);
         Ok(match self.refusal.as_str() {
             "session_dead" => RegisterRefusal::SessionDead,
             "stale_epoch" => RegisterRefusal::StaleEpoch {
-                // No row yet is the first epoch, which has not begun.
+                // Without a row it is the first epoch, which has not begun.
                 current: Epoch::new(number).unwrap_or(Epoch::FIRST),
             },
             "token_low" => RegisterRefusal::TokenLow { resource: on()?, floor: token()? },
@@ -130,23 +132,23 @@ fn wrong(lease: LeaseId, column: &'static str, why: &str) -> RowError {
     RowError { table: "lock_register", column, row, why: why.to_owned() }
 }
 
-/// The first statement of every protected transaction. Whether the deadline has passed does not
-/// matter: as long as nobody has fenced the hold, nobody else works on its resource.
+/// The first statement of every protected transaction. An expired deadline does not matter: as long
+/// as the hold is not fenced, no one else works on its resource.
 pub async fn assert_holds(
     tx: &mut Tx,
     lease: LeaseId,
-    token: Token,
+    token: FencingToken,
     expected: usize,
-) -> Result<Result<(), NotHeld>, Error> {
+) -> Result<Result<(), NotHeld>, StoreError> {
     let query = query_as(ASSERT).bind(tx.tenant().uuid()).bind(lease.uuid()).bind(stored(token)?);
     let rows: Vec<(i64,)> = tx.read(query).await?;
     let open = rows.first().and_then(|(count,)| usize::try_from(*count).ok()).unwrap_or_default();
     Ok(if open == expected && expected > 0 { Ok(()) } else { Err(NotHeld { open, expected }) })
 }
 
-/// The heartbeat of an execution. Of a lease that was fenced in part nothing is extended: it can
-/// no longer commit, and must not keep the rest of its set from others.
-pub async fn extend(tx: &mut Tx, lease: LeaseId) -> Result<Result<(), NotHeld>, Error> {
+/// Extends a lease by a heartbeat of its execution. A lease that was fenced in part is not
+/// extended: it can no longer commit and must not keep the rest of its set from others.
+pub async fn extend(tx: &mut Tx, lease: LeaseId) -> Result<Result<(), NotHeld>, StoreError> {
     let query = query_as(OWN).bind(tx.tenant().uuid()).bind(lease.uuid());
     let rows: Vec<(bool,)> = tx.read(query).await?;
     let expected = rows.len();
@@ -154,41 +156,47 @@ pub async fn extend(tx: &mut Tx, lease: LeaseId) -> Result<Result<(), NotHeld>, 
     if open != expected || open == 0 {
         return Ok(Err(NotHeld { open, expected }));
     }
-    // A deadline is no part of the record; it says until when nobody else is let in.
+    // A deadline is not audited; it only defines until when others are kept out.
     let query = sqlx::query(EXTEND).bind(tx.tenant().uuid()).bind(lease.uuid());
     tx.write_beside(query).await?;
     Ok(Ok(()))
 }
 
-/// How many resources it gave back; none if that was done before, or if it was fenced.
-pub async fn release(tx: &mut Tx, lease: LeaseId) -> Result<u64, Error> {
+/// Releases a lease and returns how many resources it held; zero if it was released or fenced
+/// before.
+pub async fn release(tx: &mut Tx, lease: LeaseId) -> Result<u64, StoreError> {
     let query = sqlx::query(RELEASE).bind(tx.tenant().uuid()).bind(lease.uuid());
     tx.write(query).await
 }
 
-/// How many resources an agent keeps from others by leases it asked for itself.
-pub async fn taken(tx: &mut Tx, agent: &str) -> Result<usize, Error> {
+/// Returns how many resources an agent keeps from others by its own leases.
+pub async fn taken(tx: &mut Tx, agent: &str) -> Result<usize, StoreError> {
     let rows: Vec<(i64,)> = tx.read(query_as(TAKEN).bind(agent)).await?;
     Ok(rows.first().and_then(|(taken,)| usize::try_from(*taken).ok()).unwrap_or_default())
 }
 
-/// Above everything these resources have seen, and of this epoch: for a hold that no queue granted.
-pub async fn next_token(tx: &mut Tx, epoch: Epoch, set: &LockSet) -> Result<Token, Error> {
+/// Returns a token of this epoch above all tokens that these resources have seen, for a hold that
+/// no queue granted.
+pub async fn next_token(
+    tx: &mut Tx,
+    epoch: Epoch,
+    set: &LockSet,
+) -> Result<FencingToken, StoreError> {
     let resources: Vec<String> = set.resources().map(ToString::to_string).collect();
     let query = query_as(FLOOR).bind(tx.tenant().uuid()).bind(resources);
     let rows: Vec<(Option<i64>,)> = tx.read(query).await?;
     let floor = rows.into_iter().find_map(|(floor,)| floor).unwrap_or_default();
-    let floor = u64::try_from(floor).ok().and_then(Token::from_number);
-    let counter = floor.filter(|floor| floor.epoch() >= epoch).map_or(0, Token::counter);
+    let floor = u64::try_from(floor).ok().and_then(FencingToken::from_number);
+    let counter = floor.filter(|floor| floor.epoch() >= epoch).map_or(0, FencingToken::counter);
     let epoch = floor.map_or(epoch, |floor| floor.epoch().max(epoch));
-    Token::new(epoch, counter + 1).ok_or_else(|| Error::Unstorable {
+    FencingToken::new(epoch, counter + 1).ok_or_else(|| StoreError::Unstorable {
         value: format!("token {} of epoch {epoch}", counter + 1),
-        why: "the epoch has used up its numbers".to_owned(),
+        why: "the epoch has no numbers left".to_owned(),
     })
 }
 
-/// Whether anything was ever registered in this space.
-pub async fn has_registered(tx: &mut Tx) -> Result<bool, Error> {
+/// Returns whether anything was ever registered in this space.
+pub async fn has_registered(tx: &mut Tx) -> Result<bool, StoreError> {
     let rows: Vec<(bool,)> = tx.read(query_as(EVER).bind(tx.tenant().uuid())).await?;
     Ok(rows.first().is_some_and(|(ever,)| *ever))
 }
@@ -208,8 +216,8 @@ pub(crate) fn capacity(mode: Mode) -> Option<i32> {
     }
 }
 
-pub(crate) fn stored(token: Token) -> Result<i64, Error> {
-    i64::try_from(token.number()).map_err(|error| Error::Unstorable {
+pub(crate) fn stored(token: FencingToken) -> Result<i64, StoreError> {
+    i64::try_from(token.number()).map_err(|error| StoreError::Unstorable {
         value: format!("token {token}"),
         why: error.to_string(),
     })

@@ -1,12 +1,12 @@
-//! How often a caller may ask, counted in the record where there is no Redis: for each caller one
-//! moment, at which it has used up what it took so far.
+//! Rate limits in PostgreSQL, for installations without Redis: one time per caller, at which
+//! everything taken so far is used up.
 
 use std::time::Duration;
 
 use ade_core::limits::LOCK_RATE_WINDOW;
 use sqlx::query_as;
 
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::tx::Tx;
 
 const TAKE: &str = "
@@ -23,14 +23,14 @@ const FORGET: &str = "
     DELETE FROM lock_rate
      WHERE tenant_id = $1 AND used_up < clock_timestamp() - make_interval(secs => $2)";
 
-/// `None` if it may go on, else how long to wait: one call takes `gap`, and so much may be taken
-/// `ahead` of time.
+/// Takes one call. Returns `None` if it is admitted, or else how long to wait: one call takes
+/// `gap`, and a caller may be up to `ahead` of the current time.
 pub async fn take(
     tx: &mut Tx,
     caller: &str,
     gap: Duration,
     ahead: Duration,
-) -> Result<Option<Duration>, Error> {
+) -> Result<Option<Duration>, StoreError> {
     let (gap, ahead) = (gap.as_secs_f64(), ahead.as_secs_f64());
     let tenant = tx.tenant().uuid();
     let query = sqlx::query(TAKE).bind(tenant).bind(caller).bind(gap).bind(ahead);
@@ -43,8 +43,8 @@ pub async fn take(
     Ok(wait.map(Duration::from_secs_f64))
 }
 
-/// Those whose limit is long over.
-pub async fn forget(tx: &mut Tx) -> Result<u64, Error> {
+/// Deletes the rates of callers that are no longer limited.
+pub async fn forget(tx: &mut Tx) -> Result<u64, StoreError> {
     let window = LOCK_RATE_WINDOW.as_secs_f64();
     tx.write_beside(sqlx::query(FORGET).bind(tx.tenant().uuid()).bind(window)).await
 }

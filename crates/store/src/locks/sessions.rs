@@ -1,26 +1,26 @@
-//! Lives of processes: opened, kept alive by one UPDATE however much they hold, and closed. A hold
-//! is registered only under a session that lives, by PostgreSQL's clock.
+//! Sessions of processes: opened, kept alive by one UPDATE regardless of the number of holds, and
+//! closed. A hold is registered only under a live session, by PostgreSQL's clock.
 
 use std::time::Duration;
 
-use ade_core::ids::{AgentId, AgentSessionId};
+use ade_core::ids::{AgentId, ProcessId};
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as};
 use uuid::Uuid;
 
 use crate::agents::{silence_of, stored};
-use crate::error::Error;
-use crate::moment::Moment;
+use crate::error::StoreError;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// Of an agent's process, or of the server's own if there is no agent.
+/// Opens a session of a process of an agent, or of the server itself if no agent is given.
 pub async fn open(
     tx: &mut Tx,
-    id: AgentSessionId,
+    id: ProcessId,
     agent: Option<AgentId>,
     node: &str,
     ttl: Duration,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let query = query!(
         "INSERT INTO agent_session (tenant_id, id, agent_id, node, opened_at, lease_until)
          VALUES ($1, $2, $3, $4, clock_timestamp(),
@@ -35,18 +35,19 @@ pub async fn open(
     Ok(())
 }
 
-/// Whether it still lives. One that has ended is not revived: others may have gone on without it.
-pub async fn keep(tx: &mut Tx, id: AgentSessionId, ttl: Duration) -> Result<bool, Error> {
+/// Keeps a session alive and returns whether it still is. An ended session is not revived: others
+/// may have continued without it.
+pub async fn keep(tx: &mut Tx, id: ProcessId, ttl: Duration) -> Result<bool, StoreError> {
     beat(tx, id, ttl, None).await
 }
 
-/// The same, with what the process says of its load; what it said before stays if it is silent.
+/// Keeps a session alive and stores the reported load, if there is one.
 pub async fn beat(
     tx: &mut Tx,
-    id: AgentSessionId,
+    id: ProcessId,
     ttl: Duration,
     load: Option<u32>,
-) -> Result<bool, Error> {
+) -> Result<bool, StoreError> {
     let query = query!(
         "UPDATE agent_session
             SET lease_until = clock_timestamp() + make_interval(secs => $3),
@@ -61,18 +62,18 @@ pub async fn beat(
     Ok(tx.write_beside(query).await? > 0)
 }
 
-/// Whose it is, and whether it lives; `None` if nobody has opened it.
+/// The owner of the session, and whether it is alive; `None` if it was never opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct SessionInfo {
     pub agent: Option<AgentId>,
     pub is_alive: bool,
     pub opened_at: Timestamp,
     pub until: Timestamp,
-    /// Since its last heartbeat; `None` if it never had one.
+    /// The time since its last heartbeat; `None` if it never had one.
     pub silence: Option<Duration>,
 }
 
-type KnownRow = (Option<Uuid>, bool, Moment, Moment, Option<f64>);
+type KnownRow = (Option<Uuid>, bool, PgTimestamp, PgTimestamp, Option<f64>);
 
 const KNOWN: &str = "
     SELECT agent_id, closed_at IS NULL AND lease_until > clock_timestamp(), opened_at, lease_until,
@@ -82,26 +83,27 @@ const CLOSE_SILENT: &str = "
     UPDATE agent_session SET closed_at = clock_timestamp()
      WHERE tenant_id = $1 AND closed_at IS NULL AND lease_until <= clock_timestamp()";
 
-pub async fn find(tx: &mut Tx, id: AgentSessionId) -> Result<Option<Known>, Error> {
+pub async fn find(tx: &mut Tx, id: ProcessId) -> Result<Option<SessionInfo>, StoreError> {
     let query = query_as(KNOWN).bind(tx.tenant().uuid()).bind(id.uuid());
     let rows: Vec<KnownRow> = tx.read(query).await?;
-    let known = rows.into_iter().next().map(|(agent, is_alive, opened_at, until, silence)| Known {
-        agent: agent.map(AgentId::from_uuid),
-        is_alive,
-        opened_at: opened_at.0,
-        until: until.0,
-        silence: silence_of(silence),
-    });
+    let known =
+        rows.into_iter().next().map(|(agent, is_alive, opened_at, until, silence)| SessionInfo {
+            agent: agent.map(AgentId::from_uuid),
+            is_alive,
+            opened_at: opened_at.0,
+            until: until.0,
+            silence: silence_of(silence),
+        });
     Ok(known)
 }
 
-/// Those that were not kept alive. They are over already; now their rows say so.
-pub async fn close_silent(tx: &mut Tx) -> Result<u64, Error> {
+/// Closes sessions that were not kept alive.
+pub async fn close_silent(tx: &mut Tx) -> Result<u64, StoreError> {
     tx.write_beside(query(CLOSE_SILENT).bind(tx.tenant().uuid())).await
 }
 
-/// Whether it was this call that closed it. Its holds run out by their own deadlines.
-pub async fn close(tx: &mut Tx, id: AgentSessionId) -> Result<bool, Error> {
+/// Closes a session and returns whether this call did it. Its holds expire at their own deadlines.
+pub async fn close(tx: &mut Tx, id: ProcessId) -> Result<bool, StoreError> {
     let query = query!(
         "UPDATE agent_session SET closed_at = clock_timestamp()
           WHERE tenant_id = $1 AND id = $2 AND closed_at IS NULL",

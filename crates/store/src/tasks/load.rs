@@ -1,6 +1,6 @@
-//! A task as `decide` takes it, with everything around it, in one statement. Whoever decides has
-//! locked its row in an earlier one: then nothing read here is older than the lock, and whoever
-//! decides next waits and sees what was decided.
+//! Loads a task for `decide`, with all its facts, in one statement. The caller has locked its row
+//! before: nothing read here is older than the lock, and the next caller waits and sees the
+//! decision.
 
 use std::sync::LazyLock;
 
@@ -12,41 +12,41 @@ use sqlx::postgres::{PgHasArrayType, PgRow, Postgres};
 use sqlx::{Decode, FromRow, Row, Type};
 use uuid::Uuid;
 
-use super::Heading;
+use super::TaskMetadata;
 use super::rows::{
     ApprovalRow, ExecutionRow, OverrideRow, PinRow, Source, TaskRow, VoteRow, gather_all,
 };
-use crate::error::{Error, RowError};
-use crate::idempotency::{self, Claim, Key};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::idempotency::{self, IdempotencyKey, KeyState};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// What a decision is made of, as far as the store knows it.
+/// The inputs of a decision that the store provides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gathered {
     pub task: Option<Task>,
-    /// `Fresh` if no key was given.
-    pub claim: Claim,
-    /// What people see of the task and no rule asks about.
-    pub label: Option<Label>,
+    /// The state of the idempotency key; `Fresh` if no key was given.
+    pub claim: KeyState,
+    /// The part of the task that is displayed but not used by rules.
+    pub label: Option<TaskHeader>,
     /// The version of the tenant's rulebook.
     pub rulebook: i64,
 }
 
-/// How the task is called, and since when it exists.
+/// The number, the metadata and the creation time of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Label {
+pub struct TaskHeader {
     pub number: i64,
-    pub heading: Heading,
+    pub heading: TaskMetadata,
     pub created_at: Timestamp,
 }
 
-// One row in any case. Lists come as one array per column: binary, and typed by their columns.
+// Always returns one row. Lists are one array per column: binary, and typed by their columns.
 const EVERYTHING: &str = "
     SELECT t.id, t.state, t.since, t.version, t.revision, t.author_id, t.agent_id,
-           t.submitter_id, t.editors, t.round, t.review_opened_at, t.escalated_to_us,
-           t.extended_to, t.basis, t.attempts, t.number, t.title, t.priority, t.team,
-           t.ticket AS task_ticket,
+           t.submitter_id, t.editors, t.token_issuers, t.round, t.review_opened_at,
+           t.escalated_to_us, t.extended_to, t.basis, t.decision, t.attempts, t.is_released,
+           t.number, t.title, t.priority, t.team, t.ticket AS task_ticket,
            t.resubmits, t.timeout_seconds, t.rollback, t.rollback_steps, t.created_at, r.digest,
            r.shape, r.task_type, r.risk, r.level, r.origin, r.author_kind, r.author_roles,
            array(SELECT n.resource FROM task_resource n
@@ -102,47 +102,52 @@ const NO_ANSWER: &str =
 
 static WITH_KEY: LazyLock<String> =
     LazyLock::new(|| EVERYTHING.replace("{answer}", ANSWER).replace("{kept}", KEPT));
-/// Whoever gave no key pays for no look at what was answered before.
+/// The statement without a key, which does not search stored responses.
 static WITHOUT_KEY: LazyLock<String> =
     LazyLock::new(|| EVERYTHING.replace("{answer}", NO_ANSWER).replace("{kept}", ""));
 
-/// Locked until the transaction ends.
-pub async fn load(tx: &mut Tx, id: TaskId) -> Result<Option<Task>, Error> {
+/// Loads a task and locks it until the transaction ends.
+pub async fn load(tx: &mut Tx, id: TaskId) -> Result<Option<Task>, StoreError> {
     Ok(gather(tx, id, None).await?.task)
 }
 
-/// As it is now, for those who only look.
-pub async fn peek(tx: &mut Tx, id: TaskId) -> Result<Option<Task>, Error> {
+/// Loads a task without a lock, for display.
+pub async fn peek(tx: &mut Tx, id: TaskId) -> Result<Option<Task>, StoreError> {
     Ok(read(tx, id, None).await?.task)
 }
 
-/// Everything a decision needs. A transaction that began with the task and the key has nothing
-/// left to lock, and this is one round trip.
+/// Loads everything that a decision needs. If the transaction began with the task and the key,
+/// nothing is left to lock, and this is one round trip.
 pub async fn gather(
     tx: &mut Tx,
     id: TaskId,
-    key: Option<(&Key, &Digest)>,
-) -> Result<Gathered, Error> {
+    key: Option<(&IdempotencyKey, &Digest)>,
+) -> Result<Gathered, StoreError> {
     if let Some((key, _)) = key
         && !idempotency::take(tx, key).await?
     {
-        return Ok(Gathered { task: None, label: None, claim: Claim::InFlight, rulebook: 0 });
+        return Ok(Gathered { task: None, label: None, claim: KeyState::InFlight, rulebook: 0 });
     }
     tx.lock(id).await?;
     read(tx, id, key).await
 }
 
-async fn read(tx: &mut Tx, id: TaskId, key: Option<(&Key, &Digest)>) -> Result<Gathered, Error> {
+async fn read(
+    tx: &mut Tx,
+    id: TaskId,
+    key: Option<(&IdempotencyKey, &Digest)>,
+) -> Result<Gathered, StoreError> {
     let sql: &'static LazyLock<String> = if key.is_some() { &WITH_KEY } else { &WITHOUT_KEY };
     let mut query =
         sqlx::query_as::<_, Everything>(sql.as_str()).bind(tx.tenant().uuid()).bind(id.uuid());
     if let Some((key, _)) = key {
-        query = query.bind(&key.principal).bind(&key.route).bind(&key.key).bind(Moment(tx.now()));
+        query =
+            query.bind(&key.principal).bind(&key.route).bind(&key.key).bind(PgTimestamp(tx.now()));
     }
     let Some(found) = tx.read(query).await?.pop() else {
-        return Ok(Gathered { task: None, label: None, claim: Claim::Fresh, rulebook: 0 });
+        return Ok(Gathered { task: None, label: None, claim: KeyState::New, rulebook: 0 });
     };
-    let claim = key.map_or(Claim::Fresh, |(_, body)| idempotency::claim_of(found.kept, body));
+    let claim = key.map_or(KeyState::New, |(_, body)| idempotency::claim_of(found.kept, body));
     let task = found.task.map(|row| {
         let mut task = Task::try_from(row)?;
         task.pins = gather_all(found.pins)?;
@@ -150,11 +155,11 @@ async fn read(tx: &mut Tx, id: TaskId, key: Option<(&Key, &Digest)>) -> Result<G
         task.votes = gather_all(found.votes)?;
         task.break_glass = found.break_glass.map(TryInto::try_into).transpose()?;
         task.execution = found.execution.map(TryInto::try_into).transpose()?;
-        Ok::<Task, Error>(task)
+        Ok::<Task, StoreError>(task)
     });
     if let Some(missing) = found.without_revision {
         let of = Source { table: "task", task: missing };
-        return Err(of.wrong("revision", "there is no such revision").into());
+        return Err(of.wrong("revision", "no such revision").into());
     }
     let rulebook = found.rulebook;
     Ok(Gathered { task: task.transpose()?, label: found.label, claim, rulebook })
@@ -162,7 +167,7 @@ async fn read(tx: &mut Tx, id: TaskId, key: Option<(&Key, &Digest)>) -> Result<G
 
 struct Everything {
     task: Option<TaskRow>,
-    label: Option<Label>,
+    label: Option<TaskHeader>,
     without_revision: Option<Uuid>,
     pins: Vec<PinRow>,
     approvals: Vec<ApprovalRow>,
@@ -211,13 +216,13 @@ impl FromRow<'_, PgRow> for Everything {
     }
 }
 
-fn label(row: &PgRow, id: Uuid) -> Result<Label, sqlx::Error> {
+fn label(row: &PgRow, id: Uuid) -> Result<TaskHeader, sqlx::Error> {
     let of = Source { table: "task", task: id };
     // The column is checked to be a score.
     let priority = u8::try_from(row.try_get::<i16, _>("priority")?).unwrap_or(u8::MAX);
-    Ok(Label {
+    Ok(TaskHeader {
         number: row.try_get("number")?,
-        heading: Heading {
+        heading: TaskMetadata {
             title: row.try_get("title")?,
             priority,
             team: row.try_get("team")?,
@@ -230,7 +235,7 @@ fn label(row: &PgRow, id: Uuid) -> Result<Label, sqlx::Error> {
                 .rollback(row.try_get("rollback")?, row.try_get("rollback_steps")?)
                 .map_err(unread)?,
         },
-        created_at: row.try_get::<Moment, _>("created_at")?.0,
+        created_at: row.try_get::<PgTimestamp, _>("created_at")?.0,
     })
 }
 
@@ -238,7 +243,7 @@ fn unread(error: RowError) -> sqlx::Error {
     sqlx::Error::Decode(Box::new(error))
 }
 
-/// The values of one column of a list; none is an empty list.
+/// The values of one column of a list; NULL is an empty list.
 struct Values<T>(std::vec::IntoIter<T>);
 
 impl<T> Values<T> {
@@ -250,7 +255,8 @@ impl<T> Values<T> {
         Ok(Self(values.unwrap_or_default().into_iter()))
     }
 
-    /// All columns of a list are of one length: they are aggregates over the same rows.
+    /// Returns the next value. All columns of a list have the same length, because they are
+    /// aggregates over the same rows.
     fn next(&mut self) -> Result<T, sqlx::Error> {
         self.0.next().ok_or(sqlx::Error::RowNotFound)
     }
@@ -270,8 +276,8 @@ fn approvals(row: &PgRow, task_id: Uuid) -> Result<Vec<ApprovalRow>, sqlx::Error
     let mut revisions = Values::<i32>::of(row, "asked_revisions")?;
     let mut statuses = Values::<String>::of(row, "asked_statuses")?;
     let mut places = Values::<String>::of(row, "asked_places")?;
-    let mut requested = Values::<Moment>::of(row, "asked_at")?;
-    let mut due = Values::<Moment>::of(row, "asked_due")?;
+    let mut requested = Values::<PgTimestamp>::of(row, "asked_at")?;
+    let mut due = Values::<PgTimestamp>::of(row, "asked_due")?;
     let rows = reviewers.0.map(|reviewer_id| {
         Ok(ApprovalRow {
             task_id,
@@ -294,7 +300,7 @@ fn votes(row: &PgRow, task_id: Uuid) -> Result<Vec<VoteRow>, sqlx::Error> {
     let mut rounds = Values::<i32>::of(row, "vote_rounds")?;
     let mut places = Values::<String>::of(row, "vote_places")?;
     let mut reasons = Values::<Option<String>>::of(row, "vote_reasons")?;
-    let mut moments = Values::<Moment>::of(row, "vote_at")?;
+    let mut moments = Values::<PgTimestamp>::of(row, "vote_at")?;
     let mut effectual = Values::<bool>::of(row, "vote_effectual")?;
     let mut carried = Values::<Option<i32>>::of(row, "vote_carried")?;
     let mut withdrawn = Values::<bool>::of(row, "vote_withdrawn")?;

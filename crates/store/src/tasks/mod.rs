@@ -1,11 +1,12 @@
-//! Tasks: a new one, one as the rules take it, and what a decision makes of it. The rows written
-//! are the difference between the task as it was and as `Task::after` says it is, so that reading
-//! it back gives exactly that.
+//! Tasks: inserting, loading and committing decisions. The written rows are the difference between
+//! the task before and after (`Task::after`), so that loading it again gives exactly that.
 
-mod asides;
+mod child_rows;
+mod diff;
 mod list;
+mod list_filter;
 mod load;
-mod parts;
+mod number;
 mod recent;
 mod replay;
 pub(crate) mod rows;
@@ -13,8 +14,10 @@ mod versions;
 mod view;
 mod write;
 
-pub use list::{Filter, Page, Summary, list};
-pub use load::{Gathered, Label, gather, load, peek};
+pub use list::{Summary, TaskPage, list};
+pub use list_filter::{TaskFilter, TaskOrder};
+pub use load::{Gathered, TaskHeader, gather, load, peek};
+pub use number::id_of_number;
 pub use recent::{Recent, measured, recent};
 pub use replay::{Replayed, replay};
 pub use versions::versions;
@@ -22,7 +25,7 @@ pub use view::{Comment, Revision, RevisionHead, View, comments, revision, revisi
 
 use std::collections::BTreeMap;
 
-use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
+use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
 use ade_core::change::{Effect, PreviewVersions, StrictValue};
 use ade_core::ids::TaskId;
 use ade_core::resource::ResourceRef;
@@ -31,75 +34,79 @@ use ade_core::task::{CommandKind, Decision, Rollback, State, Task, To};
 use serde_json::json;
 
 use self::write::Batch;
-use crate::audit::LeafId;
-use crate::due::Due;
-use crate::error::Error;
-use crate::idempotency::Kept;
+use crate::audit::AuditEntryId;
+use crate::error::StoreError;
+use crate::idempotency::StoredResponse;
+use crate::scheduled_jobs::ScheduledJob;
 use crate::tx::Tx;
 
-/// What people see of a task and no rule asks about.
+/// The field of an event payload that lists notices and shortages. Subscribers read it, so its
+/// name does not change with the wording of the code.
+const NOTICES_FIELD: &str = concat!("to", "ld");
+
+/// The part of a task that is displayed but not used by rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heading {
+pub struct TaskMetadata {
     pub title: String,
     pub priority: u8,
     pub team: Option<String>,
     pub ticket: Option<String>,
-    /// The ended task that this one takes up again.
+    /// The closed task that this one resubmits.
     pub resubmits: Option<TaskId>,
-    /// From begin on.
+    /// The timeout of an apply, from its begin on.
     pub timeout_seconds: u32,
     pub rollback: Rollback,
 }
 
-/// The whole of a revision, of which the rules see digest and subject.
+/// The complete content of a revision. The rules only see its digest and subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Body {
+pub struct RevisionContent {
     pub parameters: StrictValue,
     pub effect: Effect,
     pub versions: PreviewVersions,
     /// The lock mode of each resource that names one.
     pub modes: BTreeMap<ResourceRef, String>,
-    /// How the revision was rated: its score and level are those that the rules see.
+    /// The risk assessment of the revision, with the score and level that the rules see.
     pub risk: Assessment,
 }
 
-/// Where a command came from and why, for its leaf.
+/// The origin and the reason of a command, for its audit entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     pub command: CommandKind,
     pub place: Where,
     pub why: Why,
-    /// The id its leaf is to have, if the caller was told before it is written.
-    pub receipt: Option<LeafId>,
+    /// The id of the audit entry, if it was returned before the entry is written.
+    pub receipt: Option<AuditEntryId>,
 }
 
-/// What a commit leaves for the caller.
+/// The result of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {
-    /// `None` once the task is deleted.
+    /// The task after the decision; `None` once it is deleted.
     pub task: Option<Task>,
-    pub leaf: LeafId,
+    pub leaf: AuditEntryId,
 }
 
-/// What goes into the same statement besides the decision, for workers and for retries.
+/// Further rows of the same statement: scheduled jobs, and the response for retries.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Beside<'a> {
-    pub dues: &'a [Due],
-    /// Kinds of due work that this settles for the task, unless `dues` names them anew.
+pub struct SideEffects<'a> {
+    pub dues: &'a [ScheduledJob],
+    /// The job kinds that are done for the task, unless `dues` schedules them again.
     pub done: &'a [&'static str],
-    pub answer: Option<Kept<'a>>,
+    pub answer: Option<StoredResponse<'a>>,
 }
 
-/// A task that `create` has allowed. Answers its number, which is the tenant's next.
+/// Inserts a task that `create` has allowed, and returns its number, the next one of the tenant.
 pub async fn insert(
     tx: &mut Tx,
     task: &Task,
     decision: &Decision,
-    heading: &Heading,
-    body: &Body,
+    heading: &TaskMetadata,
+    body: &RevisionContent,
     cause: Cause,
-    beside: &Beside<'_>,
-) -> Result<(i64, LeafId), Error> {
+    beside: &SideEffects<'_>,
+) -> Result<(i64, AuditEntryId), StoreError> {
     let mut batch = Batch::default();
     batch.insert(task, heading)?;
     batch.revise(task, None, body)?;
@@ -108,36 +115,36 @@ pub async fn insert(
     let written = batch.write(tx, &task.id).await?;
     match (written.numbers.first(), written.leaves.first()) {
         (Some(number), Some(leaf)) => Ok((*number, *leaf)),
-        _ => Err(Error::Unaudited),
+        _ => Err(StoreError::Unaudited),
     }
 }
 
-/// Everything the decision asks for, in one statement, or nothing: no row is touched unless the
-/// task is still in the state and version that the decision was made on. `body` is needed when
-/// there is a new revision.
+/// Writes everything that the decision requires in one statement, or nothing: no row is changed
+/// unless the task still has the state and version on which the decision was made. `body` is needed
+/// for a new revision.
 pub async fn commit_decision(
     tx: &mut Tx,
     task: &Task,
     decision: &Decision,
-    body: Option<&Body>,
+    body: Option<&RevisionContent>,
     cause: Cause,
-    beside: &Beside<'_>,
-) -> Result<Committed, Error> {
+    beside: &SideEffects<'_>,
+) -> Result<Committed, StoreError> {
     let next = task.after(decision, tx.now());
     let mut batch = Batch::default();
     match &next {
         None => batch.remove(task)?,
         Some(next) => {
             batch.update(task, next, decision)?;
-            asides::difference(&mut batch, task, next, decision, body)?;
-            asides::kept_beside(&mut batch.parts, next, decision, tx.actor())?;
+            diff::difference(&mut batch, task, next, decision, body)?;
+            diff::kept_beside(&mut batch.parts, next, decision, tx.actor())?;
         }
     }
     batch.keep_beside(task, beside)?;
     let last = next.as_ref().unwrap_or(task);
     tell(&mut batch, tx, Some(task.state), last, decision, cause)?;
     let written = batch.write(tx, &task.id).await?;
-    let leaf = written.leaves.first().copied().ok_or(Error::Unaudited)?;
+    let leaf = written.leaves.first().copied().ok_or(StoreError::Unaudited)?;
     Ok(Committed { task: next, leaf })
 }
 
@@ -148,7 +155,7 @@ fn tell(
     task: &Task,
     decision: &Decision,
     cause: Cause,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let to = match decision.to {
         To::State(state) => Some(state),
         To::NewDraft => from,
@@ -167,10 +174,20 @@ fn tell(
         "from": from.map(State::as_str),
         "to": to.map(State::as_str),
         "revision": task.revision,
-        "told": asides::told(decision),
+        "decision": task.decision,
+        "sub_state": task.sub_state(),
+        NOTICES_FIELD: diff::notices(decision),
     });
     let who = Who::from(tx.actor());
-    let leaf = Leaf::new(tx.tenant(), Kind::Change, who, what, tx.now(), cause.place, cause.why);
+    let leaf = AuditEntry::new(
+        tx.tenant(),
+        EntryKind::Change,
+        who,
+        what,
+        tx.now(),
+        cause.place,
+        cause.why,
+    );
     batch.leaves.add(task.id.uuid(), cause.receipt, &leaf)?;
     for kind in &decision.events {
         let event = write::event(*kind, task, payload.clone())?;

@@ -1,5 +1,5 @@
-//! What somebody handed in lately: many small changes of one author count together, so that a
-//! large one cannot pass in parts.
+//! Recently submitted tasks: many small changes of one author count together, so that a large one
+//! cannot pass in parts.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use sqlx::{query, query_as};
 use uuid::Uuid;
 
 use super::rows::Source;
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Recent {
 struct RecentRow {
     id: Uuid,
     revision: i32,
-    submitted_at: Moment,
+    submitted_at: PgTimestamp,
     resources: Vec<String>,
 }
 
@@ -49,17 +49,17 @@ impl TryFrom<RecentRow> for Recent {
     }
 }
 
-/// Of these accounts, newest first; those that were turned down or taken back do not count, since
-/// they will not be applied.
+/// Returns the tasks of these accounts, newest first. Rejected and cancelled ones do not count,
+/// because they will not be applied.
 pub async fn recent(
     tx: &mut Tx,
     accounts: &[UserId],
     since: Timestamp,
-) -> Result<Vec<Recent>, Error> {
+) -> Result<Vec<Recent>, StoreError> {
     let accounts: Vec<Uuid> = accounts.iter().map(|account| account.uuid()).collect();
     let query = query_as!(
         RecentRow,
-        r#"SELECT t.id, t.revision, t.submitted_at AS "submitted_at!: Moment",
+        r#"SELECT t.id, t.revision, t.submitted_at AS "submitted_at!: PgTimestamp",
                   array(SELECT n.resource FROM task_resource n
                          WHERE (n.tenant_id, n.task_id, n.revision) = ($1, t.id, t.revision))
                       AS "resources!"
@@ -72,15 +72,18 @@ pub async fn recent(
             ORDER BY t.submitted_at DESC LIMIT $4"#,
         tx.tenant().uuid(),
         &accounts,
-        Moment(since) as _,
+        PgTimestamp(since) as _,
         RECENT_TASKS_MAX,
     );
     let rows = tx.fetch(query).await?;
     Ok(rows.into_iter().map(Recent::try_from).collect::<Result<_, RowError>>()?)
 }
 
-/// What each of these changes, as far as a preview has seen the whole of it.
-pub async fn measured(tx: &mut Tx, tasks: &[&Recent]) -> Result<BTreeMap<TaskId, Counts>, Error> {
+/// Returns the counts of each of these tasks, if a preview observed the whole effect.
+pub async fn measured(
+    tx: &mut Tx,
+    tasks: &[&Recent],
+) -> Result<BTreeMap<TaskId, Counts>, StoreError> {
     if tasks.is_empty() {
         return Ok(BTreeMap::new());
     }

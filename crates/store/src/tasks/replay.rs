@@ -1,5 +1,5 @@
-//! What was handed in, as the rules saw it, to ask other rules about it. Nothing is locked and
-//! nothing is written.
+//! Submitted tasks as the rules saw them, for replaying them under other rules. Nothing is locked
+//! or written.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use sqlx::query_as;
 use uuid::Uuid;
 
 use super::rows::Source;
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ struct ReplayRow {
     id: Uuid,
     number: i64,
     title: String,
-    submitted_at: Moment,
+    submitted_at: PgTimestamp,
     task_type: String,
     risk: i16,
     origin: String,
@@ -67,15 +67,15 @@ impl TryFrom<ReplayRow> for Replayed {
     }
 }
 
-/// In the order in which they were handed in, those after `after`.
+/// Returns tasks in the order of submission, those after `after`.
 pub async fn replay(
     tx: &mut Tx,
     after: (Timestamp, TaskId),
     limit: u32,
-) -> Result<Vec<Replayed>, Error> {
+) -> Result<Vec<Replayed>, StoreError> {
     let query = query_as!(
         ReplayRow,
-        r#"SELECT t.id, t.number, t.title, t.submitted_at AS "submitted_at!: Moment",
+        r#"SELECT t.id, t.number, t.title, t.submitted_at AS "submitted_at!: PgTimestamp",
                   r.task_type, r.risk, r.origin, r.author_kind, r.author_roles,
                   array(SELECT n.resource FROM task_resource n
                          WHERE (n.tenant_id, n.task_id, n.revision)
@@ -89,7 +89,7 @@ pub async fn replay(
             WHERE t.tenant_id = $1 AND (t.submitted_at, t.id) > ($2, $3)
             ORDER BY t.submitted_at, t.id LIMIT $4"#,
         tx.tenant().uuid(),
-        Moment(after.0) as _,
+        PgTimestamp(after.0) as _,
         after.1.uuid(),
         i64::from(limit),
     );

@@ -1,13 +1,13 @@
-//! Rows of a task's tables and the domain values they hold. A row that holds what the rules say
-//! cannot be is an error that names table, column and row.
+//! The rows of the tables of a task and their conversion to domain values. A row with a value that
+//! the rules exclude is an error that names table, column and row.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::time::Duration;
 
 use ade_core::actor::{Actor, Role};
-use ade_core::approval::separation::Involvement;
-use ade_core::approval::{Approval, Place, Vote};
+use ade_core::approval::separation_of_duties::Participants;
+use ade_core::approval::{Approval, Slot, Vote};
 use ade_core::change::Digest;
 use ade_core::ids::{AgentId, ExecutionId, LeaseId, TaskId, UserId};
 use ade_core::policy::{PolicyRef, Subject};
@@ -20,10 +20,10 @@ use serde_json::Value;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 
-/// Which table and row a value was read from.
+/// The table and row that a value was read from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source {
     pub table: &'static str,
@@ -36,7 +36,7 @@ impl Source {
         RowError { table: self.table, column, row, why: why.to_string() }
     }
 
-    /// A value that is stored by the name it is sent under.
+    /// Parses a value that is stored under its serialized name.
     pub fn word<T: DeserializeOwned>(
         self,
         column: &'static str,
@@ -60,7 +60,7 @@ impl Source {
         serde_json::from_value(value).map_err(|error| self.wrong(column, error))
     }
 
-    /// From the text itself: a value in between would round what the text says.
+    /// Parses the text itself: a value in between would round numbers.
     pub fn parsed<T: DeserializeOwned>(
         self,
         column: &'static str,
@@ -81,7 +81,7 @@ impl Source {
     }
 }
 
-/// A list of rows as the values they hold.
+/// Converts a list of rows.
 pub(super) fn gather_all<R, T>(rows: Vec<R>) -> Result<Vec<T>, RowError>
 where
     T: TryFrom<R, Error = RowError>,
@@ -89,7 +89,7 @@ where
     rows.into_iter().map(T::try_from).collect()
 }
 
-pub(crate) fn word<T: Serialize>(value: &T) -> Result<String, Error> {
+pub(crate) fn word<T: Serialize>(value: &T) -> Result<String, StoreError> {
     match serde_json::to_value(value) {
         Ok(Value::String(text)) => Ok(text),
         Ok(other) => Err(unstorable(other, "a name was expected")),
@@ -97,11 +97,11 @@ pub(crate) fn word<T: Serialize>(value: &T) -> Result<String, Error> {
     }
 }
 
-pub(super) fn text<T: Serialize>(value: &T) -> Result<String, Error> {
+pub(super) fn text<T: Serialize>(value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| unstorable("a document", error))
 }
 
-pub(super) fn integer<T, N>(name: &str, number: N) -> Result<T, Error>
+pub(super) fn integer<T, N>(name: &str, number: N) -> Result<T, StoreError>
 where
     N: Copy + Display,
     T: TryFrom<N, Error: Display>,
@@ -109,27 +109,30 @@ where
     T::try_from(number).map_err(|error| unstorable(format!("{name} {number}"), error))
 }
 
-fn unstorable(value: impl Display, why: impl Display) -> Error {
-    Error::Unstorable { value: value.to_string(), why: why.to_string() }
+fn unstorable(value: impl Display, why: impl Display) -> StoreError {
+    StoreError::Unstorable { value: value.to_string(), why: why.to_string() }
 }
 
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct TaskRow {
     pub id: Uuid,
     pub state: String,
-    pub since: Moment,
+    pub since: PgTimestamp,
     pub version: i64,
     pub revision: i32,
     pub author_id: Uuid,
     pub agent_id: Option<Uuid>,
     pub submitter_id: Option<Uuid>,
     pub editors: Vec<Uuid>,
+    pub token_issuers: Vec<Uuid>,
     pub round: i32,
-    pub review_opened_at: Option<Moment>,
+    pub review_opened_at: Option<PgTimestamp>,
     pub escalated_to_us: i64,
-    pub extended_to: Option<Moment>,
+    pub extended_to: Option<PgTimestamp>,
     pub basis: Option<Json<Value>>,
+    pub decision: Option<Json<Value>>,
     pub attempts: i32,
+    pub is_released: bool,
     pub digest: Vec<u8>,
     pub shape: Vec<u8>,
     pub task_type: String,
@@ -155,11 +158,12 @@ impl TryFrom<TaskRow> for Task {
             since: row.since.0,
             version: of.natural("version", row.version)?,
             revision: of.natural("revision", row.revision)?,
-            involvement: Involvement {
+            involvement: Participants {
                 author: UserId::from_uuid(row.author_id),
                 agent: row.agent_id.map(AgentId::from_uuid),
                 submitter: row.submitter_id.map(UserId::from_uuid),
                 editors: row.editors.iter().copied().map(UserId::from_uuid).collect(),
+                token_issuers: row.token_issuers.iter().copied().map(UserId::from_uuid).collect(),
             },
             pins: Vec::new(),
             approvals: Vec::new(),
@@ -169,9 +173,11 @@ impl TryFrom<TaskRow> for Task {
             escalated_to: Duration::from_micros(escalated_to),
             extended_to: row.extended_to.map(|moment| moment.0),
             basis: basis.transpose().map_err(|error| of.wrong("basis", error))?,
+            decision: row.decision.map(|Json(one)| of.document("decision", one)).transpose()?,
             break_glass: None,
             execution: None,
             attempts: of.natural("attempts", row.attempts)?,
+            is_released: row.is_released,
             content: content(
                 row.id,
                 &row.digest,
@@ -247,8 +253,8 @@ pub(super) struct ApprovalRow {
     pub reviewer_id: Uuid,
     pub status: String,
     pub places: String,
-    pub requested_at: Moment,
-    pub due_at: Moment,
+    pub requested_at: PgTimestamp,
+    pub due_at: PgTimestamp,
 }
 
 impl TryFrom<ApprovalRow> for Approval {
@@ -256,7 +262,7 @@ impl TryFrom<ApprovalRow> for Approval {
 
     fn try_from(row: ApprovalRow) -> Result<Self, RowError> {
         let of = Source { table: "approval", task: row.task_id };
-        let places: Vec<Place> = of.parsed("places", &row.places)?;
+        let places: Vec<Slot> = of.parsed("places", &row.places)?;
         Ok(Self {
             reviewer: UserId::from_uuid(row.reviewer_id),
             revision: of.natural("revision", row.revision)?,
@@ -276,10 +282,10 @@ pub(crate) struct VoteRow {
     pub revision: i32,
     pub digest: Vec<u8>,
     pub round: i32,
-    /// Joined by commas, since lists of lists do not come through an aggregate.
+    /// Ids joined by commas, because an aggregate cannot return lists of lists.
     pub places: String,
     pub reason: Option<String>,
-    pub at: Moment,
+    pub at: PgTimestamp,
     pub effectual: bool,
     pub carried_from: Option<i32>,
     pub withdrawn: bool,
@@ -321,9 +327,9 @@ pub(super) struct OverrideRow {
     pub asked_by: Uuid,
     pub ticket: String,
     pub reason: String,
-    pub confirm_before: Moment,
+    pub confirm_before: PgTimestamp,
     pub confirmed_by: Option<Uuid>,
-    pub valid_until: Option<Moment>,
+    pub valid_until: Option<PgTimestamp>,
 }
 
 impl TryFrom<OverrideRow> for BreakGlass {
@@ -337,7 +343,7 @@ impl TryFrom<OverrideRow> for BreakGlass {
                 Some(Confirmation { by: UserId::from_uuid(by), until: until.0 })
             }
             (Some(_), None) | (None, Some(_)) => {
-                return Err(of.wrong("valid_until", "confirmed by halves"));
+                return Err(of.wrong("valid_until", "only half of the confirmation is stored"));
             }
         };
         Ok(Self {
@@ -359,8 +365,8 @@ pub(super) struct ExecutionRow {
     pub holder: Json<Value>,
     pub lease_id: Uuid,
     pub token: i64,
-    pub started_at: Moment,
-    pub begun_at: Option<Moment>,
+    pub started_at: PgTimestamp,
+    pub begun_at: Option<PgTimestamp>,
     pub abort_requested: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Where tasks stand, for those who wait for one of them to move.
+//! The versions of tasks, for callers that wait for a change.
 
 use ade_core::ids::TaskId;
 use ade_core::task::State;
@@ -6,11 +6,14 @@ use sqlx::query;
 use uuid::Uuid;
 
 use super::rows::Source;
-use crate::error::{Error, RowError};
+use crate::error::{RowError, StoreError};
 use crate::tx::Tx;
 
-/// Of each that exists.
-pub async fn versions(tx: &mut Tx, ids: &[TaskId]) -> Result<Vec<(TaskId, u64, State)>, Error> {
+/// Returns the version of each task that exists.
+pub async fn versions(
+    tx: &mut Tx,
+    ids: &[TaskId],
+) -> Result<Vec<(TaskId, u64, State)>, StoreError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
     let query = query!(
         "SELECT t.id, t.version, t.state FROM unnest($2::uuid[]) AS wanted (id)

@@ -1,39 +1,42 @@
-//! A task as people look at it: heading, standing and the whole of a revision. Reads lock
-//! nothing; whoever decides loads the task instead.
+//! A task for display: metadata, state and a whole revision. Reads take no locks; a decision loads
+//! the task instead.
 
 use ade_core::actor::{Actor, Role};
-use ade_core::approval::separation::Involvement;
+use ade_core::approval::separation_of_duties::Participants;
 use ade_core::change::{Digest, Effect, Origin, PreviewVersions, StrictValue};
 use ade_core::ids::{AgentId, TaskId, UserId};
 use ade_core::policy::AuthorKind;
 use ade_core::resource::ResourceRef;
 use ade_core::risk::{Assessment, Level, Score};
-use ade_core::task::{Basis, State};
+use ade_core::task::{Basis, State, SubState, TaskDecision};
 use ade_core::time::Timestamp;
 use serde_json::{Value, json};
 use sqlx::query_as;
 use uuid::Uuid;
 
-use super::Heading;
+use super::TaskMetadata;
 use super::rows::Source;
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     pub id: TaskId,
     pub number: i64,
-    pub heading: Heading,
+    pub heading: TaskMetadata,
     pub state: State,
     pub since: Timestamp,
     pub version: u64,
-    pub involvement: Involvement,
+    pub involvement: Participants,
     pub round: u32,
     pub review_opened_at: Option<Timestamp>,
     pub basis: Option<Basis>,
+    pub decision: Option<TaskDecision>,
+    /// The change was made by the agent's host, which has not reported the result.
+    pub is_released: bool,
     pub attempts: u32,
-    /// The next attempt to apply waits at least this long.
+    /// The next attempt to apply starts no earlier than this.
     pub not_before: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -41,11 +44,17 @@ pub struct View {
     pub revision: Revision,
 }
 
-/// One revision, all of it.
+impl View {
+    pub fn sub_state(&self) -> Option<SubState> {
+        SubState::of(self.state, self.decision.as_ref(), self.is_released)
+    }
+}
+
+/// One complete revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision {
     pub head: RevisionHead,
-    /// In canonical order, each with the mode it is to be locked in, if the task says one.
+    /// The resources in canonical order, each with its lock mode if the task names one.
     pub resources: Vec<(ResourceRef, Option<String>)>,
     pub tags: Vec<String>,
     pub author_kind: AuthorKind,
@@ -56,7 +65,7 @@ pub struct Revision {
     pub versions: PreviewVersions,
 }
 
-/// What tells one revision from another, without its contents.
+/// The identity of a revision, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisionHead {
     pub revision: u32,
@@ -77,40 +86,45 @@ pub struct Comment {
     pub at: Timestamp,
 }
 
-pub async fn view(tx: &mut Tx, id: TaskId) -> Result<Option<View>, Error> {
+pub async fn view(tx: &mut Tx, id: TaskId) -> Result<Option<View>, StoreError> {
     let query = query_as!(
         ViewRow,
-        r#"SELECT id, number, title, state, since AS "since: Moment", version, revision, priority,
-                  author_id, agent_id, submitter_id, editors, team, ticket, resubmits, round,
-                  timeout_seconds, rollback, rollback_steps, basis, attempts,
-                  review_opened_at AS "review_opened_at: Moment",
-                  not_before AS "not_before: Moment", created_at AS "created_at: Moment",
-                  updated_at AS "updated_at: Moment", closed_at AS "closed_at: Moment"
+        r#"SELECT id, number, title, state, since AS "since: PgTimestamp", version, revision,
+                  priority, author_id, agent_id, submitter_id, editors, token_issuers, team,
+                  ticket, resubmits, round, timeout_seconds, rollback, rollback_steps, basis,
+                  decision, attempts, is_released,
+                  review_opened_at AS "review_opened_at: PgTimestamp",
+                  not_before AS "not_before: PgTimestamp", created_at AS "created_at: PgTimestamp",
+                  updated_at AS "updated_at: PgTimestamp", closed_at AS "closed_at: PgTimestamp"
              FROM task WHERE tenant_id = $1 AND id = $2"#,
         tx.tenant().uuid(),
         id.uuid(),
     );
     let Some(row) = tx.fetch(query).await?.pop() else { return Ok(None) };
-    // A revision never changes, so that reading it in a second statement tears nothing.
+    // A revision never changes, so reading it in a second statement is consistent.
     let Some(revision) = by_number(tx, id, row.revision).await? else {
         let of = Source { table: "task", task: row.id };
-        return Err(of.wrong("revision", format!("there is no revision {}", row.revision)).into());
+        return Err(of.wrong("revision", format!("no revision {}", row.revision)).into());
     };
     Ok(Some(row.view(revision)?))
 }
 
-pub async fn revision(tx: &mut Tx, id: TaskId, number: u32) -> Result<Option<Revision>, Error> {
-    // Past what the column counts there is none.
+pub async fn revision(
+    tx: &mut Tx,
+    id: TaskId,
+    number: u32,
+) -> Result<Option<Revision>, StoreError> {
+    // A number beyond the range of the column cannot exist.
     let Ok(number) = i32::try_from(number) else { return Ok(None) };
     by_number(tx, id, number).await
 }
 
-/// Newest first; empty if there is no such task.
-pub async fn revisions(tx: &mut Tx, id: TaskId) -> Result<Vec<RevisionHead>, Error> {
+/// Returns revisions, newest first; empty if the task does not exist.
+pub async fn revisions(tx: &mut Tx, id: TaskId) -> Result<Vec<RevisionHead>, StoreError> {
     let query = query_as!(
         HeadRow,
         r#"SELECT task_id, revision, task_type, risk, level, digest, origin, editor_id,
-                  created_at AS "created_at: Moment"
+                  created_at AS "created_at: PgTimestamp"
              FROM task_revision WHERE tenant_id = $1 AND task_id = $2 ORDER BY revision DESC"#,
         tx.tenant().uuid(),
         id.uuid(),
@@ -119,16 +133,16 @@ pub async fn revisions(tx: &mut Tx, id: TaskId) -> Result<Vec<RevisionHead>, Err
     Ok(rows.into_iter().map(RevisionHead::try_from).collect::<Result<_, RowError>>()?)
 }
 
-/// Oldest first, those after `after`.
+/// Returns comments, oldest first, those after `after`.
 pub async fn comments(
     tx: &mut Tx,
     id: TaskId,
     after: Option<i64>,
     limit: u32,
-) -> Result<Vec<Comment>, Error> {
+) -> Result<Vec<Comment>, StoreError> {
     let query = query_as!(
         CommentRow,
-        r#"SELECT task_id, seq, actor, body, at AS "at: Moment" FROM comment
+        r#"SELECT task_id, seq, actor, body, at AS "at: PgTimestamp" FROM comment
             WHERE tenant_id = $1 AND task_id = $2 AND seq > $3 ORDER BY seq LIMIT $4"#,
         tx.tenant().uuid(),
         id.uuid(),
@@ -139,12 +153,12 @@ pub async fn comments(
     Ok(rows.into_iter().map(Comment::try_from).collect::<Result<_, RowError>>()?)
 }
 
-/// How the current revision was rated, and why.
-pub async fn risk(tx: &mut Tx, id: TaskId) -> Result<Option<Assessment>, Error> {
+/// Returns the risk assessment of the current revision.
+pub async fn risk(tx: &mut Tx, id: TaskId) -> Result<Option<Assessment>, StoreError> {
     let query = query_as!(
         RiskRow,
         r#"SELECT a.task_id, a.score, a.level, a.factors,
-                  a.assessed_at AS "assessed_at: Moment", a.assessed_by
+                  a.assessed_at AS "assessed_at: PgTimestamp", a.assessed_by
              FROM risk_assessment a
              JOIN task t
                ON (t.tenant_id, t.id, t.revision) = (a.tenant_id, a.task_id, a.revision)
@@ -156,11 +170,11 @@ pub async fn risk(tx: &mut Tx, id: TaskId) -> Result<Option<Assessment>, Error> 
     Ok(row.map(Assessment::try_from).transpose()?)
 }
 
-async fn by_number(tx: &mut Tx, id: TaskId, number: i32) -> Result<Option<Revision>, Error> {
+async fn by_number(tx: &mut Tx, id: TaskId, number: i32) -> Result<Option<Revision>, StoreError> {
     let query = query_as!(
         RevisionRow,
         r#"SELECT r.task_id, r.revision, r.task_type, r.risk, r.level, r.digest, r.origin,
-                  r.editor_id, r.created_at AS "created_at: Moment", r.shape, r.author_kind,
+                  r.editor_id, r.created_at AS "created_at: PgTimestamp", r.shape, r.author_kind,
                   r.author_roles, r.parameters::text AS "parameters!",
                   r.effect::text AS "effect!", r.preview_versions::text AS "preview_versions!",
                   array(SELECT n.resource FROM task_resource n
@@ -189,7 +203,7 @@ struct ViewRow {
     number: i64,
     title: String,
     state: String,
-    since: Moment,
+    since: PgTimestamp,
     version: i64,
     revision: i32,
     priority: i16,
@@ -197,6 +211,7 @@ struct ViewRow {
     agent_id: Option<Uuid>,
     submitter_id: Option<Uuid>,
     editors: Vec<Uuid>,
+    token_issuers: Vec<Uuid>,
     team: Option<String>,
     ticket: Option<String>,
     resubmits: Option<Uuid>,
@@ -204,23 +219,24 @@ struct ViewRow {
     rollback: String,
     rollback_steps: Option<String>,
     round: i32,
-    review_opened_at: Option<Moment>,
+    review_opened_at: Option<PgTimestamp>,
     basis: Option<Value>,
+    decision: Option<Value>,
     attempts: i32,
-    not_before: Option<Moment>,
-    created_at: Moment,
-    updated_at: Moment,
-    closed_at: Option<Moment>,
+    is_released: bool,
+    not_before: Option<PgTimestamp>,
+    created_at: PgTimestamp,
+    updated_at: PgTimestamp,
+    closed_at: Option<PgTimestamp>,
 }
 
 impl ViewRow {
     fn view(self, revision: Revision) -> Result<View, RowError> {
         let of = Source { table: "task", task: self.id };
-        let basis = self.basis.map(serde_json::from_value).transpose();
         Ok(View {
             id: TaskId::from_uuid(self.id),
             number: self.number,
-            heading: Heading {
+            heading: TaskMetadata {
                 title: self.title,
                 priority: of.natural("priority", self.priority)?,
                 team: self.team,
@@ -232,16 +248,19 @@ impl ViewRow {
             state: of.word("state", self.state)?,
             since: self.since.0,
             version: of.natural("version", self.version)?,
-            involvement: Involvement {
+            involvement: Participants {
                 author: UserId::from_uuid(self.author_id),
                 agent: self.agent_id.map(AgentId::from_uuid),
                 submitter: self.submitter_id.map(UserId::from_uuid),
                 editors: self.editors.into_iter().map(UserId::from_uuid).collect(),
+                token_issuers: self.token_issuers.into_iter().map(UserId::from_uuid).collect(),
             },
             round: of.natural("round", self.round)?,
             review_opened_at: self.review_opened_at.map(|moment| moment.0),
-            basis: basis.map_err(|error| of.wrong("basis", error))?,
+            basis: self.basis.map(|one| of.document("basis", one)).transpose()?,
+            decision: self.decision.map(|one| of.document("decision", one)).transpose()?,
             attempts: of.natural("attempts", self.attempts)?,
+            is_released: self.is_released,
             not_before: self.not_before.map(|moment| moment.0),
             created_at: self.created_at.0,
             updated_at: self.updated_at.0,
@@ -260,7 +279,7 @@ struct HeadRow {
     digest: Vec<u8>,
     origin: String,
     editor_id: Option<Uuid>,
-    created_at: Moment,
+    created_at: PgTimestamp,
 }
 
 impl TryFrom<HeadRow> for RevisionHead {
@@ -290,7 +309,7 @@ struct RevisionRow {
     digest: Vec<u8>,
     origin: String,
     editor_id: Option<Uuid>,
-    created_at: Moment,
+    created_at: PgTimestamp,
     shape: Vec<u8>,
     author_kind: String,
     author_roles: Vec<String>,
@@ -342,7 +361,7 @@ struct CommentRow {
     seq: i64,
     actor: Value,
     body: String,
-    at: Moment,
+    at: PgTimestamp,
 }
 
 impl TryFrom<CommentRow> for Comment {
@@ -360,7 +379,7 @@ struct RiskRow {
     score: i16,
     level: String,
     factors: Value,
-    assessed_at: Moment,
+    assessed_at: PgTimestamp,
     assessed_by: String,
 }
 
@@ -369,15 +388,13 @@ impl TryFrom<RiskRow> for Assessment {
 
     fn try_from(row: RiskRow) -> Result<Self, RowError> {
         let of = Source { table: "risk_assessment", task: row.task_id };
-        of.document(
-            "factors",
-            json!({
-                "score": row.score,
-                "level": row.level,
-                "factors": row.factors,
-                "assessed_at": row.assessed_at.0,
-                "assessed_by": row.assessed_by,
-            }),
-        )
+        let document = json!({
+            "score": row.score,
+            "level": row.level,
+            "factors": row.factors,
+            "assessed_at": row.assessed_at.0,
+            "assessed_by": row.assessed_by,
+        });
+        of.document("factors", document)
     }
 }

@@ -1,6 +1,6 @@
-//! One decision, or several, as one statement. The guard comes first and touches a task only
-//! while it is as the decision found it; everything else hangs on the guard. Parts that have
-//! nothing to write are left out, so that a plain transition pays for no other.
+//! Writes one or several decisions as one statement. The guard comes first and changes a task only
+//! while it is as the decision found it; everything else depends on the guard. Parts without rows
+//! are left out, so that a plain transition costs little.
 
 use ade_core::ids::{AgentId, TaskId, UserId};
 use ade_core::task::{Decision, State, Task, Write};
@@ -8,22 +8,22 @@ use ade_core::time::Timestamp;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::parts::{self, Expected, Parts};
+use super::child_rows::{self, Expected, Parts};
 use super::rows::{integer, text, word};
-use super::{Beside, Body, Heading};
-use crate::audit::{self, LeafId};
-use crate::due::Dues;
-use crate::error::Error;
+use super::{RevisionContent, SideEffects, TaskMetadata};
+use crate::audit::{self, AuditEntryId};
+use crate::error::StoreError;
 use crate::idempotency::Answers;
-use crate::moment::Moment;
-use crate::outbox::{self, Event};
+use crate::outbox::{self, OutboxEvent};
+use crate::scheduled_jobs::Dues;
 use crate::statement::{Statement, columns};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 columns! { Inserts of Insert {
     id: Uuid => "uuid",
     state: &'static str => "text",
-    since: Moment => "timestamptz",
+    since: PgTimestamp => "timestamptz",
     version: i64 => "int8",
     revision: i32 => "int4",
     title: String => "text",
@@ -36,6 +36,7 @@ columns! { Inserts of Insert {
     agent: Option<Uuid> => "uuid",
     submitter: Option<Uuid> => "uuid",
     editors: String => "text",
+    token_issuers: String => "text",
     team: Option<String> => "text",
     ticket: Option<String> => "text",
     resubmits: Option<Uuid> => "uuid",
@@ -48,7 +49,7 @@ columns! { Updates of Update {
     from_state: &'static str => "text",
     from_version: i64 => "int8",
     state: &'static str => "text",
-    since: Moment => "timestamptz",
+    since: PgTimestamp => "timestamptz",
     version: i64 => "int8",
     revision: i32 => "int4",
     task_type: String => "text",
@@ -57,14 +58,17 @@ columns! { Updates of Update {
     digest: Vec<u8> => "bytea",
     submitter: Option<Uuid> => "uuid",
     editors: String => "text",
+    token_issuers: String => "text",
     round: i32 => "int4",
-    review_opened_at: Option<Moment> => "timestamptz",
+    review_opened_at: Option<PgTimestamp> => "timestamptz",
     escalated_to_us: i64 => "int8",
-    extended_to: Option<Moment> => "timestamptz",
+    extended_to: Option<PgTimestamp> => "timestamptz",
     basis: Option<String> => "text",
+    decision: Option<String> => "text",
     attempts: i32 => "int4",
-    closed_at: Option<Moment> => "timestamptz",
-    not_before: Option<Moment> => "timestamptz",
+    is_released: bool => "bool",
+    closed_at: Option<PgTimestamp> => "timestamptz",
+    not_before: Option<PgTimestamp> => "timestamptz",
     is_submitted: bool => "bool",
     is_hurried: bool => "bool",
 }}
@@ -76,13 +80,14 @@ columns! { Removals of Removal {
 
 const INSERTED: &str = "
     INSERT INTO task (tenant_id, id, number, state, since, version, revision, title, task_type,
-        priority, risk, level, digest, author_id, agent_id, submitter_id, editors, team, ticket,
-        resubmits, timeout_seconds, rollback, rollback_steps, created_at, updated_at)
+        priority, risk, level, digest, author_id, agent_id, submitter_id, editors,
+        token_issuers, team, ticket, resubmits, timeout_seconds, rollback, rollback_steps,
+        created_at, updated_at)
     SELECT $1, given.id, numbered.first + given.place, given.state, given.since, given.version,
            given.revision, given.title, given.task_type, given.priority, given.risk,
            given.level, given.digest, given.author, given.agent, given.submitter,
-           given.editors::uuid[], given.team, given.ticket, given.resubmits,
-           given.timeout_seconds, given.rollback, given.rollback_steps, $2, $2
+           given.editors::uuid[], given.token_issuers::uuid[], given.team, given.ticket,
+           given.resubmits, given.timeout_seconds, given.rollback, given.rollback_steps, $2, $2
       FROM {given}, numbered
     RETURNING id, number";
 const UPDATED: &str = "
@@ -90,10 +95,13 @@ const UPDATED: &str = "
        SET state = given.state, since = given.since, version = given.version,
            revision = given.revision, task_type = given.task_type, risk = given.risk,
            level = given.level, digest = given.digest, submitter_id = given.submitter,
-           editors = given.editors::uuid[], round = given.round,
+           editors = given.editors::uuid[],
+           token_issuers = given.token_issuers::uuid[], round = given.round,
            review_opened_at = given.review_opened_at, escalated_to_us = given.escalated_to_us,
            extended_to = given.extended_to, basis = given.basis::json,
-           attempts = given.attempts, closed_at = given.closed_at,
+           decision = given.decision::json,
+           attempts = given.attempts, is_released = given.is_released,
+           closed_at = given.closed_at,
            updated_at = $2, not_before = given.not_before,
            submitted_at = CASE WHEN given.is_submitted THEN $2 ELSE t.submitted_at END,
            hurried_at = CASE WHEN given.is_hurried THEN $2 ELSE t.hurried_at END
@@ -107,7 +115,7 @@ const REMOVED: &str = "
        AND t.version = given.from_version
     RETURNING t.id";
 
-/// What one statement writes. Tasks are made, moved or removed in it, one of the three.
+/// The rows of one statement. It either inserts, changes or deletes tasks.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     inserts: Inserts,
@@ -120,20 +128,20 @@ pub(super) struct Batch {
     answers: Answers,
 }
 
-/// What came of it, task by task.
+/// The result for each task.
 #[derive(Debug)]
 pub(super) struct Written {
     pub numbers: Vec<i64>,
-    pub leaves: Vec<LeafId>,
+    pub leaves: Vec<AuditEntryId>,
 }
 
 impl Batch {
-    pub fn insert(&mut self, task: &Task, heading: &Heading) -> Result<(), Error> {
+    pub fn insert(&mut self, task: &Task, heading: &TaskMetadata) -> Result<(), StoreError> {
         let people = &task.involvement;
         self.inserts.push(Insert {
             id: task.id.uuid(),
             state: task.state.as_str(),
-            since: Moment(task.since),
+            since: PgTimestamp(task.since),
             version: integer("version", task.version)?,
             revision: integer("revision", task.revision)?,
             title: heading.title.clone(),
@@ -146,6 +154,7 @@ impl Batch {
             agent: people.agent.map(AgentId::uuid),
             submitter: people.submitter.map(UserId::uuid),
             editors: uuids(&people.editors),
+            token_issuers: uuids(&people.token_issuers),
             team: heading.team.clone(),
             ticket: heading.ticket.clone(),
             resubmits: heading.resubmits.map(TaskId::uuid),
@@ -156,7 +165,7 @@ impl Batch {
         Ok(())
     }
 
-    pub fn remove(&mut self, task: &Task) -> Result<(), Error> {
+    pub fn remove(&mut self, task: &Task) -> Result<(), StoreError> {
         self.removals.push(Removal {
             id: task.id.uuid(),
             from_state: task.state.as_str(),
@@ -165,14 +174,19 @@ impl Batch {
         Ok(())
     }
 
-    pub fn update(&mut self, task: &Task, next: &Task, decision: &Decision) -> Result<(), Error> {
+    pub fn update(
+        &mut self,
+        task: &Task,
+        next: &Task,
+        decision: &Decision,
+    ) -> Result<(), StoreError> {
         let is_approved = next.state == State::Approved;
         self.updates.push(Update {
             id: task.id.uuid(),
             from_state: task.state.as_str(),
             from_version: integer("version", task.version)?,
             state: next.state.as_str(),
-            since: Moment(next.since),
+            since: PgTimestamp(next.since),
             version: integer("version", next.version)?,
             revision: integer("revision", next.revision)?,
             task_type: next.content.subject.task_type.clone(),
@@ -181,14 +195,17 @@ impl Batch {
             digest: next.content.digest.bytes().to_vec(),
             submitter: next.involvement.submitter.map(UserId::uuid),
             editors: uuids(&next.involvement.editors),
+            token_issuers: uuids(&next.involvement.token_issuers),
             round: integer("round", next.round)?,
-            review_opened_at: next.review_opened_at.map(Moment),
+            review_opened_at: next.review_opened_at.map(PgTimestamp),
             escalated_to_us: integer("escalated_to_us", next.escalated_to.as_micros())?,
-            extended_to: next.extended_to.map(Moment),
+            extended_to: next.extended_to.map(PgTimestamp),
             basis: next.basis.as_ref().map(text).transpose()?,
+            decision: next.decision.as_ref().map(text).transpose()?,
             attempts: integer("attempts", next.attempts)?,
-            closed_at: next.is_closed().then_some(Moment(next.since)),
-            not_before: not_before(decision).filter(|_| is_approved).map(Moment),
+            is_released: next.is_released,
+            closed_at: next.is_closed().then_some(PgTimestamp(next.since)),
+            not_before: not_before(decision).filter(|_| is_approved).map(PgTimestamp),
             is_submitted: next.state == State::Submitted && next.state != task.state,
             is_hurried: decision.writes.contains(&Write::FrontOfQueue),
         });
@@ -199,18 +216,18 @@ impl Batch {
         &mut self,
         task: &Task,
         editor: Option<UserId>,
-        body: &Body,
-    ) -> Result<(), Error> {
+        body: &RevisionContent,
+    ) -> Result<(), StoreError> {
         let (content, subject) = (&task.content, &task.content.subject);
         let (id, revision) = (task.id.uuid(), integer("revision", task.revision)?);
         let risk = &body.risk;
         if (risk.score, risk.level) != (subject.risk, content.level) {
-            return Err(Error::Unstorable {
+            return Err(StoreError::Unstorable {
                 value: format!("an assessment of {:?}", risk.score),
                 why: format!("the revision is rated {:?}", subject.risk),
             });
         }
-        self.parts.revisions.push(parts::Contents {
+        self.parts.revisions.push(child_rows::Contents {
             id,
             revision,
             digest: content.digest.bytes().to_vec(),
@@ -226,21 +243,21 @@ impl Batch {
             versions: text(&body.versions)?,
             editor: editor.map(UserId::uuid),
             factors: text(&risk.factors)?,
-            assessed_at: Moment(risk.assessed_at),
+            assessed_at: PgTimestamp(risk.assessed_at),
             assessed_by: risk.assessed_by.clone(),
         });
         for resource in &subject.resources {
             let (name, mode) = (resource.to_string(), body.modes.get(resource).cloned());
-            self.parts.resources.push(parts::Named { id, revision, resource: name, mode });
+            self.parts.resources.push(child_rows::Named { id, revision, resource: name, mode });
         }
         for tag in &subject.tags {
-            self.parts.tags.push(parts::Label { id, revision, tag: tag.clone() });
+            self.parts.tags.push(child_rows::Label { id, revision, tag: tag.clone() });
         }
         Ok(())
     }
 
-    /// What workers and retries need of it.
-    pub fn keep_beside(&mut self, task: &Task, beside: &Beside<'_>) -> Result<(), Error> {
+    /// Adds the jobs and the response of a task.
+    pub fn keep_beside(&mut self, task: &Task, beside: &SideEffects<'_>) -> Result<(), StoreError> {
         self.dues.add(task.id.uuid(), beside.dues, beside.done);
         if let Some(kept) = &beside.answer {
             self.answers.add(task.id.uuid(), kept)?;
@@ -248,7 +265,7 @@ impl Batch {
         Ok(())
     }
 
-    fn bind_guard(&mut self, s: &mut Statement) -> Result<usize, Error> {
+    fn bind_guard(&mut self, s: &mut Statement) -> Result<usize, StoreError> {
         let (inserts, updates, removals) = (
             std::mem::take(&mut self.inserts),
             std::mem::take(&mut self.updates),
@@ -276,10 +293,10 @@ impl Batch {
         Ok(guarded)
     }
 
-    fn bind(mut self, tx: &Tx) -> Result<(Statement, usize, Expected), Error> {
+    fn bind(mut self, tx: &Tx) -> Result<(Statement, usize, Expected), StoreError> {
         let mut s = Statement::default();
         s.bind(tx.tenant().uuid())?;
-        s.bind(Moment(tx.now()))?;
+        s.bind(PgTimestamp(tx.now()))?;
         let has_numbers = self.inserts.count() > 0;
         let guarded = self.bind_guard(&mut s)?;
         let mut expected = self.parts.bind(&mut s)?;
@@ -296,8 +313,8 @@ impl Batch {
         Ok((s, guarded, expected))
     }
 
-    /// `object` is what a guard that does not hold is told about.
-    pub async fn write(self, tx: &mut Tx, object: &TaskId) -> Result<Written, Error> {
+    /// Runs the statement. The error names `object` if the guard does not hold.
+    pub async fn write(self, tx: &mut Tx, object: &TaskId) -> Result<Written, StoreError> {
         let (statement, guarded, expected) = self.bind(tx)?;
         let query = sqlx::query_as_with::<_, (i64, Vec<i64>, Vec<Uuid>, Vec<i64>), _>(
             AssertSqlSafe(statement.sql),
@@ -313,7 +330,7 @@ impl Batch {
             return Err(tx.conflict(object));
         }
         tx.count_leaves(leaves.len());
-        Ok(Written { numbers, leaves: leaves.into_iter().map(LeafId).collect() })
+        Ok(Written { numbers, leaves: leaves.into_iter().map(AuditEntryId).collect() })
     }
 }
 
@@ -324,7 +341,7 @@ fn not_before(decision: &Decision) -> Option<Timestamp> {
     })
 }
 
-/// As PostgreSQL writes a list, since a list of lists is not a list to it.
+/// Writes a list as PostgreSQL text, because it has no lists of lists.
 pub(super) fn uuids<'a>(people: impl IntoIterator<Item = &'a UserId>) -> String {
     let people: Vec<String> = people.into_iter().map(|id| id.uuid().to_string()).collect();
     format!("{{{}}}", people.join(","))
@@ -334,7 +351,7 @@ pub(super) fn event(
     kind: ade_core::event::EventKind,
     task: &Task,
     payload: serde_json::Value,
-) -> Result<Event, Error> {
+) -> Result<OutboxEvent, StoreError> {
     let version = Some(integer("version", task.version)?);
-    Ok(Event { kind, object: task.id.to_string(), version, payload })
+    Ok(OutboxEvent { kind, object: task.id.to_string(), version, payload })
 }

@@ -1,5 +1,4 @@
-//! How endpoints do: failures in a row, and until when one is left alone. Not a part of the record,
-//! so no leaf tells of it.
+//! The health of endpoints: consecutive failures, and until when sending is paused. Not audited.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +7,27 @@ use ade_core::time::Timestamp;
 use ade_core::webhook::Circuit;
 use sqlx::query;
 
-use crate::error::Error;
-use crate::moment::Moment;
+use crate::error::StoreError;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// One that has never failed is closed.
-pub async fn circuit(tx: &mut Tx, endpoint: WebhookId) -> Result<Circuit, Error> {
+/// Returns the circuit of an endpoint; closed if it has never failed.
+pub async fn circuit(tx: &mut Tx, endpoint: WebhookId) -> Result<Circuit, StoreError> {
     Ok(known(tx, Some(endpoint)).await?.remove(&endpoint).unwrap_or_default())
 }
 
-/// Of all endpoints of the tenant that have one.
-pub async fn circuits(tx: &mut Tx) -> Result<BTreeMap<WebhookId, Circuit>, Error> {
+/// Returns the circuits of all endpoints of the tenant that have one.
+pub async fn circuits(tx: &mut Tx) -> Result<BTreeMap<WebhookId, Circuit>, StoreError> {
     known(tx, None).await
 }
 
 async fn known(
     tx: &mut Tx,
     only: Option<WebhookId>,
-) -> Result<BTreeMap<WebhookId, Circuit>, Error> {
+) -> Result<BTreeMap<WebhookId, Circuit>, StoreError> {
     let query = query!(
-        r#"SELECT endpoint_id, failures, open_until AS "open_until: Moment" FROM webhook_circuit
+        r#"SELECT endpoint_id, failures, open_until AS "open_until: PgTimestamp"
+               FROM webhook_circuit
             WHERE tenant_id = $1 AND ($2::uuid IS NULL OR endpoint_id = $2)"#,
         tx.tenant().uuid(),
         only.map(WebhookId::uuid),
@@ -42,13 +42,14 @@ async fn known(
     Ok(known.collect())
 }
 
-/// With what went wrong last; a circuit without failures means that the last delivery arrived.
+/// Stores the circuit with the last problem; a circuit without failures means that the last
+/// delivery arrived.
 pub async fn set_circuit(
     tx: &mut Tx,
     endpoint: WebhookId,
     circuit: Circuit,
     problem: Option<&str>,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let query = query!(
         "INSERT INTO webhook_circuit AS c (tenant_id, endpoint_id, failures, open_until,
                                            failing_since, problem, delivered_at)
@@ -63,15 +64,15 @@ pub async fn set_circuit(
         tx.tenant().uuid(),
         endpoint.uuid(),
         i32::try_from(circuit.failures).unwrap_or(i32::MAX),
-        circuit.open_until.map(Moment) as _,
+        circuit.open_until.map(PgTimestamp) as _,
         problem,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_beside(query).await?;
     Ok(())
 }
 
-/// An endpoint that does not take what it is sent.
+/// An endpoint whose deliveries fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failing {
     pub endpoint: WebhookId,
@@ -81,11 +82,12 @@ pub struct Failing {
     pub problem: Option<String>,
 }
 
-/// Those of the tenant that have failed at least so often in a row, the longest first.
-pub async fn failing(tx: &mut Tx, failures: u32, limit: u32) -> Result<Vec<Failing>, Error> {
+/// Returns the endpoints of the tenant with at least `failures` consecutive failures, the longest
+/// failing first.
+pub async fn failing(tx: &mut Tx, failures: u32, limit: u32) -> Result<Vec<Failing>, StoreError> {
     let query = query!(
-        r#"SELECT c.endpoint_id, c.failures, c.failing_since AS "failing_since: Moment",
-                  c.open_until AS "open_until: Moment", c.problem
+        r#"SELECT c.endpoint_id, c.failures, c.failing_since AS "failing_since: PgTimestamp",
+                  c.open_until AS "open_until: PgTimestamp", c.problem
              FROM webhook_circuit c
              JOIN webhook_endpoint e ON (e.tenant_id, e.id) = (c.tenant_id, c.endpoint_id)
             WHERE c.tenant_id = $1 AND c.failures >= $2 AND e.deleted_at IS NULL

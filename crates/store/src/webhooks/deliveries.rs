@@ -1,19 +1,19 @@
-//! Deliveries as rows: made once for each event and endpoint, listed, sent again by hand, and
-//! forgotten when they have been kept long enough. Whoever makes or revives one holds the queue.
+//! Deliveries as rows: created once per event and endpoint, listed, redelivered, and deleted after
+//! their retention. A process that creates or revives one holds the queue lock.
 
 use ade_core::ids::{DeliveryId, TenantId, WebhookId};
 use ade_core::time::Timestamp;
 use sqlx::{query, query_as, query_scalar};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
 use crate::pool::Pool;
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// An earlier event of the same object is not done with yet.
+    /// An earlier event of the same object is not finished yet.
     Waiting,
     Pending,
     Delivered,
@@ -33,18 +33,18 @@ impl DeliveryState {
     }
 }
 
-/// An event for one endpoint.
+/// The delivery of an event to one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDelivery {
     pub id: DeliveryId,
     pub endpoint: WebhookId,
     pub event_id: String,
-    /// Nothing for a ping.
+    /// The sequence number; `None` for a ping.
     pub seq: Option<i64>,
     pub kind: String,
     pub object: String,
     pub body: String,
-    /// Why it is a dead letter from the start.
+    /// Why it is dead-lettered from the start.
     pub problem: Option<&'static str>,
 }
 
@@ -78,13 +78,13 @@ struct DeliveryRow {
     body: String,
     state: String,
     tries: i32,
-    next_at: Moment,
+    next_at: PgTimestamp,
     status: Option<i32>,
     excerpt: Option<String>,
     problem: Option<String>,
-    created_at: Moment,
-    tried_at: Option<Moment>,
-    ended_at: Option<Moment>,
+    created_at: PgTimestamp,
+    tried_at: Option<PgTimestamp>,
+    ended_at: Option<PgTimestamp>,
 }
 
 impl TryFrom<DeliveryRow> for Delivery {
@@ -120,9 +120,9 @@ impl TryFrom<DeliveryRow> for Delivery {
     }
 }
 
-/// Each in its place: behind an earlier one of the same object it waits. One that is there already
-/// is left as it is. Gives how many are new.
-pub async fn add(tx: &mut Tx, new: &[NewDelivery]) -> Result<u64, Error> {
+/// Adds deliveries in order: one behind an earlier one of the same object waits. Existing ones stay
+/// unchanged. Returns how many are new.
+pub async fn add(tx: &mut Tx, new: &[NewDelivery]) -> Result<u64, StoreError> {
     if new.is_empty() {
         return Ok(0);
     }
@@ -168,13 +168,13 @@ pub async fn add(tx: &mut Tx, new: &[NewDelivery]) -> Result<u64, Error> {
         &objects,
         &bodies,
         &problems as &[Option<String>],
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_beside(query).await
 }
 
-/// How many wait for the endpoint, as far as anybody counts.
-pub async fn open_count(tx: &mut Tx, endpoint: WebhookId, most: u32) -> Result<u32, Error> {
+/// Returns how many deliveries wait for the endpoint, up to a bound.
+pub async fn open_count(tx: &mut Tx, endpoint: WebhookId, most: u32) -> Result<u32, StoreError> {
     let query = query_scalar!(
         r#"SELECT count(*) AS "count!"
              FROM (SELECT FROM webhook_delivery
@@ -187,13 +187,13 @@ pub async fn open_count(tx: &mut Tx, endpoint: WebhookId, most: u32) -> Result<u
     Ok(u32::try_from(tx.fetch_value(query).await?).unwrap_or(u32::MAX))
 }
 
-pub async fn find(tx: &mut Tx, id: DeliveryId) -> Result<Option<Delivery>, Error> {
+pub async fn find(tx: &mut Tx, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
     let query = query_as!(
         DeliveryRow,
         r#"SELECT id, endpoint_id, event_id, seq, kind, object, body, state, tries,
-                  next_at AS "next_at: Moment", status, excerpt, problem,
-                  created_at AS "created_at: Moment", tried_at AS "tried_at: Moment",
-                  ended_at AS "ended_at: Moment"
+                  next_at AS "next_at: PgTimestamp", status, excerpt, problem,
+                  created_at AS "created_at: PgTimestamp", tried_at AS "tried_at: PgTimestamp",
+                  ended_at AS "ended_at: PgTimestamp"
              FROM webhook_delivery WHERE tenant_id = $1 AND id = $2"#,
         tx.tenant().uuid(),
         id.uuid(),
@@ -201,20 +201,20 @@ pub async fn find(tx: &mut Tx, id: DeliveryId) -> Result<Option<Delivery>, Error
     Ok(tx.fetch(query).await?.pop().map(Delivery::try_from).transpose()?)
 }
 
-/// Of one endpoint, newest first; of one state if it is named.
+/// Returns the deliveries of one endpoint, newest first, in one state if it is given.
 pub async fn list_deliveries(
     tx: &mut Tx,
     endpoint: WebhookId,
     state: Option<DeliveryState>,
     after: Option<DeliveryId>,
     limit: u32,
-) -> Result<Vec<Delivery>, Error> {
+) -> Result<Vec<Delivery>, StoreError> {
     let query = query_as!(
         DeliveryRow,
         r#"SELECT id, endpoint_id, event_id, seq, kind, object, body, state, tries,
-                  next_at AS "next_at: Moment", status, excerpt, problem,
-                  created_at AS "created_at: Moment", tried_at AS "tried_at: Moment",
-                  ended_at AS "ended_at: Moment"
+                  next_at AS "next_at: PgTimestamp", status, excerpt, problem,
+                  created_at AS "created_at: PgTimestamp", tried_at AS "tried_at: PgTimestamp",
+                  ended_at AS "ended_at: PgTimestamp"
              FROM webhook_delivery
             WHERE tenant_id = $1 AND endpoint_id = $2 AND ($3::text IS NULL OR state = $3)
               AND ($4::uuid IS NULL OR id < $4)
@@ -229,34 +229,38 @@ pub async fn list_deliveries(
     Ok(rows.map(Delivery::try_from).collect::<Result<Vec<_>, _>>()?)
 }
 
-/// Those of these that are over go out once more, with all their tries. Gives how many.
-pub async fn redeliver(tx: &mut Tx, endpoint: WebhookId, ids: &[DeliveryId]) -> Result<u64, Error> {
+/// Sends those of these deliveries that have ended again, with all attempts. Returns how many.
+pub async fn redeliver(
+    tx: &mut Tx,
+    endpoint: WebhookId,
+    ids: &[DeliveryId],
+) -> Result<u64, StoreError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
     let query = query_scalar!(
         r#"SELECT webhook_redeliver($1, $2, $3) AS "count!""#,
         endpoint.uuid(),
         &ids,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     let count = tx.fetch_value(query).await?;
     tx.note_write();
     Ok(count.unsigned_abs())
 }
 
-/// The dead letters of an endpoint that ended since then, oldest first.
+/// Sends the dead deliveries of an endpoint that ended since then again, oldest first.
 pub async fn redeliver_dead(
     tx: &mut Tx,
     endpoint: WebhookId,
     since: Timestamp,
     limit: u32,
-) -> Result<u64, Error> {
+) -> Result<u64, StoreError> {
     let query = query!(
         "SELECT id FROM webhook_delivery
           WHERE tenant_id = $1 AND endpoint_id = $2 AND state = 'dead' AND ended_at >= $3
           ORDER BY seq LIMIT $4",
         tx.tenant().uuid(),
         endpoint.uuid(),
-        Moment(since) as _,
+        PgTimestamp(since) as _,
         i64::from(limit),
     );
     let dead = tx.fetch(query).await?.into_iter();
@@ -264,8 +268,8 @@ pub async fn redeliver_dead(
     redeliver(tx, endpoint, &dead).await
 }
 
-/// What ended before `until`; gives how many.
-pub async fn prune(tx: &mut Tx, until: Timestamp, limit: u32) -> Result<u64, Error> {
+/// Deletes deliveries that ended before `until` and returns how many.
+pub async fn prune(tx: &mut Tx, until: Timestamp, limit: u32) -> Result<u64, StoreError> {
     let query = query!(
         "WITH old AS MATERIALIZED (
              SELECT id FROM webhook_delivery WHERE tenant_id = $1 AND ended_at <= $2
@@ -273,23 +277,23 @@ pub async fn prune(tx: &mut Tx, until: Timestamp, limit: u32) -> Result<u64, Err
          DELETE FROM webhook_delivery kept USING old
           WHERE kept.tenant_id = $1 AND kept.id = old.id",
         tx.tenant().uuid(),
-        Moment(until) as _,
+        PgTimestamp(until) as _,
         i64::from(limit),
     );
     tx.write_beside(query).await
 }
 
-/// By a login that may act as `ade_worker`.
+/// Returns tenants with deliveries to delete, for a login that may act as `ade_worker`.
 pub async fn tenants_to_prune(
     pool: &Pool,
     until: Timestamp,
     limit: u32,
-) -> Result<Vec<TenantId>, Error> {
+) -> Result<Vec<TenantId>, StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query_scalar!(
         r#"SELECT tenant_id AS "tenant_id!"
              FROM tenants_with_old_deliveries($1, $2) AS found (tenant_id)"#,
-        Moment(until) as _,
+        PgTimestamp(until) as _,
         i32::try_from(limit).unwrap_or(i32::MAX),
     );
     let tenants = query.fetch_all(connection.get()?).await?;

@@ -1,5 +1,5 @@
-//! Endpoints: where, for what, and how they are signed. Their secrets are not here: they follow
-//! from a salt that says nothing by itself.
+//! Webhook endpoints: their addresses, subscriptions and signatures. Secrets are not stored; they
+//! are derived from a salt that reveals nothing on its own.
 
 use ade_core::ids::{UserId, WebhookId};
 use ade_core::time::Timestamp;
@@ -7,17 +7,16 @@ use ade_core::webhook::Subscription;
 use sqlx::{query, query_as, query_scalar};
 use uuid::Uuid;
 
-use crate::error::{Error, RowError};
-use crate::moment::Moment;
+use crate::error::{RowError, StoreError};
+use crate::signed_endpoint::{Salt, Salts};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
-
-pub type Salt = [u8; 32];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// HMAC-SHA-256 with a secret that both know.
+    /// HMAC-SHA-256 with a shared secret.
     V1,
-    /// Ed25519: the endpoint knows the public half only.
+    /// Ed25519; the endpoint only has the public key.
     V1a,
 }
 
@@ -30,9 +29,9 @@ impl Scheme {
     }
 }
 
-/// What an admin says of it.
+/// The fields of an endpoint that an admin sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
+pub struct EndpointProfile {
     pub url: String,
     pub label: String,
     pub events: Subscription,
@@ -47,17 +46,17 @@ pub enum EndpointState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     pub id: WebhookId,
-    pub profile: Profile,
+    pub profile: EndpointProfile,
     pub scheme: Scheme,
     pub salt: Salt,
-    /// The one before, which signs too until then.
+    /// The previous salt, which signs too until this time.
     pub old_salt: Option<(Salt, Timestamp)>,
     pub state: EndpointState,
     pub version: u64,
     pub created_by: UserId,
     pub created_at: Timestamp,
     pub changed_at: Timestamp,
-    /// It hears of what happens from then on.
+    /// The endpoint receives events from this time on.
     pub active_since: Timestamp,
 }
 
@@ -75,14 +74,14 @@ struct EndpointRow {
     scheme: String,
     salt: Vec<u8>,
     old_salt: Option<Vec<u8>>,
-    old_until: Option<Moment>,
+    old_until: Option<PgTimestamp>,
     state: String,
     reason: Option<String>,
     version: i64,
     created_by: Uuid,
-    created_at: Moment,
-    changed_at: Moment,
-    active_since: Moment,
+    created_at: PgTimestamp,
+    changed_at: PgTimestamp,
+    active_since: PgTimestamp,
 }
 
 impl TryFrom<EndpointRow> for Endpoint {
@@ -96,9 +95,6 @@ impl TryFrom<EndpointRow> for Endpoint {
             row: id.to_string(),
             why,
         };
-        let salt = |column, bytes: Vec<u8>| {
-            Salt::try_from(bytes).map_err(|bytes| wrong(column, format!("{} bytes", bytes.len())))
-        };
         let scheme = match row.scheme.as_str() {
             "v1" => Scheme::V1,
             "v1a" => Scheme::V1a,
@@ -111,15 +107,12 @@ impl TryFrom<EndpointRow> for Endpoint {
         };
         let events =
             Subscription::new(&row.events).map_err(|error| wrong("events", error.to_string()))?;
-        let old_salt = match (row.old_salt, row.old_until) {
-            (Some(bytes), Some(until)) => Some((salt("old_salt", bytes)?, until.0)),
-            _ => None,
-        };
+        let Salts { salt, old_salt } = Salts::read(row.salt, (row.old_salt, row.old_until), wrong)?;
         Ok(Self {
             id,
-            profile: Profile { url: row.url, label: row.label, events },
+            profile: EndpointProfile { url: row.url, label: row.label, events },
             scheme,
-            salt: salt("salt", row.salt)?,
+            salt,
             old_salt,
             state,
             version: row.version.unsigned_abs(),
@@ -134,11 +127,11 @@ impl TryFrom<EndpointRow> for Endpoint {
 pub async fn insert(
     tx: &mut Tx,
     id: WebhookId,
-    profile: &Profile,
+    profile: &EndpointProfile,
     scheme: Scheme,
     salt: &Salt,
     by: UserId,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let query = query!(
         "INSERT INTO webhook_endpoint (tenant_id, id, url, label, events, scheme, salt, state,
                                        version, created_by, created_at, changed_at,
@@ -152,20 +145,20 @@ pub async fn insert(
         scheme.as_str(),
         salt.as_slice(),
         by.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write(query).await?;
     Ok(())
 }
 
-/// `Conflict` if it is not at this version any more.
+/// Updates an endpoint. `Conflict` if it is not at this version.
 pub async fn update(
     tx: &mut Tx,
     id: WebhookId,
     version: u64,
-    profile: &Profile,
+    profile: &EndpointProfile,
     state: &EndpointState,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let (state, reason) = match state {
         EndpointState::Active => ("active", None),
         EndpointState::Disabled { reason } => ("disabled", Some(reason.as_str())),
@@ -184,18 +177,18 @@ pub async fn update(
         &profile.events.texts(),
         state,
         reason,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&id, query).await
 }
 
-/// The secret of now signs until then beside the new one; at once not at all if that is past.
+/// Replaces the salt. The current secret signs next to the new one until the given time.
 pub async fn rotate(
     tx: &mut Tx,
     endpoint: &Endpoint,
     salt: &Salt,
     overlap_until: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let keeps_old = overlap_until > tx.now();
     let query = query!(
         "UPDATE webhook_endpoint
@@ -208,14 +201,14 @@ pub async fn rotate(
         i64::try_from(endpoint.version).unwrap_or(i64::MAX),
         salt.as_slice(),
         keeps_old,
-        Moment(overlap_until) as _,
-        Moment(tx.now()) as _,
+        PgTimestamp(overlap_until) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&endpoint.id, query).await
 }
 
-/// Whether it was active. It says itself that it wants nothing more.
-pub async fn disable(tx: &mut Tx, id: WebhookId, reason: &str) -> Result<bool, Error> {
+/// Disables an endpoint that wants no further deliveries, and returns whether it was active.
+pub async fn disable(tx: &mut Tx, id: WebhookId, reason: &str) -> Result<bool, StoreError> {
     let query = query!(
         "UPDATE webhook_endpoint
             SET state = 'disabled', reason = $3, changed_at = $4, version = version + 1
@@ -223,24 +216,24 @@ pub async fn disable(tx: &mut Tx, id: WebhookId, reason: &str) -> Result<bool, E
         tx.tenant().uuid(),
         id.uuid(),
         reason,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     Ok(tx.write_if_left(query).await? == 1)
 }
 
-/// Its deliveries are forgotten when they have been kept long enough, like all others.
-pub async fn delete(tx: &mut Tx, id: WebhookId) -> Result<(), Error> {
+/// Deletes an endpoint. Its deliveries are deleted after their retention, like all others.
+pub async fn delete(tx: &mut Tx, id: WebhookId) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE webhook_endpoint SET deleted_at = $3, version = version + 1
           WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
         tx.tenant().uuid(),
         id.uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&id, query).await
 }
 
-pub async fn count(tx: &mut Tx) -> Result<usize, Error> {
+pub async fn count(tx: &mut Tx) -> Result<usize, StoreError> {
     let query = query_scalar!(
         r#"SELECT count(*) AS "count!" FROM webhook_endpoint
             WHERE tenant_id = $1 AND deleted_at IS NULL"#,
@@ -249,22 +242,22 @@ pub async fn count(tx: &mut Tx) -> Result<usize, Error> {
     Ok(usize::try_from(tx.fetch_value(query).await?).unwrap_or_default())
 }
 
-pub async fn get(tx: &mut Tx, id: WebhookId) -> Result<Option<Endpoint>, Error> {
+pub async fn get(tx: &mut Tx, id: WebhookId) -> Result<Option<Endpoint>, StoreError> {
     Ok(within(tx, id.uuid(), id.uuid(), false, 1).await?.pop())
 }
 
-/// Newest first.
+/// Returns endpoints, newest first.
 pub async fn list(
     tx: &mut Tx,
     after: Option<WebhookId>,
     limit: u32,
-) -> Result<Vec<Endpoint>, Error> {
+) -> Result<Vec<Endpoint>, StoreError> {
     let last = after.map_or(u128::MAX, |after| after.uuid().as_u128().saturating_sub(1));
     within(tx, Uuid::nil(), Uuid::from_u128(last), false, limit).await
 }
 
-/// Those that hear of events now.
-pub async fn listening(tx: &mut Tx, limit: u32) -> Result<Vec<Endpoint>, Error> {
+/// Returns the endpoints that receive events now.
+pub async fn listening(tx: &mut Tx, limit: u32) -> Result<Vec<Endpoint>, StoreError> {
     within(tx, Uuid::nil(), Uuid::max(), true, limit).await
 }
 
@@ -274,12 +267,14 @@ async fn within(
     last: Uuid,
     active_only: bool,
     limit: u32,
-) -> Result<Vec<Endpoint>, Error> {
+) -> Result<Vec<Endpoint>, StoreError> {
     let query = query_as!(
         EndpointRow,
-        r#"SELECT id, url, label, events, scheme, salt, old_salt, old_until AS "old_until: Moment",
-                  state, reason, version, created_by, created_at AS "created_at: Moment",
-                  changed_at AS "changed_at: Moment", active_since AS "active_since: Moment"
+        r#"SELECT id, url, label, events, scheme, salt, old_salt,
+               old_until AS "old_until: PgTimestamp",
+                  state, reason, version, created_by, created_at AS "created_at: PgTimestamp",
+                  changed_at AS "changed_at: PgTimestamp",
+                  active_since AS "active_since: PgTimestamp"
              FROM webhook_endpoint
             WHERE tenant_id = $1 AND id BETWEEN $2 AND $3 AND deleted_at IS NULL
               AND (state = 'active' OR NOT $4)

@@ -1,5 +1,5 @@
-//! Endpoints that hear of events, how each of them does, and what is on its way to them. Which
-//! deliveries go out, and in which order, is in `deliveries`.
+//! Webhook endpoints, their health, and their deliveries. Which deliveries are sent, and in which
+//! order, is decided in `queue`.
 
 mod circuits;
 mod deliveries;
@@ -13,24 +13,24 @@ pub use deliveries::{
     redeliver_dead, tenants_to_prune,
 };
 pub use endpoints::{
-    Endpoint, EndpointState, Profile, Salt, Scheme, count, delete, disable, get, insert, list,
+    Endpoint, EndpointProfile, EndpointState, Scheme, count, delete, disable, get, insert, list,
     listening, rotate, update,
 };
 pub use queue::{
-    Claimed, Ended, Health, Recorded, Sending, bury_old, claim, health, look_again, record,
-    release_silent, sending,
+    Claimed, DeliveryOutcome, Health, Recorded, Sending, bury_old, claim, health, look_again,
+    record, release_silent, sending,
 };
 pub use reading::{pass_over_unheard, tenants_to_tell};
 
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::tx::Tx;
 
-/// What a worker looks for in `due`: an endpoint for which something may have to be sent.
+/// The job kind in `due`: an endpoint for which something may have to be sent.
 pub const SEND: &str = "send_webhook";
 
-/// One at a time decides in a tenant what is sent next: places in line and bounds are counted, and
-/// two who count at once would both be wrong. Held for a statement or two, never while sending.
-pub async fn queue_up(tx: &mut Tx) -> Result<(), Error> {
+/// Takes the queue lock of the tenant. One transaction at a time decides what is sent next, because
+/// places and limits are counted. The lock is held for a statement or two, never while sending.
+pub async fn queue_up(tx: &mut Tx) -> Result<(), StoreError> {
     let query =
         sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('webhooks ' || $1::text, 0))");
     tx.write_beside(query.bind(tx.tenant().uuid())).await?;

@@ -1,23 +1,25 @@
-//! What is sent next, and what became of it. Whoever takes a delivery has it until a deadline; its
-//! word counts only while nobody else has taken it since. A delivery that is over lets the next one
-//! of the same object go.
+//! The next deliveries, and their results. A claimed delivery is reserved until a deadline; a
+//! result counts only while the reservation is valid. A finished delivery releases the next one of
+//! the same object.
 
 use std::time::Duration;
 
 use ade_core::ids::{DeliveryId, WebhookId};
-use ade_core::limits::WEBHOOK_WAITING_COUNTED;
 use ade_core::time::Timestamp;
 use sqlx::{query, query_scalar};
 use uuid::Uuid;
 
 use super::SEND;
-use crate::due::{self, Due};
-use crate::error::Error;
-use crate::moment::Moment;
+use crate::error::StoreError;
 use crate::pool::Pool;
+use crate::scheduled_jobs::{self, ScheduledJob};
+use crate::timestamp::PgTimestamp;
 use crate::tx::Tx;
 
-/// A delivery that is ours to send.
+/// Upper bound for the count of endpoints with pending deliveries, for the metrics.
+const WEBHOOK_WAITING_COUNTED: u32 = 10_000;
+
+/// A delivery that this process has reserved for sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
     pub id: DeliveryId,
@@ -25,19 +27,19 @@ pub struct Claimed {
     pub object: String,
     pub kind: String,
     pub body: String,
-    /// With the one to come.
+    /// The number of attempts, including the next one.
     pub tries: u32,
     pub created_at: Timestamp,
 }
 
-/// How many are on their way.
+/// The number of deliveries that are being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sending {
     pub to_endpoint: u32,
     pub of_tenant: u32,
 }
 
-pub async fn sending(tx: &mut Tx, endpoint: WebhookId) -> Result<Sending, Error> {
+pub async fn sending(tx: &mut Tx, endpoint: WebhookId) -> Result<Sending, StoreError> {
     let query = query!(
         r#"SELECT count(*) FILTER (WHERE endpoint_id = $2) AS "to_endpoint!",
                   count(*) AS "of_tenant!"
@@ -50,26 +52,27 @@ pub async fn sending(tx: &mut Tx, endpoint: WebhookId) -> Result<Sending, Error>
     Ok(Sending { to_endpoint: number(row.to_endpoint), of_tenant: number(row.of_tenant) })
 }
 
-/// Takes back what was taken and never told of: its process may have died before or after it was
-/// sent, so it goes out again. Of the whole tenant, since it counts against all of it.
-pub async fn release_silent(tx: &mut Tx) -> Result<u64, Error> {
+/// Releases reservations that were never settled: the process may have died before or after
+/// sending, so the delivery is sent again. This covers the whole tenant, because reservations count
+/// against its limit.
+pub async fn release_silent(tx: &mut Tx) -> Result<u64, StoreError> {
     let query = query!(
         "UPDATE webhook_delivery SET sender = NULL, sending_until = NULL
           WHERE tenant_id = $1 AND sending_until <= $2",
         tx.tenant().uuid(),
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_beside(query).await
 }
 
-/// The next deliveries to one endpoint, for this sender until then.
+/// Reserves the next deliveries to one endpoint for this sender until the given time.
 pub async fn claim(
     tx: &mut Tx,
     endpoint: WebhookId,
     sender: Uuid,
     ttl: Duration,
     limit: u32,
-) -> Result<Vec<Claimed>, Error> {
+) -> Result<Vec<Claimed>, StoreError> {
     let query = query!(
         r#"UPDATE webhook_delivery d
               SET sender = $3, sending_until = $4, tries = tries + 1, tried_at = $5
@@ -79,12 +82,12 @@ pub async fn claim(
                     ORDER BY next_at, id LIMIT $6) AS taken
             WHERE d.tenant_id = $1 AND d.id = taken.id
            RETURNING d.id, d.event_id, d.object, d.kind, d.body, d.tries,
-                     d.created_at AS "created_at: Moment""#,
+                     d.created_at AS "created_at: PgTimestamp""#,
         tx.tenant().uuid(),
         endpoint.uuid(),
         sender,
-        Moment(tx.now().plus(ttl)) as _,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now().plus(ttl)) as _,
+        PgTimestamp(tx.now()) as _,
         i64::from(limit),
     );
     let rows = tx.fetch(query).await?.into_iter().map(|row| Claimed {
@@ -99,12 +102,12 @@ pub async fn claim(
     Ok(rows.collect())
 }
 
-/// What came of one try.
+/// The result of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum DeliveryOutcome {
     Delivered,
     Dead,
-    /// Not over: at that moment it is tried again.
+    /// The delivery is retried at this time.
     Again {
         at: Timestamp,
     },
@@ -112,24 +115,25 @@ pub enum Ended {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded<'a> {
-    pub ended: Ended,
+    pub ended: DeliveryOutcome,
     pub status: Option<u16>,
     pub excerpt: Option<&'a str>,
     pub problem: Option<&'a str>,
 }
 
-/// Whether it was still ours. If not, somebody else sends it, and nothing changes.
+/// Records a result and returns whether the reservation was still valid. If not, another process
+/// sends it, and nothing changes.
 pub async fn record(
     tx: &mut Tx,
     endpoint: WebhookId,
     claimed: &Claimed,
     sender: Uuid,
     recorded: &Recorded<'_>,
-) -> Result<bool, Error> {
+) -> Result<bool, StoreError> {
     let (state, next_at) = match recorded.ended {
-        Ended::Delivered => ("delivered", None),
-        Ended::Dead => ("dead", None),
-        Ended::Again { at } => ("pending", Some(at)),
+        DeliveryOutcome::Delivered => ("delivered", None),
+        DeliveryOutcome::Dead => ("dead", None),
+        DeliveryOutcome::Again { at } => ("pending", Some(at)),
     };
     let query = query!(
         "UPDATE webhook_delivery
@@ -144,8 +148,8 @@ pub async fn record(
         recorded.status.map(i32::from),
         recorded.excerpt,
         recorded.problem,
-        next_at.map(Moment) as _,
-        Moment(tx.now()) as _,
+        next_at.map(PgTimestamp) as _,
+        PgTimestamp(tx.now()) as _,
     );
     let is_ours = tx.write_beside(query).await? == 1;
     if is_ours && next_at.is_none() {
@@ -154,8 +158,8 @@ pub async fn record(
     Ok(is_ours)
 }
 
-/// The first that waits of each of these objects, if no other is on its way.
-async fn promote(tx: &mut Tx, endpoint: WebhookId, objects: &[String]) -> Result<(), Error> {
+/// Promotes the first waiting delivery of each of these objects, if no other is being sent.
+async fn promote(tx: &mut Tx, endpoint: WebhookId, objects: &[String]) -> Result<(), StoreError> {
     let query = query!(
         "UPDATE webhook_delivery d SET state = 'pending', next_at = $4
            FROM (SELECT object, min(seq) AS seq FROM webhook_delivery
@@ -167,20 +171,21 @@ async fn promote(tx: &mut Tx, endpoint: WebhookId, objects: &[String]) -> Result
         tx.tenant().uuid(),
         endpoint.uuid(),
         objects,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_beside(query).await?;
     Ok(())
 }
 
-/// Makes dead letters of what was queued before `until` and is not on its way; gives how many.
+/// Dead-letters deliveries that were queued before `until` and are not being sent, and returns how
+/// many.
 pub async fn bury_old(
     tx: &mut Tx,
     endpoint: WebhookId,
     until: Timestamp,
     problem: &str,
     limit: u32,
-) -> Result<usize, Error> {
+) -> Result<usize, StoreError> {
     let query = query!(
         "UPDATE webhook_delivery d SET state = 'dead', problem = $4, ended_at = $5
            FROM (SELECT id FROM webhook_delivery
@@ -191,9 +196,9 @@ pub async fn bury_old(
          RETURNING d.object",
         tx.tenant().uuid(),
         endpoint.uuid(),
-        Moment(until) as _,
+        PgTimestamp(until) as _,
         problem,
-        Moment(tx.now()) as _,
+        PgTimestamp(tx.now()) as _,
         i64::from(limit),
     );
     let buried: Vec<String> = tx.fetch(query).await?.into_iter().map(|row| row.object).collect();
@@ -203,13 +208,13 @@ pub async fn bury_old(
     Ok(buried.len())
 }
 
-/// When a worker has to look at the endpoint again: not before `rest_until` for what is not on its
-/// way yet. Never, if nothing is left.
+/// Schedules the next check of the endpoint: not before `rest_until` for deliveries that are not
+/// being sent yet, and never if nothing is left.
 pub async fn look_again(
     tx: &mut Tx,
     endpoint: WebhookId,
     rest_until: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let query = query_scalar!(
         r#"SELECT least(
                   greatest((SELECT min(next_at) FROM webhook_delivery
@@ -217,34 +222,38 @@ pub async fn look_again(
                                AND sending_until IS NULL), $3),
                   (SELECT min(sending_until) FROM webhook_delivery
                     WHERE tenant_id = $1 AND sending_until IS NOT NULL AND endpoint_id = $2))
-                  AS "at: Moment""#,
+                  AS "at: PgTimestamp""#,
         tx.tenant().uuid(),
         endpoint.uuid(),
-        Moment(rest_until) as _,
+        PgTimestamp(rest_until) as _,
     );
-    let at: Option<Moment> = tx.fetch_value(query).await?;
+    let at: Option<PgTimestamp> = tx.fetch_value(query).await?;
     match at {
-        Some(Moment(at)) => due::set(tx, &[Due { kind: SEND, object: endpoint.uuid(), at }]).await,
-        None => due::clear(tx, SEND, endpoint.uuid()).await.map(drop),
+        Some(PgTimestamp(at)) => {
+            scheduled_jobs::set(tx, &[ScheduledJob { kind: SEND, object: endpoint.uuid(), at }])
+                .await
+        }
+        None => scheduled_jobs::clear(tx, SEND, endpoint.uuid()).await.map(drop),
     }
 }
 
-/// Of the whole installation, by a login that may act as `ade_worker`.
+/// The state of all webhooks of the installation, for a login that may act as `ade_worker`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Health {
-    /// Endpoints for which something waits, as far as they are counted.
+    /// The endpoints with waiting deliveries, counted up to a bound.
     pub waiting: u32,
-    /// When the first of them was to be looked at.
+    /// When the first of them was due.
     pub oldest: Option<Timestamp>,
     pub open_circuits: u32,
 }
 
-pub async fn health(pool: &Pool) -> Result<Health, Error> {
+pub async fn health(pool: &Pool) -> Result<Health, StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query!(
-        r#"SELECT (SELECT count(*) FROM (SELECT FROM due WHERE kind = $1 LIMIT $2) AS some_of)
+        r#"SELECT (SELECT count(*) FROM (SELECT FROM scheduled_job
+               WHERE kind = $1 LIMIT $2) AS some_of)
                       AS "pending!",
-                  (SELECT min(at) FROM due WHERE kind = $1) AS "oldest: Moment",
+                  (SELECT min(at) FROM scheduled_job WHERE kind = $1) AS "oldest: PgTimestamp",
                   open_webhook_circuits() AS "open_circuits!""#,
         SEND,
         i64::from(WEBHOOK_WAITING_COUNTED),

@@ -1,19 +1,19 @@
-//! Whose events are to be told, across tenants: no more than their ids is seen. By a login that may
-//! act as `ade_worker`.
+//! Tenants with pending events: only ids are visible across tenants. Needs a login that may act as
+//! `ade_worker`.
 
 use ade_core::ids::TenantId;
 use sqlx::query_scalar;
 
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::pool::Pool;
 
-/// Tenants with an endpoint and with events that this reader has not seen, by id.
+/// Returns tenants with an endpoint and with events that this reader has not seen, by id.
 pub async fn tenants_to_tell(
     pool: &Pool,
     reader: &str,
     after: Option<TenantId>,
     limit: u32,
-) -> Result<Vec<TenantId>, Error> {
+) -> Result<Vec<TenantId>, StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query_scalar!(
         r#"SELECT tenant_id AS "tenant_id!" FROM tenants_to_tell($1, $2, $3) AS found (tenant_id)"#,
@@ -25,8 +25,8 @@ pub async fn tenants_to_tell(
     Ok(tenants.into_iter().map(TenantId::from_uuid).collect())
 }
 
-/// Moves this reader on where no endpoint listens; gives in how many tenants.
-pub async fn pass_over_unheard(pool: &Pool, reader: &str, limit: u32) -> Result<u64, Error> {
+/// Advances this reader in tenants without an endpoint and returns in how many.
+pub async fn pass_over_unheard(pool: &Pool, reader: &str, limit: u32) -> Result<u64, StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query_scalar!(
         r#"SELECT pass_over_unheard($1, $2) AS "passed!""#,

@@ -1,75 +1,175 @@
-//! The server does not start on a database that could lose, leak or forget.
+//! The server does not start on a database that could lose or leak data.
 
-use ade_store::boot::{self, Problem, Refusal};
-use ade_store::pool::Settings;
-use ade_store::{Class, Pool, migrate};
+use ade_store::boot::{self, BootError, BootProblem, ExcessPrivilege};
+use ade_store::pool::PoolSettings;
+use ade_store::{Pool, PoolClass, migrate};
 use ade_testkit::{Database, OwnedPostgres, postgres};
+use sqlx::PgConnection;
 
-use crate::rig::{Rig, pool_of, run};
+use crate::test_database::{TestDatabase, pool_of, run};
 
-async fn problems(pool: &Pool) -> Vec<Problem> {
-    match boot::check(pool).await {
+async fn problems(api: &Pool, worker: &Pool) -> Vec<BootProblem> {
+    match boot::check(api, worker).await {
         Ok(()) => Vec::new(),
-        Err(Refusal::Unfit(problems)) => {
+        Err(BootError::Unfit(problems)) => {
             assert!(!problems.to_string().is_empty());
             problems.0
         }
-        Err(Refusal::Store(error)) => panic!("{error}"),
+        Err(BootError::Store(error)) => panic!("{error}"),
+    }
+}
+
+/// A database with both logins of a server, and the connection of a superuser.
+struct Installation {
+    rig: TestDatabase,
+    /// The login of the workers; that of the API is `rig.login`.
+    work: String,
+    admin: PgConnection,
+}
+
+impl Installation {
+    async fn new() -> Self {
+        let rig = TestDatabase::new().await;
+        let work = format!("{}_work", rig.database.name());
+        let mut admin = rig.database.connect().await;
+        let roles = "IN ROLE ade_app, ade_worker";
+        run(&mut admin, &format!("CREATE ROLE {work} LOGIN PASSWORD 'x' {roles}")).await;
+        Self { rig, work, admin }
+    }
+
+    async fn run(&mut self, sql: &str) {
+        run(&mut self.admin, sql).await;
+    }
+
+    /// Returns the problems over new connections.
+    async fn problems(&self) -> Vec<BootProblem> {
+        let [api, work] = [&self.rig.login, &self.work].map(|login| self.pool(login));
+        problems(&api, &work).await
+    }
+
+    fn pool(&self, login: &str) -> Pool {
+        pool_of(&self.rig.database, login, 1)
+    }
+
+    /// Asserts that exactly this privilege is refused, and that its fix repairs it.
+    async fn assert_repaired(&mut self, login: &str, holder: &str, privilege: &str, fix: &[&str]) {
+        let fix: Vec<String> = fix.iter().map(|statement| (*statement).to_owned()).collect();
+        let [login, holder, privilege] = [login, holder, privilege].map(str::to_owned);
+        let excess = ExcessPrivilege { login, holder, privilege, fix };
+        let said = excess.to_string();
+        for statement in excess.fix.clone() {
+            assert!(said.contains(&format!("\n  {statement};")), "{said}");
+        }
+        assert_eq!(self.problems().await, [BootProblem::Excess(excess.clone())]);
+        for statement in excess.fix {
+            self.run(&statement).await;
+        }
+        assert_eq!(self.problems().await, []);
     }
 }
 
 #[tokio::test]
-async fn a_migrated_database_and_a_plain_role_are_fit() {
-    let rig = Rig::new().await;
-    assert_eq!(problems(&rig.pool).await, []);
+async fn boot_accepts_a_migrated_database_and_plain_logins() {
+    let installation = Installation::new().await;
+    assert_eq!(installation.problems().await, []);
+    let rig = installation.rig;
     assert_eq!(boot::checksums(&rig.pool).await.unwrap(), None);
-    let mut admin = rig.database.connect().await;
-    assert_eq!(migrate::pending(&mut admin).await.unwrap(), Vec::<i64>::new());
+    assert_eq!(migrate::pending(&rig.pool).await.unwrap(), Vec::<i64>::new());
     migrate::run(&rig.database.url()).await.unwrap();
 }
 
 #[tokio::test]
-async fn missing_migrations_are_named() {
-    let rig = Rig::new().await;
-    let mut admin = rig.database.connect().await;
+async fn boot_names_missing_migrations() {
+    let mut installation = Installation::new().await;
     let versions: Vec<i64> =
         sqlx::query_scalar("SELECT version FROM _sqlx_migrations ORDER BY version")
-            .fetch_all(&mut admin)
+            .fetch_all(&mut installation.admin)
             .await
             .unwrap();
-    run(&mut admin, "DELETE FROM _sqlx_migrations WHERE version > 6").await;
+    installation.run("DELETE FROM _sqlx_migrations WHERE version > 6").await;
     let later = versions.iter().copied().filter(|version| *version > 6).collect();
-    assert_eq!(problems(&rig.pool).await, [Problem::Pending { versions: later }]);
-    run(&mut admin, "DROP TABLE _sqlx_migrations").await;
-    assert_eq!(problems(&rig.pool).await, [Problem::Pending { versions }]);
+    assert_eq!(installation.problems().await, [BootProblem::Pending { versions: later }]);
+    installation.run("DROP TABLE _sqlx_migrations").await;
+    assert_eq!(installation.problems().await, [BootProblem::Pending { versions }]);
 }
 
 #[tokio::test]
-async fn a_role_that_could_step_over_row_security_is_refused() {
-    let rig = Rig::new().await;
-    let superuser = Pool::new(&Settings::new(rig.database.url()), Class::Reserved).unwrap();
-    let told = problems(&superuser).await;
+async fn boot_refuses_a_role_that_bypasses_row_security() {
+    let mut installation = Installation::new().await;
+    let url = installation.rig.database.url();
+    let superuser = Pool::new(&PoolSettings::new(url), PoolClass::Reserved).unwrap();
+    let found = problems(&superuser, &installation.pool(&installation.work)).await;
     let role = || postgres::SUPERUSER.to_owned();
-    assert!(told.contains(&Problem::Superuser { role: role() }), "{told:?}");
-    assert!(told.contains(&Problem::BypassesRowSecurity { role: role() }), "{told:?}");
-    assert!(told.iter().any(|problem| matches!(problem, Problem::OwnsTables { .. })), "{told:?}");
+    let [BootProblem::Excess(excess), BootProblem::OwnsTables { login, .. }] = found.as_slice()
+    else {
+        panic!("{found:?}")
+    };
+    assert_eq!((&excess.login, excess.privilege.as_str(), login), (&role(), "SUPERUSER", &role()));
+    assert_eq!(excess.fix, ["CREATE ROLE ade_api LOGIN PASSWORD '…' IN ROLE ade_app"]);
 
-    let mut admin = rig.database.connect().await;
-    let login = &rig.login;
-    // One `SET ROLE` away is as good as being it.
-    run(&mut admin, &format!("CREATE ROLE {login}_bypass BYPASSRLS ROLE {login}")).await;
-    let bypasses = Problem::BypassesRowSecurity { role: login.clone() };
-    assert_eq!(problems(&pool_of(&rig.database, login, 1)).await, [bypasses]);
-    run(&mut admin, &format!("DROP ROLE {login}_bypass; CREATE ROLE {login}_owner ROLE {login}"))
-        .await;
-    run(&mut admin, &format!("ALTER TABLE comment OWNER TO {login}_owner")).await;
-    let owns = Problem::OwnsTables { role: login.clone(), tables: 1 };
-    assert_eq!(problems(&pool_of(&rig.database, login, 1)).await, [owns]);
+    let login = installation.rig.login.clone();
+    // A role that can be taken with one `SET ROLE` is as dangerous.
+    let bypass = format!("{login}_bypass");
+    installation.run(&format!("CREATE ROLE {bypass} BYPASSRLS ROLE {login}")).await;
+    let fix = format!("REVOKE {bypass} FROM {login}");
+    installation.assert_repaired(&login, &bypass, "BYPASSRLS", &[&fix]).await;
+    installation.run(&format!("DROP ROLE {bypass}; CREATE ROLE {login}_owner ROLE {login}")).await;
+    installation.run(&format!("ALTER TABLE comment OWNER TO {login}_owner")).await;
+    let owns = BootProblem::OwnsTables { login, tables: 1 };
+    assert_eq!(installation.problems().await, [owns]);
 }
 
 #[tokio::test]
-async fn a_server_that_may_lose_commits_is_refused() {
-    let mut settings = postgres::Settings::test();
+async fn boot_refuses_a_login_with_a_dangerous_attribute() {
+    let mut installation = Installation::new().await;
+    for login in [installation.rig.login.clone(), installation.work.clone()] {
+        for attribute in ["BYPASSRLS", "CREATEROLE", "REPLICATION"] {
+            installation.run(&format!("ALTER ROLE {login} {attribute}")).await;
+            let fix = format!("ALTER ROLE {login} NO{attribute}");
+            installation.assert_repaired(&login, &login, attribute, &[&fix]).await;
+
+            let holder = format!("{login}_{}", attribute.to_lowercase());
+            installation.run(&format!("CREATE ROLE {holder} {attribute} ROLE {login}")).await;
+            let fix = format!("REVOKE {holder} FROM {login}");
+            installation.assert_repaired(&login, &holder, attribute, &[&fix]).await;
+            installation.run(&format!("DROP ROLE {holder}")).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn boot_refuses_an_api_login_that_can_be_a_worker() {
+    let mut installation = Installation::new().await;
+    let login = installation.rig.login.clone();
+    installation.run(&format!("GRANT ade_worker TO {login}")).await;
+    let fix = format!("REVOKE ade_worker FROM {login}");
+    installation.assert_repaired(&login, "ade_worker", "ade_worker", &[&fix]).await;
+
+    // The role in between also has the role that the login needs.
+    let team = format!("{login} Team");
+    let sql = format!("CREATE ROLE \"{team}\" IN ROLE ade_app, ade_worker ROLE {login}");
+    installation.run(&format!("{sql}; REVOKE ade_app FROM {login}")).await;
+    let fix = [format!("REVOKE \"{team}\" FROM {login}"), format!("GRANT ade_app TO {login}")];
+    let fix = [fix[0].as_str(), fix[1].as_str()];
+    installation.assert_repaired(&login, "ade_worker", "ade_worker", &fix).await;
+}
+
+#[tokio::test]
+async fn boot_refuses_one_login_for_the_api_and_the_workers() {
+    let installation = Installation::new().await;
+    let shared = |login: &str| BootProblem::SharedLogin { login: login.to_owned() };
+    let [api, work] = [&installation.rig.login, &installation.work];
+    let found = problems(&installation.pool(api), &installation.pool(api)).await;
+    assert_eq!(found, [shared(api)]);
+    assert!(found[0].to_string().contains("IN ROLE ade_app, ade_worker;"), "{}", found[0]);
+    let found = problems(&installation.pool(work), &installation.pool(work)).await;
+    let [BootProblem::Excess(excess), second] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((excess.privilege.as_str(), second), ("ade_worker", &shared(work)));
+}
+
+#[tokio::test]
+async fn boot_refuses_a_server_that_may_lose_commits() {
+    let mut settings = postgres::PostgresSettings::test();
     for name in ["fsync", "full_page_writes"] {
         settings.options.push((name.to_owned(), "off".to_owned()));
     }
@@ -78,6 +178,8 @@ async fn a_server_that_may_lose_commits_is_refused() {
     let database = Database::clone_on((*server).clone(), "store", migrated).await.unwrap();
     let mut admin = database.connect().await;
     run(&mut admin, "CREATE ROLE plain LOGIN PASSWORD 'x' IN ROLE ade_app").await;
-    let expected = ["fsync", "full_page_writes"].map(|name| Problem::NotDurable { name });
-    assert_eq!(problems(&pool_of(&database, "plain", 1)).await, expected);
+    run(&mut admin, "CREATE ROLE work LOGIN PASSWORD 'x' IN ROLE ade_app, ade_worker").await;
+    let expected = ["fsync", "full_page_writes"].map(|name| BootProblem::NotDurable { name });
+    let [api, work] = ["plain", "work"].map(|login| pool_of(&database, login, 1));
+    assert_eq!(problems(&api, &work).await, expected);
 }

@@ -1,19 +1,20 @@
-//! PostgreSQL's own catalogue, asked about every table there is: one that a later migration
-//! forgets to fence is found here by name.
+//! Checks every table in the PostgreSQL catalogue: a table that a later migration adds without
+//! tenant isolation is reported by name.
 
 use sqlx::PgConnection;
 
-use crate::rig::{Rig, run};
+use crate::test_database::{TestDatabase, run};
 
-/// Of the installation, not of a tenant. The first is the migrator's own.
+/// Tables of the installation, not of a tenant. The first belongs to the migrator.
 const NOT_OF_A_TENANT: &[&str] =
     &["_sqlx_migrations", "device_login", "installation_freeze", "sign_in", "worker_lease"];
-/// Read before the tenant is known, or by workers that serve all of them.
+/// Tables that are read before the tenant is known, or by workers that serve all tenants.
 const ACROSS_TENANTS: &[&str] = &[
     "app_user_by_subject",
-    "due_next",
     "group_role_by_group",
+    "invitation_key_id_names_one_tenant",
     "outbox_to_relay",
+    "scheduled_job_next",
     "token_key_id_names_one_tenant",
     "webhook_circuit_open",
 ];
@@ -71,8 +72,8 @@ async fn faults(connection: &mut PgConnection) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_table_is_fenced_and_led_by_its_tenant() {
-    let rig = Rig::new().await;
+async fn tables_have_row_security_and_lead_with_the_tenant() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     let count = tables(&mut admin).await.len();
     assert!(count > 30, "the question finds tables at all: {count}");
@@ -80,29 +81,29 @@ async fn every_table_is_fenced_and_led_by_its_tenant() {
 }
 
 #[tokio::test]
-async fn a_table_that_forgets_any_of_it_is_told() {
-    let rig = Rig::new().await;
+async fn catalogue_check_reports_a_table_without_tenant_isolation() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     run(&mut admin, "CREATE TABLE planted (tenant_id uuid, id uuid, PRIMARY KEY (tenant_id, id))")
         .await;
-    assert_eq!(faults(&mut admin).await.len(), 2, "neither forced nor a policy");
+    assert_eq!(faults(&mut admin).await.len(), 2, "not forced, and without a policy");
     run(&mut admin, "ALTER TABLE planted ENABLE ROW LEVEL SECURITY").await;
     assert_eq!(faults(&mut admin).await.len(), 2, "enabled is not forced");
     run(&mut admin, "ALTER TABLE planted FORCE ROW LEVEL SECURITY").await;
-    assert_eq!(faults(&mut admin).await.len(), 1, "forced, and no policy");
+    assert_eq!(faults(&mut admin).await.len(), 1, "forced, but without a policy");
     run(&mut admin, "CREATE POLICY own_tenant ON planted USING (true) WITH CHECK (true)").await;
-    assert_eq!(faults(&mut admin).await.len(), 1, "a policy that lets everything through");
+    assert_eq!(faults(&mut admin).await.len(), 1, "a policy that admits all rows");
     run(&mut admin, "DROP POLICY own_tenant ON planted; SELECT keep_to_tenant('planted')").await;
     assert_eq!(faults(&mut admin).await, Vec::<String>::new());
     let turned = "ALTER TABLE planted DROP CONSTRAINT planted_pkey, ADD PRIMARY KEY (id)";
     run(&mut admin, turned).await;
-    let told = faults(&mut admin).await;
-    assert!(told.len() == 1 && told[0].contains("begins with Some(\"id\")"), "{told:?}");
+    let found = faults(&mut admin).await;
+    assert!(found.len() == 1 && found[0].contains("begins with Some(\"id\")"), "{found:?}");
 }
 
 #[tokio::test]
-async fn every_index_and_foreign_key_begins_with_the_tenant() {
-    let rig = Rig::new().await;
+async fn indexes_and_foreign_keys_begin_with_the_tenant() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     let strays: Vec<String> = sqlx::query_scalar(
         "SELECT i.indexrelid::regclass::text FROM pg_index i
@@ -126,8 +127,8 @@ async fn every_index_and_foreign_key_begins_with_the_tenant() {
 }
 
 #[tokio::test]
-async fn the_roles_own_nothing_and_can_do_nothing_but_their_work() {
-    let rig = Rig::new().await;
+async fn roles_own_nothing_and_have_minimal_grants() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     let loose: Vec<String> = sqlx::query_scalar(
         "SELECT rolname::text FROM pg_roles
@@ -159,10 +160,10 @@ async fn the_roles_own_nothing_and_can_do_nothing_but_their_work() {
 }
 
 #[tokio::test]
-async fn evidence_and_votes_can_be_added_to_and_nothing_else() {
-    let rig = Rig::new().await;
+async fn evidence_and_votes_are_append_only() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
-    for table in ["audit_leaf", "vote", "vote_withdrawal", "task_revision", "policy_version"] {
+    for table in ["audit_entry", "vote", "vote_withdrawal", "task_revision", "policy_version"] {
         for (right, is_held) in
             [("INSERT", true), ("SELECT", true), ("UPDATE", false), ("DELETE", false)]
         {
@@ -187,8 +188,8 @@ async fn evidence_and_votes_can_be_added_to_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
-    let rig = Rig::new().await;
+async fn definer_functions_fix_their_search_path_and_grants() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     let functions: Vec<(String, bool, bool)> = sqlx::query_as(
         "SELECT p.proname::text,
@@ -210,6 +211,7 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
         "end_sign_in",
         "events_waiting",
         "find_device_login",
+        "has_several_tenants",
         "keep_session",
         "make_partitions",
         "note_token_use",
@@ -219,6 +221,7 @@ async fn definer_functions_fix_their_search_path_and_are_not_for_everybody() {
         "overdue_after_reviews",
         "pass_over_unheard",
         "poll_device_login",
+        "resolve_invitation",
         "resolve_token",
         "rulebook_versions",
         "take_device_login",

@@ -1,14 +1,14 @@
-//! Leaves and events land in their partitions as they were written, and stay so.
+//! Audit entries and events are stored unchanged in their partitions.
 
-use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
+use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
 use ade_core::change::Digest;
-use ade_core::ids::{AgentId, AgentSessionId, SessionId, UserId};
+use ade_core::ids::{AgentId, ProcessId, SessionId, UserId};
 use ade_core::time::Timestamp;
-use ade_store::{Error, audit};
+use ade_store::{StoreError, audit};
 
-use crate::rig::{Rig, connect_app, run, try_run};
+use crate::test_database::{TestDatabase, connect_app, run, try_run};
 
-fn leaves(rig: &Rig) -> Vec<Leaf> {
+fn leaves(rig: &TestDatabase) -> Vec<AuditEntry> {
     let full = |who| {
         let what = What {
             object: "task_x".to_owned(),
@@ -24,7 +24,7 @@ fn leaves(rig: &Rig) -> Vec<Leaf> {
             service: "api".to_owned(),
         };
         let why = Why { reason: Some("because".to_owned()), ticket: Some("INC-1".to_owned()) };
-        Leaf::new(rig.tenant, Kind::Refusal, who, what, rig.now, place, why)
+        AuditEntry::new(rig.tenant, EntryKind::Refusal, who, what, rig.now, place, why)
     };
     let person = UserId::from_u128(1);
     vec![
@@ -33,15 +33,15 @@ fn leaves(rig: &Rig) -> Vec<Leaf> {
         full(Who::Agent {
             agent: AgentId::from_u128(4),
             on_behalf_of: person,
-            session: Some(AgentSessionId::from_u128(5)),
+            session: Some(ProcessId::from_u128(5)),
         }),
         full(Who::System { worker: "expirer".to_owned() }),
     ]
 }
 
 #[tokio::test]
-async fn leaves_come_back_as_they_were_written() {
-    let rig = Rig::new().await;
+async fn audit_entries_round_trip() {
+    let rig = TestDatabase::new().await;
     let written = leaves(&rig);
     let mut tx = rig.begin().await;
     let ids = audit::append(&mut tx, &written).await.unwrap();
@@ -57,8 +57,8 @@ async fn leaves_come_back_as_they_were_written() {
 }
 
 #[tokio::test]
-async fn the_columns_beside_a_leaf_say_what_its_bytes_say() {
-    let rig = Rig::new().await;
+async fn audit_entry_columns_agree_with_its_bytes() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin().await;
     let ids = audit::append(&mut tx, &leaves(&rig)).await.unwrap();
     let query = sqlx::query_as::<_, (String, i64, Option<String>, String)>(
@@ -70,7 +70,7 @@ async fn the_columns_beside_a_leaf_say_what_its_bytes_say() {
                 concat_ws(' ', object, action, from_state, to_state, revision,
                     left(encode(digest, 'hex'), 4), user_agent, service, reason, ticket)
            FROM unnest($1) WITH ORDINALITY AS wanted (id, place)
-           JOIN audit_leaf USING (id) ORDER BY place",
+           JOIN audit_entry USING (id) ORDER BY place",
     )
     .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>());
     let rows = tx.read(query).await.unwrap();
@@ -90,56 +90,56 @@ async fn the_columns_beside_a_leaf_say_what_its_bytes_say() {
 }
 
 #[tokio::test]
-async fn the_application_can_neither_change_nor_remove_evidence() {
-    let rig = Rig::new().await;
+async fn audit_entry_cannot_be_changed_or_removed() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin().await;
     audit::append(&mut tx, &leaves(&rig)).await.unwrap();
     tx.commit().await.unwrap();
     let mut app = connect_app(&rig).await;
     run(&mut app, &format!("SET ade.tenant = '{}'", rig.tenant.uuid())).await;
     let partition: String =
-        sqlx::query_scalar("SELECT DISTINCT tableoid::regclass::text FROM audit_leaf")
+        sqlx::query_scalar("SELECT DISTINCT tableoid::regclass::text FROM audit_entry")
             .fetch_one(&mut app)
             .await
             .unwrap();
     for sql in [
-        "UPDATE audit_leaf SET reason = 'other'",
-        "DELETE FROM audit_leaf",
-        "TRUNCATE audit_leaf",
+        "UPDATE audit_entry SET reason = 'other'",
+        "DELETE FROM audit_entry",
+        "TRUNCATE audit_entry",
         "UPDATE vote SET answer = 'approve'",
         "DELETE FROM vote",
         "DELETE FROM outbox",
         "CREATE TABLE mine (id int)",
         "SELECT make_partitions('1 day')",
-        "ALTER TABLE audit_leaf DISABLE ROW LEVEL SECURITY",
+        "ALTER TABLE audit_entry DISABLE ROW LEVEL SECURITY",
         &format!("SELECT * FROM {partition}"),
         &format!("DELETE FROM {partition}"),
     ] {
-        let refused = Error::from(try_run(&mut app, sql).await.expect_err(sql));
-        assert!(matches!(refused, Error::Forbidden { .. }), "{sql}: {refused}");
+        let refused = StoreError::from(try_run(&mut app, sql).await.expect_err(sql));
+        assert!(matches!(refused, StoreError::Forbidden { .. }), "{sql}: {refused}");
     }
 }
 
 #[tokio::test]
-async fn a_leaf_whose_bytes_were_changed_is_not_passed_on() {
-    let rig = Rig::new().await;
+async fn audit_entry_with_changed_bytes_is_an_error() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin().await;
     let ids = audit::append(&mut tx, &leaves(&rig)).await.unwrap();
     tx.commit().await.unwrap();
     let mut admin = rig.database.connect().await;
-    run(&mut admin, "UPDATE audit_leaf SET canonical = canonical || ' '::bytea").await;
+    run(&mut admin, "UPDATE audit_entry SET canonical = canonical || ' '::bytea").await;
     let mut tx = rig.begin().await;
-    let told = audit::read(&mut tx, rig.now, ids[0]).await.unwrap_err();
-    let Error::Row(row) = told else { panic!("{told}") };
-    assert_eq!((row.table, row.column), ("audit_leaf", "hash"));
+    let error = audit::read(&mut tx, rig.now, ids[0]).await.unwrap_err();
+    let StoreError::Row(row) = error else { panic!("{error}") };
+    assert_eq!((row.table, row.column), ("audit_entry", "hash"));
     assert_eq!(row.row, ids[0].0.to_string());
 }
 
 #[tokio::test]
-async fn partitions_are_made_ahead_once_and_rows_land_in_them() {
-    let rig = Rig::new().await;
+async fn audit_partitions_are_created_ahead_and_used() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
-    // By the day of the migration: a midnight may have passed since.
+    // Uses the day of the migration, because midnight may have passed since.
     let again: i32 = sqlx::query_scalar(
         "SELECT make_partitions('60 days',
                 to_date(min(right(c.relname, 10)), 'YYYY_MM_DD')::timestamp AT TIME ZONE 'UTC')
@@ -156,8 +156,8 @@ async fn partitions_are_made_ahead_once_and_rows_land_in_them() {
         .unwrap();
     assert_eq!(made, 3 + 41, "January to March, and each day to 12 March");
     for (at, month, day) in [
-        ("2031-01-31T23:59:59.999999Z", "audit_leaf_2031_01", "outbox_2031_01_31"),
-        ("2031-02-01T00:00:00Z", "audit_leaf_2031_02", "outbox_2031_02_01"),
+        ("2031-01-31T23:59:59.999999Z", "audit_entry_2031_01", "outbox_2031_01_31"),
+        ("2031-02-01T00:00:00Z", "audit_entry_2031_02", "outbox_2031_02_01"),
     ] {
         let mut leaf = rig.leaf("user.rename");
         leaf.when = at.parse().unwrap();
@@ -174,7 +174,7 @@ async fn partitions_are_made_ahead_once_and_rows_land_in_them() {
         )
         .await;
         let homes: Vec<String> = sqlx::query_scalar(
-            "SELECT tableoid::regclass::text FROM audit_leaf WHERE at = $1::timestamptz
+            "SELECT tableoid::regclass::text FROM audit_entry WHERE at = $1::timestamptz
              UNION ALL SELECT tableoid::regclass::text FROM outbox WHERE at = $1::timestamptz",
         )
         .bind(at)
@@ -188,8 +188,8 @@ async fn partitions_are_made_ahead_once_and_rows_land_in_them() {
 }
 
 #[tokio::test]
-async fn a_row_without_a_partition_is_refused_not_lost() {
-    let rig = Rig::new().await;
+async fn audit_row_without_a_partition_is_refused() {
+    let rig = TestDatabase::new().await;
     let mut leaf = rig.leaf("user.rename");
     leaf.when = "2099-01-01T00:00:00Z".parse().unwrap();
     let mut tx = rig.begin().await;

@@ -1,30 +1,32 @@
-//! What a decision reads is what it asks for, however much its tenant has meanwhile, and although
-//! its plans were made when there was nothing: as at the start of every installation.
+//! A decision reads only the rows it needs, however many its tenant has, although its plans were
+//! made for empty tables, as at the start of every installation.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ade_core::ids::{AgentId, ApprovalId, ExecutionId, TaskId, UserId};
-use ade_core::lock::{Mode, Owner, Request, RequestDraft, State};
+use ade_core::lock::{LeasePhase, Mode, Owner, Request, RequestDraft};
 use ade_core::samples::{ALICE, AUTHOR, BOB, HOLD, World, agent, user, worker, yes};
-use ade_core::task::Command;
+use ade_core::task::{ApplyResult, Command};
 use ade_store::executions::{self, Holder};
 use ade_store::locks::{self, epochs, line, many};
 use ade_store::tokens::{self, Principal};
-use ade_store::{Gate, Pool, Tx, agents, approvals, claimable, due, resources, tallies, tasks};
+use ade_store::{
+    Pool, TenantLock, Tx, agents, approvals, claimable, resources, scheduled_jobs, tallies, tasks,
+};
 
 use crate::locks::{ask, draft, lease, open, resource, session, token};
-use crate::rig::{Rig, SOON};
 use crate::sample::{insert, rig, step};
+use crate::test_database::{SOON, TestDatabase};
 
-/// Of each table, at the end.
+/// The number of rows in each table at the end.
 pub const ROWS: u128 = 2_000;
-/// Far more than anything here has to look at, far less than there is.
+/// Far more rows than any query here needs, far fewer than there are.
 const READ_MAX: i64 = 100;
-/// Taken by nobody.
+/// A number that is not in use.
 const FREE: u128 = 1 << 40;
 
-/// Everything that is asked of a list of names or ids while others wait.
+/// All queries with a list of names or ids that run while other requests wait.
 const QUESTIONS: [&str; 25] = [
     "register",
     "register for itself",
@@ -89,7 +91,7 @@ async fn put(tx: &mut Tx, question: &str) {
         "break off" => drop(many::break_off(tx, &leases, lease(FREE)).await.unwrap()),
         "find in line" => drop(line::find(tx, &leases).await.unwrap()),
         "touch in line" => line::touch(tx, &leases).await.unwrap(),
-        "end in line" => drop(line::end(tx, lease(7), State::TimedOut).await.unwrap()),
+        "end in line" => drop(line::end(tx, lease(7), LeasePhase::TimedOut).await.unwrap()),
         "entries" => drop(resources::get_all(tx, &names).await.unwrap()),
         "facts" => drop(resources::facts(tx, &names).await.unwrap()),
         "history" => drop(tallies::history(tx, "sql", &names).await.unwrap()),
@@ -102,10 +104,10 @@ async fn put(tx: &mut Tx, question: &str) {
             drop(approvals::tasks_of(tx, &requests).await.unwrap());
         }
         "deadlines cleared" => {
-            due::clear(tx, "review", tasks_asked[0].uuid()).await.unwrap();
+            scheduled_jobs::clear(tx, "review", tasks_asked[0].uuid()).await.unwrap();
         }
         "handed in lately" => {
-            // Of somebody else than whose tasks they are.
+            // Of another person than the author of the tasks.
             let (by, since) = ([UserId::from_u128(2)], tx.now().minus(Duration::from_hours(24)));
             drop(tasks::recent(tx, &by, since).await.unwrap());
         }
@@ -117,15 +119,15 @@ async fn put(tx: &mut Tx, question: &str) {
     }
 }
 
-/// Rolled back: the next one finds all as it was.
-async fn put_through(rig: &Rig, pool: &Pool, question: &str) {
-    let mut tx = rig.begin_through(pool, rig.tenant, Gate::Unasked).await.unwrap();
+/// Runs one query and rolls back, so that the next one finds the same data.
+async fn put_through(rig: &TestDatabase, pool: &Pool, question: &str) {
+    let mut tx = rig.begin_through(pool, rig.tenant, TenantLock::None).await.unwrap();
     put(&mut tx, question).await;
     tx.roll_back().await;
 }
 
-/// Open holds, those who wait for them, and what is known of resources, types and agents.
-async fn fill(rig: &Rig) {
+/// Inserts open holds, their waiters, and entries of resources, types and agents.
+async fn fill(rig: &TestDatabase) {
     let (tenant, at) = (rig.tenant.uuid(), session(1).uuid());
     let rows = (2..=ROWS).map(|number| {
         let (id, owner) = (lease(number).uuid(), session(number));
@@ -161,7 +163,7 @@ async fn fill(rig: &Rig) {
          SELECT tenant_id, id, 1, '{by}', id, 'PENDING', '[]', now(), now(), 0 FROM filling;
          INSERT INTO token (tenant_id, key_id, agent_id, secret_hash, scopes, expires_at)
          SELECT tenant_id, name, id, sha256(''), '{{}}', now() + interval '1 day' FROM filling;
-         INSERT INTO due (tenant_id, kind, object, at)
+         INSERT INTO scheduled_job (tenant_id, kind, object, at)
          SELECT tenant_id, 'review', id, now() FROM filling;
          SELECT pg_stat_force_next_flush()",
         rows = rows.join(", "),
@@ -172,8 +174,8 @@ async fn fill(rig: &Rig) {
 
 pub type Reads = BTreeMap<String, i64>;
 
-/// All that was read of each table so far, by those who have closed their connections.
-async fn reads(rig: &Rig) -> Reads {
+/// Returns the rows read of each table so far, by connections that are closed.
+async fn reads(rig: &TestDatabase) -> Reads {
     let sql = "SELECT relname::text, seq_tup_read + coalesce(idx_tup_fetch, 0)
                  FROM pg_stat_user_tables";
     let mut connection = rig.database.connect().await;
@@ -181,8 +183,8 @@ async fn reads(rig: &Rig) -> Reads {
     rows.into_iter().collect()
 }
 
-/// What was read since `before` by the one connection of this pool, where it is much.
-async fn much(rig: &Rig, pool: &Pool, before: &Reads) -> Reads {
+/// Returns the tables of which the connection of this pool has read many rows since `before`.
+async fn much(rig: &TestDatabase, pool: &Pool, before: &Reads) -> Reads {
     let connections = connected(rig).await;
     pool.close().await;
     ade_testkit::eventually("the connection is closed", SOON, async || {
@@ -198,20 +200,20 @@ async fn much(rig: &Rig, pool: &Pool, before: &Reads) -> Reads {
     reads
 }
 
-async fn connected(rig: &Rig) -> i64 {
+async fn connected(rig: &TestDatabase) -> i64 {
     let login = &rig.login;
     let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE usename = '{login}'");
     rig.database.number(&sql).await
 }
 
-/// The questions that read much after `fill`, and what they read.
+/// Returns the queries that read many rows after `fill`, with the counts.
 pub async fn outgrown<const N: usize>(
-    rig: &Rig,
+    rig: &TestDatabase,
     questions: [&'static str; N],
-    put_through: impl AsyncFn(&Rig, &Pool, &str),
-    fill: impl AsyncFnOnce(&Rig),
+    put_through: impl AsyncFn(&TestDatabase, &Pool, &str),
+    fill: impl AsyncFnOnce(&TestDatabase),
 ) -> Vec<(&'static str, Reads)> {
-    // A connection for each, which counts what it reads and says it when it is closed.
+    // Each query has its own connection, which reports its counts when it is closed.
     let pools = questions.map(|question| (question, rig.pool(1)));
     for (question, pool) in &pools {
         put_through(rig, pool, question).await;
@@ -230,16 +232,16 @@ pub async fn outgrown<const N: usize>(
 }
 
 #[tokio::test]
-async fn what_a_decision_reads_does_not_grow_with_what_there_is() {
-    let rig = Rig::new().await;
+async fn decision_reads_do_not_grow_with_the_tables() {
+    let rig = TestDatabase::new().await;
     open(&rig, 1).await;
     let found = outgrown(&rig, QUESTIONS, put_through, fill).await;
     assert_eq!(found, [], "rows read, of {ROWS} in each table");
 }
 
 #[tokio::test]
-async fn what_is_asked_for_twice_is_told_once() {
-    let rig = Rig::new().await;
+async fn lookup_with_duplicate_ids_returns_each_once() {
+    let rig = TestDatabase::new().await;
     open(&rig, 1).await;
     fill(&rig).await;
     let mut tx = rig.begin().await;
@@ -250,8 +252,8 @@ async fn what_is_asked_for_twice_is_told_once() {
     assert_eq!(found.len(), 2);
 }
 
-/// Created, handed in, answered in several ways, applied and completed.
-async fn live(rig: &Rig, world: &World, number: u128) {
+/// Creates a task, submits it, answers in several ways, applies and completes it.
+async fn live(rig: &TestDatabase, world: &World, number: u128) {
     let task = insert(rig, world, number).await;
     let execution = ExecutionId::from_u128(number);
     let submit = Command::Submit { content: task.content.clone(), pins: world.pins() };
@@ -266,16 +268,16 @@ async fn live(rig: &Rig, world: &World, number: u128) {
         (user(AUTHOR), Command::Comment { text: "why so late?".to_owned() }),
         (user(ALICE), yes(&task)),
         (user(BOB), yes(&task)),
-        (agent(), Command::StartApply { execution, hold: HOLD }),
+        (agent(), Command::StartApply { execution, hold: HOLD, gates: world.gates() }),
         (agent(), Command::BeginApply { hold: HOLD }),
-        (agent(), Command::FinishApply { hold: HOLD }),
+        (agent(), Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded }),
     ] {
         step(rig, world, task.id, &actor, &command).await;
     }
 }
 
-/// All that is kept of one task, again and again under other ids.
-async fn multiply(rig: &Rig, of: TaskId) {
+/// Copies all rows of one task many times under other ids.
+async fn multiply(rig: &TestDatabase, of: TaskId) {
     let tables = [
         ("task", "id", "'id', n, 'number', new.number"),
         ("task_revision", "task_id", "'task_id', n"),
@@ -306,7 +308,7 @@ async fn multiply(rig: &Rig, of: TaskId) {
 }
 
 #[tokio::test]
-async fn a_life_reads_nothing_of_other_lives() {
+async fn task_lifecycle_reads_nothing_of_other_tasks() {
     let (rig, world) = rig().await;
     Box::pin(live(&rig, &world, 1)).await;
     multiply(&rig, TaskId::from_u128(1)).await;

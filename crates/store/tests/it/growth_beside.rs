@@ -1,4 +1,4 @@
-//! The same of what is asked beside decisions: who calls, who signs in, what goes out to others.
+//! The same check for queries outside decisions: authentication, sign-in and outgoing messages.
 
 use std::time::Duration;
 
@@ -8,28 +8,32 @@ use ade_core::ids::{AgentId, DeliveryId, PasskeyId, StepUpId, TaskId, UserId, We
 use ade_core::preference::Channel;
 use ade_core::step_up::Purpose;
 use ade_core::time::Timestamp;
-use ade_store::messages::{self, Item};
-use ade_store::step_ups::Question;
+use ade_store::messages::{self, PendingNotification};
+use ade_store::notifications::NotificationSubject;
+use ade_store::step_ups::StepUpChallenge;
 use ade_store::tokens::{self, Principal};
-use ade_store::webhooks::{self, Ended, Recorded};
+use ade_store::webhooks::{self, DeliveryOutcome, Recorded};
 use ade_store::{
-    Gate, Pool, Tx, delegations, device_logins, group_roles, passkeys, sessions, step_ups, users,
+    Pool, TenantLock, Tx, delegations, device_logins, group_roles, invitations, passkeys, sessions,
+    step_ups, users,
 };
 use uuid::Uuid;
 
 use crate::growth::{ROWS, outgrown};
-use crate::rig::Rig;
+use crate::test_database::TestDatabase;
 
-/// The endpoint that all deliveries go to.
+/// The endpoint of all deliveries.
 const ENDPOINT: u128 = 5;
 
-const QUESTIONS: [&str; 34] = [
+const QUESTIONS: [&str; 37] = [
     "token",
     "session kept",
     "tenants of a person",
     "sign-in ended",
     "terminal asks",
     "terminal found",
+    "invitation",
+    "invitation accepted",
     "own tokens",
     "tokens of an agent",
     "a token",
@@ -46,13 +50,14 @@ const QUESTIONS: [&str; 34] = [
     "person",
     "own passkeys",
     "any passkey",
+    "step-up facts",
     "passkeys removed",
     "question",
     "words given",
     "word used",
     "asked for a word",
     "messages that wait",
-    "messages told",
+    "messages delivered",
     "on their way",
     "taken back",
     "sent",
@@ -60,7 +65,7 @@ const QUESTIONS: [&str; 34] = [
     "cleared away",
 ];
 
-/// Nothing has ended before.
+/// A time before which nothing has ended.
 fn old(tx: &Tx) -> Timestamp {
     tx.now().minus(Duration::from_hours(1))
 }
@@ -72,6 +77,7 @@ async fn put(tx: &mut Tx, question: &str) {
             let code = UserCode::parse("BCDF-GHJK").unwrap();
             drop(device_logins::find(tx, &code).await.unwrap());
         }
+        "invitation accepted" => drop(invitations::take(tx, "invitation:7").await.unwrap()),
         "own tokens" => drop(tokens::list(tx, Principal::User(user), None, 3).await.unwrap()),
         "tokens of an agent" => {
             let holder = Principal::Agent(AgentId::from_u128(7));
@@ -97,17 +103,18 @@ async fn put(tx: &mut Tx, question: &str) {
         "person" => drop(users::get(tx, user).await.unwrap()),
         "own passkeys" => drop(passkeys::list(tx, user).await.unwrap()),
         "any passkey" => drop(passkeys::has_any(tx, user).await.unwrap()),
+        "step-up facts" => drop(step_ups::facts(tx, user, "session:7").await.unwrap()),
         "passkeys removed" => {
             passkeys::remove(tx, user, &[7].map(PasskeyId::from_u128)).await.unwrap();
         }
         "question" => drop(step_ups::question(tx, StepUpId::from_u128(7)).await.unwrap()),
         "words given" => drop(step_ups::unused(tx, user).await.unwrap()),
-        // The first time there is none.
+        // The first call finds no row.
         "word used" => drop(step_ups::use_up(tx, StepUpId::from_u128(7)).await),
         "asked for a word" => {
             let (id, asked_at) = (StepUpId::from_u128(1), tx.now());
             let subject = Digest::of(b"one");
-            let asked = Question {
+            let asked = StepUpChallenge {
                 id,
                 user,
                 key_id: "session:7".to_owned(),
@@ -127,13 +134,15 @@ async fn put_out(tx: &mut Tx, question: &str) {
     let (user, endpoint) = (UserId::from_u128(7), WebhookId::from_u128(ENDPOINT));
     match question {
         "messages that wait" => drop(messages::waiting(tx, user, Channel::Mail).await.unwrap()),
-        "messages told" => {
-            let items = [7, 8, 9].map(|number| Item {
+        "messages delivered" => {
+            let items = [7, 8, 9].map(|number| PendingNotification {
                 id: Uuid::from_u128(number),
                 kind: "task.submitted".to_owned(),
-                task: TaskId::from_u128(number),
-                number: 1,
-                title: String::new(),
+                subject: NotificationSubject::Task {
+                    id: TaskId::from_u128(number),
+                    number: 1,
+                    title: String::new(),
+                },
                 at: tx.now(),
             });
             messages::end(tx, &items, true).await.unwrap();
@@ -143,8 +152,12 @@ async fn put_out(tx: &mut Tx, question: &str) {
         "sent" => {
             let (sender, ttl) = (Uuid::from_u128(3), Duration::from_secs(30));
             let claimed = webhooks::claim(tx, endpoint, sender, ttl, 3).await.unwrap();
-            let recorded =
-                Recorded { ended: Ended::Delivered, status: None, excerpt: None, problem: None };
+            let recorded = Recorded {
+                ended: DeliveryOutcome::Delivered,
+                status: None,
+                excerpt: None,
+                problem: None,
+            };
             for one in &claimed {
                 webhooks::record(tx, endpoint, one, sender, &recorded).await.unwrap();
             }
@@ -161,8 +174,8 @@ async fn put_out(tx: &mut Tx, question: &str) {
     }
 }
 
-/// Before anybody is known there is no transaction to ask in.
-async fn put_through(rig: &Rig, pool: &Pool, question: &str) {
+/// Queries that run before the caller is known use no transaction.
+async fn put_through(rig: &TestDatabase, pool: &Pool, question: &str) {
     match question {
         "token" => drop(tokens::resolve(pool, "token:7").await.unwrap()),
         "session kept" => sessions::keep(pool, "session:7").await.unwrap(),
@@ -171,16 +184,17 @@ async fn put_through(rig: &Rig, pool: &Pool, question: &str) {
             drop(sessions::tenants_of(pool, "idp", "p:7", &groups).await.unwrap());
         }
         "sign-in ended" => drop(sessions::end_sign_in(pool, &[7; 32]).await.unwrap()),
+        "invitation" => drop(invitations::resolve(pool, "invitation:7").await.unwrap()),
         "terminal asks" => drop(device_logins::poll(pool, &[7; 32]).await.unwrap()),
         within => {
-            let mut tx = rig.begin_through(pool, rig.tenant, Gate::Unasked).await.unwrap();
+            let mut tx = rig.begin_through(pool, rig.tenant, TenantLock::None).await.unwrap();
             put(&mut tx, within).await;
             tx.roll_back().await;
         }
     }
 }
 
-async fn fill(rig: &Rig) {
+async fn fill(rig: &TestDatabase) {
     let tenant = rig.tenant.uuid();
     let endpoint = Uuid::from_u128(ENDPOINT);
     let sql = format!(
@@ -212,6 +226,9 @@ async fn fill(rig: &Rig) {
          INSERT INTO device_login (hash, code, client, address, created_at, expires_at, pace)
          SELECT hash, 'code' || n, 'cli', '127.0.0.1', now(), now() + interval '5 minutes', 5
            FROM filling;
+         INSERT INTO invitation (tenant_id, user_id, key_id, secret_hash, created_at, expires_at)
+         SELECT tenant_id, id, 'invitation:' || n, hash, now(), now() + interval '5 minutes'
+           FROM filling;
          INSERT INTO passkey (tenant_id, id, user_id, name, credential, algorithm, public_key,
                               counter, created_at)
          SELECT tenant_id, id, id, 'key', hash, -7, hash, 0, now() FROM filling;
@@ -219,8 +236,8 @@ async fn fill(rig: &Rig) {
                               passkey_id, client_data, authenticator_data, signature, given_at)
          SELECT tenant_id, id, id, 'session:' || n, 'approve', hash, hash, now(), id, hash, hash,
                 hash, now() FROM filling;
-         INSERT INTO message_item (tenant_id, id, user_id, channel, seq, kind, task_id, at, state)
-         SELECT tenant_id, id, id, 'mail', n, 'task.created', id, now(), 'waiting' FROM filling;
+         INSERT INTO message_item (tenant_id, id, user_id, channel, kind, detail, at, state)
+         SELECT tenant_id, id, id, 'mail', 'passkey.added', 'key', now(), 'waiting' FROM filling;
          INSERT INTO webhook_delivery (tenant_id, id, endpoint_id, event_id, seq, kind, object,
                                        body, state, next_at, created_at, queued_at, ended_at)
          SELECT tenant_id, id, '{endpoint}', id::text, n, 'task.submitted', 'object:' || n % 1000,
@@ -232,8 +249,8 @@ async fn fill(rig: &Rig) {
 }
 
 #[tokio::test]
-async fn what_is_asked_of_one_reads_nothing_of_the_others() {
-    let rig = Rig::new().await;
+async fn query_reads_do_not_grow_with_the_tables() {
+    let rig = TestDatabase::new().await;
     let found = outgrown(&rig, QUESTIONS, put_through, fill).await;
     assert_eq!(found, [], "rows read, of {ROWS} in each table");
 }

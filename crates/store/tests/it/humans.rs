@@ -1,46 +1,52 @@
-//! A person's other accounts are that person: the table of votes follows aliases as the rules do,
-//! both ways and through others.
+//! All accounts of a person count as that person: the table of votes follows aliases like the rules
+//! do, in both directions and transitively.
 
 use ade_core::actor::Directory;
 use ade_core::ids::UserId;
-use ade_store::rulebook::{self, Base};
-use ade_store::{Error, users};
+use ade_store::tenant_config::{self, Base};
+use ade_store::{StoreError, users};
 
-use crate::rig::{Rig, run, try_run};
+use crate::test_database::{TestDatabase, run, try_run};
 
 const AUTHOR: u128 = 1;
+/// The person who issued the token of the agent that proposed the task.
+const ISSUER: u128 = 8;
 
-async fn insert_task(rig: &Rig) {
+async fn insert_task(rig: &TestDatabase) {
     let mut admin = rig.database.connect().await;
     let (tenant, author) = (rig.tenant.uuid(), UserId::from_u128(AUTHOR).uuid());
+    let issuer = UserId::from_u128(ISSUER).uuid();
     let digest = "decode(repeat('00', 32), 'hex')";
     run(
         &mut admin,
         &format!(
             "INSERT INTO task (tenant_id, id, number, state, since, version, revision, title,
-                 task_type, priority, risk, level, digest, author_id, submitter_id, attempts,
-                 created_at, updated_at)
+                 task_type, priority, risk, level, digest, author_id, submitter_id, token_issuers,
+                 attempts, created_at, updated_at)
              VALUES ('{tenant}', '{tenant}', 1, 'SUBMITTED', now(), 1, 1, 'x', 'db.migrate', 50,
-                 45, 'MEDIUM', {digest}, '{author}', '{author}', 0, now(), now())"
+                 45, 'MEDIUM', {digest}, '{author}', '{author}', ARRAY['{issuer}'::uuid], 0, now(),
+                 now())"
         ),
     )
     .await;
 }
 
-/// Whether the table takes an answer of this account, without keeping it.
-async fn is_taken(rig: &Rig, voter: u128) -> bool {
+/// Returns whether the table accepts a vote of this account, without keeping it.
+async fn is_taken(rig: &TestDatabase, voter: u128) -> bool {
     let mut admin = rig.database.connect().await;
     let (tenant, voter) = (rig.tenant.uuid(), UserId::from_u128(voter).uuid());
-    // The foreign key to a revision is looked at when the statement ends, after the rule.
+    // The foreign key to a revision is checked when the statement ends, after the rule.
     let sql = format!(
         "INSERT INTO vote (tenant_id, task_id, voter_id, answer, revision, digest, round, places,
              at, effectual)
          VALUES ('{tenant}', '{tenant}', '{voter}', 'approve', 1,
              decode(repeat('00', 32), 'hex'), 0, '{{}}', now(), true)"
     );
-    match try_run(&mut admin, &sql).await.map_err(Error::from) {
-        Err(Error::Constraint { constraint, .. }) if constraint == "vote_revision_exists" => true,
-        Err(Error::Constraint { constraint, .. }) => {
+    match try_run(&mut admin, &sql).await.map_err(StoreError::from) {
+        Err(StoreError::Constraint { constraint, .. }) if constraint == "vote_revision_exists" => {
+            true
+        }
+        Err(StoreError::Constraint { constraint, .. }) => {
             assert_eq!(constraint, "vote_is_not_of_the_involved");
             false
         }
@@ -48,18 +54,20 @@ async fn is_taken(rig: &Rig, voter: u128) -> bool {
     }
 }
 
-async fn directory(rig: &Rig) -> Directory {
+async fn directory(rig: &TestDatabase) -> Directory {
     let mut tx = rig.begin().await;
-    rulebook::load(&mut tx, Base::default()).await.unwrap().directory
+    tenant_config::load(&mut tx, Base::default()).await.unwrap().directory
 }
 
 #[tokio::test]
-async fn another_account_of_somebody_involved_cannot_answer() {
-    let rig = Rig::new().await;
+async fn vote_by_an_alias_of_an_involved_person_is_refused() {
+    let rig = TestDatabase::new().await;
     insert_task(&rig).await;
     assert!(!is_taken(&rig, AUTHOR).await);
-    assert!(is_taken(&rig, 2).await, "nobody's alias yet");
-    // 2 is the author's, 3 is 2's, 4 meets 3 over an account that never came, 5 is 6's.
+    assert!(!is_taken(&rig, ISSUER).await);
+    assert!(is_taken(&rig, 2).await, "not an alias yet");
+    // 2 is an alias of the author, 3 of 2, 4 is linked with 3 through an unknown account, 5 is
+    // linked with 6.
     let unseen = UserId::from_u128(77);
     let [one, two, three, four, five, six] = [1, 2, 3, 4, 5, 6].map(UserId::from_u128);
     let mut tx = rig.begin_closed().await;
@@ -76,8 +84,8 @@ async fn another_account_of_somebody_involved_cannot_answer() {
 }
 
 #[tokio::test]
-async fn aliases_of_another_tenant_say_nothing() {
-    let rig = Rig::new().await;
+async fn vote_ignores_aliases_of_another_tenant() {
+    let rig = TestDatabase::new().await;
     insert_task(&rig).await;
     let mut admin = rig.database.connect().await;
     let [one, two, three] = [1, 2, 3].map(|number| UserId::from_u128(number).uuid());

@@ -1,19 +1,19 @@
-//! The stop of all tenants: the owner's to move and everybody's to see, one at a time, and closed
-//! behind the permits that were on their way.
+//! The freeze of all tenants: only the owner changes it, everyone sees it, there is one at a time,
+//! and it waits for permits in flight.
 
-use ade_store::{Error, Gate, claimable, installation};
+use ade_store::{StoreError, TenantLock, claimable, installation};
 use sqlx::PgConnection;
 
-use crate::rig::{Rig, SOON, connect_app, run, try_run};
+use crate::test_database::{SOON, TestDatabase, connect_app, run, try_run};
 
 async fn forbidden(app: &mut PgConnection, sql: &str) {
-    let refused = Error::from(try_run(app, sql).await.unwrap_err());
-    assert!(matches!(refused, Error::Forbidden { .. }), "{sql}: {refused}");
+    let refused = StoreError::from(try_run(app, sql).await.unwrap_err());
+    assert!(matches!(refused, StoreError::Forbidden { .. }), "{sql}: {refused}");
 }
 
 #[tokio::test]
-async fn the_application_sees_the_stop_of_all_tenants_and_cannot_move_it() {
-    let rig = Rig::new().await;
+async fn installation_freeze_is_read_only_for_the_application() {
+    let rig = TestDatabase::new().await;
     let mut app = connect_app(&rig).await;
     let insert = "INSERT INTO installation_freeze (reason, set_by, set_at)
                   VALUES ('r', 'spy', now())";
@@ -22,14 +22,14 @@ async fn the_application_sees_the_stop_of_all_tenants_and_cannot_move_it() {
     forbidden(&mut app, insert).await;
     let app_url = rig.database.url_as("app");
     let refused = installation::freeze(&app_url, "spy", "r").await.unwrap_err();
-    assert!(matches!(refused, Error::Forbidden { .. }), "{refused}");
+    assert!(matches!(refused, StoreError::Forbidden { .. }), "{refused}");
     assert_eq!(installation::in_force(&rig.pool).await.unwrap(), None);
 
     let owner = rig.database.url();
     let set = installation::freeze(&owner, "root", "INC-9").await.unwrap();
     assert!(set.is_new && set.is_drained, "{set:?}");
-    let told = [&set.freeze.reason, &set.freeze.set_by].map(String::as_str);
-    assert_eq!((told, set.freeze.since), (["INC-9", "root"], rig.now));
+    let stored = [&set.freeze.reason, &set.freeze.set_by].map(String::as_str);
+    assert_eq!((stored, set.freeze.since), (["INC-9", "root"], rig.now));
     for (tenant, sql) in [(rig.tenant, lift), (rig.other, "DELETE FROM installation_freeze")] {
         run(&mut app, &format!("SET ade.tenant = '{}'", tenant.uuid())).await;
         forbidden(&mut app, sql).await;
@@ -44,8 +44,8 @@ async fn the_application_sees_the_stop_of_all_tenants_and_cannot_move_it() {
 }
 
 #[tokio::test]
-async fn one_stop_is_in_force_at_a_time_and_all_of_them_stay_on_record() {
-    let rig = Rig::new().await;
+async fn installation_freeze_is_unique_and_keeps_its_history() {
+    let rig = TestDatabase::new().await;
     let owner = rig.database.url();
     assert_eq!(installation::thaw(&owner, "root", "nothing was").await.unwrap(), None);
     let first = installation::freeze(&owner, "root", "INC-1").await.unwrap();
@@ -63,9 +63,9 @@ async fn one_stop_is_in_force_at_a_time_and_all_of_them_stay_on_record() {
 }
 
 #[tokio::test]
-async fn whoever_freezes_all_tenants_waits_for_the_permits_on_their_way() {
-    let rig = Rig::patient().await;
-    let mut passing = rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await.unwrap();
+async fn installation_freeze_waits_for_permits_in_flight() {
+    let rig = TestDatabase::patient().await;
+    let mut passing = rig.begin_through(&rig.pool, rig.tenant, TenantLock::Shared).await.unwrap();
     assert_eq!(installation::pass_gate(&mut passing).await.unwrap(), None);
     let owner = rig.database.url();
     let mut freezing =
@@ -75,7 +75,7 @@ async fn whoever_freezes_all_tenants_waits_for_the_permits_on_their_way() {
         set = &mut freezing => panic!("it had to wait: {set:?}"),
         () = observer.wait_for_waiting(1, SOON) => {}
     }
-    // It holds already for whoever asks now, in another tenant too.
+    // It already applies to new requests, in other tenants too.
     let mut late = rig.begin_as(rig.other).await;
     let seen = installation::look(&mut late).await.unwrap();
     assert_eq!(seen.map(|freeze| freeze.reason).as_deref(), Some("INC-9"));

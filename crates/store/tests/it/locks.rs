@@ -1,17 +1,20 @@
-//! The truth of locks on real PostgreSQL: the same answers as the core's rule over random lives,
-//! and what the rule cannot say: that two who register at once are judged one after the other.
+//! Registered locks on a real PostgreSQL: the same results as the model of the core over random
+//! histories, and the serialization of concurrent registrations, which the model cannot show.
 
 use std::time::Duration;
 
-use ade_core::ids::{AgentId, AgentSessionId, LeaseId, TaskId};
-use ade_core::lock::fence::{Fences, RegisterRefusal, Registration};
-use ade_core::lock::{Class, Epoch, LockSet, Mode, Owner, Request, RequestDraft, Token};
+use ade_core::ids::{AgentId, LeaseId, ProcessId, TaskId};
+use ade_core::lock::fence::RegisterRefusal;
+use ade_core::lock::{
+    Epoch, FencingToken, LeaseClass, LockSet, Mode, Owner, Request, RequestDraft,
+};
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
+use ade_lock_model::fence::{Fences, Registration};
 use ade_store::Tx;
 use ade_store::locks::{self, epochs, sessions};
 
-use crate::rig::{Rig, SOON, broken_rule, run};
+use crate::test_database::{SOON, TestDatabase, broken_rule, run};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -23,12 +26,12 @@ pub fn lease(number: u128) -> LeaseId {
     LeaseId::from_u128(number)
 }
 
-pub fn session(number: u128) -> AgentSessionId {
-    AgentSessionId::from_u128(number)
+pub fn session(number: u128) -> ProcessId {
+    ProcessId::from_u128(number)
 }
 
-pub fn token(counter: u64) -> Token {
-    Token::new(Epoch::FIRST, counter).unwrap()
+pub fn token(counter: u64) -> FencingToken {
+    FencingToken::new(Epoch::FIRST, counter).unwrap()
 }
 
 pub fn draft(number: u128, wanted: &[(&str, Mode)]) -> RequestDraft {
@@ -38,7 +41,7 @@ pub fn draft(number: u128, wanted: &[(&str, Mode)]) -> RequestDraft {
         owner: Owner::Task(TaskId::from_u128(number)),
         node: "node-1".to_owned(),
         birth: Timestamp::from_micros(1_800_000_000_123_457),
-        class: Class::Fenced { lock_delay: Duration::ZERO },
+        class: LeaseClass::Fenced { lock_delay: Duration::ZERO },
         set: LockSet::new(set).unwrap(),
         ttl: MINUTE,
         wait: Duration::ZERO,
@@ -50,8 +53,8 @@ pub fn ask(number: u128, wanted: &[(&str, Mode)]) -> Request {
     Request::new(draft(number, wanted)).unwrap()
 }
 
-/// Epoch one has begun and these sessions live for an hour.
-pub async fn open(rig: &Rig, count: u128) {
+/// Begins epoch one and opens sessions that live for an hour.
+pub async fn open(rig: &TestDatabase, count: u128) {
     let mut tx = rig.begin().await;
     let current = epochs::current(&mut tx).await.unwrap();
     assert_eq!((current.epoch, current.is_new), (Epoch::FIRST, true));
@@ -63,12 +66,12 @@ pub async fn open(rig: &Rig, count: u128) {
     rig.keep(tx).await;
 }
 
-/// In a transaction of its own, kept if it was not refused.
+/// Registers in a transaction of its own, which is committed unless it was refused.
 pub async fn register(
-    rig: &Rig,
+    rig: &TestDatabase,
     request: &Request,
-    by: AgentSessionId,
-    token: Token,
+    by: ProcessId,
+    token: FencingToken,
 ) -> Result<(), RegisterRefusal> {
     let mut tx = rig.begin().await;
     let outcome = locks::register(&mut tx, request, by, token).await.unwrap();
@@ -79,14 +82,14 @@ pub async fn register(
     outcome
 }
 
-async fn holds(rig: &Rig, number: u128, token: Token, count: usize) -> bool {
+async fn holds(rig: &TestDatabase, number: u128, token: FencingToken, count: usize) -> bool {
     let mut tx = rig.begin().await;
     locks::assert_holds(&mut tx, lease(number), token, count).await.unwrap().is_ok()
 }
 
 #[tokio::test]
-async fn a_hold_is_registered_once_asserted_extended_and_released() {
-    let rig = Rig::new().await;
+async fn hold_is_registered_asserted_extended_and_released() {
+    let rig = TestDatabase::new().await;
     open(&rig, 1).await;
     let wanted = [("a", Mode::Exclusive), ("b", Mode::Shared)];
     let request = ask(1, &wanted);
@@ -94,7 +97,7 @@ async fn a_hold_is_registered_once_asserted_extended_and_released() {
         assert_eq!(register(&rig, &request, session(1), token(5)).await, Ok(()), "again");
     }
     assert!(holds(&rig, 1, token(5), 2).await);
-    assert!(!holds(&rig, 1, token(5), 1).await, "all of it or nothing");
+    assert!(!holds(&rig, 1, token(5), 1).await, "all resources or none");
     assert!(!holds(&rig, 1, token(4), 2).await, "under its own token");
     assert!(!holds(&rig, 2, token(5), 0).await, "nothing is not held");
     let low = RegisterRefusal::TokenLow { resource: resource("a"), floor: token(5) };
@@ -119,8 +122,8 @@ async fn a_hold_is_registered_once_asserted_extended_and_released() {
 }
 
 #[tokio::test]
-async fn a_dead_session_and_an_ended_epoch_register_nothing() {
-    let rig = Rig::new().await;
+async fn registration_in_a_dead_session_or_old_epoch_is_refused() {
+    let rig = TestDatabase::new().await;
     open(&rig, 2).await;
     let request = ask(1, &[("a", Mode::Exclusive)]);
     let dead = Err(RegisterRefusal::SessionDead);
@@ -142,22 +145,22 @@ async fn a_dead_session_and_an_ended_epoch_register_nothing() {
     assert_eq!(epochs::bump(&mut tx, Epoch::FIRST, "test").await.unwrap(), Some(two));
     assert_eq!(epochs::bump(&mut tx, Epoch::FIRST, "test").await.unwrap(), None, "one winner");
     let current = epochs::current(&mut tx).await.unwrap();
-    assert_eq!((current.epoch, current.is_new), (two, true), "nobody was told of a grant");
+    assert_eq!((current.epoch, current.is_new), (two, true), "no grant was reported");
     epochs::note_use(&mut tx).await.unwrap();
     let current = epochs::current(&mut tx).await.unwrap();
     assert_eq!((current.epoch, current.is_new), (two, false));
     epochs::pass(&mut tx, Epoch::FIRST, "test").await.unwrap();
-    assert_eq!(epochs::current(&mut tx).await.unwrap(), current, "nothing that was not passed");
+    assert_eq!(epochs::current(&mut tx).await.unwrap(), current, "an older epoch changes nothing");
     rig.keep(tx).await;
     let stale = Err(RegisterRefusal::StaleEpoch { current: two });
     assert_eq!(register(&rig, &request, session(2), token(1)).await, stale);
-    let newer = Token::new(two, 1).unwrap();
+    let newer = FencingToken::new(two, 1).unwrap();
     assert_eq!(register(&rig, &request, session(2), newer).await, Ok(()));
 }
 
 #[tokio::test]
-async fn a_bump_waits_for_whoever_registers_in_the_old_epoch() {
-    let rig = Rig::patient().await;
+async fn epoch_bump_waits_for_registrations_in_flight() {
+    let rig = TestDatabase::patient().await;
     open(&rig, 1).await;
     let mut tx = rig.begin().await;
     let request = ask(1, &[("a", Mode::Exclusive)]);
@@ -181,8 +184,8 @@ async fn a_bump_waits_for_whoever_registers_in_the_old_epoch() {
 }
 
 #[tokio::test]
-async fn the_same_registration_twice_at_once_is_one() {
-    let rig = Rig::patient().await;
+async fn registration_sent_twice_concurrently_counts_once() {
+    let rig = TestDatabase::patient().await;
     open(&rig, 1).await;
     let request = ask(1, &[("a", Mode::Exclusive), ("b", Mode::Exclusive)]);
     let mut first = rig.begin().await;
@@ -200,8 +203,8 @@ async fn the_same_registration_twice_at_once_is_one() {
 }
 
 #[tokio::test]
-async fn a_fencer_waits_for_whoever_has_asserted() {
-    let rig = Rig::patient().await;
+async fn fencing_waits_for_a_transaction_that_asserted() {
+    let rig = TestDatabase::patient().await;
     open(&rig, 2).await;
     let wanted = [("a", Mode::Exclusive)];
     register(&rig, &ask(1, &wanted), session(1), token(1)).await.unwrap();
@@ -223,8 +226,8 @@ async fn a_fencer_waits_for_whoever_has_asserted() {
 }
 
 #[tokio::test]
-async fn a_heartbeat_that_is_on_its_way_keeps_the_hold() {
-    let rig = Rig::patient().await;
+async fn heartbeat_in_flight_keeps_the_hold() {
+    let rig = TestDatabase::patient().await;
     open(&rig, 2).await;
     let wanted = [("a", Mode::Exclusive)];
     register(&rig, &ask(1, &wanted), session(1), token(1)).await.unwrap();
@@ -240,13 +243,13 @@ async fn a_heartbeat_that_is_on_its_way_keeps_the_hold() {
     watcher.wait_for_waiting(1, SOON).await;
     heartbeat.commit().await.unwrap();
     let held = RegisterRefusal::Held { resource: resource("a"), by: vec![lease(1)] };
-    assert_eq!(fencer.await.unwrap(), Err(held), "judged is what is then");
+    assert_eq!(fencer.await.unwrap(), Err(held), "it sees the new deadline");
     assert!(holds(&rig, 1, token(1), 1).await);
 }
 
 #[tokio::test]
-async fn a_row_that_says_two_things_is_refused() {
-    let rig = Rig::new().await;
+async fn hold_row_that_contradicts_itself_is_refused() {
+    let rig = TestDatabase::new().await;
     open(&rig, 1).await;
     register(&rig, &ask(1, &[("a", Mode::Exclusive)]), session(1), token(1)).await.unwrap();
     for (change, rule) in [
@@ -265,8 +268,8 @@ async fn a_row_that_says_two_things_is_refused() {
     }
 }
 
-/// Time passes: every deadline comes nearer. Minutes, so that the test's own seconds do not count.
-pub async fn pass(rig: &Rig, minutes: i64) {
+/// Moves every deadline nearer. It uses minutes, so that the duration of the test does not matter.
+pub async fn pass(rig: &TestDatabase, minutes: i64) {
     let mut admin = rig.database.connect().await;
     let tenant = rig.tenant.uuid();
     run(
@@ -279,14 +282,14 @@ pub async fn pass(rig: &Rig, minutes: i64) {
     .await;
 }
 
-/// Model and PostgreSQL side by side; the model's clock is the minutes that were passed.
+/// Model and PostgreSQL side by side; the clock of the model counts the minutes that were passed.
 struct Twin {
-    rig: Rig,
+    rig: TestDatabase,
     model: Fences,
     now: Timestamp,
     dice: u64,
     epoch: Epoch,
-    asked: Vec<(Request, Token)>,
+    asked: Vec<(Request, FencingToken)>,
     met: std::collections::BTreeSet<String>,
 }
 
@@ -311,7 +314,7 @@ impl Twin {
             wanted.push(("a", Mode::Exclusive));
         }
         let lock_delay = MINUTE * u32::try_from(self.below(3)).unwrap();
-        let class = Class::Fenced { lock_delay };
+        let class = LeaseClass::Fenced { lock_delay };
         // Half minutes, so that no deadline falls on a minute that is passed.
         let ttl = Duration::from_secs(30 + 60 * self.below(4));
         Request::new(RequestDraft { class, ttl, ..draft(number, &wanted) }).unwrap()
@@ -322,7 +325,7 @@ impl Twin {
             0..5 => {
                 let request = self.request(number);
                 let counter = u64::try_from(number / 2).unwrap() + self.below(3);
-                let token = Token::new(self.epoch, counter.max(1)).unwrap();
+                let token = FencingToken::new(self.epoch, counter.max(1)).unwrap();
                 self.register(request, token).await;
             }
             5 => {
@@ -367,7 +370,7 @@ impl Twin {
         }
     }
 
-    fn some(&mut self) -> Option<(Request, Token)> {
+    fn some(&mut self) -> Option<(Request, FencingToken)> {
         let count = u64::try_from(self.asked.len()).unwrap().min(8);
         if count == 0 {
             return None;
@@ -376,7 +379,7 @@ impl Twin {
         self.asked.get(self.asked.len() - back).cloned()
     }
 
-    async fn register(&mut self, request: Request, token: Token) {
+    async fn register(&mut self, request: Request, token: FencingToken) {
         let registration = Registration {
             lease: request.lease(),
             session: session(1),
@@ -397,7 +400,7 @@ impl Twin {
         self.asked.push((request, token));
     }
 
-    /// Everything that can still commit is the same, and asserts the same.
+    /// Everything that can still commit is equal and asserts equally.
     async fn compare(&mut self) {
         let mut tx = self.rig.begin().await;
         let found = locks::live(&mut tx).await.unwrap();
@@ -423,10 +426,10 @@ impl Twin {
 }
 
 #[tokio::test]
-async fn postgres_and_the_rule_agree_on_random_lives() {
+async fn postgres_and_the_model_agree_on_random_histories() {
     let mut met = std::collections::BTreeSet::new();
     for seed in 0..4 {
-        let rig = Rig::new().await;
+        let rig = TestDatabase::new().await;
         open(&rig, 1).await;
         let mut model = Fences::new(Epoch::FIRST);
         let now = Timestamp::from_micros(1_800_000_000_000_000);
@@ -446,8 +449,8 @@ async fn postgres_and_the_rule_agree_on_random_lives() {
 }
 
 #[tokio::test]
-async fn one_tenant_sees_no_hold_of_another() {
-    let rig = Rig::new().await;
+async fn hold_is_invisible_to_other_tenants() {
+    let rig = TestDatabase::new().await;
     open(&rig, 1).await;
     register(&rig, &ask(1, &[("a", Mode::Exclusive)]), session(1), token(1)).await.unwrap();
     let mut other: Tx = rig.begin_as(rig.other).await;

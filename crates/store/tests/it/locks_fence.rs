@@ -1,6 +1,6 @@
-//! Nobody commits under a hold that was fenced: many holders of few resources, leases so short
-//! that they run out in the middle of the work, tokens that repeat and fall, and pauses wherever
-//! they hurt. The usual way, a look without a lock, is run beside it and must be caught.
+//! No transaction commits under a fenced hold: many holders compete for few resources, with leases
+//! that expire in the middle of the work, tokens that repeat and fall, and pauses in bad places.
+//! The usual method, a check without a row lock, runs as a control and must be caught.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use ade_core::ids::LeaseId;
 use ade_core::lock::fence::RegisterRefusal;
-use ade_core::lock::{Class, Mode, Request, RequestDraft, Token};
-use ade_store::{Error, Pool, audit, locks};
+use ade_core::lock::{FencingToken, LeaseClass, Mode, Request, RequestDraft};
+use ade_store::{Pool, StoreError, audit, locks};
 use sqlx::AssertSqlSafe;
 
 use crate::locks::{draft, open, session, token};
-use crate::rig::{Rig, run};
+use crate::test_database::{TestDatabase, run};
 
 const HOLDERS: u32 = 6;
 const COMMITS: usize = 2_000;
@@ -22,16 +22,16 @@ const RESOURCES: [&str; 2] = ["a", "b"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// As every protected transaction does.
+    /// The check of every protected transaction.
     ForShare,
-    /// What is often done.
+    /// The usual check.
     Plain,
 }
 
 #[derive(Default)]
 struct Tally {
     commits: AtomicUsize,
-    /// Somebody else had written while a holder was the only one who might.
+    /// Commits that happened although another holder had written in between.
     stale: AtomicUsize,
     fenced: AtomicUsize,
     low: AtomicUsize,
@@ -40,17 +40,17 @@ struct Tally {
 }
 
 struct Holder {
-    rig: Arc<Rig>,
+    rig: Arc<TestDatabase>,
     pool: Pool,
     tally: Arc<Tally>,
     number: u128,
     dice: u64,
 }
 
-/// What a holder has read of its resources, and believes to be the only one to change.
+/// The values that a holder has read and believes to be the only one to change.
 struct Held {
     request: Request,
-    token: Token,
+    token: FencingToken,
     believed: Vec<i64>,
 }
 
@@ -75,25 +75,25 @@ impl Holder {
             1 => vec![(RESOURCES[1], Mode::Exclusive)],
             _ => RESOURCES.iter().map(|name| (*name, Mode::Exclusive)).collect(),
         };
-        // Gone before the work is done, more often than not.
+        // Usually over before the work is done.
         let ttl = Duration::from_millis(2 + self.below(20));
-        let class = Class::Fenced { lock_delay: Duration::ZERO };
+        let class = LeaseClass::Fenced { lock_delay: Duration::ZERO };
         Request::new(RequestDraft { ttl, class, ..draft(u128::from(number), &wanted) }).unwrap()
     }
 
-    /// From a queue that repeats tokens and goes back.
-    fn token(&mut self) -> Token {
+    /// Returns a token of a queue that repeats tokens and goes back.
+    fn token(&mut self) -> FencingToken {
         let next = self.tally.tokens.fetch_add(1, Ordering::Relaxed) + 1;
         let steps_back = if self.below(4) == 0 { self.below(40) } else { 0 };
         token(next.saturating_sub(steps_back).max(1))
     }
 
-    async fn register(&mut self) -> Result<Option<Held>, Error> {
+    async fn register(&mut self) -> Result<Option<Held>, StoreError> {
         let (request, mut token) = (self.request(), self.token());
         loop {
             let mut tx = self
                 .rig
-                .begin_through(&self.pool, self.rig.tenant, ade_store::Gate::Unasked)
+                .begin_through(&self.pool, self.rig.tenant, ade_store::TenantLock::None)
                 .await?;
             let by = session(self.number);
             match locks::register(&mut tx, &request, by, token).await? {
@@ -125,13 +125,15 @@ impl Holder {
         }
     }
 
-    /// One protected transaction; whether the hold is still there.
-    async fn work(&mut self, held: &mut Held, look: Look) -> Result<bool, Error> {
+    /// Runs one protected transaction and returns whether the hold still exists.
+    async fn work(&mut self, held: &mut Held, look: Look) -> Result<bool, StoreError> {
         let count = held.request.set().len();
         let lease = held.request.lease();
         self.pause().await;
-        let mut tx =
-            self.rig.begin_through(&self.pool, self.rig.tenant, ade_store::Gate::Unasked).await?;
+        let mut tx = self
+            .rig
+            .begin_through(&self.pool, self.rig.tenant, ade_store::TenantLock::None)
+            .await?;
         let is_held = match look {
             Look::ForShare => locks::assert_holds(&mut tx, lease, held.token, count).await?.is_ok(),
             Look::Plain => is_held_at_a_glance(&mut tx, lease, held.token, count).await?,
@@ -171,7 +173,7 @@ impl Holder {
         }
     }
 
-    async fn life(&mut self, look: Look) -> Result<(), Error> {
+    async fn life(&mut self, look: Look) -> Result<(), StoreError> {
         let Some(mut held) = self.register().await? else {
             tokio::task::yield_now().await;
             return Ok(());
@@ -188,9 +190,9 @@ impl Holder {
 async fn is_held_at_a_glance(
     tx: &mut ade_store::Tx,
     lease: LeaseId,
-    token: Token,
+    token: FencingToken,
     count: usize,
-) -> Result<bool, Error> {
+) -> Result<bool, StoreError> {
     let look = sqlx::query_as(
         "SELECT count(*) FROM lock_hold WHERE lease_id = $1 AND token = $2
           AND fenced_by IS NULL AND released_at IS NULL",
@@ -202,7 +204,7 @@ async fn is_held_at_a_glance(
 }
 
 async fn run_all(look: Look, commits: usize, seed: u64) -> Arc<Tally> {
-    let rig = Rig::new().await;
+    let rig = TestDatabase::new().await;
     open(&rig, u128::from(HOLDERS)).await;
     let mut admin = rig.database.connect().await;
     run(&mut admin, "CREATE TABLE target (resource text PRIMARY KEY, value bigint NOT NULL)").await;
@@ -227,7 +229,7 @@ async fn run_all(look: Look, commits: usize, seed: u64) -> Arc<Tally> {
     while let Some(ended) = holders.join_next().await {
         ended.unwrap();
     }
-    // The monitor's question: two who could both commit.
+    // Counts pairs of holds that could both commit.
     let double: i64 = sqlx::query_scalar(AssertSqlSafe(
         "SELECT count(*) FROM (SELECT resource FROM lock_hold
            WHERE fenced_by IS NULL AND released_at IS NULL AND mode = 'exclusive'
@@ -248,21 +250,21 @@ fn check(tally: &Tally) {
 }
 
 #[tokio::test]
-async fn nobody_commits_under_a_fenced_hold() {
+async fn commit_under_a_fenced_hold_never_happens() {
     check(&*run_all(Look::ForShare, COMMITS, 1).await);
 }
 
-/// The positive control: were nothing caught here, the test above would prove nothing.
+/// The positive control: if nothing were caught here, the test above would prove nothing.
 #[tokio::test]
-async fn a_look_without_a_lock_lets_stale_commits_through() {
+async fn commit_with_an_unlocked_check_can_be_stale() {
     let tally = run_all(Look::Plain, CONTROL_COMMITS, 1).await;
     let stale = tally.stale.load(Ordering::Relaxed);
     assert!(stale > 0, "nothing stale was caught: the test above proves nothing");
 }
 
-/// Run by `cargo xtask soak fence`, which names the first seed and the minutes.
+/// Run by `cargo xtask soak fence`, which sets the first seed and the minutes.
 #[tokio::test]
-#[ignore = "takes as long as it is told"]
+#[ignore = "runs for the given number of minutes"]
 async fn soak() {
     let read = |name: &str| -> u64 { std::env::var(name).unwrap().parse().unwrap() };
     let mut seed = read("ADE_SOAK_SEED");

@@ -1,5 +1,5 @@
-//! What one agent may hold at once, and for how long, on real PostgreSQL: two that register at once
-//! count each other, and no heartbeat stretches a hold past its end.
+//! The limits of one agent on a real PostgreSQL: concurrent registrations count each other, and no
+//! heartbeat extends a hold past its end.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use ade_core::limits::{LOCK_HOLD_MAX, LOCKS_PER_AGENT_MAX};
 use ade_core::lock::fence::RegisterRefusal;
 use ade_core::lock::{LockSet, Mode, Owner, Request, RequestDraft};
 use ade_store::locks;
-use ade_store::locks::many::{self, Kept};
+use ade_store::locks::many::{self, RenewedLease};
 use tokio::task::JoinSet;
 
 use crate::locks::{ask, draft, lease, open, pass, register, resource, session, token};
-use crate::rig::{Rig, SOON};
+use crate::test_database::{SOON, TestDatabase};
 
 const QUARTER: usize = LOCKS_PER_AGENT_MAX / 4;
 
-/// For so many resources that nobody else wants.
+/// A request for this many resources that no other request uses.
 fn wish(number: u128, agent: &str, count: usize) -> Request {
     let wanted = (0..count).map(|at| (resource(&format!("{number}-{at}")), Mode::Exclusive));
     let draft = RequestDraft {
-        // Each in a process of its own: that is no way round the bound.
+        // Each is in a separate process; the agent's limit still applies.
         owner: Owner::Agent(session(number)),
         node: format!("{agent}@node-{number}"),
         set: LockSet::new(wanted).unwrap(),
@@ -28,17 +28,22 @@ fn wish(number: u128, agent: &str, count: usize) -> Request {
     Request::new(draft).unwrap()
 }
 
-async fn take(rig: &Rig, number: u128, agent: &str, count: usize) -> Result<(), RegisterRefusal> {
+async fn take(
+    rig: &TestDatabase,
+    number: u128,
+    agent: &str,
+    count: usize,
+) -> Result<(), RegisterRefusal> {
     register(rig, &wish(number, agent, count), session(1), token(1)).await
 }
 
-async fn give_back(rig: &Rig, number: u128) {
+async fn give_back(rig: &TestDatabase, number: u128) {
     let mut tx = rig.begin().await;
     assert!(locks::release(&mut tx, lease(number)).await.unwrap() > 0);
     rig.keep(tx).await;
 }
 
-async fn taken(rig: &Rig, agent: &str) -> usize {
+async fn taken(rig: &TestDatabase, agent: &str) -> usize {
     let mut tx = rig.begin().await;
     locks::taken(&mut tx, agent).await.unwrap()
 }
@@ -48,8 +53,8 @@ fn too_many(taken: usize) -> Result<(), RegisterRefusal> {
 }
 
 #[tokio::test]
-async fn an_agent_registers_no_more_resources_than_it_may() {
-    let rig = Rig::new().await;
+async fn agent_cannot_register_more_resources_than_its_limit() {
+    let rig = TestDatabase::new().await;
     open(&rig, 1).await;
     for number in 1..=4 {
         assert_eq!(take(&rig, number, "greedy", QUARTER).await, Ok(()));
@@ -64,18 +69,18 @@ async fn an_agent_registers_no_more_resources_than_it_may() {
     assert_eq!(taken(&rig, "greedy").await, 3 * QUARTER);
     assert_eq!(take(&rig, 8, "greedy", QUARTER + 1).await, too_many(3 * QUARTER));
     assert_eq!(take(&rig, 8, "greedy", QUARTER).await, Ok(()));
-    // Whoever wants what has run out may have it, so it is nobody's.
+    // Expired holds can be taken by any request, so they do not count.
     pass(&rig, 2).await;
     assert_eq!(take(&rig, 9, "greedy", 1).await, Ok(()));
     assert_eq!(taken(&rig, "greedy").await, 1);
-    // Nor does a heartbeat bring it back beside what was taken since.
+    // A heartbeat does not revive it next to what was taken since.
     assert!(!beat(&rig, 8).await.is_open);
     assert_eq!(taken(&rig, "greedy").await, 1);
 }
 
 #[tokio::test]
-async fn two_registrations_of_an_agent_at_once_count_each_other() {
-    let rig = Rig::patient().await;
+async fn agent_limit_counts_concurrent_registrations() {
+    let rig = TestDatabase::patient().await;
     open(&rig, 1).await;
     for number in 1..=3 {
         assert_eq!(take(&rig, number, "greedy", QUARTER).await, Ok(()));
@@ -92,7 +97,7 @@ async fn two_registrations_of_an_agent_at_once_count_each_other() {
             async move { take(&rig, number + 1, "greedy", 1).await }
         });
         watcher.wait_for_waiting(1, SOON).await;
-        assert_eq!(take(&rig, number + 2, "fair", 1).await, Ok(()), "waits for nobody");
+        assert_eq!(take(&rig, number + 2, "fair", 1).await, Ok(()), "does not have to wait");
         if is_kept {
             rig.keep(first).await;
             assert_eq!(second.await.unwrap(), too_many(LOCKS_PER_AGENT_MAX));
@@ -105,9 +110,9 @@ async fn two_registrations_of_an_agent_at_once_count_each_other() {
 }
 
 #[tokio::test]
-async fn of_many_registrations_of_an_agent_at_once_none_passes_the_bound() {
+async fn agent_limit_holds_under_many_concurrent_registrations() {
     const ROOM: usize = 2;
-    let rig = Rig::patient().await;
+    let rig = TestDatabase::patient().await;
     open(&rig, 1).await;
     for number in 1..=3 {
         assert_eq!(take(&rig, number, "greedy", QUARTER).await, Ok(()));
@@ -120,20 +125,20 @@ async fn of_many_registrations_of_an_agent_at_once_none_passes_the_bound() {
         let rig = rig.clone();
         asking.spawn(async move { take(&rig, number, "greedy", 1).await });
     }
-    let told = asking.join_all().await;
-    assert_eq!(told.iter().filter(|told| told.is_ok()).count(), ROOM, "{told:?}");
+    let results = asking.join_all().await;
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), ROOM, "{results:?}");
     assert_eq!(taken(&rig, "greedy").await, LOCKS_PER_AGENT_MAX);
 }
 
-async fn beat(rig: &Rig, number: u128) -> Kept {
+async fn beat(rig: &TestDatabase, number: u128) -> RenewedLease {
     let mut tx = rig.begin().await;
     let mut kept = many::extend(&mut tx, &[lease(number)]).await.unwrap();
     tx.commit().await.unwrap();
     kept.pop().unwrap()
 }
 
-/// As if it had been registered so long ago that this much is left of the longest hold.
-async fn age(rig: &Rig, seconds_left: u64) {
+/// Ages a hold so that this much is left of its maximum age.
+async fn age(rig: &TestDatabase, seconds_left: u64) {
     let held = LOCK_HOLD_MAX.as_secs() - seconds_left;
     let sql = format!(
         "UPDATE lock_hold SET registered_at = clock_timestamp() - interval '{held} seconds'"
@@ -142,8 +147,8 @@ async fn age(rig: &Rig, seconds_left: u64) {
 }
 
 #[tokio::test]
-async fn no_heartbeat_stretches_a_hold_past_its_end() {
-    let rig = Rig::new().await;
+async fn heartbeat_cannot_extend_a_hold_past_its_end() {
+    let rig = TestDatabase::new().await;
     open(&rig, 1).await;
     assert_eq!(take(&rig, 1, "greedy", 2).await, Ok(()));
     let of_a_task = ask(2, &[("of-a-task", Mode::Exclusive)]);
@@ -154,11 +159,11 @@ async fn no_heartbeat_stretches_a_hold_past_its_end() {
     let later = beat(&rig, 1).await;
     assert!(later.is_open && !later.is_spent && later.deadline > first.deadline, "{later:?}");
 
-    // Less than its minute is left: not even that little is given.
+    // Less than its minute is left: it is not extended at all.
     age(&rig, 59).await;
     for _ in 0..2 {
         let refused = beat(&rig, 1).await;
-        assert_eq!(refused, Kept { is_spent: true, ..later }, "as it was, and no more");
+        assert_eq!(refused, RenewedLease { is_spent: true, ..later }, "as it was, and no more");
     }
     let apply = beat(&rig, 2).await;
     assert!(apply.is_open && !apply.is_spent, "ends by its own timeout: {apply:?}");
@@ -175,5 +180,8 @@ async fn no_heartbeat_stretches_a_hold_past_its_end() {
     let next = Request::new(next).unwrap();
     assert_eq!(register(&rig, &next, session(1), token(2)).await, Ok(()), "and is free");
     let fenced = beat(&rig, 1).await;
-    assert!(!fenced.is_open && !fenced.is_spent, "whoever was fenced hears that: {fenced:?}");
+    assert!(
+        !fenced.is_open && !fenced.is_spent,
+        "a fenced holder is reported as fenced: {fenced:?}"
+    );
 }

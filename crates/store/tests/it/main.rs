@@ -1,5 +1,5 @@
-//! The record against real PostgreSQL: what the tables refuse, what a transaction promises, and
-//! that what is read back is what was decided.
+//! Tests of the store on a real PostgreSQL: what the tables refuse, what transactions guarantee,
+//! and that data round-trips.
 
 #[cfg(test)]
 mod agents;
@@ -28,21 +28,21 @@ mod locks_of_agent;
 #[cfg(test)]
 mod policies;
 #[cfg(test)]
-mod reads;
+mod preview;
 #[cfg(test)]
-mod rehearsal;
+mod reads;
 #[cfg(test)]
 mod relay;
 #[cfg(test)]
 mod resources;
-#[cfg(test)]
-mod rig;
 #[cfg(test)]
 mod rulebook;
 #[cfg(test)]
 mod sample;
 #[cfg(test)]
 mod schema;
+#[cfg(test)]
+mod silence;
 #[cfg(test)]
 mod states;
 #[cfg(test)]
@@ -55,6 +55,8 @@ mod tasks;
 mod tenancy;
 #[cfg(test)]
 mod tenants;
+#[cfg(test)]
+mod test_database;
 #[cfg(test)]
 mod tokens;
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! Versions of a policy are published one after the other and read back as they were.
+//! Versions of a policy are published in sequence and round-trip unchanged.
 
 use ade_core::ids::UserId;
 use ade_core::policy::{Document, Policy};
 use ade_core::samples::{passes_below, policy, two_dbas};
-use ade_store::{Error, policies};
+use ade_store::{StoreError, policies};
 
-use crate::rig::{Rig, broken_rule};
+use crate::test_database::{TestDatabase, broken_rule};
 
 const PROPOSER: UserId = UserId::from_u128(5);
 const CONFIRMER: UserId = UserId::from_u128(6);
 
-async fn publish(rig: &Rig, policy: &Policy) -> Result<(), Error> {
+async fn publish(rig: &TestDatabase, policy: &Policy) -> Result<(), StoreError> {
     let mut tx = rig.begin_closed().await;
     let outcome = policies::insert_published(&mut tx, policy, PROPOSER, CONFIRMER).await;
     match outcome {
@@ -21,8 +21,8 @@ async fn publish(rig: &Rig, policy: &Policy) -> Result<(), Error> {
 }
 
 #[tokio::test]
-async fn versions_follow_each_other_and_stay() {
-    let rig = Rig::new().await;
+async fn policy_versions_are_consecutive_and_kept() {
+    let rig = TestDatabase::new().await;
     let renamed = Document { name: "renamed".to_owned(), ..passes_below(30) };
     let history = [policy(1, 1, two_dbas()), policy(1, 2, passes_below(30)), policy(1, 3, renamed)];
     for version in &history {
@@ -31,7 +31,7 @@ async fn versions_follow_each_other_and_stay() {
     publish(&rig, &policy(2, 1, two_dbas())).await.unwrap();
     for wrong in [policy(1, 3, two_dbas()), policy(1, 5, two_dbas()), policy(9, 2, two_dbas())] {
         let refused = publish(&rig, &wrong).await;
-        assert!(matches!(refused, Err(Error::Conflict { .. })), "{wrong:?}: {refused:?}");
+        assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{wrong:?}: {refused:?}");
     }
     let mut tx = rig.begin().await;
     let never = [policy(7, 1, two_dbas()), policy(1, u32::MAX, two_dbas())];
@@ -43,8 +43,8 @@ async fn versions_follow_each_other_and_stay() {
 }
 
 #[tokio::test]
-async fn a_version_has_two_admins_and_a_name_of_its_own() {
-    let rig = Rig::new().await;
+async fn policy_version_needs_two_admins_and_a_unique_name() {
+    let rig = TestDatabase::new().await;
     let first = policy(1, 1, two_dbas());
     let mut tx = rig.begin_closed().await;
     let alone = policies::insert_published(&mut tx, &first, PROPOSER, PROPOSER).await;

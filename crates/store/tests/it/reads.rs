@@ -1,23 +1,25 @@
-//! What people look at: tasks, lists, queues and the audit come back as they were written, page
-//! by page without a gap or a repeat, and nothing of them reaches another tenant.
+//! Reads for display: tasks, lists, queues and the audit are returned as written, page by page
+//! without gaps or repetitions, and never to another tenant.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ade_core::actor::Actor;
-use ade_core::approval::{Answer, Status};
+use ade_core::approval::{Answer, ApprovalStatus};
+use ade_core::audit::EntryKind;
 use ade_core::ids::{AgentId, ApprovalId, TaskId, UserId};
 use ade_core::risk::{Level, Priority, Score, queue_score};
 use ade_core::samples::{ALICE, AUTHOR, BOB, World, content, user, vote, worker};
 use ade_core::task::{Command, State, Task};
+use ade_core::time::Timestamp;
 use ade_store::approvals::{self, QueuePlace};
 use ade_store::audit::{self, FoundBy};
-use ade_store::tasks::{self, Filter};
+use ade_store::tasks::{self, TaskFilter, TaskOrder};
 
-use crate::rig::{Rig, run};
 use crate::sample::{body, heading, insert, load, rig, step};
+use crate::test_database::{TestDatabase, run};
 
-const AUTHORS: Filter = Filter {
+const AUTHORS: TaskFilter = TaskFilter {
     states: Vec::new(),
     author: Some(AUTHOR),
     agent: None,
@@ -25,21 +27,25 @@ const AUTHORS: Filter = Filter {
     resource: None,
     tag: None,
     level: None,
+    title: None,
+    created_from: None,
+    created_before: None,
+    order: TaskOrder::NewestFirst,
 };
 
-async fn submit(rig: &Rig, world: &World, id: TaskId) -> Task {
+async fn submit(rig: &TestDatabase, world: &World, id: TaskId) -> Task {
     let task = load(rig, id).await.unwrap();
     let submit = Command::Submit { content: task.content, pins: world.pins() };
     step(rig, world, id, &user(AUTHOR), &submit).await
 }
 
-async fn review(rig: &Rig, world: &World, number: u128) -> Task {
+async fn review(rig: &TestDatabase, world: &World, number: u128) -> Task {
     let task = insert(rig, world, number).await;
     submit(rig, world, task.id).await;
     step(rig, world, task.id, &worker(), &Command::OpenReview).await
 }
 
-async fn listed(rig: &Rig, filter: &Filter, limit: u32) -> Vec<u128> {
+async fn listed(rig: &TestDatabase, filter: &TaskFilter, limit: u32) -> Vec<u128> {
     let mut tx = rig.begin().await;
     let (mut after, mut found) = (None, Vec::new());
     loop {
@@ -48,7 +54,9 @@ async fn listed(rig: &Rig, filter: &Filter, limit: u32) -> Vec<u128> {
         found.extend(page.tasks.iter().map(|task| task.id.uuid().as_u128()));
         match page.next {
             Some(next) => {
-                assert!(after.is_none_or(|before| next < before), "every page comes further");
+                let is_oldest = filter.order == TaskOrder::OldestFirst;
+                let advances = after.is_none_or(|before| (next > before) == is_oldest);
+                assert!(advances && after != Some(next), "every page advances");
                 after = Some(next);
             }
             None => return found,
@@ -57,7 +65,7 @@ async fn listed(rig: &Rig, filter: &Filter, limit: u32) -> Vec<u128> {
 }
 
 #[tokio::test]
-async fn a_view_shows_the_task_as_it_was_given_and_stands() {
+async fn task_view_shows_its_content_and_state() {
     let (rig, world) = rig().await;
     let task = insert(&rig, &world, 1).await;
     let mut next = content("second");
@@ -97,7 +105,7 @@ async fn a_view_shows_the_task_as_it_was_given_and_stands() {
 }
 
 #[tokio::test]
-async fn comments_come_in_the_order_they_were_made() {
+async fn comments_are_listed_in_creation_order() {
     let (rig, world) = rig().await;
     let task = review(&rig, &world, 1).await;
     for number in 1..=5 {
@@ -114,27 +122,27 @@ async fn comments_come_in_the_order_they_were_made() {
 }
 
 #[tokio::test]
-async fn a_list_has_each_task_once_newest_first_whatever_the_page() {
+async fn task_list_has_each_task_once_newest_first() {
     let (rig, world) = rig().await;
     for number in 1..=7 {
         insert(&rig, &world, number).await;
     }
     for limit in [1, 2, 3, 7, 50] {
-        assert_eq!(listed(&rig, &Filter::default(), limit).await, [7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(listed(&rig, &TaskFilter::default(), limit).await, [7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(listed(&rig, &AUTHORS, limit).await, [7, 6, 5, 4, 3, 2, 1], "by {limit}");
     }
     let mut tx = rig.begin().await;
-    let page = tasks::list(&mut tx, &Filter::default(), None, 1).await.unwrap();
+    let page = tasks::list(&mut tx, &TaskFilter::default(), None, 1).await.unwrap();
     let summary = &page.tasks[0];
     assert_eq!((summary.number, summary.title.as_str()), (7, "Add an index"));
     assert_eq!((summary.state, summary.author), (State::Draft, AUTHOR));
     assert_eq!(summary.resources, ["database:prod-db-01"]);
 }
 
-/// Twenty of one kind, and only the oldest three are what else is asked for: a page goes on beyond
-/// the ids that mostly fill it.
+/// There are twenty of one kind, and only the oldest three match the other filter: a page continues
+/// beyond the ids that usually fill it.
 #[tokio::test]
-async fn a_page_looks_on_until_it_is_full() {
+async fn task_list_searches_until_the_page_is_full() {
     let (rig, world) = rig().await;
     for number in 1..=20 {
         insert(&rig, &world, number).await;
@@ -143,7 +151,7 @@ async fn a_page_looks_on_until_it_is_full() {
         submit(&rig, &world, TaskId::from_u128(number)).await;
     }
     let task_type = Some(content("any").subject.task_type);
-    let filter = Filter { task_type, states: vec![State::Submitted], ..Filter::default() };
+    let filter = TaskFilter { task_type, states: vec![State::Submitted], ..TaskFilter::default() };
     for limit in [1, 2, 3, 4, 9, 10, 11, 50] {
         assert_eq!(listed(&rig, &filter, limit).await, [3, 2, 1], "by {limit}");
     }
@@ -153,7 +161,7 @@ async fn a_page_looks_on_until_it_is_full() {
 }
 
 #[tokio::test]
-async fn every_filter_finds_what_it_names_alone_and_with_the_others() {
+async fn task_list_filters_work_alone_and_combined() {
     let (rig, world) = rig().await;
     for number in 1..=6 {
         insert(&rig, &world, number).await;
@@ -167,7 +175,7 @@ async fn every_filter_finds_what_it_names_alone_and_with_the_others() {
         let amend = Command::Amend { content: tagged.clone() };
         step(&rig, &world, TaskId::from_u128(number), &user(AUTHOR), &amend).await;
     }
-    // Tagged once and no more: an old revision does not count.
+    // The tag is only on an old revision, which does not count.
     let back = Command::Amend { content: content("third") };
     step(&rig, &world, TaskId::from_u128(5), &user(AUTHOR), &back).await;
     submit(&rig, &world, TaskId::from_u128(4)).await;
@@ -186,18 +194,18 @@ async fn every_filter_finds_what_it_names_alone_and_with_the_others() {
         ),
     )
     .await;
-    let tag = Filter { tag: Some("blue".to_owned()), ..Filter::default() };
+    let tag = TaskFilter { tag: Some("blue".to_owned()), ..TaskFilter::default() };
     let other = Some("database:other".parse().unwrap());
-    let resource = Filter { resource: other.clone(), ..Filter::default() };
+    let resource = TaskFilter { resource: other.clone(), ..TaskFilter::default() };
     let vacuum = Some("database.vacuum".to_owned());
-    let of_type = Filter { task_type: vacuum.clone(), ..Filter::default() };
-    let level = Filter { level: Some(Level::Critical), ..Filter::default() };
-    let of_agent = Filter { agent: Some(agent), ..Filter::default() };
-    let states = Filter {
+    let of_type = TaskFilter { task_type: vacuum.clone(), ..TaskFilter::default() };
+    let level = TaskFilter { level: Some(Level::Critical), ..TaskFilter::default() };
+    let of_agent = TaskFilter { agent: Some(agent), ..TaskFilter::default() };
+    let states = TaskFilter {
         states: vec![State::Submitted, State::Cancelled, State::Submitted],
-        ..Filter::default()
+        ..TaskFilter::default()
     };
-    let all = Filter {
+    let all = TaskFilter {
         states: vec![State::Submitted],
         author: Some(AUTHOR),
         agent: None,
@@ -205,6 +213,7 @@ async fn every_filter_finds_what_it_names_alone_and_with_the_others() {
         resource: other,
         tag: Some("blue".to_owned()),
         level: Some(Level::Critical),
+        ..TaskFilter::default()
     };
     for limit in [1, 2, 10] {
         for filter in [&tag, &resource, &of_type, &level] {
@@ -214,12 +223,55 @@ async fn every_filter_finds_what_it_names_alone_and_with_the_others() {
         assert_eq!(listed(&rig, &states, limit).await, [4, 3, 1]);
         assert_eq!(listed(&rig, &all, limit).await, [4]);
     }
-    let none = Filter { agent: Some(agent), ..all };
+    let none = TaskFilter { agent: Some(agent), ..all };
     assert_eq!(listed(&rig, &none, 10).await, Vec::<u128>::new());
 }
 
 #[tokio::test]
-async fn a_page_with_few_matches_stops_and_says_where_to_go_on() {
+async fn task_list_finds_titles_and_periods_in_both_orders() {
+    let (rig, world) = rig().await;
+    // Ids begin with the time of creation, in milliseconds: the days after 1 January 2026.
+    let id = |number: u128| ((1_767_225_600_000 + number * 86_400_000) << 80) | (7 << 76) | number;
+    for number in 1..=5 {
+        insert(&rig, &world, id(number)).await;
+    }
+    let mut admin = rig.database.connect().await;
+    run(
+        &mut admin,
+        "UPDATE task
+            SET created_at = '2026-01-01T00:00:00Z'::timestamptz + number * interval '1 day',
+                title = CASE WHEN number % 2 = 0 THEN 'Deploy 100%_ Shop' ELSE 'Restart' END",
+    )
+    .await;
+    let day = |day: u32| Some(format!("2026-01-{day:02}T00:00:00Z").parse().unwrap());
+    let numbers = async |filter: &TaskFilter| {
+        let mut found = Vec::new();
+        for limit in [1, 2, 10] {
+            let ids = listed(&rig, filter, limit).await;
+            found.push(ids.into_iter().map(|id| id & 0xff).collect::<Vec<_>>());
+        }
+        assert!(found.windows(2).all(|two| two[0] == two[1]), "{found:?}");
+        found.remove(0)
+    };
+    let all = TaskFilter::default();
+    assert_eq!(numbers(&all).await, [5, 4, 3, 2, 1]);
+    let oldest = TaskFilter { order: TaskOrder::OldestFirst, ..all.clone() };
+    assert_eq!(numbers(&oldest).await, [1, 2, 3, 4, 5]);
+    let shop = TaskFilter { title: Some("100%_ sHOP".to_owned()), ..oldest.clone() };
+    assert_eq!(numbers(&shop).await, [2, 4]);
+    let no_pattern = TaskFilter { title: Some("1%p".to_owned()), ..all.clone() };
+    assert_eq!(numbers(&no_pattern).await, Vec::<u128>::new());
+    let period = TaskFilter { created_from: day(3), created_before: day(5), ..all.clone() };
+    assert_eq!(numbers(&period).await, [3, 2], "the end is not part of the period");
+    let states = vec![State::Draft, State::Submitted];
+    let both = TaskFilter { states, order: TaskOrder::OldestFirst, ..period };
+    assert_eq!(numbers(&both).await, [2, 3]);
+    let by_author = TaskFilter { author: Some(AUTHOR), ..oldest };
+    assert_eq!(numbers(&by_author).await, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn task_list_with_few_matches_returns_a_continuation() {
     let (rig, world) = rig().await;
     insert(&rig, &world, 1).await;
     let mut admin = rig.database.connect().await;
@@ -234,18 +286,48 @@ async fn a_page_with_few_matches_stops_and_says_where_to_go_on() {
     )
     .await;
     let rare = Some("database.migrate".to_owned());
-    let filter = Filter { task_type: rare, ..AUTHORS };
+    let filter = TaskFilter { task_type: rare, ..AUTHORS };
     let mut tx = rig.begin().await;
     let page = tasks::list(&mut tx, &filter, None, 10).await.unwrap();
     let next = page.next.expect("more may follow").uuid().as_u128();
-    assert_eq!((page.tasks.len(), next), (0, 4001), "a thousand were looked at");
+    assert_eq!((page.tasks.len(), next), (0, 4001), "a thousand were examined");
     tx.roll_back().await;
     assert_eq!(listed(&rig, &filter, 10).await, [1]);
 }
 
+/// Without the ids at both ends of a period, a page would examine the tasks outside of it first.
 #[tokio::test]
-async fn the_score_of_a_queue_is_the_cores() {
-    let rig = Rig::new().await;
+async fn task_list_of_a_period_examines_only_that_period() {
+    let (rig, world) = rig().await;
+    insert(&rig, &world, 1).await;
+    let mut admin = rig.database.connect().await;
+    // A task each minute, with ids as the server makes them.
+    run(
+        &mut admin,
+        "INSERT INTO task SELECT (jsonb_populate_record(t, jsonb_build_object(
+             'id', (lpad(to_hex(1767225600000 + n * 60000), 12, '0') || '7'
+                    || lpad(to_hex(n), 19, '0'))::uuid,
+             'number', n, 'created_at', to_timestamp(1767225600 + n * 60)))).*
+           FROM task t, generate_series(2::bigint, 6000) AS n",
+    )
+    .await;
+    let at = |minute: i64| Some(Timestamp::from_micros((1_767_225_600 + minute * 60) * 1_000_000));
+    for order in [TaskOrder::NewestFirst, TaskOrder::OldestFirst] {
+        let (created_from, created_before) = (at(3_000), at(3_005));
+        let filter = TaskFilter { created_from, created_before, order, ..TaskFilter::default() };
+        let mut tx = rig.begin().await;
+        let page = tasks::list(&mut tx, &filter, None, 10).await.unwrap();
+        tx.roll_back().await;
+        let mut minutes: Vec<i64> = page.tasks.iter().map(|task| task.number).collect();
+        minutes.sort_unstable();
+        assert_eq!(minutes, [3_000, 3_001, 3_002, 3_003, 3_004], "{order:?}");
+        assert_eq!(page.next, None, "{order:?}: the list ends with the period");
+    }
+}
+
+#[tokio::test]
+async fn queue_score_in_sql_agrees_with_the_core() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     let rows: Vec<(i32, i32, i32)> = sqlx::query_as(
         "SELECT risk, priority, queue_score(risk, priority)
@@ -263,7 +345,7 @@ async fn the_score_of_a_queue_is_the_cores() {
     }
 }
 
-async fn queue(rig: &Rig, reviewer: UserId, limit: u32) -> Vec<u128> {
+async fn queue(rig: &TestDatabase, reviewer: UserId, limit: u32) -> Vec<u128> {
     let mut tx = rig.begin().await;
     let (mut after, mut found) = (None, Vec::new());
     loop {
@@ -277,7 +359,7 @@ async fn queue(rig: &Rig, reviewer: UserId, limit: u32) -> Vec<u128> {
 }
 
 #[tokio::test]
-async fn the_inbox_has_the_overdue_first_then_the_highest_score() {
+async fn inbox_lists_overdue_first_then_by_score() {
     let (rig, world) = rig().await;
     for number in 1..=6 {
         review(&rig, &world, number).await;
@@ -306,14 +388,18 @@ async fn the_inbox_has_the_overdue_first_then_the_highest_score() {
     for limit in [1, 2, 3, 4, 6, 50] {
         assert_eq!(queue(&rig, ALICE, limit).await, [3, 5, 6, 2, 4, 1], "by {limit}");
     }
-    assert_eq!(queue(&rig, AUTHOR, 10).await, Vec::<u128>::new(), "nobody asked them");
+    assert_eq!(
+        queue(&rig, AUTHOR, 10).await,
+        Vec::<u128>::new(),
+        "nothing was requested from them"
+    );
     // Becoming overdue between two pages neither hides nor repeats a request.
     let mut tx = rig.begin().await;
     let (_, next) = approvals::inbox(&mut tx, ALICE, None, 3).await.unwrap();
     tx.roll_back().await;
     assert!(matches!(next.unwrap().place, QueuePlace::Overdue { .. }));
     let later = rig.now.plus(Duration::from_mins(90));
-    let gate = ade_store::Gate::Unasked;
+    let gate = ade_store::TenantLock::None;
     let actor = Actor::user(ALICE);
     rig.set_clock(later).await;
     let mut tx = ade_store::Tx::begin(&rig.pool, rig.tenant, actor, gate).await.unwrap();
@@ -323,7 +409,7 @@ async fn the_inbox_has_the_overdue_first_then_the_highest_score() {
 }
 
 #[tokio::test]
-async fn a_request_is_scored_shown_and_leaves_the_queue_when_it_is_answered() {
+async fn inbox_shows_a_scored_request_until_it_is_answered() {
     let (rig, world) = rig().await;
     let task = review(&rig, &world, 1).await;
     let mut tx = rig.begin().await;
@@ -342,16 +428,16 @@ async fn a_request_is_scored_shown_and_leaves_the_queue_when_it_is_answered() {
     assert_eq!(queue(&rig, ALICE, 10).await, Vec::<u128>::new());
     assert_eq!(queue(&rig, BOB, 10).await, [1]);
     let mut tx = rig.begin().await;
-    let ended = approvals::ended(&mut tx, ALICE, Status::Approved, None, 10).await.unwrap();
+    let ended = approvals::ended(&mut tx, ALICE, ApprovalStatus::Approved, None, 10).await.unwrap();
     assert_eq!(ended.iter().map(|request| request.task).collect::<Vec<_>>(), [task.id]);
     let after = Some(ended[0].id);
-    let rest = approvals::ended(&mut tx, ALICE, Status::Approved, after, 10).await.unwrap();
+    let rest = approvals::ended(&mut tx, ALICE, ApprovalStatus::Approved, after, 10).await.unwrap();
     assert_eq!(rest, []);
     let votes = approvals::votes(&mut tx, task.id).await.unwrap();
     assert_eq!(votes.into_iter().map(|(_, vote)| vote).collect::<Vec<_>>(), task.votes);
 }
 
-async fn leaves(rig: &Rig, filter: &audit::Filter, limit: u32) -> Vec<String> {
+async fn leaves(rig: &TestDatabase, filter: &audit::AuditFilter, limit: u32) -> Vec<String> {
     let mut tx = rig.begin().await;
     let (mut after, mut found) = (None, Vec::new());
     loop {
@@ -363,8 +449,8 @@ async fn leaves(rig: &Rig, filter: &audit::Filter, limit: u32) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_audit_is_listed_by_object_actor_and_time() {
-    let rig = Rig::new().await;
+async fn audit_is_listed_by_object_actor_and_time() {
+    let rig = TestDatabase::new().await;
     let at = |seconds| rig.now.plus(Duration::from_secs(seconds));
     let mut tx = rig.begin().await;
     let mut written = Vec::new();
@@ -378,30 +464,41 @@ async fn the_audit_is_listed_by_object_actor_and_time() {
             let (agent, on_behalf_of) = (AgentId::from_u128(1), UserId::from_u128(1));
             leaf.who = ade_core::audit::Who::Agent { agent, on_behalf_of, session: None };
         }
+        if action == "c" {
+            leaf.kind = EntryKind::Refusal;
+        }
         written.push(leaf);
     }
     audit::append(&mut tx, &written).await.unwrap();
     tx.commit().await.unwrap();
-    let all = leaves(&rig, &audit::Filter::default(), 50).await;
+    let all = leaves(&rig, &audit::AuditFilter::default(), 50).await;
     assert_eq!(all.len(), 5);
     assert_eq!((all[0].as_str(), all[1].as_str(), all[4].as_str()), ("e", "d", "a"));
     for limit in [1, 2, 3] {
-        assert_eq!(leaves(&rig, &audit::Filter::default(), limit).await, all, "by {limit}");
-        let object = audit::Filter { object: Some("x".to_owned()), ..audit::Filter::default() };
+        assert_eq!(leaves(&rig, &audit::AuditFilter::default(), limit).await, all, "by {limit}");
+        let object =
+            audit::AuditFilter { object: Some("x".to_owned()), ..audit::AuditFilter::default() };
         assert_eq!(leaves(&rig, &object, limit).await, ["d", "c", "a"]);
-        let by = |actor| audit::Filter { actor: Some(actor), ..audit::Filter::default() };
+        let by = |actor| audit::AuditFilter { actor: Some(actor), ..audit::AuditFilter::default() };
         let agent = by(FoundBy::Agent(AgentId::from_u128(1)));
         assert_eq!(leaves(&rig, &agent, limit).await, ["d"], "not its owner's, of the same uuid");
         let person = by(FoundBy::User(UserId::from_u128(1)));
         assert_eq!(leaves(&rig, &person, limit).await.len(), 4);
-        let window =
-            audit::Filter { from: Some(at(2)), to: Some(at(4)), ..audit::Filter::default() };
+        let of = |kind| audit::AuditFilter { kind: Some(kind), ..audit::AuditFilter::default() };
+        assert_eq!(leaves(&rig, &of(EntryKind::Refusal), limit).await, ["c"]);
+        assert_eq!(leaves(&rig, &of(EntryKind::Change), limit).await.len(), 4);
+        assert_eq!(leaves(&rig, &of(EntryKind::Disclosure), limit).await.len(), 0);
+        let window = audit::AuditFilter {
+            from: Some(at(2)),
+            to: Some(at(4)),
+            ..audit::AuditFilter::default()
+        };
         assert_eq!(leaves(&rig, &window, limit).await, all[1..4]);
     }
 }
 
 #[tokio::test]
-async fn nothing_that_is_read_belongs_to_another_tenant() {
+async fn reads_return_nothing_of_another_tenant() {
     let (rig, world) = rig().await;
     let task = review(&rig, &world, 1).await;
     let comment = Command::Comment { text: "ours".to_owned() };
@@ -424,8 +521,8 @@ async fn nothing_that_is_read_belongs_to_another_tenant() {
     assert_eq!(approvals::votes(&mut foreign, task.id).await.unwrap(), []);
     let (waiting, _) = approvals::inbox(&mut foreign, BOB, None, 9).await.unwrap();
     assert_eq!(waiting, []);
-    let ended = approvals::ended(&mut foreign, ALICE, Status::Approved, None, 9).await;
+    let ended = approvals::ended(&mut foreign, ALICE, ApprovalStatus::Approved, None, 9).await;
     assert_eq!(ended.unwrap(), []);
-    let leaves = audit::list(&mut foreign, &audit::Filter::default(), None, 9).await.unwrap();
+    let leaves = audit::list(&mut foreign, &audit::AuditFilter::default(), None, 9).await.unwrap();
     assert_eq!(leaves, []);
 }

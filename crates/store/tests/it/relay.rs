@@ -1,5 +1,5 @@
-//! Numbers of events: dense in each tenant, given once, and never against the order of causes,
-//! however many number at once and however they end.
+//! Event numbers are dense in each tenant, assigned once, and never against causal order, however
+//! many processes assign them and however these end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use std::time::Duration;
 use ade_core::event::EventKind;
 use ade_core::ids::TenantId;
 use ade_core::limits::EVENT_SHARDS;
-use ade_store::outbox::{self, Event};
-use ade_store::{Error, Pool, events};
+use ade_store::outbox::{self, OutboxEvent};
+use ade_store::{Pool, StoreError, events};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::rig::{Rig, run};
+use crate::test_database::{TestDatabase, run};
 
 const OBJECTS: u64 = 6;
 const WRITERS: u64 = 8;
@@ -24,7 +24,7 @@ fn all_shards() -> Vec<u8> {
     (0..EVENT_SHARDS).collect()
 }
 
-/// The same for the same seed, on every machine.
+/// A generator that gives the same numbers for the same seed on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -35,8 +35,8 @@ impl Dice {
     }
 }
 
-/// One change of several objects, each with its event under its row's lock. Some get their
-/// transaction's id before any lock, some take long, and some come to nothing.
+/// Changes several objects, each with its event under the lock of its row. Some transactions get
+/// their id before any lock, some take long, and some roll back.
 async fn change(connection: &mut PgConnection, tenant: TenantId, dice: &mut Dice) -> u64 {
     let tenant = tenant.uuid();
     let mut sql = String::from("BEGIN;");
@@ -64,7 +64,7 @@ async fn change(connection: &mut PgConnection, tenant: TenantId, dice: &mut Dice
     if is_kept { u64::try_from(objects.len()).unwrap() } else { 0 }
 }
 
-async fn writer(rig: Arc<Rig>, number: u64, rounds: u64) -> BTreeMap<TenantId, u64> {
+async fn writer(rig: Arc<TestDatabase>, number: u64, rounds: u64) -> BTreeMap<TenantId, u64> {
     let mut connection = rig.database.connect().await;
     let mut dice = Dice(number);
     let mut written = BTreeMap::new();
@@ -76,9 +76,14 @@ async fn writer(rig: Arc<Rig>, number: u64, rounds: u64) -> BTreeMap<TenantId, u
     written
 }
 
-/// Numbers until nobody writes any more. Now and then it dies while it does so: its caller lets
-/// go, or PostgreSQL ends its connection.
-async fn relay(rig: Arc<Rig>, workers: Pool, number: u64, is_over: Arc<AtomicBool>) -> u64 {
+/// Numbers events until the writers have finished. Now and then it fails on the way: its future is
+/// dropped, or PostgreSQL ends its connection.
+async fn relay(
+    rig: Arc<TestDatabase>,
+    workers: Pool,
+    number: u64,
+    is_over: Arc<AtomicBool>,
+) -> u64 {
     let mut admin = rig.database.connect().await;
     let mut dice = Dice(1_000 + number);
     let mut deaths = 0;
@@ -104,7 +109,7 @@ async fn relay(rig: Arc<Rig>, workers: Pool, number: u64, is_over: Arc<AtomicBoo
     deaths
 }
 
-async fn rows(rig: &Rig, tenant: TenantId) -> Vec<(i64, String, i64)> {
+async fn rows(rig: &TestDatabase, tenant: TenantId) -> Vec<(i64, String, i64)> {
     let mut admin = rig.database.connect().await;
     sqlx::query_as(
         "SELECT tenant_seq, object, version FROM outbox
@@ -117,9 +122,9 @@ async fn rows(rig: &Rig, tenant: TenantId) -> Vec<(i64, String, i64)> {
 }
 
 #[tokio::test]
-async fn numbers_are_dense_given_once_and_in_the_order_of_causes() {
+async fn event_numbers_are_dense_unique_and_causally_ordered() {
     let rounds = std::env::var("ADE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
-    let rig = Arc::new(Rig::new().await);
+    let rig = Arc::new(TestDatabase::new().await);
     let workers = rig.worker_pool().await;
     let mut admin = rig.database.connect().await;
     run(
@@ -151,7 +156,7 @@ async fn numbers_are_dense_given_once_and_in_the_order_of_causes() {
     for relay in relays {
         deaths.fetch_add(relay.await.unwrap(), Ordering::Relaxed);
     }
-    // One of them may still be at work in PostgreSQL, with its shards locked.
+    // One of them may still be running in PostgreSQL with its shards locked.
     while events::waiting(&rig.pool).await.unwrap().count > 0 {
         events::number(&workers, &all_shards(), 500).await.unwrap();
     }
@@ -170,9 +175,9 @@ async fn numbers_are_dense_given_once_and_in_the_order_of_causes() {
     }
 }
 
-async fn tell(rig: &Rig, tenant: TenantId, object: &str) {
+async fn tell(rig: &TestDatabase, tenant: TenantId, object: &str) {
     let mut tx = rig.begin_as(tenant).await;
-    let event = Event {
+    let event = OutboxEvent {
         kind: EventKind::TaskCreated,
         object: object.to_owned(),
         version: Some(1),
@@ -183,8 +188,8 @@ async fn tell(rig: &Rig, tenant: TenantId, object: &str) {
 }
 
 #[tokio::test]
-async fn what_follows_a_number_is_read_in_order_by_its_tenant_alone() {
-    let rig = Rig::new().await;
+async fn events_after_a_number_are_read_in_order_per_tenant() {
+    let rig = TestDatabase::new().await;
     let workers = rig.worker_pool().await;
     for object in ["task_a", "task_b", "task_c"] {
         tell(&rig, rig.tenant, object).await;
@@ -196,27 +201,31 @@ async fn what_follows_a_number_is_read_in_order_by_its_tenant_alone() {
     assert_eq!(events::read_after(&mut tx, 0, 10).await.unwrap(), [], "not before it is numbered");
     assert_eq!(events::head(&mut tx).await.unwrap(), 0);
     tx.roll_back().await;
-    let told = events::number(&workers, &all_shards(), 500).await.unwrap();
-    assert_eq!(told.len(), 4);
+    let numbered = events::number(&workers, &all_shards(), 500).await.unwrap();
+    assert_eq!(numbered.len(), 4);
     assert_eq!(events::number(&workers, &all_shards(), 500).await.unwrap(), []);
     let mut tx = rig.begin().await;
     let read = events::read_after(&mut tx, 1, 10).await.unwrap();
     let seen: Vec<_> = read.iter().map(|event| (event.seq, event.object.as_str())).collect();
     assert_eq!(seen, [(2, "task_b"), (3, "task_c")]);
     let first = read.first().unwrap();
-    assert_eq!(told.iter().find(|event| event.id == first.id), Some(first), "as it was told");
+    assert_eq!(
+        numbered.iter().find(|event| event.id == first.id),
+        Some(first),
+        "as it was first returned"
+    );
     assert_eq!((first.kind.as_str(), first.version, first.at), ("task.created", Some(1), rig.now));
     assert_eq!(first.actor.as_deref(), Some("usr_00000000000000000000000001"));
     assert_eq!(events::read_after(&mut tx, 0, 1).await.unwrap().len(), 1);
     assert_eq!(events::head(&mut tx).await.unwrap(), 3);
     assert_eq!(events::waiting(&rig.pool).await.unwrap().count, 0);
     let refused = events::number(&rig.pool, &all_shards(), 500).await;
-    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Forbidden { .. })), "{refused:?}");
 }
 
 #[tokio::test]
-async fn a_shard_that_somebody_numbers_is_left_to_them() {
-    let rig = Rig::new().await;
+async fn event_shard_locked_by_another_process_is_skipped() {
+    let rig = TestDatabase::new().await;
     let workers = rig.worker_pool().await;
     tell(&rig, rig.tenant, "task_a").await;
     tell(&rig, rig.other, "task_b").await;
@@ -225,8 +234,8 @@ async fn a_shard_that_somebody_numbers_is_left_to_them() {
     let lock =
         format!("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('number_events {ours}', 0))");
     run(&mut admin, &lock).await;
-    let told = events::number(&workers, &all_shards(), 500).await.unwrap();
-    assert_eq!(told.iter().map(|event| event.tenant).collect::<Vec<_>>(), [rig.other]);
+    let numbered = events::number(&workers, &all_shards(), 500).await.unwrap();
+    assert_eq!(numbered.iter().map(|event| event.tenant).collect::<Vec<_>>(), [rig.other]);
     run(&mut admin, "COMMIT").await;
     let elsewhere = ade_core::event::shard_of(rig.other);
     assert_eq!(events::number(&workers, &[elsewhere], 500).await.unwrap(), [], "not of this shard");
@@ -234,8 +243,8 @@ async fn a_shard_that_somebody_numbers_is_left_to_them() {
 }
 
 #[tokio::test]
-async fn a_cursor_goes_forward_only_and_finds_who_is_behind() {
-    let rig = Rig::new().await;
+async fn event_cursor_only_advances_and_finds_who_is_behind() {
+    let rig = TestDatabase::new().await;
     let workers = rig.worker_pool().await;
     let group = "webhook-dispatcher";
     let behind = async |after| events::behind(&workers, group, after, 10).await.unwrap();

@@ -1,5 +1,4 @@
-//! The registry is read back as entered, and what hangs on a resource is found over any number
-//! of steps, circles included.
+//! The registry round-trips, and dependents are found over any number of steps, including cycles.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +6,9 @@ use ade_core::ids::UserId;
 use ade_core::limits::REGISTRY_DEPENDENTS_MAX;
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Score;
-use ade_store::resources::{self, About, Entry, Resource};
+use ade_store::resources::{self, About, RegistryEntry, Resource};
 
-use crate::rig::{Rig, broken_rule};
+use crate::test_database::{TestDatabase, broken_rule};
 
 fn resource(name: &str) -> ResourceRef {
     name.parse().unwrap()
@@ -42,8 +41,8 @@ fn nothing() -> About {
 }
 
 #[tokio::test]
-async fn an_entry_is_read_back_as_put_and_replaced_whole() {
-    let rig = Rig::new().await;
+async fn registry_entry_round_trips_and_is_replaced_as_a_whole() {
+    let rig = TestDatabase::new().await;
     let name = resource("db:a");
     let mut tx = rig.begin_closed().await;
     assert_eq!(resources::get(&mut tx, &name).await.unwrap(), None);
@@ -60,8 +59,8 @@ async fn an_entry_is_read_back_as_put_and_replaced_whole() {
 }
 
 #[tokio::test]
-async fn pages_are_in_the_order_of_names_and_miss_nothing() {
-    let rig = Rig::new().await;
+async fn registry_pages_are_sorted_by_name_and_complete() {
+    let rig = TestDatabase::new().await;
     let names = ["a:!", "a:b", "a:b!", "a:b!!", "a:bb", "a:b~", "z-:~", "z:~~"];
     let mut tx = rig.begin_closed().await;
     for name in names {
@@ -80,8 +79,8 @@ async fn pages_are_in_the_order_of_names_and_miss_nothing() {
 }
 
 #[tokio::test]
-async fn facts_reach_as_far_as_dependents_do() {
-    let rig = Rig::new().await;
+async fn registry_facts_include_transitive_dependents() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin_closed().await;
     for name in ["svc:d", "svc:c", "svc:b", "db:a", "db:alone"] {
         resources::put(&mut tx, &resource(name), &nothing()).await.unwrap();
@@ -96,14 +95,14 @@ async fn facts_reach_as_far_as_dependents_do() {
     let wanted = ["db:a", "svc:d", "svc:c", "db:alone", "db:unknown"].map(resource);
     let mut tx = rig.begin().await;
     let facts = resources::facts(&mut tx, &wanted).await.unwrap();
-    let entry = |dependents: &[&str]| Entry {
+    let entry = |dependents: &[&str]| RegistryEntry {
         criticality: Some(Score::new(80)),
         environment: Some("prod".to_owned()),
         owner: Some(UserId::from_u128(3)),
         dependents: named(dependents),
     };
     assert_eq!(facts.len(), 4, "what has no entry is not there: {facts:?}");
-    assert_eq!(facts[&wanted[0]], entry(&["svc:b", "svc:c", "svc:d"]), "a circle");
+    assert_eq!(facts[&wanted[0]], entry(&["svc:b", "svc:c", "svc:d"]), "a cycle");
     assert_eq!(facts[&wanted[1]], entry(&["db:a", "svc:b", "svc:c"]));
     assert_eq!(facts[&wanted[2]].dependents, BTreeSet::new());
     assert_eq!(facts[&wanted[3]].criticality, None);
@@ -114,8 +113,8 @@ async fn facts_reach_as_far_as_dependents_do() {
 }
 
 #[tokio::test]
-async fn the_walk_stops_when_there_are_as_many_as_count() {
-    let rig = Rig::new().await;
+async fn registry_walk_stops_at_the_dependents_limit() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin_closed().await;
     let chain: Vec<String> =
         (0..REGISTRY_DEPENDENTS_MAX + 10).map(|number| format!("svc:{number:04}")).collect();

@@ -1,37 +1,37 @@
-//! The rulebook says what the tables say, and its number moves with every change of a rule,
-//! whoever makes it and however.
+//! The rulebook agrees with the tables, and its version rises with every rule change, no matter
+//! who makes it and how.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ade_core::actor::{Person, Role};
-use ade_core::approval::delegation::{Conditions, Delegation, Kind};
-use ade_core::freeze::{Freeze, Scope};
+use ade_core::approval::delegation::{Conditions, Delegation, DelegationKind};
+use ade_core::freeze::{Freeze, FreezeExtent};
 use ade_core::ids::{AgentId, DelegationId, FreezeId, TaskId, TenantId, UserId};
 use ade_core::policy::Pattern;
 use ade_core::risk::Score;
 use ade_core::samples::{passes_below, policy, two_dbas};
-use ade_store::agents::{self, Profile};
-use ade_store::rulebook::{self, AgentEntry, Base, Rulebook};
+use ade_store::agents::{self, AgentProfile};
+use ade_store::tenant_config::{self, AgentEntry, Base, TenantConfig};
 use ade_store::users;
-use ade_store::{Error, Gate, policies, tasks};
+use ade_store::{StoreError, TenantLock, policies, tasks};
 
-use crate::rig::{PEOPLE, Rig, SOON, connect_app, run, try_run};
+use crate::test_database::{PEOPLE, SOON, TestDatabase, connect_app, run, try_run};
 
-async fn load(rig: &Rig) -> Rulebook {
+async fn load(rig: &TestDatabase) -> TenantConfig {
     let mut tx = rig.begin().await;
-    let book = rulebook::load(&mut tx, Base::default()).await.unwrap();
-    assert_eq!(rulebook::version(&mut tx).await.unwrap(), book.version);
+    let book = tenant_config::load(&mut tx, Base::default()).await.unwrap();
+    assert_eq!(tenant_config::version(&mut tx).await.unwrap(), book.version);
     book
 }
 
-async fn version(rig: &Rig) -> i64 {
-    rulebook::version(&mut rig.begin().await).await.unwrap()
+async fn version(rig: &TestDatabase) -> i64 {
+    tenant_config::version(&mut rig.begin().await).await.unwrap()
 }
 
 #[tokio::test]
-async fn people_agents_and_policies_are_as_entered() {
-    let rig = Rig::new().await;
+async fn rulebook_has_people_agents_and_policies_as_stored() {
+    let rig = TestDatabase::new().await;
     let [one, two, three] = [1, 2, 3].map(UserId::from_u128);
     let roles = BTreeSet::from(["dba", "reviewer"].map(Role::new));
     let mut tx = rig.begin_closed().await;
@@ -39,11 +39,12 @@ async fn people_agents_and_policies_are_as_entered() {
     users::set_roles(&mut tx, two, &roles).await.unwrap();
     users::add_alias(&mut tx, two, three).await.unwrap();
     let manager = Some(one);
-    let profile = users::Profile { name: "Bo".to_owned(), email: None, manager, is_active: false };
+    let profile =
+        users::UserProfile { name: "Bo".to_owned(), email: None, manager, is_active: false };
     users::update(&mut tx, two, &profile).await.unwrap();
     let capabilities = vec!["cache.**".to_owned()];
     let name = "bot".to_owned();
-    let bot = Profile { name, capabilities, max_tasks: 7 };
+    let bot = AgentProfile { name, capabilities, max_tasks: 7 };
     agents::insert(&mut tx, AgentId::from_u128(9), two, &bot).await.unwrap();
     agents::revoke(&mut tx, AgentId::from_u128(9)).await.unwrap();
     let (old, new) = (policy(1, 1, two_dbas()), policy(1, 2, passes_below(30)));
@@ -82,8 +83,8 @@ async fn people_agents_and_policies_are_as_entered() {
 }
 
 #[tokio::test]
-async fn delegations_are_as_entered_until_they_are_over() {
-    let rig = Rig::new().await;
+async fn rulebook_has_delegations_until_they_end() {
+    let rig = TestDatabase::new().await;
     let [one, two] = [1, 2].map(UserId::from_u128);
     let conditions = Conditions {
         task_types: vec![Pattern::new("database.*").unwrap()],
@@ -123,7 +124,7 @@ async fn delegations_are_as_entered_until_they_are_over() {
         id: DelegationId::from_u128(1),
         owner: one,
         delegate_to: two,
-        kind: Kind::Follow,
+        kind: DelegationKind::Follow,
         conditions,
         cascade: true,
         starts_at,
@@ -134,8 +135,8 @@ async fn delegations_are_as_entered_until_they_are_over() {
 }
 
 #[tokio::test]
-async fn freezes_are_as_entered_until_they_are_over() {
-    let rig = Rig::new().await;
+async fn rulebook_has_freezes_until_they_end() {
+    let rig = TestDatabase::new().await;
     let [one, two] = [1, 2].map(UserId::from_u128);
     let uuid = |number: u128| UserId::from_u128(number).uuid();
     let tenant = rig.tenant.uuid();
@@ -160,9 +161,9 @@ async fn freezes_are_as_entered_until_they_are_over() {
     }
     let book = load(&rig).await;
     let scopes = [
-        Scope::Tenant,
-        Scope::Environment("prod".to_owned()),
-        Scope::Resources(Pattern::new("db:*").unwrap()),
+        FreezeExtent::Tenant,
+        FreezeExtent::Environment("prod".to_owned()),
+        FreezeExtent::Resources(Pattern::new("db:*").unwrap()),
     ];
     assert_eq!(book.freezes.len(), 3);
     for ((number, scope), freeze) in (1..).zip(scopes).zip(&book.freezes) {
@@ -172,12 +173,12 @@ async fn freezes_are_as_entered_until_they_are_over() {
         assert_eq!(*freeze, Freeze { id, scope, reason, set_by: one, ends_at });
     }
     run(&mut admin, "UPDATE \"freeze\" SET target = '{a' WHERE scope = 'resources'").await;
-    let wrong = rulebook::load(&mut rig.begin().await, Base::default()).await;
-    assert!(matches!(wrong, Err(Error::Row(_))), "not a freeze of nothing: {wrong:?}");
+    let wrong = tenant_config::load(&mut rig.begin().await, Base::default()).await;
+    assert!(matches!(wrong, Err(StoreError::Row(_))), "not a freeze of nothing: {wrong:?}");
 }
 
-/// Every table of rules, with something that changes one row of it and something that takes
-/// one away, if that can be.
+/// Every table of rules, with a statement that changes one row and one that deletes a row, if that
+/// is possible.
 const CHANGES: &[&str] = &[
     "INSERT INTO app_user (tenant_id, id, issuer, subject, name)
      VALUES ('{t}', '{u}', 'idp', 'new', 'new')",
@@ -208,11 +209,11 @@ const CHANGES: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn every_change_of_a_rule_moves_the_number_of_its_tenant_alone() {
-    let rig = Rig::new().await;
+async fn rulebook_version_rises_with_every_rule_change() {
+    let rig = TestDatabase::new().await;
     let mut app = connect_app(&rig).await;
     run(&mut app, &format!("SET ade.tenant = '{}'", rig.tenant.uuid())).await;
-    let other = async || rulebook::version(&mut rig.begin_as(rig.other).await).await.unwrap();
+    let other = async || tenant_config::version(&mut rig.begin_as(rig.other).await).await.unwrap();
     let foreign = other().await;
     for change in CHANGES {
         let sql = change
@@ -240,8 +241,8 @@ async fn every_change_of_a_rule_moves_the_number_of_its_tenant_alone() {
 }
 
 #[tokio::test]
-async fn what_changes_no_rule_leaves_the_number() {
-    let rig = Rig::new().await;
+async fn rulebook_version_ignores_other_changes() {
+    let rig = TestDatabase::new().await;
     let before = version(&rig).await;
     let mut app = connect_app(&rig).await;
     run(&mut app, &format!("SET ade.tenant = '{}'", rig.tenant.uuid())).await;
@@ -255,15 +256,15 @@ async fn what_changes_no_rule_leaves_the_number() {
         assert_eq!(version(&rig).await, before, "{change}");
     }
     let refused =
-        Error::from(try_run(&mut app, "UPDATE rulebook SET version = 1").await.unwrap_err());
-    assert!(matches!(refused, Error::Forbidden { .. }), "{refused}");
+        StoreError::from(try_run(&mut app, "UPDATE rulebook SET version = 1").await.unwrap_err());
+    assert!(matches!(refused, StoreError::Forbidden { .. }), "{refused}");
     let mut foreign = rig.begin_as(rig.other).await;
-    assert!(!rulebook::load(&mut foreign, Base::default()).await.unwrap().names.is_empty());
+    assert!(!tenant_config::load(&mut foreign, Base::default()).await.unwrap().names.is_empty());
 }
 
 #[tokio::test]
-async fn a_decision_reads_the_number_with_its_task() {
-    let rig = Rig::new().await;
+async fn rulebook_version_is_read_with_the_task() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin_closed().await;
     let gathered = tasks::gather(&mut tx, TaskId::from_u128(1), None).await.unwrap();
     let before = gathered.rulebook;
@@ -278,20 +279,20 @@ async fn a_decision_reads_the_number_with_its_task() {
 }
 
 #[tokio::test]
-async fn a_tenant_of_which_nothing_is_known_is_at_zero() {
-    let rig = Rig::new().await;
+async fn rulebook_of_an_unknown_tenant_is_refused() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin_as(TenantId::from_u128(0xdead)).await;
-    let book = rulebook::load(&mut tx, Base::default()).await.unwrap();
-    assert_eq!((book.version, book.names.len(), book.agents.len()), (0, 0, 0));
-    assert_eq!(rulebook::version(&mut tx).await.unwrap(), 0);
+    assert_eq!(tenant_config::version(&mut tx).await.unwrap(), 0);
+    let refused = tenant_config::load(&mut tx, Base::default()).await.unwrap_err();
+    assert!(refused.to_string().contains("the tenant does not exist"), "{refused}");
 }
 
-/// Whoever forgets the gate is made to wait for the decisions that are on their way.
+/// A writer that does not take the gate still waits for the decisions in flight.
 #[tokio::test]
-async fn a_change_of_rules_waits_for_decisions_on_their_way() {
-    let rig = Rig::patient().await;
-    let mut decision = rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await.unwrap();
-    let before = rulebook::version(&mut decision).await.unwrap();
+async fn rule_change_waits_for_decisions_in_flight() {
+    let rig = TestDatabase::patient().await;
+    let mut decision = rig.begin_through(&rig.pool, rig.tenant, TenantLock::Shared).await.unwrap();
+    let before = tenant_config::version(&mut decision).await.unwrap();
     let mut watcher = rig.database.session().await;
     let change = async {
         let mut tx = rig.begin().await;
@@ -301,7 +302,7 @@ async fn a_change_of_rules_waits_for_decisions_on_their_way() {
     };
     let decide = async {
         watcher.wait_for_waiting(1, SOON).await;
-        assert_eq!(rulebook::version(&mut decision).await.unwrap(), before);
+        assert_eq!(tenant_config::version(&mut decision).await.unwrap(), before);
         decision.commit().await.unwrap();
     };
     tokio::join!(change, decide);

@@ -1,4 +1,4 @@
-//! Tasks of the core's sample tenant in the tables, and short ways to move them.
+//! Tasks of the sample tenant of the core in the tables, and helpers that change them.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use ade_core::actor::Actor;
 use ade_core::audit::{Where, Why};
 use ade_core::change::{Effect, PreviewVersions, Report, StrictValue};
 use ade_core::ids::TaskId;
-use ade_core::risk::{Assessment, Facts, Level, Score, Settings, assess};
+use ade_core::risk::{Assessment, Level, RiskConfig, RiskFacts, Score, assess};
 use ade_core::samples::{ADMIN, AUTHOR, SECOND_ADMIN, World, draft, two_dbas, user};
 use ade_core::task::{Command, CommandKind, Decision, Rollback, Task, create};
 use ade_core::time::Timestamp;
-use ade_store::tasks::{self, Beside, Body, Cause, Committed, Heading};
-use ade_store::{Error, Gate, Tx};
+use ade_store::tasks::{self, Cause, Committed, RevisionContent, SideEffects, TaskMetadata};
+use ade_store::{StoreError, TenantLock, Tx};
 
-use crate::rig::{Rig, run};
+use crate::test_database::{TestDatabase, run};
 
-pub fn heading() -> Heading {
+pub fn heading() -> TaskMetadata {
     let [title, team, ticket] = ["Add an index", "data", "OPS-7"].map(ToOwned::to_owned);
-    Heading {
+    TaskMetadata {
         title,
         priority: 40,
         team: Some(team),
@@ -28,8 +28,8 @@ pub fn heading() -> Heading {
     }
 }
 
-pub fn body() -> Body {
-    Body {
+pub fn body() -> RevisionContent {
+    RevisionContent {
         parameters: StrictValue::parse(br#"{"b":1.50,"a":"\u0000x"}"#).unwrap(),
         effect: Effect::observed(Report::default()).unwrap(),
         versions: PreviewVersions::default(),
@@ -38,10 +38,10 @@ pub fn body() -> Body {
     }
 }
 
-/// With the score and level that the sample's contents claim.
+/// Builds an assessment with the score and level of the sample content.
 pub fn assessment(score: Score, level: Level) -> Assessment {
     let id = TaskId::from_u128(1);
-    let facts = Facts {
+    let facts = RiskFacts {
         task: id,
         author: AUTHOR,
         resources: &[],
@@ -50,7 +50,7 @@ pub fn assessment(score: Score, level: Level) -> Assessment {
         recent: &[],
     };
     let at = Timestamp::from_micros(1_773_847_800_000_001);
-    Assessment { score, level, ..assess(&facts, &Settings::default(), at) }
+    Assessment { score, level, ..assess(&facts, &RiskConfig::default(), at) }
 }
 
 pub fn cause(command: CommandKind) -> Cause {
@@ -58,13 +58,13 @@ pub fn cause(command: CommandKind) -> Cause {
     Cause { command, place, why: Why::default(), receipt: None }
 }
 
-pub async fn begin(rig: &Rig, actor: &Actor, now: Timestamp) -> Tx {
+pub async fn begin(rig: &TestDatabase, actor: &Actor, now: Timestamp) -> Tx {
     rig.set_clock(now).await;
-    Tx::begin(&rig.pool, rig.tenant, actor.clone(), Gate::Shared).await.unwrap()
+    Tx::begin(&rig.pool, rig.tenant, actor.clone(), TenantLock::Shared).await.unwrap()
 }
 
-pub async fn rig() -> (Rig, World) {
-    let rig = Rig::new().await;
+pub async fn rig() -> (TestDatabase, World) {
+    let rig = TestDatabase::new().await;
     let world = World::new([two_dbas()]);
     let mut admin = rig.database.connect().await;
     for pin in world.pins() {
@@ -86,20 +86,20 @@ pub async fn rig() -> (Rig, World) {
     (rig, world)
 }
 
-pub async fn insert(rig: &Rig, world: &World, number: u128) -> Task {
+pub async fn insert(rig: &TestDatabase, world: &World, number: u128) -> Task {
     let task = Task { id: TaskId::from_u128(number), since: rig.now, ..draft() };
     let author = user(AUTHOR);
     let decision = create(&task, &world.facts(&author)).unwrap();
     let mut tx = begin(rig, &author, rig.now).await;
     let created = cause(CommandKind::Create);
-    tasks::insert(&mut tx, &task, &decision, &heading(), &body(), created, &Beside::default())
+    tasks::insert(&mut tx, &task, &decision, &heading(), &body(), created, &SideEffects::default())
         .await
         .unwrap();
     tx.commit().await.unwrap();
     task
 }
 
-pub async fn load(rig: &Rig, id: TaskId) -> Option<Task> {
+pub async fn load(rig: &TestDatabase, id: TaskId) -> Option<Task> {
     let mut tx = rig.begin().await;
     let task = tasks::load(&mut tx, id).await.unwrap();
     tx.roll_back().await;
@@ -107,26 +107,32 @@ pub async fn load(rig: &Rig, id: TaskId) -> Option<Task> {
 }
 
 pub async fn commit(
-    rig: &Rig,
+    rig: &TestDatabase,
     task: &Task,
     decision: &Decision,
     (actor, kind): (&Actor, CommandKind),
     now: Timestamp,
-) -> Result<Committed, Error> {
+) -> Result<Committed, StoreError> {
     let mut tx = begin(rig, actor, now).await;
     let mut body = body();
     if let Some(next) = task.after(decision, now) {
         body.risk = assessment(next.content.subject.risk, next.content.level);
     }
-    let (cause, beside) = (cause(kind), Beside::default());
+    let (cause, beside) = (cause(kind), SideEffects::default());
     let committed =
         tasks::commit_decision(&mut tx, task, decision, Some(&body), cause, &beside).await?;
     tx.commit().await?;
     Ok(committed)
 }
 
-/// One command that is known to work, from the tables and back to them.
-pub async fn step(rig: &Rig, world: &World, id: TaskId, actor: &Actor, command: &Command) -> Task {
+/// Runs one command that must succeed, from the tables and back to them.
+pub async fn step(
+    rig: &TestDatabase,
+    world: &World,
+    id: TaskId,
+    actor: &Actor,
+    command: &Command,
+) -> Task {
     let task = load(rig, id).await.unwrap();
     let decision = world.decide(&task, actor, command, rig.now).unwrap();
     let by = (actor, command.kind());

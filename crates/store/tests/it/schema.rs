@@ -11,15 +11,15 @@ const UPDATE_VARIABLE: &str = "ADE_UPDATE_SCHEMA";
 const COLUMNS: usize = 100;
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.sql");
 
-/// Of the same version as the server, since it comes from the same folder.
+/// Uses a `pg_dump` of the same version as the server, because it comes from the same folder.
 fn dump(database: &Database) -> String {
     let pid = database.server().process().unwrap().pid();
     let server = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
     let program = server.parent().unwrap_or(Path::new("/usr/bin")).join("pg_dump");
     let output = Command::new(program)
         .args(["--schema-only", "--no-owner", "--no-tablespaces", "--schema=public"])
-        // Partitions are named after days; the migrator's table is its own.
-        .args(["--exclude-table=audit_leaf_*", "--exclude-table=outbox_2*"])
+        // Partitions are named after days; the table of the migrator is its own.
+        .args(["--exclude-table=audit_entry_*", "--exclude-table=outbox_2*"])
         .args(["--exclude-table=_sqlx_migrations", "--dbname", &database.url()])
         .output()
         .unwrap();
@@ -27,7 +27,7 @@ fn dump(database: &Database) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Without what says nothing of the tables: comments, session settings, tokens of the dump.
+/// Removes what does not describe the tables: comments, session settings, tokens of the dump.
 fn strip(dump: &str) -> String {
     let is_noise = |line: &&str| {
         let starts = ["--", "SET ", "SELECT pg_catalog.set_config", "\\", "CREATE SCHEMA public"];
@@ -42,7 +42,7 @@ fn strip(dump: &str) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// At blanks, as wide as the other files are.
+/// Wraps at blanks, at the width of the other files.
 fn wrap(line: &str, text: &mut String) {
     let mut column = 0;
     for word in line.split_inclusive(' ') {
@@ -58,8 +58,8 @@ fn wrap(line: &str, text: &mut String) {
 }
 
 #[tokio::test]
-async fn schema_is_what_the_migrations_add_up_to() {
-    // Not the rig's, whose clock stands still.
+async fn schema_file_equals_the_result_of_the_migrations() {
+    // The rig is not used, because its clock stands still.
     let database = Database::fresh("store", async |url: String| migrate::run(&url).await).await;
     let mut admin = database.connect().await;
     let version: i32 =
@@ -77,7 +77,7 @@ async fn schema_is_what_the_migrations_add_up_to() {
     }
     let committed = std::fs::read_to_string(PATH).unwrap_or_default();
     if !committed.is_empty() && !committed.starts_with(&header) {
-        // Each major version words the same tables differently.
+        // Each major version formats the same tables differently.
         println!("not compared: {PATH} was written by another version than {version}");
         return;
     }
@@ -86,7 +86,7 @@ async fn schema_is_what_the_migrations_add_up_to() {
 }
 
 #[test]
-fn noise_of_a_dump_is_stripped_and_nothing_else() {
+fn schema_dump_noise_is_stripped_and_nothing_else() {
     let dump =
         "--\n-- Name: x\n\\restrict abc\nSET a = 1;\n\n\n\nCREATE TABLE x (\n    a int\n);\n\n\n";
     assert_eq!(strip(dump), "CREATE TABLE x (\n    a int\n);\n");

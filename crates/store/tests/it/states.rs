@@ -1,17 +1,17 @@
-//! The tables know the core's states and no other, and hold what must be true in each.
+//! The tables accept exactly the states of the core and enforce the invariants of each.
 
 use ade_core::ids::UserId;
 use ade_core::resource::ResourceRef;
 use ade_core::task::State;
-use ade_store::Error;
+use ade_store::StoreError;
 use sqlx::PgConnection;
 
-use crate::rig::{Rig, run, try_run};
+use crate::test_database::{TestDatabase, run, try_run};
 
-/// A row that is fit for `state`, with anything a state may ask for.
+/// Inserts a row that is valid for `state`, with everything that a state may require.
 async fn insert(
     connection: &mut PgConnection,
-    rig: &Rig,
+    rig: &TestDatabase,
     state: &str,
     change: &str,
 ) -> Result<(), String> {
@@ -30,16 +30,16 @@ async fn insert(
     );
     let outcome = try_run(connection, &sql).await;
     run(connection, "ROLLBACK").await;
-    match outcome.map_err(Error::from) {
+    match outcome.map_err(StoreError::from) {
         Ok(_) => Ok(()),
-        Err(Error::Constraint { constraint, .. }) => Err(constraint),
+        Err(StoreError::Constraint { constraint, .. }) => Err(constraint),
         Err(other) => panic!("{other}"),
     }
 }
 
 #[tokio::test]
-async fn every_state_of_the_core_is_known_and_no_other() {
-    let rig = Rig::new().await;
+async fn task_states_in_sql_are_those_of_the_core() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     for state in State::ALL {
         let outcome = insert(&mut admin, &rig, state.as_str(), "title = 'y'").await;
@@ -52,8 +52,8 @@ async fn every_state_of_the_core_is_known_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_state_has_what_it_stands_on() {
-    let rig = Rig::new().await;
+async fn task_state_requires_its_columns() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     for state in State::ALL {
         let name = state.as_str();
@@ -82,8 +82,8 @@ async fn a_state_has_what_it_stands_on() {
 }
 
 #[tokio::test]
-async fn the_registry_takes_the_names_that_the_core_takes() {
-    let rig = Rig::new().await;
+async fn registry_names_in_sql_are_those_of_the_core() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     let (kind, id) = ("k".repeat(64), "i".repeat(256));
     for name in [
@@ -102,9 +102,9 @@ async fn the_registry_takes_the_names_that_the_core_takes() {
     ] {
         let insert = "INSERT INTO resource (tenant_id, name) VALUES ($1, $2)";
         let query = sqlx::query(insert).bind(rig.tenant.uuid()).bind(&name);
-        let is_taken = match query.execute(&mut admin).await.map_err(Error::from) {
+        let is_taken = match query.execute(&mut admin).await.map_err(StoreError::from) {
             Ok(_) => true,
-            Err(Error::Constraint { constraint, .. }) => {
+            Err(StoreError::Constraint { constraint, .. }) => {
                 assert_eq!(constraint, "resource_name_is_type_and_id");
                 false
             }

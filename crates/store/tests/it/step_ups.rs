@@ -1,4 +1,4 @@
-//! A passkey's word is given and used once, in time; what was used nobody can change any more.
+//! A passkey confirmation is given and used once, in time, and cannot be changed after its use.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use ade_core::ids::{PasskeyId, StepUpId, UserId};
 use ade_core::step_up::Purpose;
 use ade_core::time::Timestamp;
 use ade_store::passkeys::{self, Passkey};
-use ade_store::step_ups::{self, Question, Signed};
-use ade_store::{Error, Tx};
+use ade_store::step_ups::{self, Signed, StepUpChallenge};
+use ade_store::{StoreError, Tx};
 
-use crate::rig::{Rig, broken_rule};
+use crate::test_database::{TestDatabase, broken_rule};
 
 const PERSON: UserId = UserId::from_u128(2);
 const SIGNED: Signed<'static> =
-    Signed { client_data: b"said", authenticator_data: b"told", signature: b"signed" };
+    Signed { client_data: b"said", authenticator_data: b"data", signature: b"signed" };
 
-fn passkey(rig: &Rig) -> Passkey {
+fn passkey(rig: &TestDatabase) -> Passkey {
     Passkey {
         id: PasskeyId::from_u128(1),
         user: PERSON,
@@ -30,8 +30,8 @@ fn passkey(rig: &Rig) -> Passkey {
     }
 }
 
-fn question(number: u128, asked_at: Timestamp) -> Question {
-    Question {
+fn question(number: u128, asked_at: Timestamp) -> StepUpChallenge {
+    StepUpChallenge {
         id: StepUpId::from_u128(number),
         user: PERSON,
         key_id: "session".to_owned(),
@@ -43,8 +43,8 @@ fn question(number: u128, asked_at: Timestamp) -> Question {
     }
 }
 
-/// A word that was given at once.
-async fn given(rig: &Rig, number: u128) -> StepUpId {
+/// A confirmation that is given at once.
+async fn given(rig: &TestDatabase, number: u128) -> StepUpId {
     let mut tx = rig.begin().await;
     let asked = question(number, tx.now());
     step_ups::ask(&mut tx, &asked).await.unwrap();
@@ -54,8 +54,8 @@ async fn given(rig: &Rig, number: u128) -> StepUpId {
     asked.id
 }
 
-async fn enrolled() -> Rig {
-    let rig = Rig::new().await;
+async fn enrolled() -> TestDatabase {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin().await;
     passkeys::insert(&mut tx, &passkey(&rig)).await.unwrap();
     rig.keep(tx).await;
@@ -67,7 +67,7 @@ async fn touched(tx: &mut Tx, sql: &'static str) -> u64 {
 }
 
 #[tokio::test]
-async fn a_word_is_used_by_one_decision_and_stays_as_it_was() {
+async fn step_up_is_used_by_one_decision_and_immutable() {
     let rig = enrolled().await;
     let (used, other) = (given(&rig, 1).await, given(&rig, 2).await);
     let mut tx = rig.begin().await;
@@ -78,13 +78,13 @@ async fn a_word_is_used_by_one_decision_and_stays_as_it_was() {
     rig.keep(tx).await;
     let mut tx = rig.begin().await;
     let twice = step_ups::use_up(&mut tx, used).await.unwrap_err();
-    assert!(matches!(twice, Error::Conflict { .. }), "{twice}");
+    assert!(matches!(twice, StoreError::Conflict { .. }), "{twice}");
     tx.roll_back().await;
     let mut tx = rig.begin().await;
     let left = step_ups::unused(&mut tx, PERSON).await.unwrap();
     assert_eq!(left.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [other]);
     assert_eq!(step_ups::question(&mut tx, used).await.unwrap(), None, "it is over");
-    // Whatever the application tries, only what was not used is touched.
+    // The application can only change confirmations that were not used.
     assert_eq!(touched(&mut tx, "UPDATE step_up SET signature = '\\x00'").await, 1);
     assert_eq!(touched(&mut tx, "DELETE FROM step_up").await, 1);
     tx.roll_back().await;
@@ -95,7 +95,7 @@ async fn a_word_is_used_by_one_decision_and_stays_as_it_was() {
 }
 
 #[tokio::test]
-async fn the_table_refuses_a_word_that_comes_or_is_used_too_late() {
+async fn step_up_given_or_used_too_late_is_refused() {
     let rig = enrolled().await;
     let id = given(&rig, 1).await;
     let mut tx = rig.begin().await;
@@ -112,16 +112,16 @@ async fn the_table_refuses_a_word_that_comes_or_is_used_too_late() {
 }
 
 #[tokio::test]
-async fn a_key_counts_on_from_where_it_was_read_and_gives_nothing_once_removed() {
+async fn passkey_counter_is_guarded_and_removed_keys_are_refused() {
     let rig = enrolled().await;
     let id = given(&rig, 1).await;
     let mut tx = rig.begin().await;
     passkeys::count_on(&mut tx, &passkey(&rig), 5).await.unwrap();
     rig.keep(tx).await;
     let mut tx = rig.begin().await;
-    // Read before the other one counted.
+    // Read before the other transaction advanced the counter.
     let raced = passkeys::count_on(&mut tx, &passkey(&rig), 6).await.unwrap_err();
-    assert!(matches!(raced, Error::Conflict { .. }), "{raced}");
+    assert!(matches!(raced, StoreError::Conflict { .. }), "{raced}");
     tx.roll_back().await;
     let mut tx = rig.begin().await;
     let other = Passkey { id: PasskeyId::from_u128(2), ..passkey(&rig) };

@@ -1,5 +1,5 @@
-//! Whole lives of tasks through the tables: after each decision, what is loaded is what the core
-//! says the task has become; and a decision on a task that has moved on is refused whole.
+//! Whole lifecycles of tasks in the tables: after each decision the loaded task equals the result
+//! of the core, and a decision on a stale task is refused.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,16 +12,19 @@ use ade_core::samples::{
     ADMIN, ALICE, AUTHOR, BOB, CAROL, HOLD, SECOND_ADMIN, World, agent, content, seen, user, vote,
     worker,
 };
-use ade_core::task::{Command, CommandKind, Escalation, Found, Remains, Reopen, Task, find_move};
-use ade_store::Error;
-use ade_store::tasks::{self, Beside};
+use ade_core::task::{
+    ApplyResult, Command, CommandKind, Escalation, ReconcileFinding, Remains, Reopen, Task,
+    find_move,
+};
+use ade_store::StoreError;
+use ade_store::tasks::{self, SideEffects};
 
-use crate::rig::{run, try_run};
 use crate::sample::{begin, body, cause, commit, insert, load, rig};
+use crate::test_database::{run, try_run};
 
 const LIVES: u64 = 30;
 
-/// Everything anybody may try, sensible or not: the core refuses the rest.
+/// Every command that could be tried, sensible or not; the core refuses the invalid ones.
 fn moves(task: &Task, world: &World, seed: u64) -> Vec<(Actor, Command)> {
     let next = {
         let mut next = content(if seed.is_multiple_of(3) { "first" } else { "second" });
@@ -48,10 +51,10 @@ fn moves(task: &Task, world: &World, seed: u64) -> Vec<(Actor, Command)> {
         (worker(), Command::RequeueApply),
         (worker(), Command::LoseApply),
         (worker(), Command::LapseOverride),
-        (agent(), Command::StartApply { execution, hold: HOLD }),
+        (agent(), Command::StartApply { execution, hold: HOLD, gates: world.gates() }),
         (agent(), Command::BeginApply { hold: HOLD }),
         (agent(), Command::DriftApply { hold: HOLD, content: next }),
-        (agent(), Command::FinishApply { hold: HOLD }),
+        (agent(), Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded }),
         (user(ALICE), Command::WithdrawVote),
         (user(ALICE), Command::Extend { until, reason: reason() }),
         (user(ALICE), Command::Delegate { to: BOB, reason: None }),
@@ -66,19 +69,21 @@ fn moves(task: &Task, world: &World, seed: u64) -> Vec<(Actor, Command)> {
     for remains in [Remains::Nothing, Remains::RolledBack, Remains::Changed] {
         moves.push((agent(), Command::FailApply { hold: HOLD, remains }));
     }
-    for found in [Found::Completed, Found::Failed, Found::NotApplied] {
+    for found in
+        [ReconcileFinding::Completed, ReconcileFinding::Failed, ReconcileFinding::NotApplied]
+    {
         moves.push((user(ADMIN), Command::Reconcile { found, reason: reason() }));
     }
     moves
 }
 
-/// A small generator of our own: the same lives in every run.
+/// A small generator with the same numbers in every run.
 fn draw(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
 }
 
-/// A move that the state knows; those that throw a task back or leave it are taken now and then.
+/// Picks a command that the state allows; those that send a task back or end it are picked rarely.
 fn pick(task: &Task, world: &World, state: &mut u64) -> (Actor, Command) {
     let seed = draw(state);
     let throws_back = |kind: CommandKind| {
@@ -110,7 +115,7 @@ fn pick(task: &Task, world: &World, state: &mut u64) -> (Actor, Command) {
 }
 
 #[tokio::test]
-async fn what_is_loaded_is_what_the_core_says_the_task_has_become() {
+async fn task_loaded_equals_the_state_of_the_core() {
     let (rig, world) = rig().await;
     let mut seen_commands = BTreeSet::new();
     for life in 1..=LIVES {
@@ -142,12 +147,12 @@ async fn what_is_loaded_is_what_the_core_says_the_task_has_become() {
         .filter(|kind| !seen_commands.contains(kind))
         .map(|kind| kind.as_str())
         .collect();
-    // Made by `create`; asks for other policies than these lives have.
-    assert_eq!(missing, ["create", "auto_approve", "escalate"], "the lives are too poor");
+    // Made by `create`, or needs other policies than these histories have.
+    assert_eq!(missing, ["create", "auto_approve", "escalate"], "the histories miss commands");
 }
 
 #[tokio::test]
-async fn a_decision_on_a_task_that_has_moved_on_is_refused_whole() {
+async fn task_decision_on_a_stale_version_is_refused() {
     let (rig, world) = rig().await;
     let task = insert(&rig, &world, 1).await;
     let author = user(AUTHOR);
@@ -156,28 +161,28 @@ async fn a_decision_on_a_task_that_has_moved_on_is_refused_whole() {
     let by = (&author, CommandKind::Submit);
     let submitted = commit(&rig, &task, &decision, by, rig.now).await.unwrap().task.unwrap();
     let again = commit(&rig, &task, &decision, by, rig.now).await.unwrap_err();
-    assert!(matches!(&again, Error::Conflict { object } if *object == task.id.to_string()));
+    assert!(matches!(&again, StoreError::Conflict { object } if *object == task.id.to_string()));
     let delete = world.decide(&task, &author, &Command::Delete, rig.now).unwrap();
     let again = commit(&rig, &task, &delete, (&author, CommandKind::Delete), rig.now).await;
-    assert!(matches!(again, Err(Error::Conflict { .. })), "{again:?}");
-    // The same state and another version is another task too.
+    assert!(matches!(again, Err(StoreError::Conflict { .. })), "{again:?}");
+    // The same state with another version is stale too.
     let stale = Task { version: task.version, ..submitted.clone() };
     let cancel = Command::Cancel { reason: None };
     let decision = world.decide(&stale, &author, &cancel, rig.now).unwrap();
     let again = commit(&rig, &stale, &decision, (&author, CommandKind::Cancel), rig.now).await;
-    assert!(matches!(again, Err(Error::Conflict { .. })), "{again:?}");
+    assert!(matches!(again, Err(StoreError::Conflict { .. })), "{again:?}");
     assert_eq!(load(&rig, task.id).await, Some(submitted));
     let mut admin = rig.database.connect().await;
-    let told: (i64, i64) =
-        sqlx::query_as("SELECT (SELECT count(*) FROM audit_leaf), (SELECT count(*) FROM outbox)")
+    let found: (i64, i64) =
+        sqlx::query_as("SELECT (SELECT count(*) FROM audit_entry), (SELECT count(*) FROM outbox)")
             .fetch_one(&mut admin)
             .await
             .unwrap();
-    assert_eq!(told, (2, 2), "created and submitted, and nothing of what was refused");
+    assert_eq!(found, (2, 2), "created and submitted, and nothing of what was refused");
 }
 
 #[tokio::test]
-async fn a_new_revision_without_its_body_is_refused() {
+async fn task_revision_without_its_content_is_refused() {
     let (rig, world) = rig().await;
     let task = insert(&rig, &world, 1).await;
     let author = user(AUTHOR);
@@ -186,14 +191,15 @@ async fn a_new_revision_without_its_body_is_refused() {
     let mut tx = begin(&rig, &author, rig.now).await;
     let cause = cause(CommandKind::Amend);
     let refused =
-        tasks::commit_decision(&mut tx, &task, &decision, None, cause, &Beside::default()).await;
-    assert!(matches!(refused, Err(Error::Unstorable { .. })), "{refused:?}");
+        tasks::commit_decision(&mut tx, &task, &decision, None, cause, &SideEffects::default())
+            .await;
+    assert!(matches!(refused, Err(StoreError::Unstorable { .. })), "{refused:?}");
     tx.roll_back().await;
     assert_eq!(load(&rig, task.id).await, Some(task));
 }
 
 #[tokio::test]
-async fn the_table_refuses_an_answer_of_somebody_involved() {
+async fn vote_of_an_involved_person_is_refused_by_the_table() {
     let (rig, world) = rig().await;
     insert(&rig, &world, 1).await;
     let mut admin = rig.database.connect().await;
@@ -212,15 +218,15 @@ async fn the_table_refuses_an_answer_of_somebody_involved() {
     let part = "UPDATE task SET submitter_id = $1, editors = ARRAY[$2]";
     sqlx::query(part).bind(BOB.uuid()).bind(CAROL.uuid()).execute(&mut admin).await.unwrap();
     for involved in [AUTHOR, BOB, CAROL] {
-        let refused = Error::from(try_run(&mut admin, &cast(involved)).await.unwrap_err());
-        let Error::Constraint { table, constraint } = refused else { panic!("{refused}") };
-        let told = (table.as_str(), constraint.as_str());
-        assert_eq!(told, ("vote", "vote_is_not_of_the_involved"));
+        let refused = StoreError::from(try_run(&mut admin, &cast(involved)).await.unwrap_err());
+        let StoreError::Constraint { table, constraint } = refused else { panic!("{refused}") };
+        let found = (table.as_str(), constraint.as_str());
+        assert_eq!(found, ("vote", "vote_is_not_of_the_involved"));
     }
 }
 
 #[tokio::test]
-async fn a_row_that_cannot_be_is_told_by_table_column_and_row() {
+async fn task_row_that_is_invalid_names_table_column_and_row() {
     let (rig, world) = rig().await;
     let task = insert(&rig, &world, 1).await;
     let mut admin = rig.database.connect().await;
@@ -231,15 +237,15 @@ async fn a_row_that_cannot_be_is_told_by_table_column_and_row() {
     )
     .await;
     let mut tx = rig.begin().await;
-    let told = tasks::load(&mut tx, task.id).await.unwrap_err();
-    let Error::Row(row) = told else { panic!("{told}") };
+    let found = tasks::load(&mut tx, task.id).await.unwrap_err();
+    let StoreError::Row(row) = found else { panic!("{found}") };
     assert_eq!((row.table, row.column, row.row), ("task_revision", "level", task.id.to_string()));
     let missing = tasks::load(&mut tx, TaskId::from_u128(2)).await.unwrap();
     assert_eq!(missing, None);
 }
 
 #[tokio::test]
-async fn a_task_is_kept_with_its_number_its_heading_and_its_body() {
+async fn task_is_stored_with_number_metadata_and_content() {
     let (rig, world) = rig().await;
     for number in [5, 3] {
         insert(&rig, &world, number).await;
@@ -259,9 +265,9 @@ async fn a_task_is_kept_with_its_number_its_heading_and_its_body() {
     assert_eq!((title.as_str(), *priority), ("Add an index", 40));
     assert_eq!((team.as_str(), ticket.as_str(), mode.as_str()), ("data", "OPS-7", "shared"));
     let parameters = StrictValue::parse(parameters.as_bytes()).unwrap();
-    assert_eq!(parameters, body().parameters, "to the last escape");
+    assert_eq!(parameters, body().parameters, "including escapes");
     let leaf: (String, String, Option<String>, Option<String>) =
-        sqlx::query_as("SELECT object, action, from_state, to_state FROM audit_leaf LIMIT 1")
+        sqlx::query_as("SELECT object, action, from_state, to_state FROM audit_entry LIMIT 1")
             .fetch_one(&mut admin)
             .await
             .unwrap();
@@ -271,7 +277,7 @@ async fn a_task_is_kept_with_its_number_its_heading_and_its_body() {
 }
 
 #[tokio::test]
-async fn the_vote_that_is_taken_back_is_the_latest_one() {
+async fn vote_withdrawn_is_the_latest_one() {
     let (rig, world) = rig().await;
     let mut task = insert(&rig, &world, 1).await;
     let submit = Command::Submit { content: task.content.clone(), pins: world.pins() };

@@ -1,11 +1,11 @@
-//! No byte crosses from one tenant to another, whatever a query asks and whoever had the
+//! No data crosses from one tenant to another, whatever a query asks and whichever tenant used the
 //! connection before.
 
 use ade_core::ids::UserId;
-use ade_store::{Error, Gate};
+use ade_store::{StoreError, TenantLock};
 use sqlx::PgConnection;
 
-use crate::rig::{PEOPLE, Rig, connect_app, run, try_run};
+use crate::test_database::{PEOPLE, TestDatabase, connect_app, run, try_run};
 
 const COUNT: &str = "SELECT count(*) FROM app_user";
 
@@ -14,8 +14,8 @@ async fn count(connection: &mut PgConnection) -> i64 {
 }
 
 #[tokio::test]
-async fn without_a_tenant_there_are_no_rows() {
-    let rig = Rig::new().await;
+async fn query_without_a_tenant_returns_no_rows() {
+    let rig = TestDatabase::new().await;
     let mut app = connect_app(&rig).await;
     assert_eq!(count(&mut app).await, 0, "never set");
     run(&mut app, "SET ade.tenant = ''").await;
@@ -23,16 +23,16 @@ async fn without_a_tenant_there_are_no_rows() {
     run(&mut app, &format!("SET ade.tenant = '{}'", rig.tenant.uuid())).await;
     assert_eq!(count(&mut app).await, i64::try_from(PEOPLE).unwrap());
     run(&mut app, "SET ade.tenant = 'everybody'").await;
-    assert!(sqlx::query(COUNT).fetch_one(&mut app).await.is_err(), "what is no tenant is an error");
+    assert!(sqlx::query(COUNT).fetch_one(&mut app).await.is_err(), "an invalid tenant is an error");
 }
 
 #[tokio::test]
-async fn the_next_user_of_a_connection_finds_no_tenant_on_it() {
-    let rig = Rig::new().await;
-    // One connection: whoever comes next gets it.
+async fn connection_reused_has_no_tenant() {
+    let rig = TestDatabase::new().await;
+    // There is one connection, so the next transaction gets the same one.
     let pool = rig.pool(1);
     let seen = async |tenant| {
-        let mut tx = rig.begin_through(&pool, tenant, Gate::Unasked).await.unwrap();
+        let mut tx = rig.begin_through(&pool, tenant, TenantLock::None).await.unwrap();
         let query = sqlx::query_as::<_, (i64, String, i32)>(
             "SELECT count(*), current_setting('lock_timeout'), pg_backend_pid() FROM app_user",
         );
@@ -42,7 +42,7 @@ async fn the_next_user_of_a_connection_finds_no_tenant_on_it() {
     let (first, (people, timeout, pid)) = seen(rig.tenant).await;
     assert_eq!((people, timeout.as_str()), (i64::try_from(PEOPLE).unwrap(), "750ms"));
     first.commit().await.unwrap();
-    // The same connection, by the same login, outside of our transactions.
+    // The same connection and login, outside of a `Tx`.
     let mut admin = rig.database.connect().await;
     run(
         &mut admin,
@@ -67,8 +67,8 @@ async fn the_next_user_of_a_connection_finds_no_tenant_on_it() {
 }
 
 #[tokio::test]
-async fn another_tenant_cannot_be_read_written_or_changed() {
-    let rig = Rig::new().await;
+async fn rows_of_another_tenant_cannot_be_read_or_written() {
+    let rig = TestDatabase::new().await;
     let other = rig.other.uuid();
     let mut app = connect_app(&rig).await;
     run(&mut app, &format!("SET ade.tenant = '{}'", rig.tenant.uuid())).await;
@@ -82,14 +82,14 @@ async fn another_tenant_cannot_be_read_written_or_changed() {
         "INSERT INTO app_user (tenant_id, id, issuer, subject, name)
          VALUES ('{other}', gen_random_uuid(), 'idp', 'spy', 'spy')"
     );
-    let refused = Error::from(try_run(&mut app, &insert).await.unwrap_err());
-    assert!(matches!(refused, Error::Forbidden { .. }), "{refused}");
+    let refused = StoreError::from(try_run(&mut app, &insert).await.unwrap_err());
+    assert!(matches!(refused, StoreError::Forbidden { .. }), "{refused}");
     let update = format!("UPDATE app_user SET active = false WHERE tenant_id = '{other}'");
     assert_eq!(try_run(&mut app, &update).await.unwrap(), 0);
     let moved = format!("UPDATE app_user SET tenant_id = '{other}' WHERE subject = '7'");
-    let refused = Error::from(try_run(&mut app, &moved).await.unwrap_err());
-    assert!(matches!(refused, Error::Forbidden { .. }), "{refused}");
-    // A reference cannot lead there either: the same id of another tenant is another thing.
+    let refused = StoreError::from(try_run(&mut app, &moved).await.unwrap_err());
+    assert!(matches!(refused, StoreError::Forbidden { .. }), "{refused}");
+    // A reference cannot cross tenants either: the same id in another tenant is another object.
     let stranger = UserId::from_u128(99).uuid();
     let mut admin = rig.database.connect().await;
     run(
@@ -101,14 +101,14 @@ async fn another_tenant_cannot_be_read_written_or_changed() {
     )
     .await;
     let managed = format!("UPDATE app_user SET manager_id = '{stranger}' WHERE subject = '1'");
-    let refused = Error::from(try_run(&mut app, &managed).await.unwrap_err());
-    let Error::Constraint { constraint, .. } = refused else { panic!("{refused}") };
+    let refused = StoreError::from(try_run(&mut app, &managed).await.unwrap_err());
+    let StoreError::Constraint { constraint, .. } = refused else { panic!("{refused}") };
     assert_eq!(constraint, "app_user_manager_exists");
 }
 
 #[tokio::test]
-async fn a_token_is_resolved_before_the_tenant_is_known_and_shows_nothing_else() {
-    let rig = Rig::new().await;
+async fn token_lookup_without_a_tenant_reveals_nothing_else() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     run(
         &mut admin,
@@ -139,14 +139,14 @@ async fn a_token_is_resolved_before_the_tenant_is_known_and_shows_nothing_else()
 }
 
 #[tokio::test]
-async fn a_worker_sees_of_all_tenants_only_what_is_due_and_what_is_to_be_told() {
-    let rig = Rig::new().await;
+async fn worker_sees_only_due_jobs_and_the_outbox_of_all_tenants() {
+    let rig = TestDatabase::new().await;
     let mut admin = rig.database.connect().await;
     for tenant in [rig.tenant, rig.other] {
         run(
             &mut admin,
             &format!(
-                "INSERT INTO due VALUES ('{}', 'expire', gen_random_uuid(), now());
+                "INSERT INTO scheduled_job VALUES ('{}', 'expire', gen_random_uuid(), now());
              INSERT INTO outbox (tenant_id, at, kind, object, payload)
              VALUES ('{0}', now(), 'task.created', 'x', '{{}}')",
                 tenant.uuid()
@@ -155,7 +155,7 @@ async fn a_worker_sees_of_all_tenants_only_what_is_due_and_what_is_to_be_told() 
         .await;
     }
     run(&mut admin, "SET ROLE ade_worker").await;
-    for table in ["due", "outbox"] {
+    for table in ["scheduled_job", "outbox"] {
         let sql = format!("SELECT count(*) FROM {table}");
         let seen: i64 =
             sqlx::query_scalar(sqlx::AssertSqlSafe(sql)).fetch_one(&mut admin).await.unwrap();
@@ -170,11 +170,17 @@ async fn a_worker_sees_of_all_tenants_only_what_is_due_and_what_is_to_be_told() 
     .fetch_all(&mut admin)
     .await
     .unwrap();
-    let expected =
-        ["_sqlx_migrations", "consumer_cursor", "due", "event_head", "outbox", "worker_lease"];
+    let expected = [
+        "_sqlx_migrations",
+        "consumer_cursor",
+        "event_head",
+        "outbox",
+        "scheduled_job",
+        "worker_lease",
+    ];
     assert_eq!(closed, expected);
     run(&mut admin, "RESET ROLE; SET ROLE ade_app").await;
-    for table in ["due", "outbox"] {
+    for table in ["scheduled_job", "outbox"] {
         let sql = format!("SELECT count(*) FROM {table}");
         let seen: i64 =
             sqlx::query_scalar(sqlx::AssertSqlSafe(sql)).fetch_one(&mut admin).await.unwrap();

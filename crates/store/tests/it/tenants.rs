@@ -1,30 +1,32 @@
-//! A tenant is made by the owner of the tables, with a first admin who gets in once.
+//! The owner of the tables creates a tenant with a first admin, who can sign in once.
 
 use std::time::Duration;
 
 use ade_core::actor::{Actor, Role};
-use ade_core::audit::{Kind, Leaf, What, Where, Who, Why};
+use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
 use ade_core::ids::{TenantId, UserId};
 use ade_core::limits::TOKEN_BOOTSTRAP_TTL;
 use ade_core::network::Networks;
-use ade_store::pool::Settings;
+use ade_store::pool::PoolSettings;
 use ade_store::tokens::{self, NewToken, Principal};
-use ade_store::users::{NewUser, Profile};
-use ade_store::{Class, Error, Gate, Pool, Tx, audit, rulebook, tenants, users};
+use ade_store::users::{NewUser, UserProfile};
+use ade_store::{
+    Pool, PoolClass, StoreError, TenantLock, Tx, audit, tenant_config, tenants, users,
+};
 
-use crate::rig::{Rig, run};
+use crate::test_database::{TestDatabase, run};
 
 const TENANT: TenantId = TenantId::from_u128(0xc);
 const ADMIN: UserId = UserId::from_u128(0xad);
 
 fn admin() -> NewUser {
     let profile =
-        Profile { name: "First admin".to_owned(), email: None, manager: None, is_active: true };
+        UserProfile { name: "First admin".to_owned(), email: None, manager: None, is_active: true };
     let (issuer, subject) = ("bootstrap".to_owned(), "admin".to_owned());
     NewUser { id: ADMIN, issuer, subject, profile }
 }
 
-fn way_in(rig: &Rig, key_id: &str) -> NewToken {
+fn way_in(rig: &TestDatabase, key_id: &str) -> NewToken {
     NewToken {
         networks: Networks::default(),
         key_id: key_id.to_owned(),
@@ -34,11 +36,13 @@ fn way_in(rig: &Rig, key_id: &str) -> NewToken {
         label: "bootstrap".to_owned(),
         expires_at: rig.now.plus(TOKEN_BOOTSTRAP_TTL),
         is_single_use: true,
+        issued_by: None,
     }
 }
 
-/// Of a login that owns the tables and is no superuser: row security binds it.
-async fn owner(rig: &Rig) -> Pool {
+/// Returns a pool of a login that owns the tables and is not a superuser, so that row security
+/// applies.
+async fn owner(rig: &TestDatabase) -> Pool {
     let mut admin = rig.database.connect().await;
     let owner = format!("{}_owner", rig.database.name());
     let make = format!(
@@ -58,14 +62,14 @@ async fn owner(rig: &Rig) -> Pool {
     run(&mut admin, &make).await;
     let (port, name) = (rig.database.server().port(), rig.database.name());
     let url = format!("postgres://{owner}:x@127.0.0.1:{port}/{name}?sslmode=disable");
-    Pool::new(&Settings::new(url), Class::Reserved).unwrap()
+    Pool::new(&PoolSettings::new(url), PoolClass::Reserved).unwrap()
 }
 
 async fn begin(pool: &Pool) -> Tx {
-    Tx::begin(pool, TENANT, Actor::system("migrate"), Gate::Exclusive).await.unwrap()
+    Tx::begin(pool, TENANT, Actor::system("migrate"), TenantLock::Exclusive).await.unwrap()
 }
 
-async fn keep(rig: &Rig, mut tx: Tx) {
+async fn keep(rig: &TestDatabase, mut tx: Tx) {
     let what = What {
         object: TENANT.to_string(),
         action: "tenant.create".to_owned(),
@@ -76,29 +80,30 @@ async fn keep(rig: &Rig, mut tx: Tx) {
     };
     let place = Where { address: None, user_agent: None, service: "migrate".to_owned() };
     let who = Who::System { worker: "migrate".to_owned() };
-    let leaf = Leaf::new(TENANT, Kind::Change, who, what, rig.now, place, Why::default());
+    let leaf =
+        AuditEntry::new(TENANT, EntryKind::Change, who, what, rig.now, place, Why::default());
     audit::append(&mut tx, &[leaf]).await.unwrap();
     tx.commit().await.unwrap();
 }
 
 #[tokio::test]
-async fn the_first_admin_gets_in_once() {
-    let rig = Rig::new().await;
+async fn tenant_first_admin_token_works_once() {
+    let rig = TestDatabase::new().await;
     let owner = owner(&rig).await;
     let mut tx = begin(&owner).await;
     assert_eq!(tenants::name(&mut tx).await.unwrap(), None);
     tenants::create(&mut tx, "acme", &admin()).await.unwrap();
     tenants::admit(&mut tx, &way_in(&rig, "lost")).await.unwrap();
     keep(&rig, tx).await;
-    // The printed token got lost: the next one closes it.
+    // The printed token got lost: the next one revokes it.
     let mut tx = begin(&owner).await;
     assert_eq!(tenants::name(&mut tx).await.unwrap().as_deref(), Some("acme"));
     tenants::admit(&mut tx, &way_in(&rig, "second")).await.unwrap();
     tenants::admit(&mut tx, &way_in(&rig, "found")).await.unwrap();
     keep(&rig, tx).await;
     for (key, is_live) in [("lost", false), ("second", false), ("found", true)] {
-        let told = tokens::resolve(&rig.pool, key).await.unwrap().unwrap();
-        assert_eq!((told.tenant, told.is_live), (TENANT, is_live), "{key}");
+        let resolved = tokens::resolve(&rig.pool, key).await.unwrap().unwrap();
+        assert_eq!((resolved.tenant, resolved.is_live), (TENANT, is_live), "{key}");
         assert_eq!(tokens::consume(&rig.pool, key).await.unwrap(), is_live, "{key}");
         assert!(!tokens::consume(&rig.pool, key).await.unwrap(), "{key} again");
     }
@@ -107,25 +112,28 @@ async fn the_first_admin_gets_in_once() {
     let person = users::get(&mut tx, ADMIN).await.unwrap().unwrap();
     let roles: Vec<&str> = person.roles.iter().map(Role::as_str).collect();
     assert_eq!(roles, ["admin", "author"]);
-    assert!(rulebook::version(&mut tx).await.unwrap() > 0);
+    assert!(tenant_config::version(&mut tx).await.unwrap() > 0);
 }
 
 #[tokio::test]
-async fn a_way_in_is_a_persons_and_of_one_use() {
-    let rig = Rig::new().await;
+async fn tenant_admission_needs_a_single_use_token_of_a_person() {
+    let rig = TestDatabase::new().await;
     let owner = owner(&rig).await;
     let mut tx = begin(&owner).await;
     tenants::create(&mut tx, "acme", &admin()).await.unwrap();
     let twice = NewToken { is_single_use: false, ..way_in(&rig, "a") };
     let refused = tenants::admit(&mut tx, &twice).await;
-    assert!(matches!(refused, Err(Error::Unstorable { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Unstorable { .. })), "{refused:?}");
     let bot = Principal::Agent(ade_core::ids::AgentId::from_u128(1));
     let refused = tenants::admit(&mut tx, &NewToken { principal: bot, ..way_in(&rig, "b") }).await;
-    assert!(matches!(refused, Err(Error::Unstorable { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Unstorable { .. })), "{refused:?}");
     tx.roll_back().await;
     let mut app =
-        Tx::begin(&rig.pool, TENANT, Actor::system("api"), Gate::Exclusive).await.unwrap();
+        Tx::begin(&rig.pool, TENANT, Actor::system("api"), TenantLock::Exclusive).await.unwrap();
     let refused = tenants::create(&mut app, "acme", &admin()).await;
-    assert!(matches!(refused, Err(Error::Forbidden { .. })), "not by the application: {refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::Forbidden { .. })),
+        "not by the application: {refused:?}"
+    );
     assert!(TOKEN_BOOTSTRAP_TTL <= Duration::from_mins(15));
 }

@@ -1,5 +1,5 @@
-//! A key leads to its holder before any tenant is known, for as long as it and its holder are
-//! good; a holder has two open at most, and one of single use opens once.
+//! A token resolves to its holder before the tenant is known, as long as both are valid. A holder
+//! has at most two active tokens, and a single-use token works once.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use ade_core::ids::{AgentId, TenantId, UserId};
 use ade_core::limits::{SESSION_KEPT, TOKEN_KEPT};
 use ade_core::network::Networks;
 use ade_core::time::Timestamp;
-use ade_store::tokens::{self, NewToken, Principal, Resolved, Token};
-use ade_store::{Error, agents, sessions};
+use ade_store::tokens::{self, NewToken, Principal, Resolved, TokenRecord};
+use ade_store::{StoreError, agents, sessions};
 
-use crate::rig::{Rig, SOON, broken_rule, connect_app, run, try_run};
+use crate::test_database::{SOON, TestDatabase, broken_rule, connect_app, run, try_run};
 
 const BOT: Principal = Principal::Agent(AgentId::from_u128(1));
 const PERSON: Principal = Principal::User(UserId::from_u128(2));
 
-fn token(rig: &Rig, key_id: &str, principal: Principal) -> NewToken {
+fn token(rig: &TestDatabase, key_id: &str, principal: Principal) -> NewToken {
     NewToken {
         key_id: key_id.to_owned(),
         principal,
@@ -25,22 +25,23 @@ fn token(rig: &Rig, key_id: &str, principal: Principal) -> NewToken {
         expires_at: rig.now.plus(Duration::from_hours(1)),
         is_single_use: false,
         networks: Networks::default(),
+        issued_by: None,
     }
 }
 
-async fn keep(rig: &Rig, token: &NewToken) {
+async fn keep(rig: &TestDatabase, token: &NewToken) {
     let mut tx = rig.begin().await;
     tokens::insert(&mut tx, token).await.unwrap();
     rig.keep(tx).await;
 }
 
-async fn resolve(rig: &Rig, key_id: &str) -> Resolved {
+async fn resolve(rig: &TestDatabase, key_id: &str) -> Resolved {
     tokens::resolve(&rig.pool, key_id).await.unwrap().unwrap()
 }
 
 #[tokio::test]
-async fn a_key_leads_to_its_holder_and_the_one_who_answers_for_it() {
-    let rig = Rig::new().await;
+async fn token_resolves_to_its_holder_and_owner() {
+    let rig = TestDatabase::new().await;
     keep(&rig, &token(&rig, "bot", BOT)).await;
     keep(&rig, &token(&rig, "person", PERSON)).await;
     let expected = Resolved {
@@ -54,6 +55,7 @@ async fn a_key_leads_to_its_holder_and_the_one_who_answers_for_it() {
         is_single_use: false,
         is_session: false,
         networks: Networks::default(),
+        issued_by: None,
         noted_at: None,
         is_live: true,
     };
@@ -61,7 +63,7 @@ async fn a_key_leads_to_its_holder_and_the_one_who_answers_for_it() {
     let person = Resolved { principal: PERSON, owner: None, ..expected };
     assert_eq!(resolve(&rig, "person").await, person);
     assert_eq!(tokens::resolve(&rig.pool, "unknown").await.unwrap(), None);
-    // Asked again inside of another tenant's transaction, it leaves that tenant in place.
+    // Resolving inside a transaction of another tenant leaves that tenant in place.
     let mut foreign = rig.begin_as(rig.other).await;
     let question = sqlx::query_as::<_, (sqlx::types::Uuid, Option<String>)>(
         "SELECT r.tenant_id, current_setting('ade.tenant') FROM resolve_token('bot', '1 min') r",
@@ -76,13 +78,13 @@ async fn a_key_leads_to_its_holder_and_the_one_who_answers_for_it() {
 }
 
 #[tokio::test]
-async fn a_key_is_dead_once_anything_behind_it_is() {
-    let rig = Rig::new().await;
+async fn token_is_dead_when_its_holder_or_owner_is() {
+    let rig = TestDatabase::new().await;
     keep(&rig, &token(&rig, "bot", BOT)).await;
     keep(&rig, &token(&rig, "person", PERSON)).await;
     let live = async |bot, person| {
-        let told = (resolve(&rig, "bot").await.is_live, resolve(&rig, "person").await.is_live);
-        assert_eq!(told, (bot, person));
+        let resolved = (resolve(&rig, "bot").await.is_live, resolve(&rig, "person").await.is_live);
+        assert_eq!(resolved, (bot, person));
     };
     live(true, true).await;
     let mut admin = rig.database.connect().await;
@@ -122,8 +124,8 @@ async fn a_key_is_dead_once_anything_behind_it_is() {
 }
 
 #[tokio::test]
-async fn a_holder_has_two_open_at_most() {
-    let rig = Rig::new().await;
+async fn token_holder_has_at_most_two_open() {
+    let rig = TestDatabase::new().await;
     for key in ["a", "b"] {
         keep(&rig, &token(&rig, key, PERSON)).await;
     }
@@ -140,7 +142,7 @@ async fn a_holder_has_two_open_at_most() {
     let keys: Vec<(&str, bool)> =
         listed.iter().map(|token| (token.key_id.as_str(), token.revoked_at.is_some())).collect();
     assert_eq!(keys, [("c", false), ("b", false), ("a", true)]);
-    let expected = Token {
+    let expected = TokenRecord {
         key_id: "c".to_owned(),
         principal: PERSON,
         scopes: third.scopes.clone(),
@@ -151,6 +153,7 @@ async fn a_holder_has_two_open_at_most() {
         is_single_use: false,
         used_at: None,
         networks: Networks::default(),
+        issued_by: None,
         last_used_at: None,
     };
     assert_eq!(listed.first(), Some(&expected));
@@ -159,8 +162,8 @@ async fn a_holder_has_two_open_at_most() {
 }
 
 #[tokio::test]
-async fn two_who_ask_at_once_do_not_get_a_third_open() {
-    let rig = Rig::patient().await;
+async fn token_limit_holds_for_concurrent_requests() {
+    let rig = TestDatabase::patient().await;
     keep(&rig, &token(&rig, "a", PERSON)).await;
     let [mut first, mut second] = [rig.begin().await, rig.begin().await];
     tokens::insert(&mut first, &token(&rig, "b", PERSON)).await.unwrap();
@@ -180,13 +183,13 @@ async fn two_who_ask_at_once_do_not_get_a_third_open() {
 }
 
 #[tokio::test]
-async fn a_key_of_single_use_opens_for_one_of_many() {
-    let rig = Rig::new().await;
+async fn token_of_single_use_admits_one_of_many() {
+    let rig = TestDatabase::new().await;
     let once = NewToken { is_single_use: true, ..token(&rig, "once", PERSON) };
     keep(&rig, &once).await;
     keep(&rig, &token(&rig, "many", PERSON)).await;
-    let told = resolve(&rig, "once").await;
-    assert!(told.is_single_use && told.is_live);
+    let resolved = resolve(&rig, "once").await;
+    assert!(resolved.is_single_use && resolved.is_live);
     let pool = rig.pool(8);
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..32 {
@@ -203,8 +206,8 @@ async fn a_key_of_single_use_opens_for_one_of_many() {
 }
 
 #[tokio::test]
-async fn a_key_lives_for_ninety_days_at_most_and_its_holder_exists() {
-    let rig = Rig::new().await;
+async fn token_lives_ninety_days_at_most_and_has_a_holder() {
+    let rig = TestDatabase::new().await;
     let long = rig.now.plus(Duration::from_hours(90 * 24));
     let too_long = Timestamp::from_micros(long.micros() + 1);
     let of = |expires_at| NewToken { expires_at, ..token(&rig, "a", PERSON) };
@@ -215,8 +218,8 @@ async fn a_key_lives_for_ninety_days_at_most_and_its_holder_exists() {
     assert_eq!(refused, "token_lives_90_days_at_most");
     let mut tx = rig.begin().await;
     tokens::insert(&mut tx, &of(long)).await.unwrap();
-    let nobody = token(&rig, "b", Principal::Agent(AgentId::from_u128(99)));
-    let refused = broken_rule(tokens::insert(&mut tx, &nobody).await);
+    let orphan = token(&rig, "b", Principal::Agent(AgentId::from_u128(99)));
+    let refused = broken_rule(tokens::insert(&mut tx, &orphan).await);
     assert_eq!(refused, "token_agent_exists");
     let mut tx = rig.begin_as(rig.other).await;
     let elsewhere = broken_rule(tokens::insert(&mut tx, &kept).await);
@@ -225,8 +228,8 @@ async fn a_key_lives_for_ninety_days_at_most_and_its_holder_exists() {
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// A row that was made ten hours before its end, unless `more` says otherwise.
-async fn plant(rig: &Rig, tenant: TenantId, key: &str, ends_at: Timestamp, more: &str) {
+/// Inserts a token that was created ten hours before its end, unless `more` says otherwise.
+async fn plant(rig: &TestDatabase, tenant: TenantId, key: &str, ends_at: Timestamp, more: &str) {
     let micros = ends_at.micros();
     let sql = format!(
         "INSERT INTO token (tenant_id, key_id, user_id, secret_hash, scopes, created_at,
@@ -242,15 +245,15 @@ async fn plant(rig: &Rig, tenant: TenantId, key: &str, ends_at: Timestamp, more:
 
 const SESSION: &str = "idle_until = expires_at, signed_in_at = created_at,";
 
-async fn left(rig: &Rig) -> Vec<String> {
+async fn left(rig: &TestDatabase) -> Vec<String> {
     let mut admin = rig.database.connect().await;
     let sql = "SELECT key_id FROM token ORDER BY key_id COLLATE \"C\"";
     sqlx::query_scalar(sql).fetch_all(&mut admin).await.unwrap()
 }
 
 #[tokio::test]
-async fn what_ended_long_ago_is_forgotten_and_what_is_open_or_recent_stays() {
-    let rig = Rig::new().await;
+async fn token_pruning_removes_only_long_ended_tokens() {
+    let rig = TestDatabase::new().await;
     let workers = rig.worker_pool().await;
     let (old, over) = (rig.now.minus(TOKEN_KEPT), rig.now.minus(SESSION_KEPT));
     let later = rig.now.plus(HOUR);
@@ -286,11 +289,11 @@ async fn what_ended_long_ago_is_forgotten_and_what_is_open_or_recent_stays() {
         tx.commit().await.unwrap();
     }
     let stay = ["open", "recent", "session open", "session recent", "their session", "theirs"];
-    assert_eq!(left(&rig).await, stay, "those of others are theirs to forget");
+    assert_eq!(left(&rig).await, stay, "other tenants are not pruned");
     assert_eq!(find().await, [rig.other]);
     let refused = tokens::tenants_to_prune(&rig.pool, old, over, 10).await;
-    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
-    // Nor is anything deleted that still opens a door, whoever asks.
+    assert!(matches!(refused, Err(StoreError::Forbidden { .. })), "{refused:?}");
+    // A token that is still valid is never deleted, whichever role asks.
     let mut app = connect_app(&rig).await;
     run(&mut app, &format!("SET ade.tenant = '{}'", rig.tenant.uuid())).await;
     assert_eq!(try_run(&mut app, "DELETE FROM token").await.unwrap(), 2, "the recent ones");
@@ -298,8 +301,8 @@ async fn what_ended_long_ago_is_forgotten_and_what_is_open_or_recent_stays() {
 }
 
 #[tokio::test]
-async fn the_use_of_a_token_is_noted_once_a_minute_and_waits_for_nobody() {
-    let rig = Rig::new().await;
+async fn token_use_is_noted_once_a_minute_without_waiting() {
+    let rig = TestDatabase::new().await;
     keep(&rig, &token(&rig, "bot", BOT)).await;
     let last = async || {
         let mut tx = rig.begin().await;
@@ -316,7 +319,7 @@ async fn the_use_of_a_token_is_noted_once_a_minute_and_waits_for_nobody() {
     let past = "UPDATE token SET last_used_at = last_used_at - interval '1 hour'";
     run(&mut admin, past).await;
     assert_eq!(resolve(&rig, "bot").await.noted_at, None);
-    // Somebody revokes it at this moment: the use is not noted, and nobody waits.
+    // The token is being revoked: the use is not noted, and the call does not wait.
     let mut tx = rig.begin().await;
     assert!(tokens::revoke(&mut tx, "bot").await.unwrap());
     tokens::note_use(&rig.pool, "bot").await.unwrap();
@@ -325,8 +328,8 @@ async fn the_use_of_a_token_is_noted_once_a_minute_and_waits_for_nobody() {
 }
 
 #[tokio::test]
-async fn networks_come_back_as_they_were_kept_and_a_session_has_none() {
-    let rig = Rig::new().await;
+async fn token_networks_round_trip_and_sessions_have_none() {
+    let rig = TestDatabase::new().await;
     let networks = Networks::parse(["10.1.0.0/16", "2001:db8::/32"]).unwrap();
     let bound = NewToken { networks: networks.clone(), ..token(&rig, "bot", BOT) };
     keep(&rig, &bound).await;
@@ -344,8 +347,8 @@ async fn networks_come_back_as_they_were_kept_and_a_session_has_none() {
 }
 
 #[tokio::test]
-async fn tokens_of_one_moment_come_in_pages_and_each_of_them_once() {
-    let rig = Rig::new().await;
+async fn token_pages_list_tokens_of_one_moment_once() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin().await;
     for key in ["a", "b", "c", "d", "e"] {
         tokens::insert(&mut tx, &token(&rig, key, PERSON)).await.unwrap();

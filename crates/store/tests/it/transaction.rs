@@ -1,18 +1,18 @@
-//! What a transaction promises: no write without a leaf, no commit over a broken guard or a failed
-//! statement, a gate that holds, and a connection that goes back clean.
+//! Guarantees of a transaction: no write without an audit entry, no commit after a failed guard or
+//! statement, a tenant lock, and a clean connection afterwards.
 
 use std::time::Duration;
 
-use ade_store::{Error, Gate, Tx, audit};
+use ade_store::{StoreError, TenantLock, Tx, audit};
 use ade_testkit::eventually;
 use sqlx::query;
 
-use crate::rig::Rig;
+use crate::test_database::TestDatabase;
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_mins(1);
 const RENAME: &str = "UPDATE app_user SET name = 'renamed' WHERE subject = '1'";
 
-async fn renamed(rig: &Rig) -> i64 {
+async fn renamed(rig: &TestDatabase) -> i64 {
     let mut tx = rig.begin().await;
     let count = sqlx::query_as::<_, (i64,)>("SELECT count(*) FROM app_user WHERE name = 'renamed'");
     let rows = tx.read(count).await.unwrap();
@@ -21,17 +21,17 @@ async fn renamed(rig: &Rig) -> i64 {
 }
 
 #[tokio::test]
-async fn a_write_without_a_leaf_is_not_committed() {
-    let rig = Rig::new().await;
+async fn transaction_write_without_an_audit_entry_is_refused() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin().await;
     assert_eq!(tx.write(query(RENAME)).await.unwrap(), 1);
-    assert!(matches!(tx.commit().await, Err(Error::Unaudited)));
+    assert!(matches!(tx.commit().await, Err(StoreError::Unaudited)));
     assert_eq!(renamed(&rig).await, 0);
 
     let mut tx = rig.begin().await;
     tx.write(query(RENAME)).await.unwrap();
     audit::append(&mut tx, &[]).await.unwrap();
-    assert!(matches!(tx.commit().await, Err(Error::Unaudited)), "no leaf is no leaf");
+    assert!(matches!(tx.commit().await, Err(StoreError::Unaudited)), "an empty list is no entry");
 
     let mut tx = rig.begin().await;
     tx.write(query(RENAME)).await.unwrap();
@@ -40,42 +40,46 @@ async fn a_write_without_a_leaf_is_not_committed() {
     assert_eq!(renamed(&rig).await, 1);
 }
 
-/// Of several who do the same at once, the others have done nothing that an audit could tell.
+/// Of several transactions that do the same at once, only one changes something that must be
+/// audited.
 #[tokio::test]
-async fn who_finds_nothing_left_to_do_needs_no_leaf() {
-    let rig = Rig::new().await;
-    let nobody = "UPDATE app_user SET active = false WHERE subject = 'nobody'";
+async fn transaction_without_changes_needs_no_audit_entry() {
+    let rig = TestDatabase::new().await;
+    let no_match = "UPDATE app_user SET active = false WHERE subject = 'unknown'";
     let mut tx = rig.begin().await;
-    assert_eq!(tx.write_if_left(query(nobody)).await.unwrap(), 0);
+    assert_eq!(tx.write_if_left(query(no_match)).await.unwrap(), 0);
     tx.commit().await.unwrap();
 
     let mut tx = rig.begin().await;
     assert_eq!(tx.write_if_left(query(RENAME)).await.unwrap(), 1);
-    assert_eq!(tx.write_if_left(query(nobody)).await.unwrap(), 0);
-    assert!(matches!(tx.commit().await, Err(Error::Unaudited)));
+    assert_eq!(tx.write_if_left(query(no_match)).await.unwrap(), 0);
+    assert!(matches!(tx.commit().await, Err(StoreError::Unaudited)));
     assert_eq!(renamed(&rig).await, 0);
 }
 
 #[tokio::test]
-async fn a_guard_that_does_not_hold_undoes_everything() {
-    let rig = Rig::new().await;
+async fn transaction_with_a_failed_guard_is_rolled_back() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin().await;
     audit::append(&mut tx, &[rig.leaf("user.rename")]).await.unwrap();
     tx.write(query(RENAME)).await.unwrap();
-    let guarded = query("UPDATE app_user SET active = false WHERE subject = 'nobody'");
+    let guarded = query("UPDATE app_user SET active = false WHERE subject = 'unknown'");
     let refused = tx.write_one("the user", guarded).await.unwrap_err();
-    assert!(matches!(&refused, Error::Conflict { object } if object == "the user"), "{refused}");
+    assert!(
+        matches!(&refused, StoreError::Conflict { object } if object == "the user"),
+        "{refused}"
+    );
     assert!(refused.is_retriable());
-    assert!(matches!(tx.commit().await, Err(Error::Aborted)), "even if the caller looks away");
+    assert!(matches!(tx.commit().await, Err(StoreError::Aborted)), "even if the caller looks away");
     assert_eq!(renamed(&rig).await, 0);
     let mut tx = rig.begin().await;
     let all = query("UPDATE app_user SET active = false");
-    assert!(tx.write_one("the user", all).await.is_err(), "more than one row is no guard");
+    assert!(tx.write_one("the user", all).await.is_err(), "a guard matches one row");
 }
 
 #[tokio::test]
-async fn a_commit_after_a_failed_statement_says_so() {
-    let rig = Rig::new().await;
+async fn transaction_commit_after_a_failed_statement_fails() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin().await;
     audit::append(&mut tx, &[rig.leaf("user.rename")]).await.unwrap();
     tx.write(query(RENAME)).await.unwrap();
@@ -84,24 +88,24 @@ async fn a_commit_after_a_failed_statement_says_so() {
          SELECT tenant_id, gen_random_uuid(), issuer, subject, name FROM app_user LIMIT 1",
     );
     let refused = tx.write(twice).await.unwrap_err();
-    let Error::Constraint { table, constraint } = &refused else { panic!("{refused}") };
+    let StoreError::Constraint { table, constraint } = &refused else { panic!("{refused}") };
     assert_eq!(
         (table.as_str(), constraint.as_str()),
         ("app_user", "app_user_subject_is_one_person")
     );
     assert!(!refused.is_retriable());
-    assert!(matches!(tx.commit().await, Err(Error::Aborted)));
+    assert!(matches!(tx.commit().await, Err(StoreError::Aborted)));
     assert_eq!(renamed(&rig).await, 0);
 }
 
 #[tokio::test]
-async fn a_dropped_transaction_gives_back_a_clean_connection() {
-    let rig = Rig::new().await;
+async fn transaction_dropped_returns_a_clean_connection() {
+    let rig = TestDatabase::new().await;
     let pool = rig.pool(1);
-    let mut tx = rig.begin_through(&pool, rig.tenant, Gate::Exclusive).await.unwrap();
+    let mut tx = rig.begin_through(&pool, rig.tenant, TenantLock::Exclusive).await.unwrap();
     tx.write(query(RENAME)).await.unwrap();
     drop(tx);
-    let mut next = rig.begin_through(&pool, rig.tenant, Gate::Shared).await.unwrap();
+    let mut next = rig.begin_through(&pool, rig.tenant, TenantLock::Shared).await.unwrap();
     let written = sqlx::query_as::<_, (Option<String>, i64)>(
         "SELECT pg_current_xact_id_if_assigned()::text, count(*) FROM app_user
           WHERE name = 'renamed'",
@@ -111,40 +115,40 @@ async fn a_dropped_transaction_gives_back_a_clean_connection() {
 }
 
 #[tokio::test]
-async fn a_gate_that_cannot_be_had_leaves_a_clean_connection_too() {
-    let rig = Rig::new().await;
+async fn transaction_without_its_gate_returns_a_clean_connection() {
+    let rig = TestDatabase::new().await;
     let pool = rig.pool(1);
-    let holder = rig.begin_through(&rig.pool, rig.tenant, Gate::Exclusive).await.unwrap();
-    let refused = rig.begin_through(&pool, rig.tenant, Gate::Shared).await.unwrap_err();
-    assert!(matches!(&refused, Error::Busy { code } if code == "55P03"), "{refused}");
+    let holder = rig.begin_through(&rig.pool, rig.tenant, TenantLock::Exclusive).await.unwrap();
+    let refused = rig.begin_through(&pool, rig.tenant, TenantLock::Shared).await.unwrap_err();
+    assert!(matches!(&refused, StoreError::Busy { code } if code == "55P03"), "{refused}");
     assert!(refused.is_retriable());
     holder.roll_back().await;
-    let mut next = rig.begin_through(&pool, rig.tenant, Gate::Shared).await.unwrap();
+    let mut next = rig.begin_through(&pool, rig.tenant, TenantLock::Shared).await.unwrap();
     let rows = next.read(sqlx::query_as::<_, (i32,)>("SELECT 1")).await.unwrap();
     assert_eq!(rows, [(1,)]);
 }
 
 #[tokio::test]
-async fn the_gate_lets_permits_pass_together_and_closes_behind_them() {
-    let rig = Rig::patient().await;
-    let first = rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await.unwrap();
-    let second = rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await.unwrap();
-    let foreign = rig.begin_through(&rig.pool, rig.other, Gate::Exclusive).await.unwrap();
+async fn transaction_gate_is_shared_by_permits_and_exclusive_after() {
+    let rig = TestDatabase::patient().await;
+    let first = rig.begin_through(&rig.pool, rig.tenant, TenantLock::Shared).await.unwrap();
+    let second = rig.begin_through(&rig.pool, rig.tenant, TenantLock::Shared).await.unwrap();
+    let foreign = rig.begin_through(&rig.pool, rig.other, TenantLock::Exclusive).await.unwrap();
     foreign.roll_back().await;
     let rig = std::sync::Arc::new(rig);
     let closer = tokio::spawn({
         let rig = rig.clone();
-        async move { rig.begin_through(&rig.pool, rig.tenant, Gate::Exclusive).await }
+        async move { rig.begin_through(&rig.pool, rig.tenant, TenantLock::Exclusive).await }
     });
     wait_for_waiter(&rig).await;
-    assert!(!closer.is_finished(), "a freeze waits for the permits on their way");
+    assert!(!closer.is_finished(), "a freeze waits for permits in progress");
     first.roll_back().await;
     assert!(!closer.is_finished(), "for all of them");
     second.roll_back().await;
     let freeze = tokio::time::timeout(SOON, closer).await.unwrap().unwrap().unwrap();
     let permit = tokio::spawn({
         let rig = rig.clone();
-        async move { rig.begin_through(&rig.pool, rig.tenant, Gate::Shared).await }
+        async move { rig.begin_through(&rig.pool, rig.tenant, TenantLock::Shared).await }
     });
     wait_for_waiter(&rig).await;
     assert!(!permit.is_finished(), "no permit passes while the freeze is written");
@@ -153,9 +157,9 @@ async fn the_gate_lets_permits_pass_together_and_closes_behind_them() {
     permit.roll_back().await;
 }
 
-async fn wait_for_waiter(rig: &Rig) {
+async fn wait_for_waiter(rig: &TestDatabase) {
     let mut admin = rig.database.connect().await;
-    eventually("somebody waits at the gate", SOON, async || {
+    eventually("a transaction waits at the gate", SOON, async || {
         let waiting: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
               WHERE l.locktype = 'advisory' AND NOT l.granted AND d.datname = current_database()",
@@ -169,8 +173,8 @@ async fn wait_for_waiter(rig: &Rig) {
 }
 
 #[tokio::test]
-async fn a_transaction_carries_its_timeouts_and_its_actor() {
-    let rig = Rig::new().await;
+async fn transaction_has_its_timeouts_and_actor() {
+    let rig = TestDatabase::new().await;
     let mut tx = rig.begin().await;
     let settings = sqlx::query_as::<_, (String, String, String, String)>(
         "SELECT current_setting('lock_timeout'), current_setting('statement_timeout'),
@@ -178,18 +182,18 @@ async fn a_transaction_carries_its_timeouts_and_its_actor() {
                 current_setting('transaction_isolation')",
     );
     let row = tx.read(settings).await.unwrap().remove(0);
-    let told = (row.0.as_str(), row.1.as_str(), row.2.as_str(), row.3.as_str());
-    assert_eq!(told, ("750ms", "5s", "10s", "read committed"));
+    let values = (row.0.as_str(), row.1.as_str(), row.2.as_str(), row.3.as_str());
+    assert_eq!(values, ("750ms", "5s", "10s", "read committed"));
     let compiles = sqlx::query_as::<_, (String,)>("SELECT current_setting('jit')");
     assert_eq!(tx.read(compiles).await.unwrap(), [("off".to_owned(),)]);
     assert_eq!((tx.tenant(), tx.now()), (rig.tenant, rig.now));
     assert_eq!(tx.actor().human(), Some(ade_core::ids::UserId::from_u128(1)));
 }
 
-/// Nobody asks a connection before it is used: one that has died must cost a try, not an error.
+/// Connections are not tested before use: one that has died must cost a retry, not an error.
 #[tokio::test]
-async fn connections_that_died_in_the_pool_are_passed_over() {
-    let rig = Rig::new().await;
+async fn pool_skips_connections_that_died() {
+    let rig = TestDatabase::new().await;
     for _ in 0..2 {
         let held = [rig.begin().await, rig.begin().await, rig.begin().await];
         for tx in held {

@@ -1,13 +1,13 @@
-//! PostgreSQL over TLS: a certificate and a name that are checked, or no connection.
+//! PostgreSQL over TLS: certificate and name are verified, or there is no connection.
 
-use ade_store::pool::{Settings, is_guarded};
-use ade_store::{Class, Pool, migrate};
+use ade_store::pool::{PoolSettings, is_guarded};
+use ade_store::{Pool, PoolClass, migrate};
 use ade_testkit::authority::put;
 use ade_testkit::{Authority, Certificate, OwnedPostgres, postgres};
 
-/// A server that speaks TLS as `name`, and only TLS.
+/// Starts a server that accepts only TLS, with a certificate for `name`.
 async fn guarded(authority: &Authority, name: &str) -> OwnedPostgres {
-    let server = OwnedPostgres::start(postgres::Settings::test()).await;
+    let server = OwnedPostgres::start(postgres::PostgresSettings::test()).await;
     let Certificate { certificate, key } = authority.sign(&[name]);
     put(&server.data_dir(), "server.crt", &certificate);
     put(&server.data_dir(), "server.key", &key);
@@ -17,12 +17,12 @@ async fn guarded(authority: &Authority, name: &str) -> OwnedPostgres {
     server
 }
 
-async fn ask(url: &str) -> Result<(), ade_store::Error> {
-    Pool::new(&Settings::new(url), Class::Api)?.ping().await.map(drop)
+async fn ask(url: &str) -> Result<(), ade_store::StoreError> {
+    Pool::new(&PoolSettings::new(url), PoolClass::Api)?.ping().await.map(drop)
 }
 
 #[tokio::test]
-async fn the_record_is_reached_by_tls_that_checks_who_answers() {
+async fn database_tls_verifies_the_server_certificate() {
     let (authority, stranger) = (Authority::default(), Authority::default());
     let server = guarded(&authority, "127.0.0.1").await;
     let trusted = put(&server.data_dir(), "authority.pem", &authority.pem());
@@ -38,14 +38,14 @@ async fn the_record_is_reached_by_tls_that_checks_who_answers() {
     .await;
     migrate::run(&checked(&trusted)).await.unwrap();
     assert!(ask(&plain).await.is_err(), "without TLS");
-    assert!(ask(&checked(&other)).await.is_err(), "of a stranger");
-    // Those of the system know neither.
+    assert!(ask(&checked(&other)).await.is_err(), "signed by another authority");
+    // The authorities of the system know neither.
     let system = plain.replace("sslmode=disable", "sslmode=verify-full");
-    assert!(ask(&system).await.is_err(), "of nobody known");
+    assert!(ask(&system).await.is_err(), "the authority is unknown");
 }
 
 #[tokio::test]
-async fn a_server_by_another_name_is_not_taken_for_the_record() {
+async fn database_tls_refuses_a_server_with_another_name() {
     let authority = Authority::default();
     let server = guarded(&authority, "elsewhere.example").await;
     let trusted = put(&server.data_dir(), "authority.pem", &authority.pem());
@@ -53,7 +53,7 @@ async fn a_server_by_another_name_is_not_taken_for_the_record() {
         let mode = format!("sslmode={mode}&sslrootcert={}", trusted.display());
         server.url("postgres").replace("sslmode=disable", &mode)
     };
-    // It is this server, and its certificate is good; only the name is another's.
+    // It is this server and its certificate is valid; only the name differs.
     let by_certificate = async || ask(&asked("verify-ca")).await;
     ade_testkit::eventually("it speaks TLS", std::time::Duration::from_secs(30), by_certificate)
         .await;
@@ -61,7 +61,7 @@ async fn a_server_by_another_name_is_not_taken_for_the_record() {
 }
 
 #[test]
-fn only_tls_that_checks_the_name_leaves_the_machine_guarded() {
+fn database_url_is_guarded_if_local_or_by_verified_tls() {
     for (url, expected) in [
         ("postgres://a@localhost/d", true),
         ("postgres://a:b@127.0.0.1:5432/d?sslmode=disable", true),

@@ -1,49 +1,58 @@
-//! What workers share across tenants: who is due, who holds which lease, what is to be pruned.
+//! Data that workers share across tenants: due jobs, leases, and rows to prune.
 
 use std::time::Duration;
 
 use ade_core::change::Digest;
 use ade_core::ids::TenantId;
-use ade_store::due::{self, Due};
-use ade_store::idempotency::{self, Answer, Kept, Key};
-use ade_store::{Class, Error, Pool, audit, lease, partitions};
+use ade_store::idempotency::{self, IdempotencyKey, IdempotentResponse, StoredResponse};
+use ade_store::scheduled_jobs::{self, ScheduledJob};
+use ade_store::{Pool, PoolClass, StoreError, audit, lease, partitions};
 use sqlx::types::Uuid;
 
-use crate::rig::{Rig, run};
+use crate::test_database::{TestDatabase, run};
 
 const TTL: Duration = Duration::from_mins(10);
 
 #[tokio::test]
-async fn each_tenants_first_comes_before_anybodys_second() {
-    let rig = Rig::new().await;
+async fn due_jobs_are_taken_fairly_across_tenants() {
+    let rig = TestDatabase::new().await;
     let workers = rig.worker_pool().await;
     let at = |seconds| rig.now.plus(Duration::from_secs(seconds));
-    let word =
-        |number, seconds| Due { kind: "expire", object: Uuid::from_u128(number), at: at(seconds) };
-    let flood: Vec<Due> = (1..=20).map(|number| word(number, 1)).collect();
+    let word = |number, seconds| ScheduledJob {
+        kind: "expire",
+        object: Uuid::from_u128(number),
+        at: at(seconds),
+    };
+    let flood: Vec<ScheduledJob> = (1..=20).map(|number| word(number, 1)).collect();
     for (tenant, dues) in [(rig.tenant, flood), (rig.other, vec![word(1, 5), word(2, 60)])] {
         let mut tx = rig.begin_as(tenant).await;
-        due::set(&mut tx, &dues).await.unwrap();
-        due::set(&mut tx, &[Due { kind: "other", ..dues[0].clone() }]).await.unwrap();
+        scheduled_jobs::set(&mut tx, &dues).await.unwrap();
+        scheduled_jobs::set(&mut tx, &[ScheduledJob { kind: "other", ..dues[0].clone() }])
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
     }
-    assert_eq!(due::next(&workers, "expire", 100).await.unwrap(), [], "nothing is due yet");
+    assert_eq!(
+        scheduled_jobs::next(&workers, "expire", 100).await.unwrap(),
+        [],
+        "nothing is due yet"
+    );
     rig.set_clock(at(5)).await;
-    let next = due::next(&workers, "expire", 3).await.unwrap();
+    let next = scheduled_jobs::next(&workers, "expire", 3).await.unwrap();
     let tenants: Vec<TenantId> = next.iter().map(|(tenant, _)| *tenant).collect();
     assert_eq!(tenants, [rig.tenant, rig.other, rig.tenant]);
-    assert_eq!(next[1].1, word(1, 5), "one that is due at this very moment is due");
+    assert_eq!(next[1].1, word(1, 5), "a job due exactly now is included");
     rig.set_clock(at(59)).await;
-    let all = due::next(&workers, "expire", 100).await.unwrap();
-    assert_eq!(all.len(), 21, "and one that is due later is not");
+    let all = scheduled_jobs::next(&workers, "expire", 100).await.unwrap();
+    assert_eq!(all.len(), 21, "a job due later is not included");
     assert!(all.iter().all(|(_, due)| due.kind == "expire"));
-    let unfit = due::next(&rig.pool, "expire", 100).await.unwrap();
+    let unfit = scheduled_jobs::next(&rig.pool, "expire", 100).await.unwrap();
     assert_eq!(unfit, [], "the application's own login sees no tenant but the one it has set");
 }
 
 #[tokio::test]
-async fn a_lease_has_one_holder_and_its_fence_grows_when_that_changes() {
-    let rig = Rig::new().await;
+async fn worker_lease_has_one_holder_and_a_rising_fence() {
+    let rig = TestDatabase::new().await;
     let workers = rig.worker_pool().await;
     let [ours, theirs] = [1, 2].map(Uuid::from_u128);
     let first = lease::acquire(&workers, "relay", 0, ours, TTL).await.unwrap().unwrap();
@@ -63,12 +72,12 @@ async fn a_lease_has_one_holder_and_its_fence_grows_when_that_changes() {
     assert_eq!(lease::renew(&workers, &renewed, TTL).await.unwrap(), None);
     lease::release(&workers, &renewed).await.unwrap();
     let held = lease::renew(&workers, &taken, TTL).await.unwrap();
-    assert!(held.is_some(), "somebody else's release is no release");
+    assert!(held.is_some(), "a release by another holder has no effect");
 }
 
 #[tokio::test]
-async fn leases_of_many_shards_are_taken_renewed_and_told_of_at_once() {
-    let rig = Rig::new().await;
+async fn worker_leases_of_many_shards_are_handled_in_one_call() {
+    let rig = TestDatabase::new().await;
     let workers = rig.worker_pool().await;
     let [ours, theirs] = [1, 2].map(Uuid::from_u128);
     let shards = async |holder, wanted: &[u8]| {
@@ -88,8 +97,8 @@ async fn leases_of_many_shards_are_taken_renewed_and_told_of_at_once() {
 }
 
 #[tokio::test]
-async fn a_lease_ends_by_the_clock_of_the_database() {
-    let rig = Rig::new().await;
+async fn worker_lease_expires_by_the_database_clock() {
+    let rig = TestDatabase::new().await;
     let workers = rig.worker_pool().await;
     let [ours, theirs] = [1, 2].map(Uuid::from_u128);
     let held = lease::acquire(&workers, "relay", 0, ours, TTL).await.unwrap().unwrap();
@@ -98,15 +107,15 @@ async fn a_lease_ends_by_the_clock_of_the_database() {
     assert_eq!(lease::renew(&workers, &held, TTL).await.unwrap(), None);
     let taken = lease::acquire(&workers, "relay", 0, theirs, TTL).await.unwrap().unwrap();
     assert_eq!(taken.fence, 2);
-    // A lease is of this moment, whatever a test says the time is.
+    // A lease uses the real time, whatever the clock of the test says.
     rig.database.advance_clock(Duration::ZERO).await;
     let now = workers.clock().await.unwrap();
     assert!(now > rig.now && taken.deadline > now && taken.deadline <= now.plus(TTL));
 }
 
 #[tokio::test]
-async fn of_many_who_ask_at_once_one_gets_the_lease() {
-    let rig = Rig::new().await;
+async fn worker_lease_is_granted_to_one_of_many() {
+    let rig = TestDatabase::new().await;
     let workers = rig.worker_pool().await;
     for round in 0..20 {
         let asked = (1..=8).map(|number| {
@@ -124,27 +133,28 @@ async fn of_many_who_ask_at_once_one_gets_the_lease() {
 }
 
 #[tokio::test]
-async fn the_application_cannot_touch_a_lease() {
-    let rig = Rig::new().await;
+async fn worker_lease_is_closed_to_the_application() {
+    let rig = TestDatabase::new().await;
     let refused = lease::acquire(&rig.pool, "relay", 0, Uuid::from_u128(1), TTL).await;
-    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Forbidden { .. })), "{refused:?}");
 }
 
-async fn keep(rig: &Rig, tenant: TenantId, name: &str, seconds: u64) {
-    let key = Key { principal: "p".to_owned(), route: "r".to_owned(), key: name.to_owned() };
-    let answer = Answer { status: 200, body: "{}".to_owned() };
+async fn keep(rig: &TestDatabase, tenant: TenantId, name: &str, seconds: u64) {
+    let key =
+        IdempotencyKey { principal: "p".to_owned(), route: "r".to_owned(), key: name.to_owned() };
+    let answer = IdempotentResponse { status: 200, body: "{}".to_owned() };
     let expires_at = rig.now.plus(Duration::from_secs(seconds));
     let mut tx = rig.begin_as(tenant).await;
     let body = Digest::of(b"body");
-    let kept = Kept { key: &key, body: &body, answer: &answer, expires_at };
-    idempotency::keep(&mut tx, &kept).await.unwrap();
+    let kept = StoredResponse { key: &key, body: &body, answer: &answer, expires_at };
+    idempotency::store_response(&mut tx, &kept).await.unwrap();
     let mut leaf = rig.leaf("task.create");
     leaf.tenant = tenant;
     audit::append(&mut tx, &[leaf]).await.unwrap();
     tx.commit().await.unwrap();
 }
 
-async fn prune(rig: &Rig, tenant: TenantId, seconds: u64, limit: u32) -> u64 {
+async fn prune(rig: &TestDatabase, tenant: TenantId, seconds: u64, limit: u32) -> u64 {
     let mut tx = rig.begin_as(tenant).await;
     let now = rig.now.plus(Duration::from_secs(seconds));
     let pruned = idempotency::prune(&mut tx, now, limit).await.unwrap();
@@ -153,8 +163,8 @@ async fn prune(rig: &Rig, tenant: TenantId, seconds: u64, limit: u32) -> u64 {
 }
 
 #[tokio::test]
-async fn answers_that_ran_out_are_pruned_tenant_by_tenant() {
-    let rig = Rig::new().await;
+async fn expired_responses_are_pruned_per_tenant() {
+    let rig = TestDatabase::new().await;
     let workers = rig.worker_pool().await;
     for number in 0..5 {
         keep(&rig, rig.tenant, &format!("old{number}"), 10).await;
@@ -175,15 +185,15 @@ async fn answers_that_ran_out_are_pruned_tenant_by_tenant() {
     assert_eq!(find(20, None).await, [rig.other]);
     assert_eq!(find(100, None).await, [rig.tenant, rig.other], "the young one is still there");
     let refused = idempotency::tenants_to_prune(&rig.pool, rig.now, None, 10).await;
-    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Forbidden { .. })), "{refused:?}");
 }
 
 #[tokio::test]
-async fn a_worker_makes_partitions_and_nobody_else() {
-    let rig = Rig::new().await;
+async fn partitions_are_created_by_workers_only() {
+    let rig = TestDatabase::new().await;
     let workers: Pool = rig.worker_pool().await;
-    assert_eq!(workers.class(), Class::Api);
-    // The migration made all that were needed on its day.
+    assert_eq!(workers.class(), PoolClass::Api);
+    // The migration created all partitions that were needed on its day.
     partitions::make(&workers).await.unwrap();
     assert_eq!(partitions::make(&workers).await.unwrap(), 0, "all are there");
     let mut admin = rig.database.connect().await;
@@ -197,12 +207,12 @@ async fn a_worker_makes_partitions_and_nobody_else() {
     run(&mut admin, &format!("DROP TABLE {name}")).await;
     assert_eq!(partitions::make(&workers).await.unwrap(), 1);
     let refused = partitions::make(&rig.pool).await;
-    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Forbidden { .. })), "{refused:?}");
 }
 
 #[tokio::test]
-async fn days_of_the_outbox_go_once_everybody_has_read_them() {
-    let rig = Rig::new().await;
+async fn outbox_days_are_dropped_once_all_consumers_have_read_them() {
+    let rig = TestDatabase::new().await;
     let workers: Pool = rig.worker_pool().await;
     let mut admin = rig.database.connect().await;
     let days = async |admin: &mut sqlx::PgConnection| -> i64 {
@@ -211,7 +221,7 @@ async fn days_of_the_outbox_go_once_everybody_has_read_them() {
                       AND c.relname < 'outbox_' || to_char(moment(), 'YYYY_MM_DD')";
         sqlx::query_scalar(sql).fetch_one(admin).await.unwrap()
     };
-    // That of a yesterday, if the migration was before midnight.
+    // The partition of a previous day, if the migration was before midnight.
     partitions::drop_read(&workers).await.unwrap();
     run(&mut admin, "SELECT make_partitions('2 days', moment() - interval '20 days')").await;
     let before = days(&mut admin).await;
@@ -242,5 +252,5 @@ async fn days_of_the_outbox_go_once_everybody_has_read_them() {
     assert_eq!(partitions::drop_read(&workers).await.unwrap(), 1);
     assert_eq!(days(&mut admin).await, 0);
     let refused = partitions::drop_read(&rig.pool).await;
-    assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Forbidden { .. })), "{refused:?}");
 }

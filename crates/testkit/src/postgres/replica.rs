@@ -1,5 +1,5 @@
-//! A second server that follows another by streaming: copied by `pg_basebackup`, read only, and
-//! broken and dropped like any server of one test's own.
+//! A streaming replica of another server: copied by `pg_basebackup`, read-only, and broken and
+//! dropped like any server that one test owns.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -15,7 +15,8 @@ use crate::run::Run;
 use crate::signal::poll_until;
 
 impl OwnedPostgres {
-    /// Answers when the copy takes questions; what is written from then on arrives a little later.
+    /// Creates a replica and returns once it answers queries. Later writes arrive with a small
+    /// delay.
     pub async fn replica(&self) -> Self {
         or_fail(self.start_replica().await)
     }
@@ -34,11 +35,11 @@ impl OwnedPostgres {
         Ok(Self { server, settings: self.settings.clone() })
     }
 
-    /// `--write-recovery-conf` makes the copy a follower with the same password.
+    /// Copies the data; `--write-recovery-conf` makes the copy a replica with the same password.
     async fn copy_to(&self, copy: &Postgres) -> Result<(), Failure> {
         let what = format!("copy PostgreSQL to {}", copy.data_dir().display());
         make_dir(&copy.data_dir())?;
-        // The server starts in no folder that others can read.
+        // The server cannot start in a directory that other users can read.
         fs::set_permissions(copy.data_dir(), Permissions::from_mode(0o700))
             .map_err(|error| Failure::new(&what, error))?;
         let mut command = Command::new(install::postgres_bin()?.join("pg_basebackup"));
@@ -66,7 +67,12 @@ impl OwnedPostgres {
         Err(Failure::new(what, String::from_utf8_lossy(&output.stderr).trim_end()))
     }
 
-    /// What arrives is kept and not shown, until [`Self::go_on`].
+    /// Promotes this replica to a primary, and returns once it accepts writes.
+    pub async fn promote(&self) {
+        or_fail(self.server.text("SELECT pg_promote()::text").await);
+    }
+
+    /// Pauses the replay: arriving changes are stored but not visible until [`Self::go_on`].
     pub async fn stand_still(&self) {
         or_fail(self.pause().await);
     }
@@ -75,7 +81,7 @@ impl OwnedPostgres {
         or_fail(self.server.text("SELECT pg_wal_replay_resume()::text").await);
     }
 
-    /// Asked for is not done: the replay ends what it is at.
+    /// Waits for the pause, because the replay finishes its current record after the request.
     async fn pause(&self) -> Result<(), Failure> {
         self.server.text("SELECT pg_wal_replay_pause()::text").await?;
         poll_until("the replay stands still", super::START_DEADLINE, async || {
@@ -87,7 +93,7 @@ impl OwnedPostgres {
         .await
     }
 
-    /// Until this replica has all that `of` has written so far.
+    /// Waits until this replica has everything that `of` has written so far.
     pub async fn caught_up_with(&self, of: &Postgres) {
         or_fail(self.catch_up(of).await);
     }

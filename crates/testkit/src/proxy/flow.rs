@@ -1,5 +1,5 @@
-//! One direction of one connection: what happens to its bytes, decided chunk by chunk from the
-//! proxy's settings of that moment. Order is kept whatever the jitter, as TCP would.
+//! One direction of one connection. The current settings of the proxy decide what happens to each
+//! chunk. Jitter does not change the order, as in TCP.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use super::trap::Watcher;
 use super::{Direction, Shared};
 
 const CHUNK_BYTES: usize = 16 * 1024;
-/// Chunks under way at once; a full line makes the sender wait, as a full network would.
+/// The maximum number of chunks in flight; after that the sender has to wait, as on a full network.
 const CHUNKS_UNDER_WAY: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Flow {
     #[default]
     Pass,
-    /// Each chunk comes `fixed` later, plus at most `jitter`.
+    /// Delays each chunk by `fixed` plus at most `jitter`.
     Delay { fixed: Duration, jitter: Duration },
-    /// Nothing comes through until another flow is set; then all of it does.
+    /// Holds everything back until another flow is set, then lets all of it through.
     Hold,
-    /// Bytes are taken and lost, closing too: the sender learns nothing.
+    /// Discards bytes and closing, without a signal to the sender.
     Swallow,
-    /// In so many of a hundred chunks one bit is flipped.
+    /// Flips one bit in this percentage of the chunks.
     Corrupt { percent: u8 },
 }
 
@@ -51,7 +51,7 @@ impl Flows {
     }
 }
 
-/// `SplitMix64`: the same numbers for the same seed, in every version of everything.
+/// `SplitMix64`, which returns the same numbers for the same seed in every version of the code.
 #[derive(Debug)]
 pub(super) struct Random(u64);
 
@@ -67,7 +67,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Zero for a bound of zero.
+    /// Returns a number below the bound, and zero for a bound of zero.
     fn below(&mut self, bound: u64) -> u64 {
         self.next().checked_rem(bound).unwrap_or_default()
     }
@@ -79,7 +79,7 @@ enum Step {
     Reset,
 }
 
-/// The connection is to be reset: by a trap, or because one side was.
+/// The connection must be reset, because of a trap or because one side was reset.
 pub(super) struct Broken;
 
 pub(super) async fn pump(
@@ -89,7 +89,7 @@ pub(super) async fn pump(
     shared: &Shared,
 ) -> Result<(), Broken> {
     let (sender, receiver) = mpsc::channel(CHUNKS_UNDER_WAY);
-    // Should the writing fail, the reading need not be waited for.
+    // If writing fails, there is no need to wait for reading.
     tokio::try_join!(
         async {
             take(reader, sender, direction, shared).await;
@@ -153,8 +153,8 @@ async fn take(
     }
 }
 
-/// The flow that decides this step, once it may be decided: held bytes wait for another flow,
-/// and so does an end that would be swallowed, since a dead line cannot tell of it either.
+/// Returns the flow for this step once it can be decided. Held bytes wait for another flow, and so
+/// does an end that would be discarded, because a dead connection cannot report it either.
 async fn settle(direction: Direction, shared: &Shared, ends: bool) -> Flow {
     let mut flows = shared.flows.subscribe();
     let decides = |flow| match flow {
@@ -210,8 +210,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_draws_the_same_numbers() {
-        // The generator's published sequence for this seed.
+    fn random_numbers_of_one_seed_are_the_same() {
+        // This is the published sequence of the generator for this seed.
         let mut random = Random::new(1_234_567);
         assert_eq!(random.next(), 6_457_827_717_110_365_317);
         assert_eq!(random.next(), 3_203_168_211_198_807_973);

@@ -1,11 +1,13 @@
 //! A TCP proxy on loopback whose behaviour a test changes while it runs: delay, silence, loss,
-//! refusal, resets, corruption, and a cut at a chosen byte sequence. It knows no protocol.
-//! Every random choice comes from the seed given at the start.
+//! refusal, resets, corruption, and a cut at a chosen byte sequence. It knows no protocol. Every
+//! random choice comes from the seed.
 
 mod flow;
 mod trap;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ use crate::failure::{Failure, or_fail};
 use crate::signal::poll_until;
 
 const BACKLOG: u32 = 1_024;
-/// A connection ends in microseconds once it is told to.
+/// A connection that is asked to end does so in microseconds.
 const CUT_DEADLINE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +37,14 @@ struct Shared {
     upstream: Mutex<SocketAddr>,
     flows: watch::Sender<Flows>,
     traps: watch::Sender<Vec<Trap>>,
-    /// Raised by every cut: connections of an earlier era are reset.
+    /// Incremented by every cut; connections of an earlier era are reset.
     era: watch::Sender<u64>,
-    /// Connections that are open now.
+    /// The number of open connections.
     open: watch::Sender<usize>,
+    /// The number of connections accepted so far; each connection has its number.
+    accepted: AtomicU64,
+    /// Connections with a lower number carry nothing any more.
+    silent_below: watch::Sender<u64>,
     random: Mutex<Random>,
 }
 
@@ -56,13 +62,13 @@ impl Shared {
 pub struct Proxy {
     shared: Arc<Shared>,
     address: SocketAddr,
-    /// Bound but not listening: keeps the port ours while connections are refused.
+    /// A socket that is bound but does not listen, to keep the port while connections are refused.
     _port: TcpSocket,
     accepting: Option<JoinHandle<()>>,
 }
 
 impl Proxy {
-    /// Passes everything until told otherwise.
+    /// Starts a proxy that passes everything until its settings change.
     pub fn start(upstream: SocketAddr, seed: u64) -> Self {
         let bind = || {
             let port = bind_socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
@@ -78,6 +84,8 @@ impl Proxy {
                 traps: watch::Sender::new(Vec::new()),
                 era: watch::Sender::new(0),
                 open: watch::Sender::new(0),
+                accepted: AtomicU64::new(0),
+                silent_below: watch::Sender::new(0),
                 random: Mutex::new(Random::new(seed)),
             }),
             address,
@@ -88,7 +96,7 @@ impl Proxy {
         proxy
     }
 
-    /// For a server on this machine, by its port.
+    /// Starts a proxy to a port on this machine.
     pub fn to_port(port: u16, seed: u64) -> Self {
         Self::start(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), seed)
     }
@@ -105,7 +113,7 @@ impl Proxy {
         *self.shared.open.borrow()
     }
 
-    /// For open connections too, from the next byte on.
+    /// Sets the flow of a direction, for open connections as well, from the next byte on.
     pub fn set(&self, direction: Direction, flow: Flow) {
         self.shared.flows.send_modify(|flows| flows.set(direction, flow));
     }
@@ -115,9 +123,15 @@ impl Proxy {
         self.set(Direction::ToClient, flow);
     }
 
-    /// New connections go there; open ones stay where they are.
+    /// Sends new connections to another address; open ones stay where they are.
     pub fn repoint(&self, upstream: SocketAddr) {
         *self.shared.upstream.lock().unwrap_or_else(PoisonError::into_inner) = upstream;
+    }
+
+    /// Turns every open connection into a black hole: it stays open but carries nothing any more,
+    /// not even its end. New connections work.
+    pub fn silence_open(&self) {
+        self.shared.silent_below.send_replace(self.shared.accepted.load(Ordering::SeqCst));
     }
 
     /// Resets every open connection on both sides; new ones are accepted.
@@ -133,11 +147,11 @@ impl Proxy {
         );
     }
 
-    /// Resets every open connection and refuses new ones, as if nobody listened.
+    /// Resets every open connection and refuses new ones, as if the server did not listen.
     pub async fn cut(&mut self) {
         if let Some(accepting) = self.accepting.take() {
             accepting.abort();
-            // Only then is the listener closed.
+            // The listener is closed only after that.
             let _ = accepting.await;
         }
         self.reset().await;
@@ -189,7 +203,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Shared between the holder of the port and the listener, both ours.
+/// Binds a socket that shares its port, because the placeholder and the listener both use it.
 fn bind_socket(address: SocketAddr) -> std::io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseport(true)?;
@@ -201,18 +215,22 @@ async fn accept_all(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((client, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
         let era = *shared.era.borrow();
+        let number = shared.accepted.fetch_add(1, Ordering::SeqCst);
         shared.open.send_modify(|open| *open += 1);
         tokio::spawn(async move {
-            carry(client, &shared, era).await;
+            carry(client, &shared, era, number).await;
             shared.open.send_modify(|open| *open -= 1);
         });
     }
 }
 
-/// Ends with an orderly close if both sides closed, with a reset on both otherwise.
-async fn carry(mut client: TcpStream, shared: &Shared, era: u64) {
+/// Carries one connection. It ends with an orderly close if both sides closed, and otherwise with a
+/// reset of both.
+async fn carry(mut client: TcpStream, shared: &Shared, era: u64, number: u64) {
     let mut eras = shared.era.subscribe();
-    let is_over = eras.wait_for(|now| *now != era);
+    let mut is_over = pin!(async { drop(eras.wait_for(|now| *now != era).await) });
+    let mut silent_below = shared.silent_below.subscribe();
+    let is_silent = async { drop(silent_below.wait_for(|below| number < *below).await) };
     let Ok(mut server) = TcpStream::connect(shared.upstream()).await else {
         let _ = client.set_zero_linger();
         return;
@@ -226,7 +244,11 @@ async fn carry(mut client: TcpStream, shared: &Shared, era: u64) {
             pump(client_read, server_write, Direction::ToServer, shared),
             pump(server_read, client_write, Direction::ToClient, shared),
         ) } => carried.is_ok(),
-        _ = is_over => false,
+        () = &mut is_over => false,
+        () = is_silent => {
+            is_over.await;
+            false
+        }
     };
     if !closed {
         let _ = client.set_zero_linger();

@@ -1,5 +1,5 @@
-//! A byte sequence that, once seen in one direction, ends the connection that carried it.
-//! Counted over all connections of the proxy; one trap ends one connection and is spent.
+//! A byte sequence that ends the connection which carries it in one direction. Occurrences are
+//! counted over all connections of the proxy, and one trap ends one connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,12 +34,12 @@ impl Trap {
         }
     }
 
-    /// How often the pattern went by, up to the occurrence that cut.
+    /// Returns how often the pattern was seen, up to the occurrence that cut the connection.
     pub fn hits(&self) -> usize {
         *self.inner.hits.borrow()
     }
 
-    /// Returns once the connection is cut; ends the test at the deadline.
+    /// Returns once the connection is cut, and fails the test at the deadline.
     pub async fn wait(&self, deadline: Duration) {
         let mut hits = self.inner.hits.subscribe();
         let sprung = hits.wait_for(|hits| *hits >= self.inner.nth);
@@ -60,7 +60,8 @@ impl Trap {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// True for exactly one caller: the one that saw the nth occurrence.
+    /// Counts an occurrence. Returns true for exactly one caller: the one that saw the nth
+    /// occurrence.
     fn count(&self) -> bool {
         let mut sprung = false;
         self.inner.hits.send_if_modified(|hits| {
@@ -75,7 +76,7 @@ impl Trap {
     }
 }
 
-/// One trap on one connection: remembers enough of the past to see a pattern that comes in parts.
+/// One trap on one connection. It remembers enough bytes to find a pattern that arrives in parts.
 #[derive(Debug)]
 pub(super) struct Watcher {
     pub(super) trap: Trap,
@@ -87,13 +88,14 @@ impl Watcher {
         Self { trap, tail: Vec::new() }
     }
 
-    /// Where in `chunk` the fatal occurrence begins; zero if it began in an earlier one.
+    /// Returns where in `chunk` the fatal occurrence begins, and zero if it began in an earlier
+    /// chunk.
     pub(super) fn feed(&mut self, chunk: &[u8]) -> Option<usize> {
         let inner = Arc::clone(&self.trap.inner);
         let len = inner.pattern.len();
         let past = self.tail.len();
         let text = [self.tail.as_slice(), chunk].concat();
-        // The tail is shorter than the pattern: no occurrence is counted twice.
+        // The tail is shorter than the pattern, so no occurrence is counted twice.
         let fatal = text
             .windows(len.max(1))
             .enumerate()
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_found_however_it_is_cut_into_chunks() {
+    fn trap_pattern_is_found_for_any_chunking() {
         let stream = b"aaCOMaCOMMIT!";
         for first in 0..=stream.len() {
             for second in first..=stream.len() {
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fatal_place_is_where_the_pattern_begins_in_this_chunk() {
+    fn trap_position_is_where_the_pattern_begins_in_the_chunk() {
         assert_eq!(watcher(b"xyz", 1).feed(b"abxyzc"), Some(2));
         let mut parted = watcher(b"xyz", 1);
         assert_eq!(parted.feed(b"abx"), None);
@@ -138,18 +140,18 @@ mod tests {
     }
 
     #[test]
-    fn only_the_nth_occurrence_is_fatal_and_overlaps_count() {
+    fn trap_springs_at_the_nth_occurrence_with_overlaps() {
         let mut watcher = watcher(b"aa", 3);
-        assert_eq!(watcher.feed(b"aaa"), None, "two");
+        assert_eq!(watcher.feed(b"aaa"), None, "two occurrences");
         assert_eq!(watcher.trap.hits(), 2);
-        assert_eq!(watcher.feed(b"aaaa"), Some(0), "the third lies across");
+        assert_eq!(watcher.feed(b"aaaa"), Some(0), "the third one spans both chunks");
         assert_eq!(watcher.trap.hits(), 3, "spent");
         assert_eq!(watcher.feed(b"aaaa"), None);
         assert_eq!(watcher.trap.hits(), 3);
     }
 
     #[test]
-    fn occurrences_on_several_connections_count_together() {
+    fn trap_occurrences_on_all_connections_are_added_up() {
         let trap = Trap::new(Direction::ToServer, b"x", 2);
         let mut one = Watcher::new(trap.clone());
         let mut two = Watcher::new(trap.clone());

@@ -1,5 +1,5 @@
-//! Other processes that use the kit: this very test binary, asked for one of the ignored tests
-//! below. Each says its line and then stays until it is killed or its input ends.
+//! Other processes that use the kit: this test binary, started with one of the ignored tests below.
+//! Each prints its line and then runs until it is killed or its input ends.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -10,13 +10,14 @@ use ade_testkit::{OwnedPostgres, Postgres, postgres};
 
 pub struct Other {
     child: Child,
-    /// Kept open: it goes on writing after its line.
+    /// Kept open, because the child continues to write after its line.
     _output: BufReader<ChildStdout>,
     pub line: String,
 }
 
 impl Other {
-    /// `settings` are set in its environment; nothing says which run it belongs to but they.
+    /// Starts a child with `settings` in its environment, which alone decide which run it belongs
+    /// to.
     pub fn start(test: &str, settings: &[(&str, &str)]) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
@@ -34,7 +35,7 @@ impl Other {
         let line = lines
             .map_while(Result::ok)
             .find_map(|line| Some(line.split_once("child says: ")?.1.to_owned()))
-            .expect("the other process said nothing");
+            .expect("the other process printed nothing");
         Self { child, _output: output, line }
     }
 
@@ -46,7 +47,7 @@ impl Other {
         i32::try_from(self.child.id()).unwrap()
     }
 
-    /// By SIGKILL: no destructor of it runs.
+    /// Kills the child with SIGKILL, so that none of its destructors run.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -74,7 +75,7 @@ async fn shares_postgres() {
 #[tokio::test]
 #[ignore = "run by other tests in a process of its own"]
 async fn owns_postgres() {
-    let server = OwnedPostgres::start(postgres::Settings::test()).await;
+    let server = OwnedPostgres::start(postgres::PostgresSettings::test()).await;
     let run = Run::own().unwrap();
     let process = server.process().unwrap();
     let watchdog = run.watchdog().unwrap();
@@ -89,7 +90,8 @@ async fn owns_postgres() {
     stay();
 }
 
-/// So that sweeping in one test does not meddle with another; goes with this process.
+/// Returns a separate root, so that a sweep in one test does not affect another; it is removed with
+/// this process.
 pub fn private_root(name: &str) -> std::path::PathBuf {
     Run::own().unwrap().ledger().folder(&format!("root-{name}"))
 }
@@ -98,4 +100,4 @@ pub fn root_setting(root: &std::path::Path) -> (&'static str, &str) {
     (ROOT_VARIABLE, root.to_str().unwrap())
 }
 
-pub const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_mins(1);

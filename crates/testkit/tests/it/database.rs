@@ -1,9 +1,9 @@
-//! One server for a run, one database for a test.
+//! One server per run and one database per test.
 
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
 
-use ade_core::token::{KeyId, Kind, Secret, Token};
+use ade_core::token::{KeyId, Secret, Token, TokenKind};
 use ade_testkit::run::{OWNER_VARIABLE, Run};
 use ade_testkit::{Database, OwnedPostgres, Postgres, postgres};
 use sqlx::postgres::PgListener;
@@ -15,7 +15,7 @@ use crate::child::{Other, SOON};
 async fn migrate(url: String) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect(&url).await?;
     sqlx::raw_sql("CREATE TABLE thing (id int PRIMARY KEY)").execute(&mut connection).await?;
-    // Left open on purpose: the template must be usable all the same.
+    // This connection is left open on purpose: the template must be usable all the same.
     std::mem::forget(connection);
     Ok(())
 }
@@ -25,7 +25,7 @@ async fn count(connection: &mut PgConnection) -> i64 {
 }
 
 #[tokio::test]
-async fn two_processes_of_a_run_share_one_server() {
+async fn server_is_shared_by_processes_of_one_run() {
     let server = Postgres::shared().await;
     let owner = Run::shared().unwrap().owner().pid().to_string();
     let others = [0, 1].map(|_| Other::start("shares_postgres", &[(OWNER_VARIABLE, &owner)]));
@@ -34,11 +34,11 @@ async fn two_processes_of_a_run_share_one_server() {
         assert_eq!(other.words(), [pid.as_str(), &server.url("postgres")]);
         other.finish();
     }
-    assert!(server.ping().await.is_ok(), "it outlives each of them");
+    assert!(server.ping().await.is_ok(), "the server outlives each of them");
 }
 
 #[tokio::test]
-async fn nextest_is_found_above_a_process_that_a_test_has_started() {
+async fn nextest_is_found_above_a_child_of_a_test() {
     let Ok(run) = std::env::var("NEXTEST_RUN_ID") else {
         return;
     };
@@ -50,7 +50,7 @@ async fn nextest_is_found_above_a_process_that_a_test_has_started() {
 }
 
 #[tokio::test]
-async fn a_process_of_another_run_has_a_server_of_its_own() {
+async fn server_is_separate_for_another_run() {
     let server = Postgres::shared().await;
     let owner = Run::shared().unwrap().owner();
     let own_pid = i32::try_from(std::process::id()).unwrap();
@@ -65,7 +65,7 @@ async fn a_process_of_another_run_has_a_server_of_its_own() {
 }
 
 #[tokio::test]
-async fn databases_of_one_template_see_nothing_of_each_other() {
+async fn databases_of_one_template_are_isolated() {
     let one = Database::fresh("thing", migrate).await;
     let two = Database::fresh("thing", migrate).await;
     assert_ne!(one.name(), two.name());
@@ -76,14 +76,14 @@ async fn databases_of_one_template_see_nothing_of_each_other() {
 }
 
 #[tokio::test]
-async fn a_test_that_leaves_a_token_in_its_record_fails() {
+async fn database_with_a_leaked_token_fails_its_test() {
     let (key_id, secret) = (KeyId::from_bytes([1; 11]), Secret::from_bytes([2; 32]));
-    let token = Token { kind: Kind::User, key_id, secret }.reveal();
+    let token = Token { kind: TokenKind::User, key_id, secret }.reveal();
     for (column, kept, is_caught) in [
         ("text", format!("'asked with {token}'"), true),
         ("json", format!(r#"'{{"answer": {{"token": "{token}"}}}}'"#), true),
         ("bytea", format!("'{token}'::text::bytea"), true),
-        // The part by which it is looked up is no secret.
+        // The lookup part of a token is not secret.
         ("text", format!("'{}'", &token[..24]), false),
     ] {
         let database = Database::fresh("thing", migrate).await;
@@ -98,7 +98,7 @@ async fn a_test_that_leaves_a_token_in_its_record_fails() {
 }
 
 #[tokio::test]
-async fn a_notification_stays_in_its_database() {
+async fn notification_stays_in_its_database() {
     let one = Database::fresh("thing", migrate).await;
     let two = Database::fresh("thing", migrate).await;
     let mut listeners = Vec::new();
@@ -115,14 +115,15 @@ async fn a_notification_stays_in_its_database() {
             .unwrap();
     }
     for (listener, word) in listeners.iter_mut().zip(["from one", "from two"]) {
-        // The first thing each hears is its own: the other's, sent earlier, never came.
+        // Each listener's first notification is its own; the other one was sent earlier and never
+        // arrived.
         let heard = timeout(SOON, listener.recv()).await.unwrap().unwrap();
         assert_eq!(heard.payload(), word);
     }
 }
 
 #[tokio::test]
-async fn a_template_is_migrated_once_even_if_many_ask_at_once() {
+async fn template_is_migrated_once_for_concurrent_callers() {
     let made = Cell::new(0);
     let migrate_counted = async |url: String| {
         made.set(made.get() + 1);
@@ -140,18 +141,18 @@ async fn a_template_is_migrated_once_even_if_many_ask_at_once() {
 }
 
 #[tokio::test]
-async fn a_failed_migration_leaves_no_template_behind() {
+async fn template_is_removed_when_its_migration_fails() {
     let server = Postgres::shared().await;
     let broken = async |_: String| Err::<(), _>("syntax error near the end");
     let failure = Database::clone_on(server.clone(), "broken", broken).await.unwrap_err();
     let text = failure.to_string();
     assert_eq!(text, "migrate template_broken: syntax error near the end");
-    let mended = Database::clone_on(server, "broken", migrate).await.unwrap();
-    assert_eq!(count(&mut mended.connect().await).await, 0);
+    let recovered = Database::clone_on(server, "broken", migrate).await.unwrap();
+    assert_eq!(count(&mut recovered.connect().await).await, 0);
 }
 
 #[tokio::test]
-async fn a_dropped_database_is_gone_even_with_connections_open() {
+async fn database_with_open_connections_is_dropped() {
     let database = Database::fresh("thing", migrate).await;
     let (name, server) = (database.name().to_owned(), database.server().clone());
     let _open = database.connect().await;
@@ -167,7 +168,7 @@ async fn a_dropped_database_is_gone_even_with_connections_open() {
 }
 
 #[tokio::test]
-async fn the_server_is_as_durable_as_production_and_private() {
+async fn server_settings_are_durable_and_private() {
     let server = Postgres::shared().await;
     let mut admin = PgConnection::connect(&server.url("postgres")).await.unwrap();
     for (setting, expected) in [
@@ -189,8 +190,8 @@ async fn the_server_is_as_durable_as_production_and_private() {
 }
 
 #[tokio::test]
-async fn an_owned_server_keeps_what_was_committed_through_a_kill() {
-    let server = OwnedPostgres::start(postgres::Settings::test()).await;
+async fn server_keeps_committed_rows_through_a_kill() {
+    let server = OwnedPostgres::start(postgres::PostgresSettings::test()).await;
     let database = Database::clone_on((*server).clone(), "thing", migrate).await.unwrap();
     let before = server.process().unwrap();
     sqlx::raw_sql("INSERT INTO thing VALUES (1)")

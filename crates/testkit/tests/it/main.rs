@@ -1,6 +1,6 @@
-//! The kit against the real servers: what it shares, what it isolates, what it breaks, and that
-//! it leaves nothing behind. After a run, `pgrep -fl ade-testkit` shows nothing: the watchdog
-//! has the name in its arguments, every server has it in its data directory's path.
+//! Tests of the kit with real servers: what it shares, isolates and breaks, and that it leaves
+//! nothing behind. After a run `pgrep -fl ade-testkit` shows nothing: the watchdog has the name in
+//! its arguments, and every server in the path of its data directory.
 
 #[cfg(test)]
 mod child;

@@ -1,5 +1,5 @@
-//! Whatever ends a run, nothing of it stays: not by the watchdog, not by the next run's sweep;
-//! and no process that merely has an old pid is touched.
+//! However a run ends, the watchdog or the sweep of the next run stops everything it started, and
+//! no process that merely reuses a pid is touched.
 
 use std::process::{Command, Stdio};
 
@@ -24,7 +24,7 @@ fn left_by(other: &Other) -> Left {
 }
 
 fn sleeper() -> Process {
-    // Ends by itself should the test fail, and holds none of its pipes open.
+    // The process ends on its own if the test fails, and holds no pipe of the test open.
     let mut command = Command::new("sleep");
     command.arg("30").stdout(Stdio::null()).stderr(Stdio::null());
     Process::spawn(&mut command).unwrap()
@@ -47,7 +47,7 @@ async fn until_gone(left: &Left) {
 }
 
 #[tokio::test]
-async fn the_watchdog_stops_what_a_killed_run_has_started() {
+async fn watchdog_stops_the_processes_of_a_killed_run() {
     let root = private_root("watchdog");
     let other = Other::start("owns_postgres", &[root_setting(&root)]);
     let left = left_by(&other);
@@ -58,20 +58,20 @@ async fn the_watchdog_stops_what_a_killed_run_has_started() {
 }
 
 #[tokio::test]
-async fn the_next_run_sweeps_what_is_left_when_the_watchdog_was_killed_too() {
+async fn sweep_stops_leftovers_when_the_watchdog_was_killed() {
     let root = private_root("sweep");
     let other = Other::start("owns_postgres", &[root_setting(&root)]);
     let left = left_by(&other);
     assert!(left.watchdog.stop(Stop::Kill, SOON));
     other.kill();
-    assert!(left.server.is_alive(), "nobody was there to stop it");
+    assert!(left.server.is_alive(), "the watchdog is gone and cannot stop the server");
     assert_eq!(sweep(&root).unwrap(), std::slice::from_ref(&left.dir));
     until_gone(&left).await;
     std::fs::remove_dir_all(root).unwrap();
 }
 
 #[tokio::test]
-async fn a_run_that_lives_is_not_swept() {
+async fn sweep_spares_a_run_that_is_alive() {
     let root = private_root("living");
     let run = Run::open(&root, Process::current().unwrap()).unwrap();
     let process = sleeper();
@@ -85,11 +85,11 @@ async fn a_run_that_lives_is_not_swept() {
 }
 
 #[tokio::test]
-async fn a_foreign_process_with_a_recorded_pid_survives_sweep_and_watchdog() {
+async fn sweep_and_watchdog_spare_a_reused_pid() {
     let root = private_root("reused");
     let stranger = sleeper();
     let recorded = Process::new(stranger.pid(), stranger.born() + 7);
-    // The run of a dead owner, then one whose owner is about to die.
+    // The first run has a dead owner; the owner of the second run is killed below.
     let dead = sleeper();
     assert!(dead.stop(Stop::Kill, SOON));
     assert!(Run::open(&root, dead).is_err());
@@ -114,7 +114,7 @@ async fn a_foreign_process_with_a_recorded_pid_survives_sweep_and_watchdog() {
 }
 
 #[tokio::test]
-async fn one_watchdog_serves_a_run_however_often_it_is_opened() {
+async fn watchdog_is_started_once_per_run() {
     let root = private_root("one");
     let owner = Process::current().unwrap();
     let first = Run::open(&root, owner).unwrap().watchdog().unwrap();
@@ -122,8 +122,8 @@ async fn one_watchdog_serves_a_run_however_often_it_is_opened() {
     assert_eq!(first, second);
     assert!(first.stop(Stop::Kill, SOON));
     let third = Run::open(&root, owner).unwrap().watchdog().unwrap();
-    assert_ne!(first, third, "a dead one is replaced");
-    // It ends by itself when its directory is gone.
+    assert_ne!(first, third, "a dead watchdog is replaced");
+    // The watchdog ends when its directory is gone.
     std::fs::remove_dir_all(root).unwrap();
     eventually("the watchdog has ended", SOON, async || {
         if third.is_alive() { Err("it lives") } else { Ok(()) }

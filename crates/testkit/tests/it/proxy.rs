@@ -1,4 +1,4 @@
-//! Every mode of the proxy against a plain echo server, where each byte can be accounted for.
+//! Every mode of the proxy with a plain echo server, where each byte can be accounted for.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use crate::child::SOON;
 
-/// Long enough for bytes that do come on this machine, short enough to wait out.
+/// Long enough for bytes that do arrive on this machine, short enough to wait for.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// Sends everything back, and each closing too.
+/// Starts a server that sends everything back, and each closing too.
 async fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -57,7 +57,7 @@ async fn is_reset(stream: &mut TcpStream) -> bool {
 }
 
 #[tokio::test]
-async fn it_passes_bytes_and_closing_in_both_directions() {
+async fn proxy_passes_bytes_and_closing_in_both_directions() {
     let (proxy, mut stream) = connected().await;
     let text: Vec<u8> = (0..1_000_000_u32).map(|at| at.to_le_bytes()[0]).collect();
     let (mut reader, mut writer) = stream.split();
@@ -76,12 +76,12 @@ async fn it_passes_bytes_and_closing_in_both_directions() {
 }
 
 #[tokio::test]
-async fn a_delay_holds_each_direction_back_in_time_and_keeps_the_order() {
+async fn proxy_delay_holds_bytes_back_in_time_and_in_order() {
     let (proxy, mut stream) = connected().await;
     let fixed = Duration::from_millis(40);
     let jitter = Duration::from_millis(20);
     let [mut held, mut passed] = [Duration::MAX; 2];
-    // The quickest of some rounds: whatever else the machine does only adds to a time.
+    // The fastest of several rounds counts, because other load on the machine only adds to a time.
     for _ in 0..5 {
         proxy.set_both(Flow::Delay { fixed, jitter });
         let began = Instant::now();
@@ -104,7 +104,7 @@ async fn a_delay_holds_each_direction_back_in_time_and_keeps_the_order() {
 }
 
 #[tokio::test]
-async fn swallowed_bytes_are_lost_in_that_direction_only() {
+async fn proxy_blackhole_loses_bytes_in_one_direction_only() {
     for direction in [Direction::ToServer, Direction::ToClient] {
         let (proxy, mut stream) = connected().await;
         say_and_hear(&mut stream, b"before").await;
@@ -117,12 +117,12 @@ async fn swallowed_bytes_are_lost_in_that_direction_only() {
 }
 
 #[tokio::test]
-async fn a_half_open_line_does_not_tell_that_the_other_side_has_closed() {
+async fn proxy_half_open_hides_that_the_peer_has_closed() {
     let (proxy, mut stream) = connected().await;
     say_and_hear(&mut stream, b"x").await;
     proxy.set(Direction::ToClient, Flow::Swallow);
     stream.shutdown().await.unwrap();
-    assert!(is_quiet(&mut stream).await, "the echo has closed, but who would know");
+    assert!(is_quiet(&mut stream).await, "the close of the echo server is hidden");
     assert_eq!(proxy.connections(), 1);
     proxy.set_both(Flow::Pass);
     let end = timeout(SOON, stream.read(&mut [0; 1])).await.unwrap().unwrap();
@@ -130,7 +130,7 @@ async fn a_half_open_line_does_not_tell_that_the_other_side_has_closed() {
 }
 
 #[tokio::test]
-async fn held_bytes_come_through_once_the_line_heals() {
+async fn proxy_held_bytes_pass_once_it_is_healed() {
     for direction in [Direction::ToServer, Direction::ToClient] {
         let (proxy, mut stream) = connected().await;
         proxy.set(direction, Flow::Hold);
@@ -142,7 +142,7 @@ async fn held_bytes_come_through_once_the_line_heals() {
 }
 
 #[tokio::test]
-async fn a_cut_resets_what_is_open_and_refuses_what_comes_until_healed() {
+async fn proxy_cut_resets_and_refuses_connections_until_healed() {
     let (mut proxy, mut stream) = connected().await;
     say_and_hear(&mut stream, b"x").await;
     assert_eq!(proxy.connections(), 1);
@@ -159,7 +159,7 @@ async fn a_cut_resets_what_is_open_and_refuses_what_comes_until_healed() {
 }
 
 #[tokio::test]
-async fn a_reset_ends_open_connections_but_takes_new_ones() {
+async fn proxy_reset_ends_open_connections_and_accepts_new_ones() {
     let (proxy, mut stream) = connected().await;
     say_and_hear(&mut stream, b"x").await;
     proxy.reset().await;
@@ -169,7 +169,7 @@ async fn a_reset_ends_open_connections_but_takes_new_ones() {
 }
 
 #[tokio::test]
-async fn a_dropped_proxy_takes_its_connections_with_it() {
+async fn proxy_dropped_closes_its_connections() {
     let (proxy, mut stream) = connected().await;
     say_and_hear(&mut stream, b"x").await;
     let address = proxy.address();
@@ -179,7 +179,7 @@ async fn a_dropped_proxy_takes_its_connections_with_it() {
 }
 
 #[tokio::test]
-async fn a_trap_cuts_at_the_nth_pattern_and_passes_what_came_before() {
+async fn proxy_trap_cuts_at_the_nth_pattern_after_passing_the_rest() {
     let (proxy, mut stream) = connected().await;
     let trap = proxy.cut_after(Direction::ToClient, b"STOP", 2);
     say_and_hear(&mut stream, b"STOP is the first").await;
@@ -197,7 +197,7 @@ async fn a_trap_cuts_at_the_nth_pattern_and_passes_what_came_before() {
 }
 
 #[tokio::test]
-async fn a_trap_looks_in_its_own_direction_only() {
+async fn proxy_trap_matches_in_its_own_direction_only() {
     let proxy = Proxy::start(upper_case().await, 7);
     let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
     let trap = proxy.cut_after(Direction::ToServer, b"STOP", 1);
@@ -210,14 +210,14 @@ async fn a_trap_looks_in_its_own_direction_only() {
 
 #[tokio::test]
 #[should_panic(expected = "for `never\\x00` ×1 ToClient: it was seen 0 times")]
-async fn a_trap_that_is_not_sprung_says_what_it_waited_for() {
+async fn proxy_trap_that_is_not_sprung_reports_its_pattern() {
     let (proxy, _stream) = connected().await;
     let trap = proxy.cut_after(Direction::ToClient, b"never\0", 1);
     trap.wait(Duration::from_millis(20)).await;
 }
 
 #[tokio::test]
-async fn corruption_flips_one_bit_of_a_chunk_as_the_seed_says() {
+async fn proxy_corruption_flips_one_bit_chosen_by_the_seed() {
     let mut heard = Vec::new();
     for seed in [1, 1, 2] {
         let proxy = Proxy::start(echo().await, seed);
@@ -236,7 +236,7 @@ async fn corruption_flips_one_bit_of_a_chunk_as_the_seed_says() {
 }
 
 #[tokio::test]
-async fn a_repointed_proxy_sends_new_connections_elsewhere() {
+async fn proxy_repointed_sends_new_connections_to_the_new_target() {
     let (proxy, mut stream) = connected().await;
     say_and_hear(&mut stream, b"x").await;
     proxy.repoint(upper_case().await);
@@ -246,7 +246,7 @@ async fn a_repointed_proxy_sends_new_connections_elsewhere() {
     assert_eq!(hear(&mut fresh, 5).await, b"MOVED");
 }
 
-/// An echo that can be told from its caller.
+/// Starts an echo server whose answers differ from the requests.
 async fn upper_case() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

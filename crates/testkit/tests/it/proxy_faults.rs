@@ -1,4 +1,4 @@
-//! The faults the proxy is there for, on the real protocols of PostgreSQL and Redis.
+//! The faults that the proxy injects, on the real protocols of PostgreSQL and Redis.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use tokio::time::timeout;
 
 use crate::child::SOON;
 
-/// PostgreSQL's `CommandComplete`: tag `C`, length, and the words of the command.
+/// PostgreSQL's `CommandComplete`: the tag `C`, the length, and the command.
 const COMMIT_DONE: &[u8] = b"C\0\0\0\x0bCOMMIT\0";
-/// The simple query that asks for it: tag `Q`, length, text.
+/// The simple query for a commit: the tag `Q`, the length, and the text.
 const COMMIT_ASKED: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 
 async fn migrate(url: String) -> Result<(), sqlx::Error> {
@@ -42,7 +42,7 @@ async fn commit_through(
 }
 
 #[tokio::test]
-async fn a_cut_at_the_answer_to_commit_breaks_the_client_but_keeps_the_row() {
+async fn cut_at_the_commit_response_keeps_the_row() {
     let database = Database::fresh("row", migrate).await;
     let outcome = commit_through(&database, Direction::ToClient, COMMIT_DONE).await;
     assert!(matches!(outcome, Err(sqlx::Error::Io(_))), "{outcome:?}");
@@ -50,7 +50,7 @@ async fn a_cut_at_the_answer_to_commit_breaks_the_client_but_keeps_the_row() {
 }
 
 #[tokio::test]
-async fn a_cut_at_the_commit_itself_looks_the_same_and_loses_the_row() {
+async fn cut_at_the_commit_request_loses_the_row() {
     let database = Database::fresh("row", migrate).await;
     let outcome = commit_through(&database, Direction::ToServer, COMMIT_ASKED).await;
     assert!(matches!(outcome, Err(sqlx::Error::Io(_))), "{outcome:?}");
@@ -58,7 +58,7 @@ async fn a_cut_at_the_commit_itself_looks_the_same_and_loses_the_row() {
 }
 
 #[tokio::test]
-async fn a_blackhole_towards_the_client_leaves_it_waiting_while_the_server_works() {
+async fn blackhole_to_the_client_lets_the_server_commit() {
     let database = Database::fresh("row", migrate).await;
     let proxy = Proxy::to_port(database.server().port(), 1);
     let url = database.url_through(proxy.port());
@@ -66,7 +66,7 @@ async fn a_blackhole_towards_the_client_leaves_it_waiting_while_the_server_works
     proxy.set(Direction::ToClient, Flow::Swallow);
     let insert = sqlx::raw_sql("INSERT INTO row VALUES (1)").execute(&mut connection);
     assert!(timeout(Duration::from_millis(300), insert).await.is_err());
-    eventually("the server has done it", SOON, async || match rows(&database).await {
+    eventually("the server has committed", SOON, async || match rows(&database).await {
         1 => Ok(()),
         rows => Err(rows),
     })
@@ -74,7 +74,7 @@ async fn a_blackhole_towards_the_client_leaves_it_waiting_while_the_server_works
 }
 
 #[tokio::test]
-async fn redis_through_the_proxy_is_slow_then_silent_then_gone_then_back() {
+async fn redis_behind_the_proxy_survives_delay_silence_and_cut() {
     let cluster = Cluster::shared().await;
     let mut proxy = Proxy::to_port(cluster.nodes()[0].port(), 1);
     let client = redis::Client::open(format!("redis://{}", proxy.address())).unwrap();

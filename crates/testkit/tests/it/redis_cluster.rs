@@ -1,4 +1,4 @@
-//! The cluster is real: it fails over, it forgets, it comes back.
+//! Tests of the real cluster: it fails over, loses its data, and recovers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use redis::cluster::ClusterClient;
 use crate::child::SOON;
 
 #[tokio::test]
-async fn the_shared_cluster_serves_every_slot_with_a_replica() {
+async fn cluster_serves_every_slot_with_a_replica() {
     let cluster = Cluster::shared().await;
     let mut masters = BTreeSet::new();
     for slot in [0, 5_460, 5_461, 5_462, 10_921, 10_922, 10_923, SLOTS - 1] {
@@ -23,11 +23,11 @@ async fn the_shared_cluster_serves_every_slot_with_a_replica() {
     }
     assert_eq!(masters.len(), 3);
     let again = Cluster::shared().await;
-    assert_eq!(again.urls(), cluster.urls(), "one for the run");
+    assert_eq!(again.urls(), cluster.urls(), "the run shares one cluster");
 }
 
 #[tokio::test]
-async fn a_cluster_client_reads_what_it_wrote_under_its_own_tenant() {
+async fn cluster_client_reads_its_own_writes_under_each_tenant() {
     let cluster = Cluster::shared().await;
     let client = ClusterClient::new(cluster.urls()).unwrap();
     let mut connection = client.get_async_connection().await.unwrap();
@@ -38,7 +38,7 @@ async fn a_cluster_client_reads_what_it_wrote_under_its_own_tenant() {
         let key = format!("test:{{{tenant}}}:who");
         let _: () = connection.set(&key, tenant.to_string()).await.unwrap();
         let slot = cluster.slot_of(&key).await;
-        assert_eq!(slot, cluster.slot_of(&format!("{{{tenant}}}")).await, "by its tag");
+        assert_eq!(slot, cluster.slot_of(&format!("{{{tenant}}}")).await, "slot of the tag");
     }
     for tenant in tenants {
         let read: String = connection.get(format!("test:{{{tenant}}}:who")).await.unwrap();
@@ -47,13 +47,13 @@ async fn a_cluster_client_reads_what_it_wrote_under_its_own_tenant() {
 }
 
 #[tokio::test]
-async fn a_killed_master_is_replaced_and_comes_back_as_a_replica() {
+async fn cluster_replaces_a_killed_master_that_returns_as_replica() {
     let cluster = Cluster::owned().await;
     let slot = cluster.slot_of("{lost}").await;
     let old = cluster.master_of(slot).await.clone();
     cluster.kill(&old);
     assert!(old.process().is_none());
-    assert!(cluster.check().await.is_err(), "not ok while nobody serves the slot");
+    assert!(cluster.check().await.is_err(), "not ok while no node serves the slot");
     let began = std::time::Instant::now();
     let new = cluster.wait_for_new_master(slot, &old, SOON).await;
     println!("failover after {:?}", began.elapsed());
@@ -66,7 +66,7 @@ async fn a_killed_master_is_replaced_and_comes_back_as_a_replica() {
 }
 
 #[tokio::test]
-async fn a_paused_master_loses_its_slots_and_follows_when_it_wakes() {
+async fn cluster_replaces_a_paused_master_that_resumes_as_replica() {
     let cluster = Cluster::owned_with(1_000).await;
     let old = cluster.master_of(0).await.clone();
     cluster.pause(&old);
@@ -79,7 +79,7 @@ async fn a_paused_master_loses_its_slots_and_follows_when_it_wakes() {
 }
 
 #[tokio::test]
-async fn a_cluster_restarted_empty_is_whole_and_has_forgotten_everything() {
+async fn cluster_restarted_empty_is_healthy_and_has_no_keys() {
     let cluster = Cluster::owned_with(5_000).await;
     let client = ClusterClient::new(cluster.urls()).unwrap();
     let mut connection = client.get_async_connection().await.unwrap();
@@ -99,7 +99,7 @@ async fn a_cluster_restarted_empty_is_whole_and_has_forgotten_everything() {
 }
 
 #[tokio::test]
-async fn a_dropped_cluster_leaves_no_process_and_no_directory() {
+async fn cluster_dropped_leaves_no_process_and_no_directory() {
     let cluster = Cluster::owned().await;
     let left: Vec<_> =
         cluster.nodes().iter().map(|node| (node.process().unwrap(), node.dir())).collect();
@@ -112,7 +112,7 @@ async fn a_dropped_cluster_leaves_no_process_and_no_directory() {
 }
 
 #[tokio::test]
-async fn two_that_ask_at_once_get_the_same_cluster() {
+async fn cluster_is_shared_by_concurrent_callers() {
     let (one, two) = tokio::join!(Cluster::shared(), Cluster::shared());
     assert_eq!(one.urls(), two.urls());
     one.wait_until_ok(Duration::from_secs(5)).await;

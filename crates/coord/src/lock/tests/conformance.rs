@@ -1,26 +1,27 @@
-//! The scripts do what the model does, step by step over random lives of a space. Few seeds with
-//! every test run; `cargo xtask soak locks` goes on for as long as it is told.
+//! The scripts agree with the model, step by step, over random histories of a space. Every test
+//! run tries a few seeds; `cargo xtask soak locks` continues for the given number of minutes.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::rig::{Bench, Said};
+use super::rig::{Bench, ModelReplies};
 use super::world::World;
 
 const SEEDS: u64 = 24;
 const STEPS: usize = 250;
 const SOAK_STEPS: usize = 4_000;
 
-/// Lives one space from its first step; the error names seed and step.
+/// Runs one space from its first step; the error names seed and step.
 pub async fn live(
     bench: &Bench,
     seed: u64,
     steps: usize,
-    mut hear: impl FnMut(&World, &Said),
+    mut hear: impl FnMut(&World, &ModelReplies),
 ) -> Result<(), String> {
     let mut world = World::new(bench, seed);
     for step in 0..steps {
-        let said = world.step().await.map_err(|told| format!("seed {seed} step {step}: {told}"))?;
+        let said =
+            world.step().await.map_err(|message| format!("seed {seed} step {step}: {message}"))?;
         if let Some(said) = said {
             hear(&world, &said);
         }
@@ -40,9 +41,9 @@ async fn scripts_and_model_agree_on_every_step() {
             met.extend(said.refusal.iter().map(|refusal| first_word(format!("{refusal:?}"))));
             met.extend(world.rig.model.leases().map(|lease| format!("{:?}", lease.state)));
         });
-        outcome.await.unwrap_or_else(|told| panic!("{told}"));
+        outcome.await.unwrap_or_else(|message| panic!("{message}"));
     }
-    // The agreement says something only if the lives go where it is interesting.
+    // The agreement is meaningful only if the histories reach the interesting cases.
     let expected = "Acquired Queued Promoted Released Expired TimedOut Broken Displaced Deadlock \
         StaleEpoch Rebuild Unsure Busy SelfConflict AlreadyWaiting OtherRequest \
         AlreadyRegistered NotFenced Waiting Granted Delayed Victim";
@@ -50,10 +51,9 @@ async fn scripts_and_model_agree_on_every_step() {
     assert!(missing.is_empty(), "never met: {missing:?}");
 }
 
-/// Run by `cargo xtask soak locks`, which names the first seed, and after how many or
-/// how long no more begins.
+/// Run by `cargo xtask soak locks`, which sets the first seed and the number of seeds or minutes.
 #[tokio::test]
-#[ignore = "takes as long as it is told"]
+#[ignore = "runs for the given number of minutes"]
 async fn soak() {
     let read = |name: &str| -> u64 { std::env::var(name).unwrap().parse().unwrap() };
     let first = read("ADE_SOAK_SEED");
@@ -62,8 +62,8 @@ async fn soak() {
     let mut seed = first;
     let last = read("ADE_SOAK_ROUNDS").saturating_add(first);
     while Instant::now() < end && seed < last {
-        if let Err(told) = live(&bench, seed, SOAK_STEPS, |_, _| {}).await {
-            panic!("{told}");
+        if let Err(message) = live(&bench, seed, SOAK_STEPS, |_, _| {}).await {
+            panic!("{message}");
         }
         seed += 1;
         println!("seeds {} steps {}", seed - first, (seed - first) * SOAK_STEPS as u64);

@@ -1,13 +1,14 @@
-//! Agents that take what they need one by one and so lock each other up, three at a time, many
-//! triples at once in one space and in real time: every deadlock is found by the call that closes
-//! it, the youngest loses its wait, nobody else loses anything, and all of them get through.
+//! Agents acquire their resources one by one and deadlock, three at a time, many triples at once
+//! in one space and in real time. Every deadlock is found by the call that closes it, the youngest
+//! waiter is aborted, no other agent is affected, and all of them finish.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ade_core::ids::{LeaseId, TaskId, TenantId};
 use ade_core::lock::{
-    Arrival, Class, Epoch, LockSet, Mode, Owner, Request, RequestDraft, Standing, State,
+    Arrival, Epoch, LeaseClass, LeasePhase, LeaseStatus, LockSet, Mode, Owner, Request,
+    RequestDraft,
 };
 use ade_core::resource::ResourceRef;
 use ade_core::time::Timestamp;
@@ -15,37 +16,37 @@ use ade_testkit::{Namespace, within};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::super::{Locks, Space};
+use super::super::{LockNamespace, Locks};
 use super::dice::Dice;
 use crate::cluster::Cluster;
 
 const TRIPLES: u128 = 33;
 const ROUNDS: u128 = 4;
 const FOUND_WITHIN: Duration = Duration::from_secs(2);
-/// Between two looks of one who waits.
+/// The poll interval of a waiter.
 const HEARTBEAT: Duration = Duration::from_millis(5);
 
 #[derive(Clone)]
 struct Agent {
     locks: Locks,
     tenant: TenantId,
-    /// Of its three, and its place among them.
+    /// The number of its triple, and its place in it.
     triple: u128,
     place: u128,
     meet: Arc<Barrier>,
 }
 
 impl Agent {
-    fn space(&self) -> Space {
-        Space { tenant: self.tenant, epoch: Epoch::FIRST }
+    fn space(&self) -> LockNamespace {
+        LockNamespace { tenant: self.tenant, epoch: Epoch::FIRST }
     }
 
-    /// Of this round: the hold (0) or the wait (1) of one of the three.
+    /// The lease of one of the three in this round: its hold (0) or its wait (1).
     fn lease(&self, round: u128, place: u128, kind: u128) -> LeaseId {
         LeaseId::from_u128(round << 32 | self.triple << 8 | place << 1 | kind)
     }
 
-    /// Drawn anew each round, the same for whoever asks; two may be of one age.
+    /// The age is drawn again in each round and is the same for every caller; two may be equal.
     fn birth(&self, round: u128, place: u128) -> i64 {
         let seed = u64::try_from(round << 16 | self.triple << 4 | place).unwrap();
         i64::try_from(Dice::new(seed).below(3)).unwrap()
@@ -59,7 +60,7 @@ impl Agent {
             owner: Owner::Task(TaskId::from_u128(self.triple << 8 | self.place)),
             node: "node-1".to_owned(),
             birth: Timestamp::from_micros(self.birth(round, self.place)),
-            class: Class::Fenced { lock_delay: Duration::ZERO },
+            class: LeaseClass::Fenced { lock_delay: Duration::ZERO },
             set: LockSet::new([(resource, Mode::Exclusive)]).unwrap(),
             ttl: Duration::from_mins(1),
             wait: Duration::from_secs(50),
@@ -73,7 +74,7 @@ impl Agent {
         waits.max().unwrap().1
     }
 
-    async fn acquire(&self, request: &Request) -> Standing {
+    async fn acquire(&self, request: &Request) -> LeaseStatus {
         let reply = self.locks.acquire(self.space(), request, Arrival::New).await.unwrap();
         reply.answer.unwrap()
     }
@@ -82,15 +83,15 @@ impl Agent {
         self.locks.release(self.space(), lease).await.unwrap().answer.unwrap();
     }
 
-    /// How long it took this one to know that it has it or has lost it.
+    /// Returns how long it took until the agent knew that it was granted or aborted.
     async fn round(&self, round: u128) -> Duration {
         let (hold, wait) = (self.request(round, 0), self.request(round, 1));
         let standing = self.acquire(&hold).await;
-        assert!(matches!(standing, Standing::Granted { .. }), "{standing:?}");
+        assert!(matches!(standing, LeaseStatus::Granted { .. }), "{standing:?}");
         self.meet.wait().await;
         let began = Instant::now();
         let mut standing = self.acquire(&wait).await;
-        while let Standing::Waiting { .. } = standing {
+        while let LeaseStatus::Waiting { .. } = standing {
             tokio::time::sleep(HEARTBEAT).await;
             let reply = self.locks.renew(self.space(), &[wait.lease()]).await.unwrap();
             standing = reply.answer.unwrap()[0];
@@ -98,8 +99,10 @@ impl Agent {
         let took = began.elapsed();
         let is_victim = self.victim(round) == wait.lease();
         match standing {
-            Standing::Over { state: State::Victim } => assert!(is_victim, "not the youngest"),
-            Standing::Granted { .. } => assert!(!is_victim, "the youngest went on"),
+            LeaseStatus::Over { state: LeasePhase::Victim } => {
+                assert!(is_victim, "not the youngest");
+            }
+            LeaseStatus::Granted { .. } => assert!(!is_victim, "the youngest went on"),
             other => panic!("{other:?}"),
         }
         self.release(hold.lease()).await;
@@ -109,12 +112,12 @@ impl Agent {
     }
 }
 
-/// The slowest of all who were locked up.
+/// Returns the slowest time of all deadlocked agents.
 async fn lock_up(triples: u128, rounds: u128) -> Duration {
     let cluster = ade_testkit::Cluster::shared().await;
     let locks = Locks::new(Cluster::open(&cluster.urls().into()).unwrap());
     let tenant = Namespace::fresh().tenant();
-    let space = Space { tenant, epoch: Epoch::FIRST };
+    let space = LockNamespace { tenant, epoch: Epoch::FIRST };
     locks.rebuild(space, &[], None).await.unwrap().answer.unwrap();
     let mut agents = JoinSet::new();
     for triple in 0..triples {
@@ -139,13 +142,13 @@ async fn lock_up(triples: u128, rounds: u128) -> Duration {
 }
 
 #[tokio::test]
-async fn every_deadlock_is_found_in_time_and_the_youngest_loses_its_wait() {
+async fn deadlocks_are_found_in_time_and_abort_the_youngest() {
     within(FOUND_WITHIN, async || lock_up(TRIPLES, ROUNDS).await).await;
 }
 
-/// Run by `cargo xtask soak deadlocks`, which names the seconds.
+/// Run by `cargo xtask soak deadlocks`, which sets the seconds.
 #[tokio::test]
-#[ignore = "takes as long as it is told"]
+#[ignore = "runs for the given number of minutes"]
 async fn soak() {
     let seconds: u64 = std::env::var("ADE_SOAK_SECONDS").unwrap().parse().unwrap();
     let end = Instant::now() + Duration::from_secs(seconds);

@@ -1,9 +1,9 @@
-//! Chance from a seed: the same seed throws the same dice on every machine.
+//! Random numbers from a seed: the same seed gives the same numbers on every machine.
 
 pub struct Dice(u64);
 
 impl Dice {
-    /// Mixed once, so that near seeds do not begin alike.
+    /// The seed is mixed once, so that similar seeds do not begin alike.
     pub fn new(seed: u64) -> Self {
         let mut dice = Self(seed.wrapping_mul(0xD134_2543_DE82_EF95));
         dice.next();
@@ -17,7 +17,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// From zero up to but not `end`.
+    /// Returns a number from zero up to, not including, `end`.
     pub fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
     }

@@ -1,25 +1,25 @@
-//! The channel of a space: whoever is granted from the line is woken through it.
+//! The channel of a space: a waiter that is granted from the queue is woken through it.
 
 use std::time::Duration;
 
-use ade_core::lock::{Arrival, Standing};
+use ade_core::lock::{Arrival, LeaseStatus};
 use ade_testkit::Cluster;
 use redis::{AsyncConnectionConfig, ProtocolVersion, PushKind};
 
-use super::rig::{Bench, Call};
+use super::rig::{Bench, LockCall};
 use super::traps::ask;
 use crate::keys;
 
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_mins(1);
 
 #[tokio::test]
-async fn a_promoted_waiter_is_hinted_at_on_the_channel_of_its_space() {
+async fn hint_for_a_promoted_waiter_arrives_on_its_channel() {
     let cluster = Cluster::shared().await;
     let bench = Bench::at(&cluster).await;
-    case(&bench, &cluster).await.unwrap_or_else(|told| panic!("{told}"));
+    case(&bench, &cluster).await.unwrap_or_else(|message| panic!("{message}"));
 }
 
-/// Also run on every mutant.
+/// This case also runs on every mutant.
 pub async fn case(bench: &Bench, cluster: &Cluster) -> Result<(), String> {
     let mut rig = bench.space();
     let channel = keys::LOCK_CHANNEL.of(rig.tenant);
@@ -34,14 +34,14 @@ pub async fn case(bench: &Bench, cluster: &Cluster) -> Result<(), String> {
     let mut subscribe = redis::cmd("SSUBSCRIBE");
     let _: redis::Value = subscribe.arg(&channel).query_async(&mut connection).await.unwrap();
 
-    rig.call(&Call::Rebuild(Vec::new(), None)).await?;
+    rig.call(&LockCall::Rebuild(Vec::new(), None)).await?;
     let (first, second) = (ask(1, 1, "a x"), ask(2, 2, "a x"));
     for request in [&first, &second] {
-        rig.call(&Call::Acquire(request.clone(), Arrival::New)).await?;
+        rig.call(&LockCall::Acquire(request.clone(), Arrival::New)).await?;
     }
-    rig.call(&Call::Release(first.lease())).await?;
-    let said = rig.call(&Call::Renew(vec![second.lease()])).await?;
-    assert!(matches!(said.told[0], Standing::Granted { .. }));
+    rig.call(&LockCall::Release(first.lease())).await?;
+    let said = rig.call(&LockCall::Renew(vec![second.lease()])).await?;
+    assert!(matches!(said.standings[0], LeaseStatus::Granted { .. }));
     let hint = async {
         loop {
             let push = receiver.recv().await.unwrap();

@@ -1,5 +1,5 @@
-//! Does a test notice? Every line of the scripts that can be left out and still makes a script
-//! is left out once; traps and random lives must then tell the script from the model.
+//! Mutation tests: every line whose removal leaves a valid script is removed once. The regression
+//! cases and random histories must then find a difference from the model.
 
 use std::fmt::Write as _;
 
@@ -22,13 +22,13 @@ struct Mutant {
     line: String,
 }
 
-/// But for the clock, which is another one here.
+/// All sources except the clock, which is replaced in tests.
 fn all(sources: &mut Sources) -> impl Iterator<Item = &mut Source> {
     let Sources { first, at_once, parts, commands } = sources;
     first.iter_mut().skip(1).chain(at_once).chain(parts).chain(commands)
 }
 
-/// Lines that do something; what opens or closes a block alone cannot be left out.
+/// Removes each line that does something; lines that only open or close a block cannot be removed.
 fn mutants() -> Vec<Mutant> {
     let whole = sources();
     let mut mutants = Vec::new();
@@ -49,7 +49,7 @@ fn mutants() -> Vec<Mutant> {
     mutants
 }
 
-/// Whether Redis takes all of its scripts.
+/// Returns whether Redis accepts all scripts.
 async fn compiles(scripts: &Scripts, node: &Node) -> bool {
     for script in [
         &scripts.acquire,
@@ -72,37 +72,37 @@ async fn compiles(scripts: &Scripts, node: &Node) -> bool {
     true
 }
 
-/// A short life first: it notices most.
+/// A short history runs first, because it detects most mutants.
 async fn is_noticed(bench: &Bench, cluster: &Cluster) -> Option<String> {
     let seeds = std::iter::once((SEEDS, STEPS / 3)).chain((0..SEEDS).map(|seed| (seed, STEPS)));
     for (seed, steps) in seeds {
-        if let Err(told) = live(bench, seed, steps, |_, _| {}).await {
-            return Some(told);
+        if let Err(message) = live(bench, seed, steps, |_, _| {}).await {
+            return Some(message);
         }
         if seed == SEEDS {
-            if let Err(told) = traps::all(bench).await {
-                return Some(told);
+            if let Err(message) = traps::all(bench).await {
+                return Some(message);
             }
-            if let Err(told) = rebuilding::all(bench).await {
-                return Some(told);
+            if let Err(message) = rebuilding::all(bench).await {
+                return Some(message);
             }
-            if let Err(told) = hints::case(bench, cluster).await {
-                return Some(told);
+            if let Err(message) = hints::case(bench, cluster).await {
+                return Some(message);
             }
         }
     }
     None
 }
 
-/// Run by `cargo xtask mutants-lua`, which names the file for the figures.
+/// Run by `cargo xtask mutants-lua`, which sets the file for the results.
 #[tokio::test]
 #[ignore = "takes a quarter of an hour"]
-async fn every_line_is_missed_when_it_is_left_out() {
+async fn mutants_without_one_script_line_are_detected() {
     let out = std::env::var("ADE_MUTANTS_OUT").unwrap();
     let mut cluster = Cluster::owned().await;
     let mut bench = Bench::at(&cluster).await;
-    assert_eq!(is_noticed(&bench, &cluster).await, None, "whole scripts pass");
-    let mut told = String::new();
+    assert_eq!(is_noticed(&bench, &cluster).await, None, "the unchanged scripts pass");
+    let mut report = String::new();
     for mutant in mutants() {
         let scripts = Scripts::new(&mutant.sources);
         if !compiles(&scripts, &cluster.nodes()[0]).await {
@@ -110,12 +110,12 @@ async fn every_line_is_missed_when_it_is_left_out() {
         }
         let noticed = is_noticed(&bench.changed(&mutant.sources), &cluster).await;
         let word = if noticed.is_some() { "caught" } else { "missed" };
-        let _ = writeln!(told, "{word} {} {}", mutant.place, mutant.line);
+        let _ = writeln!(report, "{word} {} {}", mutant.place, mutant.line);
         println!("{word} {} {}", mutant.place, mutant.line);
-        std::fs::write(&out, &told).unwrap();
+        std::fs::write(&out, &report).unwrap();
         if cluster.check().await.is_err() {
-            // A script that loops for ever has written already, so nothing but the end of its
-            // server ends it.
+            // A script that loops for ever has already written, so only stopping its server ends
+            // it.
             cluster = Cluster::owned().await;
             bench = Bench::at(&cluster).await;
         }

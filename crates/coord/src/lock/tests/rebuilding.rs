@@ -1,10 +1,10 @@
-//! A rebuild of more holds than one call brings: nobody is let in before its last page, one
-//! builder at a time, and a page whose answer was lost may come again.
+//! A rebuild of more holds than fit in one call: callers are refused before its last page, there is
+//! one builder at a time, and a page whose reply was lost may be sent again.
 
 use ade_core::limits::{LOCK_REBUILD_PAGE, LOCK_REBUILD_PAUSE_MAX};
-use ade_core::lock::{Arrival, Epoch, LiveHold, Refusal, Token};
+use ade_core::lock::{Arrival, Epoch, FencingToken, LiveHold, LockRefusal};
 
-use super::rig::{Bench, Call};
+use super::rig::{Bench, LockCall};
 use super::traps::ask;
 
 type Outcome = Result<(), String>;
@@ -12,7 +12,7 @@ type Outcome = Result<(), String>;
 fn hold(number: u128) -> LiveHold {
     LiveHold {
         request: ask(number, number, &format!("r{number} x")),
-        token: Token::new(Epoch::FIRST, u64::try_from(number).unwrap()).unwrap(),
+        token: FencingToken::new(Epoch::FIRST, u64::try_from(number).unwrap()).unwrap(),
         deadline: ade_core::time::Timestamp::from_micros(1_900_000_000_000_000),
     }
 }
@@ -21,10 +21,10 @@ fn must(holds: bool, what: &str) -> Outcome {
     if holds { Ok(()) } else { Err(format!("not so: {what}")) }
 }
 
-/// Also run on every mutant.
+/// These cases also run on every mutant.
 pub async fn all(bench: &Bench) -> Outcome {
     many_holds_come_in_pages(bench).await?;
-    nobody_is_let_in_before_the_last_page(bench).await?;
+    callers_are_refused_before_the_last_page(bench).await?;
     a_builder_that_stops_is_replaced(bench).await
 }
 
@@ -32,20 +32,20 @@ async fn many_holds_come_in_pages(bench: &Bench) -> Outcome {
     let mut rig = bench.space();
     let count = u128::try_from(2 * LOCK_REBUILD_PAGE + 1).unwrap();
     let holds: Vec<LiveHold> = (1..=count).map(hold).collect();
-    rig.call_compared(&Call::Rebuild(holds, None)).await?;
+    rig.call_compared(&LockCall::Rebuild(holds, None)).await?;
     rig.clear().await;
     Ok(())
 }
 
-async fn nobody_is_let_in_before_the_last_page(bench: &Bench) -> Outcome {
+async fn callers_are_refused_before_the_last_page(bench: &Bench) -> Outcome {
     let mut rig = bench.space();
     rig.epoch = Epoch::new(3).unwrap();
     let (first, second) = ([hold(1)], [hold(2)]);
     must(rig.page(7, 1, false, &first).await == Ok(1), "the first page")?;
     let refused = rig.alone(&ask(9, 9, "free x"), Arrival::New).await;
     let stored = Epoch::new(2);
-    must(refused == Err(Refusal::Rebuild { stored }), "a space that is no longer empty")?;
-    let stale = Err(Refusal::StaleEpoch { stored: rig.epoch });
+    must(refused == Err(LockRefusal::Rebuild { stored }), "a space that is no longer empty")?;
+    let stale = Err(LockRefusal::StaleEpoch { stored: rig.epoch });
     must(rig.page(8, 1, true, &second).await == stale, "another builder")?;
     must(rig.page(7, 3, true, &second).await == stale, "a page too far")?;
     must(rig.page(7, 1, false, &first).await == Ok(1), "the first page again")?;
@@ -54,8 +54,8 @@ async fn nobody_is_let_in_before_the_last_page(bench: &Bench) -> Outcome {
     must(rig.page(7, 3, true, &[]).await == Ok(0), "the last page")?;
     must(rig.page(7, 3, true, &[]).await == stale, "the last page again")?;
     rig.model.rebuild(rig.epoch, [hold(1), hold(2)], None).answer.unwrap();
-    rig.call(&Call::Acquire(ask(9, 9, "free x"), Arrival::New)).await?;
-    rig.call(&Call::Acquire(ask(10, 10, "r1 x r2 x"), Arrival::New)).await?;
+    rig.call(&LockCall::Acquire(ask(9, 9, "free x"), Arrival::New)).await?;
+    rig.call(&LockCall::Acquire(ask(10, 10, "r1 x r2 x"), Arrival::New)).await?;
     rig.clear().await;
     Ok(())
 }
@@ -65,19 +65,19 @@ async fn a_builder_that_stops_is_replaced(bench: &Bench) -> Outcome {
     must(rig.page(7, 1, false, &[hold(1)]).await == Ok(1), "the first page")?;
     rig.pass(u64::try_from(LOCK_REBUILD_PAUSE_MAX.as_micros()).unwrap());
     must(rig.page(8, 1, false, &[hold(1)]).await == Ok(1), "another builder begins again")?;
-    let stale = Err(Refusal::StaleEpoch { stored: rig.epoch });
-    must(rig.page(7, 2, true, &[hold(2)]).await == stale, "the first one is told so")?;
-    // Whoever knows of a later epoch need not wait for anybody.
+    let stale = Err(LockRefusal::StaleEpoch { stored: rig.epoch });
+    must(rig.page(7, 2, true, &[hold(2)]).await == stale, "the first builder is refused")?;
+    // A builder of a later epoch does not have to wait.
     rig.epoch = Epoch::new(2).unwrap();
     must(rig.page(9, 1, true, &[hold(3)]).await == Ok(1), "a later epoch")?;
     rig.model.rebuild(rig.epoch, [hold(3)], None).answer.unwrap();
-    rig.call(&Call::Acquire(ask(9, 9, "r3 x r1 x"), Arrival::New)).await?;
+    rig.call(&LockCall::Acquire(ask(9, 9, "r3 x r1 x"), Arrival::New)).await?;
     rig.clear().await;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_rebuild_in_pages_lets_nobody_in_and_has_one_builder() {
+async fn rebuild_in_pages_refuses_callers_and_has_one_builder() {
     let bench = Bench::open().await;
-    all(&bench).await.unwrap_or_else(|told| panic!("{told}"));
+    all(&bench).await.unwrap_or_else(|message| panic!("{message}"));
 }

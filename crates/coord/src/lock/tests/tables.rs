@@ -1,23 +1,24 @@
-//! What a space holds, word for word: read from Redis, and as the model says it must be. Both
-//! are compared whole, so nothing can drift unseen.
+//! The complete content of a space, as read from Redis and as the model expects it. Both are
+//! compared as a whole, so that every difference is noticed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ade_core::ids::TenantId;
-use ade_core::lock::{Class, Lease, Order, Space as Model, State, Token};
+use ade_core::lock::{FencingToken, Lease, LeaseClass, LeasePhase, Order};
 use ade_core::time::Timestamp;
+use ade_lock_model::Space as Model;
 use redis::Value;
 use redis::cluster_async::ClusterConnection;
 
 use super::super::{encode, tables};
-use crate::error::Error;
+use crate::error::CoordError;
 use crate::reply::Words;
 
 const US: char = '\u{1f}';
 
-/// Members that are never removed are not shown, counters neither: what they do shows in the
-/// tokens and places that are handed out.
+/// Members that are never removed are left out, and so are counters: their effect shows in tokens
+/// and places.
 const READ: &str = "#!lua
 local records, used, meta, fields = {}, {}, {}, redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
@@ -60,23 +61,26 @@ return { records, members(KEYS[2]), members(KEYS[3]), registry, meta, used }
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tables {
     pub records: BTreeMap<String, String>,
-    /// In the order of bytes.
+    /// The holders in byte order.
     pub holders: Vec<String>,
     pub queue: Vec<String>,
-    /// By deadline, then id.
+    /// The registry by deadline, then id.
     pub registry: Vec<(String, i64)>,
     pub meta: BTreeMap<String, String>,
-    /// Resources that somebody holds or waits for.
+    /// Resources that are held or awaited.
     pub used: BTreeSet<String>,
 }
 
 impl Tables {
-    pub async fn read(connection: &mut ClusterConnection, tenant: TenantId) -> Result<Self, Error> {
+    pub async fn read(
+        connection: &mut ClusterConnection,
+        tenant: TenantId,
+    ) -> Result<Self, CoordError> {
         let keys = tables(tenant);
         let mut command = redis::cmd("EVAL");
         command.arg(READ).arg(keys.len()).arg(&keys);
         let outcome = command.query_async(connection).await;
-        let value: Value = outcome.map_err(|error| Error::of_call("read", error))?;
+        let value: Value = outcome.map_err(|error| CoordError::of_call("read", error))?;
         let mut whole = Words::of("read", value)?;
         let mut found = Self::default();
         let mut records = whole.words()?;
@@ -108,7 +112,7 @@ impl Tables {
         Ok(found)
     }
 
-    /// Whoever has a resource to itself stands nowhere else, and nobody stands beside it.
+    /// A single exclusive holder of a resource is in no other table, and neither is any other user.
     fn use_of(&mut self, resource: String, alone: &str) {
         if !alone.is_empty() {
             let start = format!("{resource}{US}");
@@ -129,11 +133,11 @@ impl Tables {
         for lease in model.leases() {
             let id = encode::lease(lease.request.lease());
             let owner = encode::owner(lease.request.owner());
-            expected.records.insert(id.clone(), told(lease));
+            expected.records.insert(id.clone(), record_of(lease));
             expected.registry.push((id.clone(), lease.deadline.micros()));
             match lease.state {
-                State::Waiting => drop(waits.insert(owner, id)),
-                State::Granted | State::Delayed => *holds.entry(owner).or_default() += 1,
+                LeasePhase::Waiting => drop(waits.insert(owner, id)),
+                LeasePhase::Granted | LeasePhase::Delayed => *holds.entry(owner).or_default() += 1,
                 _ => {}
             }
         }
@@ -142,7 +146,7 @@ impl Tables {
         expected.queue = queue(model);
         if let Some(epoch) = model.epoch() {
             expected.meta.insert("epoch".to_owned(), epoch.to_string());
-            // A key that is empty would look like one that has moved away.
+            // An empty key would look like one that has moved away.
             expected.meta.insert("is_whole".to_owned(), "1".to_owned());
         }
         let both = waits.keys().filter(|owner| holds.contains_key(*owner)).count();
@@ -164,7 +168,8 @@ impl Tables {
 }
 
 fn holders(model: &Model) -> Vec<String> {
-    let leases = model.leases().filter(|l| matches!(l.state, State::Granted | State::Delayed));
+    let leases =
+        model.leases().filter(|l| matches!(l.state, LeasePhase::Granted | LeasePhase::Delayed));
     let mut members: Vec<String> = leases
         .flat_map(|lease| lease.request.set().resources())
         .flat_map(|resource| {
@@ -179,9 +184,9 @@ fn holders(model: &Model) -> Vec<String> {
     members
 }
 
-/// Every line in the order in which the model has it, the lines by their names.
+/// Every queue in the order of the model, the queues by name.
 fn queue(model: &Model) -> Vec<String> {
-    let waits = model.leases().filter(|lease| lease.state == State::Waiting);
+    let waits = model.leases().filter(|lease| lease.state == LeasePhase::Waiting);
     let lines: BTreeMap<String, Vec<String>> = waits
         .flat_map(|lease| lease.request.set().resources())
         .map(|resource| {
@@ -197,7 +202,7 @@ fn queue(model: &Model) -> Vec<String> {
     lines.into_values().flatten().collect()
 }
 
-fn texts(mut words: Words) -> Result<Vec<String>, Error> {
+fn texts(mut words: Words) -> Result<Vec<String>, CoordError> {
     let mut texts = Vec::new();
     while !words.is_empty() {
         texts.push(words.text()?);
@@ -205,39 +210,39 @@ fn texts(mut words: Words) -> Result<Vec<String>, Error> {
     Ok(texts)
 }
 
-fn record(mut words: Words) -> Result<(String, String), Error> {
+fn record(mut words: Words) -> Result<(String, String), CoordError> {
     let id = words.text()?;
-    let mut told = vec![words.text()?, words.text()?, words.text()?];
+    let mut fields = vec![words.text()?, words.text()?, words.text()?];
     for _ in 0..5 {
-        told.push(words.integer()?.to_string());
+        fields.push(words.integer()?.to_string());
     }
-    told.push(words.text()?);
+    fields.push(words.text()?);
     for _ in 0..6 {
-        told.push(words.integer()?.to_string());
+        fields.push(words.integer()?.to_string());
     }
     words.end()?;
-    Ok((id, told.join(" ")))
+    Ok((id, fields.join(" ")))
 }
 
-fn told(lease: &Lease) -> String {
+fn record_of(lease: &Lease) -> String {
     let mut words = vec![
         match lease.state {
-            State::Waiting => "w",
-            State::Granted => "g",
-            State::Delayed => "d",
-            State::Released => "r",
-            State::Expired => "e",
-            State::Broken => "b",
-            State::TimedOut => "t",
-            State::Victim => "v",
+            LeasePhase::Waiting => "w",
+            LeasePhase::Granted => "g",
+            LeasePhase::Delayed => "d",
+            LeasePhase::Released => "r",
+            LeasePhase::Expired => "e",
+            LeasePhase::Broken => "b",
+            LeasePhase::TimedOut => "t",
+            LeasePhase::Victim => "v",
         }
         .to_owned(),
     ];
     let request = &lease.request;
     let micros = |duration: Duration| duration.as_micros().to_string();
     let delay = match request.class() {
-        Class::Fenced { lock_delay } => micros(lock_delay),
-        Class::Advisory => "-1".to_owned(),
+        LeaseClass::Fenced { lock_delay } => micros(lock_delay),
+        LeaseClass::Advisory => "-1".to_owned(),
     };
     words.extend([encode::owner(request.owner()), request.node().to_owned()]);
     words.extend([request.birth().micros().to_string(), delay]);
@@ -246,7 +251,7 @@ fn told(lease: &Lease) -> String {
         words.extend([resource.to_string(), encode::mode(mode)]);
     }
     let number = |number: Option<u64>| number.unwrap_or_default().to_string();
-    words.push(number(lease.token.map(Token::number)));
+    words.push(number(lease.token.map(FencingToken::number)));
     words.push(number(lease.order.map(Order::place)));
     words.push(number(lease.order.map(Order::arrival)));
     words.push(lease.deadline.micros().to_string());

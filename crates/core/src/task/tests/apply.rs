@@ -1,10 +1,11 @@
-//! The apply: one grant, every report by that grant, and doubt that stays doubt.
+//! Applying: one grant per attempt, every report under that grant, and unknown outcomes that stay
+//! unknown.
 
 use std::collections::BTreeSet;
 
 use crate::actor::Actor;
 use crate::event::EventKind;
-use crate::freeze::{Freeze, InstallationFreeze, Scope};
+use crate::freeze::{Freeze, FreezeExtent, InstallationFreeze};
 use crate::ids::{AgentId, FreezeId, TaskId};
 use crate::limits::APPLY_ATTEMPTS_MAX;
 use crate::policy::Pattern;
@@ -13,10 +14,6 @@ use crate::task::*;
 
 fn world() -> World {
     World::new([two_dbas()])
-}
-
-fn start() -> Command {
-    Command::StartApply { execution: ATTEMPT, hold: HOLD }
 }
 
 fn fail(remains: Remains) -> Command {
@@ -30,26 +27,27 @@ fn aborted(world: &World, task: &Task) -> Task {
 }
 
 #[test]
-fn the_permit_takes_a_freeze_capacity_locks_and_attempts_into_account() {
+fn permit_checks_freeze_capacity_locks_and_attempts() {
     let base = world();
     let task = base.approved(at(0));
-    let refused = |world: &World, task: &Task| world.decide(task, &agent(), &start(), at(1)).err();
+    let refused =
+        |world: &World, task: &Task| world.decide(task, &agent(), &world.start(), at(1)).err();
     assert_eq!(refused(&base, &task), None);
 
     let mut frozen = base.clone();
     frozen.freezes = vec![Freeze {
         id: FreezeId::from_u128(1),
-        scope: Scope::Resources(Pattern::new("database:prod-*").unwrap()),
+        scope: FreezeExtent::Resources(Pattern::new("database:prod-*").unwrap()),
         reason: "incident".to_owned(),
         set_by: ADMIN,
         ends_at: Some(at(9)),
     }];
-    let told = Refusal::Frozen {
+    let expected = Refusal::Frozen {
         id: FreezeId::from_u128(1),
         reason: "incident".to_owned(),
         ends_at: Some(at(9)),
     };
-    assert_eq!(refused(&frozen, &task), Some(told));
+    assert_eq!(refused(&frozen, &task), Some(expected));
 
     let mut full = base.clone();
     full.has_capacity = false;
@@ -58,8 +56,8 @@ fn the_permit_takes_a_freeze_capacity_locks_and_attempts_into_account() {
     let mut blocked = base.clone();
     let resource = "database:prod-db-01".parse().unwrap();
     blocked.blocked = vec![Blocked { resource, by: Holder::Task(TaskId::from_u128(9)) }];
-    let told = Refusal::ResourcesBlocked(blocked.blocked.clone());
-    assert_eq!(refused(&blocked, &task), Some(told));
+    let expected = Refusal::ResourcesBlocked(blocked.blocked.clone());
+    assert_eq!(refused(&blocked, &task), Some(expected));
 
     let tired = Task { attempts: APPLY_ATTEMPTS_MAX, ..task.clone() };
     assert_eq!(refused(&base, &tired), Some(Refusal::AttemptsExhausted));
@@ -68,7 +66,7 @@ fn the_permit_takes_a_freeze_capacity_locks_and_attempts_into_account() {
 }
 
 #[test]
-fn nothing_starts_while_the_whole_installation_is_frozen_and_what_runs_goes_on() {
+fn installation_freeze_stops_starts_but_not_running_tasks() {
     let base = world();
     let mut frozen = base.clone();
     let stop = InstallationFreeze {
@@ -78,39 +76,44 @@ fn nothing_starts_while_the_whole_installation_is_frozen_and_what_runs_goes_on()
         since: at(0),
     };
     frozen.installation = Some(stop.clone());
-    let start_refused = frozen.decide(&base.approved(at(0)), &agent(), &start(), at(1));
-    let told = Refusal::InstallationFrozen(stop);
-    let words = told.to_string();
+    let start_refused = frozen.decide(&base.approved(at(0)), &agent(), &frozen.start(), at(1));
+    let expected = Refusal::InstallationFrozen(stop);
+    let words = expected.to_string();
     for part in ["whole installation", "by root", "number 3", "incident 9", "1970-01-01"] {
         assert!(words.contains(part), "{part}: {words}");
     }
-    assert_eq!(start_refused, Err(told));
+    assert_eq!(start_refused, Err(expected));
 
     let running = base.applying(at(1));
     let begun = frozen.step(&running, &agent(), &Command::BeginApply { hold: HOLD }, at(2));
-    let finished = frozen.step(&begun, &agent(), &Command::FinishApply { hold: HOLD }, at(3));
+    let finished = frozen.step(
+        &begun,
+        &agent(),
+        &Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded },
+        at(3),
+    );
     assert_eq!(finished.state, State::Completed);
 }
 
 #[test]
-fn a_freeze_of_an_environment_looks_at_the_registry() {
+fn freeze_of_an_environment_consults_the_registry() {
     let mut world = world();
     let task = world.approved(at(0));
     world.freezes = vec![Freeze {
         id: FreezeId::from_u128(1),
-        scope: Scope::Environment("prod".to_owned()),
+        scope: FreezeExtent::Environment("prod".to_owned()),
         reason: "incident".to_owned(),
         set_by: ADMIN,
         ends_at: None,
     }];
-    assert!(world.decide(&task, &agent(), &start(), at(1)).is_ok());
+    assert!(world.decide(&task, &agent(), &world.start(), at(1)).is_ok());
     world.environments = BTreeSet::from(["prod".to_owned()]);
-    let refused = world.decide(&task, &agent(), &start(), at(1));
+    let refused = world.decide(&task, &agent(), &world.start(), at(1));
     assert!(matches!(refused, Err(Refusal::Frozen { .. })));
 }
 
 #[test]
-fn starting_records_the_holder_and_counts_the_attempt() {
+fn start_records_the_holder_and_counts_the_attempt() {
     let world = world();
     let task = world.applying(at(3));
     let execution = task.execution.clone().unwrap();
@@ -120,7 +123,7 @@ fn starting_records_the_holder_and_counts_the_attempt() {
 }
 
 #[test]
-fn every_report_names_the_grant() {
+fn report_with_another_grant_is_refused() {
     let world = world();
     let applying = world.applying(at(0));
     let begun = world.begun(at(0));
@@ -130,9 +133,9 @@ fn every_report_names_the_grant() {
     for (task, command) in [
         (&applying, Command::BeginApply { hold }),
         (&applying, Command::DriftApply { hold, content }),
-        (&begun, Command::FinishApply { hold }),
+        (&begun, Command::FinishApply { hold, result: ApplyResult::Succeeded }),
         (&begun, Command::FailApply { hold, remains: Remains::Nothing }),
-        (&lost, Command::FinishApply { hold }),
+        (&lost, Command::FinishApply { hold, result: ApplyResult::Succeeded }),
         (&lost, Command::FailApply { hold, remains: Remains::Nothing }),
     ] {
         let refused = world.decide(task, &agent(), &command, at(1));
@@ -141,7 +144,7 @@ fn every_report_names_the_grant() {
 }
 
 #[test]
-fn begin_happens_once_and_not_after_an_abort() {
+fn begin_is_refused_twice_and_after_an_abort() {
     let world = world();
     let task = world.begun(at(5));
     assert_eq!(task.execution.as_ref().unwrap().begun_at, Some(at(5)));
@@ -149,11 +152,11 @@ fn begin_happens_once_and_not_after_an_abort() {
     let again = world.decide(&task, &agent(), &begin, at(6));
     assert_eq!(again, Err(Refusal::AlreadyBegun { at: at(5) }));
     let task = aborted(&world, &world.applying(at(0)));
-    assert_eq!(world.decide(&task, &agent(), &begin, at(6)), Err(Refusal::AbortAsked));
+    assert_eq!(world.decide(&task, &agent(), &begin, at(6)), Err(Refusal::AbortRequested));
 }
 
 #[test]
-fn drift_before_begin_goes_back_to_the_reviewers_with_what_was_seen() {
+fn drift_before_begin_reopens_the_review_with_the_effect() {
     let world = world();
     let drift = |content| Command::DriftApply { hold: HOLD, content };
     let applying = world.applying(at(0));
@@ -173,18 +176,18 @@ fn drift_before_begin_goes_back_to_the_reviewers_with_what_was_seen() {
 #[test]
 fn finish_needs_a_begin() {
     let world = world();
-    let finish = Command::FinishApply { hold: HOLD };
+    let finish = Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded };
     let early = world.decide(&world.applying(at(0)), &agent(), &finish, at(1));
     assert_eq!(early, Err(Refusal::NotBegun));
     let task = world.step(&world.begun(at(0)), &agent(), &finish, at(1));
     assert_eq!((task.state, task.execution), (State::Completed, None));
     let raced = aborted(&world, &world.begun(at(0)));
     let task = world.step(&raced, &agent(), &finish, at(2));
-    assert_eq!(task.state, State::Completed, "what happened has happened");
+    assert_eq!(task.state, State::Completed, "a completion prevails over an abort");
 }
 
 #[test]
-fn a_clean_failure_goes_back_with_growing_patience_until_attempts_run_out() {
+fn clean_failure_is_retried_with_backoff_until_attempts_end() {
     let world = world();
     for remains in [Remains::Nothing, Remains::RolledBack] {
         let mut waits = Vec::new();
@@ -207,14 +210,14 @@ fn a_clean_failure_goes_back_with_growing_patience_until_attempts_run_out() {
 }
 
 #[test]
-fn a_failure_that_left_something_changed_is_final() {
+fn failure_that_changed_something_is_final() {
     let world = world();
     let task = world.step(&world.begun(at(0)), &agent(), &fail(Remains::Changed), at(1));
     assert_eq!((task.state, task.execution), (State::Failed, None));
 }
 
 #[test]
-fn an_abort_ends_in_cancelled_if_nothing_had_begun_and_in_failed_if_it_had() {
+fn abort_cancels_before_begin_and_fails_after_it() {
     let world = world();
     let unbegun = aborted(&world, &world.applying(at(0)));
     for remains in [Remains::Nothing, Remains::RolledBack, Remains::Changed] {
@@ -225,7 +228,7 @@ fn an_abort_ends_in_cancelled_if_nothing_had_begun_and_in_failed_if_it_had() {
     assert_eq!(
         (task.state, task.execution),
         (State::Cancelled, None),
-        "an abort forbids a requeue"
+        "an aborted attempt is not requeued"
     );
     let begun = aborted(&world, &world.begun(at(0)));
     for remains in [Remains::Nothing, Remains::RolledBack, Remains::Changed] {
@@ -235,7 +238,7 @@ fn an_abort_ends_in_cancelled_if_nothing_had_begun_and_in_failed_if_it_had() {
 }
 
 #[test]
-fn requeue_is_for_a_fenced_holder_that_never_began() {
+fn requeue_needs_a_fenced_holder_that_never_began() {
     let mut world = world();
     let applying = world.applying(at(0));
     let task = world.step(&applying, &worker(), &Command::RequeueApply, at(1));
@@ -250,7 +253,7 @@ fn requeue_is_for_a_fenced_holder_that_never_began() {
 }
 
 #[test]
-fn a_holder_lost_after_begin_leaves_an_unknown() {
+fn holder_lost_after_begin_leaves_an_unknown_outcome() {
     let mut world = world();
     let begun = world.begun(at(0));
     let lose = Command::LoseApply;
@@ -258,18 +261,18 @@ fn a_holder_lost_after_begin_leaves_an_unknown() {
     assert_eq!(early, Err(Refusal::NotBegun));
     let task = world.step(&begun, &worker(), &lose, at(1));
     assert_eq!(task.state, State::Unknown);
-    assert!(task.execution.is_some(), "kept for whoever reconciles");
+    assert!(task.execution.is_some(), "kept for reconciliation");
     world.hold_is_over = false;
     let alive = world.decide(&begun, &worker(), &lose, at(1));
     assert_eq!(alive, Err(Refusal::HolderMayLive));
 }
 
 #[test]
-fn a_late_report_is_evidence_and_changes_nothing() {
+fn late_report_is_recorded_and_changes_nothing() {
     let world = world();
     let task = world.unknown(at(0));
     for (command, remains) in [
-        (Command::FinishApply { hold: HOLD }, None),
+        (Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded }, None),
         (fail(Remains::RolledBack), Some(Remains::RolledBack)),
     ] {
         let decision = world.decide(&task, &agent(), &command, at(1)).unwrap();
@@ -279,37 +282,56 @@ fn a_late_report_is_evidence_and_changes_nothing() {
 }
 
 #[test]
-fn reconcile_says_what_was_found_and_why() {
+fn release_to_host_completes_without_a_known_result() {
+    let world = world();
+    let release = Command::FinishApply { hold: HOLD, result: ApplyResult::ReleasedToHost };
+    let early = world.decide(&world.applying(at(0)), &agent(), &release, at(1));
+    assert_eq!(early, Err(Refusal::NotBegun));
+    let task = world.step(&world.begun(at(0)), &agent(), &release, at(1));
+    assert_eq!((task.state, task.sub_state()), (State::Completed, Some(SubState::ReleasedToHost)));
+    let success = Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded };
+    let task = world.step(&world.begun(at(0)), &agent(), &success, at(1));
+    assert_eq!((task.state, task.sub_state()), (State::Completed, None));
+    // Reported late, it is no evidence that the change was made.
+    let late = world.decide(&world.unknown(at(0)), &agent(), &release, at(1)).unwrap();
+    assert_eq!(late.writes, [Write::LateReport { remains: Some(Remains::Changed) }]);
+}
+
+#[test]
+fn reconcile_records_outcome_and_reason() {
     let mut world = world();
     world.resource_owners = [CAROL].into();
     let task = world.unknown(at(0));
     let reconcile = |found, reason: &str| Command::Reconcile { found, reason: reason.to_owned() };
     for (found, state) in [
-        (Found::Completed, State::Completed),
-        (Found::Failed, State::Failed),
-        (Found::NotApplied, State::Approved),
+        (ReconcileFinding::Completed, State::Completed),
+        (ReconcileFinding::Failed, State::Failed),
+        (ReconcileFinding::NotApplied, State::Approved),
     ] {
         for by in [ADMIN, CAROL] {
             let task = world.step(&task, &user(by), &reconcile(found, "looked"), at(1));
             assert_eq!((task.state, task.execution), (state, None));
         }
     }
-    let silent = world.decide(&task, &user(ADMIN), &reconcile(Found::Failed, ""), at(1));
+    let silent = world.decide(&task, &user(ADMIN), &reconcile(ReconcileFinding::Failed, ""), at(1));
     assert_eq!(silent, Err(Refusal::ReasonRequired));
-    let outsider = world.decide(&task, &user(ALICE), &reconcile(Found::Failed, "x"), at(1));
+    let outsider =
+        world.decide(&task, &user(ALICE), &reconcile(ReconcileFinding::Failed, "x"), at(1));
     assert!(matches!(outsider, Err(Refusal::Denied(_))));
     for (fenced, delay_over) in [(false, true), (true, false)] {
         world.hold_is_fenced = fenced;
         world.lock_delay_is_over = delay_over;
-        let again = world.decide(&task, &user(ADMIN), &reconcile(Found::NotApplied, "x"), at(1));
+        let again =
+            world.decide(&task, &user(ADMIN), &reconcile(ReconcileFinding::NotApplied, "x"), at(1));
         assert_eq!(again, Err(Refusal::HolderMayLive));
-        let done = world.decide(&task, &user(ADMIN), &reconcile(Found::Completed, "x"), at(1));
+        let done =
+            world.decide(&task, &user(ADMIN), &reconcile(ReconcileFinding::Completed, "x"), at(1));
         assert!(done.is_ok());
     }
 }
 
 #[test]
-fn retry_goes_as_far_as_the_approval_still_reaches() {
+fn retry_returns_to_the_state_the_approval_supports() {
     let mut world = world();
     let failed = world.step(&world.begun(at(0)), &agent(), &fail(Remains::Changed), at(1));
     let task = world.step(&failed, &user(AUTHOR), &Command::Retry, at(2));
@@ -321,18 +343,23 @@ fn retry_goes_as_far_as_the_approval_still_reaches() {
 }
 
 #[test]
-fn only_the_holder_reports() {
+fn report_by_another_agent_is_refused() {
     let world = world();
     let begun = world.begun(at(0));
-    let other = Actor::Agent { id: AgentId::from_u128(2), on_behalf_of: AUTHOR };
+    let other = Actor::agent(AgentId::from_u128(2), AUTHOR);
     for actor in [other, worker(), user(ADMIN)] {
-        let refused = world.decide(&begun, &actor, &Command::FinishApply { hold: HOLD }, at(1));
+        let refused = world.decide(
+            &begun,
+            &actor,
+            &Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded },
+            at(1),
+        );
         assert!(matches!(refused, Err(Refusal::Denied(_))), "{actor:?}");
     }
 }
 
 #[test]
-fn an_agent_that_is_revoked_or_whose_person_left_does_nothing() {
+fn agent_revoked_or_without_active_owner_is_refused() {
     let base = world();
     let task = base.approved(at(0));
     let mut revoked = base.clone();
@@ -340,7 +367,7 @@ fn an_agent_that_is_revoked_or_whose_person_left_does_nothing() {
     let mut left = base.clone();
     left.edit(AUTHOR, |person| person.active = false);
     for world in [revoked, left] {
-        let refused = world.decide(&task, &agent(), &start(), at(1));
+        let refused = world.decide(&task, &agent(), &world.start(), at(1));
         assert!(matches!(refused, Err(Refusal::Denied(_))), "{refused:?}");
     }
 }

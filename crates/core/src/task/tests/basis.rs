@@ -1,19 +1,15 @@
-//! The basis is asked again at the permit: rules, roles and effects of now, not of then.
+//! The permit checks the basis again with the current rules, roles and effects.
 
 use crate::approval::Answer;
-use crate::approval::delegation::Kind;
+use crate::approval::delegation::DelegationKind;
 use crate::change::Origin;
 use crate::policy::{AutoApproval, AutoApprove, Document};
 use crate::risk::Score;
 use crate::samples::*;
 use crate::task::*;
 
-fn start() -> Command {
-    Command::StartApply { execution: ATTEMPT, hold: HOLD }
-}
-
 fn lost(world: &World, task: &Task, seconds: i64) -> Option<BasisLost> {
-    match world.decide(task, &agent(), &start(), at(seconds)) {
+    match world.decide(task, &agent(), &world.start(), at(seconds)) {
         Err(Refusal::BasisLost(lost)) => Some(lost),
         Err(refusal) => panic!("{refusal}"),
         Ok(_) => None,
@@ -34,7 +30,7 @@ fn reopens(world: &World, task: &Task, seconds: i64) -> bool {
 }
 
 #[test]
-fn policy_weakened_mid_review_does_not_help() {
+fn policy_weakened_during_review_does_not_lower_the_quorum() {
     let mut world = World::new([two_dbas()]);
     let task = world.reviewing(at(0));
     let weak = Document { require: vec![group(&["dba"], &[], 1)], ..two_dbas() };
@@ -64,8 +60,8 @@ fn policy_tightened_after_approval_sends_it_back() {
 }
 
 #[test]
-fn each_version_of_a_policy_is_met_on_its_own() {
-    // Met together, the two versions would ask for three humans.
+fn basis_needs_each_policy_version_separately() {
+    // Merged, the two versions would require three humans.
     let mut world = World::new([two_dbas()]);
     world.current =
         vec![policy(1, 2, Document { require: vec![group(&["reviewer"], &[], 1)], ..two_dbas() })];
@@ -74,7 +70,7 @@ fn each_version_of_a_policy_is_met_on_its_own() {
 }
 
 #[test]
-fn missing_pins_are_never_read_as_no_rules() {
+fn pins_that_are_missing_are_an_error_not_an_empty_rule_set() {
     let mut world = World::new([two_dbas()]);
     let submitted = world.submitted(at(0));
     let approved = world.approved(at(0));
@@ -82,14 +78,14 @@ fn missing_pins_are_never_read_as_no_rules() {
     for (task, actor, command) in [
         (&submitted, worker(), Command::OpenReview),
         (&submitted, worker(), Command::AutoApprove),
-        (&approved, agent(), start()),
+        (&approved, agent(), world.start()),
     ] {
         assert_eq!(world.decide(task, &actor, &command, at(1)), Err(Refusal::PinsMissing));
     }
 }
 
 #[test]
-fn a_role_lost_between_vote_and_apply_takes_the_basis_away() {
+fn basis_is_lost_with_a_role_between_vote_and_apply() {
     let mut world = World::new([two_dbas()]);
     let task = world.approved(at(0));
     world.edit(ALICE, |person| person.roles = roles(&["reviewer"]));
@@ -97,7 +93,7 @@ fn a_role_lost_between_vote_and_apply_takes_the_basis_away() {
 }
 
 #[test]
-fn an_alias_found_later_makes_two_votes_one() {
+fn basis_counts_votes_of_later_found_aliases_once() {
     let mut world = World::new([two_dbas()]);
     let task = world.approved(at(0));
     world.edit(ALICE, |person| person.aliases = [BOB].into());
@@ -105,7 +101,7 @@ fn an_alias_found_later_makes_two_votes_one() {
 }
 
 #[test]
-fn an_approval_is_good_until_the_vote_that_completes_it_runs_out() {
+fn basis_expires_with_the_vote_that_completes_it() {
     let document = Document { approval_valid_for: hours(1), ..two_dbas() };
     let mut world = World::new([document]);
     world.edit(CAROL, |person| person.roles = roles(&["dba"]));
@@ -117,12 +113,12 @@ fn an_approval_is_good_until_the_vote_that_completes_it_runs_out() {
     assert_eq!(lost(&world, &task, last), Some(BasisLost::QuorumShort { missing: 1 }));
     let facts_of = worker();
     let facts = world.facts(&facts_of);
-    let rules = Rules::of(&task, &facts, at(200));
+    let rules = TaskRules::of(&task, &facts, at(200));
     let until = |task: &Task| {
         Agreement::of(task, &facts.seating(task, &rules, at(200)), at(200)).valid_until
     };
     assert_eq!(until(&task), Some(at(last)));
-    // A third, later yes makes the oldest one unnecessary.
+    // A third, later approval makes the oldest one unnecessary.
     let mut task = task;
     let mut third = task.votes[1].clone();
     (third.voter, third.at, third.places) = (CAROL, at(150), [CAROL].into());
@@ -141,7 +137,7 @@ fn expire_waits_for_the_end_of_the_approval() {
 }
 
 #[test]
-fn expire_is_no_answer_to_a_basis_that_was_lost_otherwise() {
+fn expire_is_refused_for_a_basis_lost_otherwise() {
     let mut world = World::new([two_dbas()]);
     let task = world.approved(at(0));
     world.edit(ALICE, |person| person.active = false);
@@ -156,7 +152,7 @@ fn risky(points: u8) -> Content {
 }
 
 #[test]
-fn an_auto_clause_is_a_basis_while_it_is_true() {
+fn basis_by_auto_approval_holds_while_the_clause_does() {
     let mut world = World::new([passes_below(50)]);
     let submitted = world.submitted(at(0));
     let task = world.step(&submitted, &worker(), &Command::AutoApprove, at(10));
@@ -184,11 +180,11 @@ fn auto_approval_needs_a_clause_in_every_policy() {
     let world = World::new([]);
     let task = world.submitted(at(0));
     let refused = world.decide(&task, &worker(), &Command::AutoApprove, at(0));
-    assert!(matches!(refused, Err(Refusal::AutoApprovalRefused { .. })), "no policy, no clause");
+    assert!(matches!(refused, Err(Refusal::AutoApprovalRefused { .. })), "no policy has a clause");
 }
 
 #[test]
-fn declared_effect_is_never_auto_approved_unless_a_policy_accepts_it() {
+fn declared_effect_is_auto_approved_only_if_accepted() {
     for accepts in [false, true] {
         let mut document = passes_below(50);
         document.auto_approve_if = document
@@ -200,21 +196,21 @@ fn declared_effect_is_never_auto_approved_unless_a_policy_accepts_it() {
         let answer = world.decide(&task, &worker(), &Command::AutoApprove, at(0));
         assert_eq!(answer.is_ok(), accepts, "{answer:?}");
         let facts_of = worker();
-        let rules = Rules::of(&task, &world.facts(&facts_of), at(0));
+        let rules = TaskRules::of(&task, &world.facts(&facts_of), at(0));
         let is_allowed = matches!(rules.all()[0].auto_approve, AutoApproval::Allowed { .. });
         assert_eq!(is_allowed, accepts);
     }
 }
 
 #[test]
-fn a_task_without_a_basis_is_never_applied() {
+fn basis_missing_refuses_the_permit() {
     let world = World::new([two_dbas()]);
     let task = Task { basis: None, ..world.approved(at(0)) };
     assert_eq!(lost(&world, &task, 1), Some(BasisLost::NoBasis));
 }
 
 #[test]
-fn a_drifted_effect_reopens_the_review_with_the_new_content() {
+fn effect_drift_reopens_the_review_with_the_new_content() {
     let world = World::new([two_dbas()]);
     let task = world.approved(at(0));
     let reopen = |content| Command::ReopenReview(Reopen::EffectDrifted { content });
@@ -224,25 +220,25 @@ fn a_drifted_effect_reopens_the_review_with_the_new_content() {
     assert_eq!((task.state, task.revision), (State::Submitted, 2));
     assert_eq!(task.content.digest, content("drifted").digest);
     let task = world.step(&task, &worker(), &Command::OpenReview, at(2));
-    assert_eq!(task.state, State::Reviewing, "nobody has agreed to this effect");
+    assert_eq!(task.state, State::Reviewing, "no reviewer has approved this effect");
 }
 
 #[test]
-fn a_vote_on_another_digest_does_not_count_even_on_the_same_revision() {
+fn basis_ignores_votes_on_another_digest_of_the_revision() {
     let world = World::new([two_dbas()]);
     let task = Task { content: content("other"), ..world.approved(at(0)) };
     assert_eq!(lost(&world, &task, 1), Some(BasisLost::QuorumShort { missing: 2 }));
 }
 
 #[test]
-fn whoever_transferred_their_seat_cannot_fill_it_as_well() {
-    // Alice gave her requests to Bob, and Bob lets Alice or an admin speak for him: two people
-    // with one seat between them.
+fn transferred_seat_cannot_be_filled_by_its_former_owner() {
+    // Alice transferred her requests to Bob, and Bob lets Alice or an admin answer for him: two
+    // people share one seat.
     let mut world = World::new([two_dbas()]);
     world.delegations = vec![
-        delegation(1, ALICE, BOB, Kind::Transfer),
-        delegation(2, BOB, ALICE, Kind::Follow),
-        delegation(3, BOB, ADMIN, Kind::Follow),
+        delegation(1, ALICE, BOB, DelegationKind::Transfer),
+        delegation(2, BOB, ALICE, DelegationKind::Follow),
+        delegation(3, BOB, ADMIN, DelegationKind::Follow),
     ];
     let mut task = world.reviewing(at(0));
     for voter in [ALICE, ADMIN] {
@@ -250,11 +246,11 @@ fn whoever_transferred_their_seat_cannot_fill_it_as_well() {
     }
     assert_eq!(task.state, State::Reviewing);
     let task = world.step(&task, &user(BOB), &yes(&task), at(2));
-    assert_eq!(task.state, State::Approved, "Bob sits for Alice, one of the two for Bob");
+    assert_eq!(task.state, State::Approved, "Bob fills the seat of Alice, one of the two his");
 }
 
 #[test]
-fn a_rejection_among_the_votes_does_not_count_as_a_yes() {
+fn basis_does_not_count_rejections() {
     let mut document = two_dbas();
     document.reject_threshold = 2;
     let world = World::new([document]);

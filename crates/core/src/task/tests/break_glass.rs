@@ -23,12 +23,12 @@ fn confirm(task: &Task) -> Command {
 const HOUR: i64 = 3600;
 
 #[test]
-fn two_admins_let_one_effect_pass_for_an_hour_and_owe_a_review() {
+fn override_by_two_admins_lasts_an_hour_and_needs_review() {
     let world = World::new([two_dbas()]);
     for task in [world.submitted(at(0)), world.reviewing(at(0))] {
         let state = task.state;
         let task = asked(&world, &task);
-        assert_eq!(task.state, state, "asking changes nothing");
+        assert_eq!(task.state, state, "the request changes nothing");
         let decision =
             world.decide(&task, &user(SECOND_ADMIN), &confirm(&task), at(HOUR - 1)).unwrap();
         let due_at = at(HOUR - 1).plus(hours(24));
@@ -36,7 +36,7 @@ fn two_admins_let_one_effect_pass_for_an_hour_and_owe_a_review() {
         assert_eq!(decision.events, [EventKind::OverrideConfirmed, EventKind::TaskApproved]);
         let task = task.after(&decision, at(HOUR - 1)).unwrap();
         assert_eq!((task.state, task.basis.clone()), (State::Approved, Some(Basis::Override)));
-        let start = Command::StartApply { execution: ATTEMPT, hold: HOLD };
+        let start = world.start();
         assert!(world.decide(&task, &agent(), &start, at(2 * HOUR - 2)).is_ok());
         let over = world.decide(&task, &agent(), &start, at(2 * HOUR - 1));
         let until = at(2 * HOUR - 1);
@@ -48,7 +48,7 @@ fn two_admins_let_one_effect_pass_for_an_hour_and_owe_a_review() {
 }
 
 #[test]
-fn the_asking_admin_cannot_confirm_under_any_account() {
+fn override_cannot_be_confirmed_by_any_account_of_its_admin() {
     let mut world = World::new([two_dbas()]);
     let task = asked(&world, &world.reviewing(at(0)));
     let same = world.decide(&task, &user(ADMIN), &confirm(&task), at(1));
@@ -58,11 +58,11 @@ fn the_asking_admin_cannot_confirm_under_any_account() {
     assert!(matches!(alias, Err(Refusal::Denied(_))), "{alias:?}");
     let second = user(SECOND_ADMIN);
     let rule = break_glass::confirm(&task, seen(&task), &world.facts(&second), at(1));
-    assert_eq!(rule, Err(Refusal::SameAdmin { asked_by: ADMIN }), "the rule says so as well");
+    assert_eq!(rule, Err(Refusal::SameAdmin { asked_by: ADMIN }), "the rule refuses it too");
 }
 
 #[test]
-fn what_somebody_asked_who_is_no_admin_any_more_is_not_confirmed() {
+fn override_requested_by_a_former_admin_is_not_confirmed() {
     for take_away in
         [|person: &mut Person| person.active = false, |person: &mut Person| person.roles.clear()]
     {
@@ -75,7 +75,7 @@ fn what_somebody_asked_who_is_no_admin_any_more_is_not_confirmed() {
 }
 
 #[test]
-fn nobody_with_a_part_in_the_change_confirms_it() {
+fn override_cannot_be_confirmed_by_involved_people() {
     let world = World::new([two_dbas()]);
     let mut task = asked(&world, &world.reviewing(at(0)));
     task.involvement.editors.insert(SECOND_ADMIN);
@@ -84,7 +84,7 @@ fn nobody_with_a_part_in_the_change_confirms_it() {
 }
 
 #[test]
-fn only_admins_override() {
+fn override_by_a_non_admin_is_refused() {
     let world = World::new([two_dbas()]);
     let task = world.reviewing(at(0));
     for actor in [user(ALICE), user(AUTHOR), agent(), worker()] {
@@ -98,7 +98,7 @@ fn only_admins_override() {
 }
 
 #[test]
-fn a_ticket_and_a_reason_are_required() {
+fn override_needs_a_ticket_and_a_reason() {
     let world = World::new([two_dbas()]);
     let task = world.reviewing(at(0));
     let refused = |ticket, reason| {
@@ -109,7 +109,7 @@ fn a_ticket_and_a_reason_are_required() {
 }
 
 #[test]
-fn an_override_lapses_unconfirmed_after_an_hour() {
+fn override_unconfirmed_lapses_after_an_hour() {
     let world = World::new([two_dbas()]);
     let task = asked(&world, &world.reviewing(at(0)));
     let late = world.decide(&task, &user(SECOND_ADMIN), &confirm(&task), at(HOUR));
@@ -122,7 +122,7 @@ fn an_override_lapses_unconfirmed_after_an_hour() {
     assert_eq!(gone, Err(Refusal::OverrideNotAsked));
 }
 
-/// Who is told of what, as the decision leaves it.
+/// The notices of a decision: each event with its recipients.
 fn notices(task: &Task, decision: &Decision) -> Vec<(EventKind, Vec<UserId>)> {
     let notices = decision.notices(task).into_iter();
     notices
@@ -139,7 +139,7 @@ fn sorted<const N: usize>(mut people: [UserId; N]) -> Vec<UserId> {
 }
 
 #[test]
-fn all_admins_and_the_author_are_told_of_an_override_and_whoever_acts_is_not() {
+fn override_notifies_admins_and_author_but_not_the_actor() {
     let mut world = World::new([two_dbas()]);
     world.edit(CAROL, |person| person.roles = roles(&["admin"]));
     world.edit(STRANGER, |person| {
@@ -161,17 +161,17 @@ fn all_admins_and_the_author_are_told_of_an_override_and_whoever_acts_is_not() {
 }
 
 #[test]
-fn nobody_is_left_out_by_being_joined_to_whoever_acts() {
+fn override_notifies_aliases_of_the_actor() {
     let mut world = World::new([two_dbas()]);
     world.edit(SECOND_ADMIN, |person| person.aliases = [ADMIN].into());
     let task = world.reviewing(at(0));
     let decision = world.decide(&task, &user(ADMIN), &ask("INC-7", "down"), at(0)).unwrap();
-    let told = notices(&task, &decision);
-    assert_eq!(told, [(EventKind::OverrideAsked, sorted([SECOND_ADMIN, AUTHOR]))]);
+    let sent = notices(&task, &decision);
+    assert_eq!(sent, [(EventKind::OverrideAsked, sorted([SECOND_ADMIN, AUTHOR]))]);
 }
 
 #[test]
-fn one_override_is_open_at_a_time() {
+fn override_is_refused_while_another_is_open() {
     let world = World::new([two_dbas()]);
     let task = asked(&world, &world.reviewing(at(0)));
     let again = |seconds| world.decide(&task, &user(SECOND_ADMIN), &ask("B", "b"), at(seconds));
@@ -181,7 +181,7 @@ fn one_override_is_open_at_a_time() {
 }
 
 #[test]
-fn an_override_covers_the_effect_that_was_asked_about_and_no_other() {
+fn override_covers_only_its_own_effect() {
     let world = World::new([two_dbas()]);
     let task = asked(&world, &world.reviewing(at(0)));
     let other = Seen { digest: Digest::of(b"x"), ..seen(&task) };
@@ -193,19 +193,16 @@ fn an_override_covers_the_effect_that_was_asked_about_and_no_other() {
     let refused = world.decide(&amended, &user(SECOND_ADMIN), &confirm(&amended), at(2));
     assert_eq!(refused, Err(Refusal::OverrideNotAsked));
     let lapse = world.decide(&amended, &worker(), &Command::LapseOverride, at(2));
-    assert!(lapse.is_ok(), "what was asked about is gone");
+    assert!(lapse.is_ok(), "the effect of the request no longer exists");
 }
 
 #[test]
-fn an_override_stands_only_while_both_admins_do() {
+fn override_holds_only_while_both_admins_do() {
     let base = World::new([two_dbas()]);
     let task = asked(&base, &base.reviewing(at(0)));
     let task = base.step(&task, &user(SECOND_ADMIN), &confirm(&task), at(1));
-    let start = |world: &World, task: &Task| {
-        world
-            .decide(task, &agent(), &Command::StartApply { execution: ATTEMPT, hold: HOLD }, at(2))
-            .err()
-    };
+    let start =
+        |world: &World, task: &Task| world.decide(task, &agent(), &world.start(), at(2)).err();
     let gone = Some(Refusal::BasisLost(BasisLost::OverrideAdminGone));
     for admin in [ADMIN, SECOND_ADMIN] {
         let mut world = base.clone();
@@ -232,7 +229,7 @@ fn an_override_stands_only_while_both_admins_do() {
 }
 
 #[test]
-fn an_admin_who_wrote_it_may_ask_but_then_another_confirms() {
+fn override_requested_by_the_author_needs_another_admin() {
     let mut world = World::new([two_dbas()]);
     world.edit(AUTHOR, |person| person.roles = roles(&["author", "admin"]));
     let task = world.reviewing(at(0));

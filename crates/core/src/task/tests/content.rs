@@ -1,6 +1,6 @@
-//! Revisions: agreement follows an identical effect and nothing else.
+//! Revisions: approvals carry over to an identical effect only.
 
-use crate::approval::{Answer, Status};
+use crate::approval::{Answer, ApprovalStatus};
 use crate::event::EventKind;
 use crate::risk::Level;
 use crate::samples::*;
@@ -11,7 +11,7 @@ fn amend(content: Content) -> Command {
     Command::Amend { content }
 }
 
-/// Another text, the same effect.
+/// Another text with the same effect.
 fn reworded() -> Content {
     let mut content = content("first");
     content.subject.tags.insert("reworded".to_owned());
@@ -31,7 +31,7 @@ fn carry_over_keeps_approvals_of_an_identical_digest() {
         let task = world.step(&task, &user(AUTHOR), &amend(reworded()), at(2));
         assert_eq!((task.state, task.revision), (State::Submitted, 2));
         assert_eq!(task.basis, None);
-        assert!(task.approvals.iter().all(|open| open.status != Status::Pending));
+        assert!(task.approvals.iter().all(|open| open.status != ApprovalStatus::Pending));
         let kept: Vec<_> = task.votes.iter().filter(|vote| vote.revision == 2).collect();
         assert_eq!(kept.len(), carried);
         assert!(kept.iter().all(|vote| vote.carried_from == Some(1) && vote.at <= at(1)));
@@ -75,7 +75,7 @@ fn carry_over_never_happens_after_request_changes() {
     assert_eq!((task.state, task.round), (State::Draft, 1));
     let submit = |content: Content| Command::Submit { content, pins: world.pins() };
 
-    // Handed in again unchanged: the yes of the earlier round is gone all the same.
+    // Submitted again unchanged: the approval of the earlier round is gone all the same.
     let same = world.step(&task, &user(AUTHOR), &submit(task.content.clone()), at(3));
     let same = world.step(&same, &worker(), &Command::OpenReview, at(3));
     let same = world.step(&same, &user(BOB), &yes(&same), at(4));
@@ -91,7 +91,7 @@ fn carry_over_never_happens_after_request_changes() {
 }
 
 #[test]
-fn carry_over_leaves_rejections_late_and_withdrawn_answers_behind() {
+fn carry_over_skips_rejections_late_and_withdrawn_answers() {
     let mut document = two_dbas();
     document.reject_threshold = 2;
     let world = World::new([document]);
@@ -110,7 +110,7 @@ fn carry_over_leaves_rejections_late_and_withdrawn_answers_behind() {
 }
 
 #[test]
-fn an_editor_who_had_approved_loses_that_vote() {
+fn amendment_by_an_approver_drops_their_vote() {
     let mut world = World::new([two_dbas()]);
     world.edit(ALICE, |person| {
         person.roles = roles(&["dba", "reviewer", "admin"]);
@@ -119,11 +119,27 @@ fn an_editor_who_had_approved_loses_that_vote() {
     let task = world.step(&task, &user(ALICE), &amend(reworded()), at(1));
     assert!(task.involvement.editors.contains(&ALICE));
     let task = world.step(&task, &worker(), &Command::OpenReview, at(2));
-    assert_eq!(task.state, State::Reviewing, "only Bob's yes is left");
+    assert_eq!(task.state, State::Reviewing, "only the approval of Bob is left");
 }
 
 #[test]
-fn an_amendment_that_changes_nothing_is_refused() {
+fn proposal_of_an_agent_involves_who_issued_its_token() {
+    let with =
+        |issuer| Actor::Agent { id: AGENT, on_behalf_of: AUTHOR, token_issuer: Some(issuer) };
+    let involved = Participants::of_proposal(AUTHOR, &with(ALICE));
+    assert_eq!((involved.agent, involved.token_issuers), (Some(AGENT), [ALICE].into()));
+    let world = World::new([two_dbas()]);
+    let task = world.step(&draft(), &with(BOB), &amend(reworded()), at(1));
+    assert_eq!(task.involvement.token_issuers, [BOB].into(), "each revision adds its issuer");
+    let submit = Command::Submit { content: task.content.clone(), pins: world.pins() };
+    let task = world.step(&task, &with(ALICE), &submit, at(2));
+    assert_eq!(task.involvement.token_issuers, [ALICE, BOB].into());
+    let task = world.step(&draft(), &agent(), &amend(reworded()), at(1));
+    assert!(task.involvement.token_issuers.is_empty(), "the agent used no token");
+}
+
+#[test]
+fn amendment_without_changes_is_refused() {
     let world = World::new([two_dbas()]);
     let task = world.reviewing(at(0));
     let refused = world.decide(&task, &user(AUTHOR), &amend(content("first")), at(1));
@@ -131,7 +147,7 @@ fn an_amendment_that_changes_nothing_is_refused() {
 }
 
 #[test]
-fn submit_pins_policies_and_takes_a_fresh_preview_as_a_revision() {
+fn submit_pins_policies_and_stores_a_new_preview() {
     let world = World::new([two_dbas()]);
     let task = world.submitted(at(5));
     assert_eq!((task.revision, task.pins.clone()), (1, world.pins()));
@@ -139,13 +155,13 @@ fn submit_pins_policies_and_takes_a_fresh_preview_as_a_revision() {
     let submit = Command::Submit { content: content("fresh"), pins: world.pins() };
     let task = world.step(&draft(), &agent(), &submit, at(5));
     assert_eq!((task.revision, task.content.digest), (2, content("fresh").digest));
-    assert!(task.involvement.editors.is_empty(), "a preview is nobody's edit");
+    assert!(task.involvement.editors.is_empty(), "a preview does not count as an edit");
     let decision = world.decide(&draft(), &user(AUTHOR), &submit, at(5)).unwrap();
     assert_eq!(decision.events, [EventKind::TaskSubmitted]);
 }
 
 #[test]
-fn create_asks_permission_and_makes_a_draft() {
+fn create_checks_permission_and_makes_a_draft() {
     let world = World::new([]);
     let author = user(AUTHOR);
     let decision = create(&draft(), &world.facts(&author)).unwrap();
@@ -157,7 +173,7 @@ fn create_asks_permission_and_makes_a_draft() {
 }
 
 #[test]
-fn a_deleted_task_is_gone_and_a_closed_one_stays() {
+fn delete_removes_a_draft_and_resubmit_keeps_the_old_task() {
     let world = World::new([two_dbas()]);
     let deletion = world.decide(&draft(), &user(AUTHOR), &Command::Delete, at(1)).unwrap();
     assert_eq!(draft().after(&deletion, at(1)), None);
@@ -169,7 +185,7 @@ fn a_deleted_task_is_gone_and_a_closed_one_stays() {
 }
 
 #[test]
-fn comments_need_words() {
+fn comment_without_text_is_refused() {
     let world = World::new([two_dbas()]);
     let task = world.reviewing(at(0));
     let empty = Command::Comment { text: " ".to_owned() };
@@ -182,7 +198,7 @@ fn comments_need_words() {
 }
 
 #[test]
-fn a_wrong_state_says_where_it_is_since_when_and_by_whom() {
+fn wrong_state_refusal_names_state_time_and_actor() {
     let world = World::new([two_dbas()]);
     let task = world.applying(at(60));
     let refused = world.decide(&task, &user(AUTHOR), &amend(content("x")), at(70)).unwrap_err();
@@ -193,9 +209,9 @@ fn a_wrong_state_says_where_it_is_since_when_and_by_whom() {
 }
 
 proptest! {
-    /// Whatever is amended in whatever order: an answer counts only on the digest it was given.
+    /// For any amendments in any order: a vote counts only on the digest it was given for.
     #[test]
-    fn no_vote_counts_on_another_digest(
+    fn vote_on_another_digest_never_counts(
         seeds in prop::collection::vec(0u8..3, 1..5),
         vote_at in 0usize..5,
     ) {
@@ -221,7 +237,7 @@ proptest! {
         }
         let facts_of = worker();
         let facts = world.facts(&facts_of);
-        let rules = Rules::of(&task, &facts, at(3));
+        let rules = TaskRules::of(&task, &facts, at(3));
         let seating = facts.seating(&task, &rules, at(3));
         let counted = 2 - Agreement::of(&task, &seating, at(3)).missing();
         prop_assert_eq!(counted, u32::from(voted_on.is_some()));

@@ -1,4 +1,4 @@
-//! The end of a review: who is warned, who may put it off, and how far.
+//! The end of a review: who is warned, who may extend it, and by how much.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn ends_at(world: &World, task: &Task, now: Timestamp) -> Timestamp {
 }
 
 #[test]
-fn a_reviewer_or_an_admin_gives_a_review_more_time_and_it_ends_then() {
+fn extension_by_reviewer_or_admin_moves_the_deadline() {
     let world = World::new([two_dbas()]);
     let task = world.reviewing(at(0));
     let end = ends_at(&world, &task, at(0));
@@ -38,7 +38,7 @@ fn a_reviewer_or_an_admin_gives_a_review_more_time_and_it_ends_then() {
 }
 
 #[test]
-fn more_time_is_later_than_the_end_and_not_later_than_a_week_from_now() {
+fn extension_is_after_the_deadline_and_within_a_week() {
     let world = World::new([two_dbas()]);
     let task = world.reviewing(at(0));
     let (ends_at, latest) = (ends_at(&world, &task, at(9)), at(9).plus(hours(24 * 7)));
@@ -53,7 +53,7 @@ fn more_time_is_later_than_the_end_and_not_later_than_a_week_from_now() {
 }
 
 #[test]
-fn what_was_given_to_one_review_is_not_given_to_the_next() {
+fn extension_does_not_carry_over_to_the_next_review() {
     let world = World::new([two_dbas()]);
     let task = world.reviewing(at(0));
     let end = ends_at(&world, &task, at(0));
@@ -64,7 +64,7 @@ fn what_was_given_to_one_review_is_not_given_to_the_next() {
 }
 
 #[test]
-fn those_who_are_waited_for_and_the_author_are_warned_before_the_end() {
+fn deadline_warning_goes_to_open_reviewers_and_author() {
     let world = World::new([two_dbas()]);
     let task = world.reviewing(at(0));
     let end = ends_at(&world, &task, at(0));

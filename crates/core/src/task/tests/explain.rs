@@ -1,8 +1,8 @@
-//! Explain: which gates are closed, with evidence and the way to open each.
+//! Explanations: which gates are closed, with evidence and the way to open each.
 
 use crate::change::Digest;
-use crate::freeze::{Freeze, InstallationFreeze, Scope};
-use crate::ids::{AgentId, AgentSessionId, FreezeId, SessionId, TaskId, UserId};
+use crate::freeze::{Freeze, FreezeExtent, InstallationFreeze};
+use crate::ids::{AgentId, FreezeId, ProcessId, SessionId, TaskId, UserId};
 use crate::lock::Owner;
 use crate::policy::Document;
 use crate::samples::*;
@@ -10,29 +10,29 @@ use crate::task::*;
 
 fn closed(world: &World, task: &Task, seconds: i64) -> Vec<GateName> {
     let actor = worker();
-    let explanation = explain(task, &world.facts(&actor), at(seconds));
+    let explanation = explain(task, &world.gates(), &world.facts(&actor), at(seconds));
     assert!(explanation.gates.iter().all(|gate| !gate.evidence.is_empty()));
     for gate in &explanation.gates {
-        assert_eq!(gate.opens_with.is_some(), !gate.is_open, "{gate:?}");
+        assert_eq!(gate.how_to_pass.is_some(), !gate.passed, "{gate:?}");
     }
     explanation.closed().map(|gate| gate.name).collect()
 }
 
 fn evidence(world: &World, task: &Task, seconds: i64, name: GateName) -> String {
     let actor = worker();
-    let explanation = explain(task, &world.facts(&actor), at(seconds));
+    let explanation = explain(task, &world.gates(), &world.facts(&actor), at(seconds));
     explanation.gates.into_iter().find(|gate| gate.name == name).unwrap().evidence
 }
 
 #[test]
-fn gates_open_one_after_the_other() {
+fn explain_gates_open_one_after_the_other() {
     let world = World::new([two_dbas()]);
     let draft = draft();
     assert_eq!(closed(&world, &draft, 1), [GateName::Submitted, GateName::Approval]);
     let task = world.reviewing(at(0));
     assert_eq!(closed(&world, &task, 1), [GateName::Approval]);
     let text = evidence(&world, &task, 1, GateName::Approval);
-    assert_eq!(text, "2 more approval(s) are needed; 0 rejection(s) stand");
+    assert_eq!(text, "approvals missing: 2; rejections: 0");
     assert_eq!(closed(&world, &world.approved(at(0)), 1), []);
 }
 
@@ -42,7 +42,7 @@ fn explain_agrees_with_the_permit() {
     let mut frozen = base.clone();
     frozen.freezes = vec![Freeze {
         id: FreezeId::from_u128(1),
-        scope: Scope::Tenant,
+        scope: FreezeExtent::Tenant,
         reason: "incident 9".to_owned(),
         set_by: ADMIN,
         ends_at: Some(at(99)),
@@ -70,8 +70,7 @@ fn explain_agrees_with_the_permit() {
         (&weaker, GateName::Approval),
     ] {
         assert!(closed(world, &task, 1).contains(&gate), "{gate:?}");
-        let start = Command::StartApply { execution: ATTEMPT, hold: HOLD };
-        assert!(world.decide(&task, &agent(), &start, at(1)).is_err());
+        assert!(world.decide(&task, &agent(), &world.start(), at(1)).is_err());
     }
     let text = evidence(&frozen, &task, 1, GateName::Freeze);
     assert!(text.contains("incident 9") && text.contains("until 1970"), "{text}");
@@ -82,7 +81,7 @@ fn explain_agrees_with_the_permit() {
 }
 
 #[test]
-fn locks_and_slots_are_in_the_way_of_what_has_no_permit_yet_and_of_nothing_else() {
+fn explain_shows_locks_and_slots_only_before_the_permit() {
     let mut world = World::new([two_dbas()]);
     let task = world.approved(at(0));
     let resource = "database:prod-db-01".parse().unwrap();
@@ -95,31 +94,34 @@ fn locks_and_slots_are_in_the_way_of_what_has_no_permit_yet_and_of_nothing_else(
         for gate in [GateName::Locks, GateName::Capacity] {
             assert_eq!(closed.contains(&gate), before.contains(&state), "{state} {gate:?}");
             let text = evidence(&world, &task, 1, gate);
-            assert_eq!(text.ends_with("it asks for no permit now"), !before.contains(&state));
+            assert_eq!(
+                text.ends_with("it does not request a permit now"),
+                !before.contains(&state)
+            );
         }
     }
 }
 
 #[test]
-fn a_holder_is_named_by_nothing_that_proves_a_lease() {
-    let (session, login) = (AgentSessionId::from_u128(1), SessionId::from_u128(2));
+fn explain_names_a_holder_without_lease_secrets() {
+    let (session, login) = (ProcessId::from_u128(1), SessionId::from_u128(2));
     let (task, agent, user) = (TaskId::from_u128(3), AgentId::from_u128(4), UserId::from_u128(5));
     let of = Holder::of;
     assert_eq!(of(Owner::Task(task), &agent.to_string()), Holder::Task(task));
     assert_eq!(of(Owner::Agent(session), &agent.to_string()), Holder::Agent(agent));
     assert_eq!(of(Owner::User(login), &user.to_string()), Holder::User(user));
     for owner in [Owner::Agent(session), Owner::User(login)] {
-        let told = of(owner, "a-host");
-        assert_eq!(told, Holder::Unnamed(Digest::of(owner.to_string().as_bytes())));
-        assert!(!told.to_string().contains(&owner.to_string()), "{told}");
+        let shown = of(owner, "a-host");
+        assert_eq!(shown, Holder::Unnamed(Digest::of(owner.to_string().as_bytes())));
+        assert!(!shown.to_string().contains(&owner.to_string()), "{shown}");
     }
-    for told in [Holder::Task(task), Holder::Agent(agent), Holder::User(user)] {
-        assert_eq!(serde_json::to_value(told).unwrap(), told.to_string());
+    for shown in [Holder::Task(task), Holder::Agent(agent), Holder::User(user)] {
+        assert_eq!(serde_json::to_value(shown).unwrap(), shown.to_string());
     }
 }
 
 #[test]
-fn an_override_that_ran_out_closes_the_window() {
+fn explain_shows_an_expired_override_as_closed() {
     let world = World::new([two_dbas()]);
     let mut task = world.reviewing(at(0));
     let ask = Command::Override { ticket: "INC".to_owned(), reason: "down".to_owned() };
@@ -131,19 +133,22 @@ fn an_override_that_ran_out_closes_the_window() {
 }
 
 #[test]
-fn a_group_nobody_can_meet_is_named() {
+fn explain_names_a_group_that_cannot_be_met() {
     let world = World::new([Document { require: vec![group(&["dba"], &[], 3)], ..two_dbas() }]);
     let task = world.reviewing(at(0));
     assert!(closed(&world, &task, 1).contains(&GateName::Policy));
     let text = evidence(&world, &task, 1, GateName::Policy);
-    assert_eq!(text, "a group of dba needs 3, and only 2 eligible reviewer(s) exist");
+    assert_eq!(text, "not enough eligible reviewers for dba: 3 needed, 2 available");
 }
 
 #[test]
-fn the_rules_are_told_in_words() {
+fn explain_describes_the_rules_in_words() {
     let world = World::new([]);
     let text = evidence(&world, &world.reviewing(at(0)), 1, GateName::Policy);
-    assert_eq!(text, "no policy matches, so the default asks for 1 of admin or reviewer");
+    assert_eq!(
+        text,
+        "no policy matches, so the default applies and asks for 1 of admin or reviewer"
+    );
     let named = Document { require: vec![group(&[], &[CAROL], 1)], ..two_dbas() };
     let world = World::new([two_dbas(), named]);
     let text = evidence(&world, &world.reviewing(at(0)), 1, GateName::Policy);
@@ -155,12 +160,12 @@ fn the_rules_are_told_in_words() {
 }
 
 #[test]
-fn explain_says_who_may_answer_and_who_may_not() {
+fn explain_lists_who_may_answer_and_who_may_not() {
     let mut world = World::new([two_dbas()]);
     world.edit(AUTHOR, |person| person.roles = roles(&["author", "dba"]));
     let task = world.reviewing(at(0));
     let actor = worker();
-    let explanation = explain(&task, &world.facts(&actor), at(1));
+    let explanation = explain(&task, &world.gates(), &world.facts(&actor), at(1));
     let may: Vec<_> =
         explanation.assignment.requests.iter().map(|request| request.reviewer).collect();
     assert_eq!(may, [ALICE, BOB]);

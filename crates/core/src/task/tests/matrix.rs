@@ -1,4 +1,5 @@
-//! Every state × every command, against a table written by hand and not made from `MOVES`.
+//! Every state with every command, compared with a table that is written by hand and not derived
+//! from `MOVES`.
 
 use crate::actor::Actor;
 use crate::approval::Answer;
@@ -94,7 +95,7 @@ fn cell(command: CommandKind, state: State) -> String {
 }
 
 #[test]
-fn every_state_and_command_of_moves_is_as_written_by_hand() {
+fn moves_agree_with_the_handwritten_table() {
     for command in CommandKind::ALL {
         for state in State::ALL {
             let found = cell(*command, state);
@@ -104,19 +105,19 @@ fn every_state_and_command_of_moves_is_as_written_by_hand() {
 }
 
 #[test]
-fn a_refusal_names_the_states_in_which_the_command_is_an_act() {
-    assert_eq!(acts_from(CommandKind::Approve), [State::Reviewing], "late answers are no acts");
+fn refusal_names_the_states_that_allow_the_command() {
+    assert_eq!(acts_from(CommandKind::Approve), [State::Reviewing], "late answers are excluded");
     assert_eq!(acts_from(CommandKind::FinishApply), [State::Applying]);
     let amend = [State::Draft, State::Submitted, State::Reviewing, State::Approved];
     assert_eq!(acts_from(CommandKind::Amend), amend);
 }
 
-/// A task in the state, reached by commands wherever a command leads there.
+/// Returns a task in the state, reached by commands wherever possible.
 fn task_in(state: State, world: &World) -> Task {
     let now = at(0);
     match state {
         State::Draft => {
-            // A draft that came back from a review, so that late answers have something to be.
+            // A draft that came back from a review, so that late answers are possible.
             let task = world.reviewing(now);
             world.step(&task, &user(ALICE), &vote(&task, Answer::RequestChanges), now)
         }
@@ -128,7 +129,7 @@ fn task_in(state: State, world: &World) -> Task {
         State::Approved => world.approved(now),
         State::Applying => world.applying(now),
         State::Completed => {
-            let finish = Command::FinishApply { hold: HOLD };
+            let finish = Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded };
             world.step(&world.begun(now), &agent(), &finish, now)
         }
         State::Rejected => {
@@ -151,7 +152,7 @@ fn task_in(state: State, world: &World) -> Task {
     }
 }
 
-/// The command as somebody entitled would give it, and a moment at which its rule lets it pass.
+/// The command as an entitled actor would give it, and a time at which its rule accepts it.
 fn order(kind: CommandKind, task: &Task, world: &World) -> (Actor, Command, Timestamp) {
     let later = at(0).plus(hours(24 * 30));
     let reason = "because".to_owned();
@@ -183,21 +184,21 @@ fn order(kind: CommandKind, task: &Task, world: &World) -> (Actor, Command, Time
             let reopen = Reopen::EffectDrifted { content: content("drifted") };
             (worker(), Command::ReopenReview(reopen))
         }
-        CommandKind::StartApply => {
-            (agent(), Command::StartApply { execution: ATTEMPT, hold: HOLD })
-        }
+        CommandKind::StartApply => (agent(), world.start()),
         CommandKind::BeginApply => (agent(), Command::BeginApply { hold: HOLD }),
         CommandKind::DriftApply => {
             (agent(), Command::DriftApply { hold: HOLD, content: content("drifted") })
         }
         CommandKind::RequeueApply => (worker(), Command::RequeueApply),
-        CommandKind::FinishApply => (agent(), Command::FinishApply { hold: HOLD }),
+        CommandKind::FinishApply => {
+            (agent(), Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded })
+        }
         CommandKind::FailApply => {
             (agent(), Command::FailApply { hold: HOLD, remains: Remains::Changed })
         }
         CommandKind::LoseApply => (worker(), Command::LoseApply),
         CommandKind::Reconcile => {
-            (user(ADMIN), Command::Reconcile { found: Found::Completed, reason })
+            (user(ADMIN), Command::Reconcile { found: ReconcileFinding::Completed, reason })
         }
         CommandKind::Retry => (user(AUTHOR), Command::Retry),
         CommandKind::Resubmit => (user(AUTHOR), Command::Resubmit),
@@ -212,7 +213,7 @@ fn order(kind: CommandKind, task: &Task, world: &World) -> (Actor, Command, Time
     (actor, command, at(0))
 }
 
-/// What a command needs to have happened before, besides the state.
+/// Prepares what a command needs besides the state.
 fn prepare(kind: CommandKind, task: Task, world: &World) -> Task {
     let needs_override = matches!(kind, CommandKind::ConfirmOverride | CommandKind::LapseOverride);
     let needs_begin = matches!(kind, CommandKind::FinishApply | CommandKind::LoseApply);
@@ -226,7 +227,7 @@ fn prepare(kind: CommandKind, task: Task, world: &World) -> Task {
     task
 }
 
-/// One policy under which every command can have its turn.
+/// One policy under which every command is possible.
 fn world() -> World {
     let notify = EscalationAction::Notify { roles: roles(&["operator"]), people: [].into() };
     World::new([Document {
@@ -237,12 +238,12 @@ fn world() -> World {
 }
 
 #[test]
-fn every_state_and_command_is_decided_as_the_table_says() {
+fn decision_of_every_state_and_command_follows_the_table() {
     let world = world();
     for kind in CommandKind::ALL {
         for state in State::ALL {
             let task = prepare(*kind, task_in(state, &world), &world);
-            assert_eq!(task.state, state, "the walk leads where it should");
+            assert_eq!(task.state, state, "the setup reaches the state");
             let (actor, command, now) = order(*kind, &task, &world);
             assert_eq!(command.kind(), *kind);
             let answer = world.decide(&task, &actor, &command, now);
@@ -251,12 +252,12 @@ fn every_state_and_command_is_decided_as_the_table_says() {
     }
 }
 
-/// Nobody in particular: a person with no role, somebody else's agent, a worker for what people
-/// do. Comments are open to every person of the tenant.
+/// Uninvolved actors: a person without a role, the agent of another person, and a worker for
+/// commands of people. Every person of the tenant may comment.
 #[test]
-fn every_state_and_command_is_closed_to_those_who_have_no_part_in_it() {
+fn decision_for_an_uninvolved_actor_is_always_refused() {
     let world = World { agent: AgentFacts { is_active: true, is_capable: false }, ..world() };
-    let foreign = Actor::Agent { id: AgentId::from_u128(9), on_behalf_of: STRANGER };
+    let foreign = Actor::agent(AgentId::from_u128(9), STRANGER);
     for kind in CommandKind::ALL {
         for state in State::ALL {
             let task = prepare(*kind, task_in(state, &self::world()), &world);
@@ -284,8 +285,8 @@ fn check(
 ) {
     match (wanted, answer) {
         (".", Err(Refusal::AlreadyExists)) => assert_eq!(kind, CommandKind::Create),
-        (".", Err(Refusal::WrongState { command, state: told, .. })) => {
-            assert_eq!((command, told), (kind, state));
+        (".", Err(Refusal::WrongState { command, state: actual, .. })) => {
+            assert_eq!((command, actual), (kind, state));
         }
         (".", answer) => panic!("{kind} from {state} must be refused by state: {answer:?}"),
         ("*", Ok(decision)) => {
@@ -303,7 +304,7 @@ fn check(
             };
             assert!(letters.contains(to), "{kind} from {state} led to {to}");
             assert_eq!(decision.from, Some(state));
-            assert!(!decision.events.is_empty(), "{kind} from {state} tells nobody");
+            assert!(!decision.events.is_empty(), "{kind} from {state} emits no event");
         }
         (_, Err(refusal)) => panic!("{kind} from {state} was refused: {refusal}"),
     }

@@ -1,4 +1,4 @@
-//! Every interleaving of a small life: two reviewers, one agent, an author who amends and
+//! Every interleaving of a small lifecycle: two reviewers, one agent, an author who amends and
 //! cancels, an operator who freezes, a holder that crashes, and timers that fire when due.
 
 use std::collections::BTreeSet;
@@ -9,28 +9,28 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 use crate::actor::Actor;
 use crate::approval::Answer;
 use crate::change::Digest;
-use crate::freeze::{Freeze, Scope};
+use crate::freeze::{Freeze, FreezeExtent};
 use crate::ids::FreezeId;
 use crate::policy::Document;
 use crate::samples::*;
 use crate::task::*;
 use crate::time::Timestamp;
 
-#[expect(clippy::struct_excessive_bools, reason = "what a run has seen, each on its own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent observations of one run")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Life {
     task: Task,
     is_frozen: bool,
     holder_is_dead: bool,
     now: Timestamp,
-    /// What was true of the basis at the moment the permit was given, judged by hand.
+    /// Whether the permit was given without an agreement, checked independently.
     started_without_agreement: bool,
     started_while_frozen: bool,
     approved_by_timer: bool,
     amendments: u8,
 }
 
-/// The checker compares by what matters; approvals follow from votes and people.
+/// The checker compares only what matters; approvals follow from votes and people.
 impl Hash for Life {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let task = &self.task;
@@ -61,13 +61,13 @@ enum Step {
 #[derive(Debug, Clone)]
 struct Lifecycle {
     world: World,
-    /// Plants the fault the properties must find.
+    /// Plants the fault that the properties must find.
     skips_basis: bool,
 }
 
 const BASIS: &str = "no APPLYING without a valid basis on the current digest";
 const AMENDMENTS_MAX: u8 = 1;
-/// Enough for both to agree and for one of them to change their mind.
+/// Enough for both reviewers to approve and for one of them to change their mind.
 const VOTES_MAX: usize = 3;
 const ROUNDS_MAX: u32 = 1;
 
@@ -83,7 +83,7 @@ impl Lifecycle {
         if life.is_frozen {
             world.freezes = vec![Freeze {
                 id: FreezeId::from_u128(1),
-                scope: Scope::Tenant,
+                scope: FreezeExtent::Tenant,
                 reason: "stop".to_owned(),
                 set_by: ADMIN,
                 ends_at: None,
@@ -95,7 +95,8 @@ impl Lifecycle {
         world
     }
 
-    /// Two different humans said yes to exactly this effect, counted without the rules' help.
+    /// Returns whether two different humans approved exactly this effect, counted independently of
+    /// the rules.
     fn has_agreement(task: &Task, now: Timestamp) -> bool {
         let digest: Digest = task.content.digest;
         let yes: BTreeSet<_> = [ALICE, BOB]
@@ -144,9 +145,12 @@ impl Lifecycle {
             }
         }
         if !life.holder_is_dead {
-            orders.push((agent(), Command::StartApply { execution: ATTEMPT, hold: HOLD }));
+            orders.push((agent(), world.start()));
             orders.push((agent(), Command::BeginApply { hold: HOLD }));
-            orders.push((agent(), Command::FinishApply { hold: HOLD }));
+            orders.push((
+                agent(),
+                Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded },
+            ));
             orders.push((agent(), Command::FailApply { hold: HOLD, remains: Remains::Changed }));
         }
         orders
@@ -179,7 +183,7 @@ impl Model for Lifecycle {
                 steps.push(Step::Order(actor, Box::new(command)));
             }
         }
-        // Only the permit looks at a freeze: toggling it elsewhere multiplies states, not cases.
+        // Only the permit checks a freeze: toggling it elsewhere multiplies states, not cases.
         if life.task.state == State::Approved {
             steps.push(if life.is_frozen { Step::Thaw } else { Step::Freeze });
         }
@@ -246,7 +250,7 @@ impl Model for Lifecycle {
     }
 }
 
-/// What a permit that asks for no basis would decide.
+/// The decision of a permit that does not check the basis.
 fn start_unchecked(task: &Task, now: Timestamp) -> Decision {
     let execution = Execution {
         id: ATTEMPT,
@@ -265,20 +269,20 @@ fn start_unchecked(task: &Task, now: Timestamp) -> Decision {
 }
 
 #[test]
-fn every_interleaving_of_the_lifecycle_keeps_its_promises() {
+fn lifecycle_invariants_hold_in_every_interleaving() {
     let checker = Lifecycle::new(false).checker().threads(2).spawn_bfs().join();
     println!("lifecycle model: {} unique states", checker.unique_state_count());
     checker.assert_properties();
-    assert!(checker.unique_state_count() > 1_000, "the model went nowhere");
+    assert!(checker.unique_state_count() > 1_000, "the model explored too few states");
 }
 
 #[test]
-fn the_lifecycle_model_finds_a_permit_that_skips_its_basis() {
+fn lifecycle_model_finds_a_permit_that_skips_its_basis() {
     let checker = Lifecycle::new(true)
         .checker()
         .finish_when(HasDiscoveries::AllOf([BASIS].into()))
         .spawn_bfs()
         .join();
     let found = checker.discovery(BASIS);
-    assert!(found.is_some(), "the properties would not notice");
+    assert!(found.is_some(), "the properties miss the planted fault");
 }

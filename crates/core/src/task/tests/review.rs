@@ -1,9 +1,9 @@
-//! Reviews over time: who is asked when, and what time may and may not do.
+//! Reviews over time: who is asked when, and what the passage of time may do.
 
 use std::collections::BTreeSet;
 
-use crate::approval::delegation::Kind;
-use crate::approval::{Route, Status};
+use crate::approval::delegation::DelegationKind;
+use crate::approval::{ApprovalStatus, Route};
 use crate::event::EventKind;
 use crate::ids::UserId;
 use crate::policy::{Document, EscalationAction, EscalationStep, ReassignTo};
@@ -37,7 +37,7 @@ fn reviewers(task: &Task) -> Vec<UserId> {
 }
 
 #[test]
-fn opening_asks_everybody_who_sits_and_says_until_when() {
+fn review_opening_asks_all_assigned_with_a_deadline() {
     let world = World::new([two_dbas()]);
     let task = world.reviewing(at(10));
     assert_eq!(reviewers(&task), [ALICE, BOB]);
@@ -49,31 +49,31 @@ fn opening_asks_everybody_who_sits_and_says_until_when() {
 }
 
 #[test]
-fn a_group_nobody_can_meet_is_told_at_once() {
+fn review_reports_a_group_that_cannot_be_met_at_once() {
     let world = World::new([Document { require: vec![group(&["dba"], &[], 3)], ..two_dbas() }]);
     let submitted = world.submitted(at(0));
     let decision = world.decide(&submitted, &worker(), &Command::OpenReview, at(0)).unwrap();
-    let told = decision.writes.iter().find_map(|write| match write {
+    let reported = decision.writes.iter().find_map(|write| match write {
         Write::TellShortages(shortages) => Some(shortages.clone()),
         _ => None,
     });
-    let shortage = &told.unwrap()[0];
+    let shortage = &reported.unwrap()[0];
     assert_eq!((shortage.needed, shortage.possible), (3, 2));
     assert!(decision.events.contains(&EventKind::ApprovalEscalated));
 }
 
 #[test]
-fn steps_run_in_order_each_once_and_not_early() {
+fn escalation_steps_run_once_in_order_and_not_early() {
     let world = escalating(vec![step(2, notify("operator")), step(4, widen("security"))]);
     let task = world.reviewing(at(0));
     assert_eq!(escalate(&world, &task, 2 * HOUR - 1), Err(Refusal::NotDue { at: at(2 * HOUR) }));
     let decision = escalate(&world, &task, 2 * HOUR).unwrap();
-    let told = Write::Notify { roles: roles(&["operator"]), people: BTreeSet::new() };
-    assert!(decision.writes.contains(&told));
+    let reported = Write::Notify { roles: roles(&["operator"]), people: BTreeSet::new() };
+    assert!(decision.writes.contains(&reported));
     let task = task.after(&decision, at(2 * HOUR)).unwrap();
     assert_eq!(escalate(&world, &task, 2 * HOUR), Err(Refusal::NotDue { at: at(4 * HOUR) }));
     let task = task.after(&escalate(&world, &task, 4 * HOUR).unwrap(), at(4 * HOUR)).unwrap();
-    assert_eq!(reviewers(&task), [ALICE, BOB, CAROL], "those asked before stay");
+    assert_eq!(reviewers(&task), [ALICE, BOB, CAROL], "earlier reviewers stay");
     assert_eq!(escalate(&world, &task, 9 * HOUR), Err(Refusal::NoStepLeft));
     let task = world.step(&task, &user(CAROL), &yes(&task), at(5 * HOUR));
     let task = world.step(&task, &user(ALICE), &yes(&task), at(5 * HOUR));
@@ -81,7 +81,7 @@ fn steps_run_in_order_each_once_and_not_early() {
 }
 
 #[test]
-fn a_group_is_not_wider_before_its_step_has_run() {
+fn review_group_is_not_widened_before_its_step_has_run() {
     let world = escalating(vec![step(4, widen("security"))]);
     let task = world.reviewing(at(0));
     let refused = world.decide(&task, &user(CAROL), &yes(&task), at(5 * HOUR));
@@ -89,7 +89,7 @@ fn a_group_is_not_wider_before_its_step_has_run() {
 }
 
 #[test]
-fn steps_of_one_moment_run_together() {
+fn escalation_steps_of_one_moment_run_together() {
     let mut world = escalating(vec![step(2, notify("operator"))]);
     let second = Document { escalation: vec![step(2, widen("security"))], ..two_dbas() };
     world.current.push(policy(2, 1, Document { name: "second".to_owned(), ..second }));
@@ -102,7 +102,7 @@ fn steps_of_one_moment_run_together() {
 }
 
 #[test]
-fn reassigning_asks_the_manager_or_the_delegate_for_the_same_seat() {
+fn reassignment_asks_manager_or_delegate_for_the_same_seat() {
     for to in [ReassignTo::Manager, ReassignTo::Delegate] {
         let mut world = escalating(vec![step(2, EscalationAction::Reassign(to))]);
         let task = world.reviewing(at(0));
@@ -112,7 +112,7 @@ fn reassigning_asks_the_manager_or_the_delegate_for_the_same_seat() {
                 world.edit(BOB, |person| person.manager = Some(STRANGER));
             }
             ReassignTo::Delegate => {
-                world.delegations = vec![delegation(1, ALICE, CAROL, Kind::Transfer)];
+                world.delegations = vec![delegation(1, ALICE, CAROL, DelegationKind::Transfer)];
             }
         }
         let task = task.after(&escalate(&world, &task, 2 * HOUR).unwrap(), at(2 * HOUR)).unwrap();
@@ -127,7 +127,7 @@ fn reassigning_asks_the_manager_or_the_delegate_for_the_same_seat() {
 }
 
 #[test]
-fn only_unanswered_requests_are_reassigned() {
+fn reassignment_moves_unanswered_requests_only() {
     let to_manager = EscalationAction::Reassign(ReassignTo::Manager);
     let mut world = escalating(vec![step(2, to_manager)]);
     world.edit(ALICE, |person| person.manager = Some(CAROL));
@@ -138,7 +138,7 @@ fn only_unanswered_requests_are_reassigned() {
 }
 
 #[test]
-fn a_deactivated_reviewer_is_replaced_at_once_by_delegate_then_manager() {
+fn deactivated_reviewer_is_replaced_by_delegate_then_manager() {
     let replace = |world: &World, task: &Task, reviewer| {
         let command = Command::Escalate(Escalation::Deactivated { reviewer });
         world.decide(task, &worker(), &command, at(1))
@@ -146,7 +146,7 @@ fn a_deactivated_reviewer_is_replaced_at_once_by_delegate_then_manager() {
     let mut world = World::new([two_dbas()]);
     let task = world.reviewing(at(0));
     let refused = Err(Refusal::NothingToReassign { reviewer: ALICE });
-    assert_eq!(replace(&world, &task, ALICE), refused, "she is there");
+    assert_eq!(replace(&world, &task, ALICE), refused, "Alice is active");
     world.edit(ALICE, |person| {
         person.active = false;
         person.manager = Some(ADMIN);
@@ -154,15 +154,15 @@ fn a_deactivated_reviewer_is_replaced_at_once_by_delegate_then_manager() {
     let decision = replace(&world, &task, ALICE).unwrap();
     let after = task.after(&decision, at(1)).unwrap();
     assert_eq!(reviewers(&after), [ALICE, BOB, ADMIN]);
-    assert_eq!(after.approvals[0].status, Status::Superseded);
-    assert_eq!(replace(&world, &after, ALICE), refused, "once");
-    world.delegations = vec![delegation(1, ALICE, CAROL, Kind::Transfer)];
+    assert_eq!(after.approvals[0].status, ApprovalStatus::Superseded);
+    assert_eq!(replace(&world, &after, ALICE), refused, "only once");
+    world.delegations = vec![delegation(1, ALICE, CAROL, DelegationKind::Transfer)];
     let after = task.after(&replace(&world, &task, ALICE).unwrap(), at(1)).unwrap();
     assert_eq!(reviewers(&after), [ALICE, BOB, CAROL], "a delegate comes before the manager");
 }
 
 #[test]
-fn an_unanswered_review_expires_and_is_neither_yes_nor_no() {
+fn review_without_answers_expires_undecided() {
     let world = escalating(vec![step(4, widen("security"))]);
     let task = world.reviewing(at(0));
     let ends = (48 + 4) * HOUR;
@@ -170,22 +170,22 @@ fn an_unanswered_review_expires_and_is_neither_yes_nor_no() {
     assert_eq!(expire(ends - 1), Err(Refusal::NotDue { at: at(ends) }));
     let task = task.after(&expire(ends).unwrap(), at(ends)).unwrap();
     assert_eq!(task.state, State::Expired);
-    assert!(task.approvals.iter().all(|open| open.status == Status::Expired));
+    assert!(task.approvals.iter().all(|open| open.status == ApprovalStatus::Expired));
     assert!(task.votes.is_empty());
     let submitted = World::new([two_dbas()]).submitted(at(0));
     let refused = world.decide(&submitted, &worker(), &Command::Expire, at(1));
     assert!(matches!(refused, Err(Refusal::NotDue { .. } | Refusal::PinsMissing)));
 }
 
-/// Two ways to one moment: what is told beforehand is when the worker's command works.
+/// The predicted expiry is the time from which the worker's command succeeds.
 #[test]
-fn a_task_expires_when_it_was_said_to() {
+fn expiry_happens_at_the_predicted_time() {
     let world = escalating(vec![step(4, widen("security"))]);
     let open = world.reviewing(at(0));
     let approved = world.approved(at(0));
     let draft = draft();
     let actor = worker();
-    let mut told = 0;
+    let mut reported = 0;
     for task in [&draft, &world.submitted(at(0)), &open, &approved] {
         for hours in [1, 51, 52, 24 * 7, 24 * 8] {
             let now = at(hours * HOUR);
@@ -195,16 +195,16 @@ fn a_task_expires_when_it_was_said_to() {
                 Err(Refusal::NotDue { at }) => assert_eq!(said, Some(at), "{:?}", task.state),
                 Err(_) => assert_eq!(said, None, "{:?}", task.state),
             }
-            told += usize::from(said.is_some());
+            reported += usize::from(said.is_some());
         }
     }
-    assert!(told >= 10, "{told}");
+    assert!(reported >= 10, "{reported}");
     assert_eq!(expires_at(&draft, &world.facts(&actor), at(0)), None);
 }
 
 #[test]
 fn timer_never_approves() {
-    // Whatever a worker asks for at whatever time, without votes, clause or override.
+    // Any command of a worker at any time, without votes, clause or override.
     let world = escalating(vec![step(1, notify("operator")), step(2, widen("security"))]);
     let commands = || {
         [

@@ -1,9 +1,9 @@
-//! Votes: bound to what was seen, by people who had no part in it, counted once each.
+//! Votes are bound to the content that was seen, come from uninvolved people, and count once each.
 
 use crate::actor::Actor;
-use crate::approval::delegation::Fault;
-use crate::approval::separation::Part;
-use crate::approval::{Answer, Route, Seen, Status};
+use crate::approval::delegation::DelegationError;
+use crate::approval::separation_of_duties::Part;
+use crate::approval::{Answer, ApprovalStatus, Route, Seen};
 use crate::change::Digest;
 use crate::event::EventKind;
 use crate::ids::UserId;
@@ -16,19 +16,19 @@ fn world() -> World {
     World::new([two_dbas()])
 }
 
-fn status(task: &Task, reviewer: UserId) -> Option<Status> {
+fn status(task: &Task, reviewer: UserId) -> Option<ApprovalStatus> {
     task.approvals.iter().find(|open| open.reviewer == reviewer).map(|open| open.status)
 }
 
 #[test]
-fn two_approvals_approve_and_one_does_not() {
+fn vote_quorum_of_two_needs_both_approvals() {
     let world = world();
     let task = world.reviewing(at(0));
-    assert_eq!(status(&task, ALICE), Some(Status::Pending));
+    assert_eq!(status(&task, ALICE), Some(ApprovalStatus::Pending));
     let task = world.step(&task, &user(ALICE), &yes(&task), at(1));
     assert_eq!((task.state, task.basis.clone()), (State::Reviewing, None));
-    assert_eq!(status(&task, ALICE), Some(Status::Approved));
-    assert_eq!(status(&task, BOB), Some(Status::Pending));
+    assert_eq!(status(&task, ALICE), Some(ApprovalStatus::Approved));
+    assert_eq!(status(&task, BOB), Some(ApprovalStatus::Pending));
     let decision = world.decide(&task, &user(BOB), &yes(&task), at(2)).unwrap();
     assert_eq!(decision.events, [EventKind::TaskApproved, EventKind::ApprovalVoted]);
     let task = task.after(&decision, at(2)).unwrap();
@@ -37,7 +37,7 @@ fn two_approvals_approve_and_one_does_not() {
 }
 
 #[test]
-fn an_answer_closes_the_request_of_its_voter_on_this_revision_only() {
+fn vote_closes_only_its_own_request_on_this_revision() {
     let world = world();
     let mut task = world.reviewing(at(0));
     let mut older = task.approvals[1].clone();
@@ -46,13 +46,16 @@ fn an_answer_closes_the_request_of_its_voter_on_this_revision_only() {
     let task = world.step(&task, &user(BOB), &yes(&task), at(1));
     let statuses: Vec<_> =
         task.approvals.iter().map(|open| (open.reviewer, open.revision, open.status)).collect();
-    let expected =
-        [(BOB, 0, Status::Pending), (ALICE, 1, Status::Pending), (BOB, 1, Status::Approved)];
+    let expected = [
+        (BOB, 0, ApprovalStatus::Pending),
+        (ALICE, 1, ApprovalStatus::Pending),
+        (BOB, 1, ApprovalStatus::Approved),
+    ];
     assert_eq!(statuses, expected);
 }
 
 #[test]
-fn the_same_yes_twice_counts_once() {
+fn vote_repeated_counts_once() {
     let world = world();
     let mut task = world.reviewing(at(0));
     for second in 1..4 {
@@ -62,7 +65,7 @@ fn the_same_yes_twice_counts_once() {
 }
 
 #[test]
-fn the_latest_vote_of_a_reviewer_counts() {
+fn vote_latest_of_a_reviewer_counts() {
     let mut document = two_dbas();
     document.reject_threshold = 2;
     let world = World::new([document]);
@@ -70,15 +73,15 @@ fn the_latest_vote_of_a_reviewer_counts() {
     let task = world.step(&task, &user(ALICE), &yes(&task), at(1));
     let task = world.step(&task, &user(ALICE), &no(&task), at(2));
     assert_eq!(task.state, State::Reviewing, "one of two rejections");
-    assert_eq!(status(&task, ALICE), Some(Status::Rejected));
+    assert_eq!(status(&task, ALICE), Some(ApprovalStatus::Rejected));
     let task = world.step(&task, &user(BOB), &yes(&task), at(3));
-    assert_eq!(task.state, State::Reviewing, "Alice's yes is no longer there");
+    assert_eq!(task.state, State::Reviewing, "the approval of Alice no longer counts");
     let task = world.step(&task, &user(ALICE), &yes(&task), at(4));
     assert_eq!(task.state, State::Approved);
 }
 
 #[test]
-fn rejections_end_the_review_at_the_threshold() {
+fn review_is_rejected_at_the_threshold() {
     let mut document = two_dbas();
     document.reject_threshold = 2;
     let world = World::new([document]);
@@ -91,12 +94,12 @@ fn rejections_end_the_review_at_the_threshold() {
     let decision = world.decide(&task, &user(ALICE), &no(&task), at(1)).unwrap();
     assert_eq!(decision.events, [EventKind::TaskRejected, EventKind::ApprovalVoted]);
     let task = task.after(&decision, at(1)).unwrap();
-    assert_eq!(task.state, State::Rejected, "one is enough unless a policy says more");
-    assert_eq!(status(&task, BOB), Some(Status::Superseded));
+    assert_eq!(task.state, State::Rejected, "one rejection is enough by default");
+    assert_eq!(status(&task, BOB), Some(ApprovalStatus::Superseded));
 }
 
 #[test]
-fn a_stale_digest_or_revision_decides_nothing() {
+fn vote_with_a_stale_digest_or_revision_is_refused() {
     let world = world();
     let task = world.reviewing(at(0));
     let current = seen(&task);
@@ -115,7 +118,7 @@ fn a_stale_digest_or_revision_decides_nothing() {
 }
 
 #[test]
-fn an_answer_other_than_yes_needs_a_reason_of_bounded_length() {
+fn vote_other_than_approve_needs_a_bounded_reason() {
     let world = world();
     let task = world.reviewing(at(0));
     let ask = |answer, reason: Option<&str>| {
@@ -138,9 +141,11 @@ fn an_answer_other_than_yes_needs_a_reason_of_bounded_length() {
 
 #[test]
 fn self_approval_is_refused_on_every_path_even_for_an_admin() {
-    // Everybody who had a part is also a database administrator and an admin.
+    // Everyone involved is also a database administrator and an admin.
     let all = &["author", "reviewer", "dba", "admin"][..];
-    for part in [Part::Author, Part::Submitter, Part::Editor, Part::AgentsPrincipal] {
+    let parts =
+        [Part::Author, Part::Submitter, Part::Editor, Part::AgentsPrincipal, Part::TokenIssuer];
+    for part in parts {
         for by_alias in [false, true] {
             let mut world = World::new([two_dbas()]);
             for id in [AUTHOR, ALICE, BOB, CAROL] {
@@ -153,6 +158,7 @@ fn self_approval_is_refused_on_every_path_even_for_an_admin() {
                 Part::Author => task.involvement.author = ALICE,
                 Part::Submitter => task.involvement.submitter = Some(ALICE),
                 Part::Editor => task.involvement.editors = [ALICE].into(),
+                Part::TokenIssuer => task.involvement.token_issuers = [ALICE].into(),
                 Part::AgentsPrincipal => {
                     task.involvement.author = ALICE;
                     task.involvement.agent = Some(AGENT);
@@ -174,7 +180,7 @@ fn self_approval_is_refused_on_every_path_even_for_an_admin() {
 }
 
 #[test]
-fn two_accounts_of_one_human_are_one_vote() {
+fn vote_of_two_accounts_of_one_human_counts_once() {
     let mut world = world();
     world.edit(CAROL, |person| {
         person.roles = roles(&["dba"]);
@@ -192,7 +198,7 @@ fn two_accounts_of_one_human_are_one_vote() {
 fn agents_and_workers_never_decide() {
     let world = world();
     let task = world.reviewing(at(0));
-    let deputy = Actor::Agent { id: AGENT, on_behalf_of: ALICE };
+    let deputy = Actor::agent(AGENT, ALICE);
     for actor in [deputy, worker()] {
         for answer in [Answer::Approve, Answer::Reject, Answer::RequestChanges] {
             let refused = world.decide(&task, &actor, &vote(&task, answer), at(1));
@@ -202,7 +208,7 @@ fn agents_and_workers_never_decide() {
 }
 
 #[test]
-fn a_reviewer_who_was_not_asked_is_refused() {
+fn vote_by_a_reviewer_who_was_not_asked_is_refused() {
     let world = world();
     let task = world.reviewing(at(0));
     let refused = world.decide(&task, &user(CAROL), &yes(&task), at(1));
@@ -210,20 +216,26 @@ fn a_reviewer_who_was_not_asked_is_refused() {
 }
 
 #[test]
-fn a_reviewer_who_lost_the_role_is_told_who_may_answer() {
+fn vote_without_the_role_is_refused_naming_who_may_answer() {
     let mut world = world();
     let task = world.reviewing(at(0));
     world.edit(ALICE, |person| person.roles = roles(&["reviewer"]));
     let refused = world.decide(&task, &user(ALICE), &yes(&task), at(1));
     let refusal = Refusal::NotAsked { may_answer: vec![BOB] };
-    assert_eq!(refusal.to_string(), format!("you were not asked; {BOB} may answer now"));
+    assert_eq!(
+        refusal.to_string(),
+        format!("no approval was requested from you; {BOB} may answer now")
+    );
     assert_eq!(refused, Err(refusal));
-    let nobody = Refusal::NotAsked { may_answer: Vec::new() };
-    assert_eq!(nobody.to_string(), "you were not asked; nobody may answer now");
+    let no_reviewer = Refusal::NotAsked { may_answer: Vec::new() };
+    assert_eq!(
+        no_reviewer.to_string(),
+        "no approval was requested from you; no one may answer now"
+    );
 }
 
 #[test]
-fn a_vote_stops_counting_with_its_voters_role_or_account() {
+fn vote_stops_counting_with_the_role_or_account() {
     type Change = fn(&mut crate::actor::Person);
     let changes: [Change; 2] =
         [|person| person.active = false, |person| person.roles = roles(&["reviewer"])];
@@ -241,12 +253,12 @@ fn a_vote_stops_counting_with_its_voters_role_or_account() {
 }
 
 #[test]
-fn a_withdrawn_vote_counts_no_more_and_asks_again() {
+fn vote_withdrawn_stops_counting_and_reopens_the_request() {
     let world = world();
     let task = world.reviewing(at(0));
     let task = world.step(&task, &user(ALICE), &yes(&task), at(1));
     let task = world.step(&task, &user(ALICE), &Command::WithdrawVote, at(2));
-    assert_eq!(status(&task, ALICE), Some(Status::Pending));
+    assert_eq!(status(&task, ALICE), Some(ApprovalStatus::Pending));
     assert!(task.votes[0].withdrawn);
     let again = world.decide(&task, &user(ALICE), &Command::WithdrawVote, at(3));
     assert_eq!(again, Err(Refusal::NothingToWithdraw));
@@ -257,7 +269,7 @@ fn a_withdrawn_vote_counts_no_more_and_asks_again() {
 }
 
 #[test]
-fn only_a_vote_of_this_revision_and_round_can_be_withdrawn() {
+fn vote_of_another_revision_or_round_cannot_be_withdrawn() {
     let world = world();
     let task = world.reviewing(at(0));
     let task = world.step(&task, &user(ALICE), &yes(&task), at(1));
@@ -274,7 +286,7 @@ fn only_a_vote_of_this_revision_and_round_can_be_withdrawn() {
 }
 
 #[test]
-fn a_late_answer_is_kept_and_never_counted() {
+fn late_vote_is_recorded_and_never_counted() {
     let world = world();
     let task = world.reviewing(at(0));
     let task = world.step(&task, &user(ALICE), &no(&task), at(1));
@@ -286,13 +298,13 @@ fn a_late_answer_is_kept_and_never_counted() {
     assert_eq!((late.voter, late.effectual), (BOB, false));
     let server = worker();
     let facts = world.facts(&server);
-    let rules = Rules::of(&task, &facts, at(2));
+    let rules = TaskRules::of(&task, &facts, at(2));
     let agreement = Agreement::of(&task, &facts.seating(&task, &rules, at(2)), at(2));
     assert_eq!(agreement.missing(), 2);
 }
 
 #[test]
-fn a_late_answer_of_somebody_who_was_never_asked_is_refused() {
+fn late_vote_by_a_person_never_asked_is_refused() {
     let world = world();
     let mut task = world.approved(at(0));
     task.approvals.retain(|open| open.reviewer != BOB);
@@ -301,25 +313,25 @@ fn a_late_answer_of_somebody_who_was_never_asked_is_refused() {
 }
 
 #[test]
-fn a_handed_over_request_fills_the_same_seat() {
+fn delegated_request_fills_the_same_seat() {
     let world = world();
     let task = world.reviewing(at(0));
     let hand = Command::Delegate { to: CAROL, reason: None };
     let task = world.step(&task, &user(ALICE), &hand, at(1));
-    assert_eq!(status(&task, ALICE), Some(Status::Delegated));
+    assert_eq!(status(&task, ALICE), Some(ApprovalStatus::Delegated));
     let open = task.approvals.iter().find(|open| open.reviewer == CAROL).unwrap();
     assert_eq!(open.places[0].owner, ALICE);
     assert_eq!(open.places[0].route, Route::HandedOver { chain: vec![ALICE, CAROL] });
     let task = world.step(&task, &user(CAROL), &yes(&task), at(2));
     assert_eq!(task.votes[0].places, [ALICE].into());
     let both = world.step(&task, &user(ALICE), &yes(&task), at(3));
-    assert_eq!(both.state, State::Reviewing, "Alice and her delegate are one seat");
+    assert_eq!(both.state, State::Reviewing, "Alice and her delegate share one seat");
     let task = world.step(&task, &user(BOB), &yes(&task), at(3));
     assert_eq!(task.state, State::Approved);
 }
 
 #[test]
-fn a_request_is_handed_only_to_those_who_may_approve_in_their_own_right() {
+fn request_is_delegated_only_to_entitled_people() {
     let world = world();
     let task = world.reviewing(at(0));
     let refused = |from, to, world: &World, task: &Task| {
@@ -341,7 +353,7 @@ fn a_request_is_handed_only_to_those_who_may_approve_in_their_own_right() {
 }
 
 #[test]
-fn a_request_cannot_travel_in_a_circle_or_too_far() {
+fn request_delegation_refuses_circles_and_long_chains() {
     let mut world = world();
     let names: Vec<UserId> = (20..40).map(UserId::from_u128).collect();
     world.people.extend(names.iter().map(|id| person(*id, &["reviewer"])));
@@ -359,9 +371,9 @@ fn a_request_cannot_travel_in_a_circle_or_too_far() {
         (from, handed) = (to, handed + 1);
     };
     assert_eq!(handed, crate::limits::DELEGATION_DEPTH_MAX);
-    assert!(matches!(fault, Refusal::Delegation(Fault::TooLong { .. })), "{fault:?}");
+    assert!(matches!(fault, Refusal::Delegation(DelegationError::TooLong { .. })), "{fault:?}");
     let back = Command::Delegate { to: names[0], reason: None };
     let fault = world.decide(&task, &user(from), &back, at(1)).unwrap_err();
-    let Refusal::Delegation(Fault::Cycle { path }) = fault else { panic!("{fault:?}") };
+    let Refusal::Delegation(DelegationError::Cycle { path }) = fault else { panic!("{fault:?}") };
     assert_eq!((path[0], path.last()), (ALICE, Some(&names[0])));
 }

@@ -1,9 +1,9 @@
-//! One socket: tells what its listener hears, asks whether the other end is there, and lets it say
-//! nothing else.
+//! One socket: sends the events of its listener, pings the client, and accepts only pongs.
 
 use ade_api::events::Frame;
 use ade_core::limits::{LIVE_IDLE_MAX, LIVE_PING_PERIOD, LIVE_WRITE_TIMEOUT};
-use ade_engine::live::{End, Item, Listener};
+use ade_engine::events::{Listener, StreamItem};
+use ade_engine::services::event_hub::End;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use futures_util::SinkExt as _;
@@ -14,14 +14,18 @@ const REVOKED: u16 = 4401;
 const DENIED: u16 = 4403;
 const TOO_SLOW: u16 = 4408;
 
-/// Why it is over.
+/// The reason for closing the socket.
 enum Over {
-    /// The other end has gone.
+    /// The client has disconnected.
     Gone,
     Said(u16, &'static str),
 }
 
-pub async fn tell(mut socket: WebSocket, mut listener: Listener, room: OwnedSemaphorePermit) {
+pub async fn send_events(
+    mut socket: WebSocket,
+    mut listener: Listener,
+    room: OwnedSemaphorePermit,
+) {
     let gauge = metrics::gauge!("ade_live_listeners", "kind" => "socket");
     gauge.increment(1);
     let over = run(&mut socket, &mut listener).await;
@@ -54,13 +58,13 @@ async fn run(socket: &mut WebSocket, listener: &mut Listener) -> Over {
                     continue;
                 }
                 Some(Ok(Message::Text(_) | Message::Binary(_))) => {
-                    return Over::Said(close_code::POLICY, "this socket tells and is not told");
+                    return Over::Said(close_code::POLICY, "this socket accepts no messages");
                 }
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return Over::Gone,
             },
             _ = pings.tick() => {
                 if heard_at.elapsed() > LIVE_IDLE_MAX {
-                    return Over::Said(TOO_SLOW, "no pong");
+                    return Over::Said(TOO_SLOW, "no pong received");
                 }
                 vec![Message::Ping(Bytes::new())]
             }
@@ -71,7 +75,7 @@ async fn run(socket: &mut WebSocket, listener: &mut Listener) -> Over {
     }
 }
 
-/// All of them in one go; whoever does not take them in time has gone.
+/// Sends all messages at once; a client that does not read them in time is disconnected.
 async fn send(socket: &mut WebSocket, messages: Vec<Message>) -> Option<Over> {
     let sending = async {
         for message in messages {
@@ -93,15 +97,15 @@ fn frame(frame: Frame) -> Message {
     Message::text(serde_json::to_string(&frame).unwrap_or_default())
 }
 
-fn message(item: Item) -> Option<Message> {
+fn message(item: StreamItem) -> Option<Message> {
     Some(match item {
-        Item::Event(told) => {
+        StreamItem::Event(event) => {
             metrics::counter!("ade_live_events_sent_total").increment(1);
-            // JSON is UTF-8; what is not would not be an event.
-            Message::Text(Utf8Bytes::try_from(told.written.clone()).ok()?)
+            // An event is JSON, which is always UTF-8.
+            Message::Text(Utf8Bytes::try_from(event.written.clone()).ok()?)
         }
-        Item::Skip(seq) => frame(Frame::Skip { seq }),
-        Item::Reset(seq) => frame(Frame::Reset { seq }),
+        StreamItem::Skip(seq) => frame(Frame::Skip { seq }),
+        StreamItem::Reset(seq) => frame(Frame::Reset { seq }),
     })
 }
 

@@ -1,10 +1,10 @@
-//! Server-sent events: text, one event after the other, with a word now and then so that nobody
-//! in between takes the silence for an end.
+//! Server-sent events: text, one event after the other, with keep-alive comments so that proxies do
+//! not close the connection.
 
 use std::time::Duration;
 
 use ade_core::limits::{LIVE_PING_PERIOD, LIVE_STREAM_CHUNKS, LIVE_WRITE_TIMEOUT};
-use ade_engine::live::{Item, Listener};
+use ade_engine::events::{Listener, StreamItem};
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
@@ -14,14 +14,14 @@ use tokio::time::Instant;
 
 const PING: &[u8] = b": still here\n\n";
 
-/// Open for as long as `wait`, or until somebody ends it.
+/// Starts a stream that stays open for `wait`, or until either side closes it.
 pub fn respond(listener: Listener, room: OwnedSemaphorePermit, wait: Duration) -> Response {
     let (chunks, taken) = mpsc::channel(LIVE_STREAM_CHUNKS);
-    tokio::spawn(tell(listener, room, wait, chunks));
+    tokio::spawn(send_events(listener, room, wait, chunks));
     of(taken)
 }
 
-/// What is said, as it is said.
+/// Returns a response that streams these chunks.
 pub fn of(taken: mpsc::Receiver<Bytes>) -> Response {
     let body = stream::unfold(taken, |mut taken| async move {
         let chunk: Bytes = taken.recv().await?;
@@ -30,7 +30,7 @@ pub fn of(taken: mpsc::Receiver<Bytes>) -> Response {
     ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
 }
 
-async fn tell(
+async fn send_events(
     mut listener: Listener,
     room: OwnedSemaphorePermit,
     wait: Duration,
@@ -51,7 +51,7 @@ async fn tell(
                 None => std::future::pending().await,
             }
         };
-        // What has happened is told, however short the time.
+        // Past events are sent even if the time is short.
         let is_current = listener.is_current();
         chunk = tokio::select! {
             next = listener.next() => match next {
@@ -71,22 +71,22 @@ fn control(kind: &str, seq: u64) -> String {
     format!("id: {seq}\nevent: {kind}\ndata: {{\"seq\":{seq}}}\n\n")
 }
 
-fn written(items: &[Item]) -> Bytes {
+fn written(items: &[StreamItem]) -> Bytes {
     let mut text = Vec::new();
     for item in items {
         match item {
-            Item::Event(told) => {
+            StreamItem::Event(event) => {
                 metrics::counter!("ade_live_events_sent_total").increment(1);
-                text.extend(format!("id: {}\nevent: {}\ndata: ", told.seq, told.kind).bytes());
-                // A line end ends the field; in JSON one can only stand between two words.
-                text.extend(told.written.iter().map(|byte| match byte {
+                text.extend(format!("id: {}\nevent: {}\ndata: ", event.seq, event.kind).bytes());
+                // A line break would end the field; JSON contains none inside its strings.
+                text.extend(event.written.iter().map(|byte| match byte {
                     b'\n' | b'\r' => b' ',
                     other => *other,
                 }));
                 text.extend(b"\n\n");
             }
-            Item::Skip(seq) => text.extend(control("skip", *seq).bytes()),
-            Item::Reset(seq) => text.extend(control("reset", *seq).bytes()),
+            StreamItem::Skip(seq) => text.extend(control("skip", *seq).bytes()),
+            StreamItem::Reset(seq) => text.extend(control("reset", *seq).bytes()),
         }
     }
     text.into()

@@ -1,7 +1,9 @@
-"""A host of agents, with the official SDK: every tool listed, one life of a task by them.
+"""An agent host built with the official SDK and without a model: it follows only what the tools return.
 
-Says on standard output what it sees, a line of JSON each; whoever started it acts on that and
-writes a line when it has. Arguments: how to connect (a URL, or a command), the mode, the task.
+After its first call it makes the call that `next_action` names, with the ids of earlier results. It
+writes each result to standard output as a line of JSON, and continues after a line of input.
+Arguments: how to connect (a URL or a command), the mode, the request, and what the agent decides
+on its own, by tool.
 """
 
 import asyncio
@@ -10,14 +12,12 @@ import os
 import sys
 
 import httpx2
+import jsonschema
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-TOOLS = [
-    "propose_task", "get_task", "wait_for_task", "amend_task", "cancel_task", "acquire_locks",
-    "heartbeat", "release_locks", "claim_permit", "report_result", "explain_task",
-]
+CALLS_MAX = 60
 
 
 def say(**facts):
@@ -26,71 +26,68 @@ def say(**facts):
 
 async def hear():
     line = await asyncio.to_thread(sys.stdin.readline)
-    assert line, "nobody is there any more"
+    assert line, "standard input was closed"
 
 
-async def call(client, tool, **arguments):
-    result = await client.call_tool(tool, arguments)
+async def call(client, tool, arguments):
+    result = await client.call_tool(tool.name, arguments)
     facts = result.structured_content
-    last = result.content[-1].text
-    assert last == f"next_action: {facts['next_action']}", result
+    jsonschema.validate(facts, tool.output_schema)
+    [text] = result.content
+    assert facts["next_action"]["message"] in text.text, result
     assert not result.is_error, facts
     return facts
 
 
 async def opened(context, params):
-    """A host that can open a page for its person, who looks and comes back."""
+    """Reports the page that the host should open, and accepts at once."""
     from mcp.types import ElicitResult
     say(page=params.url)
     return ElicitResult(action="accept")
 
 
-async def life(client, proposal):
-    listed = await client.list_tools()
-    assert [tool.name for tool in listed.tools] == TOOLS, listed
-    say(listed=len(listed.tools), version=client.protocol_version)
-    task = await call(client, "propose_task", task=proposal)
-    say(proposed=task["id"])
+async def follow(client, request, own):
+    listed = (await client.list_tools()).tools
+    tools = {tool.name: tool for tool in listed}
+    for tool in listed:
+        assert tool.title and tool.description and tool.output_schema, tool
+    say(listed=list(tools), version=client.protocol_version)
     await hear()
-    polls = 0
-    while True:
-        task = await call(client, "wait_for_task", task=task["id"], seconds=1)
-        polls += 1
-        say(polled=polls, state=task["state"], timed_out=task["timed_out"])
+    known, name, arguments = {}, "request_approval", request
+    for _ in range(CALLS_MAX):
+        facts = await call(client, tools[name], arguments)
+        known |= facts | (facts.get("permit") or {})
+        say(called=name, facts=facts)
         await hear()
-        if not task["timed_out"]:
-            break
-        assert polls < 60, "it was never answered"
-    permit = (await call(client, "claim_permit", task=task["id"]))["permit"]
-    await call(client, "heartbeat", execution=permit["execution"], leases=[permit["lease"]])
-    await call(
-        client, "report_result", execution=permit["execution"], lease=permit["lease"],
-        outcome="finished", output="done",
-    )
-    task = await call(client, "get_task", task=task["id"])
-    say(ended=task["state"], polls=polls)
+        name = facts["next_action"].get("tool")
+        if name is None:
+            return
+        assert name in tools, facts
+        needed = tools[name].input_schema["required"]
+        arguments = {one: known[one] for one in needed if one in known} | own.get(name, {})
+    raise AssertionError("the tools lead to no end")
 
 
-async def over_http(url, token, mode, proposal, **more):
+async def over_http(url, token, mode, *run, **more):
     headers = {"authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(headers=headers, timeout=90) as http:
         async with Client(streamable_http_client(url, http_client=http), mode=mode, **more) as client:
-            await life(client, proposal)
+            await follow(client, *run)
 
 
-async def over_stdio(command, mode, proposal, **more):
+async def over_stdio(command, mode, *run, **more):
     how = StdioServerParameters(command=command, args=["mcp"], env=dict(os.environ))
     async with Client(stdio_client(how), mode=mode, **more) as client:
-        await life(client, proposal)
+        await follow(client, *run)
 
 
 async def main():
-    where, mode, proposal = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+    where, mode, *run = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
     more = {"elicitation_callback": opened} if os.environ.get("OPENS_PAGES") else {}
     if where.startswith("http"):
-        await over_http(where, os.environ["ADE_TOKEN"], mode, proposal, **more)
+        await over_http(where, os.environ["ADE_TOKEN"], mode, *run, **more)
     else:
-        await over_stdio(where, mode, proposal, **more)
+        await over_stdio(where, mode, *run, **more)
 
 
 asyncio.run(main())

@@ -1,11 +1,10 @@
 #!/bin/sh
-# A program as settings would allow it: it keeps one value in the file that it is given, and
-# misbehaves when it is asked to.
+# An executor program for tests: it stores one value in the given file, and misbehaves on request.
 set -eu
 state=$1
 input=$(cat)
 
-# The requests of the tests are flat enough for this.
+# Extracts a string member; the requests of the tests are flat enough for this.
 word() {
     printf '%s' "$input" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"
 }
@@ -44,7 +43,7 @@ esac
 case "$behave" in
 "") ;;
 hang)
-    # Deaf, with a child of its own and one that has left the group.
+    # Ignores SIGTERM, and has one child in its process group and one outside of it.
     trap '' TERM
     sleep 300 &
     echo $! >> "$state.pids"
@@ -99,12 +98,12 @@ both)
     exit 0
     ;;
 memory)
-    # More than it may have.
+    # Uses more memory than the limit allows.
     head -c 500000000 /dev/zero | tail -c 400000000 > /dev/null || exit 4
     ;;
 esac
 
-# What has no end of line keeps none on its way through sed.
+# The output of sed has no newline if its input has none, so it is added here.
 printf '%s\n' "$(word task)" >> "$state.applied"
 printf '%s' "$value" > "$state"
 succeed "$value"

@@ -1,5 +1,5 @@
-"""Judges signatures by what is not ours: the official library for `v1`, another implementation of
-Ed25519 for `v1a`. Takes the cases as JSON and says whether each came out as expected."""
+"""Verifies signatures independently: with the official library for `v1`, and with another
+implementation of Ed25519 for `v1a`. It takes the cases as JSON and reports unexpected results."""
 
 import base64
 import json

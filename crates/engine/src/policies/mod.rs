@@ -1,0 +1,9 @@
+//! The rules of a tenant: policies and their versions, replays, settings and freezes.
+
+mod documents;
+pub mod freezes;
+pub mod replay;
+pub mod settings;
+
+pub use documents::{draft, drafts, get_draft, history, list, publish, rollback, withdraw};
+pub(crate) use documents::{find, parse, with_document};
