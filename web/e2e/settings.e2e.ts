@@ -122,11 +122,25 @@ it('freezes resources, shows the banner, and lifts the freeze', async () => {
 it('adds, tests, rotates, disables and deletes a webhook', async () => {
   const seat = await on.sit('sam', '/settings/webhooks');
   const { page } = seat;
-  // On a slow connection, a change is not on the page yet when the next button is pressed.
+  const added = page.waitForResponse((response) => response.request().method() === 'POST');
+  const { promise: read, resolve: onRead } = Promise.withResolvers<void>();
+  let count = 0;
   await page.route(/\/v1\/webhooks(\?|$)/, async (route) => {
-    if (route.request().method() === 'GET') await new Promise((done) => setTimeout(done, 300));
-    await route.continue();
+    if (route.request().method() !== 'GET') return route.continue();
+    count += 1;
+    if (count === 1) {
+      // The first list is from before the webhook was added, and arrives after it.
+      const response = await route.fetch();
+      onRead();
+      await added;
+      return route.fulfill({ response });
+    }
+    // On a slow connection, a change is not on the page yet when the next button is pressed.
+    await new Promise((done) => setTimeout(done, 300));
+    return route.continue();
   });
+  await page.reload();
+  await read;
   await page.getByLabel('URL', { exact: true }).fill('https://hooks.example.com/ade');
   await page.getByRole('button', { name: 'Add webhook' }).click();
   const first = await page.locator('[data-token]').innerText();

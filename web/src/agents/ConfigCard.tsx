@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useMemo, useState } from 'react';
 import { toast } from 'sonner';
 import { api, type Schemas, unwrap } from '@/api/client';
+import { refetch } from '@/api/refetch';
 import { Diff } from '@/review/Diff';
 import { diff } from '@/review/diff';
 import { linesOf } from '@/review/effect';
@@ -58,7 +59,7 @@ function Editor({ agent, config }: { agent: Agent; config: Config }) {
       setReason('');
     },
     onError: (error) => toast.error(errorMessage(error)),
-    onSettled: () => client.invalidateQueries({ queryKey: ['agents', agent.id] }),
+    onSettled: () => refetch(client, { queryKey: ['agents', agent.id] }),
   });
   const disabledReason =
     bar ??
@@ -136,7 +137,7 @@ function Versions({ agent, current, nameOf }: { agent: Agent; current: number; n
       ),
     onSuccess: (saved) => toast.success(`Rolled back; saved as version ${saved.version}`),
     onError: (error) => toast.error(errorMessage(error)),
-    onSettled: () => client.invalidateQueries({ queryKey: ['agents', agent.id] }),
+    onSettled: () => refetch(client, { queryKey: ['agents', agent.id] }),
   });
   if (!data) return <CardWait error={error} />;
   return (

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { toast } from 'sonner';
 import { api, unwrap } from '@/api/client';
 import { usersQuery } from '@/api/queries';
+import { refetch } from '@/api/refetch';
 import { errorMessage } from '@/api/errorMessage';
 import { useMe } from '@/session/session';
 import { isAdmin } from '@/shell/bars';
@@ -169,8 +170,8 @@ function Connect({
     },
     onError: (error) => toast.error(errorMessage(error)),
     onSettled: () => {
-      void client.invalidateQueries({ queryKey: ['agents'] });
-      void client.invalidateQueries({ queryKey: ['names'] });
+      void refetch(client, { queryKey: ['agents'] });
+      void refetch(client, { queryKey: ['names'] });
     },
   });
   if (made) return <Connected made={made} />;

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { toast } from 'sonner';
 import { Unclear } from './problem';
+import { refetch } from './refetch';
 import { errorMessage } from './errorMessage';
 
 interface Options<In, Out> {
@@ -27,7 +28,7 @@ export function useSend<In, Out>({ send, touches, onDone }: Options<In, Out>) {
     onError: (error) => toast.error(errorMessage(error)),
     onSettled: (_answer, error) => {
       if (!(error instanceof Unclear)) open.current = undefined;
-      return client.invalidateQueries({ queryKey: [touches] });
+      return refetch(client, { queryKey: [touches] });
     },
   });
   const { isPending, mutate, error } = change;

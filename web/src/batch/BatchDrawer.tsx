@@ -3,6 +3,7 @@ import { useId, useState } from 'react';
 import { toast } from 'sonner';
 import { api, unwrap } from '@/api/client';
 import { Refused } from '@/api/problem';
+import { refetch } from '@/api/refetch';
 import { errorMessage } from '@/api/errorMessage';
 import type { Row } from '@/inbox/rows';
 import { ChangeLines, EffectHead } from '@/review/EffectHead';
@@ -106,8 +107,8 @@ function useBatch(action: Props['action'], onDone: () => void) {
       toast.success(
         `${action === 'approve' ? 'Approved' : 'Rejected'} ${answer.items.length} tasks together`,
       );
-      void client.invalidateQueries({ queryKey: ['inbox'] });
-      void client.invalidateQueries({ queryKey: ['task'] });
+      void refetch(client, { queryKey: ['inbox'] });
+      void refetch(client, { queryKey: ['task'] });
       onDone();
     },
     onError: (error) => {

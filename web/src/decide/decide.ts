@@ -3,6 +3,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import { api, unwrap } from '@/api/client';
+import { refetch } from '@/api/refetch';
 import { type Answer, type Input, type Intent, lookIn, next, NONE, type Outcome } from './outcome';
 
 const ROUTES = {
@@ -95,7 +96,7 @@ export async function decide(client: QueryClient, me: string, intent: Intent): P
     outcome = take(intent.task, { kind: 'failed', error });
   }
   if (outcome.kind === 'unclear') outcome = await findOut(me, intent);
-  void client.invalidateQueries({ queryKey: ['task', intent.task] });
+  void refetch(client, { queryKey: ['task', intent.task] });
   return outcome;
 }
 

@@ -1,5 +1,6 @@
 // Maps events to cache invalidations. Events that arrive together are handled in one round.
 import type { QueryClient } from '@tanstack/react-query';
+import { refetch } from '@/api/refetch';
 import type { Effect, Event } from './reducer';
 import { Coalescer } from './coalescer';
 
@@ -63,11 +64,11 @@ export class Applier {
     const round = roundOf(this.#waiting);
     this.#waiting = [];
     if (round.isAll) {
-      void this.client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'me' });
+      void refetch(this.client, { predicate: ({ queryKey }) => queryKey[0] !== 'me' });
       return;
     }
     for (const task of round.tasks) {
-      void this.client.invalidateQueries({ queryKey: ['task', task] });
+      void refetch(this.client, { queryKey: ['task', task] });
     }
     // Every event also adds an audit entry.
     void this.client.invalidateQueries({ queryKey: ['audit'], refetchType: 'none' });
@@ -85,7 +86,7 @@ export class Applier {
   #reload(list: string): void {
     let coalescer = this.#lists.get(list);
     if (!coalescer) {
-      coalescer = new Coalescer(() => this.client.invalidateQueries({ queryKey: [list] }));
+      coalescer = new Coalescer(() => refetch(this.client, { queryKey: [list] }));
       this.#lists.set(list, coalescer);
     }
     coalescer.ask();

@@ -4,6 +4,7 @@ import { toast } from 'sonner';
 import { api, unwrap } from '@/api/client';
 import { Refused } from '@/api/problem';
 import type { Task, Vote } from '@/api/queries';
+import { refetch } from '@/api/refetch';
 import { OutcomeNote } from '@/decide/OutcomeNote';
 import type { Decision } from '@/decide/useDecision';
 import { type DecisionState, why } from '@/decide/decisionState';
@@ -63,7 +64,7 @@ export function Voted({
           ? error.problem.title
           : 'No response. The page updates in a moment.',
       ),
-    onSettled: () => client.invalidateQueries({ queryKey: ['task', task.id] }),
+    onSettled: () => refetch(client, { queryKey: ['task', task.id] }),
   });
   const isReviewing = task.state === 'REVIEWING';
   return (
