@@ -18,6 +18,10 @@ it('describes audit entries as sentences and filters by object and actor', async
   const seat = await on.sit('sam', '/audit');
   const { page } = seat;
   await live(page);
+  await page.getByLabel('Result').selectOption('disclosure');
+  await page.waitForURL(/kind=disclosure/);
+  await page.getByText('read the audit log').waitFor();
+  await page.getByLabel('Result').selectOption('');
   await page.getByLabel('Object').fill(task.id);
   await page.waitForURL(/object=task_/);
   const { items } = await on.world.people.sam.call<Audit>('GET', `/v1/audit?object=${task.id}`);

@@ -66,6 +66,7 @@ const RESULTS = [
   ['', 'Any result'],
   ['change', 'Done'],
   ['refusal', 'Refused'],
+  ['disclosure', 'Log read'],
 ] as const;
 
 const COLUMNS = [
