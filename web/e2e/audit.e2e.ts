@@ -18,6 +18,8 @@ it('describes audit entries as sentences and filters by object and actor', async
   const seat = await on.sit('sam', '/audit');
   const { page } = seat;
   await live(page);
+  // The read is recorded once the log is shown.
+  await page.locator('[role="row"][data-index="0"]').waitFor();
   await page.getByLabel('Result').selectOption('disclosure');
   await page.waitForURL(/kind=disclosure/);
   await page.getByText('read the audit log').waitFor();
