@@ -340,8 +340,8 @@ impl Rows {
             revision: Some(1),
             digest: None,
         };
-        let place = Where { address: None, user_agent: None, service: "api".to_owned() };
-        let who = Who::User { user, session: None };
+        let place = Where::service("api");
+        let who = Who::User { user, credential: None };
         let why = Why::default();
         let entry = AuditEntry::new(tenant, EntryKind::Change, who, what, at, place, why);
         let canonical = entry.to_bytes()?;

@@ -172,8 +172,8 @@ fn audit_entry(tenant: TenantId, user: UserId, now: Timestamp) -> ade_core::audi
         revision: None,
         digest: None,
     };
-    let place = Where { address: None, user_agent: None, service: "bench".to_owned() };
-    let who = Who::User { user, session: None };
+    let place = Where::service("bench");
+    let who = Who::User { user, credential: None };
     AuditEntry::new(tenant, EntryKind::Change, who, what, now, place, Why::default())
 }
 

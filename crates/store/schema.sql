@@ -1390,10 +1390,8 @@ CREATE TABLE public.audit_entry (
     format smallint NOT NULL,
     kind text NOT NULL,
     user_id uuid,
-    session_id uuid,
     agent_id uuid,
     on_behalf_of uuid,
-    agent_session_id uuid,
     worker text,
     object text NOT NULL,
     action text NOT NULL,
@@ -1401,6 +1399,7 @@ CREATE TABLE public.audit_entry (
     to_state text,
     revision integer,
     digest bytea,
+    origin_salt uuid,
     address inet,
     user_agent text,
     service text NOT NULL,
@@ -1415,7 +1414,9 @@ CREATE TABLE public.audit_entry (
         (octet_length(canonical) <= 65536))),
     CONSTRAINT audit_entry_kind_is_known CHECK ((kind = ANY (ARRAY['change'::text, 'refusal'::text,
         'disclosure'::text]))),
-    CONSTRAINT audit_entry_names_one_actor CHECK ((num_nonnulls(user_id, agent_id, worker) = 1))
+    CONSTRAINT audit_entry_names_one_actor CHECK ((num_nonnulls(user_id, agent_id, worker) = 1)),
+    CONSTRAINT audit_entry_origin_is_salted CHECK (((origin_salt IS NOT NULL) OR ((address IS NULL)
+        AND (user_agent IS NULL))))
 )
 PARTITION BY RANGE (at);
 

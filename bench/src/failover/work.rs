@@ -128,7 +128,7 @@ impl Holder {
             revision: None,
             digest: None,
         };
-        let place = Where { address: None, user_agent: None, service: "failover".to_owned() };
+        let place = Where::service("failover");
         let who = Who::System { worker: "failover".to_owned() };
         let now = tx.now();
         let entry =

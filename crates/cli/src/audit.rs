@@ -68,6 +68,21 @@ async fn export(client: &Client, filter: &AuditFilter, cx: &Context) -> Result<(
     Ok(())
 }
 
+/// Returns the actor, and who issued the token in use if that is another person than the one who is
+/// responsible.
+fn who(entry: &AuditLeaf, output: &Output) -> String {
+    let field = |name| dotted(&entry.leaf, name)?.as_str();
+    let actor = field("who.agent").or(field("who.user")).or(field("who.worker"));
+    let actor = output.text(actor.unwrap_or_default(), REASON_CHARS);
+    let responsible = field("who.on_behalf_of").or(field("who.user"));
+    match field("who.credential.issued_by") {
+        Some(issuer) if responsible != Some(issuer) => {
+            format!("{actor} with a token issued by {}", output.text(issuer, REASON_CHARS))
+        }
+        _ => actor,
+    }
+}
+
 fn row(entry: &AuditLeaf, output: &Output) -> Vec<Cell> {
     let text = |names: &[&str]| {
         let found = names.iter().find_map(|name| dotted(&entry.leaf, name)?.as_str());
@@ -78,7 +93,7 @@ fn row(entry: &AuditLeaf, output: &Output) -> Vec<Cell> {
         dotted(&entry.leaf, "kind").is_some_and(|kind| kind == EntryKind::Refusal.as_str());
     vec![
         Cell::new(at.map(|at| output.when(at)).unwrap_or_default()),
-        Cell::new(text(&["who.agent", "who.user", "who.worker"])),
+        Cell::new(who(entry, output)),
         Cell::new(if is_refused { "refused" } else { "done" }),
         Cell::new(text(&["what.action"])),
         Cell::new(text(&["what.object"])),

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AgentId, SessionId, UserId};
+use crate::ids::{AgentId, StepUpId, UserId};
 use crate::time::Timestamp;
 
 /// A role as policies and the directory spell it, for example `admin` or `dba`.
@@ -49,31 +49,56 @@ impl std::borrow::Borrow<str> for Role {
 pub enum Actor {
     User {
         id: UserId,
-        session: Option<SessionId>,
-        /// The other person who issued the token in use; `None` for people's own tokens.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        token_issuer: Option<UserId>,
+        /// What the person presented; not part of what others see of the actor.
+        #[serde(skip)]
+        credential: Option<Credential>,
     },
     Agent {
         id: AgentId,
         on_behalf_of: UserId,
-        /// The person who issued the token that the agent uses; `None` if it uses no token.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        token_issuer: Option<UserId>,
+        /// What the agent presented; not part of what others see of the actor.
+        #[serde(skip)]
+        credential: Option<Credential>,
     },
     System {
         worker: String,
     },
 }
 
+/// The kind of a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CredentialKind {
+    /// The cookie of a browser's session.
+    Session,
+    /// A token in a header, also that of a terminal.
+    Token,
+    /// The secret of an invitation.
+    Invitation,
+}
+
+/// The key that authenticated a request. It contains no secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    pub kind: CredentialKind,
+    /// The public id of the key, as lists of tokens and sessions show it.
+    pub key_id: String,
+    /// The person who issued the key; `None` if the server issued it at a sign-in.
+    pub issued_by: Option<UserId>,
+    /// The passkey confirmation that the action used up.
+    pub step_up: Option<StepUpId>,
+}
+
 impl Actor {
+    /// Returns a person who presented no credential, because the server acts for them.
     pub fn user(id: UserId) -> Self {
-        Self::User { id, session: None, token_issuer: None }
+        Self::User { id, credential: None }
     }
 
     /// Returns an agent that uses no token.
     pub fn agent(id: AgentId, on_behalf_of: UserId) -> Self {
-        Self::Agent { id, on_behalf_of, token_issuer: None }
+        Self::Agent { id, on_behalf_of, credential: None }
     }
 
     pub fn system(worker: &str) -> Self {
@@ -98,11 +123,40 @@ impl Actor {
         }
     }
 
+    /// Returns the actor as others see it and as it is stored.
+    #[must_use]
+    pub fn without_credential(&self) -> Self {
+        match self {
+            Self::User { id, .. } => Self::user(*id),
+            Self::Agent { id, on_behalf_of, .. } => Self::agent(*id, *on_behalf_of),
+            Self::System { .. } => self.clone(),
+        }
+    }
+
+    /// Returns whether both are the same actor, whatever key each of them presented.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.without_credential() == other.without_credential()
+    }
+
+    /// Returns the key that authenticated the actor.
+    pub fn credential(&self) -> Option<&Credential> {
+        match self {
+            Self::User { credential, .. } | Self::Agent { credential, .. } => credential.as_ref(),
+            Self::System { .. } => None,
+        }
+    }
+
     /// Returns the person who issued the token in use, unless it is the actor's own.
     pub fn token_issuer(&self) -> Option<UserId> {
-        match self {
-            Self::User { token_issuer, .. } | Self::Agent { token_issuer, .. } => *token_issuer,
-            Self::System { .. } => None,
+        let issuer = self.credential()?.issued_by?;
+        let is_own = matches!(self, Self::User { id, .. } if *id == issuer);
+        (!is_own).then_some(issuer)
+    }
+
+    /// Adds the passkey confirmation that the action has used up.
+    pub fn confirm(&mut self, step_up: StepUpId) {
+        if let Self::User { credential: Some(credential), .. } = self {
+            credential.step_up = Some(step_up);
         }
     }
 }
@@ -242,6 +296,22 @@ mod tests {
         let holders: Vec<UserId> = directory.holders(Role::ADMIN).collect();
         assert_eq!(holders, [1, 4].map(UserId::from_u128));
         assert_eq!(directory.holders("dba").count(), 0);
+    }
+
+    #[test]
+    fn actor_with_another_token_is_the_same() {
+        let (id, on_behalf_of) = (AgentId::from_u128(2), UserId::from_u128(1));
+        let with = |key_id: &str, issuer| {
+            let (kind, key_id) = (CredentialKind::Token, key_id.to_owned());
+            let issued_by = Some(UserId::from_u128(issuer));
+            let credential = Some(Credential { kind, key_id, issued_by, step_up: None });
+            Actor::Agent { id, on_behalf_of, credential }
+        };
+        assert!(with("a", 1).is_same_as(&with("b", 3)));
+        assert!(with("a", 1).is_same_as(&Actor::agent(id, on_behalf_of)), "as it is stored");
+        assert!(!with("a", 1).is_same_as(&Actor::agent(id, UserId::from_u128(3))), "another owner");
+        assert!(!with("a", 1).is_same_as(&Actor::user(on_behalf_of)));
+        assert_eq!(with("a", 3).token_issuer(), Some(UserId::from_u128(3)));
     }
 
     #[test]

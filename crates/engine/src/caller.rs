@@ -14,12 +14,15 @@ pub struct Caller {
     pub tenant: TenantId,
     pub actor: Actor,
     pub scopes: BTreeSet<Scope>,
-    /// The id of the presented token's key; `None` for a worker.
-    pub key_id: Option<String>,
     pub place: Where,
 }
 
 impl Caller {
+    /// Returns the id of the presented key; `None` for a worker.
+    pub fn key_id(&self) -> Option<&str> {
+        self.actor.credential().map(|credential| credential.key_id.as_str())
+    }
+
     /// Returns the owner of idempotency keys: keys of different principals never collide.
     pub fn principal(&self) -> String {
         self.actor.label()

@@ -8,10 +8,8 @@ CREATE TABLE audit_entry (
     format smallint NOT NULL,
     kind text NOT NULL,
     user_id uuid,
-    session_id uuid,
     agent_id uuid,
     on_behalf_of uuid,
-    agent_session_id uuid,
     worker text,
     object text NOT NULL,
     action text NOT NULL,
@@ -19,6 +17,9 @@ CREATE TABLE audit_entry (
     to_state text,
     revision integer,
     digest bytea,
+    -- The origin of the request. The canonical bytes contain only its salted hash, so that these
+    -- three can be erased.
+    origin_salt uuid,
     address inet,
     user_agent text,
     service text NOT NULL,
@@ -31,6 +32,8 @@ CREATE TABLE audit_entry (
     CONSTRAINT audit_entry_names_one_actor CHECK (num_nonnulls(user_id, agent_id, worker) = 1),
     CONSTRAINT audit_entry_agent_acts_for_a_person CHECK (
         (agent_id IS NULL) = (on_behalf_of IS NULL)),
+    CONSTRAINT audit_entry_origin_is_salted CHECK (
+        origin_salt IS NOT NULL OR (address IS NULL AND user_agent IS NULL)),
     CONSTRAINT audit_entry_is_bounded CHECK (octet_length(canonical) BETWEEN 1 AND 65536),
     CONSTRAINT audit_entry_hash_is_sha256 CHECK (octet_length(hash) = 32)
 ) PARTITION BY RANGE (at);

@@ -1,8 +1,8 @@
 //! Audit entries, written in the transaction that they describe. The canonical bytes and their hash
 //! are the evidence; the other columns only serve to find it. Sealing is not part of this module.
 
-use ade_core::audit::{AuditEntry, EntryKind, Who, leaf_hash};
-use ade_core::ids::{AgentId, ProcessId, SessionId, TenantId, UserId};
+use ade_core::audit::{AuditEntry, EntryKind, RequestOrigin, Who, leaf_hash};
+use ade_core::ids::{AgentId, UserId};
 use ade_core::time::Timestamp;
 use sqlx::postgres::PgArguments;
 use sqlx::{Arguments, AssertSqlSafe, FromRow};
@@ -23,10 +23,8 @@ columns! { Leaves of Row {
     at: PgTimestamp => "timestamptz",
     kind: &'static str => "text",
     user_id: Option<Uuid> => "uuid",
-    session_id: Option<Uuid> => "uuid",
     agent_id: Option<Uuid> => "uuid",
     on_behalf_of: Option<Uuid> => "uuid",
-    agent_session_id: Option<Uuid> => "uuid",
     worker: Option<String> => "text",
     object: String => "text",
     action: String => "text",
@@ -34,6 +32,7 @@ columns! { Leaves of Row {
     to_state: Option<String> => "text",
     revision: Option<i32> => "int4",
     digest: Option<Vec<u8>> => "bytea",
+    origin_salt: Option<Uuid> => "uuid",
     address: Option<String> => "text",
     user_agent: Option<String> => "text",
     service: String => "text",
@@ -76,10 +75,8 @@ fn row(entry: &AuditEntry) -> Result<Row, StoreError> {
         at: PgTimestamp(entry.when),
         kind: entry.kind.as_str(),
         user_id: None,
-        session_id: None,
         agent_id: None,
         on_behalf_of: None,
-        agent_session_id: None,
         worker: None,
         object: what.object.clone(),
         action: what.action.clone(),
@@ -90,38 +87,34 @@ fn row(entry: &AuditEntry) -> Result<Row, StoreError> {
             why: error.to_string(),
         })?,
         digest: what.digest.map(|digest| digest.bytes().to_vec()),
-        address: entry.place.address.map(|address| address.to_string()),
-        user_agent: entry.place.user_agent.clone(),
-        service: entry.place.service.clone(),
+        origin_salt: entry.place.origin().map(|origin| origin.salt),
+        address: entry.place.address().map(|address| address.to_string()),
+        user_agent: entry.place.user_agent().map(str::to_owned),
+        service: entry.place.service_name().to_owned(),
         reason: entry.why.reason.clone(),
         ticket: entry.why.ticket.clone(),
         hash: leaf_hash(&canonical).bytes().to_vec(),
         canonical,
     };
     match &entry.who {
-        Who::User { user, session } => {
-            row.user_id = Some(user.uuid());
-            row.session_id = session.map(SessionId::uuid);
-        }
-        Who::Agent { agent, on_behalf_of, session } => {
+        Who::User { user, .. } => row.user_id = Some(user.uuid()),
+        Who::Agent { agent, on_behalf_of, .. } => {
             row.agent_id = Some(agent.uuid());
             row.on_behalf_of = Some(on_behalf_of.uuid());
-            row.agent_session_id = session.map(ProcessId::uuid);
         }
         Who::System { worker } => row.worker = Some(worker.clone()),
     }
     Ok(row)
 }
 
-/// Inserts entries. `1` is the format of the entry, which its bytes contain too.
+/// Inserts entries. `2` is the format of the entry, which its bytes contain too.
 const APPEND: &str = "
-    INSERT INTO audit_entry (tenant_id, format, id, at, kind, user_id, session_id, agent_id,
-        on_behalf_of, agent_session_id, worker, object, action, from_state, to_state, revision,
-        digest, address, user_agent, service, reason, ticket, canonical, hash)
-    SELECT $1, 1, coalesce(given.leaf_id, uuid_v7()), given.at, given.kind, given.user_id,
-           given.session_id, given.agent_id,
-           given.on_behalf_of, given.agent_session_id, given.worker, given.object,
-           given.action, given.from_state, given.to_state, given.revision, given.digest,
+    INSERT INTO audit_entry (tenant_id, format, id, at, kind, user_id, agent_id, on_behalf_of,
+        worker, object, action, from_state, to_state, revision, digest, origin_salt, address,
+        user_agent, service, reason, ticket, canonical, hash)
+    SELECT $1, 2, coalesce(given.leaf_id, uuid_v7()), given.at, given.kind, given.user_id,
+           given.agent_id, given.on_behalf_of, given.worker, given.object, given.action,
+           given.from_state, given.to_state, given.revision, given.digest, given.origin_salt,
            given.address::inet, given.user_agent, given.service, given.reason, given.ticket,
            given.canonical, given.hash
       FROM ";
@@ -148,15 +141,13 @@ pub async fn read(
     at: Timestamp,
     id: AuditEntryId,
 ) -> Result<Option<AuditEntry>, StoreError> {
-    let query = sqlx::query_as::<_, (Uuid, Vec<u8>, Vec<u8>)>(
-        "SELECT tenant_id, canonical, hash FROM audit_entry
-          WHERE tenant_id = $1 AND at = $2 AND id = $3",
-    )
-    .bind(tx.tenant().uuid())
-    .bind(PgTimestamp(at))
-    .bind(id.0);
+    let sql = format!("{SELECT} WHERE tenant_id = $1 AND at = $2 AND id = $3");
+    let query = sqlx::query_as::<_, StoredRow>(AssertSqlSafe(sql))
+        .bind(tx.tenant().uuid())
+        .bind(PgTimestamp(at))
+        .bind(id.0);
     let row = tx.read(query).await?.into_iter().next();
-    row.map(|(tenant, canonical, hash)| audit_entry(tenant, id, &canonical, &hash)).transpose()
+    row.map(|row| row.entry()).transpose()
 }
 
 /// A filter for audit entries. All given conditions must hold.
@@ -188,8 +179,7 @@ pub async fn list(
     let mut arguments = PgArguments::default();
     encoded(arguments.add(tx.tenant().uuid()))?;
     // The text consists of constant pieces and parameter numbers only.
-    let mut sql =
-        String::from("SELECT tenant_id, id, canonical, hash FROM audit_entry WHERE tenant_id = $1");
+    let mut sql = format!("{SELECT} WHERE tenant_id = $1");
     let mut add = |piece: &str, arguments: &PgArguments| {
         sql.push_str(&piece.replace('?', &format!("${}", arguments.len())));
     };
@@ -232,14 +222,9 @@ pub async fn list(
     }
     encoded(arguments.add(i64::from(limit)))?;
     add(" ORDER BY at DESC, id DESC LIMIT ?", &arguments);
-    let query =
-        sqlx::query_as_with::<_, (Uuid, Uuid, Vec<u8>, Vec<u8>), _>(AssertSqlSafe(sql), arguments);
+    let query = sqlx::query_as_with::<_, StoredRow, _>(AssertSqlSafe(sql), arguments);
     let rows = tx.read(query).await?;
-    let rows = rows.into_iter().map(|(tenant, id, canonical, hash)| {
-        let id = AuditEntryId(id);
-        Ok((id, audit_entry(tenant, id, &canonical, &hash)?))
-    });
-    rows.collect()
+    rows.into_iter().map(|row| Ok((AuditEntryId(row.id), row.entry()?))).collect()
 }
 
 /// Who last performed an action on an object, why and when.
@@ -294,23 +279,75 @@ pub async fn latest(
     Ok(found.collect())
 }
 
-fn audit_entry(
-    tenant: Uuid,
-    id: AuditEntryId,
-    canonical: &[u8],
-    hash: &[u8],
-) -> Result<AuditEntry, StoreError> {
-    let wrong = |column, why: String| {
-        let row = format!("{}", id.0);
+/// Reads entries with the columns by which they are found, which the bytes must confirm.
+const SELECT: &str = "
+    SELECT tenant_id, id, at, kind, user_id, agent_id, object, action, canonical, hash,
+           origin_salt, host(address) AS address, user_agent
+      FROM audit_entry";
+
+#[derive(Debug, FromRow)]
+struct StoredRow {
+    tenant_id: Uuid,
+    id: Uuid,
+    at: PgTimestamp,
+    kind: String,
+    user_id: Option<Uuid>,
+    agent_id: Option<Uuid>,
+    object: String,
+    action: String,
+    canonical: Vec<u8>,
+    hash: Vec<u8>,
+    origin_salt: Option<Uuid>,
+    address: Option<String>,
+    user_agent: Option<String>,
+}
+
+impl StoredRow {
+    /// Returns the entry if its bytes match their hash, and the other columns match the bytes.
+    fn entry(&self) -> Result<AuditEntry, StoreError> {
+        if leaf_hash(&self.canonical).bytes() != self.hash.as_slice() {
+            return Err(self.wrong("hash", &"does not match the hash of the stored bytes"));
+        }
+        let parsed = AuditEntry::parse(&self.canonical);
+        let mut entry = parsed.map_err(|error| self.wrong("canonical", &error))?;
+        self.require_columns(&entry)?;
+        let origin = self.origin()?;
+        entry.reveal(origin).map_err(|error| self.wrong("origin_salt", &error))?;
+        Ok(entry)
+    }
+
+    /// Requires that the columns of the filters agree with the bytes: a changed column would hide
+    /// the entry from a filtered list, although its hash is right.
+    fn require_columns(&self, entry: &AuditEntry) -> Result<(), StoreError> {
+        let (user, agent) = match &entry.who {
+            Who::User { user, .. } => (Some(user.uuid()), None),
+            Who::Agent { agent, .. } => (None, Some(agent.uuid())),
+            Who::System { .. } => (None, None),
+        };
+        let checks = [
+            ("tenant_id", self.tenant_id == entry.tenant.uuid()),
+            ("at", self.at.0 == entry.when),
+            ("kind", self.kind == entry.kind.as_str()),
+            ("user_id", self.user_id == user),
+            ("agent_id", self.agent_id == agent),
+            ("object", self.object == entry.what.object),
+            ("action", self.action == entry.what.action),
+        ];
+        match checks.into_iter().find(|(_, is_right)| !is_right) {
+            Some((column, _)) => Err(self.wrong(column, &"differs from the stored bytes")),
+            None => Ok(()),
+        }
+    }
+
+    fn origin(&self) -> Result<Option<RequestOrigin>, StoreError> {
+        let Some(salt) = self.origin_salt else { return Ok(None) };
+        let address = self.address.as_deref().map(str::parse).transpose();
+        let address = address.map_err(|error| self.wrong("address", &error))?;
+        Ok(Some(RequestOrigin { salt, address, user_agent: self.user_agent.clone() }))
+    }
+
+    fn wrong(&self, column: &'static str, why: &dyn ToString) -> StoreError {
+        let (row, why) = (self.id.to_string(), why.to_string());
         StoreError::from(RowError { table: "audit_entry", column, row, why })
-    };
-    if leaf_hash(canonical).bytes() != hash {
-        return Err(wrong("hash", "does not match the hash of the stored bytes".to_owned()));
     }
-    let entry =
-        AuditEntry::parse(canonical).map_err(|error| wrong("canonical", error.to_string()))?;
-    if entry.tenant != TenantId::from_uuid(tenant) {
-        return Err(wrong("tenant_id", format!("the stored bytes belong to {}", entry.tenant)));
-    }
-    Ok(entry)
 }

@@ -5,7 +5,7 @@
 use std::io::ErrorKind;
 
 use ade_core::actor::Actor;
-use ade_core::ids::{TaskId, TenantId};
+use ade_core::ids::{StepUpId, TaskId, TenantId};
 use ade_core::time::Timestamp;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::{Map, Query, QueryAs, QueryScalar};
@@ -123,6 +123,12 @@ impl Tx {
 
     pub fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// Records that the action uses up this passkey confirmation; later audit entries of the
+    /// transaction name it.
+    pub fn confirmed(&mut self, step_up: StepUpId) {
+        self.actor.confirm(step_up);
     }
 
     /// Returns the database time after tenant lock and row lock were acquired: everything found

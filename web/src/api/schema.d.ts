@@ -2952,6 +2952,14 @@ export interface components {
             id: string;
             /** @description Who, what, when, where and why, exactly as hashed. */
             leaf: Record<string, unknown>;
+            origin?: components["schemas"]["AuditOrigin"] | null;
+        };
+        /** @description Where a request came from. */
+        AuditOrigin: {
+            address?: string | null;
+            /** @description Random, so that the hash reveals nothing once the origin is erased. */
+            salt: string;
+            user_agent?: string | null;
         };
         AuditPage: {
             /**

@@ -32,6 +32,7 @@ import {
   namesObject,
   namesTask,
   phrase,
+  tokenNote,
 } from './leaf';
 import { ObjectLink } from './ObjectLink';
 
@@ -112,7 +113,9 @@ export function Sentence({ entry, nameOf }: { entry: Entry; nameOf: NameOf }) {
         {after}
       </span>
       <span className="block truncate text-meta text-ink-3">
-        <Untrusted text={[behalf, ...notes, reason].filter(Boolean).join(' · ')} />
+        <Untrusted
+          text={[behalf, tokenNote(who, nameOf), ...notes, reason].filter(Boolean).join(' · ')}
+        />
       </span>
     </span>
   );

@@ -5,7 +5,15 @@ import { Fact } from '@/ui/Fact';
 import { Named } from '@/ui/Named';
 import { spelled } from '@/ui/text';
 import { Untrusted } from '@/ui/Untrusted';
-import { actorOf, type Entry, isRefused, namesObject, objectName, phrase } from './leaf';
+import {
+  actorOf,
+  credentialOf,
+  type Entry,
+  isRefused,
+  namesObject,
+  objectName,
+  phrase,
+} from './leaf';
 import { ObjectLink } from './ObjectLink';
 
 interface Props {
@@ -35,6 +43,8 @@ export function LeafDrawer({ entry, nameOf, onClose }: Props) {
   add('When', when, when && exactTime(when));
   add('Who', who?.user ?? who?.agent ?? who?.worker);
   add('For', who?.on_behalf_of, <Named text={nameOf(who?.on_behalf_of ?? '')} />);
+  add('Credential', credentialOf(who, nameOf));
+  add('Passkey confirmation', who?.credential?.step_up);
   add('About', object, <ObjectLink object={object} nameOf={nameOf} />);
   add('Action', what?.action);
   add('State', what?.to, `${what?.from ? `${what.from} → ` : ''}${what?.to}`);
@@ -46,8 +56,9 @@ export function LeafDrawer({ entry, nameOf, onClose }: Props) {
     <Untrusted text={why?.reason ?? ''} lines />,
   );
   add('Ticket', why?.ticket);
-  add('From', where?.address);
-  add('With', where?.user_agent);
+  add('From', entry.origin?.address);
+  add('With', entry.origin?.user_agent);
+  if (where?.origin && !entry.origin) facts.push(['From', 'Erased; only its hash remains']);
   add('Entry', entry.key);
   add('Hash', entry.hash);
   return (

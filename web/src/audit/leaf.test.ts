@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   actorOf,
+  credentialOf,
   instantOf,
   isRefused,
   localOf,
@@ -10,6 +11,7 @@ import {
   phrase,
   phraseHere,
   targetOf,
+  tokenNote,
 } from './leaf';
 
 const names: Record<string, string> = { usr_1: 'Priya Nair', agt_1: 'infra-bot' };
@@ -22,6 +24,24 @@ describe('audit entry', () => {
       'infra-bot',
     );
     expect(actorOf({ kind: 'system', worker: 'review_opener' }, nameOf)).toBe('The server');
+  });
+
+  it('names the credential, and the issuer of a token if it is another person', () => {
+    const token = (issuer: string) =>
+      ({ kind: 'token', key_id: 'k1', issued_by: issuer, step_up: null }) as const;
+    const own = { kind: 'user', user: 'usr_1', credential: token('usr_1') };
+    expect(credentialOf(own, nameOf)).toBe('Token k1, issued by Priya Nair');
+    expect(tokenNote(own, nameOf)).toBe(undefined);
+    expect(tokenNote({ ...own, credential: token('usr_2') }, nameOf)).toBe(
+      'with a token issued by usr_2',
+    );
+    const agent = { kind: 'agent', agent: 'agt_1', on_behalf_of: 'usr_1' };
+    expect(tokenNote({ ...agent, credential: token('usr_1') }, nameOf)).toBe(undefined);
+    expect(tokenNote({ ...agent, credential: token('usr_2') }, nameOf)).toContain('usr_2');
+    const session = { kind: 'session', key_id: 'k2', issued_by: null } as const;
+    expect(credentialOf({ ...own, credential: session }, nameOf)).toBe('Browser session k2');
+    expect(tokenNote({ ...own, credential: session }, nameOf)).toBe(undefined);
+    expect(credentialOf({ kind: 'system', worker: 'expirer' }, nameOf)).toBe(undefined);
   });
 
   it('is a sentence with the object, or without it on its own page', () => {

@@ -1,6 +1,13 @@
 // Describes an audit entry as a sentence. Pure; also used on the review page.
 import type { Schemas } from '@/api/client';
 
+interface Credential {
+  readonly kind: 'session' | 'token' | 'invitation';
+  readonly key_id: string;
+  readonly issued_by?: string | null;
+  readonly step_up?: string | null;
+}
+
 export interface Leaf {
   readonly kind?: 'change' | 'refusal' | 'disclosure';
   readonly who?: {
@@ -9,6 +16,7 @@ export interface Leaf {
     readonly agent?: string;
     readonly on_behalf_of?: string;
     readonly worker?: string;
+    readonly credential?: Credential | null;
   };
   readonly what?: {
     readonly object?: string;
@@ -19,11 +27,7 @@ export interface Leaf {
     readonly digest?: string | null;
   };
   readonly when?: string;
-  readonly where?: {
-    readonly address?: string | null;
-    readonly user_agent?: string | null;
-    readonly service?: string | null;
-  };
+  readonly where?: { readonly origin?: string | null; readonly service?: string | null };
   readonly why?: { readonly reason?: string | null; readonly ticket?: string | null };
 }
 
@@ -31,10 +35,12 @@ export interface Entry {
   readonly key: string;
   readonly hash: string;
   readonly leaf: Leaf;
+  /** Absent if it was erased, or if the server acted on its own. */
+  readonly origin?: Schemas['AuditOrigin'] | null;
 }
 
-export function entryOf({ id, hash, leaf }: Schemas['AuditLeaf']): Entry {
-  return { key: id, hash, leaf: leaf as Leaf };
+export function entryOf({ id, hash, leaf, origin = null }: Schemas['AuditLeaf']): Entry {
+  return { key: id, hash, leaf: leaf as Leaf, origin };
 }
 
 type NameOf = (id: string) => string;
@@ -43,6 +49,22 @@ export function actorOf(who: Leaf['who'], nameOf: NameOf): string {
   const id = who?.agent ?? who?.user;
   if (id) return nameOf(id);
   return who?.worker ? 'The server' : (who?.kind ?? 'unknown actor');
+}
+
+/** Names the person who issued the token in use, unless it is the one who is responsible. */
+export function tokenNote(who: Leaf['who'], nameOf: NameOf): string | undefined {
+  const issuer = who?.credential?.issued_by;
+  if (!issuer || issuer === (who.on_behalf_of ?? who.user)) return undefined;
+  return `with a token issued by ${nameOf(issuer)}`;
+}
+
+const CREDENTIALS = { session: 'Browser session', token: 'Token', invitation: 'Invitation' };
+
+/** Describes the key that authenticated the request. */
+export function credentialOf(who: Leaf['who'], nameOf: NameOf): string | undefined {
+  const { kind, key_id: key, issued_by: issuer } = who?.credential ?? {};
+  if (!kind) return undefined;
+  return `${CREDENTIALS[kind]} ${key}${issuer ? `, issued by ${nameOf(issuer)}` : ''}`;
 }
 
 /** Phrase of each action: past tense, base form, and the rest. `{}` marks the object. */

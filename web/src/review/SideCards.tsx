@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { approvalsQuery, auditQuery, explainQuery, lockQuery, type Task } from '@/api/queries';
-import { actorOf, entryOf, isRefused, phraseHere } from '@/audit/leaf';
+import { actorOf, entryOf, isRefused, phraseHere, tokenNote } from '@/audit/leaf';
 import { mayReadAuditOf } from '@/session/access';
 import { useMe } from '@/session/session';
 import { clockTime, exactTime } from '@/time/clock';
@@ -173,6 +173,7 @@ export function AuditCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
       {data ? (
         <ol className="space-y-1">
           {data.items.map(entryOf).map(({ key: id, leaf }) => {
+            const token = tokenNote(leaf.who, nameOf);
             return (
               <li
                 key={id}
@@ -187,6 +188,12 @@ export function AuditCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
                   <Untrusted text={actorOf(leaf.who, nameOf)} /> {phraseHere(leaf)}
                   {leaf.what?.revision && (
                     <span className="text-ink-3"> · rev {leaf.what.revision}</span>
+                  )}
+                  {token && (
+                    <span className="text-ink-3">
+                      {' · '}
+                      <Untrusted text={token} />
+                    </span>
                   )}
                 </span>
               </li>

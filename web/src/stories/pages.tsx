@@ -39,7 +39,12 @@ const AUDITED = [
     },
   }),
   audited('task.submit', 'task_x', {
-    who: { kind: 'agent', agent: 'agt_support', on_behalf_of: 'usr_ana' },
+    who: {
+      kind: 'agent',
+      agent: 'agt_support',
+      on_behalf_of: 'usr_ana',
+      credential: { kind: 'token', key_id: 'Zt3kq9vXw0A', issued_by: 'usr_me', step_up: null },
+    },
   }),
   audited('lock.break', 'database:shop', { why: { reason: 'docs only \u202egnp.xcod\u202c' } }),
   audited('policy.publish', 'pol_01m7wnbb version 2'),

@@ -6,10 +6,11 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
+use uuid::Uuid;
 
-use crate::actor::Actor;
+use crate::actor::{Actor, Credential};
 use crate::change::Digest;
-use crate::ids::{AgentId, ProcessId, SessionId, TenantId, UserId};
+use crate::ids::{AgentId, TenantId, UserId};
 use crate::limits::{AUDIT_LEAF_MAX_BYTES, AUDIT_TEXT_MAX_BYTES, REASON_MAX_BYTES};
 use crate::time::Timestamp;
 
@@ -25,6 +26,8 @@ pub struct AuditEntry {
     #[serde(rename = "where")]
     pub place: Where,
     pub why: Why,
+    /// The hash of the passkey assertion that the entry records.
+    pub assertion: Option<Digest>,
 }
 
 /// The format number; the type admits no other value.
@@ -32,7 +35,7 @@ pub struct AuditEntry {
 struct Format;
 
 impl Format {
-    const NUMBER: u64 = 1;
+    const NUMBER: u64 = 2;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,8 +64,8 @@ impl EntryKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Who {
-    User { user: UserId, session: Option<SessionId> },
-    Agent { agent: AgentId, on_behalf_of: UserId, session: Option<ProcessId> },
+    User { user: UserId, credential: Option<Credential> },
+    Agent { agent: AgentId, on_behalf_of: UserId, credential: Option<Credential> },
     System { worker: String },
 }
 
@@ -87,13 +90,92 @@ impl What {
     }
 }
 
+/// The part of the server that performed the action, and the origin of the request. The hashed
+/// bytes contain a salted hash of the origin, so that the origin itself can be erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Where {
+    origin: Option<Digest>,
+    service: String,
+    #[serde(skip)]
+    revealed: Option<RequestOrigin>,
+}
+
+impl Where {
+    /// Returns the place of something that the server did on its own.
+    pub fn service(service: impl Into<String>) -> Self {
+        Self { origin: None, service: service.into(), revealed: None }
+    }
+
+    pub fn request(origin: RequestOrigin, service: impl Into<String>) -> Self {
+        let service = service.into();
+        Self { origin: Some(origin.digest()), service, revealed: Some(origin) }
+    }
+
+    /// Returns the same origin as seen by another part of the server.
+    #[must_use]
+    pub fn in_service(&self, service: impl Into<String>) -> Self {
+        Self { service: service.into(), ..self.clone() }
+    }
+
+    /// Returns the name of the part of the server.
+    pub fn service_name(&self) -> &str {
+        &self.service
+    }
+
+    /// Returns the hash of the origin.
+    pub fn origin_digest(&self) -> Option<Digest> {
+        self.origin
+    }
+
+    /// Returns the origin, unless it was erased or the server acted on its own.
+    pub fn origin(&self) -> Option<&RequestOrigin> {
+        self.revealed.as_ref()
+    }
+
+    pub fn address(&self) -> Option<IpAddr> {
+        self.revealed.as_ref().and_then(|origin| origin.address)
+    }
+
+    pub fn user_agent(&self) -> Option<&str> {
+        self.revealed.as_ref().and_then(|origin| origin.user_agent.as_deref())
+    }
+}
+
+/// The response of a passkey as the browser sent it, each part in base64url without padding.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Assertion<'a> {
+    pub authenticator_data: &'a str,
+    pub client_data: &'a str,
+    pub signature: &'a str,
+}
+
+impl Assertion<'_> {
+    /// Returns the hash that the audit entry contains: SHA-256 of the parts as canonical JSON.
+    pub fn digest(&self) -> Digest {
+        digest_of(self)
+    }
+}
+
+fn digest_of(value: &impl Serialize) -> Digest {
+    // Serializing strings and addresses does not fail.
+    Digest::of(&serde_json_canonicalizer::to_vec(value).unwrap_or_default())
+}
+
+/// Where a request came from. These are personal data, so an audit entry contains only their hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestOrigin {
+    /// Random bytes that keep the hash from being guessed, because there are few addresses.
+    pub salt: Uuid,
     pub address: Option<IpAddr>,
     pub user_agent: Option<String>,
-    /// The part of the server that performed the action.
-    pub service: String,
+}
+
+impl RequestOrigin {
+    /// Returns the hash that the audit entry contains: SHA-256 of the origin as canonical JSON.
+    pub fn digest(&self) -> Digest {
+        digest_of(self)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -117,6 +199,8 @@ pub enum LeafError {
     Malformed(String),
     #[error("the audit entry is not in canonical form: it was not written by this log")]
     NotCanonical,
+    #[error("the stored origin does not match its hash in the audit entry")]
+    WrongOrigin,
 }
 
 impl AuditEntry {
@@ -129,7 +213,13 @@ impl AuditEntry {
         place: Where,
         why: Why,
     ) -> Self {
-        Self { format: Format, tenant, kind, who, what, when, place, why }
+        Self { format: Format, tenant, kind, who, what, when, place, why, assertion: None }
+    }
+
+    /// Adds the hash of the passkey assertion that the entry records.
+    #[must_use]
+    pub fn with_assertion(self, assertion: &Assertion<'_>) -> Self {
+        Self { assertion: Some(assertion.digest()), ..self }
     }
 
     /// Returns the bytes that are stored and hashed.
@@ -150,24 +240,39 @@ impl AuditEntry {
         if entry.to_bytes()? == bytes { Ok(entry) } else { Err(LeafError::NotCanonical) }
     }
 
+    /// Adds the origin that is stored next to the entry. An erased origin is absent; any other
+    /// than the hashed one is refused.
+    pub fn reveal(&mut self, origin: Option<RequestOrigin>) -> Result<(), LeafError> {
+        if let Some(origin) = &origin
+            && self.place.origin != Some(origin.digest())
+        {
+            return Err(LeafError::WrongOrigin);
+        }
+        self.place.revealed = origin;
+        Ok(())
+    }
+
     fn validate(&self) -> Result<(), LeafError> {
         if self.when.calendar().is_none() {
             let micros = self.when.micros();
             return Err(LeafError::NoSuchMoment { micros });
         }
         let Self { what, place, why, .. } = self;
-        let worker = match &self.who {
-            Who::User { .. } | Who::Agent { .. } => None,
-            Who::System { worker } => Some(worker),
+        let (worker, credential) = match &self.who {
+            Who::User { credential, .. } | Who::Agent { credential, .. } => {
+                (None, credential.as_ref())
+            }
+            Who::System { worker } => (Some(worker), None),
         };
+        let key_id = credential.map(|credential| &credential.key_id);
         let short = AUDIT_TEXT_MAX_BYTES;
         let texts = [
             ("who.worker", worker, short),
+            ("who.credential.key_id", key_id, short),
             ("what.object", Some(&what.object), short),
             ("what.action", Some(&what.action), short),
             ("what.from", what.from.as_ref(), short),
             ("what.to", what.to.as_ref(), short),
-            ("where.user_agent", place.user_agent.as_ref(), short),
             ("where.service", Some(&place.service), short),
             ("why.reason", why.reason.as_ref(), REASON_MAX_BYTES),
             ("why.ticket", why.ticket.as_ref(), short),
@@ -186,14 +291,17 @@ impl AuditEntry {
     }
 }
 
-/// The session of an agent is not part of the actor; the caller adds it where it is known.
 impl From<&Actor> for Who {
     fn from(actor: &Actor) -> Self {
         match actor {
-            Actor::User { id, session, .. } => Self::User { user: *id, session: *session },
-            Actor::Agent { id, on_behalf_of, .. } => {
-                Self::Agent { agent: *id, on_behalf_of: *on_behalf_of, session: None }
+            Actor::User { id, credential } => {
+                Self::User { user: *id, credential: credential.clone() }
             }
+            Actor::Agent { id, on_behalf_of, credential } => Self::Agent {
+                agent: *id,
+                on_behalf_of: *on_behalf_of,
+                credential: credential.clone(),
+            },
             Actor::System { worker } => Self::System { worker: worker.clone() },
         }
     }

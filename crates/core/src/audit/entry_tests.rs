@@ -4,6 +4,32 @@ use proptest::prelude::*;
 
 use super::super::tree::leaf_hash;
 use super::*;
+use crate::actor::CredentialKind;
+use crate::ids::StepUpId;
+
+/// Parses bytes of an entry from the usual origin.
+fn read_back(bytes: &[u8]) -> Result<AuditEntry, LeafError> {
+    let mut entry = AuditEntry::parse(bytes)?;
+    entry.reveal(Some(origin()))?;
+    Ok(entry)
+}
+
+fn credential(kind: CredentialKind) -> Credential {
+    Credential {
+        kind,
+        key_id: "AAAAAAAAAAA".to_owned(),
+        issued_by: Some(UserId::from_u128(6)),
+        step_up: Some(StepUpId::from_u128(7)),
+    }
+}
+
+fn origin() -> RequestOrigin {
+    RequestOrigin {
+        salt: Uuid::from_u128(8),
+        address: "2001:db8::1".parse().ok(),
+        user_agent: Some("ade/0.1 \"é\"\n".to_owned()),
+    }
+}
 
 fn example() -> AuditEntry {
     AuditEntry::new(
@@ -12,7 +38,7 @@ fn example() -> AuditEntry {
         Who::Agent {
             agent: AgentId::from_u128(2),
             on_behalf_of: UserId::from_u128(3),
-            session: Some(ProcessId::from_u128(4)),
+            credential: Some(credential(CredentialKind::Token)),
         },
         What {
             object: "task_00000000000000000000000005".to_owned(),
@@ -23,26 +49,32 @@ fn example() -> AuditEntry {
             digest: Some(Digest::of(b"")),
         },
         Timestamp::from_micros(1_773_847_800_000_001),
-        Where {
-            address: "2001:db8::1".parse().ok(),
-            user_agent: Some("ade/0.1 \"é\"\n".to_owned()),
-            service: "api".to_owned(),
-        },
+        Where::request(origin(), "api"),
         Why { reason: None, ticket: Some("INC-42".to_owned()) },
     )
+    .with_assertion(&Assertion {
+        authenticator_data: "YQ",
+        client_data: "Yg",
+        signature: "Yw",
+    })
 }
 
 /// Written by hand. If this test fails, the code is wrong: entries like this one are stored.
 const EXAMPLE: &str = concat!(
-    r#"{"format":1,"kind":"change","tenant":"ten_00000000000000000000000001","#,
+    r#"{"assertion":"#,
+    r#""sha256:52b4f4e0325cdfd80581fef0f07f71803b8be1461fc0a84fdb43d47fe451b2b1","#,
+    r#""format":2,"kind":"change","tenant":"ten_00000000000000000000000001","#,
     r#""what":{"action":"task.submit","#,
     r#""digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","#,
     r#""from":"DRAFT","object":"task_00000000000000000000000005","revision":7,"#,
     r#""to":"SUBMITTED"},"when":"2026-03-18T15:30:00.000001Z","#,
-    r#""where":{"address":"2001:db8::1","service":"api","user_agent":"ade/0.1 \"é\"\n"},"#,
-    r#""who":{"agent":"agt_00000000000000000000000002","kind":"agent","#,
-    r#""on_behalf_of":"usr_00000000000000000000000003","#,
-    r#""session":"ags_00000000000000000000000004"},"#,
+    r#""where":{"origin":"#,
+    r#""sha256:c16a85eb5777e8d4f1da6452f5c35953be4025439512d2553e34977b5d590091","#,
+    r#""service":"api"},"#,
+    r#""who":{"agent":"agt_00000000000000000000000002","#,
+    r#""credential":{"issued_by":"usr_00000000000000000000000006","key_id":"AAAAAAAAAAA","#,
+    r#""kind":"token","step_up":"stp_00000000000000000000000007"},"kind":"agent","#,
+    r#""on_behalf_of":"usr_00000000000000000000000003"},"#,
     r#""why":{"reason":null,"ticket":"INC-42"}}"#,
 );
 
@@ -52,24 +84,51 @@ fn audit_entry_bytes_are_pinned() {
     assert_eq!(std::str::from_utf8(&bytes).unwrap(), EXAMPLE);
     assert_eq!(
         leaf_hash(&bytes).to_string(),
-        "sha256:69a4d62eb734d070b5e371c4c0b4385e15b14d97360555873e27f668a78ef266"
+        "sha256:e5586ddf9a5c7680fb0b7034c360385e2aee3dd3eef7301e209e9946e2d9be40"
     );
-    assert_eq!(AuditEntry::parse(EXAMPLE.as_bytes()), Ok(example()));
+    let mut read = AuditEntry::parse(EXAMPLE.as_bytes()).unwrap();
+    assert_eq!(read.place.origin(), None, "the bytes contain no address");
+    read.reveal(Some(origin())).unwrap();
+    assert_eq!(read, example());
+}
+
+#[test]
+fn audit_entry_accepts_only_the_origin_that_it_hashes() {
+    let entry = || AuditEntry::parse(EXAMPLE.as_bytes()).unwrap();
+    assert_eq!(entry().reveal(None), Ok(()), "an erased origin");
+    let others = [
+        RequestOrigin { salt: Uuid::from_u128(9), ..origin() },
+        RequestOrigin { address: "2001:db8::2".parse().ok(), ..origin() },
+        RequestOrigin { address: None, ..origin() },
+        RequestOrigin { user_agent: None, ..origin() },
+    ];
+    for other in others {
+        assert_eq!(entry().reveal(Some(other)), Err(LeafError::WrongOrigin));
+    }
+    let mut own = AuditEntry { place: Where::service("worker"), ..entry() };
+    assert_eq!(own.reveal(Some(origin())), Err(LeafError::WrongOrigin));
 }
 
 #[test]
 fn audit_entry_has_a_form_for_each_kind_of_actor() {
-    let session = Some(SessionId::from_u128(9));
+    let session = Credential {
+        kind: CredentialKind::Session,
+        issued_by: None,
+        step_up: None,
+        ..credential(CredentialKind::Session)
+    };
     let forms = [
         (
-            Actor::User { id: UserId::from_u128(1), session, token_issuer: None },
-            r#"{"kind":"user","session":"ses_00000000000000000000000009","#.to_owned()
-                + r#""user":"usr_00000000000000000000000001"}"#,
+            Actor::User { id: UserId::from_u128(1), credential: Some(session) },
+            r#"{"credential":{"issued_by":null,"key_id":"AAAAAAAAAAA","kind":"session","#
+                .to_owned()
+                + r#""step_up":null},"kind":"user","user":"usr_00000000000000000000000001"}"#,
         ),
         (
             Actor::agent(AgentId::from_u128(2), UserId::from_u128(1)),
-            r#"{"agent":"agt_00000000000000000000000002","kind":"agent","#.to_owned()
-                + r#""on_behalf_of":"usr_00000000000000000000000001","session":null}"#,
+            r#"{"agent":"agt_00000000000000000000000002","credential":null,"kind":"agent","#
+                .to_owned()
+                + r#""on_behalf_of":"usr_00000000000000000000000001"}"#,
         ),
         (Actor::system("expirer"), r#"{"kind":"system","worker":"expirer"}"#.to_owned()),
     ];
@@ -78,7 +137,7 @@ fn audit_entry_has_a_form_for_each_kind_of_actor() {
         leaf.who = Who::from(&actor);
         let text = String::from_utf8(leaf.to_bytes().unwrap()).unwrap();
         assert!(text.contains(&format!(r#""who":{form}"#)), "{text}");
-        assert_eq!(AuditEntry::parse(text.as_bytes()), Ok(leaf));
+        assert_eq!(read_back(text.as_bytes()), Ok(leaf));
     }
 }
 
@@ -103,17 +162,18 @@ fn audit_entry_in_another_spelling_is_refused() {
         AuditEntry::parse(text.as_bytes())
     };
     for (from, to) in [
-        (r#"{"format""#, r#"{ "format""#),
+        (r#"{"assertion""#, r#"{ "assertion""#),
         (r#""kind":"change","#, ""),
         (r#""reason":null,"#, ""),
-        ("é", "\\u00e9"),
-        ("2001:db8::1", "2001:db8:0::1"),
-        ("2001:db8::1", "2001:DB8::1"),
+        (r#""ticket":"INC-42""#, r#""ticket":"INC\u002d42""#),
+        (r#""kind":"token""#, r#""kind":"cookie""#),
+        (r#""step_up":"#, r#""session":null,"step_up":"#),
+        (r#""origin":"#, r#""address":null,"origin":"#),
         (".000001Z", ".0000010Z"),
         ("15:30:00.000001Z", "16:30:00.000001+01:00"),
         (r#""revision":7"#, r#""revision":7.0"#),
         (r#""revision":7"#, r#""revision":7e0"#),
-        (r#""format":1,"kind":"change""#, r#""kind":"change","format":1"#),
+        (r#""format":2,"kind":"change""#, r#""kind":"change","format":2"#),
         (r#""ticket":"INC-42""#, r#""ticket":"INC-42","note":"x""#),
         (r#""to":"SUBMITTED""#, r#""to":"REJECTED","to":"SUBMITTED""#),
         (r#""when":"#, r#""until":null,"when":"#),
@@ -122,8 +182,8 @@ fn audit_entry_in_another_spelling_is_refused() {
         assert!(same(from, to).is_err(), "{from} as {to}");
     }
     assert_eq!(same(r#""reason":null,"#, ""), Err(LeafError::NotCanonical));
-    let newer = same(r#""format":1"#, r#""format":2"#).unwrap_err();
-    assert!(newer.to_string().contains("unsupported format 2, expected 1"), "{newer}");
+    let newer = same(r#""format":2"#, r#""format":3"#).unwrap_err();
+    assert!(newer.to_string().contains("unsupported format 3, expected 2"), "{newer}");
     let trailing = AuditEntry::parse(format!("{EXAMPLE}\n").as_bytes());
     assert_eq!(trailing, Err(LeafError::NotCanonical));
 }
@@ -147,11 +207,12 @@ fn audit_entry_texts_are_bounded_and_not_empty() {
         ("what.to", AUDIT_TEXT_MAX_BYTES, |leaf, text| {
             leaf.what.to = Some(text);
         }),
-        ("where.user_agent", AUDIT_TEXT_MAX_BYTES, |leaf, text| {
-            leaf.place.user_agent = Some(text);
+        ("who.credential.key_id", AUDIT_TEXT_MAX_BYTES, |leaf, key_id| {
+            let credential = Credential { key_id, ..credential(CredentialKind::Session) };
+            leaf.who = Who::User { user: UserId::from_u128(1), credential: Some(credential) };
         }),
         ("where.service", AUDIT_TEXT_MAX_BYTES, |leaf, text| {
-            leaf.place.service = text;
+            leaf.place = leaf.place.in_service(text);
         }),
         ("why.reason", REASON_MAX_BYTES, |leaf, text| {
             leaf.why.reason = Some(text);
@@ -177,7 +238,7 @@ fn audit_entry_texts_are_bounded_and_not_empty() {
     }
     let bytes = largest.to_bytes().unwrap();
     assert!(bytes.len() > AUDIT_LEAF_MAX_BYTES / 2 && bytes.len() <= AUDIT_LEAF_MAX_BYTES);
-    assert_eq!(AuditEntry::parse(&bytes), Ok(largest));
+    assert_eq!(read_back(&bytes), Ok(largest));
 }
 
 #[test]
@@ -214,31 +275,53 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn credentials()(
+        which in 0..3_usize, key_id in text(), issuer: Option<u128>, step_up: Option<u128>,
+    ) -> Credential {
+        use CredentialKind::{Invitation, Session, Token};
+        Credential {
+            kind: [Session, Token, Invitation][which],
+            key_id,
+            issued_by: issuer.map(UserId::from_u128),
+            step_up: step_up.map(StepUpId::from_u128),
+        }
+    }
+}
+
+prop_compose! {
     fn leaves()(
-        ids: [u128; 3], user_session: Option<u128>, agent_session: Option<u128>,
+        ids: [u128; 3], credential in prop::option::of(credentials()),
         which in 0..3, worker in text(), kind in 0..3_usize,
         what in whats(),
         micros in -377_705_023_201_000_000_i64..=253_402_207_200_999_999,
-        address: Option<IpAddr>, user_agent in prop::option::of(text()), service in text(),
+        is_request: bool, salt: u128, address: Option<IpAddr>,
+        user_agent in prop::option::of(text()), service in text(),
         reason in prop::option::of(text()), ticket in prop::option::of(text()),
+        assertion: Option<[u8; 32]>,
     ) -> AuditEntry {
         let who = match which {
             0 => Who::User {
                 user: UserId::from_u128(ids[1]),
-                session: user_session.map(SessionId::from_u128),
+                credential,
             },
             1 => Who::Agent {
                 agent: AgentId::from_u128(ids[2]),
                 on_behalf_of: UserId::from_u128(ids[1]),
-                session: agent_session.map(ProcessId::from_u128),
+                credential,
             },
             _ => Who::System { worker },
         };
         let kind = [EntryKind::Change, EntryKind::Refusal, EntryKind::Disclosure][kind];
-        let place = Where { address, user_agent, service };
+        let origin = RequestOrigin { salt: Uuid::from_u128(salt), address, user_agent };
+        let place = if is_request {
+            Where::request(origin, service)
+        } else {
+            Where::service(service)
+        };
         let when = Timestamp::from_micros(micros);
         let why = Why { reason, ticket };
-        AuditEntry::new(TenantId::from_u128(ids[0]), kind, who, what, when, place, why)
+        let entry = AuditEntry::new(TenantId::from_u128(ids[0]), kind, who, what, when, place, why);
+        AuditEntry { assertion: assertion.map(Digest::from_bytes), ..entry }
     }
 }
 
@@ -246,7 +329,9 @@ proptest! {
     #[test]
     fn audit_entry_round_trips_through_its_bytes(leaf in leaves()) {
         let bytes = leaf.to_bytes().unwrap();
-        prop_assert_eq!(AuditEntry::parse(&bytes), Ok(leaf));
+        let mut read = AuditEntry::parse(&bytes).unwrap();
+        prop_assert_eq!(read.reveal(leaf.place.origin().cloned()), Ok(()));
+        prop_assert_eq!(read, leaf);
     }
 
     #[test]

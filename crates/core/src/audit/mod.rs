@@ -9,7 +9,9 @@ mod proof;
 mod tree;
 
 pub use self::checkpoint::{Checkpoint, CheckpointError};
-pub use self::entry::{AuditEntry, EntryKind, LeafError, What, Where, Who, Why};
+pub use self::entry::{
+    Assertion, AuditEntry, EntryKind, LeafError, RequestOrigin, What, Where, Who, Why,
+};
 pub use self::note::{KeyName, Note, NoteError, NoteKeyId, Signature};
 pub use self::proof::{
     ProofError, consistency_proof, consistency_ranges, inclusion_proof, inclusion_ranges,

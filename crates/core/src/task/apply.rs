@@ -44,7 +44,7 @@ pub fn start(
     }
     let execution = Execution {
         id,
-        holder: facts.actor.clone(),
+        holder: facts.actor.without_credential(),
         hold,
         started_at: now,
         begun_at: None,

@@ -114,7 +114,7 @@ fn relation(task: &Task, facts: &Facts<'_>) -> TaskRelation {
         holds_permit: task
             .execution
             .as_ref()
-            .is_some_and(|execution| execution.holder == *facts.actor),
+            .is_some_and(|execution| execution.holder.is_same_as(facts.actor)),
         is_resource_owner: person.is_some_and(|id| facts.resource_owners.contains(&id)),
         is_first_override_admin: task
             .break_glass

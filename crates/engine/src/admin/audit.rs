@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use ade_api::audit::AuditLeaf;
+use ade_api::audit::{AuditLeaf, AuditOrigin};
 use ade_core::access::{Action, Object, TaskRelation};
 use ade_core::actor::Actor;
 use ade_core::audit::{EntryKind, What, Why, leaf_hash};
@@ -62,6 +62,11 @@ pub async fn list(
         Ok(AuditLeaf {
             id: ids::LeafId::from_uuid(id.0).to_string(),
             leaf: present::value(entry)?,
+            origin: entry.place.origin().map(|origin| AuditOrigin {
+                salt: origin.salt.to_string(),
+                address: origin.address.map(|address| address.to_string()),
+                user_agent: origin.user_agent.clone(),
+            }),
             hash,
         })
     });

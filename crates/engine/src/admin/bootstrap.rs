@@ -119,7 +119,7 @@ async fn open(pool: &Pool, pepper: &Pepper, name: &str) -> Result<WayIn, Error> 
     };
     tenants::admit(&mut tx, &kept).await?;
     let what = What::new(admin.to_string(), "tenant.bootstrap");
-    let place = Where { address: None, user_agent: None, service: "migrate".to_owned() };
+    let place = Where::service("migrate");
     let who = Who::System { worker: WORKER.to_owned() };
     let entry =
         AuditEntry::new(tenant, EntryKind::Change, who, what, tx.now(), place, Why::default());

@@ -48,6 +48,7 @@ pub(crate) async fn require(
     let found = unused.into_iter().find(|(_, step_up)| step_up.covers(&asked));
     let Some((id, _)) = found else { return Err(unconfirmed(app, subject, true)) };
     step_ups::use_up(tx, id).await?;
+    tx.confirmed(id);
     let what = what_of(id, "step_up.use", subject.purpose(), digest);
     let entry = audit_entry(tx, caller, EntryKind::Change, what, Why::default());
     audit::append(tx, &[entry]).await?;
@@ -58,7 +59,7 @@ pub(crate) async fn require(
 /// Returns the key to which a confirmation is bound: one that was given in one session or for one
 /// token is not valid in another.
 pub(crate) fn key_of(caller: &Caller) -> Result<&str, Error> {
-    caller.key_id.as_deref().ok_or_else(|| Refusal::PersonRequired.into())
+    caller.key_id().ok_or_else(|| Refusal::PersonRequired.into())
 }
 
 pub(crate) fn unconfirmed(app: &App, subject: &ConfirmationSubject, has_passkey: bool) -> Error {

@@ -53,7 +53,7 @@ pub(crate) fn audit_entry(
     what: What,
     why: Why,
 ) -> AuditEntry {
-    let who = Who::from(&caller.actor);
+    let who = Who::from(tx.actor());
     AuditEntry::new(tx.tenant(), kind, who, what, tx.now(), caller.place.clone(), why)
 }
 
@@ -132,7 +132,7 @@ pub fn may_read(app: &App, book: &TenantConfig, actor: &Actor, task: &Task) -> b
         &task.content.subject.task_type,
     );
     relation.holds_permit =
-        task.execution.as_ref().is_some_and(|execution| execution.holder == *actor);
+        task.execution.as_ref().is_some_and(|execution| execution.holder.is_same_as(actor));
     permit(app, book, actor, Action::ReadTask, Object::Task(relation)).is_ok()
 }
 

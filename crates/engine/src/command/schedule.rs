@@ -185,8 +185,7 @@ pub(crate) fn worker_caller(app: &App, worker: &str, tenant: TenantId) -> Caller
         tenant,
         actor: Actor::system(worker),
         scopes: BTreeSet::from(Scope::ALL),
-        key_id: None,
-        place: Where { address: None, user_agent: None, service },
+        place: Where::service(service),
     }
 }
 

@@ -27,12 +27,12 @@ pub(super) fn rights(app: &App, caller: &Caller, book: Arc<TenantConfig>) -> Res
 /// Ends listeners whose token or permission was revoked, and gives the others the current rules.
 pub(super) async fn look(app: &App, seats: &[Arc<Seat>]) -> Result<(), Error> {
     let keys: BTreeSet<String> =
-        seats.iter().filter_map(|seat| seat.caller.key_id.clone()).collect();
+        seats.iter().filter_map(|seat| seat.caller.key_id().map(str::to_owned)).collect();
     let keys: Vec<String> = keys.into_iter().collect();
     let open = live::open_tokens(&app.pools.worker, &keys).await?;
     let mut tenants: BTreeMap<TenantId, Vec<&Arc<Seat>>> = BTreeMap::new();
     for seat in seats {
-        if seat.caller.key_id.as_ref().is_some_and(|key| open.contains(key)) {
+        if seat.caller.key_id().is_some_and(|key| open.contains(key)) {
             tenants.entry(seat.caller.tenant).or_default().push(seat);
         } else {
             seat.leave(End::Revoked);

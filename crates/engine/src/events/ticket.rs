@@ -28,7 +28,7 @@ pub struct Issued {
 
 /// Issues a ticket for a caller that is authenticated by a token.
 pub async fn issue(app: &App, caller: &Caller) -> Result<Issued, Error> {
-    let key_id = caller.key_id.as_deref().ok_or(Error::NotFound { what: "token" })?;
+    let key_id = caller.key_id().ok_or(Error::NotFound { what: "token" })?;
     let secret = secrets::fresh()?;
     let mut tx = begin(&app.pools.api, caller.tenant).await?;
     let expires_at = live::keep_ticket(&mut tx, &app.pepper.hash(&secret), key_id).await?;

@@ -23,8 +23,8 @@ pub(super) async fn hold_of(
     execution: ExecutionId,
     lease: LeaseId,
 ) -> Result<Hold, Error> {
-    let holder = work.caller().actor.clone();
-    let is_own = |actor: &Actor, hold: Hold| *actor == holder && hold.lease == lease;
+    let caller = work.caller().actor.clone();
+    let is_own = |holder: &Actor, hold: Hold| holder.is_same_as(&caller) && hold.lease == lease;
     match work.task.execution.as_ref().filter(|live| live.id == execution) {
         Some(live) if is_own(&live.holder, live.hold) => Ok(live.hold),
         Some(_) => Err(Error::NotFound { what: "execution" }),
@@ -45,8 +45,9 @@ pub(super) async fn live(
     lease: LeaseId,
 ) -> Result<ExecutionRecord, Error> {
     let found = executions::get(tx, id).await?;
-    let is_own =
-        |found: &ExecutionRecord| found.holder == caller.actor && found.hold.lease == lease;
+    let is_own = |found: &ExecutionRecord| {
+        found.holder.is_same_as(&caller.actor) && found.hold.lease == lease
+    };
     let found = found.filter(is_own).ok_or(Error::NotFound { what: "execution" })?;
     if found.ended_at.is_some() {
         return Err(loss_of(tx, &found).await);

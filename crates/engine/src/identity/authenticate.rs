@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ade_core::access::Scope;
-use ade_core::actor::Actor;
+use ade_core::actor::{Actor, Credential, CredentialKind};
 use ade_core::audit::Where;
 use ade_core::time::Timestamp;
 use ade_core::token::{Token, TokenKind};
@@ -58,7 +58,7 @@ pub async fn authenticate(app: &App, token: &Token, place: Where) -> Result<Call
     let resolved = resolved.filter(|resolved| resolved.is_session == is_session);
     let resolved = resolved.ok_or(AuthError::Unknown)?;
     if !resolved.is_live {
-        return Err(ended(app, &resolved, place.address).await?);
+        return Err(ended(app, &resolved, place.address()).await?);
     }
     if resolved.is_single_use {
         if !tokens::consume(&app.pools.api, key_id).await? {
@@ -67,7 +67,7 @@ pub async fn authenticate(app: &App, token: &Token, place: Where) -> Result<Call
     } else if is_fresh {
         if is_session {
             sessions::keep(&app.pools.api, key_id).await?;
-        } else if resolved.noted_at.is_none() && resolved.networks.admit(place.address) {
+        } else if resolved.noted_at.is_none() && resolved.networks.admit(place.address()) {
             note_use(app, key_id).await;
         }
         // Only a fresh result is cached: a token in constant use must not extend the lifetime of
@@ -135,21 +135,23 @@ pub(crate) fn caller_of(
     key_id: &str,
     place: Where,
 ) -> Result<Caller, AuthError> {
-    if !resolved.networks.admit(place.address) {
+    if !resolved.networks.admit(place.address()) {
         // A valid secret used from an unexpected network has probably leaked.
-        let address = place.address.map(|address| address.to_string());
+        let address = place.address().map(|address| address.to_string());
         tracing::warn!(key_id, address, "token refused: address outside its allowed networks");
         metrics::counter!("ade_tokens_out_of_place_total").increment(1);
         return Err(AuthError::Unknown);
     }
+    let kind = if resolved.is_session { CredentialKind::Session } else { CredentialKind::Token };
+    let credential = Some(Credential {
+        kind,
+        key_id: key_id.to_owned(),
+        issued_by: resolved.issued_by,
+        step_up: None,
+    });
     let actor = match (resolved.principal, resolved.owner) {
-        (Principal::User(id), _) => {
-            let token_issuer = resolved.issued_by.filter(|issuer| *issuer != id);
-            Actor::User { id, session: None, token_issuer }
-        }
-        (Principal::Agent(id), Some(on_behalf_of)) => {
-            Actor::Agent { id, on_behalf_of, token_issuer: resolved.issued_by }
-        }
+        (Principal::User(id), _) => Actor::User { id, credential },
+        (Principal::Agent(id), Some(on_behalf_of)) => Actor::Agent { id, on_behalf_of, credential },
         (Principal::Agent(_), None) => return Err(AuthError::Unknown),
     };
     let scopes = Scope::ALL
@@ -157,6 +159,5 @@ pub(crate) fn caller_of(
         .filter(|class| resolved.scopes.iter().any(|scope| scope == class.as_str()))
         .filter(|class| matches!(actor, Actor::User { .. }) || class.is_open_to_agents())
         .collect();
-    let key_id = Some(key_id.to_owned());
-    Ok(Caller { tenant: resolved.tenant, actor, scopes, key_id, place })
+    Ok(Caller { tenant: resolved.tenant, actor, scopes, place })
 }

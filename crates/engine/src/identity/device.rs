@@ -51,8 +51,8 @@ pub async fn begin(app: &App, new: NewDeviceLogin, place: &Where) -> Result<Devi
     let code = UserCode::from_bytes(&secrets::random::<64>()?).ok_or(SecretError::NoRandomness)?;
     let asking = Asking {
         client: client.trim().to_owned(),
-        address: place.address.map(|address| address.to_string()).unwrap_or_default(),
-        user_agent: place.user_agent.clone(),
+        address: place.address().map(|address| address.to_string()).unwrap_or_default(),
+        user_agent: place.user_agent().map(str::to_owned),
     };
     let hash = app.pepper.hash(&secret);
     match device_logins::begin(&app.pools.api, &hash, &code, &asking).await? {
@@ -254,7 +254,7 @@ async fn find(
         Some(_) => DeviceStatus::Denied,
     };
     let non_empty = |text: String| Some(text).filter(|text| !text.is_empty());
-    let own = caller.place.address.map(|address| address.to_string()).unwrap_or_default();
+    let own = caller.place.address().map(|address| address.to_string()).unwrap_or_default();
     Ok(DeviceRequest {
         user_code: code.to_string(),
         client_name: non_empty(found.asking.client),

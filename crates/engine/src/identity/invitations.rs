@@ -4,7 +4,7 @@
 
 use ade_api::invitations::Invitation;
 use ade_core::access::Action;
-use ade_core::actor::Actor;
+use ade_core::actor::{Actor, Credential, CredentialKind};
 use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
 use ade_core::ids::UserId;
 use ade_core::limits::INVITATION_TTL;
@@ -74,7 +74,13 @@ pub async fn accept(app: &App, text: &str, place: Where) -> Result<Token, Error>
     let not_valid = InvitationRefusal::NotValid;
     let token = Token::parse(text.trim()).map_err(|_| not_valid)?;
     let found = verified(app, &token).await?.filter(|found| found.is_live).ok_or(not_valid)?;
-    let actor = Actor::user(found.user);
+    let credential = Credential {
+        kind: CredentialKind::Invitation,
+        key_id: token.key_id.to_string(),
+        issued_by: None,
+        step_up: None,
+    };
+    let actor = Actor::User { id: found.user, credential: Some(credential) };
     let mut tx = Tx::begin(&app.pools.api, found.tenant, actor.clone(), TenantLock::None).await?;
     let is_taken = invitations::take(&mut tx, token.key_id.as_str()).await?;
     // The person may have enrolled a passkey since, in another session.

@@ -106,7 +106,7 @@ fn up_to_date(mut tenants: Vec<Named>, session: &sessions::Session) -> Vec<Named
 async fn here(app: &App, caller: &Caller) -> Result<(sessions::Session, User), Error> {
     let id = person(caller).map_err(|_| MISSING)?;
     let mut tx = look(app, caller).await?;
-    let session = find(&mut tx, id, caller.key_id.as_deref()).await?;
+    let session = find(&mut tx, id, caller.key_id()).await?;
     let user = users::get(&mut tx, id).await?.ok_or(MISSING)?;
     tx.roll_back().await;
     Ok((session, user))
@@ -121,7 +121,7 @@ fn shown(session: sessions::Session, caller: &Caller) -> SessionShown {
     let idle = i64::try_from(SESSION_IDLE.as_micros()).unwrap_or(i64::MAX);
     let last_seen_at = Timestamp::from_micros(session.idle_until.micros().saturating_sub(idle));
     SessionShown {
-        is_current: caller.key_id.as_ref() == Some(&session.key_id),
+        is_current: caller.key_id() == Some(session.key_id.as_str()),
         id: session.key_id,
         address: session.address,
         user_agent: session.user_agent,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use ade_core::access::Scope;
-use ade_core::actor::{Actor, Role};
+use ade_core::actor::{Actor, Credential, CredentialKind, Role};
 use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
 use ade_core::identity::{return_to, roles_of};
 use ade_core::ids::{TenantId, UserId};
@@ -345,12 +345,18 @@ pub(crate) async fn open_in(
         scopes: Scope::ALL.iter().map(|class| class.as_str().to_owned()).collect(),
         signed_in_at,
         expires_at: signed_in_at.plus(SESSION_TTL),
-        address: place.address.map(|address| address.to_string()),
-        user_agent: place.user_agent.clone(),
+        address: place.address().map(|address| address.to_string()),
+        user_agent: place.user_agent().map(str::to_owned),
         outdated_tenants,
     };
     sessions::insert(tx, &new, SESSIONS_OPEN_MAX).await?;
-    let who = Who::from(&Actor::user(user));
+    let credential = Credential {
+        kind: CredentialKind::Session,
+        key_id: new.key_id,
+        issued_by: None,
+        step_up: None,
+    };
+    let who = Who::User { user, credential: Some(credential) };
     append(tx, who, user, "session.begin", &place, Why::default()).await?;
     Ok(token)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use ade_api::passkeys::{
     CredentialNamed, RequestOptions, StepUp, StepUpAnswer, StepUpQuestion, StepUpSubject,
 };
-use ade_core::audit::{EntryKind, Why};
+use ade_core::audit::{Assertion, EntryKind, What, Why};
 use ade_core::ids::StepUpId;
 use ade_core::limits::{
     CREDENTIAL_MAX_BYTES, PASSKEY_ANSWER_TTL, PASSKEY_PART_MAX_BYTES, STEP_UP_MAX_AGE,
@@ -119,14 +119,21 @@ pub async fn give(
         Err(error) => {
             count(question.purpose, "refused");
             let why = Why { reason: Some(error.to_string()), ticket: None };
-            leave(&mut tx, caller, EntryKind::Refusal, &question, why).await?;
+            let what = given(&question);
+            let entry = audit_entry(&tx, caller, EntryKind::Refusal, what, why);
+            audit::append(&mut tx, &[entry]).await?;
             tx.commit().await?;
             return Err(error.into());
         }
     };
     passkeys::count_on(&mut tx, &known, counter).await?;
     step_ups::give(&mut tx, id, &known, signed).await?;
-    leave(&mut tx, caller, EntryKind::Change, &question, Why::default()).await?;
+    let assertion = Assertion {
+        authenticator_data: &answer.authenticator_data,
+        client_data: &answer.client_data,
+        signature: &answer.signature,
+    };
+    leave(&mut tx, caller, &question, &assertion).await?;
     let session = renew(app, &mut tx, key_id).await?;
     let expires_at = tx.now().plus(STEP_UP_MAX_AGE);
     tx.commit().await?;
@@ -169,16 +176,19 @@ fn subject_of(asked: StepUpSubject) -> Result<ConfirmationSubject, Error> {
     ConfirmationSubject::new(asked.purpose, about).map_err(|error| Error::invalid("about", error))
 }
 
+fn given(question: &StepUpChallenge) -> What {
+    what_of(question.id, "step_up.give", question.purpose, question.subject)
+}
+
+/// Writes the audit entry of a confirmation, with the hash of the passkey's response.
 async fn leave(
     tx: &mut Tx,
     caller: &Caller,
-    kind: EntryKind,
     question: &StepUpChallenge,
-    why: Why,
+    assertion: &Assertion<'_>,
 ) -> Result<(), Error> {
-    let what = what_of(question.id, "step_up.give", question.purpose, question.subject);
-    let entry = audit_entry(tx, caller, kind, what, why);
-    audit::append(tx, &[entry]).await?;
+    let entry = audit_entry(tx, caller, EntryKind::Change, given(question), Why::default());
+    audit::append(tx, &[entry.with_assertion(assertion)]).await?;
     Ok(())
 }
 

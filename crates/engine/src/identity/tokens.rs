@@ -154,7 +154,7 @@ fn networks_of(new: &NewToken) -> Result<Networks, Error> {
 
 /// Returns the allowed networks of the caller's token.
 pub(crate) async fn own_networks(tx: &mut Tx, caller: &Caller) -> Result<Networks, Error> {
-    match &caller.key_id {
+    match caller.key_id() {
         Some(key_id) => Ok(tokens::networks_of(tx, key_id).await?),
         None => Ok(Networks::default()),
     }

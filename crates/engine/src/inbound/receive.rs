@@ -113,12 +113,11 @@ async fn caller(
         return Err(Error::TooOften { what: "messages from this source", wait: MINUTE });
     }
     let agent = agent.ok_or(Error::NotFound { what: "agent" })?;
-    let place = Where { service: WORKER.to_owned(), ..arrived.place.clone() };
+    let place = arrived.place.in_service(WORKER);
     Ok(Caller {
         tenant,
         actor: Actor::agent(agent.id, agent.owner),
         scopes: BTreeSet::from([Scope::Propose]),
-        key_id: None,
         place,
     })
 }

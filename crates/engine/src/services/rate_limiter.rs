@@ -146,7 +146,7 @@ impl Limiter {
 
     /// Counts a call of an authenticated caller.
     pub async fn admit(&self, caller: &Caller, endpoint: &Arc<str>) -> RateStatus {
-        let id = (caller.key_id.clone().unwrap_or_default(), Arc::clone(endpoint));
+        let id = (caller.key_id().unwrap_or_default().to_owned(), Arc::clone(endpoint));
         let drawn = self.drawn.get_with(id, Arc::default);
         let at_hand = drawn.lock().unwrap_or_else(PoisonError::into_inner).spend();
         if let Some(status) = at_hand {
@@ -203,7 +203,7 @@ impl Limiter {
         let principal = caller.principal();
         let tenant = caller.tenant.to_string();
         let mut all = vec![named(TENANT, &tenant, settings.tenant)];
-        if let Some(key_id) = &caller.key_id {
+        if let Some(key_id) = caller.key_id() {
             all.push(named(TOKEN, key_id, settings.token));
         }
         if Self::has_own_limit(endpoint) {
@@ -251,6 +251,7 @@ fn network(address: IpAddr) -> (String, u8) {
 mod tests {
     use std::collections::BTreeSet;
 
+    use ade_core::actor::{Credential, CredentialKind};
     use ade_core::audit::Where;
     use ade_core::ids::{AgentId, TenantId, UserId};
 
@@ -280,10 +281,18 @@ mod tests {
         let id = AgentId::from_u128(number);
         Caller {
             tenant: TenantId::from_u128(1),
-            actor: Actor::agent(id, UserId::from_u128(owner)),
+            actor: Actor::Agent {
+                id,
+                on_behalf_of: UserId::from_u128(owner),
+                credential: Some(Credential {
+                    kind: CredentialKind::Token,
+                    key_id: format!("key{number}"),
+                    issued_by: None,
+                    step_up: None,
+                }),
+            },
             scopes: BTreeSet::default(),
-            key_id: Some(format!("key{number}")),
-            place: Where { address: None, user_agent: None, service: "test".to_owned() },
+            place: Where::service("test"),
         }
     }
 

@@ -212,7 +212,7 @@ impl Parcel {
             };
             let who = Who::from(&Actor::system(WORKER));
             let service = self.service.clone();
-            let place = Where { address: None, user_agent: None, service };
+            let place = Where::service(service);
             let why = Why { reason: Some(GONE.to_owned()), ticket: None };
             let entry =
                 AuditEntry::new(self.tenant, EntryKind::Change, who, what, tx.now(), place, why);

@@ -72,7 +72,7 @@ impl World {
             revision: None,
             digest: None,
         };
-        let place = Where { address: None, user_agent: None, service: "test".to_owned() };
+        let place = Where::service("test");
         let who = Who::System { worker: "test".to_owned() };
         let now = tx.now();
         let leaf =

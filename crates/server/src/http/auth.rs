@@ -165,7 +165,7 @@ pub async fn logout(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
 ) -> Result<Response, ApiError> {
-    let key_id = caller.key_id.clone().unwrap_or_default();
+    let key_id = caller.key_id().unwrap_or_default().to_owned();
     sessions::end(shared.app(), &caller, &key_id).await?;
     let mut response = StatusCode::NO_CONTENT.into_response();
     if let Ok(over) = cookie::clear(cookie::SESSION) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ade_api::code::Code;
 use ade_api::problem::Problem;
-use ade_core::audit::Where;
+use ade_core::audit::{RequestOrigin, Where};
 use ade_core::change;
 use ade_core::limits::{AUDIT_TEXT_MAX_BYTES, BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX_BYTES};
 use axum::body::{Body, Bytes};
@@ -20,6 +20,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::IntoParams;
+use uuid::Uuid;
 
 use super::error::ApiError;
 use super::plain_words::in_plain_words;
@@ -355,5 +356,5 @@ pub fn place_of(parts: &Parts) -> Where {
     let user_agent = user_agent
         .map(|text| text.chars().take(AUDIT_TEXT_MAX_BYTES).collect::<String>())
         .filter(|text| !text.is_empty());
-    Where { address, user_agent, service: SERVICE.to_owned() }
+    Where::request(RequestOrigin { salt: Uuid::new_v4(), address, user_agent }, SERVICE)
 }

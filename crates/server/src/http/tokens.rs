@@ -94,7 +94,7 @@ pub async fn revoke(
     Path(key_id): Path<String>,
     key: IdempotencyKey,
 ) -> Result<EngineReply, ApiError> {
-    if caller.key_id.as_ref() != Some(&key_id) {
+    if caller.key_id() != Some(key_id.as_str()) {
         require_scope(&caller, Scope::Administer)?;
     }
     let attempt = attempt("tokens.revoke", &key_id, key, &());

@@ -104,6 +104,35 @@ async fn token_issuer_cannot_approve_what_a_person_proposes_with_it() {
 }
 
 #[tokio::test]
+async fn audit_entries_name_the_credential() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let ada = world.person("Ada", &["admin", "reviewer"]).await;
+    let asked = json!({ "user_id": bob.id, "scopes": ["read", "propose"] });
+    let lent = world.post(&ada.token, "/v1/tokens", asked).await.expect(201);
+    let as_bob = Person { token: lent["token"].as_str().unwrap().to_owned(), ..bob.clone() };
+    let task = world.reviewing(&bob, "with a token of his own").await;
+    let own = world.who_did(&task, "task.submit").await["credential"].clone();
+    assert_eq!((&own["kind"], &own["issued_by"]), (&json!("token"), &json!(bob.id)), "{own}");
+    assert_eq!(own["step_up"], json!(null));
+    let task = world.reviewing(&as_bob, "with a token that Ada issued").await;
+    let who = world.who_did(&task, "task.submit").await;
+    let lent = json!({
+        "kind": "token", "key_id": lent["key_id"], "issued_by": ada.id, "step_up": null,
+    });
+    assert_eq!((&who["user"], &who["credential"]), (&json!(bob.id), &lent));
+    // The session that an invitation opened is named by the entry that opens it.
+    let began = world.get(&world.admin.token, &format!("/v1/audit?object={}", bob.id)).await;
+    let began = began.expect(200);
+    let kinds = |action: &str| {
+        let items = began["items"].as_array().unwrap().iter();
+        let mut found = items.filter(|item| item["leaf"]["what"]["action"] == action);
+        found.next().unwrap()["leaf"]["who"]["credential"]["kind"].clone()
+    };
+    assert_eq!([kinds("invitation.accept"), kinds("session.begin")], ["invitation", "session"]);
+}
+
+#[tokio::test]
 async fn token_revokes_itself_but_no_other_without_the_scope() {
     let world = World::new().await;
     let bob = world.person("Bob", &["author"]).await;

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use ade_core::change::Digest;
 use serde_json::{Value, json};
 
 use crate::coverage::cases;
@@ -27,7 +28,11 @@ async fn audit_log_shows_who_did_what(world: &World) {
     assert_eq!(leaf["what"]["action"], "task.create");
     assert!(leaf["who"].to_string().contains(&bob.id), "{leaf}");
     assert_eq!(leaf["where"]["service"], "http", "{leaf}");
-    assert_eq!(leaf["where"]["address"], "127.0.0.1", "{leaf}");
+    let origin = &leaves[0]["origin"];
+    assert_eq!(origin["address"], "127.0.0.1", "{origin}");
+    let bytes = serde_json_canonicalizer::to_vec(origin).unwrap();
+    assert_eq!(leaf["where"]["origin"], Digest::of(&bytes).to_string(), "the entry hashes it");
+    assert!(!leaf.to_string().contains("127.0.0.1"), "the address can be erased: {leaf}");
     let by_bob = read(&format!("user_id={}", bob.id)).await;
     assert_eq!(by_bob[0], leaves[0]);
     let mut actions: Vec<&Value> =

@@ -82,6 +82,8 @@ async fn step_up_for_a_high_risk_vote_covers_only_this_task() {
         (&json!("step_up.use"), &json!("approve"))
     );
     assert_eq!(used["what"]["digest"], given["subject"]);
+    let who = world.who_did(&task, "task.approve").await;
+    assert_eq!(who["credential"]["step_up"], given["id"], "the vote names it");
 }
 
 #[tokio::test]

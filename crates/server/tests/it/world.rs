@@ -601,6 +601,15 @@ impl World {
         task
     }
 
+    /// Returns who performed this action on the task, as the audit log names them.
+    pub async fn who_did(&self, task: &Value, action: &str) -> Value {
+        let path = format!("/v1/audit?object={}&page_size=200", id(task));
+        let entries = self.get(&self.admin.token, &path).await.expect(200);
+        let mut items = entries["items"].as_array().unwrap().iter();
+        let found = items.find(|item| item["leaf"]["what"]["action"] == action);
+        found.unwrap_or_else(|| panic!("no {action} in {entries}"))["leaf"]["who"].clone()
+    }
+
     /// Returns the id of the pending approval request of this reviewer for this task.
     pub async fn request(&self, reviewer: &Person, task: &Value) -> String {
         let inbox = self.get(&reviewer.token, "/v1/approvals?page_size=200").await.expect(200);

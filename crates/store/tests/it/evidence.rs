@@ -1,10 +1,12 @@
 //! Audit entries and events are stored unchanged in their partitions.
 
-use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
+use ade_core::actor::{Credential, CredentialKind};
+use ade_core::audit::{AuditEntry, EntryKind, RequestOrigin, What, Where, Who, Why};
 use ade_core::change::Digest;
-use ade_core::ids::{AgentId, ProcessId, SessionId, UserId};
+use ade_core::ids::{AgentId, StepUpId, UserId};
 use ade_core::time::Timestamp;
 use ade_store::{StoreError, audit};
+use uuid::Uuid;
 
 use crate::test_database::{TestDatabase, connect_app, run, try_run};
 
@@ -18,22 +20,27 @@ fn leaves(rig: &TestDatabase) -> Vec<AuditEntry> {
             revision: Some(2),
             digest: Some(Digest::of(b"effect")),
         };
-        let place = Where {
+        let origin = RequestOrigin {
+            salt: Uuid::from_u128(9),
             address: Some("192.0.2.7".parse().unwrap()),
             user_agent: Some("browser".to_owned()),
-            service: "api".to_owned(),
         };
+        let place = Where::request(origin, "api");
         let why = Why { reason: Some("because".to_owned()), ticket: Some("INC-1".to_owned()) };
         AuditEntry::new(rig.tenant, EntryKind::Refusal, who, what, rig.now, place, why)
     };
     let person = UserId::from_u128(1);
+    let credential = |kind| {
+        let (key_id, issued_by) = ("AAAAAAAAAAA".to_owned(), Some(UserId::from_u128(6)));
+        Some(Credential { kind, key_id, issued_by, step_up: Some(StepUpId::from_u128(7)) })
+    };
     vec![
         rig.leaf("user.rename"),
-        full(Who::User { user: person, session: Some(SessionId::from_u128(3)) }),
+        full(Who::User { user: person, credential: credential(CredentialKind::Session) }),
         full(Who::Agent {
             agent: AgentId::from_u128(4),
             on_behalf_of: person,
-            session: Some(ProcessId::from_u128(5)),
+            credential: credential(CredentialKind::Token),
         }),
         full(Who::System { worker: "expirer".to_owned() }),
     ]
@@ -62,9 +69,8 @@ async fn audit_entry_columns_agree_with_its_bytes() {
     let mut tx = rig.begin().await;
     let ids = audit::append(&mut tx, &leaves(&rig)).await.unwrap();
     let query = sqlx::query_as::<_, (String, i64, Option<String>, String)>(
-        "SELECT concat_ws(' ', kind, right(user_id::text, 1), right(session_id::text, 1),
-                    right(agent_id::text, 1), right(on_behalf_of::text, 1),
-                    right(agent_session_id::text, 1), worker) AS who,
+        "SELECT concat_ws(' ', kind, right(user_id::text, 1), right(agent_id::text, 1),
+                    right(on_behalf_of::text, 1), worker) AS who,
                 (extract(epoch FROM at) * 1000000)::bigint,
                 host(address),
                 concat_ws(' ', object, action, from_state, to_state, revision,
@@ -82,8 +88,8 @@ async fn audit_entry_columns_agree_with_its_bytes() {
     let at = rig.now.micros();
     let expected = [
         ("change 1".to_owned(), at, address("2001:db8::7"), plain),
-        ("refusal 1 3".to_owned(), at, address("192.0.2.7"), full.clone()),
-        ("refusal 4 1 5".to_owned(), at, address("192.0.2.7"), full.clone()),
+        ("refusal 1".to_owned(), at, address("192.0.2.7"), full.clone()),
+        ("refusal 4 1".to_owned(), at, address("192.0.2.7"), full.clone()),
         ("refusal expirer".to_owned(), at, address("192.0.2.7"), full),
     ];
     assert_eq!(rows, expected);
@@ -133,6 +139,55 @@ async fn audit_entry_with_changed_bytes_is_an_error() {
     let StoreError::Row(row) = error else { panic!("{error}") };
     assert_eq!((row.table, row.column), ("audit_entry", "hash"));
     assert_eq!(row.row, ids[0].0.to_string());
+}
+
+/// Returns the column that a reader reports after this change of the entry's row.
+async fn wrong_column(rig: &TestDatabase, change: &str) -> &'static str {
+    let mut tx = rig.begin().await;
+    let ids = audit::append(&mut tx, &leaves(rig)).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut admin = rig.database.connect().await;
+    let id = ids[1].0;
+    run(&mut admin, &format!("UPDATE audit_entry SET {change} WHERE id = '{id}'")).await;
+    let all = audit::AuditFilter::default();
+    let mut tx = rig.begin().await;
+    let error = audit::list(&mut tx, &all, None, 100).await.unwrap_err();
+    let StoreError::Row(row) = error else { panic!("{error}") };
+    run(&mut admin, &format!("DELETE FROM audit_entry WHERE id = '{id}'")).await;
+    assert_eq!((row.table, row.row), ("audit_entry", id.to_string()));
+    row.column
+}
+
+#[tokio::test]
+async fn audit_entry_hidden_from_a_filter_is_an_error() {
+    let rig = TestDatabase::new().await;
+    for (change, column) in [
+        ("object = 'task_y'", "object"),
+        ("action = 'task.read'", "action"),
+        ("user_id = gen_random_uuid()", "user_id"),
+        ("kind = 'change'", "kind"),
+        ("at = at + interval '1 microsecond'", "at"),
+        ("address = '192.0.2.8'", "origin_salt"),
+        ("user_agent = NULL", "origin_salt"),
+    ] {
+        assert_eq!(wrong_column(&rig, change).await, column, "{change}");
+    }
+}
+
+#[tokio::test]
+async fn audit_entry_is_readable_after_its_origin_is_erased() {
+    let rig = TestDatabase::new().await;
+    let mut tx = rig.begin().await;
+    let written = leaves(&rig);
+    let ids = audit::append(&mut tx, &written).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut admin = rig.database.connect().await;
+    let erase = "UPDATE audit_entry SET origin_salt = NULL, address = NULL, user_agent = NULL";
+    run(&mut admin, erase).await;
+    let mut tx = rig.begin().await;
+    let read = audit::read(&mut tx, rig.now, ids[1]).await.unwrap().unwrap();
+    assert_eq!(read.place.origin(), None);
+    assert_eq!(read.to_bytes(), written[1].to_bytes(), "the hashed bytes are unchanged");
 }
 
 #[tokio::test]

@@ -462,7 +462,7 @@ async fn audit_is_listed_by_object_actor_and_time() {
         leaf.what.object = object.to_owned();
         if action == "d" {
             let (agent, on_behalf_of) = (AgentId::from_u128(1), UserId::from_u128(1));
-            leaf.who = ade_core::audit::Who::Agent { agent, on_behalf_of, session: None };
+            leaf.who = ade_core::audit::Who::Agent { agent, on_behalf_of, credential: None };
         }
         if action == "c" {
             leaf.kind = EntryKind::Refusal;

@@ -54,7 +54,7 @@ pub fn assessment(score: Score, level: Level) -> Assessment {
 }
 
 pub fn cause(command: CommandKind) -> Cause {
-    let place = Where { address: None, user_agent: None, service: "test".to_owned() };
+    let place = Where::service("test");
     Cause { command, place, why: Why::default(), receipt: None }
 }
 

@@ -78,7 +78,7 @@ async fn keep(rig: &TestDatabase, mut tx: Tx) {
         revision: None,
         digest: None,
     };
-    let place = Where { address: None, user_agent: None, service: "migrate".to_owned() };
+    let place = Where::service("migrate");
     let who = Who::System { worker: "migrate".to_owned() };
     let leaf =
         AuditEntry::new(TENANT, EntryKind::Change, who, what, rig.now, place, Why::default());

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ade_core::actor::Actor;
-use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
+use ade_core::audit::{AuditEntry, EntryKind, RequestOrigin, What, Where, Who, Why};
 use ade_core::ids::{TenantId, UserId};
 use ade_core::time::Timestamp;
 use ade_store::pool::PoolSettings;
@@ -12,6 +12,7 @@ use ade_store::{Pool, PoolClass, StoreError, TenantLock, Tx, audit, migrate};
 use ade_testkit::Database;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::Mutex;
+use uuid::Uuid;
 
 pub const PEOPLE: u128 = 7;
 /// A timeout for what happens at once unless something is wrong.
@@ -116,12 +117,13 @@ impl TestDatabase {
             revision: Some(3),
             digest: None,
         };
-        let place = Where {
+        let origin = RequestOrigin {
+            salt: Uuid::from_u128(9),
             address: Some("2001:db8::7".parse().unwrap()),
             user_agent: Some("curl/8".to_owned()),
-            service: "store".to_owned(),
         };
-        let who = Who::User { user: UserId::from_u128(1), session: None };
+        let place = Where::request(origin, "store");
+        let who = Who::User { user: UserId::from_u128(1), credential: None };
         AuditEntry::new(self.tenant, EntryKind::Change, who, what, self.now, place, Why::default())
     }
 }

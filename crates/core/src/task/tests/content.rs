@@ -1,5 +1,6 @@
 //! Revisions: approvals carry over to an identical effect only.
 
+use crate::actor::{Credential, CredentialKind};
 use crate::approval::{Answer, ApprovalStatus};
 use crate::event::EventKind;
 use crate::risk::Level;
@@ -124,8 +125,11 @@ fn amendment_by_an_approver_drops_their_vote() {
 
 #[test]
 fn proposal_of_an_agent_involves_who_issued_its_token() {
-    let with =
-        |issuer| Actor::Agent { id: AGENT, on_behalf_of: AUTHOR, token_issuer: Some(issuer) };
+    let with = |issuer| {
+        let (kind, key_id) = (CredentialKind::Token, "AAAAAAAAAAA".to_owned());
+        let credential = Credential { kind, key_id, issued_by: Some(issuer), step_up: None };
+        Actor::Agent { id: AGENT, on_behalf_of: AUTHOR, credential: Some(credential) }
+    };
     let involved = Participants::of_proposal(AUTHOR, &with(ALICE));
     assert_eq!((involved.agent, involved.token_issuers), (Some(AGENT), [ALICE].into()));
     let world = World::new([two_dbas()]);

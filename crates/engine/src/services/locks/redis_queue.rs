@@ -318,7 +318,7 @@ impl RedisLockQueue {
             from: Some(from.to_string()),
             ..What::new(tx.tenant().to_string(), "lock.rebuild")
         };
-        let place = Where { address: None, user_agent: None, service: self.service.clone() };
+        let place = Where::service(self.service.as_str());
         let who = Who::System { worker: WORKER.to_owned() };
         let why = Why { reason: Some(reason.to_owned()), ticket: None };
         let entry =
