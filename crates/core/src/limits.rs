@@ -272,6 +272,14 @@ pub const TASK_SEARCH_MAX_CHARS: usize = 200;
 /// Due rows among which workers alternate between tenants; more than one round processes.
 pub const DUE_WINDOW_ROWS: u32 = 4_096;
 
+// Previews.
+/// Previews of one tenant that wait for a slot in one process; further ones are refused.
+pub const PREVIEWS_WAITING_MAX: usize = 8;
+/// Shorter than the response timeout, so that the caller learns that all slots are taken.
+pub const PREVIEW_SLOT_WAIT: Duration = Duration::from_secs(5);
+/// How long a caller without a slot waits before the next try.
+pub const PREVIEW_RETRY_AFTER: Duration = Duration::from_secs(1);
+
 // SQL previews.
 pub const SQL_PREVIEW_SCRIPT_MAX_BYTES: usize = PAYLOAD_MAX_BYTES;
 pub const SQL_PREVIEW_STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);

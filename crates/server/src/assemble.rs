@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ade_core::policy::Pattern;
 use ade_engine::services::event_hub::Live;
 use ade_engine::services::executors::{
-    CommandExecutor, Executor, ExecutorEntry, Executors, Http, HttpEndpoint, PreviewTarget,
-    Program, ProgramLimits, Signer, SqlPreview,
+    CommandExecutor, Executor, ExecutorEntry, Executors, Http, HttpEndpoint, PreviewSlots,
+    PreviewTarget, Program, ProgramLimits, Signer, SqlPreview,
 };
 use ade_engine::services::export::Sink;
 use ade_engine::services::identity::Providers;
@@ -114,7 +114,9 @@ fn executors(config: &Config, pool: &Pool) -> Result<Executors> {
         let tenants = endpoint.tenants.clone().into();
         entries.extend(entries_of(&endpoint.types, &tenants, &executor).context(setting)?);
     }
-    Ok(Executors::new(entries, config.executors.at_once))
+    let previews =
+        PreviewSlots::new(config.preview.at_once_per_target, config.preview.at_once_per_tenant);
+    Ok(Executors::new(entries, config.executors.at_once, previews))
 }
 
 fn entries_of(

@@ -242,6 +242,8 @@ impl Config {
             ("server.requests_max", count(self.server.requests_max)),
             ("server.waits_max", count(self.server.waits_max)),
             ("server.listeners_max", count(self.server.listeners_max)),
+            ("preview.at_once_per_target", count(self.preview.at_once_per_target)),
+            ("preview.at_once_per_tenant", count(self.preview.at_once_per_tenant)),
             ("server.head_timeout_s", self.server.head_timeout_s),
             ("server.body_timeout_s", self.server.body_timeout_s),
             ("server.answer_timeout_s", self.server.answer_timeout_s),

@@ -64,6 +64,14 @@ fn describe() {
         "ade_rate_limited_total",
         "Requests rejected by rate limits, by limit"
     );
+    metrics::describe_counter!(
+        "ade_tenant_requests_shed_total",
+        "Requests rejected because their tenant held its share of the capacity"
+    );
+    metrics::describe_counter!(
+        "ade_previews_refused_total",
+        "Previews rejected because too many of the tenant or the target were in progress"
+    );
     metrics::describe_counter!("ade_http_panics_total", "Handlers that panicked");
     metrics::describe_gauge!("ade_http_connections", "Open connections");
     metrics::describe_counter!(

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ade_core::actor::Actor;
 use ade_core::change::{Effect, PreviewVersions, content_digest, content_shape};
 use ade_core::ids::{TaskId, TenantId, UserId};
-use ade_core::limits::{CHANGE_SPLITTING_WINDOW, NAME_MAX_BYTES, TASK_TAGS_MAX};
+use ade_core::limits::{
+    CHANGE_SPLITTING_WINDOW, NAME_MAX_BYTES, PREVIEW_RETRY_AFTER, TASK_TAGS_MAX,
+};
 use ade_core::policy::{AuthorKind, Subject};
 use ade_core::resource::ResourceRef;
 use ade_core::risk::{self, Assessment, ResourceFacts, assess};
@@ -17,7 +19,9 @@ use ade_store::{TenantLock, Tx, resources, tallies};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::services::executors::{Executor, PlanExecutor, Preview, PreviewError, Proposal};
+use crate::services::executors::{
+    Executor, PlanExecutor, Preview, PreviewError, Proposal, TooManyPreviews,
+};
 
 /// The content of a task, with the parts that only the database needs.
 #[derive(Debug, Clone)]
@@ -64,6 +68,16 @@ pub struct Previewed<'a> {
 /// slow.
 pub async fn preview(app: &App, tenant: TenantId, proposal: &Proposal) -> Result<Preview, Error> {
     let executor = executor(app, tenant, &proposal.task_type).await?;
+    let _slot = match executor.preview_target(proposal) {
+        Some(target) => {
+            let entered = app.executors.preview_slots().enter(tenant, target).await;
+            Some(entered.map_err(|TooManyPreviews| Error::TooOften {
+                what: "previews in progress",
+                wait: PREVIEW_RETRY_AFTER,
+            })?)
+        }
+        None => None,
+    };
     executor.preview(tenant, proposal).await.map_err(|error| match error {
         PreviewError::Invalid { field, problem } => Error::Invalid { field, problem },
         PreviewError::Effect(error) => Error::invalid("effect", error),

@@ -14,6 +14,8 @@ use super::{Address, ConfigError, address};
 #[serde(deny_unknown_fields)]
 pub struct Preview {
     pub sql_types: Vec<String>,
+    pub at_once_per_target: usize,
+    pub at_once_per_tenant: usize,
     enable_live: BTreeSet<String>,
     targets: BTreeMap<String, TargetTable>,
 }

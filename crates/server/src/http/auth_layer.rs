@@ -10,6 +10,7 @@ use ade_api::problem::Problem;
 use ade_core::access::Scope;
 use ade_core::actor::Actor;
 use ade_core::audit::Where;
+use ade_core::ids::TenantId;
 use ade_core::token::{Token, TokenKind};
 use ade_engine::Caller;
 use ade_engine::identity::authenticate::{self, AuthError, TokenEnd};
@@ -21,6 +22,7 @@ use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::capacity::{Capacity, TenantPlace};
 use super::cookie;
 use super::cross_site;
 use super::error::ApiError;
@@ -78,8 +80,17 @@ pub(super) async fn require_auth(
                 return rate_limit_headers::unless_limited(quota, async { closed.into_response() })
                     .await;
             }
+            let place = match capacity_for(&request, caller.tenant) {
+                Ok(place) => place,
+                Err(full) => {
+                    let full = async { full.into_response() };
+                    return rate_limit_headers::unless_limited(quota, full).await;
+                }
+            };
             request.extensions_mut().insert(Arc::new(caller));
-            return rate_limit_headers::unless_limited(quota, next.run(request)).await;
+            let response = rate_limit_headers::unless_limited(quota, next.run(request)).await;
+            drop(place);
+            return response;
         }
         Err(failure) => failure,
     };
@@ -101,6 +112,16 @@ pub(super) async fn allow_anonymous(
 ) -> Response {
     let address = rate_limit_headers::address_of(&request);
     rate_limit_headers::nameless(&shared, address, Nameless::Open, next.run(request)).await
+}
+
+/// Counts a request for its tenant, so that one tenant cannot use the server up.
+fn capacity_for(request: &Request, tenant: TenantId) -> Result<Option<TenantPlace>, ApiError> {
+    let Some(capacity) = request.extensions().get::<Arc<Capacity>>() else { return Ok(None) };
+    capacity.admit(tenant).map(Some).ok_or_else(|| {
+        metrics::counter!("ade_tenant_requests_shed_total").increment(1);
+        let detail = "your tenant has too many requests in progress on this server";
+        ApiError::new(Code::Overloaded, detail)
+    })
 }
 
 /// Adds the URL of the resource metadata (RFC 9728) to an authentication failure.

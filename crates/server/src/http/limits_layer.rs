@@ -13,12 +13,13 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
+use super::capacity::Capacity;
 use super::error::ApiError;
-use super::route::RouteTimeout;
+use super::route::{Route, RouteTimeout};
 use super::state::Shared;
 
 /// Signals to a waiting change that its caller has disconnected, so that it can stop waiting.
@@ -44,17 +45,18 @@ impl FromRequestParts<Shared> for ClientDisconnected {
 }
 
 pub(super) async fn limits_layer(
-    State((shared, pace)): State<(Shared, RouteTimeout)>,
+    State((shared, route)): State<(Shared, Route)>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let (permits, limit) = permits(&shared, pace, &request);
-    let Ok(permit) = permits.try_acquire_owned() else {
+    let (capacity, limit) = capacity_of(&shared, route, &request);
+    let Some(permit) = capacity.take() else {
         metrics::counter!("ade_http_requests_shed_total").increment(1);
         return ApiError::new(Code::Overloaded, "too many requests in progress").into_response();
     };
     let (gone, is_gone) = watch::channel(false);
     request.extensions_mut().insert(ClientDisconnected(is_gone));
+    request.extensions_mut().insert(capacity);
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
     let strained = shared.clone();
     let work = async move {
@@ -92,15 +94,18 @@ fn note_strain(shared: &Shared, response: &Response) {
     }
 }
 
-fn permits(shared: &Shared, pace: RouteTimeout, request: &Request) -> (Arc<Semaphore>, Duration) {
+/// Returns the capacity that a request uses, and the time for its response.
+fn capacity_of(shared: &Shared, route: Route, request: &Request) -> (Arc<Capacity>, Duration) {
     let limit = shared.settings().answer_timeout();
-    match pace {
+    let (capacity, limit) = match route.pace {
+        _ if route.is_reserved() => (shared.reserved(), limit),
         // A body may request a wait, but is read later.
         RouteTimeout::LongPoll if asks_to_wait(request) || *request.method() == Method::POST => {
             (shared.waits(), limit + WAIT_MAX)
         }
         RouteTimeout::LongPoll | RouteTimeout::Default => (shared.requests(), limit),
-    }
+    };
+    (Arc::clone(capacity), limit)
 }
 
 fn asks_to_wait(request: &Request) -> bool {

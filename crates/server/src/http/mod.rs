@@ -9,6 +9,7 @@ mod audit;
 mod auth;
 pub mod auth_layer;
 mod batches;
+mod capacity;
 mod catalogue;
 mod compression;
 mod cookie;

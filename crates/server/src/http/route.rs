@@ -5,6 +5,8 @@ use ade_core::access::Scope;
 /// Routes of monitoring systems, which are never rate limited.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
+const FREEZES: &str = "/v1/freezes";
+
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteAuth {
@@ -32,6 +34,12 @@ pub struct Route {
 }
 
 impl Route {
+    /// Returns whether the route has its own capacity, because it must work while all other
+    /// capacity is used up: monitoring, and stopping everything.
+    pub fn is_reserved(&self) -> bool {
+        self.is_probe() || (self.path.starts_with(FREEZES) && self.method != "GET")
+    }
+
     pub fn is_probe(&self) -> bool {
         PROBES.contains(&self.path)
     }

@@ -114,7 +114,7 @@ impl Routes {
                     handlers.route_layer(from_fn_with_state(shared, auth_layer::allow_anonymous));
             }
         }
-        let guarded = (self.shared.clone(), pace);
+        let guarded = (self.shared.clone(), route);
         handlers = handlers.route_layer(from_fn_with_state(guarded, limits_layer::limits_layer));
         self.router = self.router.routes((schemas, paths, handlers));
         self.listed.push(route);

@@ -7,7 +7,11 @@ use ade_engine::App;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::Semaphore;
 
+use super::capacity::Capacity;
 use crate::config;
+
+/// The number of probes and freezes in progress.
+const RESERVED_REQUESTS_MAX: usize = 32;
 
 #[derive(Clone)]
 pub struct Shared(Arc<Inner>);
@@ -17,8 +21,9 @@ struct Inner {
     settings: config::ServerConfig,
     metrics: PrometheusHandle,
     started: Instant,
-    requests: Arc<Semaphore>,
-    waits: Arc<Semaphore>,
+    requests: Arc<Capacity>,
+    waits: Arc<Capacity>,
+    reserved: Arc<Capacity>,
     listeners: Arc<Semaphore>,
 }
 
@@ -26,8 +31,9 @@ impl Shared {
     pub fn new(app: Arc<App>, settings: config::ServerConfig, metrics: PrometheusHandle) -> Self {
         Self(Arc::new(Inner {
             app,
-            requests: Arc::new(Semaphore::new(settings.requests_max)),
-            waits: Arc::new(Semaphore::new(settings.waits_max)),
+            requests: Capacity::new(settings.requests_max),
+            waits: Capacity::new(settings.waits_max),
+            reserved: Capacity::new(RESERVED_REQUESTS_MAX),
             listeners: Arc::new(Semaphore::new(settings.listeners_max)),
             settings,
             metrics,
@@ -73,23 +79,24 @@ impl Shared {
 
     /// Returns the capacity for requests; each holds one permit until it is done, even if its
     /// caller has disconnected.
-    pub(super) fn requests(&self) -> Arc<Semaphore> {
-        self.0.requests.clone()
+    pub(super) fn requests(&self) -> &Arc<Capacity> {
+        &self.0.requests
     }
 
     /// Returns the capacity for requests that wait for a change.
-    pub(super) fn waits(&self) -> Arc<Semaphore> {
-        self.0.waits.clone()
+    pub(super) fn waits(&self) -> &Arc<Capacity> {
+        &self.0.waits
+    }
+
+    /// Returns the capacity for probes and freezes, which must work while the others are used up.
+    pub(super) fn reserved(&self) -> &Arc<Capacity> {
+        &self.0.reserved
     }
 
     /// Resolves when no request is in progress, including those without a caller.
     pub async fn finished(&self) {
-        let (requests, waits) = (&self.0.requests, &self.0.waits);
-        let limits = (self.0.settings.requests_max, self.0.settings.waits_max);
-        for (permits, limit) in [(requests, limits.0), (waits, limits.1)] {
-            let all = u32::try_from(limit).unwrap_or(u32::MAX);
-            // The semaphores are never closed.
-            let _ = permits.acquire_many(all).await;
+        for capacity in [&self.0.requests, &self.0.waits, &self.0.reserved] {
+            capacity.emptied().await;
         }
         self.0.app.live.emptied().await;
     }

@@ -48,6 +48,8 @@ async fn request_over_the_limit_is_refused_until_there_is_room() {
     let response = rig.get("/test/held").send().await.unwrap();
     assert_eq!(response.headers()["retry-after"], "1");
     problem(response, 503, "overloaded").await;
+    let probe = rig.get("/healthz").send().await.unwrap();
+    assert_eq!(probe.status(), 200, "probes have their own room");
     rig.gate.leave.notify_one();
     assert_eq!(first.await.unwrap().unwrap().status(), 200);
     let again = tokio::spawn(rig.get("/test/held").send());

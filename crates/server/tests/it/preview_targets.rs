@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use ade_engine::admin::bootstrap;
 use ade_engine::services::secrets::Pepper;
 use ade_testkit::Database;
+use futures_util::future::{join_all, select_all};
 use serde_json::{Value, json};
 
 use crate::executions::{permit, runner, say};
@@ -268,4 +269,27 @@ async fn doctor_reports_unbound_targets_of_several_tenants() {
         assert_eq!(said.contains(wrong), is_wrong, "{said}");
     }
     std::fs::remove_file(pepper).unwrap();
+}
+
+#[tokio::test]
+async fn previews_of_one_agent_leave_room_for_others() {
+    let scene = Scene::new(bound_to(Some(&["acme", "other"]))).await;
+    let (_, other) = scene.world.tenant("other").await;
+    let (world, path) = (&scene.world, "/v1/tasks/evaluate");
+    let evaluate =
+        async |who: &Person, sql: &str| world.post(&who.token, path, change("orders", sql)).await;
+    // Two run and eight wait; the others are refused while these sleep.
+    let calls: Vec<_> =
+        (0..12).map(|_| Box::pin(evaluate(&scene.bob, "SELECT pg_sleep(1)"))).collect();
+    let (first, _, calls) = select_all(calls).await;
+    assert_eq!(first.refused(429, "rate_limited")["retriable"], json!(true));
+    let running = "SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND application_name = 'ade preview'";
+    let (running, answer, rest) =
+        tokio::join!(scene.target.number(running), evaluate(&other, "SELECT 1"), join_all(calls),);
+    assert!(running <= 2, "{running} previews of one tenant run at once");
+    answer.expect(200);
+    let refused = rest.iter().filter(|answer| answer.status == 429).count();
+    assert!(refused < rest.len(), "the first ones are answered");
+    evaluate(&scene.bob, "SELECT 1").await.expect(200);
 }

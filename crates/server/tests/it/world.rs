@@ -13,7 +13,7 @@ use ade_core::time::Timestamp;
 use ade_engine::admin::bootstrap;
 use ade_engine::services::event_hub::Live;
 use ade_engine::services::executors::{
-    Executor, ExecutorEntry, Executors, PreviewTarget, SqlPreview,
+    Executor, ExecutorEntry, Executors, PreviewSlots, PreviewTarget, SqlPreview,
 };
 use ade_engine::services::export::Sink;
 use ade_engine::services::identity::{self, Passkeys, Provider, Providers};
@@ -801,7 +801,7 @@ fn app_at(
         replica,
         pepper: pepper(),
         limiter: fittings.line.limiter(&fittings.rates),
-        executors: Executors::new(executors.chain([sql]).collect(), 8),
+        executors: Executors::new(executors.chain([sql]).collect(), 8, PreviewSlots::new(4, 2)),
         risk: ade_core::risk::RiskConfig::default(),
         timeouts: ade_core::timeouts::Timeouts::default(),
         flags: fittings.flags,

@@ -187,7 +187,7 @@ async fn hold(
     limits: &Limits,
 ) -> Result<ScriptPreview, ScriptPreviewError> {
     let options: PgConnectOptions = url.parse()?;
-    let mut connection = options.application_name("ade rehearsal").connect().await?;
+    let mut connection = options.application_name("ade preview").connect().await?;
     check_login(&mut connection).await?;
     let [lock, statement, idle] =
         [limits.lock_timeout, limits.statement_timeout, SQL_PREVIEW_IDLE_TIMEOUT]
@@ -202,16 +202,16 @@ async fn hold(
     let before = Look::take(&mut connection, None).await?;
     let notices = Notices::default();
     let outcome = perform(&mut connection, script).with_subscriber(notices.clone()).await;
-    let mut rehearsal = match outcome {
+    let mut preview = match outcome {
         Ok(()) => compare(&mut connection, &before).await?,
         Err(error) => ScriptPreview { errors: vec![fault(error)?], ..ScriptPreview::default() },
     };
-    rehearsal.warnings.splice(0..0, notices.take());
+    preview.warnings.splice(0..0, notices.take());
     // Closing the connection would have the same effect; this way it is done before the result is
     // returned.
     sqlx::raw_sql("ROLLBACK").execute(&mut connection).await?;
     connection.close().await?;
-    Ok(rehearsal)
+    Ok(preview)
 }
 
 const OWN_PATH: &str = "SET LOCAL search_path = pg_catalog, pg_temp";

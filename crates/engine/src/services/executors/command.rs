@@ -62,6 +62,10 @@ fn answer_of(ended: ProgramResult) -> Result<Vec<u8>, Silence> {
 impl Speak for CommandExecutor {
     const NAME: &'static str = "command";
 
+    fn target(&self) -> String {
+        self.program.path.display().to_string()
+    }
+
     fn call<'a>(
         &'a self,
         call: &'a ExecutorCall<'a>,

@@ -151,6 +151,10 @@ async fn read(mut response: Response) -> Result<Vec<u8>, Silence> {
 impl Speak for Http {
     const NAME: &'static str = "http";
 
+    fn target(&self) -> String {
+        self.endpoint.url.to_string()
+    }
+
     fn audience(&self) -> Option<&str> {
         self.audience.as_deref()
     }

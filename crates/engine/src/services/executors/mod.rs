@@ -8,6 +8,7 @@ mod command;
 mod http;
 mod job;
 mod plan;
+mod preview_slots;
 mod protocol;
 mod registry;
 mod sql_preview;
@@ -31,6 +32,7 @@ pub use job::{
     Applies, Doing, ExecutorOutcome, Leash, Left, OutputLine, PermittedAttempt, Stash, Unstashed,
 };
 pub use plan::PlanExecutor;
+pub use preview_slots::{PreviewSlots, TooManyPreviews};
 pub use registry::{ExecutorEntry, Executors, TenantExecutors};
 pub use sql_preview::SqlPreview;
 pub use sql_target::PreviewTarget;
@@ -72,6 +74,10 @@ pub type Previewing<'a> = Pin<Box<dyn Future<Output = Result<Preview, PreviewErr
 
 pub trait Executor: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
+
+    /// Returns the target that a preview of this proposal uses, by which previews in progress are
+    /// counted; `None` if it uses nothing outside of the server.
+    fn preview_target(&self, proposal: &Proposal) -> Option<String>;
 
     /// Reports what the proposal of this tenant would change. A preview leaves no lasting effect.
     fn preview<'a>(&'a self, tenant: TenantId, proposal: &'a Proposal) -> Previewing<'a>;

@@ -16,6 +16,10 @@ impl Executor for PlanExecutor {
         "plan"
     }
 
+    fn preview_target(&self, _: &Proposal) -> Option<String> {
+        None
+    }
+
     fn preview<'a>(&'a self, _: TenantId, proposal: &'a Proposal) -> Previewing<'a> {
         Box::pin(async move { declared(proposal) })
     }

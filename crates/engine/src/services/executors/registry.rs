@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ade_core::policy::Pattern;
 use ade_store::tenants::TenantIdentity;
 
-use super::Executor;
 use super::plan::PlanExecutor;
+use super::{Executor, PreviewSlots};
 use crate::services::tenant_binding::TenantBinding;
 
 /// An executor, for the tasks of some types in some tenants.
@@ -22,13 +22,19 @@ pub struct ExecutorEntry {
 pub struct Executors {
     entries: Vec<ExecutorEntry>,
     at_once: usize,
+    previews: PreviewSlots,
 }
 
 impl Executors {
     /// Creates the registry. If several entries serve a task, the first one counts. `at_once` is
     /// how many tasks this process applies at the same time.
-    pub fn new(entries: Vec<ExecutorEntry>, at_once: usize) -> Self {
-        Self { entries, at_once }
+    pub fn new(entries: Vec<ExecutorEntry>, at_once: usize, previews: PreviewSlots) -> Self {
+        Self { entries, at_once, previews }
+    }
+
+    /// Returns the slots for previews in this process.
+    pub fn preview_slots(&self) -> &PreviewSlots {
+        &self.previews
     }
 
     pub fn at_once(&self) -> usize {

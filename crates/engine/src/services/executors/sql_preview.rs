@@ -115,6 +115,11 @@ impl Executor for SqlPreview {
         NAME
     }
 
+    fn preview_target(&self, proposal: &Proposal) -> Option<String> {
+        let Parameters { target, .. } = parameters(proposal).ok()?;
+        self.targets.contains_key(&target).then(|| format!("{DATABASE}:{target}"))
+    }
+
     fn preview<'a>(&'a self, tenant: TenantId, proposal: &'a Proposal) -> Previewing<'a> {
         Box::pin(self.observe(tenant, proposal))
     }

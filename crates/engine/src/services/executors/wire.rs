@@ -18,6 +18,9 @@ pub trait Speak: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns the program or the URL, which identifies the backend.
+    fn target(&self) -> String;
+
     /// Calls the backend within the limits of the leash. Dropping the future ends the call at once.
     fn call<'a>(
         &'a self,
@@ -39,6 +42,10 @@ async fn observe<T: Speak>(target: &T, proposal: &Proposal) -> Result<Preview, P
 impl<T: Speak> Executor for T {
     fn name(&self) -> &'static str {
         T::NAME
+    }
+
+    fn preview_target(&self, _: &Proposal) -> Option<String> {
+        Some(self.target())
     }
 
     fn preview<'a>(&'a self, _: TenantId, proposal: &'a Proposal) -> Previewing<'a> {
