@@ -278,9 +278,10 @@ async fn previews_of_one_agent_leave_room_for_others() {
     let (world, path) = (&scene.world, "/v1/tasks/evaluate");
     let evaluate =
         async |who: &Person, sql: &str| world.post(&who.token, path, change("orders", sql)).await;
-    // Two run and eight wait; the others are refused while these sleep.
+    // Two run and eight wait; the others are refused while these sleep. On a slow machine, it takes
+    // a while until all of them have arrived.
     let calls: Vec<_> =
-        (0..12).map(|_| Box::pin(evaluate(&scene.bob, "SELECT pg_sleep(1)"))).collect();
+        (0..12).map(|_| Box::pin(evaluate(&scene.bob, "SELECT pg_sleep(5)"))).collect();
     let (first, _, calls) = select_all(calls).await;
     assert_eq!(first.refused(429, "rate_limited")["retriable"], json!(true));
     let running = "SELECT count(*) FROM pg_stat_activity
