@@ -938,6 +938,15 @@ CREATE FUNCTION public.reached_by_role(wanted text, moment timestamp with time z
     SELECT user_id FROM holder WHERE NOT EXISTS (SELECT FROM duty)
 $$;
 
+CREATE FUNCTION public.refuse_second_setup() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'the setup of a tenant ends once' USING ERRCODE = 'check_violation';
+END
+$$;
+
 CREATE FUNCTION public.resolve_invitation(wanted text, OUT tenant_id uuid, OUT user_id uuid, OUT
         secret_hash bytea, OUT is_live boolean) RETURNS SETOF record
     LANGUAGE sql STABLE SECURITY DEFINER ROWS 1
@@ -2117,6 +2126,38 @@ WITH (fillfactor='50');
 
 ALTER TABLE ONLY public.passkey_offer FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.pending_change (
+    tenant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    object text NOT NULL,
+    command json NOT NULL,
+    verdict text NOT NULL,
+    findings json NOT NULL,
+    evidence json NOT NULL,
+    reason text,
+    proposed_by uuid NOT NULL,
+    proposed_at timestamp with time zone NOT NULL,
+    takes_effect_at timestamp with time zone,
+    outcome text,
+    closed_by uuid,
+    closed_at timestamp with time zone,
+    objection text,
+    CONSTRAINT pending_change_is_closed_by_a_person CHECK (((outcome IS NULL) OR ((closed_by IS
+        NULL) = (outcome = ANY (ARRAY['applied'::text, 'outdated'::text]))))),
+    CONSTRAINT pending_change_is_closed_once CHECK ((num_nonnulls(outcome, closed_at) = ANY
+        (ARRAY[0, 2]))),
+    CONSTRAINT pending_change_outcome_is_known CHECK ((outcome = ANY (ARRAY['published'::text,
+        'withdrawn'::text, 'objected'::text, 'applied'::text, 'outdated'::text]))),
+    CONSTRAINT pending_change_texts_are_bounded CHECK (((octet_length(kind) <= 64) AND
+        (octet_length(object) <= 1024) AND (octet_length(reason) <= 4096) AND
+        (octet_length(objection) <= 4096))),
+    CONSTRAINT pending_change_verdict_is_known CHECK ((verdict = ANY (ARRAY['looser'::text,
+        'mixed'::text])))
+);
+
+ALTER TABLE ONLY public.pending_change FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.policy (
     tenant_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -2437,6 +2478,7 @@ CREATE TABLE public.tenant (
     name text NOT NULL,
     active boolean DEFAULT true NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    setup_ended_at timestamp with time zone,
     CONSTRAINT tenant_name_is_short CHECK (((octet_length(name) >= 1) AND (octet_length(name) <=
         128)))
 );
@@ -2791,6 +2833,9 @@ ALTER TABLE ONLY public.passkey_offer
 ALTER TABLE ONLY public.passkey
     ADD CONSTRAINT passkey_pkey PRIMARY KEY (tenant_id, id);
 
+ALTER TABLE ONLY public.pending_change
+    ADD CONSTRAINT pending_change_pkey PRIMARY KEY (tenant_id, id);
+
 ALTER TABLE ONLY public.policy_draft
     ADD CONSTRAINT policy_draft_pkey PRIMARY KEY (tenant_id, id);
 
@@ -2989,6 +3034,9 @@ CREATE UNIQUE INDEX override_one_live_per_task ON public.override USING btree (t
 CREATE INDEX passkey_of_user ON public.passkey USING btree (tenant_id, user_id) WHERE (removed_at IS
         NULL);
 
+CREATE INDEX pending_change_open ON public.pending_change USING btree (tenant_id, id) WHERE
+        (closed_at IS NULL);
+
 CREATE INDEX policy_draft_open ON public.policy_draft USING btree (tenant_id, id) WHERE (closed_at
         IS NULL);
 
@@ -3173,6 +3221,9 @@ CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.policy_version REFERE
 CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.risk_setting REFERENCING OLD TABLE AS
         former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
+CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.tenant REFERENCING OLD TABLE AS former
+        NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
 CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.time_setting REFERENCING OLD TABLE AS
         former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
 
@@ -3181,6 +3232,9 @@ CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.user_alias REFERENCIN
 
 CREATE TRIGGER rulebook_sees_update AFTER UPDATE ON public.user_role REFERENCING OLD TABLE AS former
         NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.bump_rulebook();
+
+CREATE TRIGGER tenant_setup_ends_once BEFORE UPDATE OF setup_ended_at ON public.tenant FOR EACH ROW
+        WHEN ((old.setup_ended_at IS NOT NULL)) EXECUTE FUNCTION public.refuse_second_setup();
 
 CREATE TRIGGER token_two_open_at_most BEFORE INSERT ON public.token FOR EACH ROW EXECUTE FUNCTION
         public.token_two_open_at_most();
@@ -3402,6 +3456,14 @@ ALTER TABLE ONLY public.passkey
 
 ALTER TABLE ONLY public.passkey_offer
     ADD CONSTRAINT passkey_offer_is_of_a_user FOREIGN KEY (tenant_id, user_id) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.pending_change
+    ADD CONSTRAINT pending_change_closer_exists FOREIGN KEY (tenant_id, closed_by) REFERENCES
+        public.app_user(tenant_id, id);
+
+ALTER TABLE ONLY public.pending_change
+    ADD CONSTRAINT pending_change_proposer_exists FOREIGN KEY (tenant_id, proposed_by) REFERENCES
         public.app_user(tenant_id, id);
 
 ALTER TABLE ONLY public.policy
@@ -3777,6 +3839,9 @@ CREATE POLICY own_tenant ON public.passkey USING ((tenant_id = public.current_te
 CREATE POLICY own_tenant ON public.passkey_offer USING ((tenant_id = public.current_tenant())) WITH
         CHECK ((tenant_id = public.current_tenant()));
 
+CREATE POLICY own_tenant ON public.pending_change USING ((tenant_id = public.current_tenant())) WITH
+        CHECK ((tenant_id = public.current_tenant()));
+
 CREATE POLICY own_tenant ON public.policy USING ((tenant_id = public.current_tenant())) WITH CHECK
         ((tenant_id = public.current_tenant()));
 
@@ -3905,6 +3970,8 @@ CREATE POLICY owner_resolves ON public.token FOR SELECT TO ade USING (true);
 ALTER TABLE public.passkey ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.passkey_offer ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.pending_change ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.policy ENABLE ROW LEVEL SECURITY;
 
@@ -4074,6 +4141,8 @@ REVOKE ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with
 GRANT ALL ON FUNCTION public.reached_by_role(wanted text, moment timestamp with time zone) TO
         ade_app;
 
+REVOKE ALL ON FUNCTION public.refuse_second_setup() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.resolve_invitation(wanted text, OUT tenant_id uuid, OUT user_id uuid,
         OUT secret_hash bytea, OUT is_live boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.resolve_invitation(wanted text, OUT tenant_id uuid, OUT user_id uuid,
@@ -4219,6 +4288,8 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.passkey TO ade_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.passkey_offer TO ade_app;
 
+GRANT SELECT,INSERT,UPDATE ON TABLE public.pending_change TO ade_app;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.policy TO ade_app;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.policy_draft TO ade_app;
@@ -4255,6 +4326,8 @@ GRANT SELECT,INSERT ON TABLE public.task_revision TO ade_app;
 GRANT SELECT,INSERT ON TABLE public.task_tag TO ade_app;
 
 GRANT SELECT ON TABLE public.tenant TO ade_app;
+
+GRANT UPDATE(setup_ended_at) ON TABLE public.tenant TO ade_app;
 
 GRANT SELECT,INSERT ON TABLE public.time_setting TO ade_app;
 

@@ -37,6 +37,7 @@ const PAGES: [name: string, who: Who, path: () => string, ready: string][] = [
   ['empty audit', 'sam', () => '/audit?object=nothing', 'h2'],
   ['policies', 'sam', () => '/policies', '[data-policy]'],
   ['a new policy', 'sam', () => '/policies/new', 'textarea'],
+  ['no pending changes', 'sam', () => '/changes', 'h2'],
   ['overview', 'sam', () => '/overview', '[data-chart]'],
   ['tokens', 'sam', () => '/settings/tokens', '[data-key]'],
   ['notifications', 'sam', () => '/settings/notifications', 'form'],

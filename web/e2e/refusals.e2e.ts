@@ -32,6 +32,7 @@ const PAGES: Record<string, () => readonly string[]> = {
   '/locks': () => ['/locks', '/locks?view=all', '/locks?view=deadlocks'],
   '/agents': () => ['/agents', '/agents?view=grid'],
   '/policies': () => ['/policies'],
+  '/changes': () => ['/changes'],
   '/audit': () => ['/audit', '/audit?by=usr_x', `/audit?object=${tasks.scale!.id}`],
   '/overview': () => ['/overview'],
   '/after-reviews': () => ['/after-reviews'],

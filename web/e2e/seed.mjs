@@ -4,7 +4,7 @@ import { eventually } from './wait.mjs';
 
 const ALL = ['read', 'propose', 'execute', 'decide', 'operate', 'administer'];
 
-const person = (name, ...roles) => ({
+export const person = (name, ...roles) => ({
   name,
   roles,
   subject: `${name.split(' ')[0].toLowerCase()}@example.org`,

@@ -158,6 +158,15 @@ it('adds, tests, rotates, disables and deletes a webhook', async () => {
   await expectCalm(seat);
 });
 
+it('reminds only admins that the tenant is in setup', async () => {
+  const admin = await on.sit('sam', '/settings/tokens');
+  await admin.page.getByRole('note').getByText('This tenant is in setup').waitFor();
+  const reviewer = await on.sit('priya', '/settings/tokens');
+  await reviewer.page.getByRole('button', { name: 'Create token' }).waitFor();
+  expect(await reviewer.page.getByRole('note').count()).toBe(0);
+  await expectCalm(admin);
+});
+
 it('sets roles and shows the error of the server', async () => {
   const seat = await on.sit('sam', '/settings/people');
   const { page } = seat;

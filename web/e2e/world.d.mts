@@ -1,3 +1,4 @@
+import type { Known } from './seed.mjs';
 import type { Stack } from './stack.mjs';
 
 export interface Person {
@@ -33,4 +34,4 @@ export interface World {
   readonly stop: () => Promise<void>;
 }
 
-export declare function startWorld(): Promise<World>;
+export declare function startWorld(more?: readonly Known[]): Promise<World>;

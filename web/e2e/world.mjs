@@ -4,8 +4,9 @@ import { startLine } from './line.mjs';
 import { PEOPLE, seedPeople } from './seed.mjs';
 import { startStack } from './stack.mjs';
 
-export async function startWorld() {
-  const directory = await startDirectory(Object.values(PEOPLE));
+/** `more` are accounts at the identity provider without a person in the tenant. */
+export async function startWorld(more = []) {
+  const directory = await startDirectory([...Object.values(PEOPLE), ...more]);
   const line = await startLine();
   const stop = [directory.stop, line.stop];
   const end = async () => {

@@ -170,6 +170,12 @@ const policy = createRoute({
   component: lazyRouteComponent(() => import('./policies/PolicyPage'), 'PolicyPage'),
 });
 
+const changes = createRoute({
+  getParentRoute: () => root,
+  path: '/changes',
+  component: lazyRouteComponent(() => import('./changes/ChangesPage'), 'ChangesPage'),
+});
+
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/overview',
@@ -294,6 +300,7 @@ export const router = createRouter({
     locks,
     agents.addChildren([agentList, newAgent, agent]),
     policies.addChildren([policyList, policyEditor, policy]),
+    changes,
     audit,
     overview,
     afterReviews,

@@ -25,6 +25,7 @@ pub mod on_call;
 pub mod overrides;
 pub mod page;
 pub mod passkeys;
+pub mod pending_changes;
 pub mod policies;
 pub mod problem;
 mod refusal;

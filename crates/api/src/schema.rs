@@ -65,6 +65,7 @@ id_schemas! {
     FreezeId = "frz";
     PolicyId = "pol";
     PolicyDraftId = "pdr";
+    PendingChangeId = "chg";
     TenantId = "ten";
     LeaseId = "lease";
     ProcessId = "ags";

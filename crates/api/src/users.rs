@@ -97,4 +97,8 @@ pub struct Me {
     pub roles: BTreeSet<String>,
     #[schema(value_type = Vec<schema::Scope>)]
     pub scopes: Vec<String>,
+    /// Whether the tenant is in setup: until a second admin has joined or a first task was applied,
+    /// changes to the rules take effect without a second admin.
+    #[serde(default)]
+    pub tenant_in_setup: bool,
 }

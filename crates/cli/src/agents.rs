@@ -15,6 +15,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look::{self, capabilities, seen};
 use crate::output::Output;
+use crate::proposal::{remark_open, report};
 use crate::screen;
 use crate::text::{cut, named, visible};
 
@@ -40,6 +41,7 @@ pub async fn run(command: AgentsCommand, cx: &Context) -> Ended {
             let nothing = ("No agents yet.", "ade agents create NAME --owner USER");
             cx.output.list(&found.items, &head, |agent| row(agent, &cx.output), nothing)?;
             cx.more(found.has_more, limit.limit);
+            remark_open(&client, &["agent.change"], cx).await;
             Ok(Exit::Done)
         }
         AgentsCommand::Top => screen::agents(&client, cx).await,
@@ -61,7 +63,7 @@ pub async fn run(command: AgentsCommand, cx: &Context) -> Ended {
                 capabilities: (!given.is_empty()).then(|| given.into_iter().collect()),
                 max_tasks: change.max_tasks,
             };
-            shown(&agents.change(agent.id, &change).await?, cx)
+            report(&agents.change(agent.id, &change).await?, cx, |agent| shown(agent, cx))
         }
         AgentsCommand::Pause(args) => shown(&agents.pause(args.agent.id, &order(args)).await?, cx),
         AgentsCommand::Drain(args) => shown(&agents.drain(args.agent.id, &order(args)).await?, cx),
@@ -104,7 +106,7 @@ async fn apply(client: &Client, wanted: NewAgent, cx: &Context) -> Ended {
         capabilities: Some(wanted.capabilities),
         max_tasks: Some(wanted.max_tasks),
     };
-    shown(&agents.change(known.id, &change).await?, cx)
+    report(&agents.change(known.id, &change).await?, cx, |agent| shown(agent, cx))
 }
 
 fn created(agent: &Agent, cx: &Context) -> Ended {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use ade_api::delegations::{Delegation, DelegationConditions, HandOver, NewDelegation, Resolved};
+use ade_api::delegations::{
+    Delegation, DelegationConditions, DelegationMade, HandOver, NewDelegation, Resolved,
+};
 use ade_client::gather;
 use comfy_table::Cell;
 
@@ -12,6 +14,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look;
 use crate::output::{Output, Paint};
+use crate::proposal::{remark_open, report};
 use crate::tasks::word;
 use crate::text::visible;
 
@@ -26,19 +29,11 @@ pub async fn run(command: DelegationsCommand, cx: &Context) -> Result<Exit, Fail
             let nothing = ("No delegations.", "ade delegations create --to USER --until 48h");
             cx.output.list(&found.items, &head, |one| row(one, &cx.output), nothing)?;
             cx.more(found.has_more, limit.limit);
+            remark_open(&client, &["delegation.create"], cx).await;
         }
         DelegationsCommand::Create(args) => {
-            let made = delegations.create(&new(args)).await?;
-            let to = made.delegation.delegate_id;
-            let mut what = format!("Delegated to {to} until {}", made.delegation.expires_at);
-            if made.moved > 0 {
-                let _ = write!(what, "; handed over {} pending request(s)", made.moved);
-            }
-            for stayed in &made.stayed {
-                let why = visible(&stayed.detail);
-                cx.output.remark(&format!("not handed over: {}: {why}", stayed.approval_id));
-            }
-            cx.output.done(&made, &what, "ade delegations resolve")?;
+            let submitted = delegations.create(&new(args)).await?;
+            return report(&submitted, cx, |made| created(made, cx));
         }
         DelegationsCommand::Revoke { id } => {
             let ended = delegations.end(id).await?;
@@ -55,6 +50,20 @@ pub async fn run(command: DelegationsCommand, cx: &Context) -> Result<Exit, Fail
             cx.output.done(&task, &what, "ade inbox")?;
         }
     }
+    Ok(Exit::Done)
+}
+
+fn created(made: &DelegationMade, cx: &Context) -> Result<Exit, Failure> {
+    let to = made.delegation.delegate_id;
+    let mut what = format!("Delegated to {to} until {}", made.delegation.expires_at);
+    if made.moved > 0 {
+        let _ = write!(what, "; handed over {} pending request(s)", made.moved);
+    }
+    for stayed in &made.stayed {
+        let why = visible(&stayed.detail);
+        cx.output.remark(&format!("not handed over: {}: {why}", stayed.approval_id));
+    }
+    cx.output.done(made, &what, "ade delegations resolve")?;
     Ok(Exit::Done)
 }
 

@@ -10,6 +10,10 @@ use crate::failure::Failure;
 use crate::settings;
 use crate::text::visible;
 
+/// The note about a tenant in setup, which is not a fault.
+const IN_SETUP: &str = "note: the tenant is in setup; changes to its rules take effect without a \
+                        second admin until one has joined or a first task was applied";
+
 #[derive(Debug, Serialize)]
 struct Finding {
     what: &'static str,
@@ -111,6 +115,9 @@ async fn server(client: &Client, found: &mut Vec<Finding>) {
         Ok(me) => {
             let says = format!("{} with scopes {}", me.name, me.scopes.join(", "));
             found.push(Finding::good("token", says));
+            if me.tenant_in_setup {
+                found.push(Finding::good("setup", IN_SETUP));
+            }
         }
         Err(error) => {
             found.push(Finding::bad("token", error.to_string(), "ade login"));

@@ -7,6 +7,7 @@ pub mod args;
 mod audit;
 mod browser;
 mod can_i;
+mod changes;
 mod completion;
 mod config;
 mod context;
@@ -26,6 +27,7 @@ mod output;
 mod people;
 mod policies;
 mod progress;
+mod proposal;
 mod rules;
 mod run;
 mod screen;
@@ -103,6 +105,7 @@ async fn dispatch(command: Command, cx: &Context) -> Result<Exit, Failure> {
         Command::Locks(command) => locks::run(command, cx).await,
         Command::Agents(command) => agents::run(command, cx).await,
         Command::Policies(command) => policies::run(command, cx).await,
+        Command::Changes(command) => changes::run(command, cx).await,
         Command::CanI(command) => can_i::run(&command, cx).await,
         Command::Delegations(command) => delegations::run(command, cx).await,
         Command::Audit(command) => audit::run(command, cx).await,

@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look;
 use crate::output::Output;
+use crate::proposal::remark_open;
 use crate::text::{named, visible};
 
 /// The maximum length of a name in a table.
@@ -37,6 +38,8 @@ pub async fn users(command: &UsersCommand, cx: &Context) -> Result<Exit, Failure
             let head = ["ID", "NAME", "ROLES", "ACTIVE", "EMAIL"];
             output.list(&found.items, &head, row, ("No users.", "ade whoami"))?;
             cx.more(found.has_more, limit.limit);
+            let kinds = ["user.create", "user.change", "user.roles", "user.alias", "user.passkeys"];
+            remark_open(&client, &kinds, cx).await;
         }
         UsersCommand::Get { id } => {
             let user = client.users().get(*id).await?;

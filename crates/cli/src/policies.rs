@@ -167,6 +167,12 @@ fn replay(replayed: &Replayed, output: &Output) -> String {
     if replayed.tasks.is_empty() {
         return out;
     }
+    out.push_str(&replayed_tasks(&replayed.tasks, output));
+    out
+}
+
+/// Formats what tasks needed before and would need after a change. Pending changes use it too.
+pub fn replayed_tasks(tasks: &[ReplayedTask], output: &Output) -> String {
     let row = |task: &ReplayedTask| {
         let tone = if task.without_a_person { Tone::Bad } else { Tone::Plain };
         vec![
@@ -177,7 +183,6 @@ fn replay(replayed: &Replayed, output: &Output) -> String {
             Cell::new(visible(&task.after)),
         ]
     };
-    let rows = replayed.tasks.iter().take(TASKS_SHOWN).map(row).collect();
-    out.push_str(&output.table(&["TASK", "VERDICT", "TITLE", "BEFORE", "AFTER"], rows));
-    out
+    let rows = tasks.iter().take(TASKS_SHOWN).map(row).collect();
+    output.table(&["TASK", "VERDICT", "TITLE", "BEFORE", "AFTER"], rows)
 }

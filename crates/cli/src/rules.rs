@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look;
 use crate::output::{Output, Tone};
+use crate::proposal::{remark_open, report};
 use crate::text::visible;
 
 /// The maximum number of freezes to search for active ones.
@@ -47,6 +48,7 @@ pub async fn risk(command: &RiskCommand, cx: &Context) -> Ended {
                 ];
                 cx.output.facts(&format!("version {}", settings.version), &rows)
             })?;
+            remark_open(&client, &["risk.settings", "settings.flag"], cx).await;
         }
     }
     Ok(Exit::Done)
@@ -103,13 +105,11 @@ pub async fn unfreeze(args: &UnfreezeArgs, cx: &Context) -> Ended {
         Some(id) => id,
         None => only(&client).await?,
     };
-    let lifted = client.freezes().lift(id).await?;
-    cx.output.done(
-        &lifted,
-        &format!("Lifted the freeze of {}", scope_of(&lifted)),
-        "ade freezes list",
-    )?;
-    Ok(Exit::Done)
+    report(&client.freezes().lift(id).await?, cx, |lifted| {
+        let what = format!("Lifted the freeze of {}", scope_of(lifted));
+        cx.output.done(lifted, &what, "ade freezes list")?;
+        Ok(Exit::Done)
+    })
 }
 
 /// Returns the only active freeze; fails if there are several, so that no wrong one is lifted.
@@ -153,5 +153,6 @@ pub async fn freezes(command: &FreezesCommand, cx: &Context) -> Ended {
     let head = ["ID", "STATE", "SCOPE", "BY", "SINCE", "ENDS", "REASON"];
     output.list(&found.items, &head, row, ("No freezes.", "ade freeze --reason TEXT"))?;
     cx.more(found.has_more, limit.limit);
+    remark_open(&client, &["freeze.lift"], cx).await;
     Ok(Exit::Done)
 }

@@ -8,24 +8,33 @@ use crate::args::TimeoutsCommand;
 use crate::context::{self, Context};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::proposal::{remark_open, report};
 
 pub async fn timeouts(command: TimeoutsCommand, cx: &Context) -> Result<Exit, Failure> {
     let client = cx.client()?;
     let settings = client.settings();
-    let timeouts = match command {
-        TimeoutsCommand::Get => settings.timeouts().await?,
+    match command {
+        TimeoutsCommand::Get => {
+            let found = shown(&settings.timeouts().await?, cx)?;
+            remark_open(&client, &["settings.timeouts"], cx).await;
+            Ok(found)
+        }
         TimeoutsCommand::Set { file, reason } => {
             let new: NewTimeouts = context::read(&file)?;
             let new = NewTimeouts { reason: reason.or(new.reason), ..new };
             let version = settings.timeouts().await?.version;
-            settings.set_timeouts(version, &new).await?
+            let set = settings.set_timeouts(version, &new).await?;
+            report(&set, cx, |timeouts| shown(timeouts, cx))
         }
-    };
-    cx.output.show(&timeouts, || shown(&timeouts, cx))?;
+    }
+}
+
+fn shown(timeouts: &Timeouts, cx: &Context) -> Result<Exit, Failure> {
+    cx.output.show(timeouts, || facts(timeouts, cx))?;
     Ok(Exit::Done)
 }
 
-fn shown(timeouts: &Timeouts, cx: &Context) -> String {
+fn facts(timeouts: &Timeouts, cx: &Context) -> String {
     let Timeouts { lock, approval, task, .. } = timeouts;
     let whose = |group: &str| {
         let is_own = timeouts.overridden.iter().any(|own| own == group);

@@ -13,6 +13,7 @@ use ade_core::ids::AgentId;
 use crate::Client;
 use crate::error::Error;
 use crate::send::Call;
+use crate::submitted::Submitted;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Agents<'a>(pub(crate) &'a Client);
@@ -30,8 +31,12 @@ impl Agents<'_> {
         self.0.send(Call::post("/v1/agents").body(new)).await
     }
 
-    pub async fn change(self, id: AgentId, change: &AgentChange) -> Result<Agent, Error> {
-        self.0.send(Call::patch(path(id)).body(change)).await
+    pub async fn change(
+        self,
+        id: AgentId,
+        change: &AgentChange,
+    ) -> Result<Submitted<Agent>, Error> {
+        self.0.submit(Call::patch(path(id)).body(change)).await
     }
 
     pub async fn revoke(self, id: AgentId) -> Result<Agent, Error> {

@@ -8,6 +8,7 @@ use ade_core::task_ref::TaskRef;
 use crate::Client;
 use crate::error::Error;
 use crate::send::Call;
+use crate::submitted::Submitted;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Delegations<'a>(pub(crate) &'a Client);
@@ -24,8 +25,9 @@ impl Delegations<'_> {
         self.0.send(call).await
     }
 
-    pub async fn create(self, new: &NewDelegation) -> Result<DelegationMade, Error> {
-        self.0.send(Call::post("/v1/delegations").body(new)).await
+    /// Creates a delegation. One for another person is a change to the rules.
+    pub async fn create(self, new: &NewDelegation) -> Result<Submitted<DelegationMade>, Error> {
+        self.0.submit(Call::post("/v1/delegations").body(new)).await
     }
 
     pub async fn end(self, id: DelegationId) -> Result<Delegation, Error> {

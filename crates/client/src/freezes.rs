@@ -7,6 +7,7 @@ use ade_core::ids::FreezeId;
 use crate::Client;
 use crate::error::Error;
 use crate::send::Call;
+use crate::submitted::Submitted;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Freezes<'a>(pub(crate) &'a Client);
@@ -20,7 +21,7 @@ impl Freezes<'_> {
         self.0.send(Call::post("/v1/freezes").body(new)).await
     }
 
-    pub async fn lift(self, id: FreezeId) -> Result<Freeze, Error> {
-        self.0.send(Call::delete(format!("/v1/freezes/{id}"))).await
+    pub async fn lift(self, id: FreezeId) -> Result<Submitted<Freeze>, Error> {
+        self.0.submit(Call::delete(format!("/v1/freezes/{id}"))).await
     }
 }

@@ -19,6 +19,7 @@ mod locks;
 mod on_call;
 mod overrides;
 mod page;
+mod pending_changes;
 mod policies;
 mod raw;
 mod resources;
@@ -27,6 +28,7 @@ mod settings;
 mod sse;
 mod stats;
 mod stream;
+mod submitted;
 mod system;
 mod tasks;
 mod tokens;
@@ -58,11 +60,13 @@ pub use locks::Locks;
 pub use on_call::OnCall;
 pub use overrides::Overrides;
 pub use page::{Gathered, gather};
+pub use pending_changes::PendingChanges;
 pub use policies::Policies;
 pub use raw::RawCall;
 pub use resources::Resources;
 pub use settings::Settings;
 pub use stats::Stats;
+pub use submitted::Submitted;
 pub use system::System;
 pub use tasks::{TaskFilter, Tasks, Waited};
 pub use tokens::Tokens;
@@ -152,6 +156,10 @@ impl Client {
 
     pub fn overrides(&self) -> Overrides<'_> {
         Overrides(self)
+    }
+
+    pub fn pending_changes(&self) -> PendingChanges<'_> {
+        PendingChanges(self)
     }
 
     pub fn policies(&self) -> Policies<'_> {

@@ -34,7 +34,7 @@ impl Client {
         if let Some(version) = raw.version {
             call = call.matching(version);
         }
-        let body = self.send_for_bytes(call).await?;
+        let body = self.receive(call).await?.body;
         let text = || Value::String(String::from_utf8_lossy(&body).into_owned());
         Ok(serde_json::from_slice(&body).unwrap_or_else(|_| text()))
     }

@@ -7,6 +7,7 @@ use ade_core::resource::ResourceRef;
 use crate::Client;
 use crate::error::Error;
 use crate::send::{Call, segment};
+use crate::submitted::Submitted;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Resources<'a>(pub(crate) &'a Client);
@@ -24,12 +25,15 @@ impl Resources<'_> {
         self,
         resource: &ResourceRef,
         entry: &ResourceEntry,
-    ) -> Result<Resource, Error> {
-        self.0.send(Call::put(path(resource)).body(entry)).await
+    ) -> Result<Submitted<Resource>, Error> {
+        self.0.submit(Call::put(path(resource)).body(entry)).await
     }
 
-    pub async fn import(self, import: &ResourceImport) -> Result<ResourcesImported, Error> {
-        self.0.send(Call::post("/v1/resources/import").body(import)).await
+    pub async fn import(
+        self,
+        import: &ResourceImport,
+    ) -> Result<Submitted<ResourcesImported>, Error> {
+        self.0.submit(Call::post("/v1/resources/import").body(import)).await
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ade_api::page::PageQuery;
+use ade_api::pending_changes::PendingChange;
 use ade_core::limits::{
     CLIENT_ANSWER_MAX_BYTES, CLIENT_BACKOFF_BASE, CLIENT_BACKOFF_MAX, CLIENT_CALL_TIMEOUT,
     CLIENT_TRIES, WAIT_MAX,
@@ -13,12 +14,13 @@ use backon::{ExponentialBuilder, Retryable as _};
 use reqwest::header::{
     AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, IF_MATCH, RETRY_AFTER,
 };
-use reqwest::{Method, Request, Response};
+use reqwest::{Method, Request, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::error::{Error, ProblemDetails, whole};
+use crate::submitted::Submitted;
 use crate::{Client, seconds};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -135,6 +137,12 @@ impl Call {
     }
 }
 
+/// A successful response, read to its end.
+pub struct Received {
+    status: StatusCode,
+    pub body: Vec<u8>,
+}
+
 /// A failed attempt and the pause that the server requested.
 struct Failed {
     error: Error,
@@ -149,15 +157,31 @@ impl From<Error> for Failed {
 
 impl Client {
     pub(crate) async fn send<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
-        let body = self.send_for_bytes(call).await?;
-        serde_json::from_slice(&body).map_err(|error| Error::Unreadable {
+        self.parse(&self.receive(call).await?)
+    }
+
+    /// Sends a change to the rules. Status 202 means that it has not taken effect yet.
+    pub(crate) async fn submit<T: DeserializeOwned>(
+        &self,
+        call: Call,
+    ) -> Result<Submitted<T>, Error> {
+        let received = self.receive(call).await?;
+        if received.status == StatusCode::ACCEPTED {
+            let change: PendingChange = self.parse(&received)?;
+            return Ok(Submitted::Pending(Box::new(change)));
+        }
+        self.parse(&received).map(Submitted::Done)
+    }
+
+    fn parse<T: DeserializeOwned>(&self, received: &Received) -> Result<T, Error> {
+        serde_json::from_slice(&received.body).map_err(|error| Error::Unreadable {
             server: self.server().to_owned(),
-            status: 200,
+            status: received.status.as_u16(),
             why: error.to_string(),
         })
     }
 
-    pub(crate) async fn send_for_bytes(&self, call: Call) -> Result<Vec<u8>, Error> {
+    pub(crate) async fn receive(&self, call: Call) -> Result<Received, Error> {
         let pauses = ExponentialBuilder::new()
             .with_min_delay(CLIENT_BACKOFF_BASE)
             .with_max_delay(CLIENT_BACKOFF_MAX)
@@ -171,7 +195,7 @@ impl Client {
             .map_err(|failed| failed.error)
     }
 
-    async fn attempt(&self, call: &Call) -> Result<Vec<u8>, Failed> {
+    async fn attempt(&self, call: &Call) -> Result<Received, Failed> {
         let mut request = self.request(call)?;
         *request.timeout_mut() = Some(call.time);
         let response = self.transport.send(request).await;
@@ -228,7 +252,7 @@ impl Client {
         Error::Unreachable { server: self.server().to_owned(), why }
     }
 
-    async fn take(&self, mut response: Response) -> Result<Vec<u8>, Failed> {
+    async fn take(&self, mut response: Response) -> Result<Received, Failed> {
         let status = response.status();
         let pause = retry_after(&response);
         let unreadable = |why: String| Error::Unreadable {
@@ -244,7 +268,7 @@ impl Client {
             body.extend_from_slice(&chunk);
         }
         if status.is_success() {
-            return Ok(body);
+            return Ok(Received { status, body });
         }
         let error = match serde_json::from_slice::<ProblemDetails>(&body) {
             Ok(refusal) => Error::Refused(Box::new(refusal)),

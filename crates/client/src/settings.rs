@@ -7,6 +7,7 @@ use ade_core::flag::Flag;
 
 use crate::error::Error;
 use crate::send::Call;
+use crate::submitted::Submitted;
 use crate::{Client, spelled};
 
 #[derive(Debug, Clone, Copy)]
@@ -21,24 +22,28 @@ impl Settings<'_> {
         self,
         version: u64,
         new: &NewRiskSettings,
-    ) -> Result<RiskSettings, Error> {
-        self.0.send(Call::put("/v1/risk/settings").matching(version).body(new)).await
+    ) -> Result<Submitted<RiskSettings>, Error> {
+        self.0.submit(Call::put("/v1/risk/settings").matching(version).body(new)).await
     }
 
     pub async fn timeouts(self) -> Result<Timeouts, Error> {
         self.0.read("/v1/settings/timeouts".to_owned()).await
     }
 
-    pub async fn set_timeouts(self, version: u64, new: &NewTimeouts) -> Result<Timeouts, Error> {
-        self.0.send(Call::put("/v1/settings/timeouts").matching(version).body(new)).await
+    pub async fn set_timeouts(
+        self,
+        version: u64,
+        new: &NewTimeouts,
+    ) -> Result<Submitted<Timeouts>, Error> {
+        self.0.submit(Call::put("/v1/settings/timeouts").matching(version).body(new)).await
     }
 
     pub async fn flags(self) -> Result<Flags, Error> {
         self.0.read("/v1/flags".to_owned()).await
     }
 
-    pub async fn set_flag(self, flag: Flag, to: &SetFlag) -> Result<FlagShown, Error> {
+    pub async fn set_flag(self, flag: Flag, to: &SetFlag) -> Result<Submitted<FlagShown>, Error> {
         let name = spelled(Some(flag)).unwrap_or_default();
-        self.0.send(Call::put(format!("/v1/flags/{name}")).body(to)).await
+        self.0.submit(Call::put(format!("/v1/flags/{name}")).body(to)).await
     }
 }

@@ -10,6 +10,7 @@ use ade_core::ids::UserId;
 use crate::Client;
 use crate::error::Error;
 use crate::send::Call;
+use crate::submitted::Submitted;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Users<'a>(pub(crate) &'a Client);
@@ -23,17 +24,17 @@ impl Users<'_> {
         self.0.read(path(id)).await
     }
 
-    pub async fn create(self, new: &NewUser) -> Result<User, Error> {
-        self.0.send(Call::post("/v1/users").body(new)).await
+    pub async fn create(self, new: &NewUser) -> Result<Submitted<User>, Error> {
+        self.0.submit(Call::post("/v1/users").body(new)).await
     }
 
-    pub async fn change(self, id: UserId, change: &UserChange) -> Result<User, Error> {
-        self.0.send(Call::patch(path(id)).body(change)).await
+    pub async fn change(self, id: UserId, change: &UserChange) -> Result<Submitted<User>, Error> {
+        self.0.submit(Call::patch(path(id)).body(change)).await
     }
 
     /// Replaces the roles of a user.
-    pub async fn set_roles(self, id: UserId, roles: &Roles) -> Result<User, Error> {
-        self.0.send(Call::put(format!("{}/roles", path(id))).body(roles)).await
+    pub async fn set_roles(self, id: UserId, roles: &Roles) -> Result<Submitted<User>, Error> {
+        self.0.submit(Call::put(format!("{}/roles", path(id))).body(roles)).await
     }
 
     /// Lists the roles that groups of identity providers grant.
@@ -42,13 +43,13 @@ impl Users<'_> {
     }
 
     /// Replaces the group roles of one provider; those of others stay.
-    pub async fn set_group_roles(self, roles: &GroupRoles) -> Result<GroupRoles, Error> {
-        self.0.send(Call::put("/v1/group-roles").body(roles)).await
+    pub async fn set_group_roles(self, roles: &GroupRoles) -> Result<Submitted<GroupRoles>, Error> {
+        self.0.submit(Call::put("/v1/group-roles").body(roles)).await
     }
 
     /// Removes all passkeys of a user who has lost them.
-    pub async fn reset_passkeys(self, id: UserId) -> Result<Passkeys, Error> {
-        self.0.send(Call::delete(format!("{}/passkeys", path(id)))).await
+    pub async fn reset_passkeys(self, id: UserId) -> Result<Submitted<Passkeys>, Error> {
+        self.0.submit(Call::delete(format!("{}/passkeys", path(id)))).await
     }
 
     /// Invites a person to sign in. Only this response contains the secret.
@@ -56,8 +57,8 @@ impl Users<'_> {
         self.0.send(Call::post(format!("{}/invitations", path(id)))).await
     }
 
-    pub async fn add_alias(self, id: UserId, alias: &Alias) -> Result<User, Error> {
-        self.0.send(Call::post(format!("{}/aliases", path(id))).body(alias)).await
+    pub async fn add_alias(self, id: UserId, alias: &Alias) -> Result<Submitted<User>, Error> {
+        self.0.submit(Call::post(format!("{}/aliases", path(id))).body(alias)).await
     }
 }
 

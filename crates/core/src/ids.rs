@@ -112,6 +112,8 @@ ids! {
     PolicyId = "pol";
     /// A proposed policy version that is not published yet.
     PolicyDraftId = "pdr";
+    /// A change to the rules that waits for a second admin.
+    PendingChangeId = "chg";
     DelegationId = "del";
     OverrideId = "ovr";
     /// A review that must follow an override.

@@ -25,6 +25,7 @@ pub mod preference;
 pub mod rate;
 pub mod resource;
 pub mod risk;
+pub mod rule_change;
 // An ordinary module rather than a feature: a feature that only some selections enable would make
 // cargo build every dependent crate twice. `cargo xtask tidy` keeps product code out of it.
 pub mod mixed_script;

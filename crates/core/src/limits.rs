@@ -317,6 +317,20 @@ pub const PAIR_SHARE_MIN_PERCENT: usize = 80;
 /// Minimum number of active reviewers; with fewer, the same people meet for lack of others.
 pub const PAIR_REVIEWERS_MIN: usize = 3;
 
+// Changes to the rules that wait for a second admin.
+/// Open changes of one tenant.
+pub const PENDING_CHANGES_MAX: usize = 200;
+/// The wait of a change in a tenant with one admin.
+pub const PENDING_CHANGE_WAIT: Duration = Duration::from_hours(24);
+/// A change that is older must be proposed again.
+pub const PENDING_CHANGE_MAX_AGE: Duration = Duration::from_hours(30 * 24);
+/// Days of tasks that show what a change would have meant, and the tasks that are examined and
+/// listed.
+pub const CHANGE_EVIDENCE_DAYS: u32 = 14;
+pub const CHANGE_EVIDENCE_TASKS: u32 = 1_000;
+pub const CHANGE_EVIDENCE_SHOWN: usize = 20;
+pub const CHANGE_FINDINGS_SHOWN: usize = 100;
+
 // Policy tests and replays.
 /// Cases in one file; split larger files.
 pub const CASES_MAX: usize = 2_000;

@@ -62,21 +62,24 @@ const FOR_OTHERS: [EventKind; 9] = [
     EventKind::OverrideReviewOverdue,
 ];
 
-/// Changes to an account. Its owner is notified immediately and on every channel, whatever their
-/// preferences say, because someone else may have made the change.
+/// Changes to an account, or to the rules of the tenant. The recipient is notified immediately and
+/// on every channel, whatever their preferences say, because someone else may have made the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccountNotice {
     PasskeyAdded,
     PasskeysReset,
+    /// A change to the rules of the tenant was proposed that makes approvals easier.
+    ChangeProposed,
 }
 
 impl AccountNotice {
-    pub const ALL: [Self; 2] = [Self::PasskeyAdded, Self::PasskeysReset];
+    pub const ALL: [Self; 3] = [Self::PasskeyAdded, Self::PasskeysReset, Self::ChangeProposed];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PasskeyAdded => "passkey.added",
             Self::PasskeysReset => "passkey.reset",
+            Self::ChangeProposed => "change.proposed",
         }
     }
 }

@@ -12,11 +12,11 @@ use crate::access::Scope;
 use crate::approval::Answer;
 use crate::change::Digest;
 use crate::device::UserCode;
-use crate::ids::{PasskeyId, PolicyDraftId, UserId};
+use crate::ids::{PasskeyId, PendingChangeId, PolicyDraftId, UserId};
 use crate::limits::{BATCH_ITEMS_MAX, STEP_UP_MAX_AGE, STEP_UP_THING_MAX_BYTES};
 use crate::network::Networks;
 use crate::resource::ResourceRef;
-use crate::risk::Level;
+use crate::risk::{Level, Thresholds};
 use crate::task::Task;
 use crate::time::Timestamp;
 
@@ -54,6 +54,7 @@ pub enum Purpose {
     Approve,
     Override,
     PublishPolicy,
+    PublishChange,
     BreakLock,
     AddPasskey,
     RemovePasskey,
@@ -65,10 +66,11 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Approve,
         Self::Override,
         Self::PublishPolicy,
+        Self::PublishChange,
         Self::BreakLock,
         Self::AddPasskey,
         Self::RemovePasskey,
@@ -82,6 +84,7 @@ impl Purpose {
             Self::Approve => "approve",
             Self::Override => "override",
             Self::PublishPolicy => "publish_policy",
+            Self::PublishChange => "publish_change",
             Self::BreakLock => "break_lock",
             Self::AddPasskey => "add_passkey",
             Self::RemovePasskey => "remove_passkey",
@@ -215,10 +218,12 @@ impl ConfirmationSubject {
     }
 
     /// Returns the subject of an answer to these tasks. `None` if the answer is not an approval: a
-    /// rejection does no harm. If no task is of high risk, a recent sign-in is enough.
+    /// rejection does no harm. A recent sign-in is enough if no task is of high risk, by the
+    /// thresholds of the tenant and by those of the installation.
     pub fn answering<'a>(
         answer: Answer,
         tasks: impl IntoIterator<Item = &'a Task>,
+        installation: Thresholds,
     ) -> Option<Self> {
         match answer {
             Answer::Approve => {}
@@ -227,7 +232,7 @@ impl ConfirmationSubject {
         let mut weighs = false;
         let mut about = BTreeSet::new();
         for task in tasks {
-            weighs |= task.content.level >= Level::High;
+            weighs |= task.content.level_at_least(installation) >= Level::High;
             about.insert(thing(&task.id, Some(task.content.digest)));
         }
         let occasion = if weighs { Occasion::Action } else { Occasion::OldSignIn };
@@ -240,6 +245,11 @@ impl ConfirmationSubject {
 
     pub fn publish(draft: PolicyDraftId, document: Digest) -> Self {
         Self::one(Purpose::PublishPolicy, &draft, Some(document))
+    }
+
+    /// Creates the subject of publishing a change; `change` covers the change and its consequences.
+    pub fn publish_change(id: PendingChangeId, change: Digest) -> Self {
+        Self::one(Purpose::PublishChange, &id, Some(change))
     }
 
     /// Creates the subject of breaking a lock, of one holder or of all holders.

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::ids::TaskId;
 use crate::limits::{RESOURCE_ID_MAX_BYTES, RESOURCE_TYPE_MAX_BYTES};
+use crate::risk::Score;
 
 #[test]
 fn step_up_asks_passkey_owners_and_others_if_required() {
@@ -111,7 +112,7 @@ fn step_up_purpose_names_match_their_serialized_form() {
 }
 
 fn yes<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Option<ConfirmationSubject> {
-    ConfirmationSubject::answering(Answer::Approve, tasks)
+    ConfirmationSubject::answering(Answer::Approve, tasks, Thresholds::default())
 }
 
 #[test]
@@ -133,10 +134,21 @@ fn step_up_is_needed_from_high_and_covers_all_tasks() {
         assert_eq!(yes([&large, &small, &large]), Some(both.clone()), "order does not matter");
         assert_ne!(yes([&large]), Some(both), "a part of the set is another subject");
         for no in [Answer::Reject, Answer::RequestChanges] {
-            assert_eq!(ConfirmationSubject::answering(no, [&large]), None, "{no:?}");
+            let subject = ConfirmationSubject::answering(no, [&large], Thresholds::default());
+            assert_eq!(subject, None, "{no:?}");
         }
     }
     assert_eq!(yes([]).map(|subject| subject.occasion), Some(Occasion::OldSignIn));
+}
+
+#[test]
+fn step_up_is_needed_above_the_installation_threshold() {
+    let mut task = crate::samples::draft();
+    task.content.level = Level::Low;
+    for (points, occasion) in [(59, Occasion::OldSignIn), (60, Occasion::Action)] {
+        task.content.subject.risk = Score::new(points);
+        assert_eq!(yes([&task]).unwrap().occasion, occasion, "{points}");
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ pub mod policies;
 pub mod read_models;
 pub mod reply;
 pub mod review;
+pub mod rule_changes;
 pub mod services;
 pub mod tasks;
 pub mod webhooks;

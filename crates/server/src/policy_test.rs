@@ -26,6 +26,9 @@ pub fn run(policies: &Path, cases: &Path) -> ExitCode {
             return ExitCode::from(UNREADABLE);
         }
     };
+    for warning in policies.iter().filter_map(|policy| policy.document.warning()) {
+        eprintln!("warning: {warning}");
+    }
     let verdicts = policy_test::run(&policies, &cases);
     // The reader may have closed the pipe; the exit code is still set.
     let _ = io::stdout().write_all(table(&verdicts).as_bytes());

@@ -2,6 +2,7 @@
 //! of it, with its audit entry, or nothing; row-level security restricts every transaction to its
 //! tenant. Decisions are made in `ade-core`, never here.
 
+pub mod account_messages;
 pub mod after_reviews;
 pub mod agent_configs;
 pub mod agents;
@@ -37,6 +38,7 @@ pub mod on_call;
 pub mod outbox;
 pub mod partitions;
 pub mod passkeys;
+pub mod pending_changes;
 pub mod policies;
 pub mod policy_drafts;
 pub mod pool;
@@ -62,4 +64,4 @@ pub mod webhooks;
 
 pub use error::{RowError, StoreError};
 pub use pool::{Pool, PoolClass, PoolFault, Pools};
-pub use tx::{BeginOptions, LockTarget, TenantLock, Tx};
+pub use tx::{BeginOptions, LockTarget, Savepoint, TenantLock, Tx};

@@ -7,7 +7,7 @@ use ade_core::event::EventKind;
 use ade_core::ids::{TaskId, UserId};
 use ade_core::limits::MESSAGE_ITEMS_WAITING_MAX;
 use ade_core::policy::Hours;
-use ade_core::preference::{AccountNotice, Channel, Preference, is_for_author};
+use ade_core::preference::{Channel, Preference, is_for_author};
 use ade_core::time::Timestamp;
 use ade_core::webhook::Subscription;
 use sqlx::{query, query_as};
@@ -205,28 +205,6 @@ pub async fn add(
         PgTimestamp(event.at) as _,
     );
     Ok(tx.write_beside(query).await? == 1)
-}
-
-/// Adds a notification about the account of its recipient.
-pub async fn add_of_account(
-    tx: &mut Tx,
-    user: UserId,
-    channel: Channel,
-    notice: AccountNotice,
-    detail: &str,
-) -> Result<(), StoreError> {
-    let query = query!(
-        "INSERT INTO message_item (tenant_id, id, user_id, channel, kind, at, state, detail)
-         VALUES ($1, uuid_v7(), $2, $3, $4, $5, 'waiting', $6)",
-        tx.tenant().uuid(),
-        user.uuid(),
-        channel.as_str(),
-        notice.as_str(),
-        PgTimestamp(tx.now()) as _,
-        detail,
-    );
-    tx.write_beside(query).await?;
-    Ok(())
 }
 
 /// Schedules a message at this time, or leaves an earlier schedule unchanged.

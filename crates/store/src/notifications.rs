@@ -125,6 +125,27 @@ pub async fn add_of_account(
     Ok(())
 }
 
+/// Adds the same notification for several people.
+pub async fn add_of_accounts(
+    tx: &mut Tx,
+    users: &[UserId],
+    notice: AccountNotice,
+    detail: &str,
+) -> Result<(), StoreError> {
+    let users: Vec<Uuid> = users.iter().map(|user| user.uuid()).collect();
+    let query = query!(
+        "INSERT INTO notification (tenant_id, user_id, kind, at, detail)
+         SELECT $1, recipient.id, $3, $4, $5 FROM unnest($2::uuid[]) AS recipient (id)",
+        tx.tenant().uuid(),
+        &users,
+        notice.as_str(),
+        PgTimestamp(tx.now()) as _,
+        detail,
+    );
+    tx.write(query).await?;
+    Ok(())
+}
+
 /// Returns the notifications of one person, newest first.
 pub async fn list(
     tx: &mut Tx,

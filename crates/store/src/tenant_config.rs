@@ -35,6 +35,8 @@ pub struct TenantConfig {
     /// The tenant when the rulebook was loaded: a tenant that is created later does not raise the
     /// version of this one, so `is_only` may be out of date. It is never true for the later one.
     pub tenant: TenantIdentity,
+    /// Whether the tenant is in setup: its rules change without a second admin.
+    pub is_in_setup: bool,
     /// The version; zero until the first person is created.
     pub version: i64,
     pub directory: Directory,
@@ -113,6 +115,7 @@ pub async fn load(tx: &mut Tx, base: Base) -> Result<TenantConfig, StoreError> {
         Pages,
         r#"SELECT coalesce((SELECT version FROM rulebook WHERE tenant_id = $1), 0) AS "version!",
             (SELECT name FROM tenant WHERE tenant_id = $1) AS "name?",
+            (SELECT setup_ended_at IS NULL FROM tenant WHERE tenant_id = $1) AS "is_in_setup?",
             has_several_tenants() AS "has_several!",
             (SELECT coalesce(json_agg(json_build_object('id', u.id, 'name', u.name,
                         'active', u.active, 'manager', u.manager_id,
@@ -171,6 +174,7 @@ pub async fn load(tx: &mut Tx, base: Base) -> Result<TenantConfig, StoreError> {
 struct Pages {
     version: i64,
     name: Option<String>,
+    is_in_setup: Option<bool>,
     has_several: bool,
     people: Json<Vec<PersonRow>>,
     agents: Json<Vec<AgentRow>>,
@@ -246,6 +250,7 @@ fn bound(tenant: TenantId, pages: Pages, base: Base) -> Result<TenantConfig, Row
     let tenant = TenantIdentity { id: tenant, name, is_only: !pages.has_several };
     let mut config = TenantConfig {
         tenant,
+        is_in_setup: pages.is_in_setup.unwrap_or_default(),
         version: pages.version,
         directory: Directory::new(people.into_iter().map(Person::from)),
         names,

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use ade_core::actor::Role;
 use ade_core::ids::{TenantId, UserId};
 use sqlx::{query, query_as, query_scalar};
+use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::pool::Pool;
@@ -46,6 +47,35 @@ pub async fn has_several(pool: &Pool) -> Result<bool, StoreError> {
 pub async fn name(tx: &mut Tx) -> Result<Option<String>, StoreError> {
     let query = query!("SELECT name FROM tenant WHERE tenant_id = $1", tx.tenant().uuid());
     Ok(tx.fetch(query).await?.pop().map(|row| row.name))
+}
+
+/// Returns whether the setup of the transaction's tenant may end: a second admin has joined, or a
+/// first task was applied.
+pub async fn is_set_up(tx: &mut Tx, admins: &[UserId]) -> Result<bool, StoreError> {
+    let admins: Vec<Uuid> = admins.iter().map(|admin| admin.uuid()).collect();
+    let query = query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM task WHERE tenant_id = $1 AND state = 'COMPLETED')
+               OR (SELECT count(*) > 1 FROM unnest($2::uuid[]) AS admin (id)
+                    WHERE EXISTS (SELECT FROM passkey p
+                                   WHERE p.tenant_id = $1 AND p.user_id = admin.id)
+                       OR EXISTS (SELECT FROM token t
+                                   WHERE t.tenant_id = $1 AND t.user_id = admin.id
+                                     AND t.idle_until IS NOT NULL)) AS "is_set_up!""#,
+        tx.tenant().uuid(),
+        &admins,
+    );
+    tx.fetch_value(query).await
+}
+
+/// Ends the setup of the transaction's tenant.
+pub async fn end_setup(tx: &mut Tx) -> Result<(), StoreError> {
+    let query = query!(
+        "UPDATE tenant SET setup_ended_at = $2 WHERE tenant_id = $1 AND setup_ended_at IS NULL",
+        tx.tenant().uuid(),
+        PgTimestamp(tx.now()) as _,
+    );
+    tx.write(query).await?;
+    Ok(())
 }
 
 /// Finds a tenant by its name, over the connection of the owner: the application never reads across

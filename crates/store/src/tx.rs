@@ -2,6 +2,8 @@
 //! tenant, timeouts and tenant lock, and commits only changes that have an audit entry. However it
 //! ends, its connection is returned without an open transaction.
 
+mod savepoint;
+
 use std::io::ErrorKind;
 
 use ade_core::actor::Actor;
@@ -12,6 +14,7 @@ use sqlx::query::{Map, Query, QueryAs, QueryScalar};
 use sqlx::{AssertSqlSafe, FromRow, Postgres, Row as _};
 use uuid::Uuid;
 
+pub use self::savepoint::Savepoint;
 pub use crate::begin::{BeginOptions, LockTarget, TenantLock};
 use crate::begin::{KEY_ANSWER, MOMENT_ANSWER, TASK_ANSWER, opening};
 use crate::classify_failure::WriteFailure;

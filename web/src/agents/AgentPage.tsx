@@ -4,6 +4,7 @@ import { api, unwrap } from '@/api/client';
 import { useNames } from '@/api/names';
 import { Refused } from '@/api/problem';
 import { useSend } from '@/api/useSend';
+import { Proposed } from '@/changes/Proposed';
 import { useOwnerBar } from '@/shell/bars';
 import { NotFound } from '@/shell/NotFound';
 import { useTitle } from '@/shell/useTitle';
@@ -104,6 +105,7 @@ export function AgentPage() {
           <Orders agent={agent} />
         </header>
         <div className="grid gap-4">
+          <Proposed kinds={/^agent\./} object={agent.id} />
           <Card title="Details">
             <dl>
               <Fact word="Owner">

@@ -1526,6 +1526,82 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/pending-changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List changes that wait for a second admin */
+        get: operations["pending_changes_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pending-changes/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a pending change and its consequences */
+        get: operations["pending_changes_get"];
+        put?: never;
+        post?: never;
+        /** Withdraw a pending change */
+        delete: operations["pending_changes_withdraw"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pending-changes/{id}/object": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Object to a change that would take effect without a second admin
+         * @description In a tenant with one admin, everyone with a role can object until the change takes effect.
+         */
+        post: operations["pending_changes_object"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pending-changes/{id}/publish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Publish a change that another person proposed
+         * @description The response is that of the change itself, for example the updated settings. It is refused if
+         *     the change would now have other consequences than those shown.
+         */
+        post: operations["pending_changes_publish"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/policies": {
         parameters: {
             query?: never;
@@ -3058,8 +3134,17 @@ export interface components {
             resource: components["schemas"]["ResourceName"];
             summary: string;
         };
+        /** @description One consequence of a change. */
+        ChangeFinding: {
+            sentence: string;
+            verdict: components["schemas"]["Strictness"];
+        };
         /** @enum {string} */
         ChangeKind: "add" | "change" | "remove";
+        /** @description An objection to a change that waits for its time. */
+        ChangeObjection: {
+            reason: string;
+        };
         Claim: {
             /** @description The target system that the receipt is for; defaults to the installation. */
             audience?: string | null;
@@ -3984,6 +4069,11 @@ export interface components {
             roles: string[];
             scopes: components["schemas"]["Scope"][];
             tenant_id: components["schemas"]["TenantId"];
+            /**
+             * @description Whether the tenant is in setup: until a second admin has joined or a first task was applied,
+             *     changes to the rules take effect without a second admin.
+             */
+            tenant_in_setup?: boolean;
         };
         /** @description A server-sent event, as read from a stream. */
         Message: {
@@ -4554,6 +4644,37 @@ export interface components {
             /** @description Send it as `page_token` to get the next page; absent on the last page. */
             next_page_token?: string | null;
         };
+        Page_PendingChange: {
+            items: {
+                closed_at?: components["schemas"]["Timestamp"] | null;
+                closed_by?: components["schemas"]["UserId"] | null;
+                /** @description The change as it was requested. */
+                command: Record<string, unknown>;
+                /** @description The value that a passkey confirms when the change is published. */
+                digest: components["schemas"]["Digest"];
+                /** @description The consequences. If there are very many, the last one counts the others. */
+                findings: components["schemas"]["ChangeFinding"][];
+                id: components["schemas"]["PendingChangeId"];
+                /** @description What is changed, like `user.roles` or `risk.settings`. */
+                kind: string;
+                next_action: components["schemas"]["NextAction"];
+                /** @description The person, resource or setting that is changed. */
+                object: string;
+                /** @description The reason of the person who objected. */
+                objection?: string | null;
+                outcome?: components["schemas"]["PendingChangeOutcome"] | null;
+                proposed_at: components["schemas"]["Timestamp"];
+                proposed_by: components["schemas"]["UserId"];
+                reason?: string | null;
+                takes_effect_at?: components["schemas"]["Timestamp"] | null;
+                /** @description Recent tasks that would have needed fewer people. */
+                tasks: components["schemas"]["ReplayedTask"][];
+                /** @description `looser`, or `mixed` if it is stricter in other respects. */
+                verdict: components["schemas"]["Strictness"];
+            }[];
+            /** @description Send it as `page_token` to get the next page; absent on the last page. */
+            next_page_token?: string | null;
+        };
         Page_PolicyDraft: {
             items: {
                 /**
@@ -4791,6 +4912,46 @@ export interface components {
         Passkeys: {
             items: components["schemas"]["Passkey"][];
         };
+        /**
+         * @description A proposed change with its consequences.
+         *
+         *     A change to the rules that makes approvals easier does not take effect at once. Another admin
+         *     publishes it; in a tenant with one admin it takes effect after a day, unless someone objects.
+         */
+        PendingChange: {
+            closed_at?: components["schemas"]["Timestamp"] | null;
+            closed_by?: components["schemas"]["UserId"] | null;
+            /** @description The change as it was requested. */
+            command: Record<string, unknown>;
+            /** @description The value that a passkey confirms when the change is published. */
+            digest: components["schemas"]["Digest"];
+            /** @description The consequences. If there are very many, the last one counts the others. */
+            findings: components["schemas"]["ChangeFinding"][];
+            id: components["schemas"]["PendingChangeId"];
+            /** @description What is changed, like `user.roles` or `risk.settings`. */
+            kind: string;
+            next_action: components["schemas"]["NextAction"];
+            /** @description The person, resource or setting that is changed. */
+            object: string;
+            /** @description The reason of the person who objected. */
+            objection?: string | null;
+            outcome?: components["schemas"]["PendingChangeOutcome"] | null;
+            proposed_at: components["schemas"]["Timestamp"];
+            proposed_by: components["schemas"]["UserId"];
+            reason?: string | null;
+            takes_effect_at?: components["schemas"]["Timestamp"] | null;
+            /** @description Recent tasks that would have needed fewer people. */
+            tasks: components["schemas"]["ReplayedTask"][];
+            /** @description `looser`, or `mixed` if it is stricter in other respects. */
+            verdict: components["schemas"]["Strictness"];
+        };
+        /** @example chg_01k9xq3vb8f2n4s6t7w8y9z0ab */
+        PendingChangeId: string;
+        /**
+         * @description How a change ended.
+         * @enum {string}
+         */
+        PendingChangeOutcome: "published" | "withdrawn" | "objected" | "applied" | "outdated";
         /** @description The permission for one attempt. The lease is a secret of its holder. */
         Permit: {
             /**
@@ -5345,7 +5506,7 @@ export interface components {
         /** @example stp_01k9xq3vb8f2n4s6t7w8y9z0ab */
         StepUpId: string;
         /** @enum {string} */
-        StepUpPurpose: "approve" | "override" | "publish_policy" | "break_lock" | "add_passkey" | "remove_passkey" | "reset_passkeys" | "create_token" | "approve_device";
+        StepUpPurpose: "approve" | "override" | "publish_policy" | "publish_change" | "break_lock" | "add_passkey" | "remove_passkey" | "reset_passkeys" | "create_token" | "approve_device";
         /** @description A challenge for one of your passkeys. */
         StepUpQuestion: {
             expires_at: components["schemas"]["Timestamp"];
@@ -6708,6 +6869,15 @@ export interface operations {
                     "application/json": components["schemas"]["Agent"];
                 };
             };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrNotAllowed"];
@@ -7578,6 +7748,15 @@ export interface operations {
                     "application/json": components["schemas"]["DelegationMade"];
                 };
             };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrNotAllowed"];
@@ -8296,6 +8475,15 @@ export interface operations {
                     "application/json": components["schemas"]["FlagShown"];
                 };
             };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrNotAllowed"];
@@ -8419,6 +8607,15 @@ export interface operations {
                     "application/json": components["schemas"]["Freeze"];
                 };
             };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
             400: components["responses"]["MalformedRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrNotAllowed"];
@@ -8502,6 +8699,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GroupRoles"];
+                };
+            };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
                 };
             };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
@@ -9797,6 +10003,204 @@ export interface operations {
             503: components["responses"]["OutcomeUnknownOrTimedOutOrBusyOrOverloadedOrDatabaseUnavailableOrPreviewUnavailableOrAuditUnavailable"];
         };
     };
+    pending_changes_list: {
+        parameters: {
+            query?: {
+                /** @description `true` lists the closed changes instead of the open ones. */
+                closed?: boolean;
+                /** @description The maximum number of items. */
+                page_size?: number;
+                /** @description The `next_page_token` of the previous page. */
+                page_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_PendingChange"];
+                };
+            };
+            400: components["responses"]["InvalidQueryOrInvalidPageToken"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrNotAllowed"];
+            429: components["responses"]["RateLimited"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["TimedOutOrBusyOrOverloadedOrDatabaseUnavailable"];
+        };
+    };
+    pending_changes_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["PendingChangeId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The change */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrNotAllowed"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["TimedOutOrBusyOrOverloadedOrDatabaseUnavailable"];
+        };
+    };
+    pending_changes_withdraw: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Up to 256 visible ASCII characters; a repeated request with the same key and body gets the
+                 *     same response.
+                 */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: components["schemas"]["PendingChangeId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The closed change */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
+            400: components["responses"]["MalformedRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrNotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["IdempotencyInFlightOrConflictOrWrongState"];
+            422: components["responses"]["InvalidBodyOrIdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["OutcomeUnknownOrTimedOutOrBusyOrOverloadedOrDatabaseUnavailableOrPreviewUnavailableOrAuditUnavailable"];
+        };
+    };
+    pending_changes_object: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Up to 256 visible ASCII characters; a repeated request with the same key and body gets the
+                 *     same response.
+                 */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: components["schemas"]["PendingChangeId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The change would let one person approve everything."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChangeObjection"];
+            };
+        };
+        responses: {
+            /** @description The closed change */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
+            400: components["responses"]["MalformedRequestOrMalformedBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrNotAllowed"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInFlightOrConflictOrWrongState"];
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["InvalidBodyOrIdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["OutcomeUnknownOrTimedOutOrBusyOrOverloadedOrDatabaseUnavailableOrPreviewUnavailableOrAuditUnavailable"];
+        };
+    };
+    pending_changes_publish: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Up to 256 visible ASCII characters; a repeated request with the same key and body gets the
+                 *     same response.
+                 */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: components["schemas"]["PendingChangeId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description In force immediately; the changed object */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            /** @description In force immediately; the created object */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            400: components["responses"]["MalformedRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrNotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["IdempotencyInFlightOrConflictOrWrongState"];
+            422: components["responses"]["InvalidBodyOrIdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["OutcomeUnknownOrTimedOutOrBusyOrOverloadedOrDatabaseUnavailableOrPreviewUnavailableOrAuditUnavailable"];
+        };
+    };
     policies_list: {
         parameters: {
             query?: {
@@ -10254,6 +10658,15 @@ export interface operations {
                     "application/json": components["schemas"]["Resource"];
                 };
             };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrNotAllowed"];
@@ -10314,6 +10727,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ResourcesImported"];
+                };
+            };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
                 };
             };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
@@ -10400,6 +10822,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RiskSettings"];
+                };
+            };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
                 };
             };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
@@ -10621,6 +11052,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Timeouts"];
+                };
+            };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
                 };
             };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
@@ -12486,6 +12926,15 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrNotAllowed"];
@@ -12564,6 +13013,15 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrNotAllowed"];
@@ -12612,6 +13070,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
                 };
             };
             400: components["responses"]["MalformedRequestOrMalformedBody"];
@@ -12701,6 +13168,15 @@ export interface operations {
                     "application/json": components["schemas"]["Passkeys"];
                 };
             };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
             400: components["responses"]["MalformedRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrNotAllowed"];
@@ -12749,6 +13225,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
                 };
             };
             400: components["responses"]["MalformedRequestOrMalformedBody"];

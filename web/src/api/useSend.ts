@@ -1,6 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { toast } from 'sonner';
+import { isProposed, type PendingChange } from '@/changes/pending';
+import { announce } from '@/changes/Proposed';
 import { Unclear } from './problem';
 import { refetch } from './refetch';
 import { errorMessage } from './errorMessage';
@@ -10,12 +12,17 @@ interface Options<In, Out> {
   readonly send: (input: In, key: string) => Promise<Out>;
   /** Cache key that is invalidated after the request, whatever its outcome. */
   readonly touches: string;
-  readonly onDone?: (answer: Out, input: In) => void;
+  /** Runs once the server has accepted the change, also if it waits for a second admin: a form then
+   *  returns to the stored values. */
+  readonly onAccepted?: () => void;
+  /** Runs if the change is in force. */
+  readonly onDone?: (answer: Exclude<Out, PendingChange>, input: In) => void;
 }
 
 /** Sends a change and reports errors. A server error keeps the server's message. If no response
- *  arrives, a retry of the same change uses the same idempotency key. */
-export function useSend<In, Out>({ send, touches, onDone }: Options<In, Out>) {
+ *  arrives, a retry of the same change uses the same idempotency key. A change that waits for a
+ *  second admin is reported as proposed, and not as done. */
+export function useSend<In, Out>({ send, touches, onAccepted, onDone }: Options<In, Out>) {
   const client = useQueryClient();
   const open = useRef<{ text: string; key: string }>(undefined);
   const change = useMutation({
@@ -24,7 +31,14 @@ export function useSend<In, Out>({ send, touches, onDone }: Options<In, Out>) {
       if (open.current?.text !== text) open.current = { text, key: crypto.randomUUID() };
       return send(input, open.current.key);
     },
-    onSuccess: (answer, input) => onDone?.(answer, input),
+    onSuccess: (answer, input) => {
+      onAccepted?.();
+      if (!isProposed(answer)) return onDone?.(answer as Exclude<Out, PendingChange>, input);
+      announce(answer);
+      // The first proposal may have ended the setup of the tenant.
+      void refetch(client, { queryKey: ['me'] });
+      void refetch(client, { queryKey: ['changes'] });
+    },
     onError: (error) => toast.error(errorMessage(error)),
     onSettled: (_answer, error) => {
       if (!(error instanceof Unclear)) open.current = undefined;

@@ -88,7 +88,7 @@ export function Sentence({ entry, nameOf }: { entry: Entry; nameOf: NameOf }) {
   const { who, what, why } = entry.leaf;
   const [before, after] = phrase(entry.leaf);
   const move = what?.from && what.to ? `${what.from} → ${what.to}` : what?.to;
-  const notes = [what?.revision && `rev ${what.revision}`, move];
+  const notes = [what?.revision && `rev ${what.revision}`, move, entry.leaf.setup && 'in setup'];
   const behalf = who?.on_behalf_of && `for ${nameOf(who.on_behalf_of)}`;
   // The reason of a refusal comes from the server; all others are quoted from people.
   const isNo = isRefused(entry.leaf);

@@ -40,6 +40,7 @@ export function LeafDrawer({ entry, nameOf, onClose }: Props) {
     if (value) facts.push([word, shown ?? mono(value)]);
   };
   if (isNo) facts.push(['Result', 'Refused: nothing was done']);
+  if (entry.leaf.setup) facts.push(['Setup', 'In setup: no second admin was needed']);
   add('When', when, when && exactTime(when));
   add('Who', who?.user ?? who?.agent ?? who?.worker);
   add('For', who?.on_behalf_of, <Named text={nameOf(who?.on_behalf_of ?? '')} />);

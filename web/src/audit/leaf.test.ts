@@ -77,6 +77,18 @@ describe('audit entry', () => {
     expect(namesObject(general)).toBe(false);
   });
 
+  it('describes the steps of a pending change', () => {
+    const did = (action: string, more: object = {}) => phrase({ what: { action }, ...more });
+    expect(did('change.propose')).toEqual(['proposed', '']);
+    expect(did('change.object')).toEqual(['objected to', '']);
+    expect(did('change.apply')).toEqual(['applied', 'after its wait']);
+    expect(did('change.outdate')).toEqual(['closed', 'as outdated']);
+    expect(did('change.publish', { kind: 'refusal' })).toEqual(['was not allowed to publish', '']);
+    const ended = { what: { action: 'tenant.end_setup', object: 'ten_1' } };
+    expect(phrase(ended)).toEqual(['ended the setup of the tenant', '']);
+    expect(namesObject(ended)).toBe(false);
+  });
+
   it('shows an action without a phrase by its name', () => {
     expect(phrase({ what: { action: 'moon.land' } })).toEqual(['performed moon.land on', '']);
   });
@@ -89,6 +101,8 @@ describe('audit entry', () => {
     expect(targetOf('task_x')).toEqual({ to: '/tasks/$id', id: 'task_x' });
     expect(targetOf('database:shop')).toEqual({ to: '/locks', resource: 'database:shop' });
     expect(targetOf('pol_1 version 2')).toEqual({ to: '/policies' });
+    expect(objectName('chg_01m7wnbb', nameOf)).toBe('change …wnbb');
+    expect(targetOf('chg_1')).toEqual({ to: '/changes' });
     expect(targetOf('batch_approvals')).toBeUndefined();
   });
 

@@ -10,6 +10,8 @@ interface Credential {
 
 export interface Leaf {
   readonly kind?: 'change' | 'refusal' | 'disclosure';
+  /** Whether the tenant was in setup, so that the change needed no second admin. */
+  readonly setup?: boolean;
   readonly who?: {
     readonly kind?: string;
     readonly user?: string;
@@ -83,6 +85,13 @@ const VERBS: Record<string, readonly [past: string, base: string, rest: string]>
   'agent.revoke': ['revoked', 'revoke', '{}'],
   'agent.roll_back_config': ['rolled', 'roll', 'back the configuration of {}'],
   'audit.read': ['read', 'read', 'the audit log'],
+  'change.apply': ['applied', 'apply', '{} after its wait'],
+  'change.close': ['closed', 'close', '{}'],
+  'change.object': ['objected', 'object', 'to {}'],
+  'change.outdate': ['closed', 'close', '{} as outdated'],
+  'change.propose': ['proposed', 'propose', '{}'],
+  'change.publish': ['published', 'publish', '{}'],
+  'change.withdraw': ['withdrew', 'withdraw', '{}'],
   'delegation.create': ['created', 'create', 'a delegation for {}'],
   'delegation.edit': ['changed', 'change', 'a delegation'],
   'delegation.end': ['ended', 'end', '{}'],
@@ -142,6 +151,7 @@ const VERBS: Record<string, readonly [past: string, base: string, rest: string]>
   'task.submit': ['submitted', 'submit', '{}'],
   'task.withdraw_vote': ['withdrew', 'withdraw', 'a vote on {}'],
   'tenant.bootstrap': ['made', 'make', '{} the first admin'],
+  'tenant.end_setup': ['ended', 'end', 'the setup of the tenant'],
   'token.create': ['created', 'create', '{}'],
   'token.revoke': ['revoked', 'revoke', '{}'],
   'user.add_alias': ['linked', 'link', 'another account to {}'],
@@ -196,6 +206,7 @@ export function phraseHere(leaf: Leaf): string {
 
 const KINDS: Record<string, string> = {
   apr: 'review request',
+  chg: 'change',
   del: 'delegation',
   duty: 'on-call shift',
   frz: 'freeze',
@@ -218,7 +229,7 @@ export function objectName(object: string, nameOf: NameOf): string {
 export type Target =
   | { readonly to: '/tasks/$id' | '/agents/$id'; readonly id: string }
   | { readonly to: '/locks'; readonly resource: string }
-  | { readonly to: '/policies' | '/settings/people' };
+  | { readonly to: '/policies' | '/changes' | '/settings/people' };
 
 /** Returns the page of an object, if it has one. */
 export function targetOf(object: string): Target | undefined {
@@ -226,6 +237,7 @@ export function targetOf(object: string): Target | undefined {
   if (id.startsWith('task_')) return { to: '/tasks/$id', id };
   if (id.startsWith('agt_')) return { to: '/agents/$id', id };
   if (/^(pol|pdr)_/.test(id)) return { to: '/policies' };
+  if (id.startsWith('chg_')) return { to: '/changes' };
   if (id.startsWith('usr_')) return { to: '/settings/people' };
   return /^[a-z][a-z0-9_.-]*:\S+$/.test(object) ? { to: '/locks', resource: object } : undefined;
 }

@@ -20,6 +20,7 @@ const WORDS: Record<Subject['purpose'], { title: string; button: string }> = {
   approve: { title: 'Confirm your approval', button: 'Approve with passkey' },
   override: { title: 'Confirm the override', button: 'Override with passkey' },
   publish_policy: { title: 'Confirm publishing', button: 'Publish with passkey' },
+  publish_change: { title: 'Confirm publishing the change', button: 'Publish with passkey' },
   break_lock: { title: 'Confirm breaking the lock', button: 'Break with passkey' },
   add_passkey: { title: 'Confirm with an existing passkey', button: 'Use passkey' },
   remove_passkey: { title: 'Confirm removing the passkey', button: 'Remove with passkey' },

@@ -7,6 +7,7 @@ import { api, everyPage, type Schemas, unwrap } from '@/api/client';
 import { agentsQuery, statusQuery } from '@/api/queries';
 import { StaleStrip } from '@/list/Strips';
 import { locksQuery } from '@/locks/queries';
+import { SetupNote } from '@/shell/SetupNote';
 import { useTitle } from '@/shell/useTitle';
 import { Card, CardWait } from '@/ui/Card';
 import { LINK } from '@/ui/look';
@@ -216,6 +217,7 @@ export function OverviewPage() {
     <Page title="Overview">
       {error && <StaleStrip readAt={dataUpdatedAt} onRetry={() => void refetch()} />}
       {status && <Degraded status={status} />}
+      <SetupNote />
       <div className="grid grid-cols-4 gap-3 max-lg:grid-cols-2">
         <Tile
           word="Tasks in review"

@@ -4,27 +4,20 @@ import { useState } from 'react';
 import { api, type Schemas, unwrap } from '@/api/client';
 import { Button } from '@/ui/Button';
 import { Card } from '@/ui/Card';
-import { Chip, type ChipTone } from '@/ui/Chip';
+import { Chip } from '@/ui/Chip';
 import { classes } from '@/ui/classes';
 import { Select } from '@/ui/Field';
 import { LINK } from '@/ui/look';
 import { Named } from '@/ui/Named';
 import { Refusal } from '@/ui/Refusal';
 import type { Replayed } from './queries';
-import { gist, shares } from './verdict';
+import { gist, shares, VERDICTS } from './verdict';
 
 const SPANS = [
   ['7', '7 days'],
   ['30', '30 days'],
   ['90', '90 days'],
 ] as const;
-
-const LOOKS: Record<Schemas['Strictness'], [sign: string, tone: ChipTone, bar: string]> = {
-  same: ['=', 'quiet', 'bg-quiet-mark'],
-  stricter: ['▲', 'review', 'bg-review-mark'],
-  looser: ['▼', 'warn', 'bg-high-mark'],
-  mixed: ['◆', 'busy', 'bg-busy-mark'],
-};
 
 const SHOWN_MAX = 50;
 
@@ -39,13 +32,13 @@ export function ReplayLook({ replayed }: { replayed: Replayed }) {
       </p>
       <div aria-hidden="true" className="flex h-2 overflow-hidden rounded-full bg-sunken">
         {parts.map(({ name, part }) => (
-          <span key={name} className={LOOKS[name][2]} style={{ width: `${part * 100}%` }} />
+          <span key={name} className={VERDICTS[name].bar} style={{ width: `${part * 100}%` }} />
         ))}
       </div>
       <ul className="flex flex-wrap gap-2">
         {parts.map(({ name, word, count }) => (
           <li key={name}>
-            <Chip tone={LOOKS[name][1]} sign={LOOKS[name][0]} value={name}>
+            <Chip tone={VERDICTS[name].tone} sign={VERDICTS[name].sign} value={name}>
               {count.toLocaleString('en')} {word}
             </Chip>
           </li>
@@ -65,7 +58,7 @@ export function ReplayLook({ replayed }: { replayed: Replayed }) {
               </Link>{' '}
               <Named text={task.title} />
               <p className="text-meta text-ink-2">
-                <span aria-hidden="true">{LOOKS[task.verdict][0]} </span>
+                <span aria-hidden="true">{VERDICTS[task.verdict].sign} </span>
                 {task.without_a_person ? 'auto-approved' : task.verdict}: {task.before} →{' '}
                 {task.after}
               </p>

@@ -1,5 +1,21 @@
-// Summarizes the result of a policy replay. Pure.
+// Shows verdicts, and summarizes the result of a policy replay. Pure.
+import type { Schemas } from '@/api/client';
+import type { ChipTone } from '@/ui/Chip';
 import type { Replayed } from './queries';
+
+interface Look {
+  readonly sign: string;
+  readonly tone: ChipTone;
+  readonly bar: string;
+}
+
+/** How a verdict looks. Its word is its name, so the meaning never depends on the colour. */
+export const VERDICTS: Record<Schemas['Strictness'], Look> = {
+  same: { sign: '=', tone: 'quiet', bar: 'bg-quiet-mark' },
+  stricter: { sign: '▲', tone: 'review', bar: 'bg-review-mark' },
+  looser: { sign: '▼', tone: 'warn', bar: 'bg-high-mark' },
+  mixed: { sign: '◆', tone: 'busy', bar: 'bg-busy-mark' },
+};
 
 export interface Share {
   readonly name: 'same' | 'stricter' | 'looser' | 'mixed';

@@ -15,6 +15,8 @@ export interface Me {
   readonly roles: readonly string[];
   readonly scopes: readonly Schemas['Scope'][];
   readonly isAgent: boolean;
+  /** Whether changes to the rules of the tenant take effect without a second admin. */
+  readonly isInSetup: boolean;
 }
 
 const Context = createContext<Me | undefined>(undefined);
@@ -27,6 +29,7 @@ function meOf(body: Schemas['Me']): Me {
     roles: body.roles,
     scopes: body.scopes,
     isAgent: kind === 'agent',
+    isInSetup: body.tenant_in_setup ?? false,
   };
 }
 

@@ -5,6 +5,7 @@ import { api, everyPage, type Schemas, unwrap } from '@/api/client';
 import { useNames } from '@/api/names';
 import { usersQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
+import { Proposed } from '@/changes/Proposed';
 import { useWriteBar } from '@/live/react';
 import { useMe } from '@/session/session';
 import { useTitle } from '@/shell/useTitle';
@@ -246,6 +247,7 @@ function Acting({ nameOf }: { nameOf: NameOf }) {
 /** Delegations of the reader. */
 export function DelegationsPage() {
   const nameOf = useNames();
+  const me = useMe();
   const { data, error } = useQuery(delegationsQuery());
   useTitle('Delegations');
   return (
@@ -268,6 +270,7 @@ export function DelegationsPage() {
           }))}
         />
       )}
+      <Proposed kinds={/^delegation\./} object={me.id} />
       <Acting nameOf={nameOf} />
       <NewDelegation />
     </>

@@ -4,6 +4,7 @@ import { api, type Schemas, unwrap } from '@/api/client';
 import { useNames } from '@/api/names';
 import { type Freeze, freezesQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
+import { Proposed } from '@/changes/Proposed';
 import { useOperateBar } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
 import { serverNow } from '@/time/clock';
@@ -77,6 +78,7 @@ function One({ freeze, nameOf }: { freeze: Freeze; nameOf: (id: string) => strin
           Ended
         </Chip>
       )}
+      <Proposed kinds={/^freeze\./} object={freeze.id} />
     </li>
   );
 }

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { api, type Schemas, unwrap } from '@/api/client';
 import { type User, usersQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
+import { Proposed } from '@/changes/Proposed';
 import { useAdminBar } from '@/shell/bars';
 import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
@@ -31,7 +32,7 @@ function RolesForm({ user, onDone }: { user: User; onDone: () => void }) {
         }),
       ),
     touches: 'users',
-    onDone,
+    onAccepted: onDone,
   });
   return (
     <form
@@ -146,6 +147,7 @@ function One({ user }: { user: User }) {
         </Button>
       )}
       {change.error && <Refusal error={change.error} />}
+      <Proposed kinds={/^user\./} object={user.id} />
       {isOpen && <RolesForm user={user} onDone={() => setOpen(false)} />}
     </li>
   );
@@ -160,7 +162,7 @@ function NewUser() {
     send: (body: Schemas['NewUser'], key) =>
       unwrap(api.POST('/v1/users', { params: { header: { 'Idempotency-Key': key } }, body })),
     touches: 'users',
-    onDone: () => {
+    onAccepted: () => {
       setName('');
       setEmail('');
     },
@@ -208,6 +210,7 @@ export function PeoplePage() {
       >
         {(user) => <One key={user.id} user={user} />}
       </ListCard>
+      <Proposed kinds={/^user\.create$/} />
       <NewUser />
     </>
   );

@@ -22,6 +22,7 @@ const LABELS: Record<string, string> = {
   'override.lapsed': 'Override expired without a second admin',
   'override.review_overdue': 'Override review overdue',
   'passkey.added': 'A passkey was added to your account',
+  'change.proposed': 'A change to the rules was proposed',
   'passkey.reset': 'The passkeys of your account were removed',
 };
 
@@ -42,6 +43,10 @@ function One({ item }: { item: Notification }) {
             <Link to="/tasks/$id" params={{ id: item.task_id }} search={{}} className={LINK}>
               <Untrusted text={`T-${item.number} ${item.title}`} />
             </Link>
+          ) : item.kind === 'change.proposed' ? (
+            <Link to="/changes" className={LINK}>
+              <Untrusted text={item.title} />
+            </Link>
           ) : (
             <Untrusted text={item.title} />
           )}{' '}
@@ -52,7 +57,7 @@ function One({ item }: { item: Notification }) {
   );
 }
 
-/** The latest notifications of the reader, about tasks and about their account. */
+/** The latest notifications of the reader: about tasks, their account and the rules. */
 export function RecentNotifications() {
   const { data, error } = useQuery(recentQuery());
   return (

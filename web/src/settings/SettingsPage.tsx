@@ -2,6 +2,7 @@ import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { mayRead } from '@/session/access';
 import { useMe } from '@/session/session';
+import { SetupNote } from '@/shell/SetupNote';
 import { classes } from '@/ui/classes';
 import { Page } from '@/ui/Page';
 
@@ -25,7 +26,10 @@ export function SettingsPage() {
   const places = PLACES.filter(([, , needs]) => !needs || mayRead(me, needs));
   const here = useRef<HTMLAnchorElement>(null);
   // On a phone not all tabs fit next to each other.
-  useEffect(() => here.current?.scrollIntoView({ block: 'nearest', inline: 'center' }), [pathname]);
+  useEffect(() => {
+    // Newer browsers return a promise here, which React would take for a clean-up function.
+    void here.current?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [pathname]);
   return (
     <Page title="Settings">
       <nav
@@ -49,6 +53,7 @@ export function SettingsPage() {
           </Link>
         ))}
       </nav>
+      <SetupNote />
       <Outlet />
     </Page>
   );

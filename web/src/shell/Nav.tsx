@@ -1,5 +1,6 @@
 import { Link, useLocation, useNavigate } from '@tanstack/react-router';
 import { DropdownMenu } from 'radix-ui';
+import { useOpenCount } from '@/changes/queries';
 import { mayRead } from '@/session/access';
 import { useMe } from '@/session/session';
 import { classes } from '@/ui/classes';
@@ -14,6 +15,7 @@ interface Place {
     | '/locks'
     | '/agents'
     | '/policies'
+    | '/changes'
     | '/audit'
     | '/overview'
     | '/settings';
@@ -27,6 +29,7 @@ const PLACES: readonly Place[] = [
   { to: '/locks', word: 'Locks', icon: 'lock' },
   { to: '/agents', word: 'Agents', icon: 'agent' },
   { to: '/policies', word: 'Policies', icon: 'policy' },
+  { to: '/changes', word: 'Changes', icon: 'clock' },
   { to: '/audit', word: 'Audit', icon: 'audit' },
   { to: '/overview', word: 'Overview', icon: 'chart' },
   { to: '/settings', word: 'Settings', icon: 'gear' },
@@ -54,13 +57,20 @@ interface Props {
   isMore: boolean;
 }
 
-function Count({ value, isMore }: { value: number; isMore: boolean }) {
+interface CountProps {
+  value: number;
+  isMore?: boolean;
+  /** What is counted, for screen readers. */
+  words: string;
+}
+
+function Count({ value, isMore = false, words }: CountProps) {
   if (value === 0) return null;
   return (
     <span className="ml-auto text-meta font-medium text-ink-2">
       {value.toLocaleString('en')}
       {isMore && '+'}
-      <span className="sr-only"> waiting for you</span>
+      <span className="sr-only"> {words}</span>
     </span>
   );
 }
@@ -68,6 +78,7 @@ function Count({ value, isMore }: { value: number; isMore: boolean }) {
 export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
   const isAt = useIsAt();
   const places = usePlaces();
+  const changes = useOpenCount();
   return (
     <nav
       aria-label="Pages"
@@ -96,7 +107,8 @@ export function Nav({ inbox, isMore, onHelp }: Props & { onHelp: () => void }) {
               >
                 <Icon name={icon} />
                 {word}
-                {to === '/inbox' && <Count value={inbox} isMore={isMore} />}
+                {to === '/inbox' && <Count value={inbox} isMore={isMore} words="waiting for you" />}
+                {to === '/changes' && <Count value={changes} words="open" />}
               </Link>
             </li>
           );
@@ -128,6 +140,7 @@ const HERE = 'bg-surface font-semibold text-ink shadow-[inset_0_2px_0_var(--acce
 function MorePlaces() {
   const isAt = useIsAt();
   const navigate = useNavigate();
+  const changes = useOpenCount();
   const behind = usePlaces().filter(({ to }) => !ON_PHONE.includes(to));
   return (
     <DropdownMenu.Root modal={false}>
@@ -147,6 +160,7 @@ function MorePlaces() {
             >
               <Icon name={icon} />
               {word}
+              {to === '/changes' && <Count value={changes} words="open" />}
             </DropdownMenu.Item>
           ))}
         </DropdownMenu.Content>

@@ -25,6 +25,7 @@ const PLACES = [
   ['/locks', 'locks', 'g l'],
   ['/agents', 'agents', 'g a'],
   ['/policies', 'policies', 'g p'],
+  ['/changes', 'pending changes', 'g c'],
   ['/audit', 'audit log', 'g u'],
   ['/overview', 'overview', 'g o'],
   ['/settings', 'settings', 'g s'],

@@ -22,4 +22,5 @@ export const me = {
   roles: ['reviewer'],
   scopes: ['read', 'decide'],
   isAgent: false,
+  isInSetup: false,
 } as const;

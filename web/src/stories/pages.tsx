@@ -1,5 +1,6 @@
 import { entryOf } from '@/audit/leaf';
 import { Sentence } from '@/audit/AuditPage';
+import { Findings } from '@/changes/ChangeCard';
 import type { Schemas } from '@/api/client';
 import { Degraded } from '@/overview/OverviewPage';
 import { DaysCard } from '@/overview/DaysCard';
@@ -48,6 +49,7 @@ const AUDITED = [
   }),
   audited('lock.break', 'database:shop', { why: { reason: 'docs only \u202egnp.xcod\u202c' } }),
   audited('policy.publish', 'pol_01m7wnbb version 2'),
+  audited('user.set_roles', 'usr_lena', { setup: true }),
   audited('moon.land', 'something new'),
 ];
 
@@ -73,6 +75,24 @@ const replayed = (more: Partial<Replayed> = {}): Replayed => ({
   ],
   ...more,
 });
+
+const proposed: Schemas['PendingChange'] = {
+  id: 'chg_story',
+  kind: 'settings.timeouts',
+  object: 'timeouts',
+  command: {},
+  verdict: 'mixed',
+  findings: [
+    { verdict: 'looser', sentence: 'Lena Koch gets the role docs only \u202egnp.xcod\u202c' },
+    { verdict: 'stricter', sentence: 'batch_approvals is disabled' },
+    { verdict: 'mixed', sentence: 'the agent support-agent belongs to Ana Ruiz' },
+  ],
+  tasks: replayed().tasks,
+  proposed_by: 'usr_me',
+  proposed_at: '2026-11-14T14:02:00Z',
+  digest: 'sha256:0',
+  next_action: { message: 'another admin must publish it' },
+};
 
 const overview: Schemas['Overview'] = {
   as_of: '2026-11-14T14:02:00Z',
@@ -157,6 +177,10 @@ export const PAGES: readonly Story[] = [
         {() => null}
       </ListCard>
     ),
+  },
+  {
+    name: 'Pending change: consequences',
+    show: () => <Findings change={proposed} />,
   },
   {
     name: 'Settings: disabled form with error',

@@ -49,6 +49,11 @@ export function clockTime(at: string | number): string {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+/** Formats a local time such as `2026-11-14 14:02`. */
+export function dayTime(at: string): string {
+  return `${new Date(at).toLocaleDateString('sv')} ${clockTime(at).slice(0, 5)}`;
+}
+
 /** Formats the full local and UTC time, for a tooltip. */
 export function exactTime(at: string): string {
   const date = new Date(at);

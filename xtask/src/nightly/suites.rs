@@ -137,6 +137,15 @@ pub const SUITES: &[Suite] = &[
         minutes: 45,
     },
     Suite {
+        name: "takeover",
+        shows: "one admin causes no vote of another person and makes no approval easier alone",
+        program: SuiteRunner::Cargo,
+        arguments: &["nextest", "run", "--workspace", "--locked", "-E", "test(takeover::)"],
+        env: &[("ADE_SEQUENCES", "5000"), ("ADE_SEED", "{seed}{piece}")],
+        pieces: 2,
+        minutes: 60,
+    },
+    Suite {
         name: "soak-rules",
         shows: "the properties of the core hold for random input that was never tried",
         program: SuiteRunner::Xtask,

@@ -34,6 +34,7 @@ const NOUNS: &[&str] = &[
     "policies",
     "read_models",
     "review",
+    "rule_changes",
     "tasks",
     "webhooks",
 ];

@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Review", &["inbox", "approve", "reject", "request-changes", "withdraw", "delegations"]),
     ("Propose and apply", &["tasks", "run", "watch", "can-i", "risk"]),
     ("Operate", &["locks", "agents", "freeze", "unfreeze", "freezes", "events", "audit", "doctor"]),
-    ("Administer", &["policies", "timeouts", "users", "tokens", "webhooks"]),
+    ("Administer", &["policies", "changes", "timeouts", "users", "tokens", "webhooks"]),
     ("Agent integration", &["mcp", "hook"]),
     (
         "Sign in and set up",

@@ -6,6 +6,7 @@ mod changes;
 mod groups;
 mod hook;
 mod locks;
+mod pending_changes;
 mod policies;
 mod read;
 mod rest;
@@ -22,6 +23,7 @@ pub use agents::*;
 pub use changes::*;
 pub use hook::*;
 pub use locks::*;
+pub use pending_changes::*;
 pub use policies::*;
 pub use read::Asked;
 use read::{apply_timeout, duration, touched, ttl};
@@ -160,6 +162,9 @@ pub enum Command {
     /// Manage approval policies
     #[command(subcommand)]
     Policies(PoliciesCommand),
+    /// Review changes to the rules that wait for a second admin
+    #[command(subcommand)]
+    Changes(ChangesCommand),
     /// Check a permission; exits 0 for yes and 1 for no
     #[command(subcommand)]
     CanI(CanICommand),

@@ -19,7 +19,11 @@ use crate::text::visible;
 
 pub fn test(policies: &Path, cases: &Path, cx: &Context) -> Result<Exit, Failure> {
     let read = Cases::parse_yaml(&text_of(cases)?).map_err(|errors| wrong(cases, &errors))?;
-    let verdicts = policy_test::run(&load(policies, cases)?, &read);
+    let policies = load(policies, cases)?;
+    for warning in policies.iter().filter_map(|policy| policy.document.warning()) {
+        eprintln!("warning: {}", visible(&warning));
+    }
+    let verdicts = policy_test::run(&policies, &read);
     let values: Vec<Value> = verdicts.iter().map(value).collect();
     cx.output.show(&values, || table(&verdicts, &cx.output))?;
     let is_so = verdicts.iter().all(|verdict| verdict.differences.is_empty());

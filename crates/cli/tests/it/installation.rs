@@ -127,6 +127,11 @@ impl Installation {
         self.database.run("SELECT make_partitions(interval '7 days', moment())").await;
     }
 
+    /// Ends the setup of the tenant, in which changes to the rules do not wait.
+    pub async fn end_setup(&self) {
+        self.database.run("UPDATE tenant SET setup_ended_at = moment()").await;
+    }
+
     /// Runs a command of the server program as the owner of the tables.
     pub async fn operate(&self, args: &[&str]) -> Output {
         let mut command = Command::new(server_program());
@@ -158,7 +163,7 @@ impl Installation {
     }
 
     /// Invites a person, signs in as they would, and creates a token of their own.
-    async fn join(&self, user: &str, scopes: &[&str]) -> String {
+    pub async fn join(&self, user: &str, scopes: &[&str]) -> String {
         let path = format!("/v1/users/{user}/invitations");
         let made = self.call(Method::POST, &self.admin, &path, None).await;
         let body = json!({ "invitation": made["invitation"] });

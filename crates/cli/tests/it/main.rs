@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod apply;
 #[cfg(test)]
+mod changes;
+#[cfg(test)]
 mod decide;
 #[cfg(test)]
 mod device;

@@ -281,6 +281,7 @@ async fn api_and_doctor_commands_work() {
     ended(at.ade(&["api", "GET", "/v1/none"])).await.with(68);
     let good = ended(at.ade(&["doctor"])).await.with(0);
     good.prints("✓ server").prints("✓ token").prints("✓ workers");
+    good.prints("✓ setup      note: the tenant is in setup; ");
     // The server listens on a free port, which its settings do not name.
     good.prints("✓ links      note: ").prints("not to http://127.0.0.1:");
     let mut away = at.ade(&["doctor"]);

@@ -6,11 +6,15 @@ use std::time::{Duration, Instant};
 use ade_api::code::Code;
 use ade_api::executions::Pulse;
 use ade_api::page::PageQuery;
+use ade_api::pending_changes::PendingChange;
 use ade_api::problem::Problem;
+use ade_api::settings::SetFlag;
 use ade_api::tasks::Cancellation;
-use ade_client::{Client, Error, TaskFilter};
+use ade_client::{Client, Error, Submitted, TaskFilter};
+use ade_core::flag::Flag;
 use ade_core::ids::{ExecutionId, LeaseId, TaskId};
 use ade_core::limits::CLIENT_TRIES;
+use serde_json::{Value, json};
 
 use crate::fake::{Fake, Step, header};
 
@@ -158,4 +162,42 @@ async fn unknown_error_code_is_still_a_refusal() {
     let fake = Fake::start(vec![Step::Answer("409 Conflict", "", body)]).await;
     let failed = cancel(&fake).await.unwrap_err();
     assert_eq!(failed.refusal().unwrap().code, "of_tomorrow");
+}
+
+/// Returns a change that waits, as the server sends it.
+fn waiting() -> Value {
+    let zeroes = "0".repeat(26);
+    json!({
+        "id": format!("chg_{zeroes}"), "kind": "settings.flag", "object": "batch_approvals",
+        "command": {}, "verdict": "looser", "tasks": [], "reason": null,
+        "findings": [{ "verdict": "looser", "sentence": "batch_approvals is enabled" }],
+        "proposed_by": format!("usr_{zeroes}"), "proposed_at": "2026-11-15T19:00:00.000000Z",
+        "takes_effect_at": null, "digest": "x", "outcome": null, "closed_by": null,
+        "closed_at": null, "objection": null, "next_action": { "message": "wait" }
+    })
+}
+
+#[tokio::test]
+async fn rule_change_is_pending_only_with_status_202() {
+    let flag = json!({
+        "name": "batch_approvals", "enabled": true, "meaning": "x", "set_by": null, "set_at": null
+    });
+    let fake = Fake::start(vec![
+        Step::Answer("200 OK", "", flag.to_string()),
+        Step::Answer("202 Accepted", "", waiting().to_string()),
+        // A body that does not fit the status is an error and not the other result.
+        Step::Answer("202 Accepted", "", flag.to_string()),
+    ])
+    .await;
+    let client = client(&fake);
+    let set = async || {
+        let to = SetFlag { enabled: true, reason: None };
+        client.settings().set_flag(Flag::BatchApprovals, &to).await
+    };
+    let Submitted::Done(done) = set().await.unwrap() else { panic!("it is in force") };
+    assert_eq!((done.name, done.enabled), (Flag::BatchApprovals, true));
+    let Submitted::Pending(change) = set().await.unwrap() else { panic!("it waits") };
+    assert_eq!(*change, serde_json::from_value::<PendingChange>(waiting()).unwrap());
+    let failed = set().await.unwrap_err();
+    assert!(matches!(failed, Error::Unreadable { status: 202, .. }), "{failed}");
 }

@@ -21,6 +21,7 @@ use ade_api::notifications::NewPreferences;
 use ade_api::on_call::NewDuty;
 use ade_api::overrides::{NewFinding, NewOverride, OverrideConfirmation};
 use ade_api::page::PageQuery;
+use ade_api::pending_changes::ChangeObjection;
 use ade_api::policies::{NewDraft, PolicyRollback, Replay};
 use ade_api::resources::{ResourceEntry, ResourceImport};
 use ade_api::seconds::Seconds;
@@ -40,7 +41,7 @@ use ade_core::event::Topic;
 use ade_core::flag::Flag;
 use ade_core::ids::{
     AfterReviewId, AgentId, ApprovalId, DelegationId, DutyId, ExecutionId, FreezeId, InboundId,
-    LeaseId, PolicyDraftId, PolicyId, ProcessId, TaskId, UserId, WebhookId,
+    LeaseId, PendingChangeId, PolicyDraftId, PolicyId, ProcessId, TaskId, UserId, WebhookId,
 };
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Level;
@@ -239,6 +240,16 @@ async fn rules(client: &Client) {
     };
     refused(freezes.create(&new).await);
     refused(freezes.lift(FreezeId::from_u128(1)).await);
+    pending_changes(client).await;
+}
+
+async fn pending_changes(client: &Client) {
+    let (changes, id) = (client.pending_changes(), PendingChangeId::from_u128(1));
+    refused(changes.list(true, &page()).await);
+    refused(changes.get(id).await);
+    refused(changes.publish(id).await);
+    refused(changes.object(id, &ChangeObjection { reason: "x".to_owned() }).await);
+    refused(changes.withdraw(id).await);
 }
 
 async fn people_and_things(client: &Client) {

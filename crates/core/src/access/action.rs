@@ -125,6 +125,8 @@ actions! {
     CloseAfterReview = "after_review.close", Decide;
     DraftPolicy = "policy.draft", Administer;
     PublishPolicy = "policy.publish", Administer;
+    PublishChange = "change.publish", Administer;
+    CloseChange = "change.close", Decide;
     AdministerUser = "user.administer", Administer;
     AdministerAgent = "agent.administer", Administer;
     OrderAgent = "agent.order", Operate;

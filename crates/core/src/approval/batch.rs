@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::{Answer, Seen};
 use crate::ids::TaskId;
 use crate::limits::BATCH_ITEMS_MAX;
-use crate::risk::Level;
+use crate::risk::{Level, Thresholds};
 use crate::task::{Command, Decision, Facts, Refusal, State, Task, To, Write, decide};
 use crate::time::Timestamp;
 
@@ -73,9 +73,11 @@ impl Preflight {
     }
 }
 
+/// Judges every item. Levels are at least those of the thresholds of the installation.
 pub fn preflight(
     items: &[BatchTask<'_>],
     order: &BatchOrder,
+    installation: Thresholds,
     now: Timestamp,
 ) -> Result<Preflight, BatchRefusal> {
     if order.skip_validation {
@@ -96,7 +98,7 @@ pub fn preflight(
         .map(|item| {
             let is_first = met.insert(item.task.id);
             let verdict = if is_first {
-                judge(item, order, is_uniform, now)
+                judge(item, order, (is_uniform, installation), now)
             } else {
                 Err(ItemRefusal::Twice)
             };
@@ -109,10 +111,10 @@ pub fn preflight(
 fn judge(
     item: &BatchTask<'_>,
     order: &BatchOrder,
-    is_uniform: bool,
+    (is_uniform, installation): (bool, Thresholds),
     now: Timestamp,
 ) -> Result<Decision, ItemRefusal> {
-    match item.task.content.level {
+    match item.task.content.level_at_least(installation) {
         Level::Critical => return Err(ItemRefusal::Critical),
         Level::High if !is_uniform => return Err(ItemRefusal::HighAmongOthers),
         Level::Low | Level::Medium | Level::High => {}

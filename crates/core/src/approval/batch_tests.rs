@@ -28,7 +28,7 @@ fn run(world: &World, tasks: &[Task], order: &BatchOrder) -> Result<Preflight, B
     let facts = world.facts(&actor);
     let items: Vec<BatchTask<'_>> =
         tasks.iter().map(|task| BatchTask { task, facts: &facts, seen: seen(task) }).collect();
-    preflight(&items, order, at(1))
+    preflight(&items, order, Thresholds::default(), at(1))
 }
 
 #[test]
@@ -63,7 +63,8 @@ fn batch_swap_after_the_look_refuses_the_whole_batch() {
                 BatchTask { task, facts: &facts, seen }
             })
             .collect();
-        let preflight = preflight(&items, &order(Answer::Approve), at(1)).unwrap();
+        let preflight =
+            preflight(&items, &order(Answer::Approve), Thresholds::default(), at(1)).unwrap();
         assert_eq!(preflight.all(), None);
         for (index, (_, verdict)) in preflight.verdicts.iter().enumerate() {
             let is_stale =

@@ -28,6 +28,8 @@ pub struct AuditEntry {
     pub why: Why,
     /// The hash of the passkey assertion that the entry records.
     pub assertion: Option<Digest>,
+    /// Whether the tenant was in setup, so that the change needed no second admin.
+    pub setup: bool,
 }
 
 /// The format number; the type admits no other value.
@@ -213,7 +215,24 @@ impl AuditEntry {
         place: Where,
         why: Why,
     ) -> Self {
-        Self { format: Format, tenant, kind, who, what, when, place, why, assertion: None }
+        Self {
+            format: Format,
+            tenant,
+            kind,
+            who,
+            what,
+            when,
+            place,
+            why,
+            assertion: None,
+            setup: false,
+        }
+    }
+
+    /// Marks a change to the rules that took effect without a second admin.
+    #[must_use]
+    pub fn in_setup(self) -> Self {
+        Self { setup: true, ..self }
     }
 
     /// Adds the hash of the passkey assertion that the entry records.

@@ -63,7 +63,8 @@ fn example() -> AuditEntry {
 const EXAMPLE: &str = concat!(
     r#"{"assertion":"#,
     r#""sha256:52b4f4e0325cdfd80581fef0f07f71803b8be1461fc0a84fdb43d47fe451b2b1","#,
-    r#""format":2,"kind":"change","tenant":"ten_00000000000000000000000001","#,
+    r#""format":2,"kind":"change","setup":false,"#,
+    r#""tenant":"ten_00000000000000000000000001","#,
     r#""what":{"action":"task.submit","#,
     r#""digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","#,
     r#""from":"DRAFT","object":"task_00000000000000000000000005","revision":7,"#,
@@ -84,7 +85,7 @@ fn audit_entry_bytes_are_pinned() {
     assert_eq!(std::str::from_utf8(&bytes).unwrap(), EXAMPLE);
     assert_eq!(
         leaf_hash(&bytes).to_string(),
-        "sha256:e5586ddf9a5c7680fb0b7034c360385e2aee3dd3eef7301e209e9946e2d9be40"
+        "sha256:90e3b9c9b7a5aed8afb689b13c1bc16f30f702a4430625d182028bfebb267ae4"
     );
     let mut read = AuditEntry::parse(EXAMPLE.as_bytes()).unwrap();
     assert_eq!(read.place.origin(), None, "the bytes contain no address");
@@ -150,7 +151,7 @@ fn audit_entry_kinds_have_their_names() {
     ] {
         let leaf = AuditEntry { kind, ..example() };
         let text = String::from_utf8(leaf.to_bytes().unwrap()).unwrap();
-        assert!(text.contains(&format!(r#""kind":"{word}","tenant""#)), "{text}");
+        assert!(text.contains(&format!(r#""kind":"{word}","setup""#)), "{text}");
     }
 }
 

@@ -13,6 +13,7 @@ mod strict_reader;
 mod versions;
 
 pub use canonical::CanonicalError;
+pub(crate) use canonical::to_bytes as canonical_bytes;
 pub use content::{ContentError, content_digest, content_shape};
 pub use difference::{Altered, Difference, Notes, difference};
 pub use digest::{Digest, DigestError};

@@ -185,6 +185,24 @@ impl Document {
         self
     }
 
+    /// Returns a warning if the policy applies only by what the author of a task chooses.
+    pub fn warning(&self) -> Option<String> {
+        let Match { task_types, resource_patterns, tags, risk_at_least, author_kind, hours } =
+            &self.matching;
+        let is_chosen = !task_types.is_empty() || !tags.is_empty();
+        let is_given = !resource_patterns.is_empty()
+            || risk_at_least.is_some()
+            || author_kind.is_some()
+            || hours.is_some();
+        (is_chosen && !is_given).then(|| {
+            format!(
+                "policy `{}` matches only by task type and tags, which the author of a task \
+                 chooses: match resources or risk as well",
+                self.name
+            )
+        })
+    }
+
     /// Writes YAML for people: block style, with the fields in the order of the documentation.
     pub fn to_yaml(&self) -> Result<String, WriteError> {
         // A long name folded over lines is the same text to a parser, but hard to read.

@@ -167,3 +167,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn document_that_matches_what_authors_choose_has_a_warning() {
+    let warning = |matching: &str| {
+        let text = format!("name: p\nmatch: {matching}\nrequire: [{{roles: [dba], min: 1}}]\n");
+        Document::parse_yaml(&text).unwrap().warning()
+    };
+    for chosen in ["{task_types: ['db.*']}", "{tags: [prod]}", "{task_types: [x], tags: [prod]}"] {
+        assert!(warning(chosen).unwrap().contains("`p` matches only by"), "{chosen}");
+    }
+    for given in [
+        "{}",
+        "{tags: [prod], resource_patterns: ['database:*']}",
+        "{task_types: ['db.*'], risk_at_least: 60}",
+        "{task_types: ['db.*'], author_kind: agent}",
+    ] {
+        assert_eq!(warning(given), None, "{given}");
+    }
+}

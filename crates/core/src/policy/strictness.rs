@@ -30,7 +30,9 @@ impl Strictness {
         }
     }
 
-    fn and(self, other: Self) -> Self {
+    /// Combines two comparisons of the same two sets of rules.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Same, other) => other,
             (one, Self::Same) => one,

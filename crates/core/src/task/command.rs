@@ -8,7 +8,7 @@ use crate::approval::{Answer, Seen};
 use crate::change::Digest;
 use crate::ids::{ExecutionId, LeaseId, UserId};
 use crate::policy::{PolicyRef, Subject};
-use crate::risk::Level;
+use crate::risk::{Level, Thresholds};
 use crate::time::Timestamp;
 
 macro_rules! commands {
@@ -83,6 +83,14 @@ pub struct Content {
     pub shape: Digest,
     pub subject: Subject,
     pub level: Level,
+}
+
+impl Content {
+    /// Returns the level for decisions that a tenant cannot relax: at least that of the thresholds
+    /// of the installation.
+    pub fn level_at_least(&self, installation: Thresholds) -> Level {
+        self.level.max(installation.level(self.subject.risk))
+    }
 }
 
 /// What the holder knows about an apply that did not fail.

@@ -9,4 +9,5 @@ pub mod stats;
 pub mod status;
 mod workers;
 
+pub(crate) use resources::{import as import_resources, put as put_resource};
 pub(crate) use workers::{LOOPS, WORKERS};

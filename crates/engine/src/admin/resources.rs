@@ -5,30 +5,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use ade_api::resources::{
     Resource, ResourceEntry, ResourceImport, ResourceImportItem, ResourcesImported,
 };
-use ade_core::access::Action;
 use ade_core::limits::{
-    NAME_MAX_BYTES, REGISTRY_IMPORT_MAX, RESOURCE_DEPENDENTS_MAX, TASK_TAGS_MAX,
+    NAME_MAX_BYTES, REGISTRY_IMPORT_MAX, RESOURCE_DEPENDENTS_MAX, RISK_CRITICALITY_DEFAULT,
+    TASK_TAGS_MAX,
 };
 use ade_core::resource::ResourceRef;
 use ade_core::risk::Score;
+use ade_core::rule_change::{RegistryRules, RuleFinding, compare_entries};
 use ade_store::resources::{self, About};
 
 use crate::app::App;
-use crate::caller::{Caller, IdempotentRequest};
-use crate::command::admin_command::{AdminCommand, AuditAction};
+use crate::caller::Caller;
+use crate::command::admin_command::{AdminCommand, Applied, AuditAction};
 use crate::command::permission::look;
-use crate::command::{Paged, Reply, Span, paged};
+use crate::command::{Paged, Span, paged};
 use crate::error::Error;
 
-pub async fn put(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
+pub(crate) async fn put(
+    act: &mut AdminCommand<'_>,
     name: &ResourceRef,
     entry: ResourceEntry,
-) -> Result<Reply, Error> {
+) -> Result<Applied, Error> {
     let about = about_of(entry)?;
-    let mut act = AdminCommand::begin(app, caller, attempt, Some(Action::EditResource)).await?;
     if about.owner.is_some_and(|owner| act.book.directory.person(owner).is_none()) {
         return Err(Error::invalid("owner_id", "no such user"));
     }
@@ -41,25 +39,25 @@ pub async fn put(
     if about.dependents.contains(name) {
         return Err(Error::invalid("dependents", "a resource cannot depend on itself"));
     }
+    let before = resources::get(&mut act.tx, name).await?.map(|before| before.about);
+    let findings = compared(act, name, before.as_ref(), &about);
     resources::put(&mut act.tx, name, &about).await?;
     let kept = resources::get(&mut act.tx, name).await?;
     let kept = shown(kept.ok_or(Error::NotFound { what: "resource" })?);
-    act.finish(AuditAction { object: name.to_string(), action: "resource.put" }, 200, &kept).await
+    let action = AuditAction { object: name.to_string(), action: "resource.put" };
+    Ok(Applied::new(action, 200, &kept)?.with_findings(findings))
 }
 
 /// Imports entries, all or none. Unchanged entries are skipped; each of the others gets an audit
 /// entry.
-pub async fn import(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
+pub(crate) async fn import(
+    act: &mut AdminCommand<'_>,
     import: ResourceImport,
-) -> Result<Reply, Error> {
+) -> Result<Applied, Error> {
     if import.items.is_empty() || import.items.len() > REGISTRY_IMPORT_MAX {
         return Err(Error::invalid("items", format!("must be 1 to {REGISTRY_IMPORT_MAX} entries")));
     }
     let entries = entries_of(import.items)?;
-    let mut act = AdminCommand::begin(app, caller, attempt, Some(Action::EditResource)).await?;
     let directory = &act.book.directory;
     let is_unknown_owner =
         |about: &About| about.owner.is_some_and(|id| directory.person(id).is_none());
@@ -86,6 +84,9 @@ pub async fn import(
         changed: as_u32(new.len() - created),
         unchanged: as_u32(total - new.len()),
     };
+    let changed =
+        |(name, about): &(ResourceRef, About)| compared(act, name, known.get(name), about);
+    let findings = new.iter().flat_map(changed).collect();
     if !new.is_empty() {
         resources::put_all(&mut act.tx, &new).await?;
         let put = |(name, _): &(ResourceRef, About)| AuditAction {
@@ -94,8 +95,26 @@ pub async fn import(
         };
         act.also(new.iter().map(put)).await?;
     }
-    let action = AuditAction { object: caller.tenant.to_string(), action: "resource.import" };
-    act.finish(action, 200, &answer).await
+    let tenant = act.tx.tenant().to_string();
+    let action = AuditAction { object: tenant, action: "resource.import" };
+    Ok(Applied::new(action, 200, &answer)?.with_findings(findings))
+}
+
+fn compared(
+    act: &AdminCommand<'_>,
+    name: &ResourceRef,
+    before: Option<&About>,
+    after: &About,
+) -> Vec<RuleFinding> {
+    let rules = |about: &About| RegistryRules {
+        criticality: about.criticality,
+        environment: about.environment.clone(),
+        blocks_on_unknown: about.blocks_on_unknown,
+        dependents: about.dependents.clone(),
+    };
+    let fallback = act.book.risk.as_ref().and_then(|risk| risk.pattern_default(name));
+    let fallback = fallback.unwrap_or(Score::new(RISK_CRITICALITY_DEFAULT));
+    compare_entries(name, before.map(rules).as_ref(), &rules(after), fallback)
 }
 
 fn entries_of(items: Vec<ResourceImportItem>) -> Result<BTreeMap<ResourceRef, About>, Error> {

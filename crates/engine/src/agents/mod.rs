@@ -18,7 +18,8 @@ use crate::caller::Caller;
 pub use beat::heartbeat;
 pub use configs::{config, config_difference, config_versions, configure, roll_back_config};
 pub use directives::order;
-pub use registry::{change, create, get, list, revoke};
+pub(crate) use registry::change;
+pub use registry::{create, get, list, revoke};
 pub(crate) use workers::WORKERS;
 
 /// Returns the relation between the agent and the caller, who may be the agent itself or its owner.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::caller::{Caller, IdempotentRequest};
-use crate::command::admin_command::{AdminCommand, AuditAction};
+use crate::command::admin_command::{AdminCommand, Applied, AuditAction};
 use crate::command::check_name;
 use crate::command::permission::look;
 use crate::command::presence::settle;
@@ -41,21 +41,18 @@ pub async fn create(
     finish(act, id, "agent.create", 201).await
 }
 
-pub async fn change(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
+pub(crate) async fn change(
+    act: &mut AdminCommand<'_>,
     id: AgentId,
     change: AgentChange,
-) -> Result<Reply, Error> {
+) -> Result<Applied, Error> {
     if change == AgentChange::default() {
         return Err(Error::invalid("body", "give at least one field to change"));
     }
-    let mut act = begin(app, caller, attempt).await?;
-    let mut profile = live(&mut act, id).await?.profile;
+    let mut profile = live(act, id).await?.profile;
     if let Some(name) = change.name.filter(|name| *name != profile.name) {
         check_name("name", &name)?;
-        require_free(&act, &name)?;
+        require_free(act, &name)?;
         profile.name = name;
     }
     if let Some(capabilities) = &change.capabilities {
@@ -65,7 +62,8 @@ pub async fn change(
         profile.max_tasks = room_of(max_tasks)?;
     }
     agents::update(&mut act.tx, id, &profile).await?;
-    finish(act, id, "agent.change", 200).await
+    let agent = shown_in(act, id).await?;
+    Applied::new(AuditAction { object: id.to_string(), action: "agent.change" }, 200, &agent)
 }
 
 /// Revokes an agent permanently: its tokens are no longer valid.

@@ -2,7 +2,7 @@
 
 use ade_core::preference::{AccountNotice, Channel, Preference};
 use ade_store::users::User;
-use ade_store::{Tx, messages, notifications};
+use ade_store::{Tx, account_messages, messages, notifications};
 
 use crate::app::App;
 use crate::error::Error;
@@ -35,7 +35,7 @@ pub(crate) async fn notify_owner(
     notifications::add_of_account(tx, owner.id, notice, detail).await?;
     let (preference, _) = messages::preference(tx, owner.id).await?;
     for channel in channels(app, owner.profile.email.is_some(), &preference) {
-        messages::add_of_account(tx, owner.id, channel, notice, detail).await?;
+        account_messages::add(tx, owner.id, channel, notice, detail).await?;
         messages::send_at(tx, owner.id, channel, tx.now()).await?;
     }
     Ok(())

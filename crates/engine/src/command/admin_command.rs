@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use ade_core::access::{Action, Object};
 use ade_core::audit::{AuditEntry, EntryKind, What, Why};
+use ade_core::rule_change::RuleFinding;
 use ade_core::step_up::ConfirmationSubject;
 use ade_store::tenant_config::TenantConfig;
 use ade_store::{BeginOptions, TenantLock, Tx, audit, scheduled_jobs};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::confirmation;
 use super::idempotency::{key_of, reserve_key, store_response};
 use super::permission::{audit_entry, permit, refuse};
+use super::present::value;
 use super::schedule::JobKind;
 use super::{Reply, json};
 use crate::app::App;
@@ -27,6 +30,7 @@ pub struct AdminCommand<'a> {
     attempt: &'a IdempotentRequest,
     pub tx: Tx,
     pub book: Arc<TenantConfig>,
+    is_in_setup: bool,
 }
 
 /// The object and the action that an audit entry records.
@@ -35,6 +39,34 @@ pub struct AuditAction {
     pub object: String,
     /// The name of the action, for example `user.create`.
     pub action: &'static str,
+}
+
+/// A change that was written but not committed yet.
+#[derive(Debug)]
+pub struct Applied {
+    pub action: AuditAction,
+    pub reason: Option<String>,
+    pub status: u16,
+    pub body: Value,
+    /// Consequences for approvals that the tenant configuration does not show.
+    pub findings: Vec<RuleFinding>,
+}
+
+impl Applied {
+    pub fn new(action: AuditAction, status: u16, body: &impl Serialize) -> Result<Self, Error> {
+        let body = value(body)?;
+        Ok(Self { action, reason: None, status, body, findings: Vec::new() })
+    }
+
+    #[must_use]
+    pub fn because(self, reason: Option<String>) -> Self {
+        Self { reason, ..self }
+    }
+
+    #[must_use]
+    pub fn with_findings(self, findings: Vec<RuleFinding>) -> Self {
+        Self { findings, ..self }
+    }
 }
 
 impl<'a> AdminCommand<'a> {
@@ -52,7 +84,7 @@ impl<'a> AdminCommand<'a> {
         let tx = Tx::begin_with(pool, caller.tenant, actor, TenantLock::Exclusive, first).await?;
         let mut tx = reserve_key(tx, caller, attempt).await?;
         let book = app.books.current(&mut tx).await?;
-        let act = Self { app, caller, attempt, tx, book };
+        let act = Self { app, caller, attempt, tx, book, is_in_setup: false };
         match needs {
             Some(action) => act.require(action, Object::Tenant, &caller.tenant).await,
             None => Ok(act),
@@ -127,6 +159,17 @@ impl<'a> AdminCommand<'a> {
         self.end(action, Why { reason, ticket: None }, status, body, body).await
     }
 
+    /// Finishes a change to the rules. `is_in_setup` marks one that would otherwise have waited.
+    pub async fn finish_applied(
+        mut self,
+        applied: Applied,
+        is_in_setup: bool,
+    ) -> Result<Reply, Error> {
+        self.is_in_setup = is_in_setup;
+        let Applied { action, reason, status, body, .. } = applied;
+        self.end(action, Why { reason, ticket: None }, status, &body, &body).await
+    }
+
     /// Finishes with a response that must not be stored: another one is stored in its place.
     pub async fn finish_with_secret(
         self,
@@ -148,6 +191,7 @@ impl<'a> AdminCommand<'a> {
     ) -> Result<Reply, Error> {
         let what = What::new(action.object, action.action);
         let entry = audit_entry(&self.tx, self.caller, EntryKind::Change, what, why);
+        let entry = if self.is_in_setup { entry.in_setup() } else { entry };
         audit::append(&mut self.tx, &[entry]).await?;
         store_response(&mut self.tx, self.caller, self.attempt, status, kept).await?;
         self.tx.commit().await?;

@@ -76,6 +76,7 @@ fn place_of(subject: &ConfirmationSubject) -> String {
         (Purpose::Approve | Purpose::Override, Some(task)) => format!("/tasks/{}", task.id),
         (Purpose::Approve | Purpose::Override, None) => "/inbox".to_owned(),
         (Purpose::PublishPolicy, _) => "/policies".to_owned(),
+        (Purpose::PublishChange, _) => "/changes".to_owned(),
         (Purpose::BreakLock, _) => "/locks".to_owned(),
         (Purpose::AddPasskey | Purpose::RemovePasskey, _) => PASSKEYS.to_owned(),
         (Purpose::ResetPasskeys, _) => "/settings/people".to_owned(),

@@ -6,14 +6,15 @@ use ade_core::actor::Role;
 use ade_core::limits::{
     GROUP_ROLE_PROVIDERS_MAX, GROUP_ROLES_MAX, IDENTITY_MAX_BYTES, USER_ROLES_MAX,
 };
+use ade_core::rule_change::compare_group_roles;
 use ade_store::group_roles::{self, Mapping};
 
 use crate::app::App;
-use crate::caller::{Caller, IdempotentRequest};
-use crate::command::admin_command::{AdminCommand, AuditAction};
+use crate::caller::Caller;
+use crate::command::admin_command::{AdminCommand, Applied, AuditAction};
 use crate::command::check_name;
 use crate::command::permission::enter;
-use crate::command::{Paged, Reply, Span, paged};
+use crate::command::{Paged, Span, paged};
 use crate::error::Error;
 
 /// Lists the mappings, by issuer.
@@ -30,24 +31,21 @@ pub async fn list(
 }
 
 /// Replaces all mappings of one provider; those of other providers stay.
-pub async fn set(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
-    new: GroupRoles,
-) -> Result<Reply, Error> {
+pub(crate) async fn set(act: &mut AdminCommand<'_>, new: GroupRoles) -> Result<Applied, Error> {
     let mapping = check(&new)?;
-    let mut act = AdminCommand::begin(app, caller, attempt, Some(Action::AdministerUser)).await?;
     if !mapping.is_empty()
         && group_roles::count_others(&mut act.tx, &new.issuer).await? >= GROUP_ROLE_PROVIDERS_MAX
     {
         let what = "identity providers with group roles";
         return Err(Error::TooMany { what, most: GROUP_ROLE_PROVIDERS_MAX });
     }
+    let before = group_roles::of_issuer(&mut act.tx, &new.issuer).await?;
     group_roles::set(&mut act.tx, &new.issuer, &mapping).await?;
     let mapping = group_roles::of_issuer(&mut act.tx, &new.issuer).await?;
+    let findings = compare_group_roles(&before, &mapping);
     let body = shown(new.issuer.clone(), mapping);
-    act.finish(AuditAction { object: new.issuer, action: "group_roles.set" }, 200, &body).await
+    let action = AuditAction { object: new.issuer, action: "group_roles.set" };
+    Ok(Applied::new(action, 200, &body)?.with_findings(findings))
 }
 
 fn check(new: &GroupRoles) -> Result<Mapping, Error> {

@@ -26,5 +26,6 @@ pub async fn get(app: &App, caller: &Caller) -> Result<Me, Error> {
         name: name.unwrap_or_default(),
         roles: roles.map(Iterator::collect).unwrap_or_default(),
         scopes: caller.scopes.iter().copied().map(Scope::as_str).map(str::to_owned).collect(),
+        tenant_in_setup: book.is_in_setup,
     })
 }

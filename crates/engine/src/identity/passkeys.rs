@@ -5,11 +5,12 @@ use ade_api::passkeys::{
     AuthenticatorSelection, CreationOptions, CreationUser, CredentialParameters, NewPasskey,
     Passkey, PasskeyAnswer, PasskeyOffer, Passkeys, RelyingParty,
 };
-use ade_core::access::Action;
 use ade_core::change::Digest;
 use ade_core::ids::{PasskeyId, UserId};
 use ade_core::limits::{PASSKEY_ANSWER_TTL, PASSKEY_PART_MAX_BYTES, PASSKEYS_OF_PERSON_MAX};
+use ade_core::policy::Strictness;
 use ade_core::preference::AccountNotice;
+use ade_core::rule_change::RuleFinding;
 use ade_core::step_up::ConfirmationSubject;
 use ade_store::passkeys::{self, PendingPasskey};
 use ade_store::users::{self, User};
@@ -21,7 +22,7 @@ use crate::app::App;
 use crate::caller::{Caller, IdempotentRequest};
 use crate::command::Reply;
 use crate::command::account_notice::notify_owner;
-use crate::command::admin_command::{AdminCommand, AuditAction};
+use crate::command::admin_command::{AdminCommand, Applied, AuditAction};
 use crate::command::check_name;
 use crate::command::confirmation::{key_of, require};
 use crate::command::permission::{begin, look, person};
@@ -141,25 +142,21 @@ pub async fn remove(
 }
 
 /// Removes all passkeys of a person who has lost them; the person registers new ones.
-pub async fn reset(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
-    user: UserId,
-) -> Result<Reply, Error> {
-    let mut act = AdminCommand::begin(app, caller, attempt, Some(Action::AdministerUser)).await?;
+pub(crate) async fn reset(act: &mut AdminCommand<'_>, user: UserId) -> Result<Applied, Error> {
     let owner = known_user(&mut act.tx, user).await?;
-    let mut act = act.confirmed(&ConfirmationSubject::reset_passkeys(user)).await?;
     let known = passkeys::list(&mut act.tx, user).await?;
     let ids: Vec<PasskeyId> = known.iter().map(|passkey| passkey.id).collect();
     passkeys::remove(&mut act.tx, user, &ids).await?;
+    let mut findings = Vec::new();
     if !known.is_empty() {
+        let sentence = format!("{} needs no passkey to sign in", owner.profile.name);
+        findings.push(RuleFinding::new(Strictness::Looser, sentence));
         let names: Vec<&str> = known.iter().map(|passkey| passkey.name.as_str()).collect();
         let notice = AccountNotice::PasskeysReset;
-        notify_owner(app, &mut act.tx, &owner, notice, &names.join(", ")).await?;
+        notify_owner(act.app(), &mut act.tx, &owner, notice, &names.join(", ")).await?;
     }
     let action = AuditAction { object: user.to_string(), action: "passkey.reset" };
-    act.finish(action, 200, &shown_all(known)).await
+    Ok(Applied::new(action, 200, &shown_all(known))?.with_findings(findings))
 }
 
 async fn known_user(tx: &mut Tx, id: UserId) -> Result<User, Error> {

@@ -4,66 +4,59 @@
 use std::collections::BTreeSet;
 
 use ade_api::users::{Alias, NewUser, Roles, User, UserChange};
-use ade_core::access::Action;
 use ade_core::actor::Role;
 use ade_core::ids::UserId;
 use ade_core::limits::{EMAIL_MAX_BYTES, IDENTITY_MAX_BYTES, USER_ALIASES_MAX, USER_ROLES_MAX};
+use ade_core::policy::Strictness;
+use ade_core::rule_change::RuleFinding;
 use ade_store::scheduled_jobs;
 use ade_store::users::{self, UserProfile};
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::caller::{Caller, IdempotentRequest};
-use crate::command::admin_command::{AdminCommand, AuditAction};
+use crate::caller::Caller;
+use crate::command::admin_command::{AdminCommand, Applied, AuditAction};
 use crate::command::check_name;
 use crate::command::permission::look;
 use crate::command::schedule::JobKind;
-use crate::command::{Paged, Reply, Span, paged};
+use crate::command::{Paged, Span, paged};
 use crate::error::Error;
 
 /// The issuer of people without an identity provider.
 pub(crate) const LOCAL: &str = "local";
 
-pub async fn create(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
-    new: NewUser,
-) -> Result<Reply, Error> {
+pub(crate) async fn create(act: &mut AdminCommand<'_>, new: NewUser) -> Result<Applied, Error> {
     check_name("name", &new.name)?;
     check_text("email", new.email.as_deref(), EMAIL_MAX_BYTES)?;
     check_text("issuer", new.issuer.as_deref(), IDENTITY_MAX_BYTES)?;
     check_text("subject", new.subject.as_deref(), IDENTITY_MAX_BYTES)?;
     let roles = roles_of(&new.roles)?;
-    let mut act = begin(app, caller, attempt).await?;
     let id = UserId::from_uuid(Uuid::now_v7());
     let issuer = new.issuer.unwrap_or_else(|| LOCAL.to_owned());
     let subject = new.subject.unwrap_or_else(|| id.to_string());
     if users::of_subject(&mut act.tx, &issuer, &subject).await?.is_some() {
         return Err(Error::Taken { what: "subject", name: subject });
     }
-    require_manager(&mut act, new.manager_id).await?;
+    require_manager(act, new.manager_id).await?;
     let profile =
         UserProfile { name: new.name, email: new.email, manager: new.manager_id, is_active: true };
     let person = users::NewUser { id, issuer, subject, profile };
     users::insert(&mut act.tx, &person).await?;
     users::set_roles(&mut act.tx, id, &roles).await?;
-    finish(act, id, "user.create", 201).await
+    applied(act, id, "user.create", 201).await
 }
 
-pub async fn change(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
+pub(crate) async fn change(
+    act: &mut AdminCommand<'_>,
+    by: UserId,
     id: UserId,
     change: UserChange,
-) -> Result<Reply, Error> {
+) -> Result<Applied, Error> {
     if change == UserChange::default() {
         return Err(Error::invalid("body", "give at least one field to change"));
     }
     check_text("email", change.email.as_deref(), EMAIL_MAX_BYTES)?;
-    let mut act = begin(app, caller, attempt).await?;
-    let user = get_in(&mut act, id).await?;
+    let user = get_in(act, id).await?;
     let mut profile = user.profile;
     if let Some(name) = change.name {
         check_name("name", &name)?;
@@ -73,9 +66,10 @@ pub async fn change(
         if manager == id {
             return Err(Error::invalid("manager_id", "a person cannot be their own manager"));
         }
-        require_manager(&mut act, Some(manager)).await?;
+        require_manager(act, Some(manager)).await?;
         profile.manager = Some(manager);
     }
+    let has_new_address = change.email.is_some() && change.email != profile.email;
     profile.email = change.email.or(profile.email);
     let was_active = profile.is_active;
     profile.is_active = change.active.unwrap_or(was_active);
@@ -84,36 +78,38 @@ pub async fn change(
         scheduled_jobs::set_for_reviewer(&mut act.tx, JobKind::Reassign.as_str(), id).await?;
         act.doubt_approved().await?;
     }
-    finish(act, id, "user.change", 200).await
+    // Invitations and notices of changes to the account go to this address.
+    let finding = RuleFinding::new(
+        Strictness::Looser,
+        format!("mail for {} goes to another address", profile.name),
+    );
+    let is_own = act.book.directory.same_human(by, id);
+    let is_taken_over = has_new_address && !is_own && !user.roles.is_empty();
+    let findings = Some(finding).filter(|_| is_taken_over);
+    Ok(applied(act, id, "user.change", 200).await?.with_findings(findings.into_iter().collect()))
 }
 
-pub async fn set_roles(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
+pub(crate) async fn set_roles(
+    act: &mut AdminCommand<'_>,
     id: UserId,
     wanted: Roles,
-) -> Result<Reply, Error> {
+) -> Result<Applied, Error> {
     let roles = roles_of(&wanted.roles)?;
-    let mut act = begin(app, caller, attempt).await?;
-    get_in(&mut act, id).await?;
+    get_in(act, id).await?;
     users::set_roles(&mut act.tx, id, &roles).await?;
     act.doubt_approved().await?;
-    finish(act, id, "user.set_roles", 200).await
+    applied(act, id, "user.set_roles", 200).await
 }
 
-pub async fn add_alias(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
+pub(crate) async fn add_alias(
+    act: &mut AdminCommand<'_>,
     id: UserId,
     alias: Alias,
-) -> Result<Reply, Error> {
+) -> Result<Applied, Error> {
     if alias.alias_id == id {
         return Err(Error::invalid("alias_id", "both are the same account"));
     }
-    let mut act = begin(app, caller, attempt).await?;
-    let person = get_in(&mut act, id).await?;
+    let person = get_in(act, id).await?;
     let Some(other) = users::get(&mut act.tx, alias.alias_id).await? else {
         return Err(Error::invalid("alias_id", "no such user"));
     };
@@ -123,7 +119,7 @@ pub async fn add_alias(
     }
     users::add_alias(&mut act.tx, id, alias.alias_id).await?;
     act.doubt_approved().await?;
-    finish(act, id, "user.add_alias", 200).await
+    applied(act, id, "user.add_alias", 200).await
 }
 
 pub async fn get(app: &App, caller: &Caller, id: UserId) -> Result<User, Error> {
@@ -140,14 +136,6 @@ pub async fn list(
     let mut tx = look(app, caller).await?;
     let users = users::list(&mut tx, span.after, span.limit.saturating_add(1)).await?;
     Ok(paged(users.into_iter().map(shown).collect(), span.limit, |user: &User| user.id))
-}
-
-async fn begin<'a>(
-    app: &'a App,
-    caller: &'a Caller,
-    attempt: &'a IdempotentRequest,
-) -> Result<AdminCommand<'a>, Error> {
-    AdminCommand::begin(app, caller, attempt, Some(Action::AdministerUser)).await
 }
 
 async fn get_in(act: &mut AdminCommand<'_>, id: UserId) -> Result<users::User, Error> {
@@ -170,15 +158,15 @@ pub(crate) fn require_room(person: &users::User) -> Result<(), Error> {
     Ok(())
 }
 
-async fn finish(
-    mut act: AdminCommand<'_>,
+async fn applied(
+    act: &mut AdminCommand<'_>,
     id: UserId,
     action: &'static str,
     status: u16,
-) -> Result<Reply, Error> {
-    let user = shown(get_in(&mut act, id).await?);
+) -> Result<Applied, Error> {
+    let user = shown(get_in(act, id).await?);
     let action = AuditAction { object: id.to_string(), action };
-    act.finish(action, status, &user).await
+    Applied::new(action, status, &user)
 }
 
 fn check_text(field: &str, text: Option<&str>, max: usize) -> Result<(), Error> {

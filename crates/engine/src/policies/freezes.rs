@@ -5,7 +5,7 @@ use ade_api::freezes::{Freeze, FreezeScope, NewFreeze};
 use ade_core::access::Action;
 use ade_core::event::EventKind;
 use ade_core::freeze::{self, FreezeExtent};
-use ade_core::ids::FreezeId;
+use ade_core::ids::{FreezeId, UserId};
 use ade_core::limits::NAME_MAX_BYTES;
 use ade_core::policy::Pattern;
 use ade_core::time::Timestamp;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::caller::{Caller, IdempotentRequest};
-use crate::command::admin_command::{AdminCommand, AuditAction};
+use crate::command::admin_command::{AdminCommand, Applied, AuditAction};
 use crate::command::permission::{look, person};
 use crate::command::{Paged, Reply, Span, check_reason, paged};
 use crate::error::Error;
@@ -37,23 +37,22 @@ pub async fn create(
     let set_by = person(caller)?;
     let made = freeze::Freeze { id, scope, reason: new.reason, set_by, ends_at: new.ends_at };
     freezes::insert(&mut act.tx, &made).await?;
-    finish(act, id, ("freeze.set", EventKind::FreezeSet), 201).await
+    let applied = applied(&mut act, id, ("freeze.set", EventKind::FreezeSet), 201).await?;
+    act.finish_applied(applied, false).await
 }
 
-pub async fn lift(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
+pub(crate) async fn lift(
+    act: &mut AdminCommand<'_>,
+    by: UserId,
     id: FreezeId,
-) -> Result<Reply, Error> {
-    let mut act = AdminCommand::begin(app, caller, attempt, Some(Action::LiftFreeze)).await?;
+) -> Result<Applied, Error> {
     let known = freezes::get(&mut act.tx, id).await?;
     let known = known.ok_or(Error::NotFound { what: "freeze" })?;
     if known.lifted_at.is_some() {
         return Err(Error::Closed { what: "freeze", why: "it is already lifted" });
     }
-    freezes::lift(&mut act.tx, id, person(caller)?).await?;
-    finish(act, id, ("freeze.lift", EventKind::FreezeLifted), 200).await
+    freezes::lift(&mut act.tx, id, by).await?;
+    applied(act, id, ("freeze.lift", EventKind::FreezeLifted), 200).await
 }
 
 /// Lists freezes, newest first, including lifted ones.
@@ -69,18 +68,18 @@ pub async fn list(
     Ok(paged(items, span.limit, |freeze: &Freeze| freeze.id))
 }
 
-async fn finish(
-    mut act: AdminCommand<'_>,
+async fn applied(
+    act: &mut AdminCommand<'_>,
     id: FreezeId,
     (action, kind): (&'static str, EventKind),
     status: u16,
-) -> Result<Reply, Error> {
+) -> Result<Applied, Error> {
     let kept = freezes::get(&mut act.tx, id).await?.ok_or(Error::NotFound { what: "freeze" })?;
     let shown = shown(kept, act.tx.now());
     let payload = json!({ "scope": shown.scope, "target": shown.target, "ends_at": shown.ends_at });
     let event = outbox::OutboxEvent { kind, object: id.to_string(), version: None, payload };
     outbox::append(&mut act.tx, &[event]).await?;
-    act.finish(AuditAction { object: id.to_string(), action }, status, &shown).await
+    Applied::new(AuditAction { object: id.to_string(), action }, status, &shown)
 }
 
 fn scope_of(new: &NewFreeze) -> Result<FreezeExtent, Error> {

@@ -9,6 +9,7 @@ use ade_core::limits::{REPLAY_DAYS_MAX, REPLAY_SHOWN_MAX, REPLAY_TASKS_MAX};
 use ade_core::policy::{
     AutoApproval, Document, Policy, Requirement, Strictness, compare, requirement,
 };
+use ade_core::timeouts::ApprovalTimeouts;
 use ade_store::Tx;
 use ade_store::tasks::{self, Replayed as Past};
 use ade_store::tenant_config::TenantConfig;
@@ -81,48 +82,27 @@ impl Tally {
 
     fn judge(&mut self, past: &Past, book: &TenantConfig, changed: &[Policy]) {
         let timeouts = &book.timeouts.approval;
-        let before = requirement(&book.policies, &past.subject, past.submitted_at, timeouts);
-        let after = requirement(changed, &past.subject, past.submitted_at, timeouts);
-        let verdict = compare(&before, &after);
-        let passes =
-            |asked: &Requirement| matches!(asked.auto_approve, AutoApproval::Allowed { .. });
-        let without_a_person = passes(&after) && !passes(&before);
+        let compared = compare_task(past, (&book.policies, timeouts), (changed, timeouts));
         let answer = &mut self.answer;
         answer.examined += 1;
-        answer.without_a_person += u64::from(without_a_person);
-        match verdict {
+        answer.without_a_person += u64::from(compared.without_a_person);
+        match compared.verdict {
             Strictness::Same => answer.same += 1,
             Strictness::Stricter => answer.stricter += 1,
             Strictness::Looser => answer.looser += 1,
             Strictness::Mixed => answer.mixed += 1,
         }
-        if verdict != Strictness::Same || without_a_person {
-            self.show(past, verdict, without_a_person, &before, &after);
+        if compared.verdict != Strictness::Same || compared.without_a_person {
+            self.show(compared);
         }
     }
 
-    fn show(
-        &mut self,
-        past: &Past,
-        verdict: Strictness,
-        without_a_person: bool,
-        before: &Requirement,
-        after: &Requirement,
-    ) {
+    fn show(&mut self, compared: ReplayedTask) {
         // The number of each kind is limited; the list is cut by weight at the end.
-        let like = |task: &&ReplayedTask| weight(task) == weight_of(verdict, without_a_person);
-        if self.answer.tasks.iter().filter(like).count() >= REPLAY_SHOWN_MAX {
-            return;
+        let like = |task: &&ReplayedTask| weight(task) == weight(&compared);
+        if self.answer.tasks.iter().filter(like).count() < REPLAY_SHOWN_MAX {
+            self.answer.tasks.push(compared);
         }
-        self.answer.tasks.push(ReplayedTask {
-            task_id: past.task,
-            number: past.number,
-            title: past.title.clone(),
-            verdict,
-            without_a_person,
-            before: summary(before),
-            after: summary(after),
-        });
     }
 
     fn finish(mut self) -> Replayed {
@@ -132,13 +112,30 @@ impl Tally {
     }
 }
 
-fn weight(task: &ReplayedTask) -> u8 {
-    weight_of(task.verdict, task.without_a_person)
+/// Compares what a past task needed with what it would need under other policies and timeouts.
+pub(crate) fn compare_task(
+    past: &Past,
+    old: (&[Policy], &ApprovalTimeouts),
+    new: (&[Policy], &ApprovalTimeouts),
+) -> ReplayedTask {
+    let asked =
+        |(policies, timeouts)| requirement(policies, &past.subject, past.submitted_at, timeouts);
+    let (before, after): (Requirement, Requirement) = (asked(old), asked(new));
+    let passes = |asked: &Requirement| matches!(asked.auto_approve, AutoApproval::Allowed { .. });
+    ReplayedTask {
+        task_id: past.task,
+        number: past.number,
+        title: past.title.clone(),
+        verdict: compare(&before, &after),
+        without_a_person: passes(&after) && !passes(&before),
+        before: summary(&before),
+        after: summary(&after),
+    }
 }
 
 /// Returns the position in the list: cases that a person must look at come first.
-fn weight_of(verdict: Strictness, without_a_person: bool) -> u8 {
-    match (without_a_person, verdict) {
+fn weight(task: &ReplayedTask) -> u8 {
+    match (task.without_a_person, task.verdict) {
         (true, _) => 0,
         (false, Strictness::Looser) => 1,
         (false, Strictness::Mixed) => 2,

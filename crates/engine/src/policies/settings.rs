@@ -7,8 +7,8 @@ use ade_api::settings::{
     FlagShown, Flags, NewRiskSettings, NewTimeouts, RiskSettings, RiskThresholds, RiskWeights,
     SetFlag, Timeouts,
 };
-use ade_core::access::Action;
 use ade_core::flag::{Flag, Switches};
+use ade_core::ids::UserId;
 use ade_core::limits::RISK_PATTERN_DEFAULTS_MAX;
 use ade_core::risk::{RiskConfig, RiskRules, Score, Thresholds, Weights};
 use ade_core::timeouts::{self, Overrides};
@@ -16,10 +16,10 @@ use ade_store::Tx;
 use ade_store::settings::{self, RiskVersion, Touched};
 
 use crate::app::App;
-use crate::caller::{Caller, IdempotentRequest};
-use crate::command::admin_command::{AdminCommand, AuditAction};
-use crate::command::permission::{look, person};
-use crate::command::{Reply, check_reason};
+use crate::caller::Caller;
+use crate::command::admin_command::{AdminCommand, Applied, AuditAction};
+use crate::command::check_reason;
+use crate::command::permission::look;
 use crate::error::Error;
 
 pub async fn risk(app: &App, caller: &Caller) -> Result<RiskSettings, Error> {
@@ -29,22 +29,21 @@ pub async fn risk(app: &App, caller: &Caller) -> Result<RiskSettings, Error> {
 
 /// Sets the risk settings; it is a conflict if the current version is not the one that was read.
 pub async fn set_risk(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
+    act: &mut AdminCommand<'_>,
+    by: UserId,
     expected: u64,
     new: NewRiskSettings,
-) -> Result<Reply, Error> {
+) -> Result<Applied, Error> {
     check_reason("reason", new.reason.as_deref())?;
     let wanted = settings_of(&new)?;
-    let mut act = AdminCommand::begin(app, caller, attempt, Some(Action::EditSettings)).await?;
     let found = settings::risk(&mut act.tx).await?.map_or(0, |kept| kept.version);
     let version = next_version(found, expected)?;
-    settings::set_risk(&mut act.tx, version, &wanted, person(caller)?).await?;
+    settings::set_risk(&mut act.tx, version, &wanted, by).await?;
     act.doubt_approved().await?;
-    let shown = shown_risk(app, settings::risk(&mut act.tx).await?.as_ref());
+    let shown = shown_risk(act.app(), settings::risk(&mut act.tx).await?.as_ref());
     let object = format!("risk settings version {version}");
-    act.finish_because(AuditAction { object, action: "risk.set" }, new.reason, 200, &shown).await
+    let action = AuditAction { object, action: "risk.set" };
+    Ok(Applied::new(action, 200, &shown)?.because(new.reason))
 }
 
 pub async fn timeouts(app: &App, caller: &Caller) -> Result<Timeouts, Error> {
@@ -54,12 +53,11 @@ pub async fn timeouts(app: &App, caller: &Caller) -> Result<Timeouts, Error> {
 
 /// Sets the timeouts; it is a conflict if the current version is not the one that was read.
 pub async fn set_timeouts(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
+    act: &mut AdminCommand<'_>,
+    by: UserId,
     expected: u64,
     new: NewTimeouts,
-) -> Result<Reply, Error> {
+) -> Result<Applied, Error> {
     check_reason("reason", new.reason.as_deref())?;
     let wanted = Overrides {
         lock: new.lock.map(Into::into),
@@ -68,14 +66,13 @@ pub async fn set_timeouts(
     };
     let fits = wanted.over(timeouts::Timeouts::default()).checked();
     fits.map_err(|error| Error::invalid(error.name, &error))?;
-    let mut act = AdminCommand::begin(app, caller, attempt, Some(Action::EditSettings)).await?;
     let found = settings::timeouts(&mut act.tx).await?.map_or(0, |kept| kept.version);
     let version = next_version(found, expected)?;
-    settings::set_timeouts(&mut act.tx, version, &wanted, person(caller)?).await?;
-    let shown = shown_timeouts(app, &mut act.tx).await?;
+    settings::set_timeouts(&mut act.tx, version, &wanted, by).await?;
+    let shown = shown_timeouts(act.app(), &mut act.tx).await?;
     let object = format!("timeouts version {version}");
-    act.finish_because(AuditAction { object, action: "timeouts.set" }, new.reason, 200, &shown)
-        .await
+    let action = AuditAction { object, action: "timeouts.set" };
+    Ok(Applied::new(action, 200, &shown)?.because(new.reason))
 }
 
 pub async fn flags(app: &App, caller: &Caller) -> Result<Flags, Error> {
@@ -87,21 +84,19 @@ pub async fn flags(app: &App, caller: &Caller) -> Result<Flags, Error> {
 }
 
 pub async fn set_flag(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
+    act: &mut AdminCommand<'_>,
+    by: UserId,
     flag: Flag,
     set: SetFlag,
-) -> Result<Reply, Error> {
+) -> Result<Applied, Error> {
     check_reason("reason", set.reason.as_deref())?;
-    let mut act = AdminCommand::begin(app, caller, attempt, Some(Action::EditSettings)).await?;
-    settings::set_flag(&mut act.tx, flag, set.enabled, person(caller)?).await?;
+    settings::set_flag(&mut act.tx, flag, set.enabled, by).await?;
     act.doubt_approved().await?;
     let touched = settings::flags(&mut act.tx).await?;
-    let shown = shown_flag(flag, app.books.base().flags, &touched);
+    let shown = shown_flag(flag, act.app().books.base().flags, &touched);
     let action = if set.enabled { "flag.enable" } else { "flag.disable" };
     let action = AuditAction { object: flag.to_string(), action };
-    act.finish_because(action, set.reason, 200, &shown).await
+    Ok(Applied::new(action, 200, &shown)?.because(set.reason))
 }
 
 /// Returns the next version. A caller who read another version is refused, because they do not know

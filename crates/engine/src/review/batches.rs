@@ -77,8 +77,9 @@ pub async fn vote(
             Some(BatchTask { task: &loaded.get(at)?.task, facts: facts.get(at)?, seen })
         })
         .collect();
-    let judged =
-        preflight(&items, &order, tx.now()).map_err(|refusal| Error::invalid("body", refusal))?;
+    let installation = app.books.base().thresholds;
+    let judged = preflight(&items, &order, installation, tx.now())
+        .map_err(|refusal| Error::invalid("body", refusal))?;
     let verdicts = verdicts(&new.items, &found, &judged);
     let is_allowed = judged.all().is_some();
     if !is_allowed && !is_dry_run {
@@ -119,7 +120,8 @@ async fn confirm(
     answer: Answer,
     items: &[BatchTask<'_>],
 ) -> Result<(), Error> {
-    match ConfirmationSubject::answering(answer, items.iter().map(|item| item.task)) {
+    let tasks = items.iter().map(|item| item.task);
+    match ConfirmationSubject::answering(answer, tasks, app.books.base().thresholds) {
         Some(subject) => confirmation::require(app, caller, tx, &subject).await,
         None => Ok(()),
     }

@@ -25,13 +25,16 @@ use uuid::Uuid;
 use super::{approvals as answers, batches};
 use crate::app::App;
 use crate::caller::{Caller, IdempotentRequest};
-use crate::command::admin_command::{AdminCommand, AuditAction};
+use crate::command::admin_command::{AdminCommand, Applied, AuditAction};
 use crate::command::permission::{entry_of_refusal, look, person};
 use crate::command::run::carry_out;
 use crate::command::{Paged, Reply, Span, paged};
 use crate::error::Error;
 use crate::services::rulebook_cache;
 
+const CREATE: &str = "delegation.create";
+
+/// Creates a delegation of the caller's own approvals.
 pub async fn create(
     app: &App,
     caller: &Caller,
@@ -39,27 +42,10 @@ pub async fn create(
     new: NewDelegation,
 ) -> Result<Reply, Error> {
     let me = person(caller)?;
-    let owner = new.owner_id.unwrap_or(me);
-    let conditions = conditions_of(&new.conditions)?;
-    if new.move_pending && owner != me {
-        return Err(Error::invalid("move_pending", "only your own requests can be moved"));
-    }
     let act = AdminCommand::begin(app, caller, attempt, None).await?;
-    let object = Object::Own { is_own: owner == me };
-    let mut act = act.require(Action::EditDelegation, object, &owner).await?;
-    let now = act.tx.now();
-    let made = delegation::Delegation {
-        id: DelegationId::from_uuid(Uuid::now_v7()),
-        owner,
-        delegate_to: new.delegate_id,
-        kind: new.kind,
-        conditions,
-        cascade: new.cascade,
-        starts_at: new.starts_at.unwrap_or(now),
-        expires_at: new.expires_at,
-        active: true,
-    };
-    check(&act, &made)?;
+    let object = Object::Own { is_own: true };
+    let mut act = act.require(Action::EditDelegation, object, &me).await?;
+    let made = checked(&act, me, &new)?;
     let mut answer = DelegationMade { delegation: shown(&made), moved: 0, stayed: Vec::new() };
     let moved = if new.move_pending {
         Box::pin(move_along(app, caller, &mut act, &made, &mut answer)).await?
@@ -67,7 +53,7 @@ pub async fn create(
         Vec::new()
     };
     delegations::insert(&mut act.tx, &made).await?;
-    let action = AuditAction { object: made.id.to_string(), action: "delegation.create" };
+    let action = AuditAction { object: made.id.to_string(), action: CREATE };
     let reply = act.finish(action, 201, &answer).await?;
     if !moved.is_empty() {
         app.wake.relay.notify_one();
@@ -76,6 +62,41 @@ pub async fn create(
         app.watch.tell(caller.tenant, task, version);
     }
     Ok(reply)
+}
+
+/// Creates a delegation for another person.
+pub(crate) async fn create_for(
+    act: &mut AdminCommand<'_>,
+    owner: UserId,
+    new: &NewDelegation,
+) -> Result<Applied, Error> {
+    if new.move_pending {
+        return Err(Error::invalid("move_pending", "only your own requests can be moved"));
+    }
+    let made = checked(act, owner, new)?;
+    delegations::insert(&mut act.tx, &made).await?;
+    let body = DelegationMade { delegation: shown(&made), moved: 0, stayed: Vec::new() };
+    Applied::new(AuditAction { object: made.id.to_string(), action: CREATE }, 201, &body)
+}
+
+fn checked(
+    act: &AdminCommand<'_>,
+    owner: UserId,
+    new: &NewDelegation,
+) -> Result<delegation::Delegation, Error> {
+    let made = delegation::Delegation {
+        id: DelegationId::from_uuid(Uuid::now_v7()),
+        owner,
+        delegate_to: new.delegate_id,
+        kind: new.kind,
+        conditions: conditions_of(&new.conditions)?,
+        cascade: new.cascade,
+        starts_at: new.starts_at.unwrap_or(act.tx.now()),
+        expires_at: new.expires_at,
+        active: true,
+    };
+    check(act, &made)?;
+    Ok(made)
 }
 
 /// Moves the owner's pending requests with the delegation, in its transaction; the stored response

@@ -13,4 +13,5 @@ mod review_opener;
 mod review_reassigner;
 mod workers;
 
+pub(crate) use delegations::{create as create_delegation, create_for as create_delegation_for};
 pub(crate) use workers::WORKERS;

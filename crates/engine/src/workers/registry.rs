@@ -2,14 +2,15 @@
 
 use crate::worker::{Loop, Worker};
 use crate::{
-    admin, agents, events, executions, identity, locks, notifications, read_models, review, tasks,
-    webhooks,
+    admin, agents, events, executions, identity, locks, notifications, read_models, review,
+    rule_changes, tasks, webhooks,
 };
 
 use super::event_redriver;
 
 const WORKERS: &[&[Worker]] = &[
     review::WORKERS,
+    rule_changes::WORKERS,
     tasks::WORKERS,
     admin::WORKERS,
     identity::WORKERS,
@@ -52,7 +53,7 @@ mod tests {
         let workers: Vec<&str> = all().map(|worker| worker.name).collect();
         let names: BTreeSet<&str> = workers.iter().copied().collect();
         assert_eq!(names.len(), workers.len(), "{workers:?}");
-        assert_eq!(workers.len(), 29);
+        assert_eq!(workers.len(), 30);
         let loops: Vec<&str> = loops().map(|one| one.name).collect();
         let names: BTreeSet<&str> = loops.iter().copied().collect();
         assert_eq!(names.len(), loops.len(), "{loops:?}");

@@ -3,10 +3,12 @@
 
 use ade_api::agents::{Agent, AgentBeats, AgentChange, AgentDirective, AgentHeartbeat, NewAgent};
 use ade_api::page::{Page, PageQuery};
+use ade_api::pending_changes::PendingChange;
 use ade_api::schema;
 use ade_core::agent::OrderKind;
 use ade_core::ids::AgentId;
 use ade_engine::agents;
+use ade_engine::rule_changes::{self, RuleChange};
 use axum::extract::State;
 
 use super::auth_layer::Authenticated;
@@ -58,7 +60,8 @@ pub async fn get(
 /// Update an agent
 #[utoipa::path(patch, path = "/v1/agents/{id}", tag = "agents",
     params(("id" = schema::AgentId, Path), RepeatHeader), request_body = AgentChange,
-    responses((status = 200, description = "The agent", body = Agent)))]
+    responses((status = 200, description = "The agent", body = Agent),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn change(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -67,7 +70,8 @@ pub async fn change(
     Json(change): Json<AgentChange>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("agents.change", &id.to_string(), key, &change);
-    Ok(EngineReply(agents::change(shared.app(), &caller, &attempt, id, change).await?))
+    let change = RuleChange::ChangeAgent { id, change };
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }
 
 /// Revoke an agent permanently

@@ -10,7 +10,7 @@ use utoipa::openapi::tag::{Tag, TagBuilder};
 use utoipa::openapi::{OpenApi, RefOr};
 
 /// The tags in the order in which a reader needs them.
-const TAGS: [(&str, &str); 32] = [
+const TAGS: [(&str, &str); 33] = [
     ("tasks", "Propose changes, follow their reviews, and decide on them."),
     ("executions", "Claim approved tasks, apply them under their locks, and report the outcome."),
     ("locks", "Lock resources, see who holds them, and break locks."),
@@ -22,6 +22,7 @@ const TAGS: [(&str, &str); 32] = [
     ("after_reviews", "Reviews that are due after an override."),
     ("delegations", "Let another person vote in place of the owner."),
     ("policies", "Rules that say which tasks need whose approval."),
+    ("pending_changes", "Changes that make approvals easier and wait for a second admin."),
     ("settings", "Risk settings, timeouts and feature flags of the tenant."),
     ("freezes", "Stop all permits, or those of an environment or resource."),
     ("resources", "The registry of resources and their criticality."),

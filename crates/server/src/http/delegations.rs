@@ -2,11 +2,13 @@
 
 use ade_api::delegations::{Delegation, DelegationMade, HandOver, NewDelegation, Resolved};
 use ade_api::page::{Page, PageQuery};
+use ade_api::pending_changes::PendingChange;
 use ade_api::schema;
 use ade_api::tasks::TaskSummary;
 use ade_core::ids::{ApprovalId, DelegationId, UserId};
 use ade_core::task_ref::TaskRef;
 use ade_engine::review::{delegations, resolution};
+use ade_engine::rule_changes;
 use axum::extract::State;
 use serde::Deserialize;
 
@@ -20,7 +22,8 @@ use super::state::Shared;
 #[utoipa::path(post, path = "/v1/delegations", tag = "delegations", params(RepeatHeader),
     request_body = NewDelegation,
     responses((status = 201, description = "The delegation and the moved requests",
-               body = DelegationMade)))]
+               body = DelegationMade),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn create(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -28,7 +31,7 @@ pub async fn create(
     Json(new): Json<NewDelegation>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("delegations.create", "", key, &new);
-    Ok(EngineReply(delegations::create(shared.app(), &caller, &attempt, new).await?))
+    Ok(EngineReply(rule_changes::delegate(shared.app(), &caller, &attempt, new).await?))
 }
 
 #[derive(Debug, Clone, Deserialize, utoipa::IntoParams)]

@@ -2,9 +2,11 @@
 
 use ade_api::freezes::{Freeze, NewFreeze};
 use ade_api::page::{Page, PageQuery};
+use ade_api::pending_changes::PendingChange;
 use ade_api::schema;
 use ade_core::ids::FreezeId;
 use ade_engine::policies::freezes;
+use ade_engine::rule_changes::{self, RuleChange};
 use axum::extract::State;
 
 use super::auth_layer::Authenticated;
@@ -44,7 +46,8 @@ pub async fn list(
 /// Lift a freeze
 #[utoipa::path(delete, path = "/v1/freezes/{id}", tag = "freezes",
     params(("id" = schema::FreezeId, Path), RepeatHeader),
-    responses((status = 200, description = "The final state", body = Freeze)))]
+    responses((status = 200, description = "The final state", body = Freeze),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn lift(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -52,5 +55,6 @@ pub async fn lift(
     key: IdempotencyKey,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("freezes.lift", &id.to_string(), key, &());
-    Ok(EngineReply(freezes::lift(shared.app(), &caller, &attempt, id).await?))
+    let change = RuleChange::LiftFreeze { id };
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }

@@ -1,8 +1,10 @@
 //! Roles by the groups of an identity provider, over HTTP.
 
 use ade_api::page::{Page, PageQuery};
+use ade_api::pending_changes::PendingChange;
 use ade_api::sessions::GroupRoles;
 use ade_engine::identity::group_roles;
+use ade_engine::rule_changes::{self, RuleChange};
 use axum::extract::State;
 
 use super::auth_layer::Authenticated;
@@ -33,7 +35,8 @@ pub async fn list(
 #[utoipa::path(put, path = "/v1/group-roles", tag = "group_roles", params(RepeatHeader),
     request_body = GroupRoles,
     responses((status = 200, description = "The mappings of this provider",
-               body = GroupRoles)))]
+               body = GroupRoles),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn set(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -41,5 +44,6 @@ pub async fn set(
     Json(new): Json<GroupRoles>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("group_roles.set", "", key, &new);
-    Ok(EngineReply(group_roles::set(shared.app(), &caller, &attempt, new).await?))
+    let change = RuleChange::SetGroupRoles(new);
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }

@@ -14,6 +14,7 @@ const MAKERS: &[(&str, &str, &str)] = &[
     ("/v1/approvals", "200", "$response.body#/items/0/id"),
     ("/v1/policies", "201", "$response.body#/policy"),
     ("/v1/policy-drafts", "200", "$response.body#/items/0/id"),
+    ("/v1/pending-changes", "200", "$response.body#/items/0/id"),
     ("/v1/delegations", "201", "$response.body#/id"),
     ("/v1/freezes", "201", "$response.body#/id"),
     ("/v1/webhooks", "201", "$response.body#/id"),

@@ -39,6 +39,7 @@ mod on_call;
 mod overrides;
 mod pages;
 mod passkeys;
+mod pending_changes;
 mod plain_words;
 mod policies;
 mod rate_limit_headers;
@@ -180,6 +181,15 @@ fn rules(routes: Routes) -> Routes {
         .route(READ, "GET /v1/policy-drafts/{id}", routes!(policies::get_draft))
         .route(ADMINISTER, "POST /v1/policy-drafts/{id}/publish", routes!(policies::publish))
         .route(ADMINISTER, "DELETE /v1/policy-drafts/{id}", routes!(policies::withdraw))
+        .route(READ, "GET /v1/pending-changes", routes!(pending_changes::list))
+        .route(READ, "GET /v1/pending-changes/{id}", routes!(pending_changes::get))
+        .route(
+            ADMINISTER,
+            "POST /v1/pending-changes/{id}/publish",
+            routes!(pending_changes::publish),
+        )
+        .route(DECIDE, "POST /v1/pending-changes/{id}/object", routes!(pending_changes::object))
+        .route(DECIDE, "DELETE /v1/pending-changes/{id}", routes!(pending_changes::withdraw))
         .route(PROPOSE, "POST /v1/tasks/evaluate", routes!(policies::evaluate))
         .route(DECIDE, "POST /v1/approvals/{id}/delegate", routes!(delegations::hand_over))
         .route(DECIDE, "POST /v1/delegations", routes!(delegations::create))

@@ -4,11 +4,13 @@ use ade_api::passkeys::{
     NewPasskey, Passkey, PasskeyAnswer, PasskeyOffer, Passkeys, StepUp, StepUpAnswer,
     StepUpQuestion, StepUpSubject,
 };
+use ade_api::pending_changes::PendingChange;
 use ade_api::problem::Problem;
 use ade_api::schema;
 use ade_core::ids::{PasskeyId, StepUpId, UserId};
 use ade_engine::identity::step_up::StepUpGrant;
 use ade_engine::identity::{passkeys, step_up};
+use ade_engine::rule_changes::{self, RuleChange};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
@@ -90,7 +92,8 @@ pub async fn remove(
 /// Remove all passkeys of a person who has lost them
 #[utoipa::path(delete, path = "/v1/users/{id}/passkeys", tag = "passkeys",
     params(("id" = schema::UserId, Path), RepeatHeader),
-    responses((status = 200, description = "The deleted passkey", body = Passkeys)))]
+    responses((status = 200, description = "The deleted passkey", body = Passkeys),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn reset(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -98,7 +101,8 @@ pub async fn reset(
     key: IdempotencyKey,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("passkeys.reset", &id.to_string(), key, &());
-    Ok(EngineReply(passkeys::reset(shared.app(), &caller, &attempt, id).await?))
+    let change = RuleChange::ResetPasskeys { id };
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }
 
 /// Start a passkey confirmation

@@ -1,9 +1,11 @@
 //! The registry of resources over HTTP. A resource is named by its type and its id.
 
 use ade_api::page::{Page, PageQuery};
+use ade_api::pending_changes::PendingChange;
 use ade_api::resources::{Resource, ResourceEntry, ResourceImport, ResourcesImported};
 use ade_core::resource::ResourceRef;
 use ade_engine::admin::resources;
+use ade_engine::rule_changes::{self, RuleChange};
 use axum::extract::State;
 
 use super::auth_layer::Authenticated;
@@ -18,7 +20,8 @@ use super::users::ListQuery;
     params(("type" = String, Path, max_length = 64), ("id" = String, Path, max_length = 256),
            RepeatHeader),
     request_body = ResourceEntry,
-    responses((status = 200, description = "The entry", body = Resource)))]
+    responses((status = 200, description = "The entry", body = Resource),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn put(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -28,14 +31,16 @@ pub async fn put(
 ) -> Result<EngineReply, ApiError> {
     let name = name_of(&kind, &id)?;
     let attempt = attempt("resources.put", &name.to_string(), key, &entry);
-    Ok(EngineReply(resources::put(shared.app(), &caller, &attempt, &name, entry).await?))
+    let change = RuleChange::PutResource { name, entry };
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }
 
 /// Import resource entries, all or none
 #[utoipa::path(post, path = "/v1/resources/import", tag = "resources", params(RepeatHeader),
     request_body = ResourceImport,
     responses((status = 200, description = "The numbers of new, changed and unchanged entries",
-               body = ResourcesImported)))]
+               body = ResourcesImported),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn import(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -43,7 +48,8 @@ pub async fn import(
     Json(items): Json<ResourceImport>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("resources.import", "", key, &items);
-    Ok(EngineReply(resources::import(shared.app(), &caller, &attempt, items).await?))
+    let change = RuleChange::ImportResources(items);
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }
 
 /// Get a resource entry

@@ -1,11 +1,13 @@
 //! The settings of a tenant over HTTP: risk, timeouts and feature flags.
 
+use ade_api::pending_changes::PendingChange;
 use ade_api::schema;
 use ade_api::settings::{
     FlagShown, Flags, NewRiskSettings, NewTimeouts, RiskSettings, SetFlag, Timeouts,
 };
 use ade_core::flag::Flag;
 use ade_engine::policies::settings;
+use ade_engine::rule_changes::{self, RuleChange};
 use axum::extract::State;
 
 use super::auth_layer::Authenticated;
@@ -29,7 +31,8 @@ pub async fn risk(
 /// Set the risk settings
 #[utoipa::path(put, path = "/v1/risk/settings", tag = "settings",
     params(VersionHeader, RepeatHeader), request_body = NewRiskSettings,
-    responses((status = 200, description = "The new version", body = RiskSettings)))]
+    responses((status = 200, description = "The new version", body = RiskSettings),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn set_risk(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -38,7 +41,8 @@ pub async fn set_risk(
     Json(new): Json<NewRiskSettings>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("settings.set_risk", &version.to_string(), key, &new);
-    Ok(EngineReply(settings::set_risk(shared.app(), &caller, &attempt, version, new).await?))
+    let change = RuleChange::SetRisk { expected: version, new };
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }
 
 /// Get the timeouts
@@ -56,7 +60,8 @@ pub async fn timeouts(
 /// Set the timeouts
 #[utoipa::path(put, path = "/v1/settings/timeouts", tag = "settings",
     params(VersionHeader, RepeatHeader), request_body = NewTimeouts,
-    responses((status = 200, description = "The new version", body = Timeouts)))]
+    responses((status = 200, description = "The new version", body = Timeouts),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn set_timeouts(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -65,7 +70,8 @@ pub async fn set_timeouts(
     Json(new): Json<NewTimeouts>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("settings.set_timeouts", &version.to_string(), key, &new);
-    Ok(EngineReply(settings::set_timeouts(shared.app(), &caller, &attempt, version, new).await?))
+    let change = RuleChange::SetTimeouts { expected: version, new };
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }
 
 /// List the feature flags
@@ -81,7 +87,8 @@ pub async fn flags(
 /// Set a feature flag
 #[utoipa::path(put, path = "/v1/flags/{name}", tag = "settings",
     params(("name" = schema::Flag, Path), RepeatHeader), request_body = SetFlag,
-    responses((status = 200, description = "The updated flag", body = FlagShown)))]
+    responses((status = 200, description = "The updated flag", body = FlagShown),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn set_flag(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -90,5 +97,6 @@ pub async fn set_flag(
     Json(set): Json<SetFlag>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("settings.set_flag", flag.as_str(), key, &set);
-    Ok(EngineReply(settings::set_flag(shared.app(), &caller, &attempt, flag, set).await?))
+    let change = RuleChange::SetFlag { flag, set };
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }

@@ -1,10 +1,12 @@
 //! People over HTTP: read by everyone in the tenant, changed by admins.
 
 use ade_api::page::{Page, PageQuery};
+use ade_api::pending_changes::PendingChange;
 use ade_api::schema;
 use ade_api::users::{Alias, Me, NewUser, Roles, User, UserChange};
 use ade_core::ids::UserId;
 use ade_engine::identity::{me, users};
+use ade_engine::rule_changes::{self, RuleChange};
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -28,7 +30,8 @@ pub async fn whoami(
 /// Create a person
 #[utoipa::path(post, path = "/v1/users", tag = "users", params(RepeatHeader),
     request_body = NewUser,
-    responses((status = 201, description = "The person", body = User)))]
+    responses((status = 201, description = "The person", body = User),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn create(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -36,7 +39,8 @@ pub async fn create(
     Json(new): Json<NewUser>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("users.create", "", key, &new);
-    Ok(EngineReply(users::create(shared.app(), &caller, &attempt, new).await?))
+    let change = RuleChange::CreateUser(new);
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }
 
 #[derive(Debug, Clone, Deserialize, IntoParams)]
@@ -78,7 +82,8 @@ pub async fn get(
 /// Update or deactivate a person
 #[utoipa::path(patch, path = "/v1/users/{id}", tag = "users",
     params(("id" = schema::UserId, Path), RepeatHeader), request_body = UserChange,
-    responses((status = 200, description = "The person", body = User)))]
+    responses((status = 200, description = "The person", body = User),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn change(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -87,13 +92,15 @@ pub async fn change(
     Json(change): Json<UserChange>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("users.change", &id.to_string(), key, &change);
-    Ok(EngineReply(users::change(shared.app(), &caller, &attempt, id, change).await?))
+    let change = RuleChange::ChangeUser { id, change };
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }
 
 /// Set a person's roles
 #[utoipa::path(put, path = "/v1/users/{id}/roles", tag = "users",
     params(("id" = schema::UserId, Path), RepeatHeader), request_body = Roles,
-    responses((status = 200, description = "The person", body = User)))]
+    responses((status = 200, description = "The person", body = User),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn set_roles(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -102,13 +109,15 @@ pub async fn set_roles(
     Json(roles): Json<Roles>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("users.set_roles", &id.to_string(), key, &roles);
-    Ok(EngineReply(users::set_roles(shared.app(), &caller, &attempt, id, roles).await?))
+    let change = RuleChange::SetRoles { id, roles };
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }
 
 /// Link another account of the same person
 #[utoipa::path(post, path = "/v1/users/{id}/aliases", tag = "users",
     params(("id" = schema::UserId, Path), RepeatHeader), request_body = Alias,
-    responses((status = 200, description = "The person", body = User)))]
+    responses((status = 200, description = "The person", body = User),
+              (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn add_alias(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -117,5 +126,6 @@ pub async fn add_alias(
     Json(alias): Json<Alias>,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("users.add_alias", &id.to_string(), key, &alias);
-    Ok(EngineReply(users::add_alias(shared.app(), &caller, &attempt, id, alias).await?))
+    let change = RuleChange::AddAlias { id, alias };
+    Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }

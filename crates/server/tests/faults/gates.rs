@@ -104,6 +104,16 @@ impl Gatehouse {
         format!("/v1/policy-drafts/{}/publish", id(&draft.expect(201)))
     }
 
+    /// Grants this role, with the second admin if the change has to wait.
+    async fn grant(&self, path: &str, role: &str) {
+        let given = Some(json!({ "roles": [role] }));
+        let answer = self.world.send("PUT", &self.world.admin.token, path, given, &[]).await;
+        if answer.status == 202 {
+            let path = format!("/v1/pending-changes/{}/publish", id(&answer.body));
+            self.world.send("POST", &self.second.token, &path, None, &[]).await.expect(200);
+        }
+    }
+
     /// Sets up everything that the decision needs to pass. Returns the call that makes the change.
     async fn prepare(&self, change: Change) -> (&'static str, String, Option<Value>) {
         let admin = &self.world.admin.token;
@@ -114,9 +124,8 @@ impl Gatehouse {
                 ("POST", self.draft(CLOSED).await, None)
             }
             Change::Revoke => {
-                let given = json!({ "roles": ["reviewer"] });
-                self.world.send("PUT", admin, &roles, Some(given), &[]).await.expect(200);
-                ("PUT", roles, Some(json!({ "roles": ["author"] })))
+                self.grant(&roles, "reviewer").await;
+                ("PUT", roles, Some(json!({ "roles": [] })))
             }
             Change::EndDelegation => {
                 let asked = json!({
@@ -129,9 +138,8 @@ impl Gatehouse {
             }
             Change::RevokeAdmin => {
                 let roles = format!("/v1/users/{}/roles", self.sam.id);
-                let given = json!({ "roles": ["admin"] });
-                self.world.send("PUT", admin, &roles, Some(given), &[]).await.expect(200);
-                ("PUT", roles, Some(json!({ "roles": ["author"] })))
+                self.grant(&roles, "admin").await;
+                ("PUT", roles, Some(json!({ "roles": [] })))
             }
             Change::Freeze => {
                 let frozen = self.world.get(admin, "/v1/freezes").await.expect(200);

@@ -13,8 +13,8 @@ use crate::{
     agent_configs, agent_directives, agents, approvals, batches, break_glass, claiming, deadlines,
     delegations, device, event_consumers, evidence, executions, explaining, failure_table, inbound,
     invitations, live, lock_bounds, locks, logs, mcp, messages, passkeys, policies, proposals,
-    registry, risk, signing_in, stats, system, task_numbers, tasks, timeouts, tokens, users,
-    webhooks,
+    registry, risk, rule_changes, signing_in, stats, system, task_numbers, tasks, timeouts, tokens,
+    users, webhooks,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -185,6 +185,7 @@ async fn coverage_has_the_required_cases_for_each_route() {
         proposals::CASES,
         registry::CASES,
         risk::CASES,
+        rule_changes::CASES,
         timeouts::CASES,
         signing_in::CASES,
         stats::CASES,

@@ -143,6 +143,8 @@ mod risk;
 #[cfg(test)]
 mod role_age;
 #[cfg(test)]
+mod rule_changes;
+#[cfg(test)]
 mod runner;
 #[cfg(test)]
 mod secrets;
@@ -158,6 +160,8 @@ mod step_up;
 mod story;
 #[cfg(test)]
 mod system;
+#[cfg(test)]
+mod takeover;
 #[cfg(test)]
 mod task_lists;
 #[cfg(test)]

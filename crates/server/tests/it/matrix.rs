@@ -9,6 +9,7 @@ use ade_server::http::routes::RouteAuth;
 use serde_json::{Value, json};
 
 use crate::executions;
+use crate::rule_changes::{end_setup, settled};
 use crate::test_server::shared;
 use crate::world::{
     ALL_SCOPES, Answer, Person, World, days_later, id, path_of, quoted, seen, without_request_id,
@@ -137,6 +138,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET /v1/policy-drafts/{id}", "read", EVERYONE),
     ("POST /v1/policy-drafts/{id}/publish", "administer", "admin"),
     ("DELETE /v1/policy-drafts/{id}", "administer", "admin"),
+    ("GET /v1/pending-changes", "read", EVERYONE),
+    ("GET /v1/pending-changes/{id}", "read", EVERYONE),
+    ("POST /v1/pending-changes/{id}/publish", "administer", "admin"),
+    ("POST /v1/pending-changes/{id}/object", "decide", "admin"),
+    ("DELETE /v1/pending-changes/{id}", "decide", "admin"),
     ("POST /v1/tasks/evaluate", "propose", "agent author admin"),
     ("POST /v1/approvals/batch", "decide", "reviewer admin"),
     ("POST /v1/approvals/{id}/delegate", "decide", "reviewer admin"),
@@ -239,6 +245,7 @@ struct Named {
     delegate: String,
     policy: String,
     draft: String,
+    change: String,
     delegation: String,
     freeze: String,
     review: String,
@@ -310,13 +317,20 @@ async fn rules(world: &World, cast: &Cast, route: &str, mut named: Named) -> Nam
         let name = format!("acme-{}", named.user);
         named.draft = id(&draft_of(world, &cast.second, &name).await).to_owned();
     }
+    if route.contains("/pending-changes/") || route == "GET" {
+        end_setup(world).await;
+        let path = format!("/v1/users/{}/roles", named.user);
+        let body = Some(json!({ "roles": ["acme-role"] }));
+        let made = world.send("PUT", &cast.second.token, &path, body, &[]).await.expect(202);
+        named.change = id(&made).to_owned();
+    }
     if route == "DELETE /v1/delegations/{id}" || route == "GET" {
         let body = json!({
             "owner_id": named.user, "delegate_id": cast.second.id, "kind": "transfer",
             "expires_at": "2100-01-01T00:00:00Z"
         });
-        let made = world.post(admin, "/v1/delegations", body).await.expect(201);
-        named.delegation = id(&made).to_owned();
+        let made = world.post(admin, "/v1/delegations", body).await;
+        named.delegation = id(&settled(world, &cast.second, made).await).to_owned();
     }
     if route == "DELETE /v1/freezes/{id}" || route == "GET" {
         let body = json!({ "scope": "environment", "target": "acme-env", "reason": "acme-why" });
@@ -427,6 +441,7 @@ async fn stage_all(world: &World, cast: &Cast) -> Named {
         delegate: String::new(),
         policy: String::new(),
         draft: String::new(),
+        change: String::new(),
         delegation: String::new(),
         freeze: String::new(),
         review: format!("arv_{}", "0".repeat(26)),
@@ -541,6 +556,7 @@ fn absent(named: &Named) -> Named {
         delegate: format!("usr_{}2", "0".repeat(25)),
         policy: none("pol"),
         draft: none("pdr"),
+        change: none("chg"),
         delegation: none("del"),
         freeze: none("frz"),
         review: none("arv"),
@@ -570,6 +586,7 @@ fn subject<'a>(template: &str, named: &'a Named) -> &'a str {
         "executions" => &named.execution,
         "policies" => &named.policy,
         "policy-drafts" => &named.draft,
+        "pending-changes" => &named.change,
         "delegations" => &named.delegation,
         "freezes" => &named.freeze,
         "after-reviews" => &named.review,
@@ -722,6 +739,7 @@ fn ask(route: &'static str, named: &Named) -> Ask {
         _ if noun == "webhooks" => for_hook(route),
         _ if NOTIFYING.contains(&noun) => for_notifications(route, named),
         _ if ["passkeys", "step-up"].contains(&noun) => for_passkey(route),
+        "POST /v1/pending-changes/{id}/object" => Some(json!({ "reason": "acme-no" })),
         "POST /v1/policies" => Some(json!({ "document": rule("fresh") })),
         "POST /v1/policies/replay" => Some(json!({ "document": rule("fresh"), "days": 1 })),
         "POST /v1/policies/{id}/rollback" => Some(json!({ "version": 1, "reason": "back" })),

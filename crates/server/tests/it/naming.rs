@@ -97,6 +97,7 @@ const VERBS: &[&str] = &[
     "import",
     "lift",
     "list",
+    "object",
     "open",
     "pause",
     "ping",

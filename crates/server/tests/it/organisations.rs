@@ -22,7 +22,7 @@ const FAMILIES: [&str; 2] = ["db", "infra"];
 const STORIES: usize = 20;
 const LATER: &str = "2100-01-01T00:00:00Z";
 
-fn from_environment(name: &str, otherwise: usize) -> usize {
+pub fn from_environment(name: &str, otherwise: usize) -> usize {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
 }
 

@@ -339,8 +339,7 @@ impl World {
     }
 
     pub async fn person_of(&self, admin: &Person, name: &str, roles: &[&str]) -> Person {
-        let asked = json!({ "name": name, "roles": roles });
-        let user = self.post(&admin.token, "/v1/users", asked).await.expect(201);
+        let user = self.user_of(admin, name, roles).await;
         let id = user["id"].as_str().unwrap().to_owned();
         let invitation = self.invite(admin, &id).await;
         let (answer, session) = self.accept(&invitation).await;
@@ -351,6 +350,23 @@ impl World {
         let token = token["token"].as_str().unwrap().to_owned();
         self.widen(&token).await;
         Person { id, token }
+    }
+
+    /// Creates a user and grants the roles as if a second admin had published that.
+    async fn user_of(&self, admin: &Person, name: &str, roles: &[&str]) -> Value {
+        let asked = json!({ "name": name, "roles": [] });
+        let user = self.post(&admin.token, "/v1/users", asked).await.expect(201);
+        if !roles.is_empty() {
+            let uuid = id(&user).parse::<UserId>().unwrap().uuid();
+            let roles: Vec<String> = roles.iter().map(|role| format!("'{role}'")).collect();
+            let sql = format!(
+                "INSERT INTO user_role (tenant_id, user_id, role)
+                 SELECT tenant_id, id, unnest(ARRAY[{}]) FROM app_user WHERE id = '{uuid}'",
+                roles.join(", ")
+            );
+            self.database.run(&sql).await;
+        }
+        user
     }
 
     /// Gives this new token all scopes. The person themself would have to confirm that with a

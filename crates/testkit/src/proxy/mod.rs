@@ -16,7 +16,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use flow::Flow;
-use flow::{Flows, Random, pump};
+use flow::{Flows, pump};
+
+use crate::random::Random;
 pub use trap::Trap;
 
 use crate::failure::{Failure, or_fail};

@@ -75,6 +75,10 @@ after_review.close     own             -   -   -   -   -   -   -   -   -   -   -
 after_review.close     other           -   Y   Y   Y   Y   Y   Y   -   Y   -   -   -
 policy.publish         own             -   -   -   -   -   -   -   -   -   -   -   -
 policy.publish         other           -   -   -   Y   Y   Y   -   -   -   -   -   -
+change.publish         own             -   -   -   -   -   -   -   -   -   -   -   -
+change.publish         other           -   -   -   Y   Y   Y   -   -   -   -   -   -
+change.close           own             Y   Y   Y   Y   Y   Y   Y   Y   Y   -   -   -
+change.close           other           -   -   -   Y   Y   Y   -   -   -   -   -   -
 user.administer        tenant          -   -   -   Y   Y   Y   -   -   -   -   -   -
 agent.administer       tenant          -   -   -   Y   Y   Y   -   -   -   -   -   -
 agent.order            own             Y   Y   Y   Y   Y   Y   Y   Y   Y   -   -   -

@@ -98,6 +98,7 @@ fn label(kind: &str) -> &str {
         "override.review_overdue" => "Override review overdue",
         "passkey.added" => "A passkey was added to your account",
         "passkey.reset" => "The passkeys of your account were removed",
+        "change.proposed" => "A change to the rules was proposed",
         other => other,
     }
 }

@@ -1,0 +1,18 @@
+//! Changes to the rules of a tenant. One that makes approvals easier becomes a pending change:
+//! another admin publishes it, or, in a tenant with one admin, it takes effect after a day without
+//! an objection. Every other change takes effect at once.
+
+mod change_applier;
+mod command;
+mod consequences;
+mod notices;
+mod pending;
+mod setup;
+mod shown;
+mod submit;
+
+pub use command::RuleChange;
+pub use pending::{get, list, object, publish, withdraw};
+pub use submit::{delegate, submit};
+
+pub(crate) const WORKERS: &[crate::worker::Worker] = &[change_applier::WORKER];

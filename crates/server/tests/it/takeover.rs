@@ -1,0 +1,386 @@
+//! One admin tries to cause the votes of others or to make approvals easier, with random sequences
+//! of everything an admin can do over HTTP. `ADE_SEQUENCES` sets their number (10000 for a release)
+//! and `ADE_SEED` the seed. After each sequence, a task still needs two people, and no credential
+//! that the admin has gained votes for anyone but the admin.
+
+use ade_core::ids::{TaskId, UserId};
+use ade_testkit::Random;
+use serde_json::{Value, json};
+
+use crate::authenticator::{Authenticator, enrol};
+use crate::organisations::from_environment;
+use crate::rule_changes::end_setup;
+use crate::world::{
+    ALL_SCOPES, Answer, NO_AUTHORITY, OWN_PAGE, Person, World, id, path_of, plan, seen,
+};
+
+/// A tenant serves this many sequences; then the next one begins with a new world.
+const SEQUENCES_PER_WORLD: usize = 50;
+const STEPS: usize = 6;
+/// Every task needs two people.
+const TWO: &str = "name: two\nrequire: [{roles: [reviewer, admin], min: 2}]\n";
+
+/// A credential that the admin controls, and the person in whose name it acts.
+#[derive(Debug, Clone)]
+struct Stolen {
+    of: String,
+    secret: Secret,
+}
+
+#[derive(Debug, Clone)]
+enum Secret {
+    Token(String),
+    Cookie(String),
+}
+
+struct Attack {
+    world: World,
+    random: Random,
+    author: Person,
+    reviewers: Vec<Person>,
+    second: Person,
+    bot: Person,
+    key: Authenticator,
+    made: Vec<String>,
+    stolen: Vec<Stolen>,
+    log: Vec<String>,
+}
+
+impl Attack {
+    async fn begin(random: Random) -> Self {
+        // Everyone must confirm with a passkey once anyone in the tenant has one.
+        let world = World::new().await;
+        world.policy(TWO).await;
+        let author = world.person("Author", &["author"]).await;
+        let second = world.person("Second", &["admin"]).await;
+        let mut reviewers = Vec::new();
+        for name in ["Rea", "Sam"] {
+            let person = world.person(name, &["reviewer"]).await;
+            enrol(&world, &person).await;
+            reviewers.push(person);
+        }
+        let bot = world.agent("bot", &reviewers[0]).await;
+        enrol(&world, &second).await;
+        let key = enrol(&world, &world.admin).await;
+        end_setup(&world).await;
+        let (made, stolen, log) = (Vec::new(), Vec::new(), Vec::new());
+        Self { world, random, author, reviewers, second, bot, key, made, stolen, log }
+    }
+
+    fn pick(&mut self, below: usize) -> usize {
+        let below = u64::try_from(below).unwrap();
+        usize::try_from(self.random.below(below)).unwrap()
+    }
+
+    /// Chooses one of the people: the admin, the others with a vote, and those whom the admin has
+    /// created.
+    fn anyone(&mut self) -> String {
+        let own = self.world.admin.id.clone();
+        let known = self.reviewers.iter().chain([&self.second]);
+        let mut all: Vec<String> = known.map(|person| person.id.clone()).collect();
+        all.extend(self.made.iter().cloned());
+        all.push(own);
+        let chosen = self.pick(all.len());
+        all.swap_remove(chosen)
+    }
+
+    /// Sends a request of the admin, with the passkey confirmation that it may need.
+    async fn ask(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
+        let token = self.world.admin.token.clone();
+        let version = self.version_of(path).await;
+        let matching: Vec<(&str, &str)> =
+            version.iter().map(|version| ("if-match", &**version)).collect();
+        let answer = self.world.send(method, &token, path, body.clone(), &matching).await;
+        let answer = if answer.body["code"] == "step_up_required" {
+            self.key.confirm(&self.world, &token, &answer.body["step_up"]).await.expect(200);
+            self.world.send(method, &token, path, body.clone(), &matching).await
+        } else {
+            answer
+        };
+        assert!(answer.status < 500, "{method} {path}: {}", answer.body);
+        let body = body.unwrap_or_default();
+        self.log.push(format!("{method} {path} {body} -> {}", answer.status));
+        answer
+    }
+
+    async fn version_of(&self, path: &str) -> Option<String> {
+        if !["/v1/risk/settings", "/v1/settings/timeouts"].contains(&path) {
+            return None;
+        }
+        let found = self.world.get(&self.world.admin.token, path).await.expect(200);
+        Some(format!("\"{}\"", found["version"]))
+    }
+
+    async fn step(&mut self) {
+        match self.pick(17) {
+            0 | 1 => self.create_user().await,
+            2 | 3 => self.invite().await,
+            4 => self.steal_token().await,
+            5 => self.steal_agent_token().await,
+            6 => self.publish_all().await,
+            7 => {
+                let path = format!("/v1/users/{}/roles", self.anyone());
+                let roles = [json!([]), json!(["reviewer"]), json!(["admin", "reviewer"])];
+                let roles = roles[self.pick(3)].clone();
+                self.ask("PUT", &path, Some(json!({ "roles": roles }))).await;
+            }
+            8 => {
+                let path = format!("/v1/users/{}/passkeys", self.anyone());
+                self.ask("DELETE", &path, None).await;
+            }
+            9 => {
+                let path = format!("/v1/users/{}/aliases", self.anyone());
+                let alias = json!({ "alias_id": self.anyone() });
+                self.ask("POST", &path, Some(alias)).await;
+            }
+            10 => {
+                let path = format!("/v1/users/{}", self.anyone());
+                let changes = [
+                    json!({ "active": false }),
+                    json!({ "active": true }),
+                    json!({ "email": "attacker@example.org" }),
+                ];
+                let change = changes[self.pick(3)].clone();
+                self.ask("PATCH", &path, Some(change)).await;
+            }
+            11 => {
+                let groups = json!({ "everyone": ["admin", "reviewer"] });
+                let body = json!({ "issuer": "https://idp.example.org", "groups": groups });
+                self.ask("PUT", "/v1/group-roles", Some(body)).await;
+            }
+            12 => {
+                let (owner, delegate) = (self.anyone(), self.anyone());
+                let body = json!({
+                    "owner_id": owner, "delegate_id": delegate, "kind": "transfer",
+                    "expires_at": "2099-01-01T00:00:00Z"
+                });
+                self.ask("POST", "/v1/delegations", Some(body)).await;
+            }
+            13 => self.relax_settings().await,
+            14 => {
+                let body = json!({ "criticality": 0 });
+                self.ask("PUT", "/v1/resources/database/orders", Some(body)).await;
+            }
+            15 => {
+                let path = format!("/v1/agents/{}", self.bot.id);
+                self.ask("PATCH", &path, Some(json!({ "capabilities": ["*"] }))).await;
+            }
+            _ => {
+                let draft = "name: two\nrequire: [{roles: [reviewer, admin], min: 1}]\n";
+                let body = Some(json!({ "document": draft }));
+                let made = self.ask("POST", "/v1/policies", body).await;
+                if made.status == 201 {
+                    let path = format!("/v1/policy-drafts/{}/publish", id(&made.body));
+                    self.ask("POST", &path, None).await;
+                }
+            }
+        }
+    }
+
+    async fn create_user(&mut self) {
+        let roles = [json!([]), json!(["reviewer"]), json!(["author"])];
+        let roles = roles[self.pick(3)].clone();
+        let body = json!({ "name": "New", "roles": roles });
+        let made = self.ask("POST", "/v1/users", Some(body)).await;
+        if made.status == 201 {
+            self.made.push(id(&made.body).to_owned());
+        }
+    }
+
+    /// Invites someone, and accepts the invitation in their place.
+    async fn invite(&mut self) {
+        let of = self.anyone();
+        let made = self.ask("POST", &format!("/v1/users/{of}/invitations"), None).await;
+        let Some(invitation) = made.body["invitation"].as_str() else { return };
+        let (_, cookie) = self.world.accept(invitation).await;
+        let stolen = cookie.map(|cookie| Stolen { of, secret: Secret::Cookie(cookie) });
+        self.stolen.extend(stolen);
+    }
+
+    async fn steal_token(&mut self) {
+        let of = self.anyone();
+        let scopes = [ALL_SCOPES.as_slice(), &["read", "decide"], &NO_AUTHORITY];
+        let scopes = scopes[self.pick(3)];
+        let body = json!({ "user_id": of, "scopes": scopes });
+        let made = self.ask("POST", "/v1/tokens", Some(body)).await;
+        self.keep_token(of, &made);
+    }
+
+    async fn steal_agent_token(&mut self) {
+        let body = json!({ "agent_id": self.bot.id, "scopes": NO_AUTHORITY });
+        let made = self.ask("POST", "/v1/tokens", Some(body)).await;
+        self.keep_token(self.bot.id.clone(), &made);
+    }
+
+    fn keep_token(&mut self, of: String, made: &Answer) {
+        if made.status == 201 {
+            let secret = Secret::Token(made.body["token"].as_str().unwrap().to_owned());
+            self.stolen.push(Stolen { of, secret });
+        }
+    }
+
+    async fn relax_settings(&mut self) {
+        let (path, body) = match self.pick(4) {
+            0 => (
+                "/v1/risk/settings",
+                json!({
+                    "weights": {
+                        "resource_criticality_bp": 4_000, "change_magnitude_bp": 3_000,
+                        "blast_radius_bp": 2_000, "historical_failure_rate_bp": 1_000
+                    },
+                    "thresholds": { "medium": 98, "high": 99, "critical": 100 },
+                    "pattern_defaults": {}
+                }),
+            ),
+            1 => ("/v1/flags/auto_approve_low_risk", json!({ "enabled": true })),
+            2 => ("/v1/flags/batch_approvals", json!({ "enabled": true })),
+            _ => (
+                "/v1/settings/timeouts",
+                json!({ "approval": {
+                    "default_timeout_seconds": 2_000_000, "max_timeout_seconds": 2_000_000
+                } }),
+            ),
+        };
+        self.ask("PUT", path, Some(body)).await;
+    }
+
+    /// Tries to publish everything that waits, with every credential.
+    async fn publish_all(&mut self) {
+        let token = self.world.admin.token.clone();
+        let open = self.world.get(&token, "/v1/pending-changes?page_size=200").await.expect(200);
+        for change in open["items"].as_array().unwrap() {
+            let path = format!("/v1/pending-changes/{}/publish", id(change));
+            self.ask("POST", &path, None).await;
+            for stolen in self.stolen.clone() {
+                self.send_as(&stolen, "POST", &path, None).await;
+            }
+        }
+        self.world.work("change_applier").await;
+    }
+
+    async fn send_as(
+        &self,
+        stolen: &Stolen,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Answer {
+        match &stolen.secret {
+            Secret::Token(token) => self.world.send(method, token, path, body, &[]).await,
+            Secret::Cookie(cookie) => {
+                let headers = [&[("cookie", &**cookie)], OWN_PAGE.as_slice()].concat();
+                self.world.send(method, "", path, body, &headers).await
+            }
+        }
+    }
+
+    /// Votes with everything the admin has, and checks what came of it.
+    async fn check(&mut self) {
+        let asked = plan("attack");
+        let evaluated = self.world.post(&self.author.token, "/v1/tasks/evaluate", asked).await;
+        let evaluated = evaluated.expect(200);
+        let groups = evaluated["explanation"]["groups"].as_array().unwrap();
+        let needed: u64 = groups.iter().map(|group| group["min"].as_u64().unwrap()).sum();
+        let log = self.log.join("\n");
+        assert!(needed >= 2, "the task needs {needed} people after\n{log}");
+        assert_eq!(evaluated["would_pass_without_a_person"], false, "after\n{log}");
+
+        let task = self.world.reviewing(&self.author, "attack").await;
+        let path = format!("{}/approve", path_of(&task));
+        self.ask("POST", &path, Some(seen(&task))).await;
+        for stolen in self.stolen.clone() {
+            self.log.push(format!("vote as {}", stolen.of));
+            let answer = self.send_as(&stolen, "POST", &path, Some(seen(&task))).await;
+            self.confirm_as(&stolen, &answer).await;
+            self.send_as(&stolen, "POST", &path, Some(seen(&task))).await;
+        }
+        let [of, admin] = [
+            id(&task).parse::<TaskId>().unwrap().uuid(),
+            self.world.admin.id.parse::<UserId>().unwrap().uuid(),
+        ];
+        let votes = format!(
+            "SELECT count(DISTINCT voter_id) FROM vote
+              WHERE task_id = '{of}' AND effectual AND voter_id <> '{admin}'"
+        );
+        let log = self.log.join("\n");
+        let stolen = self.world.database.number(&votes).await;
+        assert_eq!(stolen, 0, "the votes of {stolen} others were caused after\n{log}");
+        let state = self.world.task(&self.author, &task).await["state"].clone();
+        assert_ne!(state, "APPROVED", "after\n{log}");
+        let cancel = format!("{}/cancel", path_of(&task));
+        let body = Some(json!({ "reason": "checked" }));
+        let version = self.world.task(&self.author, &task).await;
+        let author = &self.author.token;
+        self.world.matching("POST", author, &cancel, body, &version).await;
+    }
+
+    /// Enrols a passkey of the admin for a stolen session, and confirms with it.
+    async fn confirm_as(&self, stolen: &Stolen, answer: &Answer) {
+        if answer.body["code"] != "step_up_required" {
+            return;
+        }
+        let key = Authenticator::new();
+        let offer = Some(json!({ "name": "stolen" }));
+        let offer = self.send_as(stolen, "POST", "/v1/passkeys", offer).await;
+        if offer.status != 201 {
+            return;
+        }
+        let path = format!("/v1/passkeys/{}", id(&offer.body));
+        let created = key.created(&offer.body["options"]);
+        self.send_as(stolen, "POST", &path, Some(created)).await;
+        let mut key = key;
+        let asked = Some(answer.body["step_up"].clone());
+        let question = self.send_as(stolen, "POST", "/v1/step-up", asked).await;
+        if question.status == 201 {
+            let path = format!("/v1/step-up/{}", id(&question.body));
+            let given = Some(key.word(&question.body["options"]));
+            self.send_as(stolen, "POST", &path, given).await;
+        }
+    }
+
+    /// Withdraws what waits, and returns the roles and accounts that the admin took from others,
+    /// which is no attack on approvals.
+    async fn restore(&mut self) {
+        let token = self.world.admin.token.clone();
+        let open = self.world.get(&token, "/v1/pending-changes?page_size=200").await.expect(200);
+        for change in open["items"].as_array().unwrap() {
+            let path = format!("/v1/pending-changes/{}", id(change));
+            self.world.send("DELETE", &token, &path, None, &[]).await.expect(200);
+        }
+        let people = self.reviewers.iter().map(|person| (person, "reviewer"));
+        for (person, role) in people.chain([(&self.second, "admin")]) {
+            let user = person.id.parse::<UserId>().unwrap().uuid();
+            let sql = format!(
+                "UPDATE app_user SET active = true WHERE id = '{user}';
+                 DELETE FROM user_role WHERE user_id = '{user}' AND role <> '{role}';
+                 INSERT INTO user_role (tenant_id, user_id, role)
+                 SELECT tenant_id, id, '{role}' FROM app_user WHERE id = '{user}'
+                 ON CONFLICT DO NOTHING"
+            );
+            self.world.database.run(&sql).await;
+        }
+        self.made.clear();
+        self.stolen.clear();
+        self.log.clear();
+    }
+}
+
+#[tokio::test]
+async fn takeover_by_one_admin_causes_no_other_vote() {
+    let sequences = from_environment("ADE_SEQUENCES", 500);
+    let seed = from_environment("ADE_SEED", 1);
+    let mut left = sequences;
+    while left > 0 {
+        let random = Random::new(u64::try_from(seed * 1_000_003 + left).unwrap());
+        let mut attack = Attack::begin(random).await;
+        for _ in 0..left.min(SEQUENCES_PER_WORLD) {
+            for _ in 0..STEPS {
+                attack.step().await;
+            }
+            attack.check().await;
+            attack.restore().await;
+            left -= 1;
+        }
+    }
+    println!("{sequences} sequences with seed {seed}");
+}
